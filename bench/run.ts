@@ -1,0 +1,15 @@
+/** `npm run bench -- NAME`: measures one thing against a reference in the same run and prints ratios. */
+const benches: Readonly<Record<string, string>> = {
+  tiles: 'tiles.ts',
+  'annotation-validate': 'annotation-validate.ts',
+  'annotation-packs': 'annotation-packs.ts',
+};
+
+const name = process.argv[2] ?? '';
+const file = Object.hasOwn(benches, name) ? benches[name] : undefined;
+if (file === undefined) {
+  console.error(`Usage: npm run bench -- NAME, where NAME is one of ${Object.keys(benches).join(', ')}.`);
+  process.exitCode = 2;
+} else {
+  await import(new URL(file, import.meta.url).href);
+}

@@ -1,0 +1,173 @@
+import { elementDetails } from './details.js';
+import type { OverlayTransform } from './schema/common.js';
+import type { AnnotationElement } from './schema/document.js';
+import type { GridDataElement } from './schema/griddata.js';
+import type { BoxElement } from './schema/rectangle.js';
+
+/** Where an element lies, in base-layer pixels, and how much it weighs; the shape of `_bbox` on the wire. */
+export interface BoundingBox {
+  lowx: number;
+  lowy: number;
+  lowz: number;
+  highx: number;
+  highy: number;
+  highz: number;
+  /** Diagonal of the box in x and y. */
+  size: number;
+  /** See {@link elementDetails}. */
+  details: number;
+}
+
+/** Size in pixels of the full resolution of an overlay's large image. */
+export interface OverlaySize {
+  width: number;
+  height: number;
+}
+
+/** Half the side of the box around a point. */
+const pointMargin = 0.5;
+
+interface Ranges {
+  lowx: number;
+  lowy: number;
+  highx: number;
+  highy: number;
+  lowz: number;
+  highz: number;
+}
+
+function around(center: readonly number[], halfWidth: number, halfHeight: number): Ranges {
+  const [x = 0, y = 0, z = 0] = center;
+  return { lowx: x - halfWidth, lowy: y - halfHeight, highx: x + halfWidth, highy: y + halfHeight, lowz: z, highz: z };
+}
+
+/** Works for coordinates and for the four-number points of heatmaps. */
+function ofPoints(points: readonly (readonly number[])[]): Ranges {
+  if (points.length === 0) return around([0, 0, 0], 0, 0);
+  let [lowx, lowy, lowz] = [Infinity, Infinity, Infinity];
+  let [highx, highy, highz] = [-Infinity, -Infinity, -Infinity];
+  for (let i = 0; i < points.length; i += 1) {
+    const point = points[i] as readonly number[];
+    const x = point[0] as number;
+    const y = point[1] as number;
+    const z = point[2] as number;
+    if (x < lowx) lowx = x;
+    if (x > highx) highx = x;
+    if (y < lowy) lowy = y;
+    if (y > highy) highy = y;
+    if (z < lowz) lowz = z;
+    if (z > highz) highz = z;
+  }
+  return { lowx, lowy, highx, highy, lowz, highz };
+}
+
+/** The tight box of a rotated rectangle or ellipse; `normal` is not considered. */
+function ofBox({ type, center, width, height, rotation = 0 }: BoxElement & { type: string }): Ranges {
+  const w = width / 2;
+  const h = height / 2;
+  if (rotation === 0) return around(center, w, h);
+  const cos = Math.abs(Math.cos(rotation));
+  const sin = Math.abs(Math.sin(rotation));
+  if (type === 'ellipse') return around(center, Math.hypot(w * cos, h * sin), Math.hypot(w * sin, h * cos));
+  return around(center, w * cos + h * sin, w * sin + h * cos);
+}
+
+function ofGrid({ origin = [0, 0, 0], dx = 1, dy = 1, gridWidth, values, interpretation }: GridDataElement): Ranges {
+  // A choropleth has a value for each cell, the others have one for each grid line.
+  const lines = interpretation === 'choropleth' ? 0 : 1;
+  const [x, y, z] = origin;
+  const endX = x + dx * (gridWidth - lines);
+  const endY = y + dy * (Math.ceil(values.length / gridWidth) - lines);
+  return {
+    lowx: Math.min(x, endX),
+    highx: Math.max(x, endX),
+    lowy: Math.min(y, endY),
+    highy: Math.max(y, endY),
+    lowz: z,
+    highz: z,
+  };
+}
+
+/** The corners of an overlay of this size, after its transform, in the order (0,0), (0,H), (W,H), (W,0). */
+export function overlayCorners(
+  transform: OverlayTransform | undefined,
+  { width, height }: OverlaySize,
+): [x: number, y: number][] {
+  const { xoffset = 0, yoffset = 0, matrix } = transform ?? {};
+  const [[m00, m01], [m10, m11]] = matrix ?? [
+    [1, 0],
+    [0, 1],
+  ];
+  const corners = [
+    [0, 0],
+    [0, height],
+    [width, height],
+    [width, 0],
+  ] as const;
+  return corners.map(([x, y]) => [x * m00 + y * m10 + xoffset, x * m01 + y * m11 + yoffset]);
+}
+
+function rangesOf(element: AnnotationElement, overlay: OverlaySize | null): Ranges {
+  switch (element.type) {
+    case 'arrow':
+    case 'polyline':
+    case 'heatmap':
+      return ofPoints(element.points);
+    case 'rectangle':
+    case 'rectanglegrid':
+    case 'ellipse':
+      return ofBox(element);
+    case 'circle':
+      return around(element.center, element.radius, element.radius);
+    case 'point':
+      return around(element.center, pointMargin, pointMargin);
+    case 'griddata':
+      return ofGrid(element);
+    case 'image':
+    case 'pixelmap':
+      return overlay === null
+        ? around([0, 0, 0], 0, 0)
+        : ofPoints(overlayCorners(element.transform, overlay).map(([x, y]) => [x, y, 0]));
+  }
+}
+
+/**
+ * The bounding box of an element that passed validation. Line width, holes, the radius of heatmaps and `normal` are not
+ * considered. Coordinates beyond what a number can hold are cut to the largest number.
+ *
+ * @param overlay size of the large image that an image or pixelmap shows; `null` (unknown) gives a box of zeros.
+ */
+export function boundingBox(element: AnnotationElement, overlay: OverlaySize | null = null): BoundingBox {
+  const { lowx, lowy, lowz, highx, highy, highz } = rangesOf(element, overlay);
+  const dx = highx - lowx;
+  const dy = highy - lowy;
+  const box = { lowx, lowy, lowz, highx, highy, highz, size: Math.sqrt(dx * dx + dy * dy), details: elementDetails(element) };
+  return Number.isFinite(box.size) ? box : withinNumbers(box);
+}
+
+function finite(value: number): number {
+  return Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, value));
+}
+
+function withinNumbers(box: BoundingBox): BoundingBox {
+  const [lowx, lowy, highx, highy] = [finite(box.lowx), finite(box.lowy), finite(box.highx), finite(box.highy)];
+  return { ...box, lowx, lowy, highx, highy, size: finite(Math.hypot(highx - lowx, highy - lowy)) };
+}
+
+/** The box around both; `size` and `details` are of the union and the sum. `null` is the union of nothing. */
+export function unionBox(a: BoundingBox | null, b: BoundingBox): BoundingBox {
+  if (a === null) return b;
+  const union = {
+    lowx: Math.min(a.lowx, b.lowx),
+    lowy: Math.min(a.lowy, b.lowy),
+    lowz: Math.min(a.lowz, b.lowz),
+    highx: Math.max(a.highx, b.highx),
+    highy: Math.max(a.highy, b.highy),
+    highz: Math.max(a.highz, b.highz),
+  };
+  return {
+    ...union,
+    size: finite(Math.hypot(union.highx - union.lowx, union.highy - union.lowy)),
+    details: a.details + b.details,
+  };
+}

@@ -1,0 +1,73 @@
+import type { BoundingBox } from './bounding-box.js';
+import type { AnnotationElement } from './schema/document.js';
+import type { PolylineElement } from './schema/polyline.js';
+
+/** Bytes of one centroid record. */
+export const centroidBytes = 28;
+
+/** `_elementQuery.propskeys`: what each row of `props` holds. */
+export const centroidPropKeys = ['type', 'fillColor', 'lineColor', 'lineWidth', 'closed'] as const;
+
+/** One row of `_elementQuery.props`, in the order of {@link centroidPropKeys}. */
+export type CentroidProps = [type: string, fillColor: string, lineColor: string, lineWidth: number, closed: boolean | null];
+
+/** The distinct looks of elements in first-seen order; a record refers to a row by its index. */
+export class CentroidPropTable {
+  readonly rows: CentroidProps[] = [];
+  readonly #indices = new Map<string, number>();
+
+  /** Index of the row of an element's look, added when it is new. */
+  indexOf(element: AnnotationElement): number {
+    // Types that have no such field have no value for it either.
+    const look = element as Pick<PolylineElement, 'fillColor' | 'lineColor' | 'lineWidth' | 'closed'>;
+    const { fillColor = 'rgba(0,0,0,0)', lineColor = 'rgb(0,0,0)', lineWidth = 2, closed = null } = look;
+    const key = `${element.type}|${fillColor}|${lineColor}|${lineWidth}|${closed}`;
+    let index = this.#indices.get(key);
+    if (index === undefined) {
+      index = this.rows.length;
+      this.rows.push([element.type, fillColor, lineColor, lineWidth, closed]);
+      this.#indices.set(key, index);
+    }
+    return index;
+  }
+}
+
+/** What a record holds. */
+export interface Centroid {
+  /** 24 hexadecimal digits. */
+  id: string;
+  box: Pick<BoundingBox, 'lowx' | 'highx' | 'lowy' | 'highy' | 'size'>;
+  /** Index into `_elementQuery.props`. */
+  props: number;
+}
+
+/** Writes one record at `offset`: id, x and y of the middle, diagonal (float32 little-endian), row of the look (int32). */
+export function writeCentroid(target: Buffer, offset: number, { id, box, props }: Centroid): void {
+  target.write(id, offset, 12, 'hex');
+  // Halves are added, so that the sum of two large numbers does not overflow.
+  target.writeFloatLE(Math.fround(box.lowx / 2 + box.highx / 2), offset + 12);
+  target.writeFloatLE(Math.fround(box.lowy / 2 + box.highy / 2), offset + 16);
+  target.writeFloatLE(Math.fround(box.size), offset + 20);
+  target.writeInt32LE(props, offset + 24);
+}
+
+/**
+ * Cuts the JSON text of a record, whose last empty list of elements is where the centroids belong, into the text before and
+ * the text after them. A zero byte stands between each part and the centroids; JSON text never holds one.
+ *
+ * @param head the record without `annotation`, `annotation` without `elements`, and `_elementQuery`, each as an object.
+ */
+export function centroidFrame(head: {
+  record: Readonly<Record<string, unknown>>;
+  annotation: Readonly<Record<string, unknown>>;
+  elementQuery: Readonly<Record<string, unknown>>;
+}): { before: string; after: string } {
+  // The parts are written one by one: looking for the list in the whole text would find one inside attributes.
+  const record = JSON.stringify(head.record).slice(0, -1);
+  const annotation = JSON.stringify(head.annotation).slice(0, -1);
+  const comma = (text: string) => (text === '{' ? '' : ', ');
+  return {
+    before: `${record}${comma(record)}"annotation": ${annotation}${comma(annotation)}"elements": [`,
+    after: `]}, "_elementQuery": ${JSON.stringify(head.elementQuery)}}`,
+  };
+}

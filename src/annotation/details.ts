@@ -1,0 +1,25 @@
+import type { AnnotationElement } from './schema/document.js';
+
+/**
+ * What an element counts towards `_detailsCount` and `maxDetails`: its points, the values of a grid, 4 for shapes with a
+ * centre and an extent, 1 for points and overlays.
+ */
+export function elementDetails(element: AnnotationElement): number {
+  switch (element.type) {
+    case 'arrow':
+    case 'polyline':
+    case 'heatmap':
+      return element.points.length;
+    case 'griddata':
+      return element.values.length;
+    case 'circle':
+    case 'ellipse':
+    case 'rectangle':
+    case 'rectanglegrid':
+      return 4;
+    case 'point':
+    case 'image':
+    case 'pixelmap':
+      return 1;
+  }
+}

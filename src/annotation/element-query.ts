@@ -1,0 +1,203 @@
+import { BadParameterError } from '../errors.js';
+import type { BoundingBox } from './bounding-box.js';
+
+/** A number field of a bounding box. */
+export type BoxField = keyof BoundingBox;
+
+/** A condition on a bounding box: `$gte` for limits below, `$lt` for limits above. */
+export interface BoxCondition {
+  field: BoxField;
+  operator: '$gte' | '$lt';
+  value: number;
+}
+
+/** Which elements of an annotation are asked for, in which order, and how many. */
+export interface ElementQuery {
+  /** The region and size parameters that take effect; all must hold. */
+  conditions: readonly BoxCondition[];
+  /** Stored field (`_id`, `bbox.size`, `element.type`) and direction. */
+  sort: readonly [field: string, direction: 1 | -1];
+  /** Number of matching elements to skip. */
+  offset: number;
+  /** 0: no limit. */
+  limit: number;
+  /** 0: no limit. */
+  maxDetails: number;
+  minElements: number;
+  centroids: boolean;
+  /** Whether each element gets its `_bbox`; never with `centroids`. */
+  bbox: boolean;
+}
+
+/** Region and size parameters: the box field each is compared with. The limits that are ignored when <= 0 compare with `$gte`. */
+const boxParameters = {
+  left: { field: 'highx', operator: '$gte' },
+  right: { field: 'lowx', operator: '$lt' },
+  top: { field: 'highy', operator: '$gte' },
+  bottom: { field: 'lowy', operator: '$lt' },
+  low: { field: 'highz', operator: '$gte' },
+  high: { field: 'lowz', operator: '$lt' },
+  minimumSize: { field: 'size', operator: '$gte' },
+} as const satisfies Record<string, { field: BoxField; operator: '$gte' | '$lt' }>;
+
+const sortFields: ReadonlyMap<string, BoxField> = new Map<string, BoxField>([
+  ...Object.entries(boxParameters).map(([name, { field }]): [string, BoxField] => [name, field]),
+  ['size', 'size'],
+  ['details', 'details'],
+]);
+
+type Sent = Readonly<Record<string, string | undefined>>;
+
+function numberOf(sent: Sent, name: string): number | null {
+  const text = sent[name];
+  if (text === undefined || text.trim() === '') return null;
+  const value = /^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$/.test(text) ? Number(text) : NaN;
+  if (!Number.isFinite(value)) throw new BadParameterError(`Invalid value for numeric parameter ${name}: ${text}.`);
+  return value;
+}
+
+function countOf(sent: Sent, name: string): number {
+  const text = sent[name];
+  if (text === undefined || text.trim() === '') return 0;
+  const value = /^\s*[-+]?\d+\s*$/.test(text) ? Number(text) : NaN;
+  if (!Number.isSafeInteger(value)) throw new BadParameterError(`Invalid value for integer parameter ${name}: ${text}.`);
+  if (value < 0) throw new BadParameterError(`Invalid value for parameter ${name}: ${text}. Allowed values: 0 or more.`);
+  return value;
+}
+
+function flagOf(sent: Sent, name: string): boolean {
+  return ['true', 'on', '1', 'yes'].includes((sent[name] ?? '').trim().toLowerCase());
+}
+
+function directionOf(sent: Sent): 1 | -1 {
+  const text = (sent.sortdir ?? '').trim();
+  if (text === '' || text === '1') return 1;
+  if (text === '-1') return -1;
+  throw new BadParameterError(`Invalid value for sortdir: "${sent.sortdir}". Allowed values: 1, -1.`);
+}
+
+/** A path of plain names; nothing else can be the name of a stored field. */
+const storedField = /^[A-Za-z_]\w*(\.\w+){0,8}$/;
+
+function sortOf(sent: Sent): ElementQuery['sort'] {
+  const direction = directionOf(sent);
+  const name = (sent.sort ?? '').trim();
+  if (name === '') return ['_id', direction];
+  const box = sortFields.get(name);
+  if (box !== undefined) return [`bbox.${box}`, direction];
+  if (storedField.test(name)) return [name, direction];
+  throw new BadParameterError(
+    `Invalid value for sort: "${name}". Allowed values: ${[...sortFields.keys()].join(', ')}, _id, or a field.`,
+  );
+}
+
+/**
+ * Reads the parameters of a request for elements.
+ *
+ * @param sent parameters by name, as text. Empty texts count as not sent.
+ * @throws BadParameterError naming the parameter, when a number is no finite number or a count is negative.
+ */
+export function parseElementQuery(sent: Sent): ElementQuery {
+  const conditions: BoxCondition[] = [];
+  for (const [name, { field, operator }] of Object.entries(boxParameters)) {
+    const value = numberOf(sent, name);
+    if (value !== null && (operator === '$lt' || value > 0)) conditions.push({ field, operator, value });
+  }
+  const centroids = flagOf(sent, 'centroids');
+  return {
+    conditions,
+    sort: sortOf(sent),
+    offset: countOf(sent, 'offset'),
+    limit: countOf(sent, 'limit'),
+    maxDetails: countOf(sent, 'maxDetails'),
+    minElements: countOf(sent, 'minElements'),
+    centroids,
+    bbox: flagOf(sent, 'bbox') && !centroids,
+  };
+}
+
+/** Whether a box satisfies all conditions. */
+export function matchesConditions(box: BoundingBox, conditions: readonly BoxCondition[]): boolean {
+  for (const { field, operator, value } of conditions) {
+    if (operator === '$gte' ? !(box[field] >= value) : !(box[field] < value)) return false;
+  }
+  return true;
+}
+
+/** Whether a box around many elements, whose sizes go up to its `size`, may hold one that satisfies all conditions. */
+export function mayMatchWithin(union: BoundingBox, conditions: readonly BoxCondition[]): boolean {
+  // `$gte` looks at high limits and the largest size, `$lt` at low limits: the union is the most favourable box for each.
+  return matchesConditions(union, conditions);
+}
+
+/** `_elementQuery.filter`: the conditions as a stored query. */
+export function filterEcho(query: ElementQuery, annotationId: string, version: number): Record<string, unknown> {
+  const filter: Record<string, unknown> = { annotationId, _version: version };
+  for (const { field, operator, value } of query.conditions) filter[`bbox.${field}`] = { [operator]: value };
+  return filter;
+}
+
+/** Most elements that can be sent: `limit`, and `max(maxDetails, minElements)` where `maxDetails` is given. `Infinity`: no limit. */
+export function mostElements({ limit, maxDetails, minElements }: ElementQuery): number {
+  const byDetails = maxDetails > 0 ? Math.max(maxDetails, minElements) : Infinity;
+  return Math.min(limit > 0 ? limit : Infinity, byDetails);
+}
+
+/** Counts what has been sent and says when to stop. */
+export class ElementBudget {
+  returned = 0;
+  /** Sum of the details of the elements sent; of centroids, 1 each. */
+  details = 0;
+  readonly #most: number;
+
+  constructor(private readonly query: ElementQuery) {
+    this.#most = mostElements(query);
+  }
+
+  /** Whether another element may be sent. */
+  get isOpen(): boolean {
+    if (this.returned >= this.#most) return false;
+    const { maxDetails, minElements } = this.query;
+    return maxDetails === 0 || this.details < maxDetails || this.returned < minElements;
+  }
+
+  /** Notes that an element was sent. */
+  take(details: number): void {
+    this.returned += 1;
+    this.details += this.query.centroids ? 1 : details;
+  }
+}
+
+/** What {@link elementQueryEcho} needs to know of the answer. */
+export interface ElementAnswer {
+  annotationId: string;
+  version: number;
+  /** Elements of this version. */
+  total: number;
+  budget: ElementBudget;
+  /** Box around the elements sent; `null` when none was. */
+  box?: BoundingBox | null;
+}
+
+/** `_elementQuery` of an answer, without the `props` and `propskeys` of centroids. */
+export function elementQueryEcho(query: ElementQuery, answer: ElementAnswer): Record<string, unknown> {
+  const { returned, details } = answer.budget;
+  const { offset, sort, limit, maxDetails, minElements } = query;
+  const echo: Record<string, unknown> = {
+    returned,
+    details,
+    offset,
+    sort,
+    filter: filterEcho(query, answer.annotationId, answer.version),
+  };
+  if (query.conditions.length === 0) echo.count = answer.total;
+  if (limit > 0) echo.limit = limit;
+  if (maxDetails > 0) echo.maxDetails = maxDetails;
+  if (minElements > 0) echo.minElements = minElements;
+  if (query.centroids) echo.centroids = true;
+  if (query.bbox && answer.box) {
+    const { lowx, lowy, lowz, highx, highy, highz } = answer.box;
+    echo.bbox = { lowx, lowy, lowz, highx, highy, highz };
+  }
+  return echo;
+}

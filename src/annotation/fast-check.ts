@@ -1,0 +1,118 @@
+import type { Schema } from './schema/common.js';
+
+/** Whether a value fits a schema. */
+export type Check = (value: unknown) => boolean;
+
+function isFiniteNumber(value: unknown): value is number {
+  // NaN and the infinities are the numbers whose difference with themselves is not 0.
+  return typeof value === 'number' && value - value === 0;
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+interface Limits {
+  minItems: number;
+  maxItems: number;
+}
+
+function vectorCheck(length: number): Check {
+  if (length === 3) {
+    return (value) =>
+      Array.isArray(value) &&
+      value.length === 3 &&
+      isFiniteNumber(value[0]) &&
+      isFiniteNumber(value[1]) &&
+      isFiniteNumber(value[2]);
+  }
+  return (value) => {
+    if (!Array.isArray(value) || value.length !== length) return false;
+    for (let i = 0; i < length; i += 1) if (!isFiniteNumber(value[i])) return false;
+    return true;
+  };
+}
+
+function arrayCheck(items: Check, { minItems, maxItems }: Limits): Check {
+  return (value) => {
+    if (!Array.isArray(value) || value.length < minItems || value.length > maxItems) return false;
+    for (let i = 0; i < value.length; i += 1) if (!items(value[i])) return false;
+    return true;
+  };
+}
+
+function numberCheck(schema: Schema): Check {
+  const minimum = Number(schema.minimum ?? -Infinity);
+  const maximum = Number(schema.maximum ?? Infinity);
+  const above = Number(schema.exclusiveMinimum ?? -Infinity);
+  const integer = schema.type === 'integer';
+  return (value) =>
+    isFiniteNumber(value) && value >= minimum && value <= maximum && value > above && (!integer || Number.isInteger(value));
+}
+
+/** Most distinct texts remembered by one check: the colors of an annotation are few, and a look-up is cheaper than a match. */
+const rememberedTexts = 256;
+
+function stringCheck(schema: Schema): Check {
+  if (typeof schema.const === 'string') return (value) => value === schema.const;
+  if (Array.isArray(schema.enum)) return (value) => typeof value === 'string' && (schema.enum as unknown[]).includes(value);
+  if (typeof schema.pattern !== 'string') return (value) => typeof value === 'string';
+  const pattern = new RegExp(schema.pattern, 'u');
+  const known = new Set<string>();
+  return (value) => {
+    if (typeof value !== 'string') return false;
+    if (known.has(value)) return true;
+    if (!pattern.test(value)) return false;
+    if (known.size < rememberedTexts && value.length < 64) known.add(value);
+    return true;
+  };
+}
+
+function objectCheck(schema: Schema): Check {
+  if (schema.additionalProperties === true) return isPlainObject;
+  const checks = new Map<string, Check>();
+  for (const [name, property] of Object.entries(schema.properties as Record<string, Schema>))
+    checks.set(name, compileCheck(property));
+  const required = (schema.required ?? []) as readonly string[];
+  return (value) => {
+    if (!isPlainObject(value)) return false;
+    for (const name in value) {
+      const check = checks.get(name);
+      if (check === undefined || !check(value[name])) return false;
+    }
+    // A property whose check passed holds a value, as no check accepts undefined.
+    for (let i = 0; i < required.length; i += 1) if (value[required[i] as string] === undefined) return false;
+    return true;
+  };
+}
+
+/**
+ * Turns a schema of this folder into a function that only says yes or no, without allocating; what is wrong is told by the
+ * schema's own validator. Understands the keywords that the element schemas use; a test compares the verdicts of both.
+ *
+ * @throws Error when a schema uses a type that is not understood.
+ */
+export function compileCheck(schema: Schema): Check {
+  switch (schema.type) {
+    case 'object':
+      return objectCheck(schema);
+    case 'array': {
+      const items = schema.items as Schema;
+      const minItems = Number(schema.minItems ?? 0);
+      const maxItems = Number(schema.maxItems ?? Infinity);
+      if (items.type === 'number' && Object.keys(items).length === 1) {
+        return minItems === maxItems ? vectorCheck(minItems) : arrayCheck(isFiniteNumber, { minItems, maxItems });
+      }
+      return arrayCheck(compileCheck(items), { minItems, maxItems });
+    }
+    case 'number':
+    case 'integer':
+      return numberCheck(schema);
+    case 'string':
+      return stringCheck(schema);
+    case 'boolean':
+      return (value) => typeof value === 'boolean';
+    default:
+      throw new Error(`No check for a schema of type ${String(schema.type)}`);
+  }
+}

@@ -1,0 +1,81 @@
+import type { Coordinate } from '../schema/common.js';
+import type { ElementType } from '../schema/document.js';
+import { boxCorners, distance, ellipseOutline, meanPosition, sameOutline, type BoxPlacement } from './geometry.js';
+
+type JsonObject = Record<string, unknown>;
+type BoxType = Extract<ElementType, 'circle' | 'ellipse' | 'rectangle' | 'rectanglegrid'>;
+type BoxShape = JsonObject & { type: BoxType };
+
+function isLength(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0;
+}
+
+function isCoordinate(value: unknown): value is Coordinate {
+  return Array.isArray(value) && value.length === 3 && value.every((entry) => typeof entry === 'number');
+}
+
+/** Middle and size of the upright box around some vertices. */
+function extent(ring: readonly Coordinate[]): { center: Coordinate; width: number; height: number } {
+  let [lowx, lowy, highx, highy] = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const [x, y] of ring) {
+    [lowx, lowy] = [Math.min(lowx, x), Math.min(lowy, y)];
+    [highx, highy] = [Math.max(highx, x), Math.max(highy, y)];
+  }
+  return { center: [(lowx + highx) / 2, (lowy + highy) / 2, ring[0]?.[2] ?? 0], width: highx - lowx, height: highy - lowy };
+}
+
+/** Where the properties say that the shape lies; `null` when they do not. */
+function placementOf(type: BoxType, ring: readonly Coordinate[], properties: JsonObject): BoxPlacement | null {
+  const center = isCoordinate(properties.center)
+    ? properties.center
+    : ring.length === 4
+      ? meanPosition(ring)
+      : extent(ring).center;
+  if (type === 'circle') {
+    const { radius } = properties;
+    return isLength(radius) ? { center, width: radius * 2, height: radius * 2 } : null;
+  }
+  const { width, height, rotation } = properties;
+  if (!isLength(width) || !isLength(height)) return null;
+  return { center, width, height, rotation: typeof rotation === 'number' ? rotation : undefined };
+}
+
+function placed(type: BoxType, { center, width, height, rotation }: BoxPlacement): BoxShape {
+  if (type === 'circle') return { type, center, radius: width / 2 };
+  return { type, center, width, height, ...(rotation === undefined ? {} : { rotation }) };
+}
+
+/** By the corners alone: the middle of four, the lengths of two edges, the direction of the first. */
+function measured(type: BoxType, ring: readonly Coordinate[]): BoxShape {
+  const [a, b, c] = ring as [Coordinate, Coordinate, Coordinate];
+  if (ring.length !== 4) {
+    const { center, width, height } = extent(ring);
+    return placed(type, { center, width: type === 'circle' ? Math.max(width, height) : width, height });
+  }
+  if (type === 'circle') {
+    const { width } = extent(ring);
+    return { type, center: [...meanPosition(ring).slice(0, 2), a[2]], radius: width / 2 };
+  }
+  const rotation = Math.atan2(b[1] - a[1], b[0] - a[0]);
+  return placed(type, { center: meanPosition(ring), width: distance(a, b), height: distance(b, c), rotation });
+}
+
+/**
+ * The shape that a ring stands for. Where the properties hold lengths and rotation and the ring is what they give, they are
+ * taken as they are, exact; where the ring was moved or changed by another program, it decides.
+ *
+ * @param ring vertices without the repeated first one: the corners, or for circles and ellipses also an outline.
+ * @returns `null` when the ring cannot stand for such a shape.
+ */
+export function boxFromRing(type: BoxType, ring: readonly Coordinate[], properties: JsonObject): BoxShape | null {
+  const isRound = type === 'circle' || type === 'ellipse';
+  if (ring.length !== 4 && !(isRound && ring.length > 4)) return null;
+  if (type === 'rectanglegrid' && (properties.widthSubdivisions === undefined || properties.heightSubdivisions === undefined))
+    return null;
+  const placement = placementOf(type, ring, properties);
+  if (placement !== null) {
+    const expected = ring.length === 4 ? boxCorners(placement) : ellipseOutline(placement);
+    if (sameOutline(expected, ring)) return placed(type, placement);
+  }
+  return measured(type, ring);
+}

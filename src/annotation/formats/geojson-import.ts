@@ -1,0 +1,209 @@
+import { describeValue } from '../messages.js';
+import { idPattern, itemField } from '../schema/common.js';
+import type { Coordinate } from '../schema/common.js';
+import { elementSchemas, type ElementType } from '../schema/document.js';
+import { boxFromRing } from './box-import.js';
+import { isQuPathFeature, quPathProperties } from './qupath.js';
+import { featureError, isGeometryType, openRing, parseGeometry, type Geometry } from './geometry.js';
+
+type JsonObject = Record<string, unknown>;
+
+/** An element made of a feature: not checked against the schema yet. */
+export type ImportedElement = JsonObject & { type: ElementType };
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A shape without the properties that it shares with the others. */
+type Shape = ImportedElement;
+
+function polygonShape(rings: Coordinate[][], index: number): Shape {
+  const [outer, ...holes] = rings.map(openRing);
+  if (outer === undefined || outer.length < 2)
+    throw featureError(index, 'the outer ring of a polygon must have at least 2 vertices');
+  const bad = holes.findIndex((hole) => hole.length < 3);
+  if (bad >= 0) throw featureError(index, `hole ${bad} of a polygon must have at least 3 vertices`);
+  return { type: 'polyline', points: outer, closed: true, ...(holes.length > 0 ? { holes } : {}) };
+}
+
+function lineShape(points: Coordinate[], index: number): Shape {
+  if (points.length < 2) throw featureError(index, 'a line must have at least 2 positions');
+  return { type: 'polyline', points, closed: false };
+}
+
+/** The shapes of a geometry, whatever the properties say. */
+function geometryShapes(geometry: Geometry, index: number): Shape[] {
+  switch (geometry.type) {
+    case 'Point':
+      return [{ type: 'point', center: geometry.coordinates }];
+    case 'MultiPoint':
+      return geometry.coordinates.map((center) => ({ type: 'point', center }));
+    case 'LineString':
+      return [lineShape(geometry.coordinates, index)];
+    case 'MultiLineString':
+      return geometry.coordinates.map((points) => lineShape(points, index));
+    case 'Polygon':
+      return [polygonShape(geometry.coordinates, index)];
+    case 'MultiPolygon':
+      return geometry.coordinates.map((rings) => polygonShape(rings, index));
+  }
+}
+
+function lineFromProperties(geometry: Geometry, properties: JsonObject, index: number): Shape | null {
+  if (geometry.type === 'LineString') {
+    const shape = lineShape(geometry.coordinates, index);
+    // Written by our export: null says that the line has no `closed`, and an open line may have holes.
+    if (properties.closed === null) delete shape.closed;
+    return Array.isArray(properties.holes) ? { ...shape, holes: properties.holes } : shape;
+  }
+  if (geometry.type !== 'Polygon') return null;
+  const shape = polygonShape(geometry.coordinates, index);
+  const emptyHoles = Array.isArray(properties.holes) && properties.holes.length === 0 && shape.holes === undefined;
+  return emptyHoles ? { ...shape, holes: [] } : shape;
+}
+
+/** The shape that `properties.type` asks for, or `null` when geometry and properties do not make one. */
+function typedShape(type: ElementType, geometry: Geometry, properties: JsonObject, brand: string, index: number): Shape | null {
+  switch (type) {
+    case 'circle':
+    case 'ellipse':
+    case 'rectangle':
+    case 'rectanglegrid':
+      return geometry.type === 'Polygon' ? boxFromRing(type, openRing(geometry.coordinates[0] ?? []), properties) : null;
+    case 'polyline':
+      return lineFromProperties(geometry, properties, index);
+    case 'arrow':
+      return geometry.type === 'LineString' && geometry.coordinates.length === 2 ? { type, points: geometry.coordinates } : null;
+    case 'heatmap': {
+      const values = properties.pointValues;
+      if (geometry.type !== 'MultiPoint' || !Array.isArray(values) || values.length !== geometry.coordinates.length) return null;
+      return { type, points: geometry.coordinates.map((position, at) => [...position, values[at] as unknown]) };
+    }
+    case 'griddata':
+      return Array.isArray(properties.values) && properties.gridWidth !== undefined ? { type } : null;
+    case 'image':
+    case 'pixelmap':
+      return typeof properties[itemField(brand)] === 'string' ? { type } : null;
+    case 'point':
+      return geometry.type === 'Point' ? { type, center: geometry.coordinates } : null;
+  }
+}
+
+function labelOf(label: unknown): JsonObject | undefined {
+  if (label === null || label === undefined) return undefined;
+  if (!isObject(label)) return { value: typeof label === 'string' ? label : JSON.stringify(label) };
+  const { value } = label;
+  if (typeof value === 'string' || value === undefined) return label;
+  return { ...label, value: JSON.stringify(value) };
+}
+
+const elementId = new RegExp(idPattern);
+
+/** Reads features one by one. */
+export interface GeoJsonReader {
+  /** Name, description, attributes and display that the features read so far carry. */
+  readonly head: JsonObject;
+  /**
+   * The elements of one feature or bare geometry: one, or one for each part of a Multi geometry.
+   *
+   * @throws BadParameterError naming the feature.
+   */
+  read(feature: unknown, index: number): ImportedElement[];
+}
+
+/**
+ * A reader of GeoJSON, also of QuPath's flavour. Properties that the resulting element type does not have are dropped; an
+ * unknown `properties.type` leaves the choice to the geometry.
+ */
+export function createGeoJsonReader(brand: string): GeoJsonReader {
+  const schemas = elementSchemas(brand);
+  const allowed = new Map<ElementType, readonly string[]>();
+  for (const [type, schema] of schemas) allowed.set(type, Object.keys(schema.properties as object));
+  const isElementType = (type: unknown): type is ElementType => schemas.has(type as ElementType);
+  let head: JsonObject = {};
+
+  function noteHead(annotation: unknown): void {
+    if (!isObject(annotation)) return;
+    for (const key of ['name', 'description', 'attributes', 'display']) {
+      if (annotation[key] !== undefined && annotation[key] !== null) head = { ...head, [key]: annotation[key] };
+    }
+  }
+
+  function complete(shape: Shape, properties: JsonObject, isFirst: boolean): ImportedElement {
+    const element: ImportedElement = { ...shape };
+    for (const key of allowed.get(shape.type) ?? []) {
+      const value = properties[key];
+      if (Object.hasOwn(shape, key) || ownToGeometry.has(key) || value === undefined || value === null) continue;
+      if (key === 'id') {
+        // Parts of one feature cannot share an id; ids of other programs are no element ids.
+        if (isFirst && typeof value === 'string' && elementId.test(value)) element.id = value;
+      } else if (key === 'label') {
+        const label = labelOf(value);
+        if (label !== undefined) element.label = label;
+      } else {
+        element[key] = value;
+      }
+    }
+    return element;
+  }
+
+  return {
+    get head() {
+      return head;
+    },
+    read(feature, index) {
+      if (!isObject(feature)) throw featureError(index, `must be an object, not ${describeValue(feature)}`);
+      if (feature.type !== 'Feature') {
+        return geometryShapes(parseGeometry(feature, index), index).map((shape) => complete(shape, {}, false));
+      }
+      const sent = feature.properties === undefined ? {} : feature.properties;
+      if (!isObject(sent)) throw featureError(index, `properties must be an object, not ${describeValue(sent)}`);
+      const geometry = parseGeometry(feature.geometry, index);
+      const properties = isQuPathFeature(feature) ? quPathProperties(feature, sent, geometry) : sent;
+      noteHead(sent.annotation);
+      const { type } = properties;
+      const typed = isElementType(type) ? typedShape(type, geometry, properties, brand, index) : null;
+      const shapes = typed === null ? geometryShapes(geometry, index) : [typed];
+      return shapes.map((shape, at) => complete(shape, properties, at === 0));
+    },
+  };
+}
+
+/** Members that the shape made of the geometry has or has not; properties of these names do not join it. */
+const ownToGeometry: ReadonlySet<string> = new Set(['type', 'points', 'center', 'closed', 'holes', 'rotation']);
+
+/** The features and bare geometries in a GeoJSON value: of a collection, a list (also of collections), or itself. */
+export function* geoJsonFeatures(value: unknown): Generator<unknown, void, undefined> {
+  const entries: readonly unknown[] = Array.isArray(value) ? value : [value];
+  for (const entry of entries) {
+    if (isObject(entry) && entry.type === 'FeatureCollection') {
+      if (!Array.isArray(entry.features)) throw featureError(0, `features must be a list, not ${describeValue(entry.features)}`);
+      yield* entry.features as readonly unknown[];
+    } else {
+      yield entry;
+    }
+  }
+}
+
+/**
+ * An annotation document made of GeoJSON, not checked against the schema yet.
+ *
+ * @throws BadParameterError naming the feature that cannot be read, or when there is nothing to make elements of.
+ */
+export function geoJsonToAnnotation(value: unknown, brand: string): JsonObject & { elements: ImportedElement[] } {
+  const reader = createGeoJsonReader(brand);
+  const elements: ImportedElement[] = [];
+  let index = 0;
+  for (const feature of geoJsonFeatures(value)) {
+    for (const element of reader.read(feature, index)) elements.push(element);
+    index += 1;
+  }
+  if (elements.length === 0) throw featureError(0, 'the input has no feature that an element can be made of');
+  return { ...reader.head, elements };
+}
+
+/** Whether a `type` is one of GeoJSON. */
+export function isGeoJsonType(type: unknown): boolean {
+  return type === 'Feature' || type === 'FeatureCollection' || type === 'GeometryCollection' || isGeometryType(type);
+}

@@ -1,0 +1,158 @@
+import { boundingBox, overlayCorners, type OverlaySize } from '../bounding-box.js';
+import type { Coordinate } from '../schema/common.js';
+import type { AnnotationElement, AnnotationHead } from '../schema/document.js';
+import { boxCorners, closedRing, meanPosition, samePosition, type Geometry } from './geometry.js';
+
+/** A GeoJSON feature that stands for one element. */
+export interface Feature {
+  type: 'Feature';
+  id?: string;
+  geometry: Geometry;
+  /** QuPath: outline of the nucleus of a cell. */
+  nucleusGeometry?: unknown;
+  properties: Record<string, unknown>;
+}
+
+/** Makes a feature of an element. */
+export type FeatureWriter = (element: AnnotationElement, overlay: OverlaySize | null) => Feature;
+
+/** Options of {@link geoJsonText}. */
+export interface GeoJsonOptions {
+  /** Size of the large image that an image or pixelmap shows, or `null` when unknown. Default: unknown. */
+  overlaySize?: (element: AnnotationElement) => OverlaySize | null;
+  /** Default: {@link elementToFeature}. */
+  writeFeature?: FeatureWriter;
+}
+
+function flat(corners: readonly (readonly [number, number])[], z: number): Coordinate[] {
+  return corners.map(([x, y]) => [x, y, z]);
+}
+
+function gridCorners(element: AnnotationElement): Coordinate[] {
+  const { lowx, lowy, highx, highy, lowz } = boundingBox(element);
+  return flat(
+    [
+      [lowx, lowy],
+      [highx, lowy],
+      [highx, highy],
+      [lowx, highy],
+    ],
+    lowz,
+  );
+}
+
+/**
+ * The geometry that comes nearest to an element: circles and ellipses are the box around them, a grid is its box, an overlay
+ * the outline of its image (a point at its offset while the size of the image is unknown).
+ */
+export function elementGeometry(element: AnnotationElement, overlay: OverlaySize | null = null): Geometry {
+  switch (element.type) {
+    case 'point':
+      return { type: 'Point', coordinates: element.center };
+    case 'circle': {
+      const side = element.radius * 2;
+      return polygon(boxCorners({ center: element.center, width: side, height: side }));
+    }
+    case 'rectangle':
+    case 'ellipse':
+    case 'rectanglegrid':
+      return polygon(boxCorners(element));
+    case 'polyline':
+      if (element.closed !== true) return { type: 'LineString', coordinates: element.points };
+      return { type: 'Polygon', coordinates: [element.points, ...(element.holes ?? [])].map(closedRing) };
+    case 'arrow':
+      return { type: 'LineString', coordinates: element.points };
+    case 'heatmap':
+      return { type: 'MultiPoint', coordinates: element.points.map(([x, y, z]) => [x, y, z]) };
+    case 'griddata':
+      return polygon(gridCorners(element));
+    case 'image':
+    case 'pixelmap': {
+      if (overlay !== null) return polygon(flat(overlayCorners(element.transform, overlay), 0));
+      const { xoffset = 0, yoffset = 0 } = element.transform ?? {};
+      return { type: 'Point', coordinates: [xoffset, yoffset, 0] };
+    }
+  }
+}
+
+function polygon(vertices: Coordinate[]): Geometry {
+  return { type: 'Polygon', coordinates: [closedRing(vertices)] };
+}
+
+/** Members that the geometry holds, by element type; all others go into the properties. */
+function inGeometry(element: AnnotationElement, geometry: Geometry): readonly string[] {
+  switch (element.type) {
+    case 'polyline':
+      // Holes of an open line, and an empty list of holes, have no place in the geometry.
+      return geometry.type === 'Polygon' && element.holes?.length !== 0 ? ['points', 'holes', 'closed'] : ['points', 'closed'];
+    case 'arrow':
+    case 'heatmap':
+      return ['points'];
+    case 'point':
+      return ['center'];
+    case 'circle':
+    case 'rectangle':
+    case 'ellipse':
+    case 'rectanglegrid': {
+      // Rounding may have moved the middle of the corners away from the center.
+      const corners = geometry.type === 'Polygon' ? (geometry.coordinates[0] ?? []).slice(0, 4) : [];
+      return samePosition(meanPosition(corners), element.center) ? ['center'] : [];
+    }
+    default:
+      return [];
+  }
+}
+
+/**
+ * The feature of an element. Its properties hold whatever the geometry does not, so that reading it back gives the same
+ * element; `type` is left out where it is the geometry's in lower case.
+ */
+export function elementToFeature(element: AnnotationElement, overlay: OverlaySize | null = null): Feature {
+  const geometry = elementGeometry(element, overlay);
+  const omitted = inGeometry(element, geometry);
+  const properties: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(element)) {
+    if (key !== 'type' && !omitted.includes(key)) properties[key] = value;
+  }
+  if (element.type !== geometry.type.toLowerCase()) properties.type = element.type;
+  // A line is read as an open polyline that says so: null tells one that does not.
+  if (element.type === 'polyline' && element.closed === undefined) properties.closed = null;
+  if (element.type === 'heatmap') properties.pointValues = element.points.map((point) => point[3]);
+  return { type: 'Feature', geometry, properties };
+}
+
+/** Text is handed on in pieces of about this many characters. */
+const pieceLength = 65_536;
+
+/**
+ * An annotation as the text of a FeatureCollection, piece by piece; the head is in the properties of the first feature.
+ *
+ * @param elements in the order in which they are to appear; one is held at a time.
+ */
+export async function* geoJsonText(
+  head: AnnotationHead,
+  elements: Iterable<AnnotationElement> | AsyncIterable<AnnotationElement>,
+  { overlaySize, writeFeature = elementToFeature }: GeoJsonOptions = {},
+): AsyncGenerator<string, void, undefined> {
+  let text = '{"type":"FeatureCollection","features":[';
+  let isFirst = true;
+  for await (const element of elements) {
+    const feature = writeFeature(element, overlaySize?.(element) ?? null);
+    if (isFirst) feature.properties.annotation = headOf(head);
+    text += `${isFirst ? '' : ','}${JSON.stringify(feature)}`;
+    isFirst = false;
+    if (text.length < pieceLength) continue;
+    yield text;
+    text = '';
+  }
+  yield `${text}]}`;
+}
+
+function headOf({ name, description, attributes, display }: AnnotationHead): AnnotationHead {
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(description === undefined ? {} : { description }),
+    ...(attributes === undefined ? {} : { attributes }),
+    ...(display === undefined ? {} : { display }),
+  };
+}

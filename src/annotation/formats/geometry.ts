@@ -1,0 +1,155 @@
+import { BadParameterError } from '../../errors.js';
+import { describeValue } from '../messages.js';
+import type { Coordinate } from '../schema/common.js';
+
+/** A geometry as GeoJSON has it; positions are in base-layer pixels. */
+export type Geometry = (
+  | { type: 'Point'; coordinates: Coordinate }
+  | { type: 'MultiPoint' | 'LineString'; coordinates: Coordinate[] }
+  | { type: 'MultiLineString' | 'Polygon'; coordinates: Coordinate[][] }
+  | { type: 'MultiPolygon'; coordinates: Coordinate[][][] }
+) & {
+  /** QuPath: the polygon stands for the ellipse that fills its box. */
+  isEllipse?: boolean;
+  /** QuPath: channel, z and t of the image plane. */
+  plane?: unknown;
+};
+
+/** Levels of lists around the positions of each geometry type. */
+const nesting = { Point: 0, MultiPoint: 1, LineString: 1, MultiLineString: 2, Polygon: 2, MultiPolygon: 3 } as const;
+
+/** Whether a text names a geometry that elements can be made of. */
+export function isGeometryType(type: unknown): type is Geometry['type'] {
+  return typeof type === 'string' && Object.hasOwn(nesting, type);
+}
+
+/** The error of a feature that cannot be read, naming its place in the input. */
+export function featureError(index: number, detail: string): BadParameterError {
+  return new BadParameterError(`GeoJSON feature ${index}: ${detail}`);
+}
+
+function isFiniteNumber(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value);
+}
+
+function parsePosition(value: unknown, path: string, index: number): Coordinate {
+  if (!Array.isArray(value) || value.length < 2)
+    throw featureError(index, `${path} must be a position of 2 or 3 numbers, not ${describeValue(value)}`);
+  const [x, y, z = 0] = value as unknown[];
+  if (!isFiniteNumber(x) || !isFiniteNumber(y) || !isFiniteNumber(z)) {
+    throw featureError(index, `${path} must be a position of finite numbers, not ${describeValue(value)}`);
+  }
+  return [x, y, z];
+}
+
+type Nested = Coordinate | Nested[];
+
+function parseCoordinates(value: unknown, depth: number, path: string, index: number): Nested {
+  if (depth === 0) return parsePosition(value, path, index);
+  if (!Array.isArray(value))
+    throw featureError(index, `${path} must be a list of ${depth === 1 ? 'positions' : 'lists'}, not ${describeValue(value)}`);
+  return value.map((entry: unknown, at) => parseCoordinates(entry, depth - 1, `${path}[${at}]`, index));
+}
+
+/**
+ * Checks a geometry and brings its positions to three numbers; further numbers of a position are dropped, as GeoJSON advises.
+ *
+ * @throws BadParameterError naming the feature: no geometry, an unknown type or a GeometryCollection, positions nested too
+ * little or too deep, numbers that are not finite.
+ */
+export function parseGeometry(value: unknown, index: number): Geometry {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw featureError(index, `geometry must be an object, not ${describeValue(value)}`);
+  }
+  const { type, coordinates, isEllipse } = value as Record<string, unknown>;
+  if (!isGeometryType(type)) {
+    throw featureError(index, `geometry type must be one of ${Object.keys(nesting).join(', ')}, not ${describeValue(type)}`);
+  }
+  // The nesting of the list was checked to be the one that belongs to the type.
+  const geometry = { type, coordinates: parseCoordinates(coordinates, nesting[type], 'geometry.coordinates', index) } as Geometry;
+  return isEllipse === true ? { ...geometry, isEllipse } : geometry;
+}
+
+/** Whether two positions are the same. */
+export function samePosition(a: Coordinate | undefined, b: Coordinate | undefined): boolean {
+  return a !== undefined && b !== undefined && a[0] === b[0] && a[1] === b[1] && a[2] === b[2];
+}
+
+/** The vertices of a ring: without the last position where it repeats the first. */
+export function openRing(ring: Coordinate[]): Coordinate[] {
+  return ring.length > 1 && samePosition(ring[0], ring.at(-1)) ? ring.slice(0, -1) : ring;
+}
+
+/** The ring of some vertices: the first one once more at the end. */
+export function closedRing(vertices: readonly Coordinate[]): Coordinate[] {
+  return vertices.length === 0 ? [] : [...vertices, vertices[0] as Coordinate];
+}
+
+/** What {@link boxCorners} needs to know. */
+export interface BoxPlacement {
+  center: Coordinate;
+  width: number;
+  height: number;
+  rotation?: number | undefined;
+}
+
+/** Corners left-top, right-top, right-bottom, left-bottom, turned by `rotation` radians around the center; z is the center's. */
+export function boxCorners({ center: [x, y, z], width, height, rotation = 0 }: BoxPlacement): Coordinate[] {
+  const cos = Math.cos(rotation);
+  const sin = Math.sin(rotation);
+  const [w, h] = [width / 2, height / 2];
+  const offsets = [
+    [-w, -h],
+    [w, -h],
+    [w, h],
+    [-w, h],
+  ] as const;
+  return offsets.map(([dx, dy]) => [x + dx * cos - dy * sin, y + dx * sin + dy * cos, z]);
+}
+
+/** Vertices of the polygon that stands for an ellipse where a true outline is wanted; as many as QuPath uses. */
+const ellipseVertices = 96;
+
+/** The outline of an ellipse as a polygon of 96 vertices, beginning at the end of its first axis. */
+export function ellipseOutline({ center: [x, y, z], width, height, rotation = 0 }: BoxPlacement): Coordinate[] {
+  const cos = Math.cos(rotation);
+  const sin = Math.sin(rotation);
+  return Array.from({ length: ellipseVertices }, (_, i) => {
+    const angle = (2 * Math.PI * i) / ellipseVertices;
+    const dx = (width / 2) * Math.cos(angle);
+    const dy = (height / 2) * Math.sin(angle);
+    return [x + dx * cos - dy * sin, y + dx * sin + dy * cos, z] as Coordinate;
+  });
+}
+
+/** Mean of positions, which must not be none. */
+export function meanPosition(positions: readonly Coordinate[]): Coordinate {
+  const sum: Coordinate = [0, 0, 0];
+  for (const [x, y, z] of positions) {
+    sum[0] += x;
+    sum[1] += y;
+    sum[2] += z;
+  }
+  const count = positions.length;
+  return [sum[0] / count, sum[1] / count, sum[2] / count];
+}
+
+/** Distance of two positions in x and y. */
+export function distance(a: Coordinate, b: Coordinate): number {
+  return Math.hypot(b[0] - a[0], b[1] - a[1]);
+}
+
+/** Difference, as a share of the largest coordinate, up to which two outlines count as the same: what text of 7 digits keeps. */
+const tolerance = 1e-6;
+
+/** Whether two lists of positions agree, up to what rounding in another program does to them. */
+export function sameOutline(a: readonly Coordinate[], b: readonly Coordinate[]): boolean {
+  if (a.length !== b.length) return false;
+  return a.every((position, at) => {
+    const other = b[at] as Coordinate;
+    return position.every((value, axis) => {
+      const against = other[axis] as number;
+      return Math.abs(value - against) <= tolerance * Math.max(1, Math.abs(value), Math.abs(against));
+    });
+  });
+}

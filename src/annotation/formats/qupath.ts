@@ -1,0 +1,169 @@
+import type { OverlaySize } from '../bounding-box.js';
+import type { AnnotationElement } from '../schema/document.js';
+import { rgbOf, rgbOfInteger, rgbOfList, rgbText, type Rgb } from './color.js';
+import { elementToFeature, type Feature } from './geojson.js';
+import { closedRing, ellipseOutline, type Geometry } from './geometry.js';
+
+type JsonObject = Record<string, unknown>;
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Whether a feature has what only QuPath writes: an object type, a classification, a nucleus, or a `Path…Object` id. */
+export function isQuPathFeature(feature: unknown): boolean {
+  if (!isObject(feature) || feature.type !== 'Feature') return false;
+  if (isObject(feature.nucleusGeometry) || (typeof feature.id === 'string' && /^Path\w+Object$/.test(feature.id))) return true;
+  const { properties } = feature;
+  if (!isObject(properties)) return false;
+  return (
+    typeof properties.objectType === 'string' || typeof properties.object_type === 'string' || isObject(properties.classification)
+  );
+}
+
+/** Name of a classification: written out, or in parts that QuPath joins by a colon. */
+function classificationName(classification: unknown): string | null {
+  if (!isObject(classification)) return null;
+  const { name, names } = classification;
+  if (typeof name === 'string') return name;
+  return Array.isArray(names) && names.every((part) => typeof part === 'string') ? names.join(': ') : null;
+}
+
+function colorOf(source: unknown): Rgb | null {
+  if (!isObject(source)) return null;
+  const { color, colorRGB } = source;
+  if (typeof colorRGB === 'number' && Number.isInteger(colorRGB)) return rgbOfInteger(colorRGB);
+  return typeof color === 'number' && Number.isInteger(color) ? rgbOfInteger(color) : rgbOfList(color);
+}
+
+/** Measurements by name: QuPath writes an object, before 0.4 a list of names and values. */
+function measurementsOf(measurements: unknown): JsonObject | null {
+  if (isObject(measurements)) return measurements;
+  if (!Array.isArray(measurements)) return null;
+  const named = measurements.filter(
+    (entry): entry is { name: string; value: unknown } => isObject(entry) && typeof entry.name === 'string',
+  );
+  return Object.fromEntries(named.map(({ name, value }) => [name, value]));
+}
+
+/** Properties of ours that are taken as they are; QuPath's other members are kept in `user.qupath`. */
+const understood = new Set([
+  'name',
+  'measurements',
+  'annotation',
+  'user',
+  'type',
+  'id',
+  'label',
+  'group',
+  'lineColor',
+  'lineWidth',
+  'fillColor',
+]);
+
+/** What of a QuPath feature has no field in an element, to be kept in `user.qupath`. */
+function keptForQuPath(feature: JsonObject, properties: JsonObject): JsonObject {
+  const kept: JsonObject = Object.fromEntries(Object.entries(properties).filter(([key]) => !understood.has(key)));
+  const { id, nucleusGeometry, geometry } = feature;
+  if (typeof id === 'string') kept.id = id;
+  if (nucleusGeometry !== undefined) kept.nucleusGeometry = nucleusGeometry;
+  if (isObject(geometry) && geometry.plane !== undefined) kept.plane = geometry.plane;
+  return kept;
+}
+
+/**
+ * The properties of a QuPath feature in the words of elements: the classification becomes `group` and `lineColor` (for points
+ * `fillColor` too), the name the label, the measurements `user.measurements`, everything else `user.qupath`. What our own
+ * export has put beside them is exact and stays.
+ */
+export function quPathProperties(feature: JsonObject, properties: JsonObject, geometry: Geometry): JsonObject {
+  const result: JsonObject = { ...properties };
+  const group = classificationName(properties.classification);
+  if (group !== null) result.group ??= group;
+  const color = colorOf(properties) ?? colorOf(properties.classification);
+  const isPoint = geometry.type === 'Point' || geometry.type === 'MultiPoint';
+  // What our own export wrote carries `user`, `group` and colours wherever the element has them.
+  const isOurs = properties.elementType !== undefined;
+  if (color !== null && !isOurs) {
+    result.lineColor ??= rgbText(color);
+    if (isPoint) result.fillColor ??= rgbText(color);
+  }
+  if (typeof properties.name === 'string' && !isOurs) result.label ??= { value: properties.name };
+  if (geometry.isEllipse === true) result.type ??= 'ellipse';
+  if (isOurs) return { ...result, type: properties.elementType };
+  const measurements = measurementsOf(properties.measurements);
+  result.user ??= { ...(measurements === null ? {} : { measurements }), qupath: keptForQuPath(feature, properties) };
+  return result;
+}
+
+function numericMembers(value: unknown): JsonObject | null {
+  if (!isObject(value)) return null;
+  const numbers = Object.entries(value).filter(([, entry]) => typeof entry === 'number');
+  return numbers.length > 0 ? Object.fromEntries(numbers) : null;
+}
+
+function roundGeometry(element: AnnotationElement): Geometry | null {
+  if (element.type !== 'circle' && element.type !== 'ellipse') return null;
+  const placement =
+    element.type === 'circle' ? { center: element.center, width: element.radius * 2, height: element.radius * 2 } : element;
+  const ring = closedRing(ellipseOutline(placement));
+  const turned = element.type === 'ellipse' && (element.rotation ?? 0) !== 0;
+  // QuPath's own ellipses are upright: a turned one is handed over as the polygon it is.
+  return { type: 'Polygon', coordinates: [ring], ...(turned ? {} : { isEllipse: true }) };
+}
+
+/** Classification and colour: those that came from QuPath as long as group and line colour still say the same. */
+function lookForQuPath(element: AnnotationElement, kept: JsonObject): JsonObject {
+  const { classification, color, colorRGB } = kept;
+  const lineColor = 'lineColor' in element && element.lineColor !== undefined ? rgbOf(element.lineColor) : null;
+  const keptColor = colorOf(kept) ?? colorOf(classification);
+  if ((classificationName(classification) ?? undefined) === element.group && keptColor?.join() === lineColor?.join()) {
+    return {
+      ...(classification === undefined ? {} : { classification }),
+      ...(color === undefined ? {} : { color }),
+      ...(colorRGB === undefined ? {} : { colorRGB }),
+    };
+  }
+  if (element.group === undefined) return lineColor === null ? {} : { color: lineColor };
+  return { classification: { name: element.group, ...(lineColor === null ? {} : { color: lineColor }) } };
+}
+
+/**
+ * The feature of an element as QuPath reads it: true outlines for circles and ellipses, `classification` from group and
+ * colour, `name` from the label, numeric `user.measurements`, and what came from QuPath as it came. The element's own
+ * properties are there as well, so that our import restores it exactly; QuPath passes over them.
+ */
+export function elementToQuPathFeature(element: AnnotationElement, overlay: OverlaySize | null = null): Feature {
+  const feature = elementToFeature(element, overlay);
+  const kept = isObject(element.user?.qupath) ? element.user.qupath : {};
+  const {
+    id,
+    nucleusGeometry,
+    plane,
+    classification: _classification,
+    color: _color,
+    colorRGB: _colorRgb,
+    ...keptProperties
+  } = kept;
+  const outline = roundGeometry(element);
+  const geometry: Geometry = outline ?? feature.geometry;
+  const measurements = numericMembers(element.user?.measurements);
+  const properties: JsonObject = {
+    ...feature.properties,
+    // The middle of an outline is not exactly the center.
+    ...(outline !== null && 'center' in element ? { center: element.center } : {}),
+    objectType: 'annotation',
+    ...keptProperties,
+    elementType: element.type,
+    ...(element.label === undefined ? {} : { name: element.label.value }),
+    ...lookForQuPath(element, kept),
+    ...(measurements === null ? {} : { measurements }),
+  };
+  return {
+    type: 'Feature',
+    ...(typeof id === 'string' ? { id } : {}),
+    geometry: plane === undefined ? geometry : { ...geometry, plane },
+    ...(nucleusGeometry === undefined ? {} : { nucleusGeometry }),
+    properties,
+  };
+}

@@ -1,0 +1,105 @@
+import type { ErrorObject } from 'ajv';
+import { BadParameterError, InvalidError, type LargeImageError } from '../errors.js';
+import { colorPattern, fillPattern, idPattern } from './schema/common.js';
+
+/** Makes the error that a schema problem is raised as. */
+export type RaiseProblem = (detail: string) => LargeImageError;
+
+/** The form of create, PUT and item POST. */
+export function schemaError(detail: string): BadParameterError {
+  return new BadParameterError(`Validation Error: JSON doesn't follow schema (${detail})`);
+}
+
+/** The form of PATCH: the bare detail. */
+export function patchSchemaError(detail: string): InvalidError {
+  return new InvalidError(detail);
+}
+
+/** The detail when two elements have the same id. */
+export const idsNotUnique = 'Annotation Element IDs are not unique';
+
+/** Longest piece of a refused text that a message repeats. */
+const quotedLength = 60;
+
+/** A value as a message shows it: short texts, numbers and short lists as they are, anything longer by its kind. */
+export function describeValue(value: unknown): string {
+  if (typeof value === 'string') {
+    return value.length <= quotedLength ? JSON.stringify(value) : `${JSON.stringify(value.slice(0, quotedLength))}…`;
+  }
+  if (Array.isArray(value)) {
+    const simple = value.length <= 4 && value.every((entry) => typeof entry === 'number');
+    return simple ? `[${value.map(String).join(', ')}]` : `an array of ${value.length}`;
+  }
+  if (typeof value === 'object' && value !== null) return 'an object';
+  return String(value);
+}
+
+const patternRules: Readonly<Record<string, string>> = {
+  [colorPattern]:
+    'a color: #RGB, #RGBA, #RRGGBB, #RRGGBBAA, rgb(r, g, b) or rgba(r, g, b, a) with integer channels and 0 <= a <= 1',
+  [fillPattern]: 'one of circle, triangle, diamond, flower(n), star(n), jack(n) with n from 1 to 16',
+  [idPattern]: '24 lowercase hexadecimal digits',
+};
+
+const typeNames: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a finite number',
+  integer: 'an integer',
+  boolean: 'true or false',
+  object: 'an object',
+  array: 'an array',
+};
+
+/** JSON pointer to the way a programmer writes it: `/points/2/1` to `.points[2][1]`. */
+function pathText(pointer: string): string {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .map((part) => (/^\d+$/.test(part) ? `[${part}]` : `.${part}`))
+    .join('');
+}
+
+function sizeRule(schema: Record<string, unknown>): string {
+  const { minItems, maxItems } = schema;
+  if (minItems === maxItems) return `exactly ${Number(minItems)}`;
+  return minItems === undefined ? `at most ${Number(maxItems)}` : `at least ${Number(minItems)}`;
+}
+
+/** What a schema asks for, in words; `subject` is empty for the document itself. */
+export function explain(error: ErrorObject, subject: string): string {
+  const path = `${subject}${pathText(error.instancePath)}`;
+  const at = path.replace(/^\./, '') || 'document';
+  const parent = (error.parentSchema ?? {}) as Record<string, unknown>;
+  const got = `not ${describeValue(error.data)}`;
+  switch (error.keyword) {
+    case 'required':
+      return `${path}.${String(error.params.missingProperty)}: is required`.replace(/^\./, '');
+    case 'additionalProperties': {
+      const allowed = Object.keys((parent.properties ?? {}) as object).join(', ');
+      const name = describeValue(error.params.additionalProperty);
+      return `${at}: Additional properties are not allowed (${name} was unexpected; allowed: ${allowed})`;
+    }
+    case 'type':
+      return `${at}: must be ${typeNames[String(error.params.type)] ?? String(error.params.type)}, ${got}`;
+    case 'enum':
+      return `${at}: must be one of ${(error.params.allowedValues as unknown[]).map((value) => JSON.stringify(value)).join(', ')}, ${got}`;
+    case 'pattern':
+      return `${at}: must be ${patternRules[String(error.params.pattern)] ?? `text like ${String(error.params.pattern)}`}, ${got}`;
+    case 'minItems':
+    case 'maxItems': {
+      const length = Array.isArray(error.data) ? error.data.length : 0;
+      return `${at}: must have ${sizeRule(parent)} entries, not ${length}`;
+    }
+    case 'minimum':
+      return `${at}: must be at least ${String(error.params.limit)}, ${got}`;
+    case 'maximum':
+      return `${at}: must be at most ${String(error.params.limit)}, ${got}`;
+    case 'exclusiveMinimum':
+      return `${at}: must be greater than ${String(error.params.limit)}, ${got}`;
+    case 'minLength':
+      return `${at}: must not be empty`;
+    default:
+      return `${at}: ${error.message ?? error.keyword}`;
+  }
+}

@@ -1,0 +1,249 @@
+import { InvalidError } from '../errors.js';
+
+type JsonObject = Record<string, unknown>;
+
+/** An annotation as a patch sees it: the document without its elements, and those elements that {@link patchedElementIds} names. */
+export interface PatchTarget {
+  head: Readonly<JsonObject>;
+  elements: ReadonlyMap<string, Readonly<JsonObject>>;
+}
+
+/** What a patch does to one element. Nothing is checked against the schema yet. */
+export type ElementChange =
+  | { kind: 'add'; id: string; element: JsonObject }
+  | { kind: 'replace'; id: string; element: JsonObject }
+  | { kind: 'remove'; id: string };
+
+/** The outcome of a patch. Objects that did not change are the ones of the target. */
+export interface PatchResult {
+  head: JsonObject;
+  headChanged: boolean;
+  /** One change for each element that differs; added ones come last and in order. An element removed and added again moves to the end. */
+  elements: ElementChange[];
+}
+
+/** One operation, its path taken apart. */
+export interface PatchOperation {
+  op: 'add' | 'replace' | 'remove';
+  /** As sent, without leading and trailing slashes. */
+  path: string;
+  /** Lower-case id of the element it is about; `null` for the document. */
+  elementId: string | null;
+  /** Way below the element or document; empty for a whole element. */
+  keys: readonly string[];
+  value: unknown;
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function parseOperation(entry: unknown): PatchOperation {
+  if (!isObject(entry) || !Object.hasOwn(entry, 'op') || !Object.hasOwn(entry, 'path')) {
+    throw new InvalidError('patch missing op or path');
+  }
+  const { op, path: sent, value } = entry;
+  if (typeof sent !== 'string') throw new InvalidError('patch missing op or path');
+  if (op !== 'add' && op !== 'replace' && op !== 'remove') throw new InvalidError('patch has invalid op');
+  if (op !== 'remove' && (value === undefined || value === null)) throw new InvalidError('patch has invalid op');
+  const path = sent.replace(/^\/+/, '').replace(/\/+$/, '');
+  const [first, ...rest] = path.split('/');
+  if (first !== 'elements') return { op, path, elementId: null, keys: [first ?? '', ...rest], value };
+  const [target, ...keys] = rest;
+  if (target === undefined) throw notThere(path);
+  if (!target.startsWith('id:')) throw new InvalidError(`patch path ${path} is not handled`);
+  return { op, path, elementId: target.slice(3).toLowerCase(), keys, value };
+}
+
+/**
+ * Takes the body of a PATCH apart.
+ *
+ * @throws InvalidError with the texts of the contract: an entry without op or path, an unknown op, an add or replace without
+ * value, a path that is not handled.
+ */
+export function parsePatch(body: unknown): PatchOperation[] {
+  if (Array.isArray(body)) return body.map(parseOperation);
+  // An empty object counts as an empty list; anything else that is no list has no op and path.
+  if (isObject(body) && Object.keys(body).length === 0) return [];
+  throw new InvalidError('patch missing op or path');
+}
+
+/** Ids of the elements that must be at hand to apply the operations. */
+export function patchedElementIds(operations: readonly PatchOperation[]): Set<string> {
+  return new Set(operations.flatMap(({ elementId }) => (elementId === null ? [] : [elementId])));
+}
+
+function notThere(path: string): InvalidError {
+  return new InvalidError(`patch path ${path} does not exist`);
+}
+
+function alreadyThere(what: string): InvalidError {
+  return new InvalidError(`Cannot add ${what} as it already exists`);
+}
+
+/** List entries that removals of one patch may move; a body of removals from a long list would take minutes otherwise. */
+const maxMovedEntries = 200_000_000;
+
+/** Changes containers on the way to a value; each is copied once, and the rest is shared with the original. */
+class Editor {
+  /** Copies made by this patch, which are changed in place. */
+  readonly #own = new WeakSet<object>();
+  #movedEntries = 0;
+
+  /** The changed container: a copy, or itself where it is one already. */
+  change(container: unknown, keys: readonly string[], operation: PatchOperation): unknown {
+    const [key = '', ...rest] = keys;
+    if (Array.isArray(container)) {
+      const array = container as unknown[];
+      if (rest.length === 0) return this.#changeArray(array, key, operation);
+      const index = indexOf(key, operation);
+      if (index >= array.length) throw notThere(operation.path);
+      const below = this.change(array[index], rest, operation);
+      if (below === array[index]) return array;
+      const copy = this.#ownArray(array);
+      copy[index] = below;
+      return copy;
+    }
+    if (!isObject(container)) throw notThere(operation.path);
+    if (rest.length === 0) return this.changeObject(container, key, operation);
+    if (!Object.hasOwn(container, key)) throw notThere(operation.path);
+    const below = this.change(container[key], rest, operation);
+    return below === container[key] ? container : this.#put(container, key, below);
+  }
+
+  /** Changes one member of an object; adding one that is there fails. */
+  changeObject(object: Readonly<JsonObject>, key: string, { op, path, value }: PatchOperation): JsonObject {
+    const exists = Object.hasOwn(object, key);
+    if (op === 'add' && exists) throw alreadyThere(path);
+    if (op !== 'remove') return this.#put(object, key, value);
+    if (!exists) return object;
+    const copy = this.#ownObject(object);
+    delete copy[key];
+    return copy;
+  }
+
+  #put(object: Readonly<JsonObject>, key: string, value: unknown): JsonObject {
+    const copy = this.#ownObject(object);
+    // Not by assignment: a key `__proto__` becomes an own property, for the validator to refuse.
+    Object.defineProperty(copy, key, { value, writable: true, enumerable: true, configurable: true });
+    return copy;
+  }
+
+  #changeArray(array: unknown[], key: string, operation: PatchOperation): unknown[] {
+    const { op, path, value } = operation;
+    const index = indexOf(key, operation);
+    if (op === 'remove') {
+      if (index >= array.length) throw notThere(path);
+      this.#movedEntries += array.length - index;
+      if (this.#movedEntries > maxMovedEntries) throw new InvalidError('patch removes too many entries of long lists one by one');
+      const copy = this.#ownArray(array);
+      copy.splice(index, 1);
+      return copy;
+    }
+    if (index > array.length || (op === 'add' && index < array.length)) throw new InvalidError(`Cannot ${op} ${path}`);
+    const copy = this.#ownArray(array);
+    copy[index] = value;
+    return copy;
+  }
+
+  #ownArray(array: unknown[]): unknown[] {
+    if (this.#own.has(array)) return array;
+    const copy = array.slice();
+    this.#own.add(copy);
+    return copy;
+  }
+
+  #ownObject(object: Readonly<JsonObject>): JsonObject {
+    if (this.#own.has(object)) return object;
+    const copy = { ...object };
+    this.#own.add(copy);
+    return copy;
+  }
+}
+
+function indexOf(key: string, { path }: PatchOperation): number {
+  if (!/^\d{1,15}$/.test(key)) throw notThere(path);
+  return Number(key);
+}
+
+function changeHead(head: Readonly<JsonObject>, operation: PatchOperation, editor: Editor): JsonObject {
+  const { op, keys } = operation;
+  const [key = ''] = keys;
+  // The head is an object, and the editor answers an object for one.
+  if (keys.length > 1) return editor.change(head, keys, operation) as JsonObject;
+  const exists = Object.hasOwn(head, key);
+  if (op === 'add' && exists && Boolean(head[key])) throw alreadyThere(key);
+  // A field that is there but empty may be added: it is replaced.
+  return editor.changeObject(head, key, op === 'add' ? { ...operation, op: 'replace' } : operation);
+}
+
+/** Elements during a patch: what each became, and the order of those put at the end. */
+class ElementEdits {
+  readonly #current: Map<string, JsonObject | null>;
+  readonly #appended = new Set<string>();
+  readonly #touched = new Set<string>();
+
+  constructor(
+    private readonly original: PatchTarget['elements'],
+    private readonly editor: Editor,
+  ) {
+    this.#current = new Map(original);
+  }
+
+  apply(operation: PatchOperation, id: string): void {
+    const { op, path, keys } = operation;
+    const element = this.#current.get(id) ?? null;
+    if (keys.length > 0) {
+      if (element === null) throw notThere(path);
+      // The id is what the element is found by: another one means another element.
+      if (keys.length === 1 && keys[0] === 'id') throw new InvalidError(`Cannot ${op} ${path}`);
+      // An element is an object, and the editor answers an object for one.
+      this.#set(id, this.editor.change(element, keys, operation) as JsonObject);
+    } else if (op === 'remove') {
+      this.#set(id, null);
+      this.#appended.delete(id);
+    } else {
+      if (op === 'add' && element !== null) throw alreadyThere(`element ${id}`);
+      if (!isObject(operation.value)) throw new InvalidError(`patch value of ${path} must be an object`);
+      this.#set(id, { ...operation.value, id });
+      if (element === null) this.#appended.add(id);
+    }
+  }
+
+  #set(id: string, element: JsonObject | null): void {
+    this.#touched.add(id);
+    this.#current.set(id, element);
+  }
+
+  changes(): ElementChange[] {
+    const changes: ElementChange[] = [];
+    for (const id of this.#touched) {
+      const element = this.#current.get(id) ?? null;
+      if (!this.original.has(id)) continue;
+      if (element === null || this.#appended.has(id)) changes.push({ kind: 'remove', id });
+      else if (element !== this.original.get(id)) changes.push({ kind: 'replace', id, element });
+    }
+    for (const id of this.#appended) {
+      const element = this.#current.get(id);
+      if (element) changes.push({ kind: 'add', id, element });
+    }
+    return changes;
+  }
+}
+
+/**
+ * Applies operations one after another; all or none. The target is left as it was. The caller checks the resulting head and
+ * the changed elements against the schema.
+ *
+ * @throws InvalidError with the texts of the contract, when an operation does not fit what is there.
+ */
+export function applyPatch(target: PatchTarget, operations: readonly PatchOperation[]): PatchResult {
+  let head: JsonObject = target.head;
+  const editor = new Editor();
+  const edits = new ElementEdits(target.elements, editor);
+  for (const operation of operations) {
+    if (operation.elementId === null) head = changeHead(head, operation, editor);
+    else edits.apply(operation, operation.elementId);
+  }
+  return { head, headChanged: head !== target.head, elements: edits.changes() };
+}

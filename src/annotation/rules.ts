@@ -1,0 +1,93 @@
+import { describeValue } from './messages.js';
+import type { AnnotationElement } from './schema/document.js';
+import type { GridDataElement } from './schema/griddata.js';
+import type { HeatmapElement } from './schema/heatmap.js';
+
+/** How deep objects and lists may be nested in `user` and `attributes`, which is level 1. */
+export const maxFreeFormDepth = 64;
+
+/** A rule that was broken: the property, and what is wrong, as `.values: …`. */
+export type BrokenRule = string;
+
+/**
+ * Checks free-form data: nesting, finite numbers, and no key `__proto__`, which would be lost or worse wherever the data are
+ * merged or copied. Any other key is data, `$where` and `constructor` too.
+ *
+ * @returns what is wrong, or `null`.
+ */
+export function checkFreeForm(value: unknown, path: string, depth = 1): BrokenRule | null {
+  if (typeof value === 'number') {
+    return Number.isFinite(value) ? null : `${path}: must be a finite number, not ${value}`;
+  }
+  if (typeof value !== 'object' || value === null) return null;
+  if (depth > maxFreeFormDepth) return `${freeFormRoot(path)}: must not be nested deeper than ${maxFreeFormDepth} levels`;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i += 1) {
+      const entry: unknown = value[i];
+      // The path is only put together for entries that can hold something wrong.
+      if (typeof entry !== 'object' && typeof entry !== 'number') continue;
+      if (typeof entry === 'number' && Number.isFinite(entry)) continue;
+      const broken = checkFreeForm(entry, `${path}[${i}]`, depth + 1);
+      if (broken !== null) return broken;
+    }
+    return null;
+  }
+  for (const key of Object.keys(value)) {
+    if (key === '__proto__') return `${path}: must not have a key "__proto__"`;
+    const entry = (value as Record<string, unknown>)[key];
+    if (typeof entry !== 'object' && typeof entry !== 'number') continue;
+    if (typeof entry === 'number' && Number.isFinite(entry)) continue;
+    const broken = checkFreeForm(entry, `${path}.${key.slice(0, 40)}`, depth + 1);
+    if (broken !== null) return broken;
+  }
+  return null;
+}
+
+function freeFormRoot(path: string): string {
+  return path.split(/[.[]/).find((part) => part !== '') === 'attributes' ? 'attributes' : '.user';
+}
+
+function checkRange(element: HeatmapElement | GridDataElement): BrokenRule | null {
+  const { rangeValues, colorRange } = element;
+  if (rangeValues === undefined) return null;
+  let rises = false;
+  let falls = false;
+  for (let i = 1; i < rangeValues.length; i += 1) {
+    const step = (rangeValues[i] as number) - (rangeValues[i - 1] as number);
+    rises ||= step > 0;
+    falls ||= step < 0;
+    if (rises && falls) return `.rangeValues: must be weakly monotonic, but changes direction at entry ${i}`;
+  }
+  if (colorRange === undefined) return null;
+  const stepped = element.type === 'griddata' && element.interpretation === 'contour' && element.stepped === true;
+  const expected = colorRange.length + (stepped ? 1 : 0);
+  if (rangeValues.length === expected) return null;
+  const rule = stepped ? 'one entry more than colorRange (stepped contour)' : 'one entry for each color of colorRange';
+  return `.rangeValues: must have ${rule}, that is ${expected}, not ${rangeValues.length}`;
+}
+
+function checkGrid(element: GridDataElement): BrokenRule | null {
+  const { values, gridWidth } = element;
+  if (values.length % gridWidth === 0) return null;
+  return `.values: must have a multiple of gridWidth (${gridWidth}) entries, not ${describeValue(values.length)}`;
+}
+
+/**
+ * The rules that JSON Schema cannot state, on an element that fits its schema.
+ *
+ * @returns what is wrong, or `null`.
+ */
+export function checkRules(element: AnnotationElement): BrokenRule | null {
+  if (element.user !== undefined) {
+    const broken = checkFreeForm(element.user, '.user');
+    if (broken !== null) return broken;
+  }
+  switch (element.type) {
+    case 'griddata':
+      return checkGrid(element) ?? checkRange(element);
+    case 'heatmap':
+      return checkRange(element);
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,45 @@
+import { boolean, color, itemField, overlayProperties, shape, type Schema } from './common.js';
+import type { OverlayElement } from './image.js';
+
+/** How a category of a pixelmap looks. */
+export interface PixelmapCategory {
+  fillColor: string;
+  strokeColor?: string;
+  label?: string;
+  description?: string;
+}
+
+/** A large image whose pixel values are indices of categories. The field naming the item follows the brand (`serviceId`). */
+export interface PixelmapElement extends OverlayElement {
+  type: 'pixelmap';
+  [itemField: `${string}Id`]: string;
+  /** The category of each pixel value (with `boundaries`: of each pair of pixel values). */
+  values: number[];
+  categories: PixelmapCategory[];
+  boundaries: boolean;
+}
+
+/** Schema of {@link PixelmapElement}. */
+export function pixelmap(brand: string): Schema {
+  return shape('pixelmap', [itemField(brand), 'values', 'categories', 'boundaries'], {
+    ...overlayProperties(brand),
+    values: {
+      type: 'array',
+      items: { type: 'integer' },
+      description: 'Entry i is the index of the category of pixel value i (with boundaries: of 2i and 2i+1).',
+    },
+    categories: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { fillColor: color, strokeColor: color, label: { type: 'string' }, description: { type: 'string' } },
+        required: ['fillColor'],
+        additionalProperties: false,
+      },
+    },
+    boundaries: {
+      ...boolean,
+      description: 'When true, pixel value 2i takes the fill color and 2i+1 the stroke color of category values[i].',
+    },
+  });
+}

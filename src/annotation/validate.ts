@@ -1,0 +1,169 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import { ElementIds } from './element-ids.js';
+import { compileCheck, type Check } from './fast-check.js';
+import { describeValue, explain, idsNotUnique, schemaError, type RaiseProblem } from './messages.js';
+import { checkFreeForm, checkRules } from './rules.js';
+import {
+  elementSchemas,
+  headProperties,
+  type AnnotationDocument,
+  type AnnotationElement,
+  type AnnotationHead,
+  type ElementType,
+} from './schema/document.js';
+
+/**
+ * Checks a parsed element and gives it back without the keys that begin with `_`. `index` is its place among the elements, for
+ * messages. Ids are not compared: see {@link ElementIds}.
+ *
+ * @throws what the `raise` of the validator makes, naming index, type, property and what is allowed.
+ */
+export type ElementValidator = (value: unknown, index: number) => AnnotationElement;
+
+/** Ajv as the annotation schema needs it: the discriminator, and errors that hold the refused value. */
+export function annotationAjv(): Ajv {
+  return new Ajv({ discriminator: true, verbose: true, allErrors: false, strictNumbers: true, strictTypes: false });
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Clients send back what they were given, e.g. `_bbox`: such keys are dropped. The value itself when it has none. */
+export function withoutPrivateKeys(element: Record<string, unknown>): Record<string, unknown> {
+  let found = false;
+  for (const key in element) {
+    if (key.charCodeAt(0) === 95) found = true;
+  }
+  if (!found) return element;
+  // fromEntries makes own properties only, and a key `__proto__` begins with `_` and goes as well.
+  return Object.fromEntries(Object.entries(element).filter(([key]) => !key.startsWith('_')));
+}
+
+interface TypeValidator {
+  accepts: Check;
+  /** Compiled when the first element is refused: compiling takes milliseconds, and most annotations have no fault. */
+  explain(element: unknown): ErrorObject | null;
+}
+
+function typeValidators(brand: string): ReadonlyMap<unknown, TypeValidator> {
+  const ajv = annotationAjv();
+  const validators = new Map<unknown, TypeValidator>();
+  for (const [type, schema] of elementSchemas(brand)) {
+    let validate: ValidateFunction | undefined;
+    validators.set(type, {
+      accepts: compileCheck(schema),
+      explain(element) {
+        validate ??= ajv.compile(schema);
+        return validate(element) ? null : (validate.errors?.[0] ?? null);
+      },
+    });
+  }
+  return validators;
+}
+
+/**
+ * The validator of single elements, for documents that are checked as they come in. Make it once: it is compiled.
+ *
+ * @param brand word of the host's brand; names the item field of overlays.
+ * @param raise makes the error; default: the envelope of create and PUT.
+ */
+export function createElementValidator(brand: string, raise: RaiseProblem = schemaError): ElementValidator {
+  const validators = typeValidators(brand);
+  const types = [...elementSchemas(brand).keys()].join(', ');
+  return (value, index) => {
+    const subject = `elements[${index}]`;
+    if (!isObject(value)) throw raise(`${subject}: must be an object, not ${describeValue(value)}`);
+    const element = withoutPrivateKeys(value);
+    const type = element.type;
+    const validator = validators.get(type);
+    if (validator === undefined) {
+      const wrong = type === undefined ? 'is required; it must be' : 'must be';
+      const got = type === undefined ? '' : `, not ${describeValue(type)}`;
+      throw raise(`${subject}.type: ${wrong} one of ${types}${got}`);
+    }
+    if (!validator.accepts(element)) {
+      const error = validator.explain(element);
+      if (error !== null) throw raise(`${explain(error, subject)} (element type ${String(type)})`);
+    }
+    // The schema of the type holds, which is what the TypeScript type says.
+    const checked = element as unknown as AnnotationElement;
+    const broken = checkRules(checked);
+    if (broken !== null) throw raise(`${subject}${broken} (element type ${checked.type})`);
+    return checked;
+  };
+}
+
+/** Names of element types, in the order of the schema. */
+export function elementTypes(): ElementType[] {
+  return [...elementSchemas('service').keys()];
+}
+
+/**
+ * The validator of everything in a document but its elements: `elements` is not looked at, other unknown keys are refused.
+ *
+ * @throws (the returned function) what `raise` makes, when the value is no object or a field breaks a rule.
+ */
+export function createHeadValidator(raise: RaiseProblem = schemaError): (value: unknown) => AnnotationHead {
+  const ajv = annotationAjv();
+  // Properties one after another, then unknown keys: the order in which problems are reported.
+  const fields = Object.entries(headProperties).map(([name, schema]) => ({ name, validate: ajv.compile(schema) }));
+  const allowed = [...Object.keys(headProperties), 'elements'];
+  return (value) => {
+    if (!isObject(value)) throw raise(`document: must be an object, not ${describeValue(value)}`);
+    for (const { name, validate } of fields) {
+      if (!Object.hasOwn(value, name)) continue;
+      if (!validate(value[name]) && validate.errors?.[0] !== undefined) throw raise(explain(validate.errors[0], name));
+    }
+    const broken = value.attributes === undefined ? null : checkFreeForm(value.attributes, 'attributes');
+    if (broken !== null) throw raise(broken);
+    const unexpected = Object.keys(value).filter((key) => !allowed.includes(key));
+    if (unexpected.length > 0) {
+      const names = unexpected
+        .slice(0, 8)
+        .map((key) => describeValue(key))
+        .join(', ');
+      const verb = unexpected.length === 1 ? 'was' : 'were';
+      throw raise(
+        `document: Additional properties are not allowed (${names} ${verb} unexpected; allowed: ${allowed.join(', ')})`,
+      );
+    }
+    return value;
+  };
+}
+
+/**
+ * The validator of whole documents: head, elements by index, unique ids, in this order. The result has its elements without
+ * the keys that begin with `_`; `elements` is absent where the document has none.
+ */
+export function createDocumentValidator(
+  brand: string,
+  raise: RaiseProblem = schemaError,
+): (value: unknown) => AnnotationDocument {
+  const checkHead = createHeadValidator(raise);
+  const checkElement = createElementValidator(brand, raise);
+  return (value) => {
+    const head = checkHead(value);
+    if (!Object.hasOwn(head, 'elements')) return head;
+    const { elements } = head as { elements?: unknown };
+    if (!Array.isArray(elements)) throw raise(`elements: must be an array, not ${describeValue(elements)}`);
+    const checked = elements.map(checkElement);
+    requireUniqueIds(checked, raise);
+    return { ...head, elements: checked };
+  };
+}
+
+/** @throws what `raise` makes, when two of the elements have the same id. */
+export function requireUniqueIds(elements: Iterable<AnnotationElement>, raise: RaiseProblem = schemaError): void {
+  const ids = new ElementIds();
+  let index = 0;
+  for (const { id } of elements) {
+    if (id !== undefined && !ids.add(id)) throw duplicateId(id, index, raise);
+    index += 1;
+  }
+}
+
+/** The error of an id that an earlier element has. The words of the contract come first, then which element. */
+export function duplicateId(id: string, index: number, raise: RaiseProblem = schemaError): Error {
+  return raise(`${idsNotUnique}: elements[${index}].id repeats "${id}"`);
+}

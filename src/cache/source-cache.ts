@@ -1,0 +1,132 @@
+import { LRUCache } from 'lru-cache';
+import type { CacheReport } from './contract.js';
+
+/** Something that holds a file open. */
+export interface Closable {
+  close(): Promise<void>;
+}
+
+interface Entry<T> {
+  value: Promise<T>;
+  readers: number;
+  evicted: boolean;
+  /** Set once: an entry is closed when it is evicted and nobody reads any more. */
+  closing: Promise<void> | null;
+}
+
+/** Bounds of a {@link SourceCache}. */
+export interface SourceCacheOptions<T> {
+  /** Most sources kept open without a reader. 0 closes each with its last reader. */
+  maxEntries: number;
+  /** Most memory that the kept ones may retain, in bytes. */
+  maxBytes: number;
+  /** Memory that a source retains, in bytes. */
+  sizeOf(value: T): number;
+  /** Told of errors while closing; they concern no request. */
+  onCloseError(error: unknown): void;
+}
+
+/**
+ * Open tile sources, shared by concurrent requests: the first request opens, the others wait for it. A failed opening is
+ * forgotten. What falls out of the cache is closed, but never under a reader.
+ */
+export class SourceCache<T extends Closable> {
+  readonly #entries: LRUCache<string, Entry<T>> | null;
+  readonly #options: SourceCacheOptions<T>;
+  readonly #open = new Set<Entry<T>>();
+
+  constructor(options: SourceCacheOptions<T>) {
+    this.#options = options;
+    this.#entries =
+      options.maxEntries > 0
+        ? new LRUCache<string, Entry<T>>({
+            max: options.maxEntries,
+            maxSize: Math.max(1, options.maxBytes),
+            // An entry that is larger than the whole cache would be refused, and then be opened again for every request.
+            sizeCalculation: () => 1,
+            dispose: (entry) => this.#evict(entry),
+          })
+        : null;
+  }
+
+  /** Calls `use` with the source of this key, opening it where it is not open yet. */
+  async use<R>(key: string, open: () => Promise<T>, use: (value: T) => Promise<R> | R): Promise<R> {
+    const entry = this.#acquire(key, open);
+    try {
+      return await use(await entry.value);
+    } finally {
+      entry.readers--;
+      if (this.#entries === null) entry.evicted = true;
+      this.#closeIfUnused(entry);
+    }
+  }
+
+  #acquire(key: string, open: () => Promise<T>): Entry<T> {
+    const cached = this.#entries?.get(key);
+    if (cached !== undefined) {
+      cached.readers++;
+      return cached;
+    }
+    const entry: Entry<T> = { value: open(), readers: 1, evicted: false, closing: null };
+    this.#open.add(entry);
+    this.#entries?.set(key, entry);
+    entry.value.then(
+      (value) => {
+        if (entry.evicted) return;
+        const size = Math.min(Math.max(1, this.#options.sizeOf(value)), Math.max(1, this.#options.maxBytes));
+        if (this.#entries?.peek(key) === entry) this.#entries.set(key, entry, { size, noDisposeOnSet: true });
+      },
+      () => {
+        this.#open.delete(entry);
+        if (this.#entries?.peek(key) === entry) this.#entries.delete(key);
+      },
+    );
+    return entry;
+  }
+
+  /** Forgets the sources whose keys match; those in use are closed when their last reader is done. */
+  evict(matches: (key: string) => boolean): void {
+    // A copy: the list must not change under its own iterator.
+    for (const key of Array.from(this.#entries?.keys() ?? [])) {
+      if (matches(key)) this.#entries?.delete(key);
+    }
+  }
+
+  /** Forgets all sources. Resolves when those without a reader are closed. */
+  async clear(): Promise<void> {
+    this.#entries?.clear();
+    await Promise.all([...this.#open].map((entry) => entry.closing ?? Promise.resolve()));
+  }
+
+  /** `used` counts open sources, also those that only wait for their last reader. */
+  report(): CacheReport {
+    return { maxsize: this.#options.maxEntries, used: this.#open.size };
+  }
+
+  #evict(entry: Entry<T>): void {
+    entry.evicted = true;
+    this.#closeIfUnused(entry);
+  }
+
+  #closeIfUnused(entry: Entry<T>): void {
+    if (!entry.evicted || entry.readers > 0 || entry.closing !== null) return;
+    entry.closing = this.#close(entry);
+  }
+
+  async #close(entry: Entry<T>): Promise<void> {
+    let value: T;
+    try {
+      value = await entry.value;
+    } catch {
+      // The opening failed: there is nothing to close, and whoever asked for it was told.
+      return;
+    }
+    try {
+      await value.close();
+    } catch (error) {
+      this.#options.onCloseError(error);
+    } finally {
+      this.#open.delete(entry);
+    }
+  }
+}

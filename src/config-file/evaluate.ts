@@ -1,0 +1,102 @@
+import { interpolate, type InterpolationBudget, type OptionsBySection } from './interpolate.js';
+import { createLiteralBudget, type LiteralBudget } from './literal-arithmetic.js';
+import { InvalidLiteralError, parseLiteral, type Literal } from './literal.js';
+import { defaultSection, optionText, parseConfig, type ConfigEntry, type ConfigOption, type ConfigProblem } from './parse.js';
+import type { PythonValue } from './python-value.js';
+
+/** A configuration text with its values. */
+export interface EvaluatedConfig {
+  entries: readonly ConfigEntry[];
+  options: OptionsBySection;
+  /** Values as they stand, without interpolation; absent where only the interpolated value is a literal. */
+  literals: ReadonlyMap<ConfigOption, Literal>;
+  /** Values as read, by section, of the options that hold a `%`. Of the others the literal is the value. */
+  interpolated: ReadonlyMap<ConfigOption, ReadonlyMap<string, PythonValue>>;
+  /** The first problem; the other members are complete only without one. */
+  problem: ConfigProblem | null;
+}
+
+const invalidValue = 'Config values must be valid Python.';
+const tooLarge = 'Config values are too large to be checked.';
+const generalProblem: ConfigProblem = { line: 0, message: 'General error' };
+
+/** Parses a text and all its values, as they stand and as they are read. */
+export function evaluateConfig(text: string): EvaluatedConfig {
+  const { entries, problem } = parseConfig(text);
+  const config: EvaluatedConfig = { entries, options: new Map(), literals: new Map(), interpolated: new Map(), problem };
+  return problem === null ? { ...config, ...evaluateEntries(entries, text.length) } : config;
+}
+
+function evaluateEntries(entries: readonly ConfigEntry[], length: number): Omit<EvaluatedConfig, 'entries'> {
+  const options = new Map<string, Map<string, ConfigOption>>();
+  for (const entry of entries) {
+    if (entry.kind === 'section' && !options.has(entry.name)) options.set(entry.name, new Map());
+    else if (entry.kind === 'option') options.get(entry.section)?.set(entry.name, entry);
+  }
+  const budget = createLiteralBudget();
+  // References may make a text grow, within reason.
+  const interpolation: InterpolationBudget = { remaining: 1_000_000 + 4 * length };
+  const literals = new Map<ConfigOption, Literal>();
+  const interpolated = new Map<ConfigOption, Map<string, PythonValue>>();
+  let cannotInterpolate = false;
+  const done = (problem: ConfigProblem | null) => ({ options, literals, interpolated, problem });
+
+  for (const option of entries) {
+    if (option.kind !== 'option') continue;
+    const text = optionText(option);
+    const literal = tryParse(text, budget);
+    if (!(literal instanceof InvalidLiteralError)) literals.set(option, literal);
+    else if (literal.isTooLarge) return done({ line: option.lines[0]?.line ?? 0, message: tooLarge });
+    if (text.includes('%')) {
+      const values = readInSections(option, text, { options, budget, interpolation });
+      if (values !== null) {
+        interpolated.set(option, values);
+        continue;
+      }
+      if (!(literal instanceof InvalidLiteralError)) cannotInterpolate = true;
+    }
+    if (literal instanceof InvalidLiteralError)
+      return done({ line: option.lines[literal.line]?.line ?? 0, message: invalidValue });
+  }
+  return done(cannotInterpolate ? generalProblem : null);
+}
+
+/** The values of an option in every section where it is read; `null` when one of them is no literal. */
+function readInSections(
+  option: ConfigOption,
+  text: string,
+  { options, budget, interpolation }: { options: OptionsBySection; budget: LiteralBudget; interpolation: InterpolationBudget },
+): Map<string, PythonValue> | null {
+  const values = new Map<string, PythonValue>();
+  for (const section of sectionsReading(option, options)) {
+    const value = interpolate(text, { options, section, budget: interpolation });
+    const literal = value === null ? null : tryParse(value, budget);
+    if (literal === null || literal instanceof InvalidLiteralError) return null;
+    values.set(section, literal.value);
+  }
+  return values;
+}
+
+/** An option of `DEFAULT` is read in every section that has none of that name, or in `DEFAULT` alone when all have. */
+function* sectionsReading(option: ConfigOption, options: OptionsBySection): Iterable<string> {
+  if (option.section !== defaultSection) {
+    yield option.section;
+    return;
+  }
+  let isRead = false;
+  for (const [section, own] of options) {
+    if (section === defaultSection || own.has(option.name)) continue;
+    isRead = true;
+    yield section;
+  }
+  if (!isRead) yield defaultSection;
+}
+
+function tryParse(text: string, budget: LiteralBudget): Literal | InvalidLiteralError {
+  try {
+    return parseLiteral(text, budget);
+  } catch (error) {
+    if (error instanceof InvalidLiteralError) return error;
+    throw error;
+  }
+}

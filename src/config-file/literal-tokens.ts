@@ -1,0 +1,124 @@
+import { maxIntegerDigits, type PythonValue } from './python-value.js';
+
+const integerBases: Readonly<Record<string, { digits: RegExp; bitsPerDigit: number }>> = {
+  b: { digits: /^[01]+$/, bitsPerDigit: 1 },
+  o: { digits: /^[0-7]+$/, bitsPerDigit: 3 },
+  x: { digits: /^[\da-f]+$/, bitsPerDigit: 4 },
+};
+
+/** The value of a number token; `null` when it is no Python number (`017`, `1__0`, `0b2`). */
+export function readNumber(token: string): PythonValue | null {
+  // An underscore stands between two digits or between the base and a digit, nowhere else.
+  if (/__|_$|_[.ej+-]|[.e+-]_/i.test(token.startsWith('0x') || token.startsWith('0X') ? token.replace(/[ej]/gi, 'f') : token))
+    return null;
+  const text = token.replaceAll('_', '').toLowerCase();
+  const base = text.startsWith('0') ? integerBases[text.charAt(1)] : undefined;
+  if (base !== undefined) {
+    const digits = text.slice(2);
+    if (!base.digits.test(digits)) return null;
+    if (digits.length * base.bitsPerDigit > maxIntegerDigits * 3) return { type: 'opaque', as: 'int', source: token };
+    return { type: 'int', value: BigInt(text) };
+  }
+  if (/^\d+$/.test(text)) {
+    if (text.startsWith('0') && /[1-9]/.test(text)) return null;
+    if (text.length > maxIntegerDigits) return { type: 'opaque', as: 'int', source: token };
+    return { type: 'int', value: BigInt(text) };
+  }
+  const isImaginary = text.endsWith('j');
+  const number = isImaginary ? text.slice(0, -1) : text;
+  if (!/^(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/.test(number)) return null;
+  return isImaginary ? { type: 'complex', real: 0, imaginary: Number(number) } : { type: 'float', value: Number(number) };
+}
+
+const characterEscapes: Readonly<Record<string, string>> = {
+  '\n': '',
+  '\\': '\\',
+  "'": "'",
+  '"': '"',
+  a: '\u0007',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
+};
+
+/** The value of one string token with its prefix and quotes; `null` when it is no Python string. */
+export function readString(token: string): PythonValue | null {
+  const start = /^(?:|[rub]|br|rb)(?:'''|"""|'|")/i.exec(token)?.[0];
+  if (start === undefined) return null;
+  const prefix = start.replace(/['"]+$/, '').toLowerCase();
+  const quote = start.slice(prefix.length);
+  if (token.length < start.length + quote.length || !token.endsWith(quote)) return null;
+  const body = token.slice(start.length, token.length - quote.length);
+  const isBytes = prefix.includes('b');
+  // eslint-disable-next-line no-control-regex -- a bytes literal holds ASCII characters only
+  if (isBytes && !/^[\u0000-\u007f]*$/.test(body)) return null;
+  if (!body.includes('\\')) {
+    if (quote.length === 1 && body.includes('\n')) return null;
+    return { type: isBytes ? 'bytes' : 'str', value: body };
+  }
+  const decoded = decodeEscapes(body, { isBytes, isRaw: prefix.includes('r'), isLong: quote.length === 3 });
+  if (decoded === null) return null;
+  return decoded.isOpaque
+    ? { type: 'opaque', as: 'str', source: token }
+    : { type: isBytes ? 'bytes' : 'str', value: decoded.text };
+}
+
+function decodeEscapes(
+  body: string,
+  { isBytes, isRaw, isLong }: { isBytes: boolean; isRaw: boolean; isLong: boolean },
+): { text: string; isOpaque: boolean } | null {
+  let text = '';
+  let isOpaque = false;
+  let position = 0;
+  while (position < body.length) {
+    const backslash = body.indexOf('\\', position);
+    const plain = body.slice(position, backslash < 0 ? undefined : backslash);
+    if (!isLong && plain.includes('\n')) return null;
+    text += plain;
+    if (backslash < 0) break;
+    const kind = body.charAt(backslash + 1);
+    // The closing quote would be escaped: the literal does not end.
+    if (kind === '') return null;
+    position = backslash + 2;
+    if (isRaw) {
+      text += `\\${kind}`;
+      continue;
+    }
+    const simple = characterEscapes[kind];
+    if (simple !== undefined) {
+      text += simple;
+      continue;
+    }
+    const rest = body.slice(backslash + 1, backslash + 10);
+    const octal = /^[0-7]{1,3}/.exec(rest)?.[0];
+    if (octal !== undefined) {
+      const code = parseInt(octal, 8);
+      text += String.fromCharCode(isBytes ? code & 0xff : code);
+      position = backslash + 1 + octal.length;
+      continue;
+    }
+    const length = kind === 'x' ? 2 : isBytes ? 0 : kind === 'u' ? 4 : kind === 'U' ? 8 : 0;
+    if (length > 0) {
+      const hex = rest.slice(1, 1 + length);
+      const code = hex.length === length && /^[\da-f]+$/i.test(hex) ? parseInt(hex, 16) : Infinity;
+      if (code > 0x10ffff) return null;
+      // Two escaped surrogates are two characters in Python and would become one here.
+      if (code >= 0xd800 && code <= 0xdfff) isOpaque = true;
+      text += String.fromCodePoint(code);
+      position = backslash + 2 + length;
+      continue;
+    }
+    if (kind === 'N' && !isBytes) {
+      const end = body.indexOf('}', position);
+      if (end < 0 || !/^\{[A-Z\d][A-Z\d -]*$/i.test(body.slice(position, Math.min(end, position + 200)))) return null;
+      isOpaque = true;
+      position = end + 1;
+      continue;
+    }
+    text += `\\${kind}`;
+  }
+  return { text, isOpaque };
+}

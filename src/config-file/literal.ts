@@ -1,0 +1,325 @@
+import type { Tree, TreeCursor } from '@lezer/common';
+import { parser as pythonParser } from '@lezer/python';
+import { add, multiply, negate, type LiteralBudget } from './literal-arithmetic.js';
+import { readNumber, readString } from './literal-tokens.js';
+import { indentOf } from './python-text.js';
+import { dictionaryKey, type PythonValue } from './python-value.js';
+
+/** A value of the configuration, read from its text. */
+export interface Literal {
+  value: PythonValue;
+  /** How many lines of the text the value itself takes; further lines hold statements that are ignored. */
+  lineCount: number;
+}
+
+/** Text that is no valid literal. */
+export class InvalidLiteralError extends Error {
+  /** Zero-based line of the text up to which it would be valid. */
+  readonly line: number;
+  /** Whether the text may be valid but takes more work than one file is allowed. */
+  readonly isTooLarge: boolean;
+
+  constructor(line: number, options: { isTooLarge?: boolean } = {}) {
+    super('not a valid literal');
+    this.name = 'InvalidLiteralError';
+    this.line = line;
+    this.isTooLarge = options.isTooLarge ?? false;
+  }
+}
+
+// Values are read as the right side of an assignment, so `1, 2` is a tuple and `A = B = 1` is 1.
+const assignment = '_ = ';
+const strictParser = pythonParser.configure({ strict: true });
+
+/** Python's own limit on nested brackets. */
+const maxBrackets = 200;
+/** Limit on nested operators and brackets together; Python's recursion limit is of this order. */
+const maxDepth = 500;
+
+/**
+ * Reads a Python literal as `administration.md` 3.2 lists them. Nothing is evaluated but `+` and `*` between literals.
+ *
+ * @throws InvalidLiteralError when the text is none, or is too large or too deeply nested to be read in bounded time.
+ */
+export function parseLiteral(text: string, budget: LiteralBudget): Literal {
+  const simple = readSimple(text);
+  if (simple !== null) return { value: simple, lineCount: 1 };
+  if (text.startsWith('\n')) throw new InvalidLiteralError(countLines(text, indentOf(text)));
+  // Python takes a lone carriage return as the end of a line.
+  const code = assignment + text.replaceAll('\r', '\n');
+  const result = parseUntilError(closeNumbers(code), budget);
+  const lineAt = (offset: number) => countLines(text, Math.max(0, offset - assignment.length));
+  const statement = firstStatement(result.tree);
+  if (statement === null) throw new InvalidLiteralError(0);
+  const value = hasBrokenContinuation(statement.cursor(), code) ? null : readAssigned(statement, code, budget);
+  if (value === null) throw new InvalidLiteralError(0);
+  if (result.errorAt !== null) throw new InvalidLiteralError(lineAt(brokenStatementStart(result.tree, code, result.errorAt)));
+  return { value, lineCount: lineAt(statement.to) + 1 };
+}
+
+/** Plain words, numbers and strings are nearly all values there are; they need no parser. */
+function readSimple(text: string): PythonValue | null {
+  switch (text) {
+    case '':
+      return { type: 'str', value: '' };
+    case 'None':
+      return { type: 'none' };
+    case 'True':
+    case 'False':
+      return { type: 'bool', value: text === 'True' };
+  }
+  if (/^\d{1,15}$/.test(text)) return readNumber(text);
+  const quote = text.charAt(0);
+  if (
+    (quote === '"' || quote === "'") &&
+    text.length > 2 &&
+    text.indexOf(quote, 1) === text.length - 1 &&
+    !/[\\\r\n\0]/.test(text)
+  ) {
+    return { type: 'str', value: text.slice(1, -1) };
+  }
+  return null;
+}
+
+/**
+ * The parser knows no numbers that end with a point (`1.`, `1.e3`). To it they are shown with `_` in that place, which it takes; values are
+ * read from the text itself, so what this does inside strings does not matter.
+ */
+function closeNumbers(code: string): string {
+  return code.replace(/\d\.\d?/g, (found) => (found.length === 3 ? found : `${found.charAt(0)}_`));
+}
+
+const unbracketed = new Set(['AssignStatement', 'BinaryExpression', 'UnaryExpression', 'ContinuedString']);
+
+/** Whether a blank line follows a backslash outside brackets: to Python that ends the statement, to the parser it does not. */
+function hasBrokenContinuation(cursor: TreeCursor, code: string): boolean {
+  if (!/\\\n\s*\n/.test(code) || !unbracketed.has(cursor.name)) return false;
+  let end = cursor.from;
+  let isBroken = false;
+  for (let found = cursor.firstChild(); found && !isBroken; found = cursor.nextSibling()) {
+    isBroken =
+      code.slice(end, cursor.from).replaceAll('\\\n', '').includes('\n') || hasBrokenContinuation(cursor.node.cursor(), code);
+    end = cursor.to;
+  }
+  return isBroken;
+}
+
+function countLines(text: string, end: number): number {
+  let count = 0;
+  for (let at = text.indexOf('\n'); at >= 0 && at < end; at = text.indexOf('\n', at + 1)) count += 1;
+  return count;
+}
+
+/** The tree of the code, or, when it has a syntax error, the tree of what stands before the error. */
+function parseUntilError(code: string, budget: LiteralBudget): { tree: Tree; errorAt: number | null } {
+  const zero = code.indexOf('\0');
+  if (zero < 0) {
+    const parse = strictParser.startParse(code);
+    try {
+      return { tree: run(parse, budget), errorAt: null };
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      return { tree: run(pythonParser.startParse(code.slice(0, parse.parsedPos)), budget), errorAt: parse.parsedPos };
+    }
+  }
+  return { tree: run(pythonParser.startParse(code.slice(0, zero)), budget), errorAt: zero };
+}
+
+function run(parse: { advance(): Tree | null }, budget: LiteralBudget): Tree {
+  for (;;) {
+    budget.steps -= 1;
+    if (budget.steps < 0) throw new InvalidLiteralError(0, { isTooLarge: true });
+    const tree = parse.advance();
+    if (tree !== null) return tree;
+  }
+}
+
+function firstStatement(tree: Tree) {
+  const first = tree.topNode.firstChild;
+  const statement = first?.name === 'StatementGroup' ? first.firstChild : first;
+  return statement?.name === 'AssignStatement' ? statement : null;
+}
+
+/** Where the statement begins that holds the error: text before it is valid by itself. */
+function brokenStatementStart(tree: Tree, code: string, errorAt: number): number {
+  let start = errorAt;
+  const cursor = tree.cursor();
+  for (let found = cursor.firstChild(); found; found = cursor.nextSibling()) {
+    if (cursor.type.isError || cursor.name === 'Comment') continue;
+    // Incomplete, or something follows on its last line that must not.
+    // Some statements end behind their line, some before its end.
+    const end = code.charAt(cursor.to - 1) === '\n' ? cursor.to - 1 : cursor.to;
+    if (hasError(cursor) || !code.slice(end, errorAt).replaceAll('\\\n', '').includes('\n')) return cursor.from;
+    start = errorAt;
+  }
+  return start;
+}
+
+function hasError(cursor: TreeCursor): boolean {
+  const end = cursor.to;
+  const inner = cursor.node.cursor();
+  do {
+    if (inner.from > end) return false;
+    if (inner.type.isError) return true;
+  } while (inner.next() && inner.from <= end);
+  return false;
+}
+
+/** The value of `_ = …`, of whose targets all but the first are written by the user; `null` when it is not in the literal set. */
+function readAssigned(statement: { cursor(): TreeCursor }, code: string, budget: LiteralBudget): PythonValue | null {
+  const cursor = statement.cursor();
+  const reader = new LiteralReader(code, budget);
+  let items: PythonValue[] = [];
+  let isTuple = false;
+  let isTarget = true;
+  let isValid = true;
+  if (!cursor.firstChild() || !cursor.nextSibling()) return null;
+  do {
+    if (cursor.name === 'Comment') continue;
+    if (cursor.name === 'AssignOp') {
+      if (!isTarget) return null;
+      items = [];
+      isTuple = false;
+      isTarget = true;
+      isValid = true;
+    } else if (cursor.name === ',') {
+      isTuple = true;
+    } else {
+      isTarget = isTarget && (cursor.name === 'VariableName' || cursor.name === 'MemberExpression');
+      const value = reader.read(cursor, 0, 0);
+      if (value === null) isValid = false;
+      else items.push(value);
+    }
+  } while (cursor.nextSibling());
+  if (!isValid) return null;
+  return isTuple ? { type: 'tuple', items } : (items[0] ?? null);
+}
+
+class LiteralReader {
+  readonly #code: string;
+  readonly #budget: LiteralBudget;
+
+  constructor(code: string, budget: LiteralBudget) {
+    this.#code = code;
+    this.#budget = budget;
+  }
+
+  /** The value of the node under the cursor, which is left where it was; `null` when it is not in the literal set. */
+  read(cursor: TreeCursor, depth: number, brackets: number): PythonValue | null {
+    if (depth > maxDepth) return null;
+    switch (cursor.name) {
+      case 'Number':
+        return readNumber(this.#text(cursor));
+      case 'String':
+        return readString(this.#text(cursor));
+      case 'None':
+        return { type: 'none' };
+      case 'Boolean':
+        return { type: 'bool', value: this.#text(cursor) === 'True' };
+      case 'Ellipsis':
+        return { type: 'ellipsis' };
+      case 'ContinuedString':
+        return this.#readContinued(cursor);
+      case 'ParenthesizedExpression': {
+        const items = this.#readItems(cursor, depth, brackets);
+        return items?.[0] ?? null;
+      }
+      case 'TupleExpression':
+      case 'ArrayExpression': {
+        const type = cursor.name === 'TupleExpression' ? 'tuple' : 'list';
+        const items = this.#readItems(cursor, depth, brackets);
+        return items && { type, items };
+      }
+      case 'DictionaryExpression':
+        return this.#readDictionary(cursor, depth, brackets);
+      case 'UnaryExpression':
+      case 'BinaryExpression':
+        return this.#readOperation(cursor, depth, brackets);
+      default:
+        return null;
+    }
+  }
+
+  #text(cursor: TreeCursor): string {
+    return this.#code.slice(cursor.from, cursor.to);
+  }
+
+  /** Values of the children that are no punctuation; `null` when one of them is no literal. */
+  #readItems(cursor: TreeCursor, depth: number, brackets: number): PythonValue[] | null {
+    if (brackets >= maxBrackets) return null;
+    const items: PythonValue[] = [];
+    let isValid = true;
+    for (let found = cursor.firstChild(); found; found = cursor.nextSibling()) {
+      if (isValid && !'()[]{},:'.includes(cursor.name) && cursor.name !== 'Comment') {
+        const value = this.read(cursor, depth + 1, brackets + 1);
+        if (value === null) isValid = false;
+        else items.push(value);
+      }
+    }
+    cursor.parent();
+    return isValid ? items : null;
+  }
+
+  #readDictionary(cursor: TreeCursor, depth: number, brackets: number): PythonValue | null {
+    const items = this.#readItems(cursor, depth, brackets);
+    if (items === null) return null;
+    const entries = new Map<string, [PythonValue, PythonValue]>();
+    for (let index = 0; index < items.length; index += 2) {
+      const key = items[index];
+      const value = items[index + 1];
+      const name = key && dictionaryKey(key);
+      if (key === undefined || value === undefined || name == null) return null;
+      // A repeated key keeps its first place and spelling and takes the last value.
+      const before = entries.get(name);
+      if (before === undefined) entries.set(name, [key, value]);
+      else before[1] = value;
+    }
+    return { type: 'dict', entries: [...entries.values()] };
+  }
+
+  #readContinued(cursor: TreeCursor): PythonValue | null {
+    let type: 'str' | 'bytes' | null = null;
+    let isValid = true;
+    let isOpaque = false;
+    const parts: string[] = [];
+    for (let found = cursor.firstChild(); found; found = cursor.nextSibling()) {
+      if (cursor.name === 'Comment') continue;
+      const part = cursor.name === 'String' ? readString(this.#text(cursor)) : null;
+      const partType = part?.type === 'opaque' ? 'str' : part?.type;
+      if (part === null || (partType !== 'str' && partType !== 'bytes') || (type !== null && type !== partType)) {
+        isValid = false;
+        break;
+      }
+      type = partType;
+      if (part.type === 'opaque') isOpaque = true;
+      else if ('value' in part) parts.push(String(part.value));
+    }
+    cursor.parent();
+    if (!isValid || type === null) return null;
+    return isOpaque ? { type: 'opaque', as: 'str', source: this.#text(cursor) } : { type, value: parts.join('') };
+  }
+
+  #readOperation(cursor: TreeCursor, depth: number, brackets: number): PythonValue | null {
+    const operands: PythonValue[] = [];
+    let operator: string | null = null;
+    let isValid = true;
+    const isUnary = cursor.name === 'UnaryExpression';
+    for (let found = cursor.firstChild(); found; found = cursor.nextSibling()) {
+      if (!isValid || cursor.name === 'Comment') continue;
+      if (cursor.name === 'ArithOp') {
+        operator = this.#text(cursor);
+        continue;
+      }
+      const value = this.read(cursor, depth + 1, brackets);
+      if (value === null) isValid = false;
+      else operands.push(value);
+    }
+    cursor.parent();
+    const [left, right] = operands;
+    if (!isValid || left === undefined) return null;
+    if (isUnary) return operator === '-' ? negate(left) : null;
+    if (right === undefined) return null;
+    if (operator === '+') return add(left, right, this.#budget);
+    return operator === '*' ? multiply(left, right, this.#budget) : null;
+  }
+}

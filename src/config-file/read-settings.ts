@@ -1,0 +1,285 @@
+import { evaluateConfig, type EvaluatedConfig } from './evaluate.js';
+import { defaultSection, type ConfigOption } from './parse.js';
+import { reprValue, type PythonValue } from './python-value.js';
+
+/** Values as JSON knows them. */
+type PlainValue = null | boolean | number | string | PlainValue[] | { [key: string]: PlainValue };
+
+/** The plugin's own settings of the configuration file, section `[large_image]`. */
+export interface LibrarySettings {
+  /** Where tiles are cached; `null`: chosen by what is at hand. */
+  cache_backend: 'none' | 'python' | 'memcached' | 'redis' | null;
+  /** The tile cache in memory may take one n-th of the memory. */
+  cache_python_memory_portion: number;
+  cache_memcached_url: string | string[];
+  cache_memcached_username: string | null;
+  cache_memcached_password: string | null;
+  /** `host:port` or a `redis:` or `rediss:` address. */
+  cache_redis_url: string;
+  cache_redis_username: string | null;
+  cache_redis_password: string | null;
+  /** Open tile sources may take one n-th of the memory. */
+  cache_tilesource_memory_portion: number;
+  /** Most tile sources kept open; 0: computed. */
+  cache_tilesource_maximum: number;
+  /** Whether tile sources are kept open between requests. */
+  cache_sources: boolean;
+  default_encoding: string;
+  default_projection: string | null;
+  /** Pixels of the longer side up to which small-image sources read a file. */
+  max_small_image_size: number;
+  /** Whether colours are corrected by the image's profile, or the intent to correct them by. */
+  icc_correction: boolean | string;
+  /** Regular expression of file names that no fallback source reads. */
+  all_sources_ignored_names: string;
+  /** Regular expressions of file names by the name of the source that refuses them, from `source_<name>_ignored_names`. */
+  source_ignored_names: Readonly<Record<string, string>>;
+  /** Bytes of the largest annotation file that is read in. */
+  max_annotation_input_file_length: number;
+}
+
+/** A value that was not used. */
+export interface SettingProblem {
+  key: string;
+  /** Where it came from: the environment variable, or the section with the zero-based line of the file. */
+  source: string;
+  /** What is wrong and what would be right. */
+  message: string;
+}
+
+type Check<T> = { allowed: string; read(value: PlainValue): T | undefined };
+
+const integer = (minimum: number): Check<number> => ({
+  allowed: `a whole number of at least ${minimum}`,
+  read: (value) => (typeof value === 'number' && Number.isSafeInteger(value) && value >= minimum ? value : undefined),
+});
+const text: Check<string> = {
+  allowed: 'a text that is not empty',
+  read: (value) => (typeof value === 'string' && value !== '' ? value : undefined),
+};
+// A password such as 123456 is a number to JSON.
+const textOrNone: Check<string | null> = {
+  allowed: 'a text or None',
+  read: (value) => (value === null || typeof value === 'string' ? value : typeof value === 'number' ? String(value) : undefined),
+};
+const flag: Check<boolean> = {
+  allowed: 'True or False',
+  read: (value) => (typeof value === 'boolean' ? value : undefined),
+};
+const pattern: Check<string> = {
+  allowed: 'a regular expression',
+  read: (value) => (typeof value === 'string' && isPattern(value) ? value : undefined),
+};
+const backends = ['none', 'python', 'memcached', 'redis'] as const;
+const encodings = ['JPEG', 'PNG', 'TIFF', 'WEBP', 'AVIF'];
+const intents = ['PERCEPTUAL', 'RELATIVE_COLORIMETRIC', 'SATURATION', 'ABSOLUTE_COLORIMETRIC'];
+
+/** What each key may hold; its default stands in {@link defaultSettings}. */
+const checks: { [K in Exclude<keyof LibrarySettings, 'source_ignored_names'>]: Check<LibrarySettings[K]> } = {
+  cache_backend: {
+    allowed: '"none", "python", "memcached", "redis" or None',
+    read: (value) => (value === null ? null : backends.find((name) => typeof value === 'string' && name === value.toLowerCase())),
+  },
+  cache_python_memory_portion: integer(1),
+  cache_memcached_url: {
+    allowed: 'a text or a list of texts',
+    read: (value) => (isTextList(value) && value.length > 0 ? value : text.read(value)),
+  },
+  cache_memcached_username: textOrNone,
+  cache_memcached_password: textOrNone,
+  cache_redis_url: text,
+  cache_redis_username: textOrNone,
+  cache_redis_password: textOrNone,
+  cache_tilesource_memory_portion: integer(1),
+  cache_tilesource_maximum: integer(0),
+  cache_sources: flag,
+  default_encoding: {
+    allowed: `one of ${encodings.join(', ')}`,
+    read: (value) => encodings.find((name) => typeof value === 'string' && name === value.toUpperCase()),
+  },
+  default_projection: textOrNone,
+  max_small_image_size: integer(1),
+  icc_correction: {
+    allowed: `True, False or one of ${intents.join(', ')}`,
+    read: (value) => flag.read(value) ?? intents.find((name) => typeof value === 'string' && name === value.toUpperCase()),
+  },
+  all_sources_ignored_names: pattern,
+  max_annotation_input_file_length: integer(0),
+};
+
+/** What holds without a configuration file. `totalMemory` is the memory of the machine in bytes. */
+export function defaultSettings(totalMemory: number): LibrarySettings {
+  return {
+    cache_backend: null,
+    cache_python_memory_portion: 32,
+    cache_memcached_url: '127.0.0.1',
+    cache_memcached_username: null,
+    cache_memcached_password: null,
+    cache_redis_url: '127.0.0.1:6379',
+    cache_redis_username: null,
+    cache_redis_password: null,
+    cache_tilesource_memory_portion: 16,
+    cache_tilesource_maximum: 0,
+    cache_sources: true,
+    default_encoding: 'JPEG',
+    default_projection: null,
+    max_small_image_size: 4096,
+    icc_correction: true,
+    all_sources_ignored_names: String.raw`(\.mrxs|\.vsi)$`,
+    source_ignored_names: {},
+    max_annotation_input_file_length: Math.max(1024 ** 3, Math.floor(totalMemory / 16)),
+  };
+}
+
+/** Environment value that stands for the built-in default, whatever the file says. */
+const builtIn = '__default__';
+
+/**
+ * The plugin's settings: environment variables `LARGE_IMAGE_<KEY>` (JSON where it is JSON, else text) before section `[large_image]` of the
+ * configuration file before the defaults. A value that cannot be used is reported and passed over; a file that does not validate is
+ * reported and passed over as a whole. Never throws.
+ */
+export function readSettings(options: {
+  /** Text of the configuration file; `null` when there is none. */
+  config: string | null;
+  env: Readonly<Record<string, string | undefined>>;
+  /** Memory of the machine in bytes. */
+  totalMemory: number;
+  report: (problem: SettingProblem) => void;
+}): LibrarySettings {
+  const settings = defaultSettings(options.totalMemory);
+  const given = options.config === null ? [] : readSection(options.config, options.report);
+  const ignoredNames: Record<string, string> = {};
+  for (const { key, value, source } of [...given, ...readEnvironment(options.env)]) {
+    const sourceName = /^source_(.+)_ignored_names$/.exec(key)?.[1];
+    if (value === undefined) {
+      resetSetting(settings, ignoredNames, key, options.totalMemory);
+    } else if (sourceName !== undefined) {
+      const accepted = pattern.read(value);
+      if (accepted !== undefined) ignoredNames[sourceName] = accepted;
+      else options.report({ key, source, message: `${key} must be ${pattern.allowed}.` });
+    } else if (!isKey(key)) {
+      options.report({ key, source, message: `${key} is not a setting of [large_image]; it is ignored.` });
+    } else if (!assign(settings, key, value)) {
+      options.report({ key, source, message: `${key} must be ${checks[key].allowed}.` });
+    }
+  }
+  return { ...settings, source_ignored_names: ignoredNames };
+}
+
+type Key = keyof typeof checks;
+
+interface GivenSetting {
+  key: string;
+  /** `undefined`: the built-in default is asked for. */
+  value: PlainValue | undefined;
+  source: string;
+}
+
+function isKey(key: string): key is Key {
+  return Object.hasOwn(checks, key);
+}
+
+function assign<K extends Key>(settings: LibrarySettings, key: K, value: PlainValue): boolean {
+  // Indexing the table by K keeps check and setting of one type; TypeScript sees only the union.
+  const accepted = (checks[key] as Check<LibrarySettings[K]>).read(value);
+  if (accepted === undefined) return false;
+  settings[key] = accepted;
+  return true;
+}
+
+function resetSetting(settings: LibrarySettings, ignoredNames: Record<string, string>, key: string, totalMemory: number): void {
+  if (isKey(key)) Object.assign(settings, { [key]: defaultSettings(totalMemory)[key] });
+  else delete ignoredNames[key.replace(/^source_|_ignored_names$/g, '')];
+}
+
+function readSection(config: string, report: (problem: SettingProblem) => void): GivenSetting[] {
+  const section = 'large_image';
+  const evaluated = evaluateConfig(config);
+  if (evaluated.problem !== null) {
+    const { line, message } = evaluated.problem;
+    report({
+      key: section,
+      source: `configuration file, line ${line}`,
+      message: `The configuration file is not used: ${message}`,
+    });
+    return [];
+  }
+  const own = evaluated.options.get(section);
+  if (own === undefined) return [];
+  const given: GivenSetting[] = [];
+  const inherited = [...(evaluated.options.get(defaultSection) ?? [])].filter(([name]) => !own.has(name) && isOwnName(name));
+  for (const [key, option] of [...inherited, ...own]) {
+    const source = `[${section}], line ${option.lines[0]?.line ?? 0}`;
+    const value = toPlain(valueIn(section, option, evaluated));
+    if (value === undefined) report({ key, source, message: `${key} has a value that cannot be used here.` });
+    else given.push({ key, value, source });
+  }
+  return given;
+}
+
+function isOwnName(name: string): boolean {
+  return isKey(name) || /^source_.+_ignored_names$/.test(name);
+}
+
+function valueIn(section: string, option: ConfigOption, config: EvaluatedConfig): PythonValue | undefined {
+  return config.interpolated.get(option)?.get(section) ?? config.literals.get(option)?.value;
+}
+
+function readEnvironment(env: Readonly<Record<string, string | undefined>>): GivenSetting[] {
+  const given: GivenSetting[] = [];
+  for (const [variable, raw] of Object.entries(env)) {
+    const key = /^LARGE_IMAGE_([A-Z0-9_]+)$/.exec(variable)?.[1]?.toLowerCase();
+    if (key === undefined || raw === undefined || !isOwnName(key)) continue;
+    given.push({ key, value: raw === builtIn ? undefined : decode(raw), source: variable });
+  }
+  return given;
+}
+
+function decode(raw: string): PlainValue {
+  try {
+    // JSON.parse gives exactly the values of PlainValue.
+    return JSON.parse(raw) as PlainValue;
+  } catch {
+    return raw;
+  }
+}
+
+/** The value as JSON has it; `undefined` for what JSON has not (bytes, complex numbers, keys that are no texts). */
+function toPlain(value: PythonValue | undefined): PlainValue | undefined {
+  switch (value?.type) {
+    case 'none':
+      return null;
+    case 'bool':
+    case 'str':
+    case 'float':
+      return value.value;
+    case 'int':
+      return Number(value.value);
+    case 'list':
+    case 'tuple': {
+      const items = value.items.map(toPlain);
+      return items.every((item) => item !== undefined) ? items : undefined;
+    }
+    case 'dict': {
+      const entries = value.entries.map(
+        ([key, entry]) => [key.type === 'str' ? key.value : reprValue(key), toPlain(entry)] as const,
+      );
+      return Object.fromEntries(entries.flatMap(([key, entry]) => (entry === undefined ? [] : [[key, entry]])));
+    }
+    default:
+      return undefined;
+  }
+}
+
+function isTextList(value: PlainValue): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
+}
+
+function isPattern(source: string): boolean {
+  try {
+    return new RegExp(source) instanceof RegExp;
+  } catch {
+    return false;
+  }
+}

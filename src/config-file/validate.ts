@@ -1,0 +1,23 @@
+import { TextDecoder } from 'node:util';
+import { BadParameterError } from '../errors.js';
+import { evaluateConfig } from './evaluate.js';
+import type { ConfigProblem } from './parse.js';
+
+/** What is wrong with a configuration text: no entry when it is valid, else one, with a zero-based line. Never throws. */
+export function validateConfig(text: string): ConfigProblem[] {
+  const { problem } = evaluateConfig(text);
+  return problem === null ? [] : [problem];
+}
+
+/**
+ * Decodes the bytes of a configuration text. A byte order mark is kept: it is an error of the text, reported by {@link validateConfig}.
+ *
+ * @throws BadParameterError when the bytes are not UTF-8.
+ */
+export function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    throw new BadParameterError('The configuration must be UTF-8 text.', { cause });
+  }
+}

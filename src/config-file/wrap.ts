@@ -1,0 +1,222 @@
+import { characterCount, isSpace } from './python-text.js';
+import { reprBytes, reprString, reprValue, type PythonValue } from './python-value.js';
+
+/** Columns of a line. */
+const lineWidth = 79;
+/** Columns by which nested entries are indented. */
+const indentStep = 2;
+
+/** A value with its one-line text, computed once for each node: nodes are measured many times. */
+type Measured = { text: string; width: number } & (
+  | { kind: 'list' | 'tuple'; items: Measured[] }
+  | { kind: 'dict'; entries: { key: { text: string; width: number }; value: Measured }[] }
+  | { kind: 'str' | 'bytes'; content: string }
+  | { kind: 'other' }
+);
+
+/** Where a value stands: its column, what follows it on its last line, and whether it is the whole value. */
+interface Place {
+  column: number;
+  /** Columns that must stay free behind it for closing brackets and commas. */
+  reserved: number;
+  isTop: boolean;
+}
+
+/**
+ * The value over several lines of at most 79 columns where it can be broken, counted as if it started in column 0: as many list entries on
+ * a line as fit, one dictionary entry on a line, long strings split at white space.
+ */
+export function wrapValue(value: PythonValue): string {
+  const output: string[] = [];
+  write(measure(value), { column: 0, reserved: 0, isTop: true }, output);
+  return output.join('');
+}
+
+function measure(value: PythonValue): Measured {
+  switch (value.type) {
+    case 'list':
+    case 'tuple': {
+      const items = value.items.map(measure);
+      const [open, close] = value.type === 'list' ? ['[', ']'] : ['(', items.length === 1 ? ',)' : ')'];
+      const width = items.reduce((sum, item) => sum + item.width, 0) + 2 * Math.max(0, items.length - 1) + 1 + close.length;
+      return { kind: value.type, items, text: `${open}${items.map((item) => item.text).join(', ')}${close}`, width };
+    }
+    case 'dict': {
+      const entries = value.entries.map(([key, entry]) => ({ key: measure(key), value: measure(entry) }));
+      const width = entries.reduce((sum, entry) => sum + entry.key.width + entry.value.width + 4, entries.length > 0 ? 0 : 2);
+      const text = `{${entries.map((entry) => `${entry.key.text}: ${entry.value.text}`).join(', ')}}`;
+      return { kind: 'dict', entries, text, width };
+    }
+    default: {
+      const text = reprValue(value);
+      const measured = { text, width: characterCount(text) };
+      if (value.type === 'str' || value.type === 'bytes') return { kind: value.type, content: value.value, ...measured };
+      return { kind: 'other', ...measured };
+    }
+  }
+}
+
+function write(node: Measured, place: Place, output: string[]): void {
+  if (node.width <= lineWidth - place.column - place.reserved) {
+    output.push(node.text);
+    return;
+  }
+  switch (node.kind) {
+    case 'list':
+    case 'tuple':
+      writeItems(node, place, output);
+      break;
+    case 'dict':
+      writeEntries(node.entries, place, output);
+      break;
+    case 'str':
+      writeString(node, place, output);
+      break;
+    case 'bytes':
+      writeBytes(node, place, output);
+      break;
+    default:
+      output.push(node.text);
+  }
+}
+
+function writeItems(node: Extract<Measured, { kind: 'list' | 'tuple' }>, { column, reserved }: Place, output: string[]): void {
+  const close = node.kind === 'list' ? ']' : node.items.length === 1 ? ',)' : ')';
+  const inner = column + indentStep;
+  const newLine = `,\n${' '.repeat(inner)}`;
+  const lastReserved = reserved + close.length;
+  output.push(node.kind === 'list' ? '[ ' : '( ');
+  let room = lineWidth - inner + 1;
+  let separator = '';
+  node.items.forEach((item, index) => {
+    const isLast = index === node.items.length - 1;
+    const behind = isLast ? lastReserved : 1;
+    const fullRoom = lineWidth - inner + 1 - (isLast ? lastReserved : 0);
+    if (isLast) room -= lastReserved;
+    // An entry takes its own columns and those of the comma and blank behind it.
+    const needed = item.width + 2;
+    if (room < needed) {
+      room = fullRoom;
+      if (separator !== '') separator = newLine;
+    }
+    output.push(separator);
+    if (room >= needed) {
+      room -= needed;
+      separator = ', ';
+      output.push(item.text);
+    } else {
+      separator = newLine;
+      write(item, { column: inner, reserved: behind, isTop: false }, output);
+    }
+  });
+  output.push(close);
+}
+
+function writeEntries(
+  entries: Extract<Measured, { kind: 'dict' }>['entries'],
+  { column, reserved }: Place,
+  output: string[],
+): void {
+  const inner = column + indentStep;
+  output.push('{ ');
+  entries.forEach(({ key, value }, index) => {
+    const isLast = index === entries.length - 1;
+    if (index > 0) output.push(`,\n${' '.repeat(inner)}`);
+    output.push(key.text, ': ');
+    write(value, { column: inner + key.width + 2, reserved: isLast ? reserved + 1 : 1, isTop: false }, output);
+  });
+  output.push('}');
+}
+
+/** Adjacent literals, one a line; in parentheses where nothing else encloses them. */
+function writeChunks(chunks: readonly string[], { column, isTop }: Place, output: string[]): void {
+  const indent = `\n${' '.repeat(isTop ? column + 1 : column)}`;
+  output.push(isTop ? '(' : '', chunks.join(indent), isTop ? ')' : '');
+}
+
+function writeString(node: { content: string; text: string }, place: Place, output: string[]): void {
+  const shift = place.isTop ? 1 : 0;
+  const room = lineWidth - place.column - shift;
+  const lastRoom = room - place.reserved - shift;
+  const chunks: string[] = [];
+  const lines = splitLines(node.content);
+  lines.forEach((line, lineIndex) => {
+    const isLastLine = lineIndex === lines.length - 1;
+    const whole = reprString(line);
+    if (characterCount(whole) <= (isLastLine ? lastRoom : room)) {
+      chunks.push(whole);
+      return;
+    }
+    let current = '';
+    const words = splitWords(line);
+    words.forEach((word, wordIndex) => {
+      const limit = isLastLine && wordIndex === words.length - 1 ? lastRoom : room;
+      if (current !== '' && characterCount(reprString(current + word)) > limit) {
+        chunks.push(reprString(current));
+        current = word;
+      } else {
+        current += word;
+      }
+    });
+    if (current !== '') chunks.push(reprString(current));
+  });
+  if (chunks.length <= 1) output.push(node.text);
+  else writeChunks(chunks, place, output);
+}
+
+/** Line ends to Python, beside `\r\n`. */
+const lineEnds = '\n\v\f\r\u001c\u001d\u001e\u0085\u2028\u2029';
+
+/** Lines with their ends. */
+function splitLines(text: string): string[] {
+  const lines: string[] = [];
+  let start = 0;
+  for (let index = 0; index < text.length; index += 1) {
+    const character = text.charAt(index);
+    if (!lineEnds.includes(character) || (character === '\r' && text.charAt(index + 1) === '\n')) continue;
+    lines.push(text.slice(start, index + 1));
+    start = index + 1;
+  }
+  if (start < text.length) lines.push(text.slice(start));
+  return lines;
+}
+
+/** Words, each with the white space behind it. */
+function splitWords(line: string): string[] {
+  const words: string[] = [];
+  let start = 0;
+  for (let index = 1; index < line.length; index += 1) {
+    if (isSpace(line.charCodeAt(index - 1)) && !isSpace(line.charCodeAt(index))) {
+      words.push(line.slice(start, index));
+      start = index;
+    }
+  }
+  words.push(line.slice(start));
+  return words;
+}
+
+function writeBytes(node: { content: string; text: string }, place: Place, output: string[]): void {
+  const group = 4; // bytes that stay together
+  if (node.content.length <= group) {
+    output.push(node.text);
+    return;
+  }
+  const shift = place.isTop ? 1 : 0;
+  const room = lineWidth - place.column - shift;
+  const lastRoom = room - place.reserved - shift;
+  const chunks: string[] = [];
+  let current = '';
+  for (let start = 0; start < node.content.length; start += group) {
+    const part = node.content.slice(start, start + group);
+    // Only an incomplete last group gives way to what stands behind the value.
+    const limit = part.length < group ? lastRoom : room;
+    if (current !== '' && reprBytes(current + part).length > limit) {
+      chunks.push(reprBytes(current));
+      current = part;
+    } else {
+      current += part;
+    }
+  }
+  chunks.push(reprBytes(current));
+  writeChunks(chunks, place, output);
+}

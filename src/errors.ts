@@ -1,0 +1,105 @@
+/** The `type` member of an error reply; existing clients branch on it. */
+export type ErrorType = 'rest' | 'validation' | 'access' | 'internal';
+
+/**
+ * The one table from error code to HTTP status and reply type. `access-denied` and `login-required` answer 401 to anonymous
+ * callers whatever is written here (`rest/error-handler.ts`).
+ */
+export const errorReplies = {
+  'bad-parameter': { status: 400, type: 'rest' },
+  'bad-value': { status: 400, type: 'rest' },
+  invalid: { status: 400, type: 'validation' },
+  'unknown-id': { status: 400, type: 'rest' },
+  'tile-source': { status: 400, type: 'rest' },
+  'no-large-image': { status: 400, type: 'rest' },
+  'login-required': { status: 401, type: 'access' },
+  'access-denied': { status: 403, type: 'access' },
+  'not-found': { status: 404, type: 'rest' },
+  'tile-outside': { status: 404, type: 'rest' },
+  conflict: { status: 409, type: 'rest' },
+  'precondition-failed': { status: 412, type: 'rest' },
+  'too-large': { status: 413, type: 'rest' },
+  'unsatisfiable-range': { status: 416, type: 'rest' },
+  'not-implemented': { status: 501, type: 'rest' },
+  unavailable: { status: 503, type: 'rest' },
+} as const satisfies Record<string, { status: number; type: ErrorType }>;
+
+/** Stable names of the errors this package raises on purpose. */
+export type ErrorCode = keyof typeof errorReplies;
+
+/** Base of every error raised on purpose: its message is written for the caller and safe to send. */
+export class LargeImageError extends Error {
+  readonly code: ErrorCode;
+  /** Further members of the reply body, e.g. `{ field: 'name' }`. */
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(code: ErrorCode, message: string, options: { cause?: unknown; details?: Record<string, unknown> } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = new.target.name;
+    this.code = code;
+    this.details = options.details ?? {};
+  }
+}
+
+/** A request parameter or body that cannot be understood. */
+export class BadParameterError extends LargeImageError {
+  constructor(message: string, options: { cause?: unknown; details?: Record<string, unknown> } = {}) {
+    super('bad-parameter', message, options);
+  }
+}
+
+/** A value that was understood but is not allowed: encoding, units, colour, size. The wire text gets the prefix `Value Error: `. */
+export class BadValueError extends LargeImageError {
+  constructor(detail: string, options: { cause?: unknown } = {}) {
+    super('bad-value', `Value Error: ${detail}`, options);
+  }
+}
+
+/** A document or field that breaks a rule of its model; `field` names it. */
+export class InvalidError extends LargeImageError {
+  constructor(message: string, field?: string, options: { cause?: unknown } = {}) {
+    super('invalid', message, { ...options, details: field === undefined ? {} : { field } });
+  }
+}
+
+/** A well-formed id that belongs to no document, e.g. `Invalid item id (0123…).` */
+export class UnknownIdError extends LargeImageError {
+  constructor(model: string, id: string) {
+    super('unknown-id', `Invalid ${model} id (${id}).`);
+  }
+}
+
+/** The caller may not do this. Answers 401 when the caller is anonymous, else 403. */
+export class AccessDeniedError extends LargeImageError {
+  constructor(message: string, options: { details?: Record<string, unknown> } = {}) {
+    super('access-denied', message, options);
+  }
+}
+
+/** The thing named in the path does not exist, and the route answers 404 for that. */
+export class NotFoundError extends LargeImageError {
+  constructor(message: string) {
+    super('not-found', message);
+  }
+}
+
+/** A file that a tile source cannot read, or stops being able to read: corrupt, truncated, unsupported. */
+export class TileSourceError extends LargeImageError {
+  constructor(message: string, options: { cause?: unknown } = {}) {
+    super('tile-source', message, options);
+  }
+}
+
+/** A tile, level or frame that the image does not have. */
+export class TileOutsideError extends LargeImageError {
+  constructor(message: string) {
+    super('tile-outside', message);
+  }
+}
+
+/** The item has no large image, or its large image is still being made. */
+export class NoLargeImageError extends LargeImageError {
+  constructor(message = 'No large image file in this item.') {
+    super('no-large-image', message);
+  }
+}

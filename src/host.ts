@@ -1,0 +1,156 @@
+import type { Readable } from 'node:stream';
+import type { Agenda } from 'agenda';
+import type { Application } from 'express';
+import type { Model, Mongoose } from 'mongoose';
+import type { RouteDefinition } from './rest/route.js';
+import type { SettingDefinition } from './settings/definition.js';
+
+/** A document as it lies in MongoDB. */
+export type StoredDocument = Record<string, unknown> & { _id: unknown };
+
+/** Levels of permission: none, read, write, administer. */
+export type AccessLevel = -1 | 0 | 1 | 2;
+
+/** Who makes a request, as {@link HostAuth.verify} says. */
+export interface Caller {
+  /** The user's id as text; `null` for an anonymous session that has a token all the same. */
+  id: string | null;
+  /** Site administrators pass every check. */
+  admin: boolean;
+  /** Scopes of the token. `core.user_auth` includes all the others that belong to a user. */
+  scopes: readonly string[];
+  /** When the token stops being valid; verdicts are never kept longer than this. */
+  expires?: Date;
+}
+
+/** Token verification. */
+export interface HostAuth {
+  /** Who a token belongs to; `null` when it is unknown, expired or revoked. */
+  verify(token: string): Promise<Caller | null>;
+  /** Name of the cookie that may carry a token. Default `girderToken`. */
+  cookieName?: string;
+  /** Name of a further request header that may carry a token, beside `Authorization: Bearer`. Default `Girder-Token`. */
+  headerName?: string;
+}
+
+/** Permissions on items and folders. */
+export interface HostAccess {
+  /** The caller's level on a document (`null` caller: anonymous). Site administrators are asked about too. */
+  level(caller: Caller | null, subject: { type: 'item' | 'folder'; doc: StoredDocument }): Promise<AccessLevel>;
+  /** A MongoDB filter on the model that matches the documents on which the caller has at least `level`; for lists. */
+  filter(caller: Caller | null, type: 'item' | 'folder', level: AccessLevel): Promise<Record<string, unknown>>;
+}
+
+/** What a file to be created is called and belongs to. */
+export interface NewFile {
+  name: string;
+  mimeType: string;
+  /** Length of the stream in bytes. */
+  size: number;
+  /** `item`: an ordinary file of the item. `attached`: belongs to the item and goes with it, but is not among its files. */
+  parent: { type: 'item' | 'attached'; itemId: string };
+  /** Further fields of the record, all of them declared by the plugin on the file model. */
+  fields?: Record<string, unknown>;
+  creatorId?: string | null;
+}
+
+/** Bytes of files. Records are read and queried through `models.file`. */
+export interface HostFiles {
+  /** Path of the bytes on this machine, or `null` when they lie elsewhere. */
+  localPath(file: StoredDocument): Promise<string | null>;
+  /** Bytes from `start` up to, not including, `end`. */
+  read(file: StoredDocument, range: { start: number; end: number }, options?: { signal?: AbortSignal }): Promise<Readable>;
+  /** Stores a stream as a new file; resolves with its record when bytes and record are complete, or leaves nothing. */
+  create(file: NewFile, content: Readable, options?: { signal?: AbortSignal }): Promise<StoredDocument>;
+  /** Removes record and bytes. */
+  remove(file: StoredDocument): Promise<void>;
+  /** Where the bytes can be fetched, for `redirect` on tiles; `null` when there is no such address. */
+  downloadPath?(file: StoredDocument): string | null;
+}
+
+/** What the host tells the plugin. Payloads hold stored documents. */
+export interface HostEventPayloads {
+  'item.saved': { item: StoredDocument };
+  'item.removed': { item: StoredDocument };
+  'item.copied': { source: StoredDocument; item: StoredDocument; fileIds: ReadonlyMap<string, string> };
+  'file.saved': { file: StoredDocument; created: boolean };
+  'file.removed': { file: StoredDocument };
+  /** An upload has ended: `reference` is the text that the client gave with it. */
+  'upload.finished': { file: StoredDocument; caller: Caller | null; reference?: string };
+  'folder.saved': { folder: StoredDocument };
+  'folder.removed': { folder: StoredDocument };
+  /** Anybody's permissions may have changed. */
+  'access.changed': Record<string, never>;
+  /** A token (or, without one, any) stopped being valid. */
+  'token.revoked': { token?: string };
+}
+
+/** Names of {@link HostEventPayloads}. */
+export type HostEventName = keyof HostEventPayloads;
+
+/** Subscriptions to what happens in the host. */
+export interface HostEvents {
+  /** Calls `listener` for each event until the returned function is called. The host waits for the listener's promise. */
+  on<N extends HostEventName>(name: N, listener: (payload: HostEventPayloads[N]) => void | Promise<void>): () => void;
+}
+
+/** Messages to users: job progress, finished conversions. */
+export interface HostNotification {
+  userId: string;
+  /** `job_status`, `job_log`, `progress`, `large_image.finished_image_item` … */
+  type: string;
+  data: Record<string, unknown>;
+  /** After this the message need not be kept. */
+  expires?: Date;
+}
+
+/** Structured log in pino's order: fields first, then a stable event name. */
+export interface HostLogger {
+  debug(fields: object, event: string): void;
+  info(fields: object, event: string): void;
+  warn(fields: object, event: string): void;
+  error(fields: object, event: string): void;
+}
+
+/** Names of the fields of the host's models, where they differ from the defaults (which are the names given here). */
+export interface HostFields {
+  item: { name: string; folderId: string; created: string; updated: string; size: string; meta: string };
+  file: { name: string; itemId: string; mimeType: string; size: string; created: string };
+  folder: { name: string; parentId: string };
+}
+
+/**
+ * What `install` needs from the server it is installed on. Everything marked optional has a default in the plugin.
+ */
+export interface Host {
+  /** Routers are mounted here, at the time of `install`: add a catch-all route afterwards. */
+  app: Pick<Application, 'use'>;
+  /** Path under which the REST API lives, without trailing slash: `/api/v1`. */
+  apiRoot: string;
+  /** Word that names the product on the wire; default `service`. `girder` makes the wire match existing clients. */
+  brand?: string;
+  /** The host's own instance; the plugin compiles its models on the connection of `models.item`. */
+  mongoose: Mongoose;
+  /** The host's compiled models. Their schemas are extended by the plugin's fields until `close`. */
+  models: { item: Model<never>; file: Model<never>; folder: Model<never> };
+  fields?: { [K in keyof HostFields]?: Partial<HostFields[K]> };
+  /** The host's Agenda; the plugin defines its jobs on it. Whoever made it starts and stops it. */
+  agenda: Agenda;
+  auth: HostAuth;
+  access: HostAccess;
+  files: HostFiles;
+  /** Default: hooks on the three models; changes made past them are seen when the cached verdicts end. */
+  events?: HostEvents;
+  /** Sends a message to a user. Default: messages are dropped. */
+  notify?: (notification: HostNotification) => Promise<void>;
+  /** Restarts the server after the running requests. Default: routes that ask for it answer 501. */
+  restart?: () => void;
+  /** Default: silent. */
+  logger?: HostLogger;
+  /** Further settings that the host wants kept in the same store and served by the same routes. */
+  settings?: readonly SettingDefinition[];
+  /** The host's own routes, to be listed in the description of the API beside the plugin's. */
+  routes?: readonly RouteDefinition[];
+  /** Directory for temporary files. Default: the system's. */
+  temporaryDirectory?: string;
+}

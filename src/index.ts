@@ -1,0 +1,92 @@
+export { install, type InstallOptions, type Installation } from './install.js';
+
+// What a host implements
+export type {
+  AccessLevel,
+  Caller,
+  Host,
+  HostAccess,
+  HostAuth,
+  HostEventName,
+  HostEventPayloads,
+  HostEvents,
+  HostFields,
+  HostFiles,
+  HostLogger,
+  HostNotification,
+  NewFile,
+  StoredDocument,
+} from './host.js';
+export { EventEmitterOfHost } from './models/host-events.js';
+export type { SettingDefinition } from './settings/definition.js';
+export type { Settings } from './services/settings.js';
+
+// What a tile source implements
+export {
+  priorities,
+  type AssociatedImage,
+  type ByteReader,
+  type EncodedImage,
+  type FrameMetadata,
+  type ImageMetadata,
+  type Priority,
+  type SourceInput,
+  type SourceOptions,
+  type StoredEncoding,
+  type TileAddress,
+  type TileSource,
+  type TileSourceDefinition,
+} from './tilesource/contract.js';
+export { createRaster, type Raster, type Samples, type SampleType } from './tilesource/raster.js';
+
+// Errors
+export {
+  AccessDeniedError,
+  BadParameterError,
+  BadValueError,
+  errorReplies,
+  InvalidError,
+  LargeImageError,
+  NoLargeImageError,
+  NotFoundError,
+  TileOutsideError,
+  TileSourceError,
+  UnknownIdError,
+  type ErrorCode,
+  type ErrorType,
+} from './errors.js';
+
+// Routes, for hosts that want theirs checked, answered and described in the same way
+export {
+  boolean,
+  date,
+  id,
+  integer,
+  isId,
+  json,
+  number,
+  oneOf,
+  paging,
+  parseBoolean,
+  required,
+  sortDirection,
+  text,
+  withDefault,
+  type Parameter,
+  type ParameterSchema,
+  type Parameters,
+  type ParameterValues,
+} from './rest/parameters.js';
+export { Reply, type ReplyContent, type ReplyHeaders } from './rest/reply.js';
+export {
+  routeDefiner,
+  type RouteAccess,
+  type RouteBody,
+  type RouteBodyValues,
+  type RouteDefinition,
+  type RouteInput,
+} from './rest/route.js';
+export { mountRoutes, type MountOptions } from './rest/mount.js';
+export { findToken, hasScope, type TokenPlaces } from './rest/authentication.js';
+export { formatDate, toWire } from './rest/wire.js';
+export { errorReply } from './rest/respond.js';

@@ -1,0 +1,242 @@
+import type { Connection, Model } from 'mongoose';
+import type { Host, HostFields, StoredDocument } from '../host.js';
+
+/** The record on an item that makes it a large image (`item.largeImage`). Ids are text here. */
+export interface LargeImageMarker {
+  /** The file that is served. Absent while a job is making it. */
+  fileId?: string;
+  /** Tile source that reads the file. */
+  sourceName?: string;
+  /** The uploaded file, where {@link LargeImageMarker.fileId} was made from it by a job. */
+  originalId?: string;
+  /** True while the creation is unfinished. */
+  expected?: boolean;
+  /** The job that makes or made the file. */
+  jobId?: string;
+  /** Whether somebody is to be told when the job ends. */
+  notify?: boolean;
+}
+
+/** What the plugin knows of an item. */
+export interface ItemRecord {
+  id: string;
+  name: string;
+  folderId: string;
+  /** Time of the last change in milliseconds; of creation where the host keeps no such time; else 0. */
+  changed: number;
+  largeImage: LargeImageMarker | null;
+  doc: StoredDocument;
+}
+
+/** What the plugin knows of a file. */
+export interface FileRecord {
+  id: string;
+  name: string;
+  /** `null` for files that are attached to something and listed nowhere. */
+  itemId: string | null;
+  mimeType: string;
+  /** Length in bytes. */
+  size: number;
+  doc: StoredDocument;
+}
+
+/** What the plugin knows of a folder. */
+export interface FolderRecord {
+  id: string;
+  name: string;
+  parentId: string | null;
+  doc: StoredDocument;
+}
+
+const defaultFields: HostFields = {
+  item: { name: 'name', folderId: 'folderId', created: 'created', updated: 'updated', size: 'size', meta: 'meta' },
+  file: { name: 'name', itemId: 'itemId', mimeType: 'mimeType', size: 'size', created: 'created' },
+  folder: { name: 'name', parentId: 'parentId' },
+};
+
+/** Fields that the plugin keeps on the host's items and files (mission 2.5 and 2.6). */
+const itemExtension = ['largeImage'] as const;
+const fileExtension = ['attachedToType', 'attachedToId', 'isLargeImageThumbnail', 'isLargeImageData', 'thumbnailKey'] as const;
+
+/** A text field; anything else counts as empty. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+type AnyModel = Model<Record<string, unknown>>;
+
+/** Text of an id, whatever the host keeps ids as; empty for what is none. */
+export function idText(id: unknown): string {
+  if (typeof id === 'string') return id;
+  const isObjectId = typeof id === 'object' && id !== null && 'toHexString' in id && typeof id.toHexString === 'function';
+  return isObjectId ? (id as { toHexString(): string }).toHexString() : '';
+}
+
+/**
+ * The host's items, files and folders, with the plugin's fields added to their schemas. All queries on these models are here.
+ */
+export class HostRecords {
+  readonly connection: Connection;
+  readonly #fields: HostFields;
+  readonly #items: AnyModel;
+  readonly #files: AnyModel;
+  readonly #folders: AnyModel;
+  readonly #added: { model: AnyModel; paths: string[] }[] = [];
+
+  constructor(host: Pick<Host, 'models' | 'fields' | 'mongoose'>) {
+    const { models, fields } = host;
+    // The host's documents are typed by the host; here they are read by the names in `fields`.
+    [this.#items, this.#files, this.#folders] = [models.item, models.file, models.folder] as unknown as AnyModel[] as [
+      AnyModel,
+      AnyModel,
+      AnyModel,
+    ];
+    this.connection = this.#items.db;
+    this.#fields = {
+      item: { ...defaultFields.item, ...fields?.item },
+      file: { ...defaultFields.file, ...fields?.file },
+      folder: { ...defaultFields.folder, ...fields?.folder },
+    };
+    const { Mixed } = host.mongoose.Schema.Types;
+    this.#extend(this.#items, Object.fromEntries(itemExtension.map((path) => [path, { type: Mixed, default: undefined }])));
+    this.#extend(this.#files, {
+      attachedToType: { type: String },
+      attachedToId: { type: Mixed },
+      isLargeImageThumbnail: { type: Boolean },
+      isLargeImageData: { type: Boolean },
+      thumbnailKey: { type: String },
+    } satisfies Record<(typeof fileExtension)[number], object>);
+  }
+
+  /** Adds paths that the host's schema lacks; what the host declares itself stays as it is. */
+  #extend(model: AnyModel, definition: Record<string, object>): void {
+    const paths = Object.keys(definition).filter((path) => model.schema.path(path) === undefined);
+    model.schema.add(Object.fromEntries(paths.map((path) => [path, definition[path]!])));
+    model.recompileSchema();
+    this.#added.push({ model, paths });
+  }
+
+  /** Takes the plugin's fields off the schemas again. Stored values stay. */
+  restoreSchemas(): void {
+    for (const { model, paths } of this.#added.splice(0)) {
+      model.schema.remove(paths);
+      model.recompileSchema();
+    }
+  }
+
+  /** Indexes behind the queries of this class. */
+  async createIndexes(): Promise<void> {
+    await this.#items.collection.createIndex({ 'largeImage.fileId': 1 });
+    for (const kind of ['isLargeImageThumbnail', 'isLargeImageData']) {
+      await this.#files.collection.createIndex({ attachedToId: 1, attachedToType: 1, [kind]: 1, thumbnailKey: 1 });
+    }
+  }
+
+  itemOf(doc: StoredDocument): ItemRecord {
+    const names = this.#fields.item;
+    const changed = doc[names.updated] ?? doc[names.created];
+    return {
+      id: idText(doc._id),
+      name: textOf(doc[names.name]),
+      folderId: idText(doc[names.folderId]),
+      changed: changed instanceof Date ? changed.getTime() : 0,
+      largeImage: markerOf(doc.largeImage),
+      doc,
+    };
+  }
+
+  fileOf(doc: StoredDocument): FileRecord {
+    const names = this.#fields.file;
+    return {
+      id: idText(doc._id),
+      name: textOf(doc[names.name]),
+      itemId: doc[names.itemId] == null ? null : idText(doc[names.itemId]),
+      mimeType: textOf(doc[names.mimeType]) || 'application/octet-stream',
+      size: Number(doc[names.size] ?? 0),
+      doc,
+    };
+  }
+
+  folderOf(doc: StoredDocument): FolderRecord {
+    const names = this.#fields.folder;
+    return {
+      id: idText(doc._id),
+      name: textOf(doc[names.name]),
+      parentId: doc[names.parentId] == null ? null : idText(doc[names.parentId]),
+      doc,
+    };
+  }
+
+  async findItem(id: string): Promise<ItemRecord | null> {
+    const doc = await this.#items.findById(id).lean<StoredDocument>();
+    return doc === null ? null : this.itemOf(doc);
+  }
+
+  async findFile(id: string): Promise<FileRecord | null> {
+    const doc = await this.#files.findById(id).lean<StoredDocument>();
+    return doc === null ? null : this.fileOf(doc);
+  }
+
+  async findFolder(id: string): Promise<FolderRecord | null> {
+    const doc = await this.#folders.findById(id).lean<StoredDocument>();
+    return doc === null ? null : this.folderOf(doc);
+  }
+
+  /** The ordinary files of an item, oldest first. */
+  async filesOfItem(item: ItemRecord): Promise<FileRecord[]> {
+    const docs = await this.#files
+      .find({ [this.#fields.file.itemId]: item.doc._id })
+      .sort({ _id: 1 })
+      .lean<StoredDocument[]>();
+    return docs.map((doc) => this.fileOf(doc));
+  }
+
+  /**
+   * Writes the large-image record of an item that has none, in one atomic step.
+   *
+   * @returns the item as it is then, or `null` when it is gone or somebody else was first.
+   */
+  async claimLargeImage(item: ItemRecord, marker: Record<string, unknown>): Promise<ItemRecord | null> {
+    const doc = await this.#items
+      .findOneAndUpdate({ _id: item.doc._id, largeImage: null }, { $set: { largeImage: marker } }, { returnDocument: 'after' })
+      .lean<StoredDocument>();
+    return doc === null ? null : this.itemOf(doc);
+  }
+
+  /** Removes the large-image record of an item if it still serves or expects what `item` says. @returns whether it did. */
+  async releaseLargeImage(item: ItemRecord): Promise<boolean> {
+    const { largeImage } = item.doc as { largeImage?: { fileId?: unknown; jobId?: unknown } };
+    const result = await this.#items.updateOne(
+      { _id: item.doc._id, 'largeImage.fileId': largeImage?.fileId ?? null, 'largeImage.jobId': largeImage?.jobId ?? null },
+      { $unset: { largeImage: 1 } },
+    );
+    return result.modifiedCount > 0;
+  }
+
+  /** Items whose large image is served from this file. */
+  async itemsServing(file: FileRecord): Promise<ItemRecord[]> {
+    const docs = await this.#items.find({ 'largeImage.fileId': file.doc._id }).lean<StoredDocument[]>();
+    return docs.map((doc) => this.itemOf(doc));
+  }
+
+  /** One top-level field of an item. */
+  async setItemField(item: ItemRecord, key: string, value: unknown): Promise<void> {
+    await this.#items.collection.updateOne(
+      { _id: item.doc._id } as object,
+      value === undefined ? { $unset: { [key]: 1 } } : { $set: { [key]: value } },
+    );
+  }
+}
+
+function markerOf(value: unknown): LargeImageMarker | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const stored = value as Record<string, unknown>;
+  return {
+    ...(stored.fileId != null && { fileId: idText(stored.fileId) }),
+    ...(typeof stored.sourceName === 'string' && { sourceName: stored.sourceName }),
+    ...(stored.originalId != null && { originalId: idText(stored.originalId) }),
+    ...(stored.expected === true && { expected: true }),
+    ...(stored.jobId != null && { jobId: idText(stored.jobId) }),
+    ...(typeof stored.notify === 'boolean' && { notify: stored.notify }),
+  };
+}

@@ -1,0 +1,30 @@
+import type { Types } from 'mongoose';
+import { routeDefiner, type HostLogger } from '../index.js';
+import type { ByteStore } from './byte-store.js';
+import type { EventHub } from './event-hub.js';
+import type { Models } from './models/models.js';
+import type { CoreSettings } from './settings.js';
+
+/** What the services and routes of one host work with. Nothing of it is shared between hosts. */
+export interface HostContext {
+  models: Models;
+  store: ByteStore;
+  events: EventHub;
+  /** Values of the host's own settings. */
+  setting<K extends keyof CoreSettings>(key: K): Promise<CoreSettings[K]>;
+  logger: HostLogger;
+  apiRoot: string;
+  cookieName: string;
+  /** Rounds of bcrypt, as a power of two. */
+  passwordCost: number;
+  /** The data directory's id on the wire. */
+  storeId: Types.ObjectId;
+  startDate: Date;
+  /** Aborted when the host closes: open event streams end then. */
+  closing: AbortSignal;
+  /** Wakes event streams when a notification was written in this process. */
+  wakeStreams: Set<() => void>;
+}
+
+/** Declares a route of this host. */
+export const defineRoute = routeDefiner<HostContext>();

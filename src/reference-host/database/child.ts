@@ -1,0 +1,117 @@
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+
+/**
+ * Runs a server for as long as the standard input of the guard stays open, that is for as long as the process lives that started it,
+ * however that ends. Then the server gets SIGTERM, and SIGKILL if it is still there after 20 seconds, and a throw-away folder is removed.
+ */
+const guardScript = `
+const { spawn } = require('node:child_process');
+const { rmSync } = require('node:fs');
+const [folder, command, ...args] = process.argv.slice(1);
+const child = spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit'] });
+let stopping = false;
+function stop() {
+  if (stopping) return;
+  stopping = true;
+  child.kill('SIGTERM');
+  setTimeout(() => child.kill('SIGKILL'), 20000).unref();
+}
+function end(code) {
+  if (folder) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  process.exit(code);
+}
+process.stdin.on('end', stop).on('error', stop).on('close', stop).resume();
+process.on('SIGTERM', stop);
+process.stdout.on('error', () => {});
+process.stderr.on('error', () => {});
+child.on('exit', (code) => end(code === null ? 1 : code));
+child.on('error', (error) => { console.error(error.message); end(127); });
+`;
+
+/** A process that ends with this one. */
+export interface Child {
+  process: ChildProcessWithoutNullStreams;
+  /** The last lines of its standard error, or of its output where that is empty; for error messages. */
+  lastLines(): string;
+  /** Resolves with a description when the process has ended. */
+  ended: Promise<string>;
+  /** Asks it to end by closing its standard input, kills it after `graceMs`, resolves when it is gone. */
+  stop(graceMs?: number): Promise<void>;
+}
+
+/**
+ * Starts a program that ends by itself when its standard input ends.
+ * It gets a session of its own, so that Ctrl-C in a terminal reaches this process only, which can then close in order.
+ */
+export function startChild(command: string, args: readonly string[], env: Readonly<Record<string, string | undefined>>): Child {
+  // Batch files (mvn.cmd) only run through the shell of Windows, which wants its words quoted.
+  const batch = /\.(cmd|bat)$/i.test(command);
+  const quote = (word: string): string => (batch ? `"${word}"` : word);
+  const child = spawn(quote(command), args.map(quote), { env: { ...env }, detached: true, windowsHide: true, shell: batch });
+  // Errors where they belong; some programs (Maven) write them among all the rest.
+  const written = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].on('data', (chunk: Buffer) => {
+      written[name] = (written[name] + chunk.toString('utf8')).slice(-4000);
+    });
+  }
+  // A child that ends early breaks the pipe; its end is seen through `ended`.
+  child.stdin.on('error', () => undefined);
+  const ended = new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(error.message));
+    child.once('close', (code, signal) => resolve(signal === null ? `ended with code ${code}` : `ended by ${signal}`));
+  });
+  return {
+    process: child,
+    lastLines: () => (written.stderr.trim() || written.stdout.trim()).split(/\r?\n/).slice(-5).join('\n'),
+    ended,
+    async stop(graceMs = 25_000) {
+      child.stdin.end();
+      const timer = setTimeout(() => child.kill('SIGKILL'), graceMs);
+      await ended;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Like {@link startChild}, for a program that pays no heed to its standard input. `folder` is removed when it has ended. */
+export function startGuarded(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+  folder: string | null,
+): Child {
+  return startChild(process.execPath, ['-e', guardScript, folder ?? '', command, ...args], env);
+}
+
+/**
+ * Waits for a child that does a piece of work and then ends by itself.
+ *
+ * @param alive is asked every half second for a value that changes while there is progress
+ * @throws when it ends with another code than 0, shows no progress for the time allowed, or the signal is aborted; it is ended then
+ */
+export async function finish(
+  child: Child,
+  options: { alive: () => Promise<unknown>; firstMs: number; stallMs: number; signal?: AbortSignal | undefined },
+): Promise<void> {
+  let before = await options.alive();
+  let since = Date.now();
+  let allowed = options.firstMs;
+  for (;;) {
+    const turn = new Promise<null>((resolve) => setTimeout(resolve, 500, null));
+    const end = await Promise.race([child.ended, turn]);
+    if (end === 'ended with code 0') return;
+    if (end !== null) throw new Error(child.lastLines() || end);
+    const now = await options.alive();
+    if (now !== before) {
+      before = now;
+      since = Date.now();
+      allowed = options.stallMs;
+    }
+    if (options.signal?.aborted || Date.now() - since > allowed) {
+      await child.stop(2000);
+      options.signal?.throwIfAborted();
+      throw new Error(`no progress for ${Math.round(allowed / 1000)} seconds`);
+    }
+  }
+}

@@ -1,0 +1,38 @@
+/** Progress of something slow: a line of text and, where it is known, how much of it is done (0 to 1). */
+export interface Progress {
+  text: string;
+  fraction?: number;
+}
+
+/** What the steps of the database resolver are given. */
+export interface DatabaseOptions {
+  /** Environment variables: `MONGODB_URI`, `PATH`, `JAVA_HOME`, `XDG_CACHE_HOME`, `LARGE_IMAGE_CACHE_DIR`, `MONGOMS_*`. */
+  env: Readonly<Record<string, string | undefined>>;
+  /** Folder where a durable engine keeps its data; `null`: a throw-away folder that is removed at the end. */
+  directory: string | null;
+  /** Is told what takes time. */
+  report?: (progress: Progress) => void;
+  /** Aborting it ends downloads and the start; what was started is ended again. */
+  signal?: AbortSignal;
+}
+
+/** A database that answers. */
+export interface Database {
+  /** Connection string with the name of a database in it. May hold credentials: print {@link Database.address} instead. */
+  uri: string;
+  /** Where it is, without credentials. */
+  address: string;
+  /** What answers, in words for a banner. */
+  engine: string;
+  /** `true` when the data are still there after this process and the engine have been restarted. `null`: not ours to say. */
+  durable: boolean | null;
+  /** Resolves with the reason if the engine ends without {@link Database.stop}; never for one that somebody else runs. */
+  lost: Promise<Error>;
+  /** Ends an engine that the resolver started, waits for its end and removes a throw-away folder. May be called twice. */
+  stop(): Promise<void>;
+}
+
+/** No database could be had; the message says what was tried, why each failed and what to do. */
+export class DatabaseUnavailableError extends Error {
+  override name = 'DatabaseUnavailableError';
+}

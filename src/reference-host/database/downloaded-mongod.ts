@@ -1,0 +1,65 @@
+import { mkdir, readdir, stat } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { cacheDirectory } from './cache-directory.js';
+import { finish, startChild } from './child.js';
+import type { DatabaseOptions } from './contract.js';
+
+/** Pinned, so that two machines run the same; `MONGOMS_VERSION` asks for another. */
+const mongodVersion = '8.2.6';
+/** A refused or dead connection is given up after this long; a slow one may take as long as it moves. */
+const firstByteMs = 10_000;
+const stallMs = 60_000;
+
+// In a process of its own: the library prints its progress and cannot be cancelled, and its settings are environment variables.
+const script = `
+const { MongoBinary } = require(process.argv[1]);
+process.stdin.on('end', () => process.exit(1)).on('error', () => process.exit(1)).resume();
+MongoBinary.getPath(JSON.parse(process.argv[2])).then(
+  (path) => { console.log('PATH ' + path); process.exit(0); },
+  (error) => { console.error(error.message); process.exit(1); },
+);
+`;
+
+/** Path of a `mongod` that mongodb-memory-server has downloaded, now or at an earlier time. */
+export async function downloadMongod(options: Pick<DatabaseOptions, 'env' | 'report' | 'signal'>): Promise<string> {
+  const library = createRequire(import.meta.url).resolve('mongodb-memory-server-core');
+  const downloadDir = options.env.MONGOMS_DOWNLOAD_DIR ?? join(cacheDirectory(options.env), 'mongod');
+  await mkdir(downloadDir, { recursive: true });
+  const wanted = { version: options.env.MONGOMS_VERSION ?? mongodVersion, downloadDir };
+  const child = startChild(process.execPath, ['-e', script, library, JSON.stringify(wanted)], {
+    ...options.env,
+    // The library checks certificates only when npm's setting says so.
+    npm_config_strict_ssl: options.env.npm_config_strict_ssl ?? 'true',
+    MONGOMS_MAX_RETRIES: options.env.MONGOMS_MAX_RETRIES ?? '1',
+  });
+  let path: string | null = null;
+  let rest = '';
+  child.process.stdout.on('data', (chunk: Buffer) => {
+    const lines = (rest + chunk.toString('utf8')).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) {
+      if (line.startsWith('PATH ')) path = line.slice(5).trim();
+      const percent = /: ([\d.]+)% \(/.exec(line);
+      if (percent) options.report?.({ text: line.trim(), fraction: Number(percent[1]) / 100 });
+    }
+  });
+  await finish(child, { alive: () => folderSize(downloadDir), firstMs: firstByteMs, stallMs, signal: options.signal });
+  if (path === null) throw new Error(`mongodb-memory-server gave no path: ${child.lastLines()}`);
+  return path;
+}
+
+/** Bytes in the files of a folder; it grows while a download moves, also one that another process makes. */
+async function folderSize(folder: string): Promise<number> {
+  // A lock is taken before the first byte is asked for: it is no sign of a download that moves.
+  const names = (await readdir(folder).catch(() => [])).filter((name) => !name.endsWith('.lock'));
+  const sizes = await Promise.all(
+    names.map((name) =>
+      stat(join(folder, name)).then(
+        (entry) => entry.size,
+        () => 0,
+      ),
+    ),
+  );
+  return sizes.reduce((sum, size) => sum + size, 0);
+}

@@ -1,0 +1,21 @@
+import { accessSync, constants, statSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+/** Path of a program on `PATH`, or `null`. */
+export function findExecutable(env: Readonly<Record<string, string | undefined>>, name: string): string | null {
+  // Windows spells it Path and adds the extensions that count as programs.
+  const folders = (env.PATH ?? env.Path ?? '').split(delimiter).filter((folder) => folder !== '');
+  const endings = delimiter === ';' ? (env.PATHEXT ?? '.EXE;.CMD;.BAT').split(';') : [''];
+  for (const folder of folders) {
+    for (const ending of endings) {
+      const path = join(folder, name + ending);
+      try {
+        accessSync(path, constants.X_OK);
+        if (statSync(path).isFile()) return path;
+      } catch {
+        // Not here: look in the next folder.
+      }
+    }
+  }
+  return null;
+}

@@ -1,0 +1,158 @@
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { cacheDirectory } from './cache-directory.js';
+import { finish, startChild, type Child } from './child.js';
+import type { Database, DatabaseOptions } from './contract.js';
+import { findExecutable } from './executable.js';
+import { ping } from './uri.js';
+
+const serverVersion = '1.47.0';
+const mavenPlugin = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1';
+const startTimeoutMs = 60_000;
+
+const project = `<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>express-large-image</groupId>
+  <artifactId>memory-database</artifactId>
+  <version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>
+    <dependency>
+      <groupId>de.bwaldvogel</groupId>
+      <artifactId>mongo-java-server</artifactId>
+      <version>${serverVersion}</version>
+    </dependency>
+  </dependencies>
+</project>
+`;
+
+type Options = Pick<DatabaseOptions, 'env' | 'report' | 'signal'>;
+
+/** Folder with the Java archives of mongo-java-server; fetched through Maven, which checks them, when they are not there yet. */
+async function fetchArchives(options: Options): Promise<string> {
+  const cache = cacheDirectory(options.env);
+  const folder = join(cache, `mongo-java-server-${serverVersion}`);
+  if (existsSync(folder)) return folder;
+  const maven = findExecutable(options.env, 'mvn');
+  if (maven === null) throw new Error(`mongo-java-server is not in ${cache}, and there is no mvn (Maven) on PATH to fetch it`);
+  await mkdir(cache, { recursive: true });
+  const work = await mkdtemp(join(cache, 'fetching-'));
+  try {
+    options.report?.({ text: `Fetching mongo-java-server ${serverVersion} through Maven (about 3 MB, once)` });
+    await writeFile(join(work, 'pom.xml'), project);
+    const child = startChild(
+      maven,
+      [
+        '--batch-mode',
+        '--strict-checksums',
+        '-f',
+        join(work, 'pom.xml'),
+        // Give up on a dead connection within seconds, in the transport of Maven 3 and in that of its later versions.
+        '-Dmaven.wagon.http.retryHandler.count=1',
+        '-Dmaven.wagon.rto=20000',
+        '-Daether.connector.connectTimeout=8000',
+        '-Daether.connector.requestTimeout=20000',
+        `${mavenPlugin}:copy-dependencies`,
+        `-DoutputDirectory=${join(work, 'jars')}`,
+        '-DincludeScope=runtime',
+      ],
+      options.env,
+    );
+    let bytes = 0;
+    let files = 0;
+    child.process.stdout.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      const arrived = chunk.toString('utf8').match(/Downloaded from/g)?.length ?? 0;
+      files += arrived;
+      if (arrived > 0) options.report?.({ text: `Fetching mongo-java-server: ${files} files` });
+    });
+    await finish(child, { alive: () => Promise.resolve(bytes), firstMs: 30_000, stallMs: 30_000, signal: options.signal });
+    const jars = await readdir(join(work, 'jars')).catch(() => []);
+    if (!jars.some((name) => name.startsWith('mongo-java-server-memory-backend'))) {
+      throw new Error(`Maven brought no mongo-java-server: ${child.lastLines()}`);
+    }
+    // Another process may have been faster: its folder holds the same.
+    await rename(join(work, 'jars'), folder).catch((error: unknown) => {
+      if (!existsSync(folder)) throw error;
+    });
+    return folder;
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Starts mongo-java-server: a database in the memory of a Java process. Its data are gone when it stops.
+ *
+ * @throws when there is no Java, or the archives cannot be fetched, or the server does not come up
+ */
+export async function startJavaServer(options: Options): Promise<Database> {
+  const home = options.env.JAVA_HOME;
+  const path = { PATH: [home ? join(home, 'bin') : '', options.env.PATH ?? options.env.Path ?? ''].join(delimiter) };
+  const java = findExecutable({ ...options.env, ...path }, 'java');
+  if (java === null) throw new Error('there is no java on PATH');
+  const archives = await fetchArchives(options);
+  const launcher = fileURLToPath(new URL('./MemoryDatabase.java', import.meta.url));
+  const child = startChild(java, ['-cp', join(archives, '*'), launcher], options.env);
+  try {
+    const port = await announcedPort(child, options.signal);
+    const address = `127.0.0.1:${port}`;
+    const uri = `mongodb://${address}/`;
+    await ping(uri, 10_000);
+    let stopped = false;
+    return {
+      uri,
+      address,
+      engine: `mongo-java-server ${serverVersion} (in memory)`,
+      durable: false,
+      lost: new Promise((resolve) => {
+        void child.ended.then((end) => {
+          if (!stopped) resolve(new Error(`mongo-java-server ${end}: ${child.lastLines()}`));
+        });
+      }),
+      async stop() {
+        stopped = true;
+        await child.stop(5000);
+      },
+    };
+  } catch (error) {
+    await child.stop(2000);
+    throw error;
+  }
+}
+
+/** The port that the launcher prints when it listens. */
+async function announcedPort(child: Child, signal: AbortSignal | undefined): Promise<number> {
+  const { promise, resolve, reject } = deferred<number>();
+  let text = '';
+  const listen = (chunk: Buffer): void => {
+    text += chunk.toString('utf8');
+    const match = /^PORT (\d+)\r?$/m.exec(text);
+    if (match) resolve(Number(match[1]));
+  };
+  const abort = (): void => reject(signal?.reason);
+  const timer = setTimeout(() => reject(new Error(`no answer within ${startTimeoutMs / 1000} seconds`)), startTimeoutMs);
+  child.process.stdout.on('data', listen);
+  signal?.addEventListener('abort', abort);
+  void child.ended.then((end) => reject(new Error(`java ${end}: ${child.lastLines()}`)));
+  try {
+    signal?.throwIfAborted();
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', abort);
+    child.process.stdout.off('data', listen);
+  }
+}
+
+function deferred<T>(): { promise: Promise<T>; resolve: (value: T) => void; reject: (reason: unknown) => void } {
+  let resolve: (value: T) => void = () => undefined;
+  let reject: (reason: unknown) => void = () => undefined;
+  const promise = new Promise<T>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  return { promise, resolve, reject };
+}

@@ -1,0 +1,118 @@
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, open } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startGuarded } from './child.js';
+import type { Database, DatabaseOptions } from './contract.js';
+import { ping } from './uri.js';
+
+/** mongod replays its journal after a crash before it answers; a minute was enough for gigabytes. */
+const startTimeoutMs = 180_000;
+
+/** Whether mongod has kept data in the folder before. */
+export function hasMongodData(directory: string): boolean {
+  return existsSync(join(directory, 'WiredTiger'));
+}
+
+/** A port of 127.0.0.1 that nobody listens on at this moment. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host: '127.0.0.1', port: 0 }, resolve);
+  });
+  const address = server.address();
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+  if (address === null || typeof address === 'string') throw new Error('The system gave no port.');
+  return address.port;
+}
+
+async function tail(path: string): Promise<string> {
+  const file = await open(path).catch(() => null);
+  if (file === null) return '';
+  try {
+    const { size } = await file.stat();
+    const length = Math.min(size, 2000);
+    const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
+    return buffer.toString('utf8').trim().split('\n').slice(-3).join('\n');
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * Starts `mongod` on a free port of 127.0.0.1, with its data in `options.directory` or in a folder that is removed at the end.
+ *
+ * @throws when it ends before it answers, with the end of its log
+ */
+export async function startMongod(
+  program: string,
+  options: Pick<DatabaseOptions, 'env' | 'directory' | 'report' | 'signal'>,
+): Promise<Database> {
+  for (let attempt = 1; ; attempt++) {
+    const throwAway = options.directory === null ? await mkdtemp(join(tmpdir(), 'large-image-database-')) : null;
+    const directory = throwAway ?? options.directory ?? '';
+    await mkdir(directory, { recursive: true });
+    const port = await freePort();
+    const log = join(directory, 'mongod.log');
+    const args = ['--dbpath', directory, '--port', `${port}`, '--bind_ip', '127.0.0.1', '--logpath', log];
+    const child = startGuarded(program, args, options.env, throwAway);
+    const address = `127.0.0.1:${port}`;
+    const uri = `mongodb://${address}/?directConnection=true`;
+    const failure = await answers(uri, child.ended, options);
+    if (failure === null) {
+      let stopped = false;
+      return {
+        uri,
+        address,
+        engine: `MongoDB (${program})`,
+        durable: throwAway === null,
+        lost: new Promise((resolve) => {
+          void child.ended.then((end) => {
+            if (!stopped) resolve(new Error(`mongod ${end}; its log is ${log}`));
+          });
+        }),
+        async stop() {
+          stopped = true;
+          await child.stop();
+        },
+      };
+    }
+    const lines = [child.lastLines(), await tail(log)].filter((text) => text !== '').join('\n');
+    await child.stop();
+    options.signal?.throwIfAborted();
+    // Somebody took the port between the look and the start: take another.
+    if (attempt < 3 && /address already in use/i.test(lines)) continue;
+    throw new Error(`${failure}${lines === '' ? '' : `: ${lines}`}`);
+  }
+}
+
+/** Waits until a server answers; returns the reason when it does not. */
+async function answers(
+  uri: string,
+  ended: Promise<string>,
+  options: Pick<DatabaseOptions, 'report' | 'signal'>,
+): Promise<string | null> {
+  let end: string | null = null;
+  void ended.then((text) => {
+    end = text;
+  });
+  const began = Date.now();
+  let said = 0;
+  for (;;) {
+    if (options.signal?.aborted) return 'cancelled';
+    const failure = await ping(uri, 1000).then(
+      () => null,
+      (error: Error) => error.message,
+    );
+    if (end !== null) return end;
+    if (failure === null) return null;
+    const seconds = Math.round((Date.now() - began) / 1000);
+    if (seconds * 1000 > startTimeoutMs) return `no answer within ${startTimeoutMs / 1000} seconds (${failure})`;
+    if (seconds >= said + 5) {
+      said = seconds;
+      options.report?.({ text: `Waiting for mongod, ${seconds} s` });
+    }
+  }
+}

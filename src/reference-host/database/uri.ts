@@ -1,0 +1,63 @@
+import mongoose from 'mongoose';
+
+const form = /^(mongodb(?:\+srv)?:\/\/)(?:([^/?#]*)@)?([^/?#@]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/;
+
+/** Parts of a connection string, or `null` when it is none. */
+function parts(uri: string): { scheme: string; login: string | null; hosts: string; name: string; query: string } | null {
+  const match = form.exec(uri);
+  if (!match) return null;
+  return {
+    scheme: match[1] ?? '',
+    login: match[2] ?? null,
+    hosts: match[3] ?? '',
+    name: match[4] ?? '',
+    query: match[5] ?? '',
+  };
+}
+
+/** `host:port` (several with commas) of a connection string, without credentials; `null` when it is none. */
+export function hostsOf(uri: string): string | null {
+  return parts(uri)?.hosts ?? null;
+}
+
+/** The text without anything that stands where a connection string has its user and password. */
+export function withoutCredentials(text: string): string {
+  return text.replace(/\/\/\S*@/g, '//');
+}
+
+/**
+ * The connection string with another database name; with `'keep'` the name is only added where there is none.
+ * Users stay those of the database they were looked up in before.
+ */
+export function withDatabaseName(uri: string, name: string, existing: 'keep' | 'replace' = 'replace'): string {
+  const found = parts(uri);
+  if (!found) throw new Error('Not a MongoDB connection string: it has the form mongodb://host:port/database.');
+  if (existing === 'keep' && found.name !== '') return uri;
+  const query = new URLSearchParams(found.query);
+  // Without authSource the driver looks the user up in the database named in the path, which is about to change.
+  if (found.login !== null && !query.has('authSource')) query.set('authSource', found.name === '' ? 'admin' : found.name);
+  const text = query.toString();
+  return `${found.scheme}${found.login === null ? '' : `${found.login}@`}${found.hosts}/${name}${text === '' ? '' : `?${text}`}`;
+}
+
+/**
+ * Connects, authenticates and sends one `ping`.
+ *
+ * @throws an error whose message has no credentials in it
+ */
+export async function ping(uri: string, timeoutMs: number): Promise<void> {
+  let client: InstanceType<typeof mongoose.mongo.MongoClient> | undefined;
+  try {
+    client = new mongoose.mongo.MongoClient(uri, {
+      serverSelectionTimeoutMS: timeoutMs,
+      connectTimeoutMS: timeoutMs,
+      socketTimeoutMS: timeoutMs,
+      maxPoolSize: 1,
+    });
+    await client.db('admin').command({ ping: 1 });
+  } catch (cause) {
+    throw new Error(withoutCredentials(cause instanceof Error ? cause.message : String(cause)), { cause });
+  } finally {
+    await client?.close();
+  }
+}

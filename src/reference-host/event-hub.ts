@@ -1,0 +1,29 @@
+import type { HostEventName, HostEventPayloads, HostEvents, HostLogger } from '../index.js';
+
+type Listener<N extends HostEventName> = (payload: HostEventPayloads[N]) => void | Promise<void>;
+
+/** Tells listeners what happens in one host, one after the other. A listener that fails is logged and does not undo what happened. */
+export class EventHub implements HostEvents {
+  readonly #listeners = new Map<HostEventName, Set<Listener<never>>>();
+
+  constructor(readonly logger: HostLogger) {}
+
+  on<N extends HostEventName>(name: N, listener: Listener<N>): () => void {
+    const listeners = this.#listeners.get(name) ?? new Set();
+    this.#listeners.set(name, listeners);
+    // Wrapped, so that the same function subscribed twice is two subscriptions.
+    const subscription: Listener<N> = (payload) => listener(payload);
+    listeners.add(subscription as Listener<never>);
+    return () => listeners.delete(subscription as Listener<never>);
+  }
+
+  async emit<N extends HostEventName>(name: N, payload: HostEventPayloads[N]): Promise<void> {
+    for (const listener of [...(this.#listeners.get(name) ?? [])] as Listener<N>[]) {
+      try {
+        await listener(payload);
+      } catch (error) {
+        this.logger.error({ err: error, event: name }, 'Host:Listener:Failed');
+      }
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import { Types } from 'mongoose';
+import type { Readable } from 'node:stream';
+import type { Caller, HostAccess, HostAuth, HostFiles, NewFile, StoredDocument } from '../index.js';
+import { InvalidError } from '../index.js';
+import type { HostContext } from './context.js';
+import type { FileDocument } from './models/file.js';
+import type { FolderDocument } from './models/folder.js';
+import type { ItemDocument } from './models/item.js';
+import { accessFilter, itemAccessFilter, levelOn, principalOf, type Principal } from './services/access.js';
+import { insertFile, localPathOf, readFile, registerBytes, releaseBytes, removeFile } from './services/files.js';
+import { verifyToken } from './services/tokens.js';
+
+/** The host's tokens, as the plugin asks for them. */
+export function hostAuth(context: HostContext): HostAuth {
+  return { verify: (token) => verifyToken(context, token), cookieName: context.cookieName, headerName: 'Girder-Token' };
+}
+
+/** The host's permissions, as the plugin asks for them: items are governed by their folders. */
+export function hostAccess(context: HostContext): HostAccess {
+  return {
+    async level(caller: Caller | null, { type, doc }) {
+      const principal = await principalOf(context, caller);
+      const folder =
+        type === 'folder'
+          ? (doc as unknown as FolderDocument)
+          : await context.models.folder.findById((doc as unknown as ItemDocument).folderId).lean<FolderDocument>();
+      return folder === null ? -1 : levelOn(folder, principal);
+    },
+    async filter(caller, type, level) {
+      const principal: Principal = await principalOf(context, caller);
+      if (level === -1) return {};
+      return type === 'folder' ? accessFilter(principal, level) : itemAccessFilter(context, principal, level);
+    },
+  };
+}
+
+/** The host's files, as the plugin asks for them. */
+export function hostFiles(context: HostContext): HostFiles {
+  return {
+    async localPath(file) {
+      return localPathOf(context, asFile(file));
+    },
+    read: (file, range) => readFile(context, asFile(file), range),
+    create: (file, content, options) => createFile(context, file, content, options?.signal),
+    async remove(file) {
+      await removeFile(context, asFile(file)._id);
+    },
+    downloadPath: (file) => `${context.apiRoot}/file/${asFile(file)._id.toHexString()}/download`,
+  };
+}
+
+/** The plugin hands back documents that it got from the host's own model. */
+function asFile(file: StoredDocument): FileDocument {
+  return file as unknown as FileDocument;
+}
+
+async function createFile(context: HostContext, file: NewFile, content: Readable, signal?: AbortSignal): Promise<StoredDocument> {
+  const { models, store } = context;
+  const item = await models.item.findById(file.parent.itemId).lean<ItemDocument>();
+  if (item === null) throw new InvalidError(`No such item: ${file.parent.itemId}`, 'id');
+  const _id = new Types.ObjectId();
+  const key = _id.toHexString();
+  try {
+    const written = await store.write(key, { offset: 0, size: file.size, source: content, ...(signal && { signal }) });
+    if (written.failure !== undefined) throw written.failure;
+    if (written.tooMany || written.received !== file.size) {
+      const found = written.tooMany ? 'more' : `only ${written.received}`;
+      throw new InvalidError(`The file ${file.name} should have ${file.size} bytes, but its stream has ${found}.`, 'size');
+    }
+    await store.commit(key, key);
+  } catch (error) {
+    content.destroy();
+    await store.discard(key);
+    throw error;
+  }
+  await registerBytes(context, key, file.size);
+  try {
+    const created = await insertFile(context, item, {
+      _id,
+      name: file.name,
+      mimeType: file.mimeType,
+      size: file.size,
+      storage: { kind: 'stored', key },
+      creatorId: file.creatorId == null ? null : new Types.ObjectId(file.creatorId),
+      attached: file.parent.type === 'attached',
+      ...(file.fields && { fields: file.fields }),
+    });
+    return { ...created };
+  } catch (error) {
+    await releaseBytes(context, { kind: 'stored', key });
+    throw error;
+  }
+}

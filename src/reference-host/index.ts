@@ -1,0 +1,253 @@
+import { MongoBackend } from '@agendajs/mongo-backend';
+import { Agenda, type Job } from 'agenda';
+import express, { type Express } from 'express';
+import { Mongoose, Types, type Connection } from 'mongoose';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { resolve } from 'node:path';
+import {
+  install,
+  mountRoutes,
+  type Host,
+  type HostLogger,
+  type Installation,
+  type InstallOptions,
+  type RouteDefinition,
+} from '../index.js';
+import { ByteStore } from './byte-store.js';
+import type { HostContext } from './context.js';
+import { cors } from './cors.js';
+import { EventHub } from './event-hub.js';
+import { hostAccess, hostAuth, hostFiles } from './host-adapter.js';
+import { registerFileInPlace, type InPlaceFile } from './in-place.js';
+import { compileModels, type Models } from './models/models.js';
+import { hostRoutes } from './routes/routes.js';
+import { isDuplicateKey } from './services/duplicate-key.js';
+import { notifyUser } from './services/notifications.js';
+import { verifyToken } from './services/tokens.js';
+import { discardStaleUploads } from './services/upload-removal.js';
+import { repairFirstUser } from './services/users.js';
+import { coreSettingDefinitions, type CoreSettings } from './settings.js';
+import { answerError, answerUnmatched } from './unmatched.js';
+import { mountViewer } from './viewer-routes.js';
+
+export { startDatabase } from './database.js';
+export { DatabaseUnavailableError, type Database, type DatabaseOptions, type Progress } from './database/contract.js';
+
+/** What a reference host is made of. */
+export interface ReferenceHostOptions {
+  /** Address of the database, with its name: `mongodb://localhost/images`. */
+  mongoUri: string;
+  /** Directory for the bytes of files. Made when it is missing. */
+  dataDirectory: string;
+  /** Word that names the product on the wire. Default `service`; `girder` for existing clients. */
+  brand?: string;
+  /** Default: silent. */
+  logger?: HostLogger;
+  /** Path of the REST API. Default `/api/v1`. */
+  apiRoot?: string;
+  /** Values of settings that are written at the start, whatever was stored before. */
+  settings?: Readonly<Record<string, unknown>>;
+  /** Restarts the server. Default: routes that ask for it answer 501. */
+  restart?: () => void;
+  /** Rounds of bcrypt, as a power of two. Default 11. */
+  passwordCost?: number;
+  /** Hours after which an upload that nobody continues is discarded. Default 168. */
+  uploadLifetimeHours?: number;
+  /** Whether the viewer page is served at `/`. Default true. */
+  viewer?: boolean;
+  /** Options of the plugin. */
+  install?: InstallOptions;
+}
+
+/** A running reference host. */
+export interface ReferenceHost {
+  app: Express;
+  host: Host;
+  settings: Installation['settings'];
+  jobs: Installation['jobs'];
+  /** What the services of `reference-host/services` work with. */
+  context: HostContext;
+  /** Makes an item whose file is a file on this machine, without copying it. */
+  registerFileInPlace(file: InPlaceFile): ReturnType<typeof registerFileInPlace>;
+  /** Opens a port, by default any on 127.0.0.1, until `close`. */
+  listen(options?: { port?: number; host?: string }): Promise<{ server: Server; url: string }>;
+  /** Ends everything that was begun, after the requests under way. */
+  close(): Promise<void>;
+}
+
+const silent: HostLogger = { debug() {}, info() {}, warn() {}, error() {} };
+const cleanUploadsJob = 'reference-host.clean-uploads';
+const jobPollMs = 500;
+/** Longer than proxies and clients keep idle connections, so that none is closed here while a request is on its way. */
+const keepAliveMs = 65_000;
+/** Requests under way get this long to end when the host closes. */
+const closePatienceMs = 5000;
+
+/**
+ * Makes a small data-management server with the plugin installed on it. It shares nothing with other hosts in the process and
+ * leaves the process alone.
+ */
+export async function createReferenceHost(options: ReferenceHostOptions): Promise<ReferenceHost> {
+  const logger = options.logger ?? silent;
+  const apiRoot = options.apiRoot ?? '/api/v1';
+  const undo: (() => Promise<unknown>)[] = [];
+  const closeAll = async () => {
+    for (const step of undo.splice(0).reverse()) {
+      await step().catch((error: unknown) => logger.error({ err: error }, 'Host:Close:Failed'));
+    }
+  };
+  try {
+    const mongoose = new Mongoose();
+    const connection = await mongoose.createConnection(options.mongoUri, { serverSelectionTimeoutMS: 15_000 }).asPromise();
+    undo.push(() => connection.close());
+    const models = await compileModels(connection);
+    const store = new ByteStore(resolve(options.dataDirectory));
+    await store.prepare();
+
+    const closing = new AbortController();
+    undo.push(async () => closing.abort());
+    const events = new EventHub(logger);
+    const installed: { settings?: Installation['settings'] } = {};
+    const context: HostContext = {
+      models,
+      store,
+      events,
+      async setting<K extends keyof CoreSettings>(key: K) {
+        const value = await installed.settings?.get(key);
+        // Values come out of the store as their definition has parsed them.
+        return (value ?? coreSettingDefinitions.find((definition) => definition.key === key)!.default) as CoreSettings[K];
+      },
+      logger,
+      apiRoot,
+      cookieName: 'girderToken',
+      passwordCost: options.passwordCost ?? 11,
+      storeId: await idOfStore(models),
+      startDate: new Date(),
+      closing: closing.signal,
+      wakeStreams: new Set(),
+    };
+    await repairFirstUser(context);
+
+    const agenda = createAgenda(connection);
+    const app = express();
+    app.disable('x-powered-by');
+    app.disable('etag');
+    app.use(apiRoot, cors(context));
+    const host: Host = {
+      app,
+      apiRoot,
+      brand: options.brand ?? 'service',
+      mongoose,
+      // The plugin reads the host's documents by the names of their fields.
+      models: { item: models.item, file: models.file, folder: models.folder } as unknown as Host['models'],
+      agenda,
+      auth: hostAuth(context),
+      access: hostAccess(context),
+      files: hostFiles(context),
+      events,
+      notify: (notification) => notifyUser(context, notification),
+      logger,
+      settings: coreSettingDefinitions,
+      routes: hostRoutes as unknown as RouteDefinition[],
+      ...(options.restart && { restart: options.restart }),
+    };
+    const installation = await install(host, options.install);
+    undo.push(() => installation.close());
+    installed.settings = installation.settings;
+    for (const [key, value] of Object.entries(options.settings ?? {})) await installation.settings.set(key, value);
+
+    app.use(
+      apiRoot,
+      mountRoutes(hostRoutes, {
+        context,
+        authenticate: (token) => verifyToken(context, token),
+        tokenPlaces: { cookieName: context.cookieName, headerName: 'Girder-Token' },
+        logger,
+      }),
+    );
+    if (options.viewer !== false) await mountViewer(app, { apiRoot });
+    app.use(answerUnmatched(apiRoot, installation.routes));
+    app.use(answerError(logger));
+
+    await startJobs(agenda, context, options.uploadLifetimeHours ?? 7 * 24);
+    undo.push(() => agenda.stop(false));
+
+    return {
+      app,
+      host,
+      settings: installation.settings,
+      jobs: installation.jobs,
+      context,
+      registerFileInPlace: (file) => registerFileInPlace(context, file),
+      async listen({ port = 0, host: address = '127.0.0.1' } = {}) {
+        const server = createServer(app);
+        server.keepAliveTimeout = keepAliveMs;
+        const url = await open(server, port, address);
+        undo.push(() => closeServer(server, closing));
+        return { server, url };
+      },
+      close: closeAll,
+    };
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+function createAgenda(connection: Connection): Agenda {
+  // Mongoose and the back end name the same class of the driver by two paths.
+  const mongo = connection.db as never;
+  return new Agenda({
+    backend: new MongoBackend({ mongo }),
+    processEvery: jobPollMs,
+    defaultConcurrency: 20,
+    maxConcurrency: 50,
+  });
+}
+
+async function startJobs(agenda: Agenda, context: HostContext, uploadLifetimeHours: number): Promise<void> {
+  const discardStale = async () => {
+    const untouchedSince = new Date(Date.now() - uploadLifetimeHours * 60 * 60 * 1000);
+    const count = await discardStaleUploads(context, untouchedSince);
+    if (count > 0) context.logger.info({ count }, 'Upload:Stale:Discarded');
+  };
+  agenda.define(cleanUploadsJob, (_job: Job, done: (error?: Error) => void) => {
+    discardStale().then(() => done(), done);
+  });
+  await agenda.start();
+  await agenda.every('1 hour', cleanUploadsJob);
+}
+
+async function idOfStore({ hostState }: Models): Promise<Types.ObjectId> {
+  try {
+    await hostState.create({ _id: 'store', subject: new Types.ObjectId() });
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+  }
+  return (await hostState.findById('store').lean())!.subject;
+}
+
+function open(server: Server, port: number, host: string): Promise<string> {
+  return new Promise((done, fail) => {
+    server.once('error', fail);
+    server.listen(port, host, () => {
+      server.off('error', fail);
+      const { address, family, port: opened } = server.address() as AddressInfo;
+      done(`http://${family === 'IPv6' ? `[${address}]` : address}:${opened}`);
+    });
+  });
+}
+
+function closeServer(server: Server, closing: AbortController): Promise<void> {
+  // Event streams would keep their connections open.
+  closing.abort();
+  return new Promise((done) => {
+    const timer = setTimeout(() => server.closeAllConnections(), closePatienceMs);
+    server.close(() => {
+      clearTimeout(timer);
+      done();
+    });
+    server.closeIdleConnections();
+  });
+}

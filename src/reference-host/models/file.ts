@@ -1,0 +1,54 @@
+import { Schema, type Types } from 'mongoose';
+
+/** Where the bytes of a file lie. */
+export type FileStorage =
+  /** In the data directory, under this key, perhaps shared with other files. */
+  | { kind: 'stored'; key: string }
+  /** Elsewhere on this machine; never written or removed by the host. */
+  | { kind: 'in-place'; path: string }
+  /** Nowhere: an address that clients are sent to. */
+  | { kind: 'link' };
+
+/** A file of an item, or one that is attached to a document and goes with it. */
+export interface FileDocument {
+  _id: Types.ObjectId;
+  name: string;
+  mimeType: string;
+  /** Length in bytes; absent on links. */
+  size?: number;
+  /** `null` on attached files. */
+  itemId: Types.ObjectId | null;
+  attachedToType?: string;
+  attachedToId?: Types.ObjectId;
+  /** Lower-case parts of the name after the first dot. */
+  exts: string[];
+  linkUrl?: string;
+  storage: FileStorage;
+  creatorId: Types.ObjectId | null;
+  created: Date;
+  updated?: Date;
+}
+
+const storage = new Schema({ kind: { type: String, required: true }, key: String, path: String }, { _id: false });
+
+/** Schema of {@link FileDocument}. */
+export const fileSchema = new Schema<FileDocument>(
+  {
+    name: { type: String, required: true },
+    mimeType: { type: String, default: 'application/octet-stream' },
+    size: Number,
+    itemId: { type: Schema.Types.ObjectId, default: null },
+    attachedToType: String,
+    attachedToId: Schema.Types.ObjectId,
+    exts: [String],
+    linkUrl: String,
+    storage: { type: storage, required: true },
+    creatorId: { type: Schema.Types.ObjectId, default: null },
+    created: Date,
+    updated: Date,
+  },
+  { versionKey: false },
+)
+  .index({ itemId: 1, name: 1 })
+  .index({ attachedToId: 1 })
+  .index({ 'storage.path': 1 });

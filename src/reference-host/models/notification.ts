@@ -1,0 +1,31 @@
+import { Schema, type Types } from 'mongoose';
+
+/** A message to a user, or to an anonymous session. */
+export interface NotificationDocument {
+  _id: Types.ObjectId;
+  type: string;
+  data: Record<string, unknown>;
+  userId: Types.ObjectId | null;
+  tokenId: Types.ObjectId | null;
+  time: Date;
+  updated: Date;
+  expires: Date;
+}
+
+/** Schema of {@link NotificationDocument}. */
+export const notificationSchema = new Schema<NotificationDocument>(
+  {
+    type: { type: String, required: true },
+    data: { type: Schema.Types.Mixed, default: {} },
+    userId: { type: Schema.Types.ObjectId, default: null },
+    tokenId: { type: Schema.Types.ObjectId, default: null },
+    time: Date,
+    updated: Date,
+    expires: Date,
+  },
+  { versionKey: false, minimize: false },
+)
+  .index({ userId: 1, updated: 1 })
+  .index({ tokenId: 1, updated: 1 })
+  // Tidies up where the database does so; readers compare dates themselves.
+  .index({ expires: 1 }, { expireAfterSeconds: 0 });

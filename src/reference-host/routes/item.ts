@@ -1,0 +1,281 @@
+import {
+  BadParameterError,
+  boolean,
+  id,
+  oneOf,
+  required,
+  text,
+  withDefault,
+  type Reply,
+  type RouteDefinition,
+} from '../../index.js';
+import { defineRoute, type HostContext } from '../context.js';
+import type { ItemDocument } from '../models/item.js';
+import { itemAccessFilter, levelOn, principalOf, type Principal } from '../services/access.js';
+import { downloadFile } from '../services/downloads.js';
+import { ancestorsOf, loadTargetFolder } from '../services/folders.js';
+import { copyItem, createItem, filesOf, loadItem, removeItem, setItemMetadata, updateItem } from '../services/items.js';
+import { listReply, readPage } from '../services/lists.js';
+import { metadataRemoval, metadataUpdate } from '../services/metadata.js';
+import { wordsFilter } from '../services/resources.js';
+import { itemEntries, zipReply } from '../services/zip.js';
+import { downloadQuery } from './download-query.js';
+import {
+  byId,
+  byLowerName,
+  byName,
+  metadata,
+  returnsList,
+  returnsMessage,
+  returnsObject,
+  scopes,
+  searchText,
+} from './parameters.js';
+import { fileView, itemView, resourceView } from './views.js';
+
+const listQuery = {
+  folderId: id({ description: 'Folder whose items are listed.' }),
+  text: searchText,
+  name: text({ description: 'Only the item of exactly this name.' }),
+  ...byLowerName,
+};
+
+async function listFilter(
+  context: HostContext,
+  query: { folderId?: string | undefined; text?: string | undefined; name?: string | undefined },
+  principal: Principal,
+) {
+  const words = wordsFilter(query.text);
+  const named = query.name === undefined ? {} : { name: query.name };
+  if (query.folderId !== undefined) {
+    const folder = await loadTargetFolder(context, query.folderId, principal, 0);
+    return { folderId: folder._id, ...named, ...words };
+  }
+  if (query.text === undefined || query.text === '') throw new BadParameterError('Invalid search mode.');
+  return { ...(await itemAccessFilter(context, principal, 0)), ...words };
+}
+
+/** Items. */
+export const itemRoutes: RouteDefinition<HostContext>[] = [
+  defineRoute({
+    method: 'get',
+    path: '/item',
+    summary: 'List the items of a folder, or search for items.',
+    access: 'public',
+    scope: scopes.read,
+    query: listQuery,
+    returns: returnsList,
+    errors: ['bad-parameter', 'invalid', 'access-denied'],
+    async handle({ query, caller }, context) {
+      const filter = await listFilter(context, query, await principalOf(context, caller));
+      const { documents, total } = await readPage(context.models.item, filter, query);
+      return listReply(documents.map(itemView), total);
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/item',
+    summary: 'Make an item.',
+    access: 'user',
+    scope: scopes.write,
+    query: {
+      folderId: required(id()),
+      name: required(text()),
+      description: text(),
+      reuseExisting: boolean({ description: 'Whether an item of this name that exists already is taken.' }),
+      metadata,
+    },
+    returns: returnsObject,
+    errors: ['invalid', 'access-denied'],
+    async handle({ query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const folder = await loadTargetFolder(context, query.folderId, principal, 1);
+      return itemView(await createItem(context, folder, { ...query, creatorId: principal.id }));
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/item/:id',
+    summary: 'An item.',
+    access: 'public',
+    scope: scopes.read,
+    params: byId,
+    returns: returnsObject,
+    errors: ['unknown-id', 'access-denied'],
+    async handle({ params, caller }, context) {
+      return itemView((await loadItem(context, params.id, await principalOf(context, caller), 0)).item);
+    },
+  }),
+  defineRoute({
+    method: 'put',
+    path: '/item/:id',
+    summary: 'Change or move an item.',
+    access: 'user',
+    scope: scopes.write,
+    params: byId,
+    query: { name: text(), description: text(), folderId: id({ description: 'Folder to move it to.' }), metadata },
+    returns: returnsObject,
+    errors: ['unknown-id', 'invalid', 'access-denied'],
+    async handle({ params, query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const { item } = await loadItem(context, params.id, principal, 1);
+      const folder = query.folderId === undefined ? undefined : await loadTargetFolder(context, query.folderId, principal, 1);
+      const update = query.metadata === undefined ? undefined : metadataUpdate(query.metadata, false);
+      const { name, description } = query;
+      return itemView(await updateItem(context, item, { name, description, folder, metadata: update }));
+    },
+  }),
+  defineRoute({
+    method: 'delete',
+    path: '/item/:id',
+    summary: 'Remove an item with its files.',
+    access: 'user',
+    scope: scopes.write,
+    params: byId,
+    returns: returnsMessage,
+    errors: ['unknown-id', 'access-denied'],
+    async handle({ params, caller }, context) {
+      const { item } = await loadItem(context, params.id, await principalOf(context, caller), 1);
+      await removeItem(context, item);
+      return { message: `Deleted item ${item.name}.` };
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/item/:id/files',
+    summary: 'The files of an item.',
+    access: 'public',
+    scope: scopes.read,
+    params: byId,
+    query: byName,
+    returns: returnsList,
+    errors: ['unknown-id', 'access-denied'],
+    async handle({ params, query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const { item } = await loadItem(context, params.id, principal, 0);
+      const { documents, total } = await readPage(context.models.file, { itemId: item._id }, query);
+      return listReply(
+        documents.map((file) => fileView(file, principal, context.storeId)),
+        total,
+      );
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/item/:id/download',
+    summary: 'Download an item: its only file, or an archive.',
+    access: 'public',
+    scope: scopes.read,
+    cookie: true,
+    params: byId,
+    query: { ...downloadQuery, format: oneOf(['zip', '']) },
+    returns: { types: ['application/octet-stream', 'application/zip'] },
+    errors: ['unknown-id', 'access-denied', 'not-found'],
+    async handle({ params, query, caller, headers }, context): Promise<Reply> {
+      const { item } = await loadItem(context, params.id, await principalOf(context, caller), 0);
+      const files = await filesOf(context, item);
+      if (files.length === 1 && query.format !== 'zip') {
+        return downloadFile(context, files[0]!, { ...query, range: headers.range, disposition: query.contentDisposition });
+      }
+      return zipReply(context, item.name, itemEntries(context, item));
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/item/:id/rootpath',
+    summary: 'What lies above an item, from the root down.',
+    access: 'public',
+    scope: scopes.read,
+    params: byId,
+    returns: returnsList,
+    errors: ['unknown-id', 'access-denied'],
+    async handle({ params, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const { folder } = await loadItem(context, params.id, principal, 0);
+      const chain = [...(await ancestorsOf(context, folder)), { type: 'folder' as const, doc: folder }];
+      const readable = chain.filter((parent) => levelOn(parent.doc, principal) >= 0);
+      return readable.map((parent) => ({ type: parent.type, object: resourceView(parent, principal) }));
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/item/:id/position',
+    summary: 'How many items come before this one in the listing.',
+    access: 'public',
+    scope: scopes.read,
+    params: byId,
+    query: listQuery,
+    returns: { schema: { type: 'integer' } },
+    errors: ['unknown-id', 'bad-parameter', 'access-denied'],
+    async handle({ params, query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const { item } = await loadItem(context, params.id, principal, 0);
+      const filter = await listFilter(context, query, principal);
+      const { sort, sortdir } = query;
+      const value = sort.split('.').reduce<unknown>((found, key) => (found as Record<string, unknown> | null)?.[key], item);
+      const before = sortdir === 1 ? '$lt' : '$gt';
+      const earlier = [{ [sort]: { [before]: value ?? null } }, { [sort]: value ?? null, _id: { [before]: item._id } }];
+      // Checks the name of the field before it is used as one.
+      await readPage(context.models.item, { _id: item._id }, { ...query, limit: 1, offset: 0 });
+      return context.models.item.countDocuments({ $and: [filter, { $or: earlier }] });
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/item/:id/copy',
+    summary: 'Copy an item with its files.',
+    access: 'user',
+    scope: scopes.write,
+    params: byId,
+    query: {
+      folderId: id({ description: 'Folder of the copy; by default that of the item.' }),
+      name: text(),
+      description: text(),
+    },
+    returns: returnsObject,
+    errors: ['unknown-id', 'invalid', 'access-denied'],
+    async handle({ params, query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const { item } = await loadItem(context, params.id, principal, 0);
+      const folderId = query.folderId ?? item.folderId.toHexString();
+      const target = await loadTargetFolder(context, folderId, principal, 1);
+      const { name, description } = query;
+      const copy: ItemDocument = await copyItem(context, item, target, { name, description, creatorId: principal.id });
+      return itemView(copy);
+    },
+  }),
+  defineRoute({
+    method: 'put',
+    path: '/item/:id/metadata',
+    summary: 'Merge metadata into that of an item.',
+    access: 'user',
+    scope: scopes.write,
+    params: byId,
+    query: { allowNull: withDefault(boolean({ description: 'Whether null is a value; else it removes the key.' }), false) },
+    body: 'json-object',
+    bodyName: 'metadata',
+    maxBodyBytes: 8 * 1024 * 1024,
+    returns: returnsObject,
+    errors: ['unknown-id', 'invalid', 'access-denied'],
+    async handle({ params, query, body, caller }, context) {
+      const { item } = await loadItem(context, params.id, await principalOf(context, caller), 1);
+      return itemView(await setItemMetadata(context, item, metadataUpdate(body, query.allowNull)));
+    },
+  }),
+  defineRoute({
+    method: 'delete',
+    path: '/item/:id/metadata',
+    summary: 'Remove keys from the metadata of an item.',
+    access: 'user',
+    scope: scopes.write,
+    params: byId,
+    body: 'json-array',
+    bodyName: 'fields',
+    returns: returnsObject,
+    errors: ['unknown-id', 'invalid', 'access-denied'],
+    async handle({ params, body, caller }, context) {
+      const { item } = await loadItem(context, params.id, await principalOf(context, caller), 1);
+      return itemView(await setItemMetadata(context, item, metadataRemoval(body)));
+    },
+  }),
+];

@@ -1,0 +1,99 @@
+import type { Model, Types } from 'mongoose';
+import { InvalidError } from '../../index.js';
+
+/** MongoDB nests documents 100 deep at most; some of that is ours. */
+const maxDepth = 80;
+
+/** Checks the names and the depth of metadata. @throws InvalidError naming the key. */
+export function checkMetadata(metadata: Readonly<Record<string, unknown>>): void {
+  for (const [key, value] of Object.entries(metadata)) {
+    if (key === '') throw new InvalidError('Key names must not be empty.');
+    if (key.includes('.')) throw new InvalidError(`Invalid key ${key}: keys must not contain the "." character.`);
+    if (key.startsWith('$')) throw new InvalidError(`Invalid key ${key}: keys must not start with the "$" character.`);
+    if (key.includes('\0')) throw new InvalidError('Key names must not contain the character NUL.');
+    checkValue(value, key, 1);
+  }
+}
+
+function checkValue(value: unknown, key: string, depth: number): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (depth > maxDepth) throw new InvalidError(`The value of key ${key} is nested more than ${maxDepth} levels deep.`);
+  for (const [name, member] of Object.entries(value)) {
+    if (name.includes('\0')) throw new InvalidError(`A key inside of ${key} contains the character NUL.`);
+    checkValue(member, key, depth + 1);
+  }
+}
+
+/** A change of metadata: keys to set, and keys to take away. */
+export interface MetadataUpdate {
+  $set: Record<string, unknown>;
+  $unset: Record<string, ''>;
+}
+
+/**
+ * The update that merges metadata at the top level. `null` takes a key away unless `allowNull`.
+ *
+ * @throws InvalidError for a key that cannot be stored.
+ */
+export function metadataUpdate(metadata: Readonly<Record<string, unknown>>, allowNull: boolean): MetadataUpdate {
+  checkMetadata(metadata);
+  const entries = Object.entries(metadata);
+  const isRemoved = (value: unknown) => value === null && !allowNull;
+  return {
+    $set: Object.fromEntries(entries.filter(([, value]) => !isRemoved(value)).map(([key, value]) => [`meta.${key}`, value])),
+    $unset: Object.fromEntries(entries.filter(([, value]) => isRemoved(value)).map(([key]) => [`meta.${key}`, ''])),
+  };
+}
+
+/** The update that takes keys away. @throws InvalidError for a list that holds anything else than keys. */
+export function metadataRemoval(keys: readonly unknown[]): MetadataUpdate {
+  const names = keys.map((key) => {
+    if (typeof key !== 'string') throw new InvalidError(`Key names must be text, not ${JSON.stringify(key)}.`);
+    return key;
+  });
+  checkMetadata(Object.fromEntries(names.map((name) => [name, null])));
+  return { $set: {}, $unset: Object.fromEntries(names.map((name) => [`meta.${name}`, ''])) };
+}
+
+/** Metadata of a new document: `null` values are left out. @throws InvalidError for a key that cannot be stored. */
+export function newMetadata(metadata: Readonly<Record<string, unknown>> | undefined): Record<string, unknown> {
+  if (metadata === undefined) return {};
+  checkMetadata(metadata);
+  return Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== null));
+}
+
+interface WithMetadata {
+  _id: Types.ObjectId;
+  meta: Record<string, unknown>;
+  updated: Date;
+}
+
+/**
+ * Writes a change of metadata and gives the document after it; `null` when there is none. Goes past Mongoose, which would read
+ * operators into values such as `{"$gt": 1}`.
+ */
+export async function writeMetadata<D extends WithMetadata>(
+  model: Model<D>,
+  id: Types.ObjectId,
+  { $set, $unset }: MetadataUpdate,
+): Promise<D | null> {
+  const update = { $set: { ...$set, updated: new Date() }, ...(Object.keys($unset).length > 0 && { $unset }) };
+  const collection = model.collection as unknown as NativeCollection<D>;
+  try {
+    return await collection.findOneAndUpdate({ _id: id }, update, { returnDocument: 'after' });
+  } catch (cause) {
+    if (isTooLarge(cause))
+      throw new InvalidError('The metadata of a document must not be larger than 16 MiB.', 'metadata', { cause });
+    throw cause;
+  }
+}
+
+/** Codes of MongoDB for a document that an update would make larger than it may be. */
+function isTooLarge(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && [10334, 17419, 17420].includes(Number(error.code));
+}
+
+/** The one method of the driver's collection that is used here; its own types depend on the driver's generics for D. */
+interface NativeCollection<D> {
+  findOneAndUpdate(filter: { _id: Types.ObjectId }, update: object, options: { returnDocument: 'after' }): Promise<D | null>;
+}

@@ -1,0 +1,136 @@
+import { realpath, stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import type { Types } from 'mongoose';
+import { AccessDeniedError } from '../../index.js';
+import type { HostContext } from '../context.js';
+import type { CollectionDocument } from '../models/collection.js';
+import type { FolderDocument } from '../models/folder.js';
+import type { UserDocument } from '../models/user.js';
+import { createCollection } from '../services/collections.js';
+import { createFolder, type FolderParent } from '../services/folders.js';
+import { createUser, signIn } from '../services/users.js';
+import { ownFiles } from './own-files.js';
+
+/** Login of the user that is made. */
+export const adminLogin = 'admin';
+
+/** Makes a file on this machine the file of a new item, without copying it. */
+export type RegisterInPlace = (file: {
+  path: string;
+  folder: FolderDocument;
+  itemName: string;
+  creatorId: Types.ObjectId | null;
+}) => Promise<unknown>;
+
+/**
+ * Makes the user `admin`, the first and so the administrator, if there is no user yet.
+ *
+ * @returns the user, `null` if there are others and no `admin`; and whether the password is this user's
+ */
+export async function ensureAdmin(
+  context: HostContext,
+  password: string,
+): Promise<{ user: UserDocument | null; isPassword: boolean }> {
+  if ((await context.models.user.exists({})) === null) {
+    const names = { login: adminLogin, email: 'admin@localhost.localdomain', firstName: 'Site', lastName: 'Administrator' };
+    return { user: await createUser(context, { ...names, password }), isPassword: true };
+  }
+  const user = await context.models.user.findOne({ login: adminLogin }).lean<UserDocument>();
+  if (user === null) return { user, isPassword: false };
+  try {
+    await signIn(context, adminLogin, password);
+    return { user, isPassword: true };
+  } catch (error) {
+    if (error instanceof AccessDeniedError) return { user, isPassword: false };
+    throw error;
+  }
+}
+
+/** Makes the slide an item of a public collection, unless it is one already. */
+export async function addSyntheticSlide(
+  context: HostContext,
+  slide: { path: string; creatorId: Types.ObjectId | null; register: RegisterInPlace },
+): Promise<void> {
+  const collection = await ensureCollection(context, 'Examples', 'Comes with the server.', slide.creatorId);
+  const folder = await ensureFolder(context, collection, ['Slides'], slide.creatorId);
+  await addFile(context, { ...slide, folder, itemName: 'Synthetic tissue slide' });
+}
+
+/**
+ * Makes the caller's own files items of the public collection `Local files`, without copying them; those that are there already
+ * stay as they are.
+ *
+ * @returns how many files there are
+ */
+export async function addOwnFiles(
+  context: HostContext,
+  own: {
+    paths: readonly string[];
+    creatorId: Types.ObjectId | null;
+    register: RegisterInPlace;
+    /** Is told before each file. */
+    report: (path: string) => void;
+    signal?: AbortSignal;
+  },
+): Promise<number> {
+  const collection = await ensureCollection(context, 'Local files', 'Files of this machine, served in place.', own.creatorId);
+  let count = 0;
+  for await (const { path, folders } of ownFiles(own.paths, own.signal)) {
+    own.report(path);
+    const folder = await ensureFolder(context, collection, folders, own.creatorId);
+    await addFile(context, { ...own, path, folder, itemName: basename(path) });
+    count++;
+  }
+  return count;
+}
+
+async function addFile(
+  context: HostContext,
+  file: { path: string; folder: FolderDocument; itemName: string; creatorId: Types.ObjectId | null; register: RegisterInPlace },
+): Promise<void> {
+  const { models } = context;
+  const { folder, itemName, creatorId } = file;
+  const path = await realpath(file.path);
+  const known = await models.file.find({ 'storage.kind': 'in-place', 'storage.path': path }, { itemId: 1 }).lean();
+  const itemIds = known.flatMap(({ itemId }) => (itemId === null ? [] : [itemId]));
+  if (itemIds.length > 0 && (await models.item.exists({ _id: { $in: itemIds }, folderId: folder._id })) !== null) return;
+  // An item of this name whose file is no longer where it was (the data folder has moved) is the same item.
+  const item = await models.item.findOne({ folderId: folder._id, name: itemName }).lean();
+  const old = item === null ? null : await models.file.findOne({ itemId: item._id, 'storage.kind': 'in-place' }).lean();
+  if (old?.storage.kind === 'in-place' && !(await isFile(old.storage.path)) && (await stat(path)).size === old.size) {
+    await models.file.updateOne({ _id: old._id }, { $set: { 'storage.path': path } });
+    return;
+  }
+  await file.register({ path, folder, itemName, creatorId });
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (entry) => entry.isFile(),
+    () => false,
+  );
+}
+
+async function ensureCollection(
+  context: HostContext,
+  name: string,
+  description: string,
+  creatorId: Types.ObjectId | null,
+): Promise<CollectionDocument> {
+  const existing = await context.models.collection.findOne({ name }).lean<CollectionDocument>();
+  return existing ?? createCollection(context, { name, description, isPublic: true, creatorId });
+}
+
+async function ensureFolder(
+  context: HostContext,
+  collection: CollectionDocument,
+  names: readonly string[],
+  creatorId: Types.ObjectId | null,
+): Promise<FolderDocument> {
+  let parent: FolderParent = { type: 'collection', doc: collection };
+  for (const name of names) {
+    parent = { type: 'folder', doc: await createFolder(context, parent, { name, creatorId, reuseExisting: true }) };
+  }
+  if (parent.type !== 'folder') throw new Error('Items lie in folders: at least one name is needed.');
+  return parent.doc;
+}

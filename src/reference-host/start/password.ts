@@ -1,0 +1,24 @@
+import { randomBytes } from 'node:crypto';
+import { open, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** The password of `admin` that is kept in the data folder; made up and written (readable by its owner only) where there is none. */
+export async function keptPassword(dataDirectory: string): Promise<{ password: string; path: string }> {
+  const path = join(dataDirectory, 'admin-password');
+  const kept = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '';
+    throw error;
+  });
+  if (kept.trim().length >= 6) return { password: kept.trim(), path };
+  const password = randomBytes(12).toString('base64url');
+  const file = await open(path, 'w', 0o600);
+  try {
+    // The mode above counts only for a file that did not exist.
+    await file.chmod(0o600);
+    await file.writeFile(`${password}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return { password, path };
+}

@@ -1,0 +1,77 @@
+import { SingleBar } from 'cli-progress';
+import type { Progress } from '../database/contract.js';
+
+/** Shows progress on a terminal as a bar, elsewhere as lines, about one every five seconds. */
+export interface ProgressDisplay {
+  report(progress: Progress): void;
+  /** Writes a line where no bar is in the way. */
+  line(text: string): void;
+  /** Takes the bar away. */
+  end(): void;
+}
+
+const lineIntervalMs = 5000;
+
+/** @param stream where to write: bars if it is a terminal */
+export function progressDisplay(stream: NodeJS.WriteStream): ProgressDisplay {
+  return stream.isTTY ? bars(stream) : lines(stream);
+}
+
+function bars(stream: NodeJS.WriteStream): ProgressDisplay {
+  let bar: SingleBar | null = null;
+  let title = '';
+  const end = (): void => {
+    bar?.stop();
+    bar = null;
+    title = '';
+  };
+  const line = (text: string): void => {
+    end();
+    stream.write(`${text}\n`);
+  };
+  return {
+    end,
+    line,
+    report({ text, fraction }) {
+      if (fraction === undefined) {
+        if (text !== title) line(text);
+        title = text;
+        return;
+      }
+      const name = withoutNumbers(text);
+      if (bar === null || name !== title) {
+        end();
+        title = name;
+        bar = new SingleBar({ stream, format: '{title} {bar} {percentage}%', hideCursor: null, clearOnComplete: false });
+        bar.start(100, 0, { title: name });
+      }
+      bar.update(Math.floor(fraction * 100));
+      if (fraction >= 1) end();
+    },
+  };
+}
+
+function lines(stream: NodeJS.WriteStream): ProgressDisplay {
+  let last = '';
+  let at = 0;
+  return {
+    end: () => undefined,
+    line: (text) => {
+      stream.write(`${text}\n`);
+    },
+    report({ text, fraction }) {
+      const now = Date.now();
+      const title = withoutNumbers(text);
+      if (title === last && now - at < lineIntervalMs && fraction !== 1) return;
+      last = title;
+      at = now;
+      const percent = fraction === undefined ? '' : ` ${Math.floor(fraction * 100)} %`;
+      stream.write(`${title.length < text.length && fraction !== undefined ? title : text}${percent}\n`);
+    },
+  };
+}
+
+/** The text without the figures that change with each report. */
+function withoutNumbers(text: string): string {
+  return text.replace(/:? *[\d.]+ ?(?:%|mb|s|files)\b.*$/i, '').replace(/: *[\d.]+%.*$/, '');
+}

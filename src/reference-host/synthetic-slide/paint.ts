@@ -1,0 +1,237 @@
+import { mix, noise, step, texture } from './noise.js';
+import { directions, nucleusReach, type Gland, type Nucleus, type Tissue } from './tissue.js';
+
+type Colour = readonly [number, number, number];
+
+/** Pixels between the points at which the slow fields are computed; between them they are interpolated. */
+const grid = 16;
+const bits = 9;
+const mask = (1 << bits) - 1;
+
+const glass: Colour = [243, 242, 244];
+const stromaRamp: readonly Colour[] = [
+  [214, 128, 172],
+  [226, 152, 190],
+  [234, 176, 205],
+  [242, 206, 224],
+  [246, 228, 238],
+];
+const cytoplasm: Colour = [205, 150, 196];
+const apical: Colour = [226, 186, 214];
+const mucus: Colour = [226, 222, 238];
+const paleNucleus: Colour = [146, 104, 172];
+const darkNucleus: Colour = [74, 44, 116];
+
+/** Paints blocks of a tissue as it looks under the microscope, stained with haematoxylin and eosin. */
+export class Painter {
+  private readonly fibre: Uint8Array;
+  private readonly grain: Uint8Array;
+  private readonly ramp: Uint8Array;
+
+  constructor(
+    private readonly tissue: Tissue,
+    private readonly seed: number,
+  ) {
+    this.fibre = texture(seed + 50, bits, 60, 7);
+    this.grain = texture(seed + 51, bits, 5, 5);
+    this.ramp = rampOf(stromaRamp);
+  }
+
+  /** RGB bytes, row by row, of a square block; `left`, `top` and `size` are multiples of 16 base-layer pixels. */
+  block(left: number, top: number, size: number): Buffer {
+    const pixels = Buffer.alloc(size * size * 3);
+    const inside = this.ground(pixels, left, top, size);
+    if (!inside) return pixels;
+    const { tissue } = this;
+    for (const gland of tissue.glandsIn(left, top, left + size, top + size)) this.gland(pixels, gland, left, top, size);
+    const reach = nucleusReach;
+    for (const nucleus of tissue.nucleiIn(left - reach, top - reach, left + size + reach, top + size + reach)) {
+      this.nucleus(pixels, nucleus, left, top, size);
+    }
+    return pixels;
+  }
+
+  /** Glass and stroma. Returns whether there is any tissue. */
+  private ground(pixels: Buffer, left: number, top: number, size: number): boolean {
+    const { tissue, fibre, grain, ramp } = this;
+    const points = size / grid + 1;
+    const depth = new Float64Array(points * points);
+    const along = new Float64Array(points * points);
+    const across = new Float64Array(points * points);
+    const tint = new Float64Array(points * points);
+    let deepest = -Infinity;
+    for (let row = 0; row < points; row++) {
+      for (let column = 0; column < points; column++) {
+        const x = left + column * grid;
+        const y = top + row * grid;
+        const index = row * points + column;
+        const course = tissue.fibres(x, y);
+        depth[index] = tissue.depth(x, y);
+        along[index] = course.along;
+        across[index] = course.across;
+        tint[index] = 70 * (noise(this.seed + 52, x / 900, y / 900) - 0.5) + 50 * (noise(this.seed + 53, x / 130, y / 130) - 0.5);
+        deepest = Math.max(deepest, depth[index] ?? 0);
+      }
+    }
+    for (let cellRow = 0; cellRow < points - 1; cellRow++) {
+      for (let cellColumn = 0; cellColumn < points - 1; cellColumn++) {
+        const corner = cellRow * points + cellColumn;
+        const field = (values: Float64Array): Corners => ({
+          a: values[corner] ?? 0,
+          b: values[corner + 1] ?? 0,
+          c: values[corner + points] ?? 0,
+          d: values[corner + points + 1] ?? 0,
+        });
+        const depths = field(depth);
+        const alongs = field(along);
+        const acrosses = field(across);
+        const tints = field(tint);
+        for (let y = 0; y < grid; y++) {
+          const v = y / grid;
+          const d0 = mix(depths.a, depths.c, v);
+          const dd = (mix(depths.b, depths.d, v) - d0) / grid;
+          const l0 = mix(alongs.a, alongs.c, v);
+          const dl = (mix(alongs.b, alongs.d, v) - l0) / grid;
+          const c0 = mix(acrosses.a, acrosses.c, v);
+          const dc = (mix(acrosses.b, acrosses.d, v) - c0) / grid;
+          const t0 = mix(tints.a, tints.c, v);
+          const dt = (mix(tints.b, tints.d, v) - t0) / grid;
+          let out = ((cellRow * grid + y) * size + cellColumn * grid) * 3;
+          const gy = ((top + cellRow * grid + y) & mask) << bits;
+          const gx = left + cellColumn * grid;
+          for (let x = 0; x < grid; x++, out += 3) {
+            const fine = grain[gy | ((gx + x) & mask)] ?? 0;
+            const here = d0 + dd * x;
+            if (here <= 0) {
+              const light = (fine >> 5) - 4;
+              pixels[out] = glass[0] + light;
+              pixels[out + 1] = glass[1] + light;
+              pixels[out + 2] = glass[2] + light;
+              continue;
+            }
+            const streak = fibre[(((c0 + dc * x) & mask) << bits) | ((l0 + dl * x) & mask)] ?? 0;
+            let shade = streak * 1.5 + (fine - 128) * 0.35 + t0 + dt * x - 45;
+            // The margin is thinner and frays out.
+            if (here < 1.2) shade += (1.2 - here) * 130;
+            const index = (shade < 0 ? 0 : shade > 255 ? 255 : shade | 0) * 3;
+            const cover = here < 0.35 ? here / 0.35 : 1;
+            pixels[out] = glass[0] + ((ramp[index] ?? 0) - glass[0]) * cover;
+            pixels[out + 1] = glass[1] + ((ramp[index + 1] ?? 0) - glass[1]) * cover;
+            pixels[out + 2] = glass[2] + ((ramp[index + 2] ?? 0) - glass[2]) * cover;
+          }
+        }
+      }
+    }
+    return deepest > 0;
+  }
+
+  private gland(pixels: Buffer, gland: Gland, left: number, top: number, size: number): void {
+    const { grain } = this;
+    const x0 = Math.max(left, Math.floor(gland.x - gland.reach));
+    const x1 = Math.min(left + size, Math.ceil(gland.x + gland.reach));
+    const y0 = Math.max(top, Math.floor(gland.y - gland.reach));
+    const y1 = Math.min(top + size, Math.ceil(gland.y + gland.reach));
+    const turn = directions / (2 * Math.PI);
+    for (let y = y0; y < y1; y++) {
+      const dy = y - gland.y;
+      let out = ((y - top) * size + (x0 - left)) * 3;
+      for (let x = x0; x < x1; x++, out += 3) {
+        const dx = x - gland.x;
+        const angle = Math.atan2(dy, dx) * turn;
+        const low = Math.floor(angle);
+        const edge = mix(gland.edge[low & (directions - 1)] ?? 0, gland.edge[(low + 1) & (directions - 1)] ?? 0, angle - low);
+        const radius = Math.sqrt(dx * dx + dy * dy);
+        if (radius > edge + 3) continue;
+        const fine = (grain[((y & mask) << bits) | (x & mask)] ?? 0) - 128;
+        if (radius > edge) {
+          // The gap that fixing leaves between gland and stroma.
+          blend(pixels, out, glass, 0.45 - 0.15 * (radius - edge));
+          continue;
+        }
+        const part = radius / edge + fine * 0.0006;
+        if (part < gland.lumen) {
+          blend(pixels, out, glass, 1);
+          if (part > gland.lumen - 0.05) blend(pixels, out, apical, 0.7);
+          continue;
+        }
+        // Cells are wedges between the lumen and the base; every other one may hold a drop of mucus.
+        const cells = edge * 0.36;
+        const cell = (angle / directions + 1) * cells;
+        const across = Math.abs(cell - Math.floor(cell) - 0.5) * 2;
+        const height = (part - gland.lumen) / (1 - gland.lumen);
+        const drop = gland.mucus * step(0.9, 0.5, across) * step(0.05, 0.2, height) * step(0.68, 0.45, height);
+        blend(pixels, out, height < 0.16 ? apical : cytoplasm, 0.93);
+        if (drop > 0.05) blend(pixels, out, mucus, drop * 0.9);
+        else if (across > 0.9) blend(pixels, out, apical, 0.5);
+        shade(pixels, out, fine * 0.16);
+      }
+    }
+  }
+
+  private nucleus(pixels: Buffer, nucleus: Nucleus, left: number, top: number, size: number): void {
+    const { grain } = this;
+    const reach = Math.min(nucleusReach, nucleus.a + Math.abs(nucleus.bend) * nucleus.a * nucleus.a + 1);
+    const x0 = Math.max(left, Math.floor(nucleus.x - reach));
+    const x1 = Math.min(left + size, Math.ceil(nucleus.x + reach));
+    const y0 = Math.max(top, Math.floor(nucleus.y - reach));
+    const y1 = Math.min(top + size, Math.ceil(nucleus.y + reach));
+    const cos = Math.cos(nucleus.angle);
+    const sin = Math.sin(nucleus.angle);
+    const { a, b, bend, darkness } = nucleus;
+    const body: Colour = [
+      mix(paleNucleus[0], darkNucleus[0], darkness),
+      mix(paleNucleus[1], darkNucleus[1], darkness),
+      mix(paleNucleus[2], darkNucleus[2], darkness),
+    ];
+    for (let y = y0; y < y1; y++) {
+      const dy = y - nucleus.y;
+      let out = ((y - top) * size + (x0 - left)) * 3;
+      for (let x = x0; x < x1; x++, out += 3) {
+        const dx = x - nucleus.x;
+        const u = dx * cos + dy * sin;
+        const v = -dx * sin + dy * cos - bend * u * u;
+        const distance = Math.sqrt((u * u) / (a * a) + (v * v) / (b * b));
+        // One pixel of soft edge, measured across the narrow side.
+        const cover = (1 - distance) * b + 0.5;
+        if (cover <= 0) continue;
+        blend(pixels, out, body, Math.min(1, cover) * 0.94);
+        const chromatin = ((grain[((y * 2) & mask) * (mask + 1) + ((x * 2) & mask)] ?? 0) - 128) * 0.32;
+        shade(pixels, out, distance > 0.72 ? chromatin - 14 : chromatin + 6);
+      }
+    }
+  }
+}
+
+interface Corners {
+  a: number;
+  b: number;
+  c: number;
+  d: number;
+}
+
+function blend(pixels: Buffer, at: number, colour: Colour, strength: number): void {
+  pixels[at] = mix(pixels[at] ?? 0, colour[0], strength);
+  pixels[at + 1] = mix(pixels[at + 1] ?? 0, colour[1], strength);
+  pixels[at + 2] = mix(pixels[at + 2] ?? 0, colour[2], strength);
+}
+
+/** Makes a pixel lighter (or darker, below 0). */
+function shade(pixels: Buffer, at: number, amount: number): void {
+  for (let channel = at; channel < at + 3; channel++) {
+    const value = (pixels[channel] ?? 0) + amount;
+    pixels[channel] = value < 0 ? 0 : value > 255 ? 255 : value;
+  }
+}
+
+/** 256 colours through those given. */
+function rampOf(colours: readonly Colour[]): Uint8Array {
+  const ramp = new Uint8Array(256 * 3);
+  for (let index = 0; index < 256; index++) {
+    const at = (index / 255) * (colours.length - 1);
+    const low = Math.min(colours.length - 2, Math.floor(at));
+    for (let channel = 0; channel < 3; channel++) {
+      ramp[index * 3 + channel] = mix(colours[low]?.[channel] ?? 0, colours[low + 1]?.[channel] ?? 0, at - low);
+    }
+  }
+  return ramp;
+}

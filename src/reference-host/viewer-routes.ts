@@ -1,0 +1,121 @@
+import { createHash } from 'node:crypto';
+import { readFile, readdir } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { extname, join, posix, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Application, Request, Response } from 'express';
+
+/** What the page is told about the host. */
+export interface ViewerOptions {
+  /** Path of the REST API, without trailing slash. */
+  apiRoot: string;
+  /** Name in the heading and in the window's title. Default `Large image`. */
+  title?: string;
+}
+
+/** Kinds of files that are served; what else lies in the folder is not. */
+const contentTypes: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+/** Nothing from elsewhere, nothing inline. `data:` and `blob:` pictures are what OpenSeadragon draws with. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'self'",
+].join('; ');
+
+const securityHeaders = {
+  'Content-Security-Policy': contentSecurityPolicy,
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+};
+
+/** The address of an asset changes with its bytes, so a copy never grows old. */
+const foreverHeaders = { ...securityHeaders, 'Cache-Control': 'public, max-age=31536000, immutable' };
+
+interface Asset {
+  bytes: Buffer;
+  type: string;
+}
+
+/**
+ * Serves the viewer page at `/` and its scripts, styles and pictures below `/viewer/`. They are read once, here; nothing of a
+ * request's path reaches the disk.
+ *
+ * @throws when the folder of the page or the package `openseadragon` is missing
+ */
+export async function mountViewer(app: Pick<Application, 'get'>, options: ViewerOptions): Promise<void> {
+  // The folder lies beside this file in the sources, and beside the chunk it is built into in the package.
+  const folder = fileURLToPath(new URL('./viewer/', import.meta.url));
+  const [assets, template, openSeadragon] = await Promise.all([
+    readAssets(folder),
+    readFile(join(folder, 'index.html'), 'utf8'),
+    readOpenSeadragon(),
+  ]);
+  assets.set('lib/openseadragon.js', openSeadragon);
+  const base = `/viewer/${digest([...assets].flatMap(([name, { bytes }]) => [name, bytes]))}`;
+  const page = fillTemplate(template, {
+    apiRoot: options.apiRoot,
+    title: options.title ?? 'Large image',
+    assets: base,
+    openseadragon: `${base}/lib/openseadragon.js`,
+  });
+
+  app.get('/', (_request: Request, response: Response) => {
+    response
+      .set({ ...securityHeaders, 'Cache-Control': 'no-cache' })
+      .type('html')
+      .send(page);
+  });
+  app.get(`${base}/*path`, (request: Request, response: Response, next: () => void) => {
+    const asset = assets.get(request.path.slice(base.length + 1));
+    if (asset === undefined) {
+      next();
+      return;
+    }
+    response.set({ ...foreverHeaders, 'Content-Type': asset.type }).send(asset.bytes);
+  });
+}
+
+async function readAssets(folder: string): Promise<Map<string, Asset>> {
+  const names = (await readdir(folder, { recursive: true })).toSorted();
+  const assets = new Map<string, Asset>();
+  for (const name of names) {
+    const type = contentTypes[extname(name)];
+    if (type === undefined) continue;
+    assets.set(name.split(sep).join(posix.sep), { bytes: await readFile(join(folder, name)), type });
+  }
+  return assets;
+}
+
+async function readOpenSeadragon(): Promise<Asset> {
+  const manifest = createRequire(import.meta.url).resolve('openseadragon/package.json');
+  const path = join(manifest, '..', 'build', 'openseadragon', 'openseadragon.min.js');
+  const text = await readFile(path, 'utf8');
+  // The map is not served, and a browser's tools would ask for it.
+  return { bytes: Buffer.from(text.replace(/\n\/\/# sourceMappingURL=\S+\s*$/, '\n')), type: contentTypes['.js']! };
+}
+
+function digest(parts: (string | Buffer)[]): string {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part).update('\0');
+  return hash.digest('hex').slice(0, 16);
+}
+
+const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+function fillTemplate(template: string, values: Readonly<Record<string, string>>): string {
+  return template.replace(/\{\{(\w+)\}\}/g, (_whole, name: string) => {
+    const value = values[name];
+    if (value === undefined) throw new Error(`The viewer page asks for {{${name}}}, which nobody gives.`);
+    return value.replace(/[&<>"']/g, (character) => escapes[character]!);
+  });
+}

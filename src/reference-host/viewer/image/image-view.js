@@ -1,0 +1,92 @@
+// @ts-check
+import { append, h } from '../dom.js';
+import { replaceRoute, routeHash } from '../router.js';
+import { frameControls } from './frame-controls.js';
+import { readFrame } from './metadata.js';
+import { scaleRow, stageButtons } from './overlays.js';
+import { pixelReadout } from './readout.js';
+import { openStage } from './stage.js';
+
+/**
+ * @typedef {import('../browse/model.js').Item} Item
+ * @typedef {import('./metadata.js').ImageMetadata} ImageMetadata
+ */
+
+/**
+ * An image in deep zoom with everything that lies on it. Frame and place are kept in the address: `?frame=2&at=x,y,width`.
+ *
+ * @param {object} options
+ * @param {HTMLElement} options.element
+ * @param {Item} options.item
+ * @param {ImageMetadata} options.metadata
+ * @param {URLSearchParams} options.query of the address
+ * @param {AbortSignal} options.signal
+ */
+export async function openImage({ element, item, metadata, query, signal }) {
+  let frame = readFrame(query.get('frame'), metadata);
+  const drawing = h('div', { class: 'stage-drawing' });
+  const problem = h('p', { class: 'stage-problem', role: 'alert', hidden: true });
+  element.replaceChildren(drawing);
+  const stage = await openStage({ element: drawing, item, metadata, frame, onProblem: showProblem, signal });
+  const start = readPlace(query.get('at'));
+  if (start) stage.goTo(start);
+  const readout = pixelReadout({ stage, element: drawing, itemId: item._id, metadata, frame: () => frame, signal });
+  const controls = frameControls(metadata, frame, (next, likely) => void showFrame(next, likely));
+  append(element, [
+    stageButtons(stage, element),
+    h('div', { class: 'stage-footer' }, scaleRow(stage, metadata), readout.element),
+    problem,
+  ]);
+  stage.onRest(writeAddress);
+
+  return {
+    frameControls: controls?.element ?? null,
+    /** Follows an address of the same image, as from the back button. @param {URLSearchParams} next */
+    update(next) {
+      const place = readPlace(next.get('at'));
+      if (place) stage.goTo(place);
+      else stage.goHome();
+      const wanted = readFrame(next.get('frame'), metadata);
+      if (wanted !== frame) {
+        controls?.set(wanted);
+        void showFrame(wanted, []);
+      }
+      return true;
+    },
+  };
+
+  /** @param {number} next @param {number[]} likely */
+  async function showFrame(next, likely) {
+    frame = next;
+    writeAddress();
+    try {
+      await stage.showFrame(next, likely);
+      readout.refresh();
+    } catch (error) {
+      if (!signal.aborted) showProblem(String(error));
+    }
+  }
+
+  /** @param {string} message */
+  function showProblem(message) {
+    problem.textContent = message;
+    problem.hidden = false;
+  }
+
+  function writeAddress() {
+    if (signal.aborted) return;
+    const place = stage.place();
+    replaceRoute(
+      routeHash('item', item._id, { frame: frame === 0 ? null : frame, at: place && `${place.x},${place.y},${place.width}` }),
+    );
+  }
+}
+
+/**
+ * @param {string | null} text
+ * @returns {import('./stage.js').Place | null}
+ */
+function readPlace(text) {
+  const [x = NaN, y = NaN, width = NaN] = (text ?? '').split(',').map((part) => (part === '' ? NaN : Number(part)));
+  return [x, y, width].every(Number.isFinite) && width >= 1 ? { x, y, width } : null;
+}

@@ -1,0 +1,72 @@
+import type { IncomingMessage } from 'node:http';
+import { AccessDeniedError, LargeImageError } from '../errors.js';
+import type { Caller } from '../host.js';
+import type { RouteAccess } from './route.js';
+
+/** Where a request may carry its token, beside `Authorization: Bearer` and the parameter `token`. */
+export interface TokenPlaces {
+  cookieName: string;
+  headerName: string;
+}
+
+/** The token of a request, from the first place that has one; cookies only where the route allows them. */
+export function findToken(
+  request: IncomingMessage,
+  sent: Readonly<Record<string, string>>,
+  places: TokenPlaces,
+  cookieAllowed: boolean,
+): string | null {
+  if (sent.token) return sent.token;
+  const named = request.headers[places.headerName.toLowerCase()];
+  if (typeof named === 'string' && named.trim() !== '') return named.trim();
+  const authorization = request.headers.authorization;
+  if (authorization !== undefined) {
+    const bearer = /^bearer\s+(\S+)\s*$/i.exec(authorization);
+    if (bearer) return bearer[1]!;
+  }
+  return cookieAllowed ? findCookie(request.headers.cookie, places.cookieName) : null;
+}
+
+function findCookie(header: string | undefined, name: string): string | null {
+  if (header === undefined) return null;
+  for (const pair of header.split(';')) {
+    const equals = pair.indexOf('=');
+    if (equals < 0 || pair.slice(0, equals).trim() !== name) continue;
+    const value = pair
+      .slice(equals + 1)
+      .trim()
+      .replace(/^"(.*)"$/, '$1');
+    return value === '' ? null : value;
+  }
+  return null;
+}
+
+const userAuthentication = 'core.user_auth';
+
+/** Whether a caller's token may be used for a scope. A full sign-in covers every scope of its user. */
+export function hasScope(caller: Caller, scope: string): boolean {
+  return caller.scopes.includes(scope) || (caller.id !== null && caller.scopes.includes(userAuthentication));
+}
+
+/** Whether a route treats the caller as nobody: without a token, or with one that lacks the route's scope. */
+export function isAnonymous(caller: Caller | null, route: { access: RouteAccess; scope?: string }): boolean {
+  return caller === null || (route.access !== 'token' && !hasScope(caller, route.scope ?? userAuthentication));
+}
+
+/**
+ * The caller as a route sees it: `null` where the token lacks the scope.
+ *
+ * @throws LargeImageError `login-required` or `access-denied` when the route is not for this caller.
+ */
+export function admit(caller: Caller | null, access: RouteAccess, scope: string | undefined): Caller | null {
+  if (access === 'token') {
+    if (caller === null) throw new LargeImageError('login-required', 'You must be logged in or have a valid auth token.');
+    return caller;
+  }
+  const admitted = isAnonymous(caller, { access, ...(scope !== undefined && { scope }) }) ? null : caller;
+  if (access === 'admin' && admitted?.admin !== true) throw new AccessDeniedError('Administrator access required.');
+  if (access === 'user' && (admitted === null || admitted.id === null)) {
+    throw new LargeImageError('login-required', 'You must be logged in.');
+  }
+  return admitted;
+}

@@ -1,0 +1,95 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { NotFoundError } from '../../errors.js';
+import { required, text } from '../parameters.js';
+import { Reply } from '../reply.js';
+import { routeDefiner, type RouteDefinition } from '../route.js';
+import { openApi3, swagger2, type ApiInfo } from './openapi.js';
+
+/** What is described. */
+export interface DescribeContext {
+  /** The routes of plugin and host, as they are at the time of the request. */
+  routes(): readonly RouteDefinition[];
+  apiRoot: string;
+  title: string;
+  version: string;
+}
+
+const defineRoute = routeDefiner<DescribeContext>();
+
+/** Files of the page that browsers show, by name, with their media types. */
+const assets: Readonly<Record<string, string>> = {
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+  'favicon-32x32.png': 'image/png',
+};
+
+function infoOf({ apiRoot, title, version }: DescribeContext, origin: string): ApiInfo {
+  const { host, protocol } = new URL(origin);
+  return { title, version, basePath: apiRoot, host, scheme: protocol === 'https:' ? 'https' : 'http' };
+}
+
+function page({ apiRoot, title }: DescribeContext): string {
+  const escaped = title.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>${escaped}</title>
+<link rel="stylesheet" href="${apiRoot}/describe/assets/swagger-ui.css">
+<link rel="icon" href="${apiRoot}/describe/assets/favicon-32x32.png">
+</head>
+<body>
+<div id="api"></div>
+<script src="${apiRoot}/describe/assets/swagger-ui-bundle.js"></script>
+<script>
+SwaggerUIBundle({ url: '${apiRoot}/describe/openapi.json', dom_id: '#api', docExpansion: 'none', filter: true, tagsSorter: 'alpha' });
+</script>
+</body>
+</html>
+`;
+}
+
+const describe = defineRoute({
+  method: 'get',
+  path: '/describe',
+  summary: 'Get the description of this API: a page for browsers, Swagger 2.0 for programs.',
+  access: 'public',
+  returns: { schema: { type: 'object' } },
+  handle({ headers, origin }, context) {
+    const wantsPage = (headers.accept ?? '').split(',', 1)[0]!.trim().startsWith('text/html');
+    if (wantsPage) return Reply.content(page(context), 'text/html; charset=utf-8');
+    return swagger2(context.routes(), infoOf(context, origin));
+  },
+});
+
+const openApi = defineRoute({
+  method: 'get',
+  path: '/describe/openapi.json',
+  summary: 'Get the description of this API as OpenAPI 3.1.',
+  access: 'public',
+  returns: { schema: { type: 'object' } },
+  handle: ({ origin }, context) => openApi3(context.routes(), infoOf(context, origin)),
+});
+
+const asset = defineRoute({
+  method: 'get',
+  path: '/describe/assets/:name',
+  summary: 'Get a file of the page that shows this description.',
+  access: 'public',
+  params: { name: required(text()) },
+  returns: { types: Object.values(assets) },
+  errors: ['not-found'],
+  async handle({ params }) {
+    const type = Object.hasOwn(assets, params.name) ? assets[params.name] : undefined;
+    if (type === undefined) throw new NotFoundError(`There is no file ${params.name} here.`);
+    const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+    return Reply.content(await readFile(join(folder, params.name)), type, {
+      headers: { 'Cache-Control': 'public, max-age=86400' },
+    });
+  },
+});
+
+/** The API described to people and programs. */
+export const describeRoutes = [describe, openApi, asset];

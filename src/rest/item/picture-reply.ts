@@ -1,0 +1,73 @@
+import { create as contentDisposition } from 'content-disposition';
+import type { Caller } from '../../host.js';
+import type { ItemRecord } from '../../models/host-records.js';
+import type { Services } from '../../services/services.js';
+import type { EncodedPicture, LargeImage, StreamedPicture } from '../../tilesource/requests.js';
+import { answerConditional, cacheHeaders, entityTag } from '../conditional.js';
+import { Reply, type ReplyHeaders } from '../reply.js';
+
+/** What a picture route knows of its request. */
+interface PictureRoute {
+  item: ItemRecord;
+  /** Which route, in the name of the picture. */
+  kind: string;
+  /** All that decides how the picture looks; undefined members do not count. */
+  request: Readonly<Record<string, unknown>>;
+  caller: Caller | null;
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+  extraHeaders?: ReplyHeaders;
+}
+
+/**
+ * Answers with a picture that is kept in the tile cache: not at all (304) where the client has it, else from the cache, else made.
+ */
+export async function cachedPicture(
+  services: Services,
+  route: PictureRoute,
+  make: (image: LargeImage) => Promise<EncodedPicture>,
+): Promise<Reply> {
+  const key = await services.images.pictureKey(route.item, route.kind, route.request);
+  const tag = entityTag(key);
+  const headers = cacheHeaders(tag, route.caller);
+  const unchanged = answerConditional(route.headers, tag, headers);
+  if (unchanged !== null) return unchanged;
+  const picture = await services.images.picture(route.item, key, make);
+  return Reply.content(picture.bytes, picture.type, { headers: { ...headers, ...route.extraHeaders } });
+}
+
+/** Answers with a picture that is made for this request: it may be large, so it is not kept. */
+export async function freshPicture(
+  services: Services,
+  route: PictureRoute,
+  make: (image: LargeImage) => Promise<EncodedPicture | StreamedPicture>,
+): Promise<Reply> {
+  const tag = entityTag(await services.images.pictureKey(route.item, route.kind, route.request));
+  const headers = cacheHeaders(tag, route.caller);
+  const unchanged = answerConditional(route.headers, tag, headers);
+  if (unchanged !== null) return unchanged;
+  const picture = await services.images.use(route.item, make);
+  const all = { ...headers, ...route.extraHeaders };
+  return picture.kind === 'bytes'
+    ? Reply.content(picture.bytes, picture.type, { headers: all })
+    : Reply.stream(picture.stream, picture.type, { headers: { ...all, 'Content-Length': picture.size } });
+}
+
+const extensions: Readonly<Record<string, string>> = { JPEG: 'jpg', JFIF: 'jpg', PNG: 'png', TIFF: 'tiff', TILED: 'tiff' };
+
+/** The header that names a download, where the request asks for one. Other words than inline and attachment ask for none. */
+export function dispositionHeader(
+  item: ItemRecord,
+  suffix: string,
+  query: {
+    contentDisposition?: string | undefined;
+    contentDispositionFilename?: string | undefined;
+    encoding?: string | undefined;
+  },
+): ReplyHeaders {
+  const type = query.contentDisposition;
+  if (type !== 'inline' && type !== 'attachment') return {};
+  const encoding = query.encoding ?? 'JPEG';
+  const extension = extensions[encoding] ?? encoding.toLowerCase();
+  const name = query.contentDispositionFilename ?? `${item.name.replace(/\.[^.]*$/, '')}-${suffix}.${extension}`;
+  return { 'Content-Disposition': contentDisposition(name, { type }) };
+}

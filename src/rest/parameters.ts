@@ -1,0 +1,163 @@
+import { BadParameterError, InvalidError } from '../errors.js';
+
+/** The part of JSON Schema that parameters are described in. */
+export interface ParameterSchema {
+  type: 'string' | 'integer' | 'number' | 'boolean' | 'object' | 'array';
+  description?: string;
+  default?: unknown;
+  enum?: readonly (string | number)[];
+  minimum?: number;
+  maximum?: number;
+  pattern?: string;
+  format?: string;
+}
+
+/**
+ * A parameter of a route as it comes in a query string, a form or the path: always text. `parse` turns the text into the value
+ * the handler sees; `absent` stands in when it was not sent.
+ */
+export interface Parameter<T> {
+  readonly schema: ParameterSchema;
+  readonly required: boolean;
+  readonly absent: T;
+  /** @throws BadParameterError naming the parameter and the text. */
+  parse(text: string, name: string): T;
+}
+
+/** A set of parameters by name, and the values a handler gets from it. */
+export type Parameters = Readonly<Record<string, Parameter<unknown>>>;
+export type ParameterValues<P extends Parameters> = { [K in keyof P]: P[K] extends Parameter<infer T> ? T : never };
+
+interface Describe {
+  description?: string;
+}
+
+function optional<T>(schema: ParameterSchema, parse: Parameter<T>['parse']): Parameter<T | undefined> {
+  return { schema, required: false, absent: undefined, parse };
+}
+
+/** Text as it comes. */
+export function text(options: Describe & { pattern?: string } = {}): Parameter<string | undefined> {
+  return optional({ type: 'string', ...options }, (value) => value);
+}
+
+/** A whole number. */
+export function integer(options: Describe & { minimum?: number; maximum?: number } = {}): Parameter<number | undefined> {
+  return optional({ type: 'integer', ...options }, (value, name) => {
+    const number = /^\s*[-+]?\d+\s*$/.test(value) ? Number(value) : NaN;
+    if (!Number.isSafeInteger(number)) throw new BadParameterError(`Invalid value for integer parameter ${name}: ${value}.`);
+    return within(number, name, options);
+  });
+}
+
+/** A finite number. */
+export function number(options: Describe & { minimum?: number; maximum?: number } = {}): Parameter<number | undefined> {
+  return optional({ type: 'number', ...options }, (value, name) => {
+    const parsed = /^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$/.test(value) ? Number(value) : NaN;
+    if (!Number.isFinite(parsed)) throw new BadParameterError(`Invalid value for numeric parameter ${name}: ${value}.`);
+    return within(parsed, name, options);
+  });
+}
+
+function within(
+  value: number,
+  name: string,
+  { minimum = -Infinity, maximum = Infinity }: { minimum?: number; maximum?: number },
+) {
+  if (value >= minimum && value <= maximum) return value;
+  const allowed =
+    maximum === Infinity ? `at least ${minimum}` : minimum === -Infinity ? `at most ${maximum}` : `${minimum} to ${maximum}`;
+  throw new BadParameterError(`Invalid value for parameter ${name}: ${value}. Allowed values: ${allowed}.`);
+}
+
+/** `true`, `on`, `1` and `yes` in any case are true; everything else is false. */
+export function boolean(options: Describe = {}): Parameter<boolean | undefined> {
+  return optional({ type: 'boolean', ...options }, parseBoolean);
+}
+
+/** The rule of {@link boolean} for text from elsewhere. */
+export function parseBoolean(value: string): boolean {
+  return ['true', 'on', '1', 'yes'].includes(value.trim().toLowerCase());
+}
+
+/** One of a list of words. */
+export function oneOf<const V extends string>(values: readonly V[], options: Describe = {}): Parameter<V | undefined> {
+  return optional({ type: 'string', enum: values, ...options }, (value, name) => {
+    const found = values.find((allowed) => allowed === value);
+    if (found !== undefined) return found;
+    throw new BadParameterError(`Invalid value for ${name}: "${value}". Allowed values: ${values.join(', ')}.`);
+  });
+}
+
+/** 1 or -1. */
+export function sortDirection(): Parameter<1 | -1 | undefined> {
+  return optional({ type: 'integer', enum: [1, -1], description: '1 ascending, -1 descending.' }, (value, name) => {
+    if (value.trim() === '1') return 1;
+    if (value.trim() === '-1') return -1;
+    throw new BadParameterError(`Invalid value for ${name}: "${value}". Allowed values: 1, -1.`);
+  });
+}
+
+/** JSON text of any value, of an object, or of a list. */
+export function json(options?: Describe): Parameter<unknown>;
+export function json(options: Describe & { kind: 'object' }): Parameter<Record<string, unknown> | undefined>;
+export function json(options: Describe & { kind: 'array' }): Parameter<unknown[] | undefined>;
+export function json({ kind, ...options }: Describe & { kind?: 'object' | 'array' } = {}): Parameter<unknown> {
+  return optional<unknown>({ type: kind ?? 'string', ...options }, (value, name) => {
+    let parsed: unknown;
+    try {
+      parsed = JSON.parse(value);
+    } catch (cause) {
+      throw new BadParameterError(`Parameter ${name} must be valid JSON.`, { cause });
+    }
+    if (kind === 'array' && !Array.isArray(parsed)) throw new BadParameterError(`Parameter ${name} must be a JSON array.`);
+    if (kind === 'object' && (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))) {
+      throw new BadParameterError(`Parameter ${name} must be a JSON object.`);
+    }
+    return parsed;
+  });
+}
+
+/** A date and time: ISO 8601. */
+export function date(options: Describe = {}): Parameter<Date | undefined> {
+  return optional({ type: 'string', format: 'date-time', ...options }, (value, name) => {
+    const parsed = new Date(value);
+    if (Number.isNaN(parsed.getTime())) throw new BadParameterError(`Invalid date format for parameter ${name}: ${value}.`);
+    return parsed;
+  });
+}
+
+/** Whether a text is an id: 24 hexadecimal digits. */
+export function isId(value: string): boolean {
+  return /^[0-9a-f]{24}$/i.test(value);
+}
+
+/** The id of a document. */
+export function id(options: Describe = {}): Parameter<string | undefined> {
+  return optional({ type: 'string', pattern: '^[0-9a-f]{24}$', ...options }, (value) => {
+    if (!isId(value)) throw new InvalidError(`Invalid ObjectId: ${value}`, 'id');
+    return value.toLowerCase();
+  });
+}
+
+/** The same parameter, with a value for when it is not sent. */
+export function withDefault<T>(parameter: Parameter<T | undefined>, value: T): Parameter<T> {
+  const schema = { ...parameter.schema, default: value };
+  return { ...parameter, schema, absent: value, parse: (raw, name) => parameter.parse(raw, name) ?? value };
+}
+
+/** The same parameter, which must be sent. */
+export function required<T>(parameter: Parameter<T | undefined>): Parameter<T> {
+  // `absent` is never read from a required parameter: its absence is an error before.
+  return { ...(parameter as Parameter<T>), required: true };
+}
+
+/** `limit`, `offset`, `sort` and `sortdir` of a list route. */
+export function paging<const S extends string>(sort: S, direction: 1 | -1 = 1) {
+  return {
+    limit: withDefault(integer({ minimum: 0, description: 'Most entries to return; 0 for all.' }), 50),
+    offset: withDefault(integer({ minimum: 0, description: 'How many entries to skip.' }), 0),
+    sort: withDefault<string>(text({ description: 'Field to sort by.' }), sort),
+    sortdir: withDefault<1 | -1>(sortDirection(), direction),
+  };
+}

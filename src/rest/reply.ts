@@ -1,0 +1,46 @@
+import type { Readable } from 'node:stream';
+
+/** Response headers by name. */
+export type ReplyHeaders = Readonly<Record<string, string | number>>;
+
+/**
+ * What a handler answers when a plain JSON value with status 200 will not do.
+ * - `json`: a value, with another status or headers;
+ * - `content`: bytes or text, complete;
+ * - `stream`: bytes as they come; the stream is destroyed when the client goes away;
+ * - `empty`: no body (204, 304, redirects).
+ */
+export type ReplyContent =
+  | { kind: 'json'; value: unknown }
+  | { kind: 'content'; body: Uint8Array | string; type: string }
+  | { kind: 'stream'; body: Readable; type: string }
+  | { kind: 'empty' };
+
+/** A complete answer of a route. */
+export class Reply {
+  constructor(
+    readonly content: ReplyContent,
+    readonly status: number,
+    readonly headers: ReplyHeaders = {},
+  ) {}
+
+  static json(value: unknown, options: { status?: number; headers?: ReplyHeaders } = {}): Reply {
+    return new Reply({ kind: 'json', value }, options.status ?? 200, options.headers);
+  }
+
+  static content(body: Uint8Array | string, type: string, options: { status?: number; headers?: ReplyHeaders } = {}): Reply {
+    return new Reply({ kind: 'content', body, type }, options.status ?? 200, options.headers);
+  }
+
+  static stream(body: Readable, type: string, options: { status?: number; headers?: ReplyHeaders } = {}): Reply {
+    return new Reply({ kind: 'stream', body, type }, options.status ?? 200, options.headers);
+  }
+
+  static empty(status: number, headers?: ReplyHeaders): Reply {
+    return new Reply({ kind: 'empty' }, status, headers);
+  }
+
+  static redirect(location: string, status: 302 | 303 | 307 = 303): Reply {
+    return new Reply({ kind: 'empty' }, status, { Location: location });
+  }
+}

@@ -1,0 +1,108 @@
+import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import type { ErrorCode } from '../errors.js';
+import type { Caller } from '../host.js';
+import type { Parameters, ParameterValues } from './parameters.js';
+
+/**
+ * Who may call a route at all; what they may do to a document is checked by the handler.
+ * `public`: anybody. `user`: somebody signed in. `token`: a valid token, also of an anonymous session. `admin`: site administrators.
+ */
+export type RouteAccess = 'public' | 'user' | 'token' | 'admin';
+
+/**
+ * How a request body is read. `none`: it is not, except a form, whose fields join the parameters. `json`: parsed, any value.
+ * `json-object`, `json-array`: parsed and of this kind. `text`: decoded as UTF-8. `stream`: handed over as it comes; a form is
+ * still read as parameters and leaves the stream empty.
+ */
+export type RouteBody = 'none' | 'json' | 'json-object' | 'json-array' | 'text' | 'stream';
+
+/** Type of `input.body` for each {@link RouteBody}. An absent optional JSON body is `undefined`. */
+export interface RouteBodyValues {
+  none: undefined;
+  json: unknown;
+  'json-object': Record<string, unknown>;
+  'json-array': unknown[];
+  text: string;
+  stream: Readable;
+}
+
+/** What a handler gets: parsed and checked values, never the Express objects. */
+export interface RouteInput<P extends Parameters, Q extends Parameters, B extends RouteBody> {
+  /** Path parameters. */
+  params: ParameterValues<P>;
+  /** Query and form parameters. */
+  query: ParameterValues<Q>;
+  /** Query and form parameters as sent, also those that the route does not declare. */
+  sent: Readonly<Record<string, string>>;
+  body: RouteBodyValues[B];
+  /** `null`: anonymous, or the token lacks the scope of the route. */
+  caller: Caller | null;
+  /** Who the token belongs to whatever its scopes; for routes that accept scopes of single documents. */
+  verified: Caller | null;
+  /** The token as sent, whatever it is worth. */
+  token: string | null;
+  /** Request headers, names in lower case. */
+  headers: IncomingMessage['headers'];
+  /** Path and query as requested. */
+  url: string;
+  /** Scheme and host under which the client reached the server: `http://localhost:8080`. */
+  origin: string;
+  /** Aborted when the client goes away before the answer is complete. */
+  signal: AbortSignal;
+}
+
+/** A route as one value: router, checks, errors, documentation and handler types all come from it. */
+export interface RouteDefinition<
+  C = never,
+  P extends Parameters = Parameters,
+  Q extends Parameters = Parameters,
+  B extends RouteBody = RouteBody,
+> {
+  method: 'get' | 'post' | 'put' | 'patch' | 'delete';
+  /** Express path below the API root: `/item/:itemId/tiles`. */
+  path: string;
+  /** One sentence for the API description. */
+  summary: string;
+  /** More for the API description, where a sentence does not say it. */
+  description?: string;
+  access: RouteAccess;
+  /** Scope that the token needs; without it the caller is anonymous. */
+  scope?: string;
+  /** Whether a token in a cookie is accepted: for what browsers load by themselves (images, downloads, event streams). */
+  cookie?: boolean;
+  params?: P;
+  query?: Q;
+  body?: B;
+  /** Largest body, in bytes, that `json` and `text` accept. Default 32 MiB. */
+  maxBodyBytes?: number;
+  /** Whether a JSON body may be left out. */
+  bodyOptional?: boolean;
+  /** Name of the JSON body in messages, as existing clients know it. Default `body`. */
+  bodyName?: string;
+  /** What a successful answer holds: a JSON schema, or the media types of a binary one. */
+  returns: { schema: Record<string, unknown> } | { types: readonly string[] };
+  /** Errors that the handler raises on purpose, for the documentation. */
+  errors?: readonly ErrorCode[];
+  /** Another status for some of the errors, where the contract says so. */
+  errorStatus?: Partial<Record<ErrorCode, number>>;
+  /** `incorrect-type`: malformed numbers are reported as `"<name>" parameter is an incorrect type.` */
+  parameterMessages?: 'typed' | 'incorrect-type';
+  /** Returns the value to send as JSON, or a `Reply`. Written as a method so that routes of any type fit into one list. */
+  handle(input: RouteInput<P, Q, B>, context: C): unknown;
+}
+
+/**
+ * The function that declares routes whose handlers get a context of type `C`:
+ * `const defineRoute = routeDefiner<Services>()`.
+ */
+export function routeDefiner<C>() {
+  return function defineRoute<
+    P extends Parameters = Record<never, never>,
+    Q extends Parameters = Record<never, never>,
+    B extends RouteBody = 'none',
+  >(definition: RouteDefinition<C, P, Q, B>): RouteDefinition<C> {
+    // Handlers are only ever called with input that was parsed by the route's own parameter table.
+    return definition as unknown as RouteDefinition<C>;
+  };
+}

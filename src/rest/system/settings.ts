@@ -1,0 +1,91 @@
+import { BadParameterError } from '../../errors.js';
+import type { Settings } from '../../services/settings.js';
+import { defineRoute, scopes } from '../define.js';
+import { json, required, text } from '../parameters.js';
+
+const get = defineRoute({
+  method: 'get',
+  path: '/system/setting',
+  summary: 'Get the value of a setting, or of several.',
+  access: 'admin',
+  scope: scopes.readSettings,
+  query: {
+    key: text({ description: 'Name of one setting.' }),
+    list: json({ kind: 'array', description: 'Names of several settings; the answer is then an object.' }),
+  },
+  returns: { schema: {} },
+  errors: ['bad-parameter'],
+  async handle({ query }, { settings }) {
+    if (query.list !== undefined) {
+      const values: [string, unknown][] = [];
+      for (const key of query.list) values.push([String(key), await settings.get(String(key))]);
+      return Object.fromEntries(values);
+    }
+    if (query.key === undefined) throw new BadParameterError('Parameter "key" is required.');
+    return settings.get(query.key);
+  },
+});
+
+/** Text that is JSON stands for its value; other text stands for itself. */
+function decode(value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}
+
+function pairs(list: unknown[]): { key: string; value: unknown }[] {
+  return list.map((entry) => {
+    const isPair = typeof entry === 'object' && entry !== null && 'key' in entry && typeof entry.key === 'string';
+    if (!isPair) throw new BadParameterError('Entries of the list must be objects with the members key and value.');
+    const { key, value } = entry as { key: string; value?: unknown };
+    return { key, value };
+  });
+}
+
+async function write(settings: Settings, changes: { key: string; value: unknown }[]): Promise<void> {
+  for (const { key, value } of changes) await settings.set(key, decode(value));
+}
+
+const put = defineRoute({
+  method: 'put',
+  path: '/system/setting',
+  summary: 'Set a setting, or several one after another; null goes back to the default.',
+  description:
+    'Values are JSON where they can be read as such. The first value that is not allowed ends the request; earlier ones stay set.',
+  access: 'admin',
+  scope: scopes.user,
+  query: {
+    key: text({ description: 'Name of one setting.' }),
+    value: text({ description: 'Its value.' }),
+    list: json({ kind: 'array', description: 'Several: [{"key": …, "value": …}, …].' }),
+  },
+  returns: { schema: { type: 'boolean' } },
+  errors: ['bad-parameter', 'invalid'],
+  async handle({ query }, { settings }) {
+    if (query.list !== undefined) await write(settings, pairs(query.list));
+    else if (query.key === undefined) throw new BadParameterError('Parameter "key" is required.');
+    else await write(settings, [{ key: query.key, value: query.value ?? null }]);
+    return true;
+  },
+});
+
+const remove = defineRoute({
+  method: 'delete',
+  path: '/system/setting',
+  summary: 'Go back to the default of a setting.',
+  access: 'admin',
+  scope: scopes.user,
+  query: { key: required(text()) },
+  returns: { schema: { type: 'null' } },
+  errors: ['invalid'],
+  async handle({ query }, { settings }) {
+    await settings.unset(query.key);
+    return null;
+  },
+});
+
+/** Settings of the plugin and, where the host keeps its own here, of the host. */
+export const settingRoutes = [get, put, remove];

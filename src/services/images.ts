@@ -1,0 +1,253 @@
+import { BadParameterError, InvalidError, LargeImageError, NoLargeImageError, TileSourceError } from '../errors.js';
+import type { Host, HostFiles, HostLogger } from '../host.js';
+import type { CachedTile, TileCache } from '../cache/contract.js';
+import type { SourceCache } from '../cache/source-cache.js';
+import { idText, type FileRecord, type HostRecords, type ItemRecord } from '../models/host-records.js';
+import { openLargeImage } from '../tilesource/large-image.js';
+import type { TileSourceRegistry } from '../tilesource/registry.js';
+import type { IccOption, LargeImage } from '../tilesource/requests.js';
+import { hostFileInput } from './file-input.js';
+import type { Items } from './items.js';
+import type { Settings } from './settings.js';
+
+/** An image that the source cache keeps open. */
+export interface OpenImage {
+  image: LargeImage;
+  sourceName: string;
+  retainedBytes: number;
+  close(): Promise<void>;
+}
+
+/** What {@link Images} works with. */
+export interface ImagesOptions {
+  records: HostRecords;
+  items: Items;
+  files: HostFiles;
+  registry: TileSourceRegistry;
+  sources: SourceCache<OpenImage>;
+  tiles: TileCache;
+  settings: Settings;
+  logger: HostLogger;
+  temporaryDirectory: Host['temporaryDirectory'];
+}
+
+/** Large images of items: made, removed, and opened for the requests that show them. */
+export class Images {
+  readonly #options: ImagesOptions;
+  /** Pictures being made now, so that the same one is made once for all who ask at the same time. */
+  readonly #underWay = new Map<string, Promise<CachedTile>>();
+
+  constructor(options: ImagesOptions) {
+    this.#options = options;
+  }
+
+  /** The sources that may read files. */
+  get registry(): TileSourceRegistry {
+    return this.#options.registry;
+  }
+
+  /**
+   * Names a picture of an item exactly: file, its state, colour correction and request. Equal names mean equal bytes, so it is
+   * the key of caches and the ground of entity tags.
+   *
+   * @throws NoLargeImageError
+   */
+  async pictureKey(item: ItemRecord, kind: string, request: Readonly<Record<string, unknown>>): Promise<string> {
+    const { fileId, sourceName } = servedFile(item);
+    const icc = await this.#icc();
+    const canonical = Object.keys(request)
+      .sort()
+      .filter((name) => request[name] !== undefined)
+      .map((name) => `${name}=${JSON.stringify(request[name])}`)
+      .join('&');
+    return `${fileId}:${item.changed}:${sourceName ?? ''}:${String(icc)}/${kind}?${canonical}`;
+  }
+
+  /** The picture of this key from the cache, or made, then kept. */
+  async picture(item: ItemRecord, key: string, make: (image: LargeImage) => Promise<CachedTile>): Promise<CachedTile> {
+    const cached = this.#options.tiles.get(key);
+    const found = cached instanceof Promise ? await cached : cached;
+    if (found !== undefined) return found;
+    let making = this.#underWay.get(key);
+    if (making === undefined) {
+      making = this.use(item, make).finally(() => this.#underWay.delete(key));
+      this.#underWay.set(key, making);
+      // Keeping it is nobody's wait: a cache answers for its own errors.
+      making.then((tile) => this.#options.tiles.set(key, tile)).catch(() => {});
+    }
+    return making;
+  }
+
+  /**
+   * Opens the large image of an item for one use; it stays open for the next.
+   *
+   * @throws NoLargeImageError, TileSourceError
+   */
+  async use<R>(item: ItemRecord, use: (image: LargeImage) => Promise<R> | R): Promise<R> {
+    const { fileId, sourceName } = servedFile(item);
+    const icc = await this.#icc();
+    const key = `${fileId}:${item.changed}:${sourceName ?? ''}:${String(icc)}`;
+    return this.#options.sources.use(
+      key,
+      () => this.#open(item, fileId, sourceName, icc),
+      (open) => use(open.image),
+    );
+  }
+
+  async #open(item: ItemRecord, fileId: string, sourceName: string | undefined, icc: IccOption): Promise<OpenImage> {
+    const file = await this.#options.records.findFile(fileId);
+    if (file === null) throw new TileSourceError(`No large image file in this item: file ${fileId} of item ${item.id} is gone.`);
+    return this.#openFile(file, { sourceName, icc });
+  }
+
+  async #openFile(
+    file: FileRecord,
+    { sourceName, icc }: { sourceName?: string | undefined; icc: IccOption },
+  ): Promise<OpenImage> {
+    const { registry, files, logger, settings, temporaryDirectory } = this.#options;
+    const input = await hostFileInput(file, files);
+    const maxSmallImageSize = Number(await settings.get('large_image.max_small_image_size'));
+    const opened = await registry.open(input, {
+      maxSmallImageSize,
+      ...(sourceName !== undefined && { sourceName }),
+      ...(temporaryDirectory !== undefined && { temporaryDirectory }),
+    });
+    const image = openLargeImage(opened.source, {
+      sourceName: opened.name,
+      icc,
+      warn: (fields, event) => logger.warn({ fileId: file.id, ...fields }, event),
+      ...(temporaryDirectory !== undefined && { temporaryDirectory }),
+    });
+    return {
+      image,
+      sourceName: opened.name,
+      retainedBytes: opened.source.retainedBytes ?? 0,
+      close: () => opened.source.close(),
+    };
+  }
+
+  async #icc(): Promise<IccOption> {
+    return (await this.#options.settings.get('large_image.icc_correction')) as IccOption;
+  }
+
+  /** Name of the first source that can read a file, by trying. @throws TileSourceError that says why none can. */
+  async findSource(file: FileRecord): Promise<string> {
+    const opened = await this.#openFile(file, { icc: false });
+    await opened.close();
+    return opened.sourceName;
+  }
+
+  /**
+   * The file that an item is made a large image of: the one asked for, or its only one.
+   *
+   * @throws BadParameterError, InvalidError
+   */
+  async chooseFile(item: ItemRecord, fileId: string | undefined): Promise<FileRecord> {
+    if (fileId === undefined) {
+      const files = await this.#options.records.filesOfItem(item);
+      if (files.length !== 1) throw new BadParameterError('Missing "fileId" parameter.');
+      return files[0]!;
+    }
+    const file = await this.#options.records.findFile(fileId);
+    if (file === null) throw new InvalidError(`No such file: ${fileId}`, 'id');
+    return file;
+  }
+
+  /**
+   * Makes an item a large image of one of its files, which a source must be able to read as it is.
+   *
+   * @throws BadParameterError when the item is one, or is to become one, or the file is another item's; TileSourceError when no
+   * source reads the file. Nothing is saved then.
+   */
+  async create(item: ItemRecord, file: FileRecord): Promise<ItemRecord> {
+    assertCreatable(item, file);
+    const sourceName = await this.findSource(file);
+    const claimed = await this.#options.records.claimLargeImage(item, { fileId: file.doc._id, sourceName });
+    this.#options.items.forget(item.id);
+    if (claimed === null) throw new BadParameterError('Item already has largeImage set.');
+    return claimed;
+  }
+
+  /** Takes the large image off an item; the file stays. @returns false when there was none. */
+  async remove(item: ItemRecord): Promise<boolean> {
+    if (item.largeImage === null) return false;
+    const removed = await this.#options.records.releaseLargeImage(item);
+    this.#options.items.forget(item.id);
+    if (item.largeImage.fileId !== undefined) this.#closeFile(item.largeImage.fileId);
+    return removed;
+  }
+
+  /** What happens when the host has saved a file: its item becomes a large image if it can, or is looked at anew. */
+  async fileSaved(doc: Record<string, unknown> & { _id: unknown }, created: boolean): Promise<void> {
+    const { records, items, logger } = this.#options;
+    const file = records.fileOf(doc);
+    if (!created) this.#closeFile(file.id);
+    if (file.itemId === null) return;
+    items.forget(file.itemId);
+    const item = await records.findItem(file.itemId);
+    if (item === null) return;
+    if (item.largeImage !== null) {
+      if (!created && item.largeImage.fileId === file.id) await this.#detectAgain(item, file);
+      return;
+    }
+    if (!(await this.#mayBecomeImage(file))) return;
+    try {
+      await this.create(item, file);
+    } catch (error) {
+      if (!(error instanceof LargeImageError)) throw error;
+      logger.info({ fileId: file.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
+    }
+  }
+
+  async #mayBecomeImage(file: FileRecord): Promise<boolean> {
+    const autoSet = await this.#options.settings.get('large_image.auto_set');
+    if (autoSet === 'all') return true;
+    return autoSet !== false && this.#options.registry.knows({ name: file.name, mimeType: file.mimeType });
+  }
+
+  /** New bytes under an old id: they may need another source, or be no image any more. */
+  async #detectAgain(item: ItemRecord, file: FileRecord): Promise<void> {
+    await this.remove(item);
+    const fresh = await this.#options.records.findItem(item.id);
+    if (fresh === null || fresh.largeImage !== null) return;
+    try {
+      await this.create(fresh, file);
+    } catch (error) {
+      if (!(error instanceof LargeImageError)) throw error;
+      this.#options.logger.warn({ fileId: file.id, itemId: item.id, reason: error.message }, 'LargeImage:Lost');
+    }
+  }
+
+  /** What happens when the host has removed a file: no item is served from it any more. */
+  async fileRemoved(doc: Record<string, unknown> & { _id: unknown }): Promise<void> {
+    const file = this.#options.records.fileOf(doc);
+    for (const item of await this.#options.records.itemsServing(file)) await this.remove(item);
+    this.#closeFile(file.id);
+  }
+
+  /** Lets go of an item that is no more. */
+  itemRemoved(doc: Record<string, unknown> & { _id: unknown }): void {
+    this.#options.items.forget(idText(doc._id));
+  }
+
+  #closeFile(fileId: string): void {
+    this.#options.sources.evict((key) => key.startsWith(`${fileId}:`));
+  }
+}
+
+function assertCreatable(item: ItemRecord, file: FileRecord): void {
+  if (item.largeImage?.fileId !== undefined) throw new BadParameterError('Item already has largeImage set.');
+  if (file.itemId !== item.id) throw new BadParameterError('The provided file must be in the provided item.');
+  if (item.largeImage !== null) throw new BadParameterError('Item is scheduled to generate a largeImage.');
+}
+
+function servedFile(item: ItemRecord): { fileId: string; sourceName?: string } {
+  const { largeImage } = item;
+  if (largeImage === null) throw new NoLargeImageError();
+  if (largeImage.fileId === undefined) {
+    throw new NoLargeImageError(
+      largeImage.expected === true ? 'The large image file for this item is still pending creation.' : undefined,
+    );
+  }
+  return { fileId: largeImage.fileId, ...(largeImage.sourceName !== undefined && { sourceName: largeImage.sourceName }) };
+}

@@ -1,0 +1,3 @@
+export { describeHost, type HostUnderTest, type TestUser } from './host.js';
+export { describeTileSource } from './tile-source.js';
+export type { TestFunctions } from './test-functions.js';

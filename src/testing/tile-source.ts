@@ -1,0 +1,270 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, open, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, extname, join } from 'node:path';
+import { TileSourceError } from '../errors.js';
+import { openFileReader } from '../tilesource/byte-reader.js';
+import {
+  priorities,
+  type ByteReader,
+  type ImageMetadata,
+  type SourceInput,
+  type TileAddress,
+  type TileSource,
+  type TileSourceDefinition,
+} from '../tilesource/contract.js';
+import type { SampleType } from '../tilesource/raster.js';
+import type { TestFunctions as AllTestFunctions } from './test-functions.js';
+
+type TestFunctions = Pick<AllTestFunctions, 'describe' | 'it'>;
+
+const arrays: Readonly<Record<SampleType, string>> = {
+  uint8: 'Uint8Array',
+  int8: 'Int8Array',
+  uint16: 'Uint16Array',
+  int16: 'Int16Array',
+  uint32: 'Uint32Array',
+  int32: 'Int32Array',
+  float32: 'Float32Array',
+  float64: 'Float64Array',
+};
+
+/** Frames looked at; a file may have thousands. */
+const testedFrames = 3;
+
+/** Counts the readers that a source opens and closes, and fails reads that start outside the file. */
+class WatchedInput implements SourceInput {
+  readonly name: string;
+  readonly path: string;
+  opened = 0;
+  closed = 0;
+
+  constructor(path: string) {
+    this.path = path;
+    this.name = basename(path);
+  }
+
+  async open(): Promise<ByteReader> {
+    const reader = await openFileReader(this.path);
+    this.opened += 1;
+    return {
+      size: reader.size,
+      read: async (offset, length, options) => {
+        // Asking for more than is there is allowed: the reader then delivers what the file has.
+        const isRange = Number.isSafeInteger(offset) && Number.isSafeInteger(length) && offset >= 0 && length >= 0;
+        assert.ok(isRange && offset <= reader.size, `read of ${length} bytes at ${offset} leaves the file`);
+        return reader.read(offset, length, options);
+      },
+      close: async () => {
+        this.closed += 1;
+        await reader.close();
+      },
+    };
+  }
+}
+
+function levelCount({ sizeX, sizeY, tileWidth, tileHeight }: ImageMetadata): number {
+  return Math.max(1, Math.ceil(Math.log2(Math.max(sizeX / tileWidth, sizeY / tileHeight))) + 1);
+}
+
+/** The tiles at the corners and in the middle of every populated level of some frames, with the size that they must have. */
+function sampleTiles(source: TileSource): { address: TileAddress; width: number; height: number }[] {
+  const { sizeX, sizeY, tileWidth, tileHeight, levels, frames } = source.metadata;
+  const count = frames?.length ?? 1;
+  const chosen = [...new Set([0, Math.floor(count / 2), count - 1])].slice(0, testedFrames);
+  return chosen.flatMap((frame) =>
+    source.populatedLevels.flatMap((level) => {
+      const scale = 2 ** (levels - 1 - level);
+      const [width, height] = [Math.ceil(sizeX / scale), Math.ceil(sizeY / scale)];
+      const [lastX, lastY] = [Math.ceil(width / tileWidth) - 1, Math.ceil(height / tileHeight) - 1];
+      const places = new Map(
+        [
+          [0, 0],
+          [lastX, 0],
+          [0, lastY],
+          [lastX, lastY],
+          [Math.floor(lastX / 2), Math.floor(lastY / 2)],
+        ].map(([x = 0, y = 0]) => [`${x}/${y}`, { x, y }]),
+      );
+      return [...places.values()].map(({ x, y }) => ({
+        address: { level, x, y, frame },
+        width: Math.min(tileWidth, width - x * tileWidth),
+        height: Math.min(tileHeight, height - y * tileHeight),
+      }));
+    }),
+  );
+}
+
+async function withSource(
+  definition: TileSourceDefinition,
+  path: string,
+  use: (source: TileSource) => Promise<void> | void,
+): Promise<void> {
+  const input = new WatchedInput(path);
+  const source = await definition.open(input);
+  try {
+    await use(source);
+  } finally {
+    await source.close();
+  }
+  assert.equal(input.closed, input.opened, 'every reader that the source opened is closed with it');
+}
+
+/** Opens a broken file: that must succeed, or fail with a TileSourceError that says something and leaves nothing open. */
+async function openBroken(definition: TileSourceDefinition, name: string, bytes: Uint8Array): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'tile-source-'));
+  try {
+    const path = join(folder, name);
+    await writeFile(path, bytes);
+    const input = new WatchedInput(path);
+    try {
+      const source = await definition.open(input);
+      await source.close();
+    } catch (error) {
+      assert.ok(error instanceof TileSourceError, `a broken file is refused with a TileSourceError, not with ${String(error)}`);
+      assert.ok(error.message.length > 10, 'the error says what is wrong');
+    }
+    assert.equal(input.closed, input.opened, 'a refused file is closed');
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function firstBytes(path: string, share: number): Promise<Uint8Array> {
+  const handle = await open(path, 'r');
+  try {
+    const { size } = await handle.stat();
+    const length = Math.min(Math.floor(size * share), 16 * 1024 * 1024);
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await handle.close();
+  }
+}
+
+function describeDefinition(makeDefinition: () => TileSourceDefinition, sampleFile: string, { it }: TestFunctions): void {
+  it('has a name, and priorities with a default', async () => {
+    const definition = makeDefinition();
+    assert.match(definition.name, /^[A-Za-z][\w-]*$/);
+    const known: ReadonlySet<number> = new Set(Object.values(priorities));
+    for (const table of [definition.extensions, definition.mimeTypes]) {
+      assert.ok(Object.hasOwn(table, 'default'), 'the default priority is given');
+      for (const [key, priority] of Object.entries(table)) assert.ok(known.has(priority), `${key} has one of the priorities`);
+    }
+    for (const extension of Object.keys(definition.extensions)) assert.match(extension, /^[^.A-Z]+$/, 'lower case, without dot');
+  });
+
+  it('refuses broken files with a readable error and leaves nothing open', async () => {
+    const definition = makeDefinition();
+    const extension = extname(sampleFile);
+    await openBroken(definition, `empty${extension}`, new Uint8Array(0));
+    await openBroken(definition, `text${extension}`, Buffer.from('This is no picture. '.repeat(50)));
+    for (const share of [0.01, 0.5, 0.95]) await openBroken(definition, `cut${extension}`, await firstBytes(sampleFile, share));
+    const scrambled = await firstBytes(sampleFile, 1);
+    for (let i = 7; i < scrambled.length; i += 61) scrambled[i] = (scrambled[i] ?? 0) ^ 0xff;
+    await openBroken(definition, `scrambled${extension}`, scrambled);
+  });
+}
+
+function describeImage(makeDefinition: () => TileSourceDefinition, sampleFile: string, { it }: TestFunctions): void {
+  const each = (name: string, test: (source: TileSource) => Promise<void> | void): unknown =>
+    it(name, () => withSource(makeDefinition(), sampleFile, test));
+
+  each('describes the image in whole pixels, with the number of levels that its sizes give', ({ metadata }) => {
+    for (const key of ['sizeX', 'sizeY', 'tileWidth', 'tileHeight', 'levels', 'bandCount'] as const) {
+      assert.ok(Number.isSafeInteger(metadata[key]) && metadata[key] >= 1, `${key} is ${metadata[key]}`);
+    }
+    assert.equal(metadata.levels, levelCount(metadata));
+    assert.ok(Object.hasOwn(arrays, metadata.dtype), `dtype is ${metadata.dtype}`);
+    for (const value of [metadata.magnification, metadata.mmX, metadata.mmY]) assert.ok(value === null || value > 0, `${value}`);
+    for (const { axes } of metadata.frames ?? []) {
+      for (const [axis, value] of Object.entries(axes)) {
+        assert.ok(Number.isSafeInteger(value) && value >= 0, `axis ${axis} is ${value}`);
+        assert.ok(!axis.startsWith('Index'), 'axes are named without Index');
+      }
+    }
+  });
+
+  each('lists the populated levels in ascending order, full resolution last', ({ metadata, populatedLevels }) => {
+    assert.deepEqual(
+      populatedLevels,
+      [...new Set(populatedLevels)].toSorted((a, b) => a - b),
+    );
+    assert.equal(populatedLevels.at(-1), metadata.levels - 1);
+    assert.ok((populatedLevels[0] ?? 0) >= 0);
+  });
+
+  each('reads tiles cut to the image, of the declared type', async (source) => {
+    const { dtype, bandCount } = source.metadata;
+    for (const { address, width, height } of sampleTiles(source)) {
+      const raster = await source.readTile(address);
+      const shape = { width: raster.width, height: raster.height, bands: raster.bands, dtype: raster.dtype };
+      assert.deepEqual(shape, { width, height, bands: bandCount, dtype }, JSON.stringify(address));
+      assert.equal(raster.data.length, width * height * bandCount, 'one sample for each pixel and band');
+      assert.ok(raster.data.constructor.name === arrays[dtype] || raster.data instanceof Uint8Array, 'the array fits the type');
+    }
+  });
+
+  each('gives the same pixels to readers at the same time', async (source) => {
+    const address = { level: source.metadata.levels - 1, x: 0, y: 0, frame: 0 };
+    const rasters = await Promise.all([1, 2, 3, 4].map(() => source.readTile(address)));
+    for (const raster of rasters) assert.deepEqual(raster.data, rasters[0]?.data);
+  });
+
+  each('gives stored tiles only where they are whole, and says truly what they are', async (source) => {
+    const { tileWidth, tileHeight } = source.metadata;
+    const signatures = { JPEG: 'ffd8', PNG: '89504e47', WEBP: '52494646' };
+    for (const { address, width, height } of sampleTiles(source)) {
+      const stored = (await source.readStoredTile?.(address)) ?? null;
+      if (stored === null) continue;
+      assert.deepEqual([width, height], [tileWidth, tileHeight], 'tiles that leave the image have to be decoded');
+      assert.deepEqual([stored.width, stored.height], [tileWidth, tileHeight]);
+      assert.ok(Buffer.from(stored.bytes).toString('hex').startsWith(signatures[stored.encoding]), stored.encoding);
+    }
+  });
+
+  each('reads every associated image that it names, and null for others', async (source) => {
+    const names = source.associatedImages ?? [];
+    assert.deepEqual(names, names.toSorted());
+    for (const name of names) {
+      const image = await source.readAssociatedImage?.(name);
+      assert.ok(image, name);
+      const { width, height, bands, data } = image.raster;
+      assert.equal(data.length, width * height * bands);
+    }
+    assert.equal((await source.readAssociatedImage?.('no such image')) ?? null, null);
+  });
+
+  each('gives internal metadata that survive JSON, and ICC profiles as bytes', async (source) => {
+    const facts = (await source.internalMetadata?.()) ?? {};
+    assert.doesNotThrow(() => JSON.stringify(facts));
+    const profile = source.iccProfile?.(0) ?? null;
+    assert.ok(profile === null || profile.length > 128, 'an ICC profile has a header of 128 bytes');
+    assert.ok((source.retainedBytes ?? 0) >= 0);
+  });
+
+  each('ends a read whose signal has been aborted', async (source) => {
+    const address = { level: source.metadata.levels - 1, x: 0, y: 0, frame: 0 };
+    const outcome = await source.readTile(address, { signal: AbortSignal.abort() }).then(
+      () => 'delivered',
+      () => 'ended',
+    );
+    assert.ok(outcome === 'ended' || outcome === 'delivered', 'it neither hangs nor breaks the source');
+    await source.readTile(address);
+  });
+}
+
+/**
+ * Declares the tests that every tile source has to pass, for `sampleFile`, a real image that the source reads.
+ *
+ * ```ts
+ * import { describe, it } from 'vitest';
+ * describeTileSource(() => mySource, 'test/files/sample.xyz', { describe, it });
+ * ```
+ */
+export function describeTileSource(makeDefinition: () => TileSourceDefinition, sampleFile: string, test: TestFunctions): void {
+  test.describe(`tile source: ${basename(sampleFile)}`, () => {
+    describeDefinition(makeDefinition, sampleFile, test);
+    describeImage(makeDefinition, sampleFile, test);
+  });
+}

@@ -1,0 +1,72 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { TileSourceError } from '../errors.js';
+import type { ByteReader, SourceInput } from './contract.js';
+
+class FileByteReader implements ByteReader {
+  readonly size: number;
+  readonly #handle: FileHandle;
+  readonly #name: string;
+
+  constructor(handle: FileHandle, size: number, name: string) {
+    this.#handle = handle;
+    this.size = size;
+    this.#name = name;
+  }
+
+  async read(offset: number, length: number, options: { signal?: AbortSignal } = {}): Promise<Uint8Array> {
+    options.signal?.throwIfAborted();
+    if (!Number.isSafeInteger(offset) || !Number.isSafeInteger(length) || offset < 0 || length < 0) {
+      throw new TileSourceError(`Cannot read ${length} bytes at ${offset} of ${this.#name}: not a range of a file.`);
+    }
+    const wanted = Math.min(length, Math.max(0, this.size - offset));
+    if (wanted === 0) return new Uint8Array(0);
+    const buffer = Buffer.allocUnsafeSlow(wanted);
+    let filled = 0;
+    // One read may deliver less than asked for (a signal, a network file system); zero means that the file has been cut meanwhile.
+    while (filled < wanted) {
+      const { bytesRead } = await this.#handle.read(buffer, filled, wanted - filled, offset + filled);
+      if (bytesRead === 0) break;
+      filled += bytesRead;
+    }
+    // Not a Buffer: slice() on one of those does not copy, which callers of a Uint8Array rely on.
+    return new Uint8Array(buffer.buffer, buffer.byteOffset, filled);
+  }
+
+  async close(): Promise<void> {
+    await this.#handle.close();
+  }
+}
+
+/**
+ * Opens a regular file on this machine for random access.
+ *
+ * @throws TileSourceError where the path cannot be opened or is not a regular file.
+ */
+export async function openFileReader(path: string): Promise<ByteReader> {
+  const name = basename(path);
+  let handle: FileHandle;
+  try {
+    handle = await open(path, 'r');
+  } catch (cause) {
+    throw new TileSourceError(`The file ${name} cannot be opened.`, { cause });
+  }
+  try {
+    const stats = await handle.stat();
+    if (!stats.isFile()) throw new TileSourceError(`${name} is not a regular file.`);
+    return new FileByteReader(handle, stats.size, name);
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+/** What a tile source opens, for a file at `path` on this machine. The name defaults to the last part of the path. */
+export function fileInput(path: string, options: { name?: string; mimeType?: string } = {}): SourceInput {
+  return {
+    name: options.name ?? basename(path),
+    ...(options.mimeType === undefined ? {} : { mimeType: options.mimeType }),
+    path,
+    open: () => openFileReader(path),
+  };
+}

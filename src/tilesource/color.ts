@@ -1,0 +1,91 @@
+import colorString from 'color-string';
+import { BadValueError } from '../errors.js';
+
+/** Red, green, blue and alpha, each 0 to 255. */
+export type Rgba = readonly [red: number, green: number, blue: number, alpha: number];
+
+/** Names beside those of CSS; unlike in CSS, green is the full one. */
+const shortNames: Readonly<Record<string, Rgba>> = {
+  r: [255, 0, 0, 255],
+  red: [255, 0, 0, 255],
+  g: [0, 255, 0, 255],
+  green: [0, 255, 0, 255],
+  b: [0, 0, 255, 255],
+  blue: [0, 0, 255, 255],
+  transparent: [0, 0, 0, 0],
+};
+
+/** A colour in any notation of the wire, or `null`: CSS names, `#` with 3, 4, 6 or 8 digits, `rgb()`, `hsl()`; R, G, B and GREEN are pure. */
+export function tryParseColor(text: string): Rgba | null {
+  const trimmed = text.trim();
+  const isShort = trimmed === trimmed.toUpperCase() && Object.hasOwn(shortNames, trimmed.toLowerCase());
+  const named = isShort ? shortNames[trimmed.toLowerCase()] : undefined;
+  if (named) return named;
+  if (trimmed.length > 100) return null;
+  const value = colorString.get.rgb(trimmed.toLowerCase()) ?? fromHsl(trimmed.toLowerCase());
+  if (!value) return null;
+  const [red = 0, green = 0, blue = 0, alpha = 1] = value;
+  return [Math.round(red), Math.round(green), Math.round(blue), Math.round(alpha * 255)];
+}
+
+function fromHsl(text: string): number[] | null {
+  const value = colorString.get.hsl(text);
+  if (!value) return null;
+  const [hue = 0, saturation = 0, lightness = 0, alpha = 1] = value;
+  const s = saturation / 100;
+  const l = lightness / 100;
+  const channel = (n: number) => {
+    const k = (n + hue / 30) % 12;
+    return 255 * (l - s * Math.min(l, 1 - l) * Math.max(-1, Math.min(k - 3, 9 - k, 1)));
+  };
+  return [channel(0), channel(8), channel(4), alpha];
+}
+
+/**
+ * A colour in any notation of the wire.
+ *
+ * @throws BadValueError `unknown color specifier: '…'`
+ */
+export function parseColor(text: string): Rgba {
+  const color = tryParseColor(text);
+  if (!color) throw new BadValueError(`unknown color specifier: '${text}'`);
+  return color;
+}
+
+/** How a picture smaller than its box is completed. */
+export interface Fill {
+  color: Rgba;
+  /** Where the picture lies: in the middle, or at the upper left. */
+  place: 'center' | 'corner';
+}
+
+/**
+ * Understands `fill`: `none` (or nothing) is `null`, else a colour or `corner:<colour>`.
+ *
+ * @throws BadValueError for an unknown colour.
+ */
+export function parseFill(text: string | undefined): Fill | null {
+  if (text === undefined || text === '' || text.toLowerCase() === 'none') return null;
+  const corner = text.toLowerCase().startsWith('corner:');
+  return { color: parseColor(corner ? text.slice('corner:'.length) : text), place: corner ? 'corner' : 'center' };
+}
+
+/** What to do with a tile at the border. */
+export type Edge = { kind: 'pad'; color: Rgba | null } | { kind: 'crop' };
+
+/**
+ * Understands `edge`: `crop` and `true` cut; nothing, `none` and `false` pad with zeros; anything else is a colour to pad with.
+ *
+ * @throws BadValueError for an unknown colour.
+ */
+export function parseEdge(text: string | undefined): Edge {
+  const word = (text ?? '').toLowerCase();
+  if (word === '' || word === 'none' || word === 'false') return { kind: 'pad', color: null };
+  if (word === 'crop' || word === 'true') return { kind: 'crop' };
+  return { kind: 'pad', color: parseColor(text ?? '') };
+}
+
+/** Brightness of a colour as a gray value, 0 to 255. */
+export function luma([red, green, blue]: Rgba): number {
+  return Math.round(0.299 * red + 0.587 * green + 0.114 * blue);
+}

@@ -1,0 +1,95 @@
+import type { FrameMetadata, ImageMetadata } from './contract.js';
+import { nativeMagnification } from './geometry.js';
+
+/** A frame as on the wire: `Frame`, `Index`, `IndexC` … and what the file adds. */
+export type WireFrame = { Frame: number; Index: number } & Record<string, unknown>;
+
+/** What GET tiles answers. */
+export interface LargeImageMetadata {
+  levels: number;
+  sizeX: number;
+  sizeY: number;
+  tileWidth: number;
+  tileHeight: number;
+  magnification: number | null;
+  mm_x: number | null;
+  mm_y: number | null;
+  dtype: string;
+  bandCount: number;
+  frames?: WireFrame[];
+  IndexRange?: Record<string, number>;
+  IndexStride?: Record<string, number>;
+  channels?: string[];
+  channelmap?: Record<string, number>;
+}
+
+/** Facts of an image in the form they have on the wire. */
+export function wireMetadata(image: ImageMetadata): LargeImageMetadata {
+  return {
+    levels: image.levels,
+    sizeX: image.sizeX,
+    sizeY: image.sizeY,
+    tileWidth: image.tileWidth,
+    tileHeight: image.tileHeight,
+    magnification: nativeMagnification(image),
+    mm_x: image.mmX,
+    mm_y: image.mmY,
+    dtype: image.dtype,
+    bandCount: image.bandCount,
+    ...wireFrames(image.frames ?? [], image.channels),
+  };
+}
+
+/** The members of the metadata that describe frames; empty for a single-frame image. */
+export function wireFrames(
+  frames: readonly FrameMetadata[],
+  channels?: readonly string[],
+): Pick<LargeImageMetadata, 'frames' | 'IndexRange' | 'IndexStride' | 'channels' | 'channelmap'> {
+  const range: Record<string, number> = {};
+  const stride: Record<string, number> = {};
+  frames.forEach((frame, number) => {
+    for (const [axis, value] of Object.entries(frame.axes)) {
+      const key = `Index${axis}`;
+      if (value > 0) range[key] = Math.max(range[key] ?? 0, value + 1);
+      if (value === 1) stride[key] ??= number;
+    }
+  });
+  const channelCount = range.IndexC ?? 1;
+  const names = channels !== undefined && channels.length >= channelCount ? channels.slice(0, channelCount) : undefined;
+  return {
+    ...(frames.length > 1 && { frames: numberFrames(frames, names) }),
+    ...(Object.keys(range).length > 0 && { IndexRange: range, IndexStride: stride }),
+    ...(names !== undefined && {
+      channels: names,
+      channelmap: Object.fromEntries(names.map((name, position) => [name, position])),
+    }),
+  };
+}
+
+function numberFrames(frames: readonly FrameMetadata[], channels: readonly string[] | undefined): WireFrame[] {
+  let index = -1;
+  let former: string | undefined;
+  return frames.map((frame, number) => {
+    const others = Object.entries(frame.axes).filter(([axis, value]) => axis !== 'C' && value !== 0);
+    const position = JSON.stringify(others.sort(([a], [b]) => (a < b ? -1 : 1)));
+    // A new set begins where a non-channel axis moves, or where all axes are back at their start.
+    const atStart = Object.values(frame.axes).every((value) => value === 0);
+    if (position !== former || atStart) index += 1;
+    former = position;
+    const channel = frame.channel ?? (frame.axes.C === undefined ? undefined : channels?.[frame.axes.C]);
+    return {
+      ...frame.extra,
+      Frame: number,
+      Index: index,
+      ...Object.fromEntries(Object.entries(frame.axes).map(([axis, value]) => [`Index${axis}`, value])),
+      ...(channel !== undefined && { Channel: channel }),
+    };
+  });
+}
+
+/**
+ * The frames named by an axis or a position, e.g. for `frameStride=c`: range of the axis, 1 where the image does not use it.
+ */
+export function axisRange(metadata: Pick<LargeImageMetadata, 'IndexRange'>, axis: string): number {
+  return metadata.IndexRange?.[`Index${axis.toUpperCase()}`] ?? 1;
+}

@@ -1,0 +1,230 @@
+import { BadValueError } from '../errors.js';
+import { axisRange, type LargeImageMetadata } from './metadata.js';
+
+/** A count, or the name of a frame axis (`c`, `z`, `t`, `xy` …) that stands for its range. */
+export type CountOrAxis = number | string;
+
+/** Options of {@link quadInfo}; all optional. */
+export interface QuadInfoOptions {
+  /** Encoding parameters of each texture. Default JPEG, quality 85, subsampling 1. */
+  format?: Readonly<Record<string, unknown>>;
+  /** Further parameters of each texture. */
+  query?: Readonly<Record<string, unknown>>;
+  frameBase?: CountOrAxis;
+  frameStride?: CountOrAxis;
+  frameGroup?: CountOrAxis;
+  frameGroupFactor?: number;
+  /** A number, or `auto`. */
+  frameGroupStride?: CountOrAxis;
+  maxTextureSize?: number;
+  maxTextures?: number;
+  maxTotalTexturePixels?: number;
+  alignment?: number;
+  maxFrameSize?: number | null;
+}
+
+/** Where a frame lies in its texture. */
+export interface Quad {
+  ul: { x: number; y: number; z: number };
+  lr: { x: number; y: number; z: number };
+  crop: { x: number; y: number; left: number; top: number; right: number; bottom: number };
+}
+
+/** How to cover all frames with few textures. With an axis as `frameBase` only `metadata`, `options` and `src` are there. */
+export interface QuadInfo {
+  metadata: LargeImageMetadata;
+  options: Record<string, unknown>;
+  /** Parameters of each texture for tile_frames. */
+  src: Record<string, unknown>[];
+  quads?: Quad[];
+  quadsToIdx?: number[];
+  frames?: number[];
+  framesToIdx?: Record<string, number>;
+  minLevel?: number;
+}
+
+interface ResolvedOptions {
+  format: Readonly<Record<string, unknown>>;
+  query: Readonly<Record<string, unknown>>;
+  frameBase: CountOrAxis;
+  frameStride: number;
+  frameGroup: number;
+  frameGroupFactor: number;
+  frameGroupStride: number;
+  maxTextureSize: number;
+  maxTextures: number;
+  maxTotalTexturePixels: number;
+  alignment: number;
+  maxFrameSize: number | null;
+}
+
+const defaultFormat = { encoding: 'JPEG', jpegQuality: 85, jpegSubsampling: 1 };
+
+function atLeast(value: number, minimum: number, name: string): number {
+  if (Number.isInteger(value) && value >= minimum) return value;
+  throw new BadValueError(`Invalid ${name}: ${value}. Allowed values: whole numbers of at least ${minimum}.`);
+}
+
+function count(metadata: LargeImageMetadata, value: CountOrAxis, name: string): number {
+  if (typeof value === 'string' && /^[a-z][a-z0-9_]*$/i.test(value)) return axisRange(metadata, value);
+  return atLeast(Number(value), 1, name);
+}
+
+function resolve(metadata: LargeImageMetadata, options: QuadInfoOptions): ResolvedOptions {
+  const { frameBase = 0 } = options;
+  const frameStride = count(metadata, options.frameStride ?? 1, 'frameStride');
+  const frameGroup = count(metadata, options.frameGroup ?? 1, 'frameGroup');
+  const frameGroupStride =
+    options.frameGroupStride === 'auto'
+      ? Math.max(1, Math.floor(frameGroup / frameStride))
+      : count(metadata, options.frameGroupStride ?? 1, 'frameGroupStride');
+  const alignment = atLeast(options.alignment ?? 16, 1, 'alignment');
+  const maxTextureSize = atLeast(options.maxTextureSize ?? 8192, alignment, 'maxTextureSize');
+  const maxFrameSize = options.maxFrameSize ?? null;
+  return {
+    format: options.format ?? defaultFormat,
+    query: options.query ?? {},
+    frameBase: typeof frameBase === 'string' && /^\d+$/.test(frameBase) ? Number(frameBase) : frameBase,
+    frameStride,
+    frameGroup,
+    frameGroupFactor: atLeast(options.frameGroupFactor ?? 4, 1, 'frameGroupFactor'),
+    frameGroupStride,
+    maxTextureSize,
+    maxTextures: atLeast(options.maxTextures ?? 1, 1, 'maxTextures'),
+    maxTotalTexturePixels: atLeast(options.maxTotalTexturePixels ?? 2 ** 30, 1, 'maxTotalTexturePixels'),
+    alignment,
+    maxFrameSize: maxFrameSize === null ? null : atLeast(maxFrameSize, alignment, 'maxFrameSize'),
+  };
+}
+
+/**
+ * Computes how to cover frames with textures.
+ *
+ * @throws BadValueError for options out of range.
+ */
+export function quadInfo(metadata: LargeImageMetadata, request: QuadInfoOptions = {}): QuadInfo {
+  const options = resolve(metadata, request);
+  const shown = { ...options };
+  if (typeof options.frameBase === 'string') {
+    const bases = axisRange(metadata, options.frameBase);
+    const src = Array.from({ length: bases }, (_, base) => layOut(metadata, { ...options, frameBase: base }).src).flat();
+    return { metadata, options: shown, src };
+  }
+  const frameBase = atLeast(options.frameBase, 0, 'frameBase');
+  return { metadata, options: shown, ...layOut(metadata, { ...options, frameBase }) };
+}
+
+/** Numbers of the frames that are covered, in the order in which they are laid out. */
+function chosenFrames(total: number, options: ResolvedOptions & { frameBase: number }): number[] {
+  const frames: number[] = [];
+  for (let group = 0; group < options.frameGroupStride; group += 1) {
+    const first = options.frameBase + group * options.frameStride;
+    for (let frame = first; frame < total; frame += options.frameStride * options.frameGroupStride) frames.push(frame);
+  }
+  return frames;
+}
+
+interface Grid {
+  cellWidth: number;
+  cellHeight: number;
+  across: number;
+  perTexture: number;
+  textures: number;
+}
+
+/** Cell size and number of textures, as the wire contract defines them step by step. */
+function fitGrid(size: { width: number; height: number }, frames: number, options: ResolvedOptions): Grid {
+  const { alignment: unit, frameGroup: group, maxTotalTexturePixels: budget } = options;
+  const { width, height } = size;
+  let side = options.maxTextureSize;
+  while (side > unit && side ** 2 > budget) side = Math.floor(side / 2);
+  let textures = options.maxTextures;
+  while (textures > 1 && side ** 2 * textures > budget) textures -= 1;
+  for (;;) {
+    let each = Math.ceil(frames / textures);
+    const grouped = Math.ceil(each / group) * group;
+    if (group > 1 && grouped / each <= options.frameGroupFactor) each = grouped;
+    const scale = Math.sqrt(side ** 2 / (each * width * height));
+    let across = Math.ceil(side / (unit * Math.ceil((width * scale) / unit)));
+    let down = Math.ceil(side / (unit * Math.ceil((height * scale) / unit)));
+    let cellWidth = unit * Math.max(1, Math.floor(side / across / unit));
+    down = Math.max(Math.ceil(each / Math.floor(side / cellWidth)), down);
+    let cellHeight = unit * Math.max(1, Math.floor(side / down / unit));
+    if (options.maxFrameSize !== null) {
+      const cap = unit * Math.floor(options.maxFrameSize / unit);
+      cellWidth = Math.min(cellWidth, cap);
+      cellHeight = Math.min(cellHeight, cap);
+    }
+    if (cellWidth > width) cellWidth = unit * Math.ceil(width / unit);
+    if (cellHeight > height) cellHeight = unit * Math.ceil(height / unit);
+    cellWidth = Math.min(unit * Math.ceil((cellHeight * width) / height / unit), cellWidth);
+    cellHeight = Math.min(unit * Math.ceil((cellWidth * height) / width / unit), cellHeight);
+    across = Math.floor(side / cellWidth);
+    down = Math.min(Math.floor(side / cellHeight), Math.ceil(frames / across));
+    let perTexture = across * down;
+    if (textures > 1 && group > 1) {
+      const whole = Math.floor(perTexture / group) * group;
+      if (whole > 0 && whole * textures >= frames) perTexture = whole;
+    }
+    if (textures > 1 && frames <= perTexture * (textures - 1)) {
+      textures -= 1;
+      continue;
+    }
+    if (across >= 2 && Math.ceil(each / Math.floor(across / 2)) * cellHeight <= side / 2) {
+      side = Math.floor(side / 2);
+      continue;
+    }
+    return { cellWidth, cellHeight, across, perTexture, textures };
+  }
+}
+
+function layOut(metadata: LargeImageMetadata, options: ResolvedOptions & { frameBase: number }) {
+  const width = metadata.sizeX;
+  const height = metadata.sizeY;
+  const total = metadata.frames?.length ?? 1;
+  const frames = chosenFrames(total, options);
+  if (frames.length === 0) {
+    throw new BadValueError(`Invalid frameBase: ${options.frameBase}. The image has ${total} frame${total === 1 ? '' : 's'}.`);
+  }
+  const grid = fitGrid({ width, height }, frames.length, options);
+  const shrink = Math.max(width / grid.cellWidth, height / grid.cellHeight);
+  const usedWidth = Math.floor(width / shrink);
+  const usedHeight = Math.floor(height / shrink);
+  const src: Record<string, unknown>[] = [];
+  const quads: Quad[] = [];
+  const quadsToIdx: number[] = [];
+  for (let first = 0; first < frames.length; first += grid.perTexture) {
+    const list = frames.slice(first, first + grid.perTexture);
+    const rows = Math.ceil(list.length / grid.across);
+    const all = list.length === total && list.every((frame, position) => frame === position);
+    src.push({
+      framesAcross: grid.across,
+      width: grid.cellWidth,
+      height: grid.cellHeight,
+      fill: 'corner:black',
+      exact: false,
+      ...(!(all && total > 1) && { frameList: list }),
+      ...options.format,
+      ...options.query,
+    });
+    list.forEach((_, position) => {
+      const left = (position % grid.across) * grid.cellWidth;
+      const bottom = (rows - Math.floor(position / grid.across)) * grid.cellHeight;
+      quads.push({
+        ul: { x: 0, y: 0, z: -1 },
+        lr: { x: width, y: -height, z: -1 },
+        crop: { x: width, y: height, left, top: bottom - usedHeight, right: left + usedWidth, bottom },
+      });
+      quadsToIdx.push(src.length - 1);
+    });
+  }
+  return {
+    src,
+    quads,
+    quadsToIdx,
+    frames,
+    framesToIdx: Object.fromEntries(frames.map((frame, position) => [String(frame), position])),
+    // Adding 0 makes a plain zero of a negative one.
+    minLevel: Math.ceil(Math.log2(Math.min(usedWidth / metadata.tileWidth, usedHeight / metadata.tileHeight))) + 0,
+  };
+}

@@ -1,0 +1,171 @@
+import { TileSourceError } from '../errors.js';
+import {
+  priorities,
+  type Priority,
+  type SourceInput,
+  type SourceOptions,
+  type TileSource,
+  type TileSourceDefinition,
+} from './contract.js';
+
+/** What decides about the order in which sources try a file. */
+export type FileFacts = Pick<SourceInput, 'name' | 'mimeType'>;
+
+/** An opened file and the source that reads it. */
+export interface OpenedSource {
+  /** Name of the source. */
+  name: string;
+  source: TileSource;
+}
+
+/** A source as GET large_image/sources lists it. */
+export interface SourceListing {
+  extensions: Record<string, number>;
+  mimeTypes: Record<string, number>;
+  version?: string;
+}
+
+/** Switches of a registry. */
+export interface RegistryOptions {
+  /** Files of these names are only tried by sources that know their extension or mime type. */
+  ignoredNames?: RegExp;
+  /** Hears of sources that fail in a way they should not. */
+  logger?: { warn(fields: object, event: string): void };
+}
+
+/** A source that may read a file, and how much it wants to. */
+interface Candidate {
+  definition: TileSourceDefinition;
+  priority: Priority;
+  /** Whether only the default priority speaks for it. */
+  fallback: boolean;
+}
+
+const usuallyIgnored = /(\.mrxs|\.vsi)$/i;
+
+/** The sources that files are tried with. Registries never change: `register` gives a new one. */
+export class TileSourceRegistry {
+  readonly #definitions: ReadonlyMap<string, TileSourceDefinition>;
+  readonly #options: RegistryOptions;
+
+  constructor(options: RegistryOptions = {}, definitions: readonly TileSourceDefinition[] = []) {
+    this.#definitions = new Map(definitions.map((definition) => [definition.name, definition]));
+    this.#options = options;
+  }
+
+  /** A registry that also has these sources; one with the name of a former one takes its place. */
+  register(...definitions: TileSourceDefinition[]): TileSourceRegistry {
+    return new TileSourceRegistry(this.#options, [...this.#definitions.values(), ...definitions]);
+  }
+
+  /** The source of that name. */
+  get(name: string): TileSourceDefinition | undefined {
+    return this.#definitions.get(name);
+  }
+
+  /** All sources, as GET large_image/sources answers. */
+  list(): Record<string, SourceListing> {
+    const sorted = [...this.#definitions.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+    return Object.fromEntries(
+      sorted.map(({ name, extensions, mimeTypes, version }) => [
+        name,
+        { extensions: { ...extensions }, mimeTypes: { ...mimeTypes }, ...(version !== undefined && { version }) },
+      ]),
+    );
+  }
+
+  /** Whether a source knows the mime type, or one of the last two extensions, of a file. */
+  knows(file: FileFacts): boolean {
+    const extensions = extensionsOf(file.name).slice(-2);
+    const mimeType = plainMimeType(file.mimeType);
+    return [...this.#definitions.values()].some(
+      (source) =>
+        extensions.some((extension) => isListed(source.extensions, extension)) ||
+        (mimeType !== undefined && isListed(source.mimeTypes, mimeType)),
+    );
+  }
+
+  /** Sources that may be tried with a file, in the order in which they are. */
+  candidates(file: FileFacts): TileSourceDefinition[] {
+    const ignored = (this.#options.ignoredNames ?? usuallyIgnored).test(file.name);
+    return [...this.#definitions.values()]
+      .map((definition) => rank(definition, file))
+      .filter(({ priority, fallback }) => priority < priorities.manual && !(fallback && ignored))
+      .sort(
+        (a, b) =>
+          Number(a.fallback) - Number(b.fallback) || a.priority - b.priority || (a.definition.name < b.definition.name ? -1 : 1),
+      )
+      .map(({ definition }) => definition);
+  }
+
+  /**
+   * Opens a file with the first source that can read it, or with the one that is named.
+   *
+   * @throws TileSourceError that says which sources were tried and why each failed.
+   */
+  async open(input: SourceInput, options: SourceOptions & { sourceName?: string } = {}): Promise<OpenedSource> {
+    const { sourceName, ...sourceOptions } = options;
+    const chosen = sourceName === undefined ? undefined : this.get(sourceName);
+    if (sourceName !== undefined && !chosen) {
+      const known = [...this.#definitions.keys()].join(', ') || 'none';
+      throw new TileSourceError(`No tile source "${sourceName}" is registered; registered are: ${known}.`);
+    }
+    const failures: string[] = [];
+    const causes: unknown[] = [];
+    for (const definition of chosen ? [chosen] : this.candidates(input)) {
+      options.signal?.throwIfAborted();
+      try {
+        if (!chosen && definition.ignoredNames?.test(input.name)) {
+          throw new TileSourceError(`File will not be opened by ${definition.name} reader`);
+        }
+        return { name: definition.name, source: await definition.open(input, sourceOptions) };
+      } catch (error) {
+        options.signal?.throwIfAborted();
+        failures.push(`${definition.name}: ${this.#reason(definition, input, error)}`);
+        causes.push(error);
+      }
+    }
+    const reasons = failures.length > 0 ? ` Tried ${failures.join('; ')}` : ' No registered source is meant for such files';
+    throw new TileSourceError(`No tile source can read ${input.name}.${reasons.replace(/\.?$/, '.')}`, {
+      cause: causes.length > 1 ? new AggregateError(causes) : causes[0],
+    });
+  }
+
+  /** What may be told of a failure: purposeful errors explain themselves, others are logged. */
+  #reason(definition: TileSourceDefinition, input: SourceInput, error: unknown): string {
+    if (error instanceof TileSourceError) return error.message;
+    this.#options.logger?.warn({ sourceName: definition.name, file: input.name, error }, 'TileSource:Open:Crashed');
+    return 'the reader failed unexpectedly';
+  }
+}
+
+function isListed(table: Readonly<Record<string, Priority>>, key: string): boolean {
+  return key !== 'default' && Object.hasOwn(table, key);
+}
+
+/** Extensions of a name, in lower case, the text before a blank: `a.ome.tif` has `ome` and `tif`. */
+function extensionsOf(name: string): string[] {
+  return name
+    .split('.')
+    .slice(1)
+    .map((part) => (part.split(' ')[0] ?? '').toLowerCase())
+    .filter((part) => part !== '');
+}
+
+function plainMimeType(mimeType: string | undefined): string | undefined {
+  return mimeType?.split(';')[0]?.trim().toLowerCase();
+}
+
+function rank(definition: TileSourceDefinition, file: FileFacts): Candidate {
+  const matches: Priority[] = [];
+  for (const extension of extensionsOf(file.name)) {
+    const priority = isListed(definition.extensions, extension) ? definition.extensions[extension] : undefined;
+    if (priority !== undefined) matches.push(priority);
+  }
+  const mimeType = plainMimeType(file.mimeType);
+  const byType = mimeType !== undefined && isListed(definition.mimeTypes, mimeType) ? definition.mimeTypes[mimeType] : undefined;
+  if (byType !== undefined) matches.push(byType);
+  const { default: usual } = definition.extensions;
+  const priority = matches.reduce((lowest, each) => (each < lowest ? each : lowest), usual);
+  return { definition, priority, fallback: matches.length === 0 };
+}

@@ -1,0 +1,242 @@
+import type { Readable } from 'node:stream';
+import type { LargeImageMetadata } from './metadata.js';
+import type { Raster } from './raster.js';
+import type { HistogramBand } from './histogram.js';
+import type { QuadInfo, QuadInfoOptions } from './quad-info.js';
+
+/** Colour correction: `true` is perceptual, `false` off, else one of the four intents of ICC. */
+export type IccOption = boolean | 'PERCEPTUAL' | 'RELATIVE_COLORIMETRIC' | 'SATURATION' | 'ABSOLUTE_COLORIMETRIC';
+
+/** How an image becomes bytes. Values come straight from the wire and are checked when used. */
+export interface EncodingRequest {
+  /** `JPEG` (default), `JFIF`, `PNG`, `TIFF`, `TILED`, `WEBP`, `AVIF`, `GIF`, `BMP`, `PPM`: upper case, as on the wire. */
+  encoding?: string;
+  /** 0 to 100; default 95. Also the quality of WEBP, AVIF and of JPEG inside TIFF. */
+  jpegQuality?: number;
+  /** 0 is 4:4:4 (default), 1 is 4:2:2, 2 is 4:2:0. libvips knows no 4:2:2; 4:2:0 is written for it. */
+  jpegSubsampling?: number;
+  /** `raw` or `none` (default), `lzw` or `tiff_lzw`, `jpeg`, `deflate` or `tiff_adobe_deflate`, `packbits`; TILED also `webp`, `zstd`. */
+  tiffCompression?: string;
+}
+
+/** What every picture request may say. */
+export interface RenderRequest extends EncodingRequest {
+  /** Plane, from 0 (the default). */
+  frame?: number;
+  /** Style as JSON text or as the parsed object (`spec` section 3); absent: the image as it is. */
+  style?: string | object;
+  signal?: AbortSignal;
+}
+
+/** A tile by its place in the pyramid. */
+export interface TileRequest extends RenderRequest {
+  level: number;
+  x: number;
+  y: number;
+  /**
+   * Absent, `none` or `false`: tiles at the border are padded to full size, transparent where the encoding has alpha, black elsewhere. `crop` or
+   * `true`: only the content. Anything else: a colour to pad with.
+   */
+  edge?: string;
+}
+
+/** Names of units as they come from the wire; see `parseUnits`. */
+export interface RegionBounds {
+  /** Right and bottom are exclusive; negative values of the four count from the far edge. */
+  left?: number;
+  top?: number;
+  right?: number;
+  bottom?: number;
+  regionWidth?: number;
+  regionHeight?: number;
+  /** Units of all of them; default `base_pixels`. */
+  units?: string;
+  /** Units of `regionWidth` and `regionHeight` alone; they then win over `right` and `bottom`. */
+  unitsWH?: string;
+}
+
+/** Wanted size or scale of a region. */
+export interface RegionOutput {
+  /** Largest output size in pixels; aspect is kept. */
+  width?: number;
+  height?: number;
+  /** Scale, used where neither `width` nor `height` is given. */
+  magnification?: number;
+  mmX?: number;
+  mmY?: number;
+  /** Only where the scale is that of a level; else the result is empty. */
+  exact?: boolean;
+  /** 0 or `false` nearest, 1 Lanczos, 2 bilinear, 3 bicubic; `true` or absent: Lanczos to shrink, bicubic to enlarge. */
+  resample?: number | boolean;
+}
+
+/** A rectangle of the image at a scale. */
+export interface RegionRequest extends RenderRequest, RegionBounds, RegionOutput {
+  /** `none` (default), a colour, or `corner:<colour>`: with `width` and `height`, pads to exactly that box. */
+  fill?: string;
+}
+
+/** The whole image in a box of at most `width` by `height`; 256 by 256 where neither is given. */
+export interface ThumbnailRequest extends RenderRequest {
+  width?: number;
+  height?: number;
+  fill?: string;
+}
+
+/** One position, or the same position in several frames. */
+export interface PixelRequest {
+  left?: number;
+  top?: number;
+  units?: string;
+  frame?: number;
+  style?: string | object;
+  signal?: AbortSignal;
+}
+
+/** Samples and display channels of one pixel; empty outside the image. */
+export interface PixelValue {
+  value?: number[];
+  l?: number;
+  r?: number;
+  g?: number;
+  b?: number;
+  a?: number;
+}
+
+/** The samples of a region counted in bins. */
+export interface HistogramRequest extends RegionBounds, RegionOutput {
+  frame?: number;
+  style?: string | object;
+  /** Default 256. */
+  bins?: number;
+  rangeMin?: number;
+  rangeMax?: number;
+  /** Makes the bins of whole-number samples equally wide, in whole numbers. */
+  roundRange?: boolean;
+  /** Fractions instead of counts. */
+  density?: boolean;
+  signal?: AbortSignal;
+}
+
+/** Facts of a band, over the image reduced to at most 2048 pixels a side. */
+export interface BandFacts {
+  interpretation: string;
+  min: number;
+  max: number;
+  mean: number;
+  stdev: number;
+}
+
+/** The same region of several frames side by side. */
+export interface TileFramesRequest extends RegionRequest {
+  /** Default: all frames. Numbers outside the image are dropped; an empty list means all. */
+  frameList?: readonly number[];
+  /** Columns; default ceil(sqrt(number of frames)). */
+  framesAcross?: number;
+}
+
+/** An associated image, scaled into a box of at most `width` by `height` (it may get larger). */
+export interface AssociatedImageRequest extends EncodingRequest {
+  width?: number;
+  height?: number;
+  signal?: AbortSignal;
+}
+
+/** Parameters of Deep Zoom. */
+export interface DziRequest {
+  /** Pixels shared with neighbours on each side; default 0. */
+  overlap?: number;
+  /** Power of two; default 256. */
+  tilesize?: number;
+  /** `JPEG` (default) or `PNG`. */
+  encoding?: string;
+}
+
+/** A tile of Deep Zoom. The extension of the name, where it is jpg, jpeg or png, wins over `encoding`. */
+export interface DziTileRequest extends DziRequest, Omit<RenderRequest, 'encoding'> {
+  level: number;
+  /** `<x>_<y>.<extension>` */
+  name: string;
+}
+
+/** A complete picture. `bytes` is empty where the request selects nothing. */
+export interface EncodedPicture {
+  kind: 'bytes';
+  bytes: Uint8Array;
+  /** Mime type. */
+  type: string;
+}
+
+/** A picture that is read from a temporary file; the file goes when the stream ends or is destroyed. */
+export interface StreamedPicture {
+  kind: 'stream';
+  stream: Readable;
+  type: string;
+  /** Length of the stream in bytes. */
+  size: number;
+}
+
+/** Raw tiles that were expensive to make (of levels that the file does not hold). Keys are unique within one opened image. */
+export interface RasterCache {
+  get(key: string): Raster | undefined;
+  set(key: string, raster: Raster): void;
+}
+
+/** How an image is served. */
+export interface LargeImageOptions {
+  /** Name of the tile source, for {@link LargeImage.internalMetadata}. */
+  sourceName?: string;
+  /** Tiles of coarser levels than this do not exist; default 0. */
+  minLevel?: number;
+  /** Correction of colours where neither request nor style says anything; default `true`. */
+  icc?: IccOption;
+  /** Keeps tiles of missing levels. Default: a small least-recently-used cache of the image's own. */
+  rasterCache?: RasterCache;
+  /** How many tiles of one request are read at the same time; default 4. */
+  readConcurrency?: number;
+  /** Largest output in pixels of everything but TILED; default {@link defaultMaxOutputPixels}. */
+  maxOutputPixels?: number;
+  /** Directory for TILED output in the making; default the system's. */
+  temporaryDirectory?: string;
+  /** Called at most once per image and kind of trouble that does not fail a request, e.g. an unusable colour profile. */
+  warn?: (fields: object, event: string) => void;
+}
+
+/** Default of {@link LargeImageOptions.maxOutputPixels}: 134 million. */
+export const defaultMaxOutputPixels = 2 ** 27;
+
+/** Everything the routes serve from one opened tile source. Nothing encoded is cached here: that is the caller's part. */
+export interface LargeImage {
+  /** Facts of the image as on the wire. */
+  metadata(): LargeImageMetadata;
+  /** Facts of the file, with `tilesource`, `iccprofiles` and `populatedLevels`. */
+  internalMetadata(): Promise<Record<string, unknown>>;
+  /**
+   * One tile. Stored bytes are handed through untouched where style, profile, edge and encoding allow it.
+   *
+   * @throws TileOutsideError where there is no such tile or frame.
+   */
+  tile(request: TileRequest): Promise<EncodedPicture>;
+  /** @throws BadValueError for sizes, units, colours, encodings that are not allowed. */
+  region(request: RegionRequest): Promise<EncodedPicture | StreamedPicture>;
+  thumbnail(request: ThumbnailRequest): Promise<EncodedPicture | StreamedPicture>;
+  pixel(request: PixelRequest): Promise<PixelValue>;
+  /** One entry per listed frame, each with its number. */
+  pixels(request: PixelRequest, frameList: readonly number[]): Promise<(PixelValue & { frame: number })[]>;
+  /** One entry per band. */
+  histogram(request: HistogramRequest): Promise<HistogramBand[]>;
+  /** Facts by band number, from 1. */
+  bands(request: { frame?: number; signal?: AbortSignal }): Promise<Record<string, BandFacts>>;
+  tileFrames(request: TileFramesRequest): Promise<EncodedPicture | StreamedPicture>;
+  /** How to cover the frames with few textures made by {@link LargeImage.tileFrames}. */
+  quadInfo(options: QuadInfoOptions): QuadInfo;
+  /** Names of the associated images, sorted. */
+  associatedImages(): string[];
+  /** `null` for an unknown name. */
+  associatedImage(name: string, request: AssociatedImageRequest): Promise<EncodedPicture | null>;
+  /** `{ sizeX, sizeY, mode, format? }`, or `{}` for an unknown name. */
+  associatedImageMetadata(name: string, options?: { signal?: AbortSignal }): Promise<Record<string, unknown>>;
+  /** The Deep Zoom description, XML. @throws BadParameterError */
+  dzi(request: DziRequest): string;
+  dziTile(request: DziTileRequest): Promise<EncodedPicture>;
+}

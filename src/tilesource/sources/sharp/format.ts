@@ -1,0 +1,26 @@
+/** Formats that the source hands to libvips. */
+export type FileFormat = 'jpeg' | 'png' | 'gif' | 'webp' | 'tiff' | 'avif' | 'svg';
+
+/** Beginnings of files as text of one byte per character. */
+const beginnings: readonly [start: string, format: FileFormat][] = [
+  ['\xff\xd8\xff', 'jpeg'],
+  ['\x89PNG\r\n\x1a\n', 'png'],
+  ['GIF87a', 'gif'],
+  ['GIF89a', 'gif'],
+  ['II*\0', 'tiff'],
+  ['MM\0*', 'tiff'],
+  ['II+\0', 'tiff'],
+  ['MM\0+', 'tiff'],
+];
+
+/** The format that the first bytes (some thousand of them) of a file show, whatever it is called; `null` for others. */
+export function recognizeFormat(head: Uint8Array): FileFormat | null {
+  const text = Buffer.from(head.buffer, head.byteOffset, head.byteLength).toString('latin1');
+  const known = beginnings.find(([start]) => text.startsWith(start));
+  if (known) return known[1];
+  if (text.startsWith('RIFF') && text.startsWith('WEBP', 8)) return 'webp';
+  // Brands of an ISO container: major at 8, compatible ones from 16.
+  if (text.startsWith('ftyp', 4) && /avi[fs]/.test(text.slice(8, 64))) return 'avif';
+  const isMarkup = /^(?:\xef\xbb\xbf)?\s*</.test(text);
+  return isMarkup && /<(?:[\w-]+:)?svg[\s>/]/.test(text) ? 'svg' : null;
+}

@@ -1,0 +1,66 @@
+import type { Raster } from '../../raster.js';
+
+/** Rows of five pixels, from the top; `#` is ink. */
+const glyphs: Readonly<Record<string, readonly string[]>> = {
+  '0': ['.###.', '#...#', '#..##', '#.#.#', '##..#', '#...#', '.###.'],
+  '1': ['..#..', '.##..', '..#..', '..#..', '..#..', '..#..', '.###.'],
+  '2': ['.###.', '#...#', '....#', '...#.', '..#..', '.#...', '#####'],
+  '3': ['#####', '...#.', '..#..', '...#.', '....#', '#...#', '.###.'],
+  '4': ['...#.', '..##.', '.#.#.', '#..#.', '#####', '...#.', '...#.'],
+  '5': ['#####', '#....', '####.', '....#', '....#', '#...#', '.###.'],
+  '6': ['..##.', '.#...', '#....', '####.', '#...#', '#...#', '.###.'],
+  '7': ['#####', '....#', '...#.', '..#..', '.#...', '.#...', '.#...'],
+  '8': ['.###.', '#...#', '#...#', '.###.', '#...#', '#...#', '.###.'],
+  '9': ['.###.', '#...#', '#...#', '.####', '....#', '...#.', '.##..'],
+  '=': ['.....', '.....', '#####', '.....', '#####', '.....', '.....'],
+  c: ['.....', '.....', '.###.', '#....', '#....', '#...#', '.###.'],
+  t: ['.#...', '.#...', '###..', '.#...', '.#...', '.#..#', '..##.'],
+  x: ['.....', '.....', '#...#', '.#.#.', '..#..', '.#.#.', '#...#'],
+  y: ['.....', '.....', '#...#', '#...#', '.####', '....#', '.###.'],
+  z: ['.....', '.....', '#####', '...#.', '..#..', '.#...', '#####'],
+};
+/** Drawn for what has no glyph. */
+const unknownGlyph = ['#####', '#...#', '#...#', '#...#', '#...#', '#...#', '#####'];
+
+const cellWidth = 6;
+const cellHeight = 9;
+
+/**
+ * Writes lines of text in the middle of an area of `width` by `height` pixels at the upper left of a raster, as large as fits
+ * well. What lies outside the raster is cut off.
+ */
+export function drawText(
+  raster: Raster,
+  lines: readonly string[],
+  style: { ink: readonly number[]; width: number; height: number },
+): void {
+  const longest = Math.max(...lines.map((line) => line.length));
+  const room = Math.min((style.width * 0.8) / (longest * cellWidth), (style.height * 0.8) / (lines.length * cellHeight));
+  const scale = Math.floor(room);
+  if (scale < 1) return;
+  const top = Math.floor((style.height - lines.length * cellHeight * scale) / 2);
+  lines.forEach((line, row) => {
+    const left = Math.floor((style.width - line.length * cellWidth * scale) / 2);
+    Array.from(line).forEach((character, column) => {
+      const at = { left: left + column * cellWidth * scale, top: top + row * cellHeight * scale };
+      drawGlyph(raster, glyphs[character] ?? unknownGlyph, at, scale, style.ink);
+    });
+  });
+}
+
+function drawGlyph(
+  raster: Raster,
+  glyph: readonly string[],
+  at: { left: number; top: number },
+  scale: number,
+  ink: readonly number[],
+): void {
+  const bottom = Math.min(raster.height, at.top + glyph.length * scale);
+  for (let y = at.top; y < bottom; y += 1) {
+    const row = glyph[Math.floor((y - at.top) / scale)] ?? '';
+    const right = Math.min(raster.width, at.left + row.length * scale);
+    for (let x = at.left; x < right; x += 1) {
+      if (row[Math.floor((x - at.left) / scale)] === '#') raster.data.set(ink, (y * raster.width + x) * raster.bands);
+    }
+  }
+}

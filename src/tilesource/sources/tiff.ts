@@ -1,0 +1,279 @@
+import { LRUCache } from 'lru-cache';
+import { TileOutsideError, TileSourceError } from '../../errors.js';
+import {
+  priorities,
+  type AssociatedImage,
+  type ByteReader,
+  type EncodedImage,
+  type ImageMetadata,
+  type SourceInput,
+  type SourceOptions,
+  type TileAddress,
+  type TileSource,
+  type TileSourceDefinition,
+} from '../contract.js';
+import { createRaster, type Raster } from '../raster.js';
+import { aperioVersion } from './tiff/descriptions.js';
+import type { Directory } from './tiff/directory.js';
+import { CodecWorkers } from './tiff/codec-workers.js';
+import { readLayout, type ImageLayout } from './tiff/layout.js';
+import { orient, storedRegionOf, swapsSides } from './tiff/orientation.js';
+import { extend, readRegion, storedChunk, type ChunkReader, type ChunkTable } from './tiff/region.js';
+import { storedEncoding, storedPicture } from './tiff/stored-tile.js';
+import { readStructure, type TiffStructure } from './tiff/structure.js';
+import { textTags } from './tiff/tags.js';
+import { TiffBytes } from './tiff/tiff-bytes.js';
+
+/** Longest side in pixels of an untiled image that is served as one tile, where the options do not say. */
+const defaultMaxSmallImageSize = 4096;
+/** Bytes of tile offsets and lengths kept per open file. */
+const tableBytes = 64 * 1024 * 1024;
+/** Checked directories kept per open file; one for each level of each frame in use. */
+const keptLayouts = 1024;
+/** What a directory keeps in memory, measured: entries and the object around them. */
+const bytesPerDirectory = 600;
+/** Directories and text whose tags internal metadata shows. */
+const shownDirectories = 50;
+const shownTextLength = 64 * 1024;
+/** Untiled planes of multi-frame images have at least this tile height, which is what existing clients see. */
+const leastFrameTileHeight = 256;
+
+/** Number of levels of a pyramid whose coarsest level fits one tile. */
+function levelCount(size: { sizeX: number; sizeY: number; tileWidth: number; tileHeight: number }): number {
+  return Math.max(1, Math.ceil(Math.log2(Math.max(size.sizeX / size.tileWidth, size.sizeY / size.tileHeight))) + 1);
+}
+
+function describe(structure: TiffStructure): ImageMetadata {
+  const { base, frames, described } = structure;
+  const swap = swapsSides(base.orientation);
+  const isStack = frames.length > 1 && !base.tiled;
+  const stored = base.tiled
+    ? { tileWidth: base.chunkWidth, tileHeight: base.chunkHeight }
+    : { tileWidth: base.width, tileHeight: base.height };
+  const size = {
+    sizeX: swap ? base.height : base.width,
+    sizeY: swap ? base.width : base.height,
+    tileWidth: swap ? stored.tileHeight : stored.tileWidth,
+    tileHeight: swap ? stored.tileWidth : stored.tileHeight,
+  };
+  if (isStack) size.tileHeight = Math.max(size.tileHeight, leastFrameTileHeight);
+  return {
+    ...size,
+    levels: levelCount(size),
+    magnification: described.magnification,
+    mmX: swap ? described.mmY : described.mmX,
+    mmY: swap ? described.mmX : described.mmY,
+    dtype: base.dtype,
+    bandCount: base.bands,
+    ...(frames.length > 1 ? { frames: frames.map(({ metadata }) => metadata) } : {}),
+    ...(described.channels === null ? {} : { channels: described.channels }),
+  };
+}
+
+class TiffTileSource implements TileSource {
+  readonly metadata: ImageMetadata;
+  readonly populatedLevels: readonly number[];
+  readonly associatedImages: readonly string[];
+  readonly #reader: ByteReader;
+  readonly #file: TiffBytes;
+  readonly #structure: TiffStructure;
+  readonly #workers: CodecWorkers;
+  readonly #tables = new LRUCache<Directory, ChunkTable>({
+    maxSize: tableBytes,
+    // One table larger than that is kept alone rather than read anew for every tile.
+    maxEntrySize: Number.MAX_SAFE_INTEGER,
+    sizeCalculation: ({ offsets, lengths }) => Math.min(tableBytes, offsets.byteLength + lengths.byteLength + 64),
+  });
+  readonly #layouts = new LRUCache<string, Promise<ImageLayout | null>>({ max: keptLayouts });
+
+  constructor(parts: { reader: ByteReader; file: TiffBytes; structure: TiffStructure; workers: CodecWorkers }) {
+    this.#reader = parts.reader;
+    this.#file = parts.file;
+    this.#structure = parts.structure;
+    this.#workers = parts.workers;
+    this.metadata = describe(parts.structure);
+    const finest = this.metadata.levels - 1;
+    const levels = [...parts.structure.reductions.keys()].map((power) => finest - power).filter((level) => level >= 0);
+    this.populatedLevels = [...levels, finest].toSorted((a, b) => a - b);
+    this.associatedImages = [...parts.structure.associated.keys()].toSorted();
+  }
+
+  get retainedBytes(): number {
+    return this.#structure.main.length * bytesPerDirectory + this.#tables.calculatedSize + this.#structure.description.length * 4;
+  }
+
+  #chunks(signal: AbortSignal | undefined): ChunkReader {
+    return {
+      file: this.#file,
+      tables: this.#tables,
+      littleEndian: this.#file.littleEndian,
+      workers: this.#workers,
+      ...(signal === undefined ? {} : { signal }),
+    };
+  }
+
+  /** Layout of a frame at a level; `null` for a plane that the file does not hold. */
+  #layout(level: number, frame: number): Promise<ImageLayout | null> {
+    const power = this.metadata.levels - 1 - level;
+    const key = `${frame}/${power}`;
+    const known = this.#layouts.get(key);
+    if (known !== undefined) return known;
+    const reading = this.#readLayout(power, frame);
+    this.#layouts.set(key, reading);
+    reading.catch(() => this.#layouts.delete(key));
+    return reading;
+  }
+
+  async #readLayout(power: number, frame: number): Promise<ImageLayout | null> {
+    const { base, frames, reductions } = this.#structure;
+    const full = frames[frame];
+    if (full === undefined) throw new TileOutsideError(`Frame ${frame} does not exist; there are ${frames.length}.`);
+    if (full.directory === null) return null;
+    let { directory }: { directory: Directory | undefined } = { directory: full.directory };
+    if (power > 0) {
+      const reduction = reductions.get(power);
+      if (reduction === undefined) throw new TileOutsideError(`This TIFF does not hold the level reduced by ${2 ** power}.`);
+      directory =
+        reduction.kind === 'main' ? reduction.directories[frame] : (await this.#file.subDirectories(directory))[reduction.index];
+      if (directory === undefined)
+        throw new TileSourceError(`Frame ${frame} of this TIFF lacks the level reduced by ${2 ** power}.`);
+    }
+    const layout = directory === base.directory ? base : await readLayout(directory, base);
+    const sameSize = power > 0 || (layout.width === base.width && layout.height === base.height);
+    if (!sameSize || layout.bands !== base.bands || layout.dtype !== base.dtype) {
+      throw new TileSourceError(
+        `Frame ${frame} of this TIFF has ${layout.width} by ${layout.height} pixels of ${layout.bands} ${layout.dtype} samples, unlike the first frame.`,
+      );
+    }
+    // Some writers give reduced images no orientation of their own.
+    return { ...layout, orientation: base.orientation };
+  }
+
+  /** Position and size in pixels of a tile within its level. */
+  #region(address: TileAddress): { left: number; top: number; width: number; height: number } {
+    const { sizeX, sizeY, tileWidth, tileHeight, levels } = this.metadata;
+    const scale = 2 ** (levels - 1 - address.level);
+    const left = address.x * tileWidth;
+    const top = address.y * tileHeight;
+    const width = Math.min(tileWidth, Math.ceil(sizeX / scale) - left);
+    const height = Math.min(tileHeight, Math.ceil(sizeY / scale) - top);
+    if (!(width > 0 && height > 0 && left >= 0 && top >= 0)) {
+      throw new TileOutsideError(`Tile outside level ${address.level}: x=${address.x}, y=${address.y}.`);
+    }
+    return { left, top, width, height };
+  }
+
+  async readTile(address: TileAddress, options: { signal?: AbortSignal } = {}): Promise<Raster> {
+    const region = this.#region(address);
+    const layout = await this.#layout(address.level, address.frame);
+    const { bandCount: bands, dtype } = this.metadata;
+    if (layout === null) return createRaster({ width: region.width, height: region.height, bands, dtype });
+    const swap = swapsSides(layout.orientation);
+    const [shownWidth, shownHeight] = swap ? [layout.height, layout.width] : [layout.width, layout.height];
+    const left = Math.min(region.left, shownWidth - 1);
+    const top = Math.min(region.top, shownHeight - 1);
+    const shown = {
+      left,
+      top,
+      width: Math.max(1, Math.min(region.left + region.width, shownWidth) - left),
+      height: Math.max(1, Math.min(region.top + region.height, shownHeight) - top),
+    };
+    const raster = await readRegion(this.#chunks(options.signal), layout, storedRegionOf(shown, layout.orientation, layout));
+    return extend(orient(raster, layout.orientation), region.width, region.height);
+  }
+
+  async readStoredTile(address: TileAddress, options: { signal?: AbortSignal } = {}): Promise<EncodedImage | null> {
+    const { tileWidth, tileHeight } = this.metadata;
+    const { left, top, width, height } = this.#region(address);
+    if (width !== tileWidth || height !== tileHeight) return null;
+    const layout = await this.#layout(address.level, address.frame);
+    if (layout === null || storedEncoding(layout) === null) return null;
+    if (layout.chunkWidth !== tileWidth || layout.chunkHeight !== tileHeight) return null;
+    if (left + width > layout.width || top + height > layout.height) return null;
+    const bytes = await storedChunk(this.#chunks(options.signal), layout, address.y * layout.chunksAcross + address.x);
+    return bytes === null ? null : storedPicture(bytes, layout);
+  }
+
+  async readAssociatedImage(name: string, options: { signal?: AbortSignal } = {}): Promise<AssociatedImage | null> {
+    const layout = this.#structure.associated.get(name);
+    if (layout === undefined) return null;
+    const whole = { left: 0, top: 0, width: layout.width, height: layout.height };
+    const raster = await readRegion(this.#chunks(options.signal), layout, whole);
+    return { raster: orient(raster, layout.orientation), format: 'tiff' };
+  }
+
+  async internalMetadata(): Promise<Record<string, unknown>> {
+    const { main, description, ome } = this.#structure;
+    const tiff: Record<string, string> = {};
+    for (const [index, directory] of main.slice(0, shownDirectories).entries()) {
+      for (const [name, tag] of Object.entries(textTags)) {
+        // The OME document is shown parsed.
+        const text = index === 0 && name === 'imagedescription' && ome !== null ? null : await directory.text(tag);
+        if (text !== null && text !== '') tiff[index === 0 ? name : `${name}:${index}`] = text.slice(0, shownTextLength);
+      }
+    }
+    const version = aperioVersion(description);
+    return {
+      ...(Object.keys(tiff).length > 0 ? { tiff } : {}),
+      ...(ome === null ? {} : { omeinfo: ome }),
+      ...(version === null ? {} : { aperio_version: version }),
+    };
+  }
+
+  iccProfile(): Uint8Array | null {
+    const { icc, photometric } = this.#structure.base;
+    // CMYK and L*a*b* (5 and above, except YCbCr) have been turned into sRGB already.
+    return photometric === 5 || photometric > 6 ? null : icc;
+  }
+
+  async close(): Promise<void> {
+    this.#tables.clear();
+    this.#layouts.clear();
+    await this.#reader.close();
+  }
+}
+
+/** Makes a `tiff` tile source; its decoding workers are its own. */
+function createTiffSource(): TileSourceDefinition {
+  const workers = new CodecWorkers();
+  return {
+    name: 'tiff',
+    extensions: {
+      default: priorities.high,
+      tif: priorities.preferred,
+      tiff: priorities.preferred,
+      ptif: priorities.preferred,
+      ptiff: priorities.preferred,
+      qptiff: priorities.preferred,
+      svs: priorities.preferred,
+      ome: priorities.preferred,
+    },
+    mimeTypes: {
+      default: priorities.fallback,
+      'image/tiff': priorities.high,
+      'image/x-tiff': priorities.high,
+      'image/x-ptif': priorities.preferred,
+      'image/x-svs': priorities.preferred,
+    },
+    async open(input: SourceInput, options: SourceOptions = {}): Promise<TileSource> {
+      const reader = await input.open();
+      try {
+        const file = await TiffBytes.open(reader);
+        const structure = await readStructure(file, {
+          maxUntiledSide: options.maxSmallImageSize ?? defaultMaxSmallImageSize,
+          ...(options.signal === undefined ? {} : { signal: options.signal }),
+        });
+        return new TiffTileSource({ reader, file, structure, workers });
+      } catch (error) {
+        await reader.close();
+        throw error;
+      }
+    },
+  };
+}
+
+/**
+ * Reads tiled and pyramidal TIFF and BigTIFF, Aperio SVS, OME-TIFF and QPTIFF, and small untiled TIFF. A tile that was never
+ * written (length 0) reads as zeros, and so does a plane that OME-XML describes but the file does not hold.
+ */
+export const tiffSource: TileSourceDefinition = createTiffSource();

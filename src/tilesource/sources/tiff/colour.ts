@@ -1,0 +1,58 @@
+import type { Raster, Samples } from '../../raster.js';
+import type { ImageLayout } from './layout.js';
+import { photometrics } from './tags.js';
+
+/** Value of a full sample, by type; types that are not here have no full value. */
+const fullValues: Partial<Record<Raster['dtype'], number>> = { uint8: 255, uint16: 65_535, uint32: 4_294_967_295 };
+
+function applyPalette(indexes: Raster, layout: ImageLayout): Raster {
+  const map = layout.colorMap ?? new Uint16Array(0);
+  const colours = map.length / 3;
+  // Colours are 16 bits by the specification, but some writers store 8-bit ones; libtiff guesses the same way.
+  const shift = map.some((value) => value > 255) ? 8 : 0;
+  const bands = 2 + indexes.bands;
+  const data = new Uint8Array(indexes.width * indexes.height * bands);
+  for (let i = 0, out = 0; i < indexes.data.length; i += indexes.bands, out += bands) {
+    const index = indexes.data[i] ?? 0;
+    for (let c = 0; c < 3; c++) data[out + c] = (map[index + c * colours] ?? 0) >> shift;
+    if (bands === 4) data[out + 3] = indexes.data[i + 1] ?? 0;
+  }
+  return { data, width: indexes.width, height: indexes.height, bands, dtype: 'uint8' };
+}
+
+function invert(data: Samples, full: number, bands: number, colourBands: number): void {
+  for (let i = 0; i < data.length; i += bands) {
+    for (let c = 0; c < colourBands; c++) data[i + c] = full - (data[i + c] ?? 0);
+  }
+}
+
+/** Divides colours by alpha; colours of transparent pixels become 0. Rounds down as libvips does. */
+function unpremultiply(data: Samples, full: number, bands: number, alpha: number): void {
+  const whole = full !== 1;
+  for (let i = 0; i < data.length; i += bands) {
+    const opacity = data[i + alpha] ?? 0;
+    for (let c = 0; c < alpha; c++) {
+      const value = opacity === 0 ? 0 : ((data[i + c] ?? 0) * full) / opacity;
+      data[i + c] = whole ? Math.min(full, Math.floor(value)) : value;
+    }
+  }
+}
+
+/**
+ * Makes samples mean what {@link Raster} says: black is zero, palettes looked up, alpha not premultiplied. Works in place where
+ * the shape stays the same.
+ */
+export function interpretColours(raster: Raster, layout: ImageLayout): Raster {
+  const { photometric } = layout;
+  if (photometric === photometrics.palette) return applyPalette(raster, layout);
+  const full = fullValues[raster.dtype] ?? 1;
+  const colours = photometric === photometrics.rgb ? 3 : 1;
+  if (photometric === photometrics.whiteIsZero && full > 1) {
+    // 12-bit samples lie in 16-bit arrays without being spread.
+    invert(raster.data, layout.bits === 12 ? 4095 : full, raster.bands, colours);
+  }
+  if (raster.bands === colours + 1 && layout.extraSamples[0] === 1 && (full > 1 || raster.dtype.startsWith('float'))) {
+    unpremultiply(raster.data, full, raster.bands, colours);
+  }
+  return raster;
+}

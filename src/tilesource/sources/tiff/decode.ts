@@ -1,0 +1,245 @@
+import sharp from 'sharp';
+import { TileSourceError } from '../../../errors.js';
+import type { Raster } from '../../raster.js';
+import { interpretColours } from './colour.js';
+import type { CodecWorkers } from './codec-workers.js';
+import { decodeJpeg2000 } from './jpeg2000.js';
+import type { ImageLayout } from './layout.js';
+import { interleave, interpretSamples } from './samples.js';
+import { compressions, photometrics, tags, types } from './tags.js';
+import { long, short, wrapStrips, type WrappedTag } from './wrap.js';
+
+/** What the decoders need beside the layout. */
+export interface DecodeContext {
+  littleEndian: boolean;
+  workers: CodecWorkers;
+  signal?: AbortSignal;
+}
+
+interface Pixels {
+  data: Uint8Array;
+  width: number;
+  height: number;
+  channels: number;
+}
+
+async function decodePicture(bytes: Uint8Array, what: string, gray: boolean): Promise<Pixels> {
+  try {
+    // Sizes have been checked by the layout; libvips' own limit would refuse long rows of bytes. Warnings are let pass as libtiff
+    // warns of harmless oddities of writers, too.
+    const picture = sharp(bytes, { failOn: 'error', limitInputPixels: false, sequentialRead: true });
+    const { data, info } = await picture
+      .toColourspace(gray ? 'b-w' : 'srgb')
+      .raw({ depth: 'uchar' })
+      .toBuffer({ resolveWithObject: true });
+    return {
+      data: new Uint8Array(data.buffer, data.byteOffset, data.length),
+      width: info.width,
+      height: info.height,
+      channels: info.channels,
+    };
+  } catch (cause) {
+    const reason = cause instanceof Error ? (cause.message.split('\n')[0] ?? '') : String(cause);
+    throw new TileSourceError(`Corrupt TIFF: ${what} cannot be decoded (${reason}).`, { cause });
+  }
+}
+
+/** The libtiff that comes with sharp is built without zstd. */
+async function decompressZstd(
+  layout: ImageLayout,
+  strips: readonly Uint8Array[],
+  { rows, rowBytes }: { rows: number; rowBytes: number },
+  context: DecodeContext,
+): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  for (const [index, strip] of strips.entries()) {
+    const size = rowBytes * Math.min(layout.chunkHeight, rows - index * layout.chunkHeight);
+    const part = await context.workers.zstd(strip, size, context.signal);
+    if (part.length !== size) throw new TileSourceError(`Corrupt TIFF: ${part.length} decoded bytes where ${size} are needed.`);
+    parts.push(part);
+  }
+  const [only] = parts;
+  return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts);
+}
+
+/** Undoes the byte compression of consecutive strips of `rows` rows by showing them to libtiff as rows of 8-bit gray pixels. */
+async function decompress(
+  layout: ImageLayout,
+  strips: readonly Uint8Array[],
+  { rows, rowBytes }: { rows: number; rowBytes: number },
+  context: DecodeContext,
+): Promise<Uint8Array> {
+  const needed = rowBytes * rows;
+  if (layout.compression === compressions.zstd) return decompressZstd(layout, strips, { rows, rowBytes }, context);
+  if (layout.compression === compressions.none && layout.fillOrder !== 2) {
+    const [only] = strips;
+    const bytes = strips.length === 1 && only !== undefined ? only : Buffer.concat(strips);
+    if (bytes.length < needed) {
+      throw new TileSourceError(`Corrupt TIFF: ${needed} bytes of samples are needed, but ${bytes.length} are stored.`);
+    }
+    return bytes.subarray(0, needed);
+  }
+  const wrapped = wrapStrips(
+    [
+      long(tags.imageWidth, rowBytes),
+      long(tags.imageLength, rows),
+      short(tags.bitsPerSample, 8),
+      short(tags.compression, layout.compression),
+      short(tags.photometric, photometrics.blackIsZero),
+      short(tags.fillOrder, layout.fillOrder === 2 ? 2 : 1),
+      short(tags.samplesPerPixel, 1),
+      long(tags.rowsPerStrip, layout.chunkHeight),
+    ],
+    strips,
+  );
+  const { data } = await decodePicture(wrapped, 'compressed data', true);
+  if (data.length !== needed) throw new TileSourceError(`Corrupt TIFF: ${data.length} decoded bytes where ${needed} are needed.`);
+  return data;
+}
+
+/** 8-bit pictures that libvips decodes colour and all: JPEG, CCITT, YCbCr. */
+async function decodeWrapped(layout: ImageLayout, strips: readonly Uint8Array[], rows: number): Promise<Pixels> {
+  const samples = layout.planes > 1 ? 1 : layout.samplesPerPixel;
+  const photometric = layout.planes > 1 ? photometrics.blackIsZero : layout.photometric;
+  const wrapped: WrappedTag[] = [
+    long(tags.imageWidth, layout.chunkWidth),
+    long(tags.imageLength, rows),
+    short(tags.bitsPerSample, ...Array.from({ length: samples }, () => layout.bits)),
+    short(tags.compression, layout.compression),
+    short(tags.photometric, photometric),
+    short(tags.fillOrder, layout.fillOrder === 2 ? 2 : 1),
+    short(tags.samplesPerPixel, samples),
+    long(tags.rowsPerStrip, layout.chunkHeight),
+    short(tags.planarConfiguration, 1),
+  ];
+  if (layout.jpegTables !== null) wrapped.push({ tag: tags.jpegTables, type: types.undefined, values: layout.jpegTables });
+  if (photometric === photometrics.yCbCr) wrapped.push(short(tags.yCbCrSubSampling, ...layout.subsampling));
+  if (photometric === photometrics.separated) wrapped.push(short(tags.inkSet, layout.inkSet), ...iccTag(layout));
+  const colours = photometric === photometrics.rgb ? 3 : photometric === photometrics.blackIsZero ? 1 : samples;
+  if (samples > colours) {
+    const extras = Array.from({ length: samples - colours }, (_, i) => layout.extraSamples[i] ?? 0);
+    wrapped.push(short(tags.extraSamples, ...extras));
+  }
+  if (layout.compression === compressions.ccittFax3) wrapped.push(long(tags.t4Options, layout.t4Options));
+  if (layout.compression === compressions.ccittFax4) wrapped.push(long(tags.t6Options, layout.t4Options));
+  const gray = photometric <= photometrics.blackIsZero && samples === 1;
+  return decodePicture(wrapStrips(wrapped, strips), 'a tile or strip', gray);
+}
+
+function iccTag(layout: ImageLayout): WrappedTag[] {
+  return layout.icc === null ? [] : [{ tag: tags.iccProfile, type: types.undefined, values: layout.icc }];
+}
+
+/** CMYK and L*a*b* samples, uncompressed, become sRGB as libvips shows them: through the file's ICC profile where it has one. */
+async function toRgb(layout: ImageLayout, stored: Raster): Promise<Pixels> {
+  const samples = stored.bands;
+  const wrapped = [
+    long(tags.imageWidth, stored.width),
+    long(tags.imageLength, stored.height),
+    short(tags.bitsPerSample, ...Array.from({ length: samples }, () => layout.bits)),
+    short(tags.compression, compressions.none),
+    short(tags.photometric, layout.photometric),
+    short(tags.samplesPerPixel, samples),
+    short(tags.sampleFormat, ...Array.from({ length: samples }, () => layout.sampleFormat)),
+    long(tags.rowsPerStrip, stored.height),
+    short(tags.planarConfiguration, 1),
+    ...(layout.photometric === photometrics.separated ? [short(tags.inkSet, layout.inkSet), ...iccTag(layout)] : []),
+  ];
+  const bytes = new Uint8Array(stored.data.buffer, stored.data.byteOffset, stored.data.byteLength);
+  return decodePicture(wrapStrips(wrapped, [bytes]), 'a tile or strip', false);
+}
+
+function asRaster(pixels: Pixels, layout: ImageLayout, bands: number, rows: number): Raster {
+  const { width, height, channels } = pixels;
+  if (width !== layout.chunkWidth || height !== rows) {
+    throw new TileSourceError(
+      `Corrupt TIFF: a tile or strip holds ${width} by ${height} pixels where ${layout.chunkWidth} by ${rows} are declared.`,
+    );
+  }
+  if (channels === bands) return { data: pixels.data, width, height, bands, dtype: 'uint8' };
+  if (channels < bands) throw new TileSourceError(`Corrupt TIFF: ${channels} decoded bands where ${bands} are declared.`);
+  // libvips adds an alpha band where it goes through libtiff's RGBA interface.
+  const data = new Uint8Array(width * height * bands);
+  for (let from = 0, to = 0; to < data.length; from += channels, to += bands) {
+    for (let band = 0; band < bands; band++) data[to + band] = pixels.data[from + band] ?? 0;
+  }
+  return { data, width, height, bands, dtype: 'uint8' };
+}
+
+async function storedSamples(
+  layout: ImageLayout,
+  planes: readonly Uint8Array[][],
+  rows: number,
+  context: DecodeContext,
+): Promise<Raster> {
+  const { chunkWidth: width, dtype: outputType } = layout;
+  const samples = layout.planes > 1 ? 1 : layout.samplesPerPixel;
+  const rowBytes = Math.ceil((width * samples * layout.bits) / 8);
+  const decoded = await Promise.all(
+    planes.map(async (strips) => {
+      const bytes = await decompress(layout, strips, { rows, rowBytes }, context);
+      return interpretSamples({ bytes, width, rows, samples, littleEndian: context.littleEndian }, layout);
+    }),
+  );
+  const [first] = decoded;
+  if (first === undefined) throw new TileSourceError('Corrupt TIFF: no plane of samples.');
+  const dtype = first instanceof Uint16Array ? 'uint16' : first instanceof Uint8Array ? 'uint8' : outputType;
+  if (decoded.length === 1) return { data: first, width, height: rows, bands: samples, dtype };
+  return interleave(decoded, { width, height: rows, dtype });
+}
+
+/**
+ * Decodes one tile, or consecutive strips, to a raster of `layout.chunkWidth` by `rows` pixels.
+ *
+ * @param planes for each stored plane its strips in order; a tile is one strip.
+ * @throws TileSourceError where the bytes do not decode to what the layout declares.
+ */
+export async function decodeChunks(
+  layout: ImageLayout,
+  planes: readonly Uint8Array[][],
+  rows: number,
+  context: DecodeContext,
+): Promise<Raster> {
+  if (layout.decoding === 'bytes') {
+    const stored = await storedSamples(layout, planes, rows, context);
+    if (layout.photometric === photometrics.separated || layout.photometric === photometrics.cieLab) {
+      return asRaster(await toRgb(layout, stored), layout, layout.bands, rows);
+    }
+    return interpretColours(stored, layout);
+  }
+  if (layout.decoding === 'picture') {
+    const pictures = await Promise.all(planes.map((strips) => decodeWrapped(layout, strips, rows)));
+    const [first] = pictures;
+    if (first === undefined) throw new TileSourceError('Corrupt TIFF: no plane of samples.');
+    if (pictures.length === 1) return asRaster(first, layout, layout.bands, rows);
+    const bands = pictures.map((picture) => asRaster(picture, layout, 1, rows).data);
+    return interleave(bands, { width: layout.chunkWidth, height: rows, dtype: 'uint8' });
+  }
+  // A WebP or JPEG 2000 strip is a picture of its own.
+  const parts: Raster[] = [];
+  for (const [index, strip] of (planes[0] ?? []).entries()) {
+    const partRows = Math.min(layout.chunkHeight, rows - index * layout.chunkHeight);
+    if (layout.decoding === 'webp') {
+      parts.push(asRaster(await decodePicture(strip, 'a WebP tile', false), layout, layout.bands, partRows));
+    } else {
+      parts.push(await decodeJpeg2000(context.workers, { bytes: strip, layout, rows: partRows, signal: context.signal }));
+    }
+  }
+  return stack(parts, layout, rows);
+}
+
+function stack(parts: readonly Raster[], layout: ImageLayout, rows: number): Raster {
+  const [first] = parts;
+  if (first === undefined) throw new TileSourceError('Corrupt TIFF: no plane of samples.');
+  if (parts.length === 1) return first;
+  const bytes = new Uint8Array(parts.reduce((sum, { data }) => sum + data.byteLength, 0));
+  let at = 0;
+  for (const { data } of parts) {
+    bytes.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), at);
+    at += data.byteLength;
+  }
+  const shape = { ...first, width: layout.chunkWidth, height: rows };
+  if (first.dtype === 'uint16') return { ...shape, data: new Uint16Array(bytes.buffer) };
+  if (first.dtype === 'int16') return { ...shape, data: new Int16Array(bytes.buffer) };
+  return { ...shape, data: first.dtype === 'int8' ? new Int8Array(bytes.buffer) : bytes };
+}

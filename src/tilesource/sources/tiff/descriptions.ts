@@ -1,0 +1,163 @@
+import type { FrameMetadata } from '../../contract.js';
+import type { Directory } from './directory.js';
+import { tags } from './tags.js';
+import { childText, children, parseXml, type XmlElement } from './xml.js';
+
+/** What the description of the first directory says about the image, as far as its format is known. */
+export interface DescribedImage {
+  magnification: number | null;
+  mmX: number | null;
+  mmY: number | null;
+  channels: string[] | null;
+}
+
+function positive(value: unknown): number | null {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : null;
+}
+
+/** First line of an Aperio description, e.g. `Aperio Image Library v11.2.1`, or `null` for other files. */
+export function aperioVersion(description: string): string | null {
+  return description.startsWith('Aperio') ? (description.split(/[\r\n|]/, 1)[0] ?? '').trim() : null;
+}
+
+/** `AppMag` and `MPP` (micrometres per pixel) of an Aperio description. */
+function readAperio(description: string): DescribedImage {
+  const values = new Map<string, string>();
+  for (const part of description.split('|').slice(1)) {
+    const equals = part.indexOf('=');
+    if (equals > 0) values.set(part.slice(0, equals).trim(), part.slice(equals + 1).trim());
+  }
+  const micrometres = positive(values.get('MPP'));
+  const mm = micrometres === null ? null : micrometres / 1000;
+  return { magnification: positive(values.get('AppMag')), mmX: mm, mmY: mm, channels: null };
+}
+
+/** Any JSON object, or `null` for everything else. */
+function jsonObject(text: string): Readonly<Record<string, unknown>> | null {
+  if (!text.trimStart().startsWith('{')) return null;
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? { ...value } : null;
+  } catch {
+    return null; // a description that merely starts like JSON
+  }
+}
+
+function members(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
+}
+
+/** The `frame` member that the peer's converter writes into each frame's description, as frame metadata. */
+export function converterFrame(description: string): FrameMetadata | null {
+  const frame = jsonObject(description)?.frame;
+  if (typeof frame !== 'object' || frame === null) return null;
+  const axes: Record<string, number> = {};
+  const extra: Record<string, unknown> = {};
+  let channel: string | undefined;
+  for (const [key, value] of Object.entries(members(frame))) {
+    if (key === 'Frame' || key === 'Index') continue;
+    if (/^Index[A-Z]\w*$/.test(key) && Number.isSafeInteger(value) && Number(value) >= 0) axes[key.slice(5)] = Number(value);
+    else if (key === 'Channel' && typeof value === 'string') channel = value;
+    else extra[key] = value;
+  }
+  return { axes, ...(channel === undefined ? {} : { channel }), ...(Object.keys(extra).length > 0 ? { extra } : {}) };
+}
+
+function readConverter(description: string): DescribedImage | null {
+  const json = jsonObject(description);
+  if (json === null || !('large_image_converter' in json || 'channels' in json)) return null;
+  const metadata = members(json.metadata);
+  const channels = Array.isArray(json.channels) ? json.channels.filter((name): name is string => typeof name === 'string') : [];
+  return {
+    magnification: positive(metadata.magnification),
+    mmX: positive(metadata.mm_x),
+    mmY: positive(metadata.mm_y),
+    channels: channels.length > 0 ? channels : null,
+  };
+}
+
+/** Pixel spacing of the whole image in the XML of Philips scanners: two quoted numbers of millimetres, row spacing first. */
+function readPhilips(description: string): DescribedImage {
+  const match = /DICOM_PIXEL_SPACING"[^>]*>\s*"?([\d.eE+-]+)"?\s+"?([\d.eE+-]+)/.exec(description.replaceAll('&quot;', '"'));
+  return { magnification: null, mmX: positive(match?.[2]), mmY: positive(match?.[1]), channels: null };
+}
+
+/** The element of a PerkinElmer (QPTIFF) description, or `null`. */
+export function perkinElmer(description: string): XmlElement | null {
+  if (!description.slice(0, 4096).includes('<PerkinElmer-QPI-ImageDescription')) return null;
+  return children(parseXml(description), 'PerkinElmer-QPI-ImageDescription')[0] ?? null;
+}
+
+function readPerkinElmer(element: XmlElement): DescribedImage {
+  return {
+    magnification: positive(/^\s*([\d.]+)\s*x/i.exec(childText(element, 'Objective') ?? '')?.[1]),
+    mmX: null,
+    mmY: null,
+    channels: null,
+  };
+}
+
+/** What a description says about magnification, pixel size and channels; `null` members where it says nothing. */
+export function readDescription(description: string): DescribedImage {
+  if (aperioVersion(description) !== null) return readAperio(description);
+  if (description.slice(0, 4096).includes('DPUfsImport')) return readPhilips(description);
+  const qpi = perkinElmer(description);
+  if (qpi !== null) return readPerkinElmer(qpi);
+  return readConverter(description) ?? { magnification: null, mmX: null, mmY: null, channels: null };
+}
+
+/** Axes of the pages of an ImageJ stack: channels vary fastest, then slices, then time. `null` where the counts do not fit. */
+export function imageJFrames(description: string, pages: number): FrameMetadata[] | null {
+  if (!description.startsWith('ImageJ=')) return null;
+  const count = (name: string): number => {
+    const value = Number(new RegExp(`^${name}=(\\d+)\\s*$`, 'm').exec(description)?.[1] ?? 1);
+    return Number.isSafeInteger(value) && value > 0 ? value : 1;
+  };
+  const sizes = { C: count('channels'), Z: count('slices'), T: count('frames') };
+  if (sizes.C * sizes.Z * sizes.T !== pages) return null;
+  return Array.from({ length: pages }, (_, page) => {
+    const axes: Record<string, number> = {};
+    let rest = page;
+    for (const axis of ['C', 'Z', 'T'] as const) {
+      if (sizes[axis] > 1) axes[axis] = rest % sizes[axis];
+      rest = Math.floor(rest / sizes[axis]);
+    }
+    return { axes };
+  });
+}
+
+/** Less than this per unit is what print programs write (72 or 96 dpi), not what a microscope resolves. */
+const leastResolution = 100;
+
+/** Millimetres per pixel from the resolution tags; `null` without a unit, or where the numbers are those of screens and printers. */
+export async function resolutionOf(directory: Directory): Promise<{ mmX: number | null; mmY: number | null }> {
+  const unit = { 2: 25.4, 3: 10 }[await directory.number(tags.resolutionUnit, 1)];
+  const x = (await directory.rationals(tags.xResolution))?.[0] ?? Number.NaN;
+  const y = (await directory.rationals(tags.yResolution))?.[0] ?? Number.NaN;
+  const isBelievable = Number.isFinite(x) && Number.isFinite(y) && x >= leastResolution && y >= leastResolution;
+  if (unit === undefined || !isBelievable) return { mmX: null, mmY: null };
+  return { mmX: unit / x, mmY: unit / y };
+}
+
+/**
+ * Name of the associated image that an untiled directory holds, or `null`.
+ *
+ * @param isFirstExtra whether it directly follows the main image: in Aperio files that one is the thumbnail.
+ */
+export function associatedName(description: string, isFirstExtra: boolean): string | null {
+  if (aperioVersion(description) !== null) {
+    const word = /[\r\n]+\s*(label|macro)\b/i.exec(description)?.[1]?.toLowerCase();
+    return word ?? (isFirstExtra ? 'thumbnail' : null);
+  }
+  const qpi = description.includes('<PerkinElmer-QPI') ? perkinElmer(description) : null;
+  if (qpi !== null) {
+    const type = childText(qpi, 'ImageType')?.toLowerCase();
+    if (type === 'overview') return 'macro';
+    return type === 'label' || type === 'thumbnail' ? type : null;
+  }
+  const word = /^\s*(label|macro|thumbnail|overview)\b/i.exec(description)?.[1]?.toLowerCase();
+  if (word !== undefined) return word;
+  // The peer's converter writes the key of the image and nothing else.
+  return /^[A-Za-z][\w.-]{0,39}$/.test(description.trim()) ? description.trim() : null;
+}

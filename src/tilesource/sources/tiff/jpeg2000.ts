@@ -1,0 +1,123 @@
+import { TileSourceError } from '../../../errors.js';
+import type { Raster } from '../../raster.js';
+import type { CodecWorkers } from './codec-workers.js';
+import type { ImageLayout } from './layout.js';
+import { compressions, photometrics } from './tags.js';
+
+/** What the header of a JPEG 2000 code stream says. */
+interface CodeStreamSize {
+  width: number;
+  height: number;
+  components: { bits: number; signed: boolean; dx: number; dy: number }[];
+}
+
+/** Reads the SIZ marker segment (ISO 15444-1 A.5.1) of a raw code stream or of one in a JP2 file; `null` when there is none. */
+export function codeStreamSize(bytes: Uint8Array): CodeStreamSize | null {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  // SOC directly followed by SIZ, as the standard demands.
+  const start = buffer.indexOf(Buffer.from([0xff, 0x4f, 0xff, 0x51]));
+  if (start < 0 || start + 45 > buffer.length) return null;
+  const at = start + 6;
+  const count = buffer.readUInt16BE(at + 34);
+  if (count === 0 || at + 36 + count * 3 > buffer.length) return null;
+  const components = Array.from({ length: count }, (_, i) => {
+    const depth = buffer.readUInt8(at + 36 + i * 3);
+    return {
+      bits: (depth & 0x7f) + 1,
+      signed: depth > 0x7f,
+      dx: buffer.readUInt8(at + 37 + i * 3),
+      dy: buffer.readUInt8(at + 38 + i * 3),
+    };
+  });
+  return {
+    width: buffer.readUInt32BE(at + 2) - buffer.readUInt32BE(at + 10),
+    height: buffer.readUInt32BE(at + 6) - buffer.readUInt32BE(at + 14),
+    components,
+  };
+}
+
+/** Whether decoded samples of a tile are YCbCr. */
+function isYCbCr(layout: ImageLayout, size: CodeStreamSize): boolean {
+  if (layout.bands !== 3 || layout.dtype.startsWith('int')) return false;
+  // The library has turned subsampled colours into RGB itself; without subsampling it cannot know.
+  if (size.components.some(({ dx }) => dx !== 1)) return false;
+  if (layout.compression === compressions.jpeg2000YCbCr) return true;
+  // libvips writes YCbCr under 33004, whatever it says as photometric interpretation.
+  if (layout.compression === compressions.jpeg2000Lossy) return true;
+  return layout.compression === compressions.jpeg2000 && layout.photometric === photometrics.yCbCr;
+}
+
+function isSubsampledColour(components: CodeStreamSize['components']): boolean {
+  const [first, second, third] = components;
+  if (components.length !== 3 || first === undefined || second === undefined || third === undefined) return false;
+  return first.dx === 1 && first.dy === 1 && second.dx === 2 && second.dy <= 2 && third.dx === 2 && third.dy === second.dy;
+}
+
+/** Full-range YCbCr to RGB in place, as ITU-T T.871 has it, at any depth. */
+function yCbCrToRgb(data: Uint8Array | Uint16Array, bits: number): void {
+  const middle = 2 ** (bits - 1);
+  const full = 2 ** bits - 1;
+  const clamp = (value: number): number => Math.max(0, Math.min(full, Math.round(value)));
+  for (let i = 0; i + 2 < data.length; i += 3) {
+    const y = data[i] ?? 0;
+    const cb = (data[i + 1] ?? 0) - middle;
+    const cr = (data[i + 2] ?? 0) - middle;
+    data[i] = clamp(y + 1.402 * cr);
+    data[i + 1] = clamp(y - 0.344_136 * cb - 0.714_136 * cr);
+    data[i + 2] = clamp(y + 1.772 * cb);
+  }
+}
+
+/** Everything that goes with one JPEG 2000 tile. */
+export interface Jpeg2000Tile {
+  bytes: Uint8Array;
+  layout: ImageLayout;
+  rows: number;
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * Decodes a tile of `layout.chunkWidth` by `rows` pixels.
+ *
+ * @throws TileSourceError where the code stream is corrupt, of another shape, or takes longer than 30 s.
+ */
+export async function decodeJpeg2000(workers: CodecWorkers, { bytes, layout, rows, signal }: Jpeg2000Tile): Promise<Raster> {
+  const size = codeStreamSize(bytes);
+  if (size === null) throw new TileSourceError('Corrupt TIFF: a JPEG 2000 tile has no code stream header.');
+  const { width, height, components } = size;
+  if (width !== layout.chunkWidth || height !== rows || components.length !== layout.bands) {
+    throw new TileSourceError(
+      `Corrupt TIFF: a JPEG 2000 tile holds ${width} by ${height} pixels of ${components.length} samples where ${layout.chunkWidth} by ${rows} of ${layout.bands} are declared.`,
+    );
+  }
+  const isSubsampled = components.some(({ dx, dy }) => dx !== 1 || dy !== 1);
+  if (isSubsampled && !isSubsampledColour(components)) {
+    throw new TileSourceError('JPEG 2000 tiles with subsampled components other than 4:2:2 and 4:2:0 colours are not supported.');
+  }
+  if (components.some((component) => component.bits > layout.bits)) {
+    throw new TileSourceError(`Corrupt TIFF: a JPEG 2000 tile has deeper samples than the ${layout.bits} bits declared.`);
+  }
+  const { info, data } = await workers.jpeg2000(bytes, signal);
+  const samples = width * rows * layout.bands;
+  const wide = info.bitsPerSample > 8;
+  if (
+    info.width !== width ||
+    info.height !== rows ||
+    info.componentCount !== layout.bands ||
+    data.length < samples * (wide ? 2 : 1)
+  ) {
+    throw new TileSourceError('Corrupt TIFF: a JPEG 2000 tile cannot be decoded to its declared size.');
+  }
+  if (isYCbCr(layout, size)) yCbCrToRgb(wide ? new Uint16Array(data.buffer, 0, samples) : data, info.bitsPerSample);
+  const shape = { width, height: rows, bands: layout.bands, dtype: layout.dtype };
+  if (wide === (layout.bits === 16)) {
+    if (!wide)
+      return { ...shape, data: layout.dtype === 'int8' ? new Int8Array(data.buffer, 0, samples) : data.subarray(0, samples) };
+    return {
+      ...shape,
+      data: layout.dtype === 'int16' ? new Int16Array(data.buffer, 0, samples) : new Uint16Array(data.buffer, 0, samples),
+    };
+  }
+  // A 16-bit image whose code stream needs no more than 8 bits.
+  return { ...shape, data: layout.dtype === 'int16' ? Int16Array.from(new Int8Array(data.buffer)) : Uint16Array.from(data) };
+}

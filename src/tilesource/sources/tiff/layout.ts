@@ -1,0 +1,264 @@
+import { TileSourceError } from '../../../errors.js';
+import type { SampleType } from '../../raster.js';
+import type { Directory, TagNumbers } from './directory.js';
+import { compressions, photometrics, tags } from './tags.js';
+
+/** Most bytes of decoded samples in one tile, or in one untiled image: what a single request may make this process allocate. */
+export const maxDecodedBytes = 256 * 1024 * 1024;
+/** Longest side of an image in pixels; libvips has about the same limit. */
+const maxSide = 10_000_000;
+/** Most tiles or strips of one directory: at 256 pixels some 700 000 by 700 000 pixels, and 100 MB of offsets. */
+const maxChunks = 8 * 1024 * 1024;
+
+/** How the stored bytes become samples. */
+export type Decoding =
+  /** libtiff undoes the byte compression, the samples are interpreted here: any depth comes through unchanged. */
+  | 'bytes'
+  /** libvips decodes to 8-bit pictures. */
+  | 'picture'
+  | 'webp'
+  | 'jpeg2000';
+
+/** How one directory stores its pixels, checked for consistency. A chunk is a tile or a strip. */
+export interface ImageLayout {
+  directory: Directory;
+  width: number;
+  height: number;
+  tiled: boolean;
+  chunkWidth: number;
+  chunkHeight: number;
+  chunksAcross: number;
+  chunksDown: number;
+  /** Number of separately stored planes: 1, or samples per pixel for planar configuration 2. */
+  planes: number;
+  samplesPerPixel: number;
+  /** Bits per stored sample. */
+  bits: number;
+  /** 1 unsigned, 2 signed, 3 floating point. */
+  sampleFormat: number;
+  compression: number;
+  photometric: number;
+  predictor: number;
+  fillOrder: number;
+  /** 1 to 8. */
+  orientation: number;
+  extraSamples: readonly number[];
+  decoding: Decoding;
+  /** Type and number of samples after decoding and colour interpretation. */
+  dtype: SampleType;
+  bands: number;
+  /** Red, green, blue in thirds, 16 bits each. */
+  colorMap: TagNumbers | null;
+  jpegTables: Uint8Array | null;
+  subsampling: readonly [number, number];
+  /** Whether a ReferenceBlackWhite tag asks for something else than full range. */
+  hasReferenceBlackWhite: boolean;
+  t4Options: number;
+  inkSet: number;
+  icc: Uint8Array | null;
+}
+
+const byteCompressions: ReadonlySet<number> = new Set([
+  compressions.none,
+  compressions.lzw,
+  compressions.deflate,
+  compressions.deflateOld,
+  compressions.packbits,
+  compressions.zstd,
+]);
+const faxCompressions: ReadonlySet<number> = new Set([compressions.ccittRle, compressions.ccittFax3, compressions.ccittFax4]);
+const jpeg2000Compressions: ReadonlySet<number> = new Set([
+  compressions.jpeg2000YCbCr,
+  compressions.jpeg2000Lossy,
+  compressions.jpeg2000Rgb,
+  compressions.jpeg2000,
+]);
+
+function refuse(message: string): never {
+  throw new TileSourceError(`Cannot read this TIFF image: ${message}.`);
+}
+
+/** The sample type of stored samples of a format and depth. Half floats become float32, 64-bit integers float64 (exact to 2^53). */
+function sampleType(format: number, bits: number): SampleType {
+  if (format === 3) {
+    if (bits === 16 || bits === 32) return 'float32';
+    if (bits === 64) return 'float64';
+  } else if (format === 1 || format === 2) {
+    const prefix = format === 2 ? 'int' : 'uint';
+    if (bits === 8 || bits === 16 || bits === 32) return `${prefix}${bits}`;
+    if (bits === 64) return 'float64';
+    if (format === 1 && (bits === 1 || bits === 2 || bits === 4)) return 'uint8';
+    if (format === 1 && bits === 12) return 'uint16';
+  }
+  return refuse(`samples of format ${format} with ${bits} bits are not supported (1, 2, 4, 8, 12, 16, 32, 64 bits are)`);
+}
+
+async function sameForAll(directory: Directory, tag: number, fallback: number, what: string): Promise<number> {
+  const values = await directory.numbers(tag);
+  if (values === null || values.length === 0) return fallback;
+  const first = values[0] ?? fallback;
+  if (values.some((value) => value !== first)) refuse(`samples of one pixel differ in ${what} (${values.join(', ')})`);
+  return first;
+}
+
+function decodingOf(compression: number, photometric: number): Decoding {
+  if (photometric === photometrics.yCbCr && byteCompressions.has(compression)) return 'picture';
+  if (byteCompressions.has(compression)) return 'bytes';
+  if (compression === compressions.jpeg || faxCompressions.has(compression)) return 'picture';
+  if (compression === compressions.webp) return 'webp';
+  if (jpeg2000Compressions.has(compression)) return 'jpeg2000';
+  if (compression === compressions.oldJpeg)
+    return refuse('old-style JPEG (compression 6) is not supported; new JPEG is compression 7');
+  return refuse(
+    `compression ${compression} is not supported (none, LZW, deflate, PackBits, JPEG, JPEG 2000, zstd, WebP and CCITT are)`,
+  );
+}
+
+type Shape = Pick<
+  ImageLayout,
+  'decoding' | 'photometric' | 'samplesPerPixel' | 'bits' | 'sampleFormat' | 'compression' | 'planes'
+>;
+
+/** Bands and type after colour interpretation. Colour spaces no browser shows become 8-bit sRGB, as libvips shows them. */
+function outputOf(shape: Shape): { bands: number; dtype: SampleType } {
+  const { decoding, photometric, samplesPerPixel: samples, bits, sampleFormat } = shape;
+  const eight = bits === 8 && sampleFormat === 1;
+  if (decoding === 'picture') {
+    if (faxCompressions.has(shape.compression)) {
+      if (bits !== 1 || samples !== 1) refuse(`CCITT compression goes with 1-bit samples, not ${samples} of ${bits} bits`);
+      return { bands: 1, dtype: 'uint8' };
+    }
+    if (!eight) refuse(`${samples} samples of ${bits} bits in JPEG or YCbCr; only 8-bit ones are supported`);
+    if (photometric === photometrics.yCbCr) {
+      if (samples !== 3 || shape.planes !== 1) refuse('YCbCr goes with three samples, stored together');
+      return { bands: 3, dtype: 'uint8' };
+    }
+    if (samples > 4) refuse(`JPEG holds at most four samples per pixel, not ${samples}`);
+    if (photometric === photometrics.separated && samples === 4 && shape.planes === 1) return { bands: 3, dtype: 'uint8' };
+    if (photometric > photometrics.rgb) refuse(`photometric interpretation ${photometric} is not supported with JPEG`);
+    return { bands: samples, dtype: 'uint8' };
+  }
+  if (decoding === 'webp') {
+    if (!eight || (samples !== 3 && samples !== 4) || shape.planes !== 1) refuse('WebP goes with three or four 8-bit samples');
+    return { bands: samples, dtype: 'uint8' };
+  }
+  if (decoding === 'jpeg2000') {
+    if ((bits !== 8 && bits !== 16) || sampleFormat === 3)
+      refuse(`JPEG 2000 with ${bits}-bit samples is not supported (8 or 16 are)`);
+    if (samples > 4 || shape.planes !== 1) refuse(`JPEG 2000 with ${samples} samples per pixel is not supported (1 to 4 are)`);
+    return { bands: samples, dtype: sampleType(sampleFormat, bits) };
+  }
+  if (photometric === photometrics.palette) {
+    if (sampleFormat !== 1 || bits > 16 || bits === 12 || samples > 2)
+      refuse(`a palette with ${samples} samples of ${bits} bits`);
+    return { bands: 2 + samples, dtype: 'uint8' };
+  }
+  if (photometric === photometrics.separated || photometric === photometrics.cieLab) {
+    const needed = photometric === photometrics.separated ? 4 : 3;
+    const whole = (bits === 8 || bits === 16) && sampleFormat !== 3;
+    // libvips writes L*a*b* as 32-bit floats, and leaves the sample format out.
+    const isFloatLab = needed === 3 && bits === 32;
+    if (samples === needed && (whole || isFloatLab)) return { bands: 3, dtype: 'uint8' };
+    refuse(`${needed === 4 ? 'CMYK' : 'CIE L*a*b*'} with ${samples} samples of ${bits} bits is not supported`);
+  }
+  if (photometric > photometrics.mask) refuse(`photometric interpretation ${photometric} is not supported`);
+  return { bands: samples, dtype: sampleType(sampleFormat, bits) };
+}
+
+function checkPredictor(layout: ImageLayout): void {
+  const { predictor, bits, sampleFormat, decoding } = layout;
+  if (predictor === 1 || decoding === 'webp' || decoding === 'jpeg2000') return;
+  if (predictor === 2 && decoding === 'bytes' && (bits === 8 || bits === 16 || bits === 32 || bits === 64)) return;
+  if (predictor === 3 && decoding === 'bytes' && sampleFormat === 3) return;
+  if (decoding === 'picture' && layout.compression === compressions.jpeg) return;
+  refuse(`predictor ${predictor} does not go with ${bits}-bit samples of format ${sampleFormat}`);
+}
+
+/**
+ * Reads and checks how a directory stores its pixels.
+ *
+ * @param inherited what holds where the directory itself does not say: libvips leaves the sample format out of reduced images.
+ * @throws TileSourceError where the tags contradict each other, ask for absurd sizes, or use what is not supported.
+ */
+export async function readLayout(directory: Directory, inherited: { sampleFormat?: number } = {}): Promise<ImageLayout> {
+  const { width, height } = await directory.size();
+  if (width < 1 || height < 1 || width > maxSide || height > maxSide) refuse(`its size is ${width} by ${height} pixels`);
+  const tiled = directory.isTiled;
+  const rowsPerStrip = await directory.number(tags.rowsPerStrip, height);
+  const chunkWidth = tiled ? await directory.number(tags.tileWidth, 0) : width;
+  const chunkHeight = tiled ? await directory.number(tags.tileLength, 0) : Math.min(height, rowsPerStrip);
+  if (chunkWidth < 1 || chunkHeight < 1) refuse(`its tiles or strips are ${chunkWidth} by ${chunkHeight} pixels`);
+
+  const compression = await directory.number(tags.compression, compressions.none);
+  const bits = await sameForAll(directory, tags.bitsPerSample, 1, 'depth');
+  const samplesPerPixel = await directory.number(tags.samplesPerPixel, 1);
+  if (samplesPerPixel < 1 || samplesPerPixel > 1024) refuse(`it has ${samplesPerPixel} samples per pixel`);
+  const format = await sameForAll(directory, tags.sampleFormat, inherited.sampleFormat ?? 1, 'sample format');
+  const photometric = await directory.number(
+    tags.photometric,
+    samplesPerPixel >= 3 ? photometrics.rgb : photometrics.blackIsZero,
+  );
+  const planar = await directory.number(tags.planarConfiguration, 1);
+  if (planar !== 1 && planar !== 2) refuse(`planar configuration ${planar} does not exist`);
+  const orientation = await directory.number(tags.orientation, 1);
+  const subsampling = await directory.numbers(tags.yCbCrSubSampling);
+  const blackWhite = await directory.rationals(tags.referenceBlackWhite);
+  const fullRange = photometric === photometrics.yCbCr ? [0, 255, 128, 255, 128, 255] : [0, 255, 0, 255, 0, 255];
+  const shape: Shape = {
+    decoding: decodingOf(compression, photometric),
+    photometric,
+    samplesPerPixel,
+    bits,
+    // Undefined (4) is treated as unsigned, as libtiff does.
+    sampleFormat: format === 4 ? 1 : format,
+    compression,
+    planes: planar === 2 ? samplesPerPixel : 1,
+  };
+  const layout: ImageLayout = {
+    ...shape,
+    ...outputOf(shape),
+    directory,
+    width,
+    height,
+    tiled,
+    chunkWidth,
+    chunkHeight,
+    chunksAcross: Math.ceil(width / chunkWidth),
+    chunksDown: Math.ceil(height / chunkHeight),
+    predictor: await directory.number(tags.predictor, 1),
+    fillOrder: await directory.number(tags.fillOrder, 1),
+    // Some writers leave 0 here; libtiff, too, takes anything outside 1 to 8 as 1.
+    orientation: orientation >= 1 && orientation <= 8 ? orientation : 1,
+    extraSamples: [...((await directory.numbers(tags.extraSamples)) ?? [])],
+    colorMap: await directory.numbers(tags.colorMap, 3 * 65_536),
+    jpegTables: compression === compressions.jpeg ? await directory.bytes(tags.jpegTables) : null,
+    subsampling: [subsampling?.[0] ?? 2, subsampling?.[1] ?? 2],
+    hasReferenceBlackWhite: blackWhite !== null && blackWhite.some((value, i) => value !== fullRange[i]),
+    t4Options: await directory.number(compression === compressions.ccittFax4 ? tags.t6Options : tags.t4Options, 0),
+    inkSet: await directory.number(tags.inkSet, 1),
+    icc: await directory.bytes(tags.iccProfile),
+  };
+  checkPredictor(layout);
+  if (photometric === photometrics.palette && layout.decoding === 'bytes' && (layout.colorMap?.length ?? 0) < 3 * 2 ** bits) {
+    refuse(`its palette has ${layout.colorMap?.length ?? 0} numbers where ${3 * 2 ** bits} are needed`);
+  }
+  const decodedBytes = chunkWidth * chunkHeight * Math.max(1, bits / 8) * Math.max(samplesPerPixel, layout.bands);
+  if (tiled && decodedBytes > maxDecodedBytes) {
+    refuse(`one tile of ${chunkWidth} by ${chunkHeight} would take ${decodedBytes} bytes, more than ${maxDecodedBytes}`);
+  }
+  checkCounts(layout);
+  return layout;
+}
+
+function checkCounts(layout: ImageLayout): void {
+  const { directory, tiled } = layout;
+  const needed = layout.chunksAcross * layout.chunksDown * layout.planes;
+  const what = tiled ? 'tiles' : 'strips';
+  if (needed > maxChunks) refuse(`it would have ${needed} ${what}; at most ${maxChunks} are supported`);
+  const offsets = directory.count(tiled ? tags.tileOffsets : tags.stripOffsets);
+  const counts = directory.count(tiled ? tags.tileByteCounts : tags.stripByteCounts);
+  // More than needed is harmless, and some writers reserve room; fewer would leave parts of the image nowhere.
+  if (offsets < needed) refuse(`its size asks for ${needed} ${what}, but offsets of ${offsets} are given`);
+  const countsMayLack = counts === 0 && !tiled && layout.compression === compressions.none;
+  if (counts < needed && !countsMayLack) refuse(`its size asks for ${needed} ${what}, but lengths of ${counts} are given`);
+}

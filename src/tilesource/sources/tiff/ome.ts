@@ -1,0 +1,239 @@
+import { TileSourceError } from '../../../errors.js';
+import type { FrameMetadata } from '../../contract.js';
+import { attribute, children, parseXml, type XmlElement } from './xml.js';
+
+/** One plane of an OME image. */
+export interface OmePlane {
+  /** Number of the main directory that holds it, or `null` where the file has none for it: the plane is empty. */
+  directory: number | null;
+  metadata: FrameMetadata;
+}
+
+/** What OME-XML says about the file that it lies in. */
+export interface OmeDescription {
+  sizeX: number;
+  sizeY: number;
+  /** All planes, in the order of the axes (DimensionOrder), first image first. */
+  planes: OmePlane[];
+  channels: string[] | null;
+  /** Millimetres per pixel. */
+  mmX: number | null;
+  mmY: number | null;
+  magnification: number | null;
+  /** Main directories of images that are named label, macro, overview or thumbnail. */
+  associated: Map<string, number>;
+  /** The whole document, for internal metadata. */
+  document: XmlElement;
+}
+
+const maxPlanes = 100_000;
+
+/** Millimetres in the length units of OME-XML; the default unit is the micrometre. */
+const millimetres: Readonly<Record<string, number>> = {
+  pm: 1e-9,
+  Å: 1e-7,
+  nm: 1e-6,
+  µm: 1e-3,
+  μm: 1e-3,
+  um: 1e-3,
+  mm: 1,
+  cm: 10,
+  m: 1000,
+  in: 25.4,
+};
+
+function integer(element: XmlElement, name: string, fallback: number): number {
+  const text = attribute(element, name);
+  if (text === undefined) return fallback;
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 0)
+    throw new TileSourceError(`The OME-XML has ${name}="${text}", not a whole number.`);
+  return value;
+}
+
+function lengthInMm(pixels: XmlElement, name: string): number | null {
+  const value = Number(attribute(pixels, name) ?? Number.NaN);
+  const factor = millimetres[attribute(pixels, `${name}Unit`) ?? 'µm'];
+  return Number.isFinite(value) && value > 0 && factor !== undefined ? value * factor : null;
+}
+
+interface Axes {
+  /** Sizes in the order in which they vary, the fastest first. */
+  order: readonly ('C' | 'Z' | 'T')[];
+  sizes: Readonly<Record<'C' | 'Z' | 'T', number>>;
+  count: number;
+}
+
+function axesOf(pixels: XmlElement): Axes {
+  const order = attribute(pixels, 'DimensionOrder') ?? 'XYCZT';
+  if (!/^XY(?:CZT|CTZ|ZCT|ZTC|TCZ|TZC)$/.test(order)) throw new TileSourceError(`The OME-XML has DimensionOrder="${order}".`);
+  const sizeC = integer(pixels, 'SizeC', 1);
+  // Samples of one pixel count as channels in SizeC, but lie in one plane.
+  const channels = children(pixels, 'Channel');
+  const perPlane = channels.length > 0 ? integer(channels[0] ?? {}, 'SamplesPerPixel', 1) : 1;
+  const sizes = {
+    C: perPlane > 1 ? Math.max(1, Math.ceil(sizeC / perPlane)) : sizeC,
+    Z: integer(pixels, 'SizeZ', 1),
+    T: integer(pixels, 'SizeT', 1),
+  };
+  const count = sizes.C * sizes.Z * sizes.T;
+  if (count < 1 || count > maxPlanes) {
+    throw new TileSourceError(`The OME-XML describes ${count} planes; 1 to ${maxPlanes} are supported.`);
+  }
+  return {
+    order: order
+      .slice(2)
+      .split('')
+      .filter((axis) => axis === 'C' || axis === 'Z' || axis === 'T'),
+    sizes,
+    count,
+  };
+}
+
+function planeIndex(axes: Axes, position: Readonly<Record<'C' | 'Z' | 'T', number>>): number {
+  let index = 0;
+  let stride = 1;
+  for (const axis of axes.order) {
+    index += position[axis] * stride;
+    stride *= axes.sizes[axis];
+  }
+  return index;
+}
+
+function positionOf(axes: Axes, index: number): { C: number; Z: number; T: number } {
+  const position = { C: 0, Z: 0, T: 0 };
+  let rest = index;
+  for (const axis of axes.order) {
+    position[axis] = rest % axes.sizes[axis];
+    rest = Math.floor(rest / axes.sizes[axis]);
+  }
+  return position;
+}
+
+interface Placement {
+  directory: number;
+  extra: Record<string, unknown>;
+}
+
+function placementsOf(pixels: XmlElement, axes: Axes): (Placement | undefined)[] {
+  const placements: (Placement | undefined)[] = Array.from({ length: axes.count });
+  const blocks = children(pixels, 'TiffData');
+  // "TiffData without attributes", which parses to an empty text, stands for: all planes, from the first directory on.
+  for (const block of blocks.length > 0 ? blocks : [{}]) {
+    const directory = integer(block, 'IFD', 0);
+    const hasIfd = attribute(block, 'IFD') !== undefined;
+    const start = { C: integer(block, 'FirstC', 0), Z: integer(block, 'FirstZ', 0), T: integer(block, 'FirstT', 0) };
+    if (start.C >= axes.sizes.C || start.Z >= axes.sizes.Z || start.T >= axes.sizes.T) continue;
+    const first = planeIndex(axes, start);
+    const planes = Math.min(integer(block, 'PlaneCount', hasIfd ? 1 : axes.count), axes.count - first);
+    const [uuid] = children(block, 'UUID');
+    for (let i = 0; i < planes; i++) {
+      const extra: Record<string, unknown> = { IFD: String(directory + i) };
+      const planeCount = attribute(block, 'PlaneCount');
+      if (planeCount !== undefined) extra.PlaneCount = planeCount;
+      if (uuid !== undefined) extra.UUID = { FileName: attribute(uuid, 'FileName'), text: uuid['#text'] };
+      placements[first + i] = { directory: directory + i, extra };
+    }
+  }
+  return placements;
+}
+
+function refuseOtherFiles(ome: XmlElement, images: readonly XmlElement[]): void {
+  const own = attribute(ome, 'UUID');
+  const uuids = new Set<string>();
+  for (const image of images) {
+    for (const block of children(image, 'Pixels').flatMap((pixels) => children(pixels, 'TiffData'))) {
+      for (const uuid of children(block, 'UUID')) {
+        const text = uuid['#text'];
+        if (typeof text === 'string') uuids.add(text.trim());
+      }
+    }
+  }
+  if (uuids.size > 1 || (own !== undefined && uuids.size === 1 && !uuids.has(own))) {
+    throw new TileSourceError('OME Tiff references multiple files');
+  }
+}
+
+function magnificationOf(ome: XmlElement, image: XmlElement): number | null {
+  const wanted = children(image, 'ObjectiveSettings').map((settings) => attribute(settings, 'ID'))[0];
+  for (const objective of children(ome, 'Instrument').flatMap((instrument) => children(instrument, 'Objective'))) {
+    if (wanted !== undefined && attribute(objective, 'ID') !== wanted) continue;
+    const value = Number(attribute(objective, 'NominalMagnification') ?? attribute(objective, 'CalibratedMagnification'));
+    if (Number.isFinite(value) && value > 0) return value;
+  }
+  return null;
+}
+
+const associatedNames = /\b(label|macro|overview|thumbnail)\b/i;
+
+/** Whether an image description is OME-XML. */
+export function isOme(description: string): boolean {
+  return /<(?:\w+:)?OME\b/.test(description.slice(0, 8192)) && description.trimEnd().endsWith('>');
+}
+
+/**
+ * Reads OME-XML: which directory holds which plane of the largest image, and its physical size. Further images of the same size
+ * count as positions (axis XY).
+ *
+ * @throws TileSourceError where it is not well formed, contradicts itself, or planes lie in other files.
+ */
+export function readOme(description: string): OmeDescription {
+  const document = parseXml(description);
+  const [ome] = children(document, 'OME');
+  const images = ome === undefined ? [] : children(ome, 'Image');
+  const described = images.flatMap((image) =>
+    children(image, 'Pixels')
+      .slice(0, 1)
+      .map((pixels) => ({ image, pixels })),
+  );
+  if (ome === undefined || described.length === 0) throw new TileSourceError('The OME-XML of this TIFF describes no image.');
+  refuseOtherFiles(ome, images);
+  const area = ({ pixels }: { pixels: XmlElement }): number => integer(pixels, 'SizeX', 0) * integer(pixels, 'SizeY', 0);
+  let main = described[0];
+  for (const candidate of described) if (main === undefined || area(candidate) > area(main)) main = candidate;
+  if (main === undefined) throw new TileSourceError('The OME-XML of this TIFF describes no image.');
+  const { image, pixels } = main;
+  const sizeX = integer(pixels, 'SizeX', 0);
+  const sizeY = integer(pixels, 'SizeY', 0);
+  const channels = children(pixels, 'Channel').map((channel) => attribute(channel, 'Name'));
+  const names = channels.every((name) => name !== undefined && name !== '') && channels.length > 0 ? channels : null;
+
+  const same = described.filter(
+    (each) => integer(each.pixels, 'SizeX', 0) === sizeX && integer(each.pixels, 'SizeY', 0) === sizeY,
+  );
+  const planes: OmePlane[] = [];
+  for (const [position, each] of same.entries()) {
+    const axes = axesOf(each.pixels);
+    if (planes.length + axes.count > maxPlanes) throw new TileSourceError(`The OME-XML describes more than ${maxPlanes} planes.`);
+    const placements = placementsOf(each.pixels, axes);
+    for (const [index, placement] of placements.entries()) {
+      const at = positionOf(axes, index);
+      const channel = names?.[at.C];
+      planes.push({
+        directory: placement?.directory ?? null,
+        metadata: {
+          axes: { ...at, ...(same.length > 1 ? { XY: position } : {}) },
+          ...(channel === undefined ? {} : { channel }),
+          ...(placement === undefined ? {} : { extra: placement.extra }),
+        },
+      });
+    }
+  }
+  const associated = new Map<string, number>();
+  for (const each of described.filter((candidate) => !same.includes(candidate))) {
+    const name = associatedNames.exec(attribute(each.image, 'Name') ?? '')?.[1]?.toLowerCase();
+    const place = name === undefined ? undefined : placementsOf(each.pixels, axesOf(each.pixels))[0];
+    if (name !== undefined && place !== undefined && !associated.has(name)) associated.set(name, place.directory);
+  }
+  return {
+    sizeX,
+    sizeY,
+    planes,
+    channels: names === null ? null : names.filter((name) => name !== undefined),
+    mmX: lengthInMm(pixels, 'PhysicalSizeX'),
+    mmY: lengthInMm(pixels, 'PhysicalSizeY'),
+    magnification: magnificationOf(ome, image),
+    associated,
+    document,
+  };
+}

@@ -1,0 +1,59 @@
+import { createRaster, type Raster } from '../../raster.js';
+import type { StoredRegion } from './region.js';
+
+/**
+ * How shown pixels come from stored ones, by TIFF orientation: whether rows and columns change places, then which stored axes
+ * run backwards.
+ */
+const turns: Readonly<Record<number, { swap: boolean; flipX: boolean; flipY: boolean }>> = {
+  1: { swap: false, flipX: false, flipY: false },
+  2: { swap: false, flipX: true, flipY: false },
+  3: { swap: false, flipX: true, flipY: true },
+  4: { swap: false, flipX: false, flipY: true },
+  5: { swap: true, flipX: false, flipY: false },
+  6: { swap: true, flipX: false, flipY: true },
+  7: { swap: true, flipX: true, flipY: true },
+  8: { swap: true, flipX: true, flipY: false },
+};
+
+function turnOf(orientation: number): { swap: boolean; flipX: boolean; flipY: boolean } {
+  return turns[orientation] ?? { swap: false, flipX: false, flipY: false };
+}
+
+/** Whether the orientation exchanges width and height. */
+export function swapsSides(orientation: number): boolean {
+  return turnOf(orientation).swap;
+}
+
+/** The stored pixels behind a shown rectangle, for a stored image of `width` by `height` pixels. */
+export function storedRegionOf(
+  shown: StoredRegion,
+  orientation: number,
+  stored: { width: number; height: number },
+): StoredRegion {
+  const { swap, flipX, flipY } = turnOf(orientation);
+  const region = swap ? { left: shown.top, top: shown.left, width: shown.height, height: shown.width } : { ...shown };
+  if (flipX) region.left = stored.width - region.left - region.width;
+  if (flipY) region.top = stored.height - region.top - region.height;
+  return region;
+}
+
+/** Turns stored pixels the way they are to be shown. */
+export function orient(raster: Raster, orientation: number): Raster {
+  const { swap, flipX, flipY } = turnOf(orientation);
+  if (!swap && !flipX && !flipY) return raster;
+  const { bands, width: storedWidth, height: storedHeight } = raster;
+  const [width, height] = swap ? [storedHeight, storedWidth] : [storedWidth, storedHeight];
+  const result = createRaster({ width, height, bands, dtype: raster.dtype });
+  for (let y = 0, out = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) {
+      const storedX = swap ? y : x;
+      const storedY = swap ? x : y;
+      const column = flipX ? storedWidth - 1 - storedX : storedX;
+      const row = flipY ? storedHeight - 1 - storedY : storedY;
+      const from = (row * storedWidth + column) * bands;
+      for (let band = 0; band < bands; band++) result.data[out++] = raster.data[from + band] ?? 0;
+    }
+  }
+  return result;
+}

@@ -1,0 +1,208 @@
+import type { LRUCache } from 'lru-cache';
+import { TileSourceError } from '../../../errors.js';
+import { createRaster, type Raster } from '../../raster.js';
+import { decodeChunks, type DecodeContext } from './decode.js';
+import type { Directory, TagNumbers } from './directory.js';
+import { maxDecodedBytes, type ImageLayout } from './layout.js';
+import { compressions, tags } from './tags.js';
+import type { TiffBytes } from './tiff-bytes.js';
+
+/** Where the chunks of a directory lie. A length of 0 is a chunk that was never written. */
+export interface ChunkTable {
+  offsets: TagNumbers;
+  lengths: TagNumbers;
+}
+
+/** Chunk tables by directory; limited in bytes, since a file may have thousands of directories with long tables. */
+export type ChunkTables = LRUCache<Directory, ChunkTable>;
+
+/** Pixels of a stored image, in its own pixels and before orientation. */
+export interface StoredRegion {
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+}
+
+/** Reads chunks of one file. */
+export interface ChunkReader extends DecodeContext {
+  file: TiffBytes;
+  tables: ChunkTables;
+}
+
+const maxChunkNumbers = 16 * 1024 * 1024;
+
+async function chunkTable(reader: ChunkReader, layout: ImageLayout): Promise<ChunkTable> {
+  const { directory, tiled } = layout;
+  const known = reader.tables.get(directory);
+  if (known !== undefined) return known;
+  const offsets = await directory.numbers(tiled ? tags.tileOffsets : tags.stripOffsets, maxChunkNumbers);
+  const lengths = await directory.numbers(tiled ? tags.tileByteCounts : tags.stripByteCounts, maxChunkNumbers);
+  if (offsets === null) throw new TileSourceError('Corrupt TIFF: the offsets of tiles or strips are missing.');
+  const table = { offsets, lengths: lengths ?? uncompressedLengths(layout, offsets.length) };
+  reader.tables.set(directory, table);
+  return table;
+}
+
+/** Old writers leave the lengths of uncompressed strips out. */
+function uncompressedLengths(layout: ImageLayout, strips: number): Uint32Array {
+  const samples = layout.planes > 1 ? 1 : layout.samplesPerPixel;
+  const rowBytes = Math.ceil((layout.width * samples * layout.bits) / 8);
+  return Uint32Array.from({ length: strips }, (_, index) => {
+    const strip = index % layout.chunksDown;
+    return rowBytes * Math.min(layout.chunkHeight, layout.height - strip * layout.chunkHeight);
+  });
+}
+
+/** Longest stored form of a chunk that is read: compressing may enlarge, but not by any factor. */
+function storedLimit(layout: ImageLayout): number {
+  const decoded = layout.chunkWidth * layout.chunkHeight * layout.samplesPerPixel * Math.max(1, layout.bits / 8);
+  return Math.min(maxDecodedBytes, decoded * 4 + 1024 * 1024);
+}
+
+/** The stored bytes of a chunk, or `null` for one that was never written. @throws TileSourceError where they lie outside the file. */
+export async function storedChunk(reader: ChunkReader, layout: ImageLayout, index: number): Promise<Uint8Array | null> {
+  const table = await chunkTable(reader, layout);
+  const offset = table.offsets[index] ?? 0;
+  let length = table.lengths[index] ?? 0;
+  if (offset === 0 || length === 0) return null;
+  if (layout.compression === compressions.none) {
+    const samples = layout.planes > 1 ? 1 : layout.samplesPerPixel;
+    length = Math.min(length, Math.ceil((layout.chunkWidth * samples * layout.bits) / 8) * layout.chunkHeight);
+  }
+  const limit = storedLimit(layout);
+  if (length > limit) {
+    throw new TileSourceError(
+      `Corrupt TIFF: tile or strip ${index} of ${layout.chunkWidth} by ${layout.chunkHeight} pixels claims ${length} bytes, more than ${limit}.`,
+    );
+  }
+  return reader.file.exactly(offset, length, `tile or strip ${index}`, reader.signal);
+}
+
+function copy(from: Raster, source: StoredRegion, to: Raster, left: number, top: number): void {
+  const row = source.width * from.bands;
+  // Source and target have the same type: both come from the layout.
+  const [input, output] = [from.data as Uint8Array, to.data as Uint8Array];
+  for (let y = 0; y < source.height; y++) {
+    const start = ((source.top + y) * from.width + source.left) * from.bands;
+    output.set(input.subarray(start, start + row), ((top + y) * to.width + left) * to.bands);
+  }
+}
+
+interface Target {
+  raster: Raster;
+  region: StoredRegion;
+}
+
+/** Copies the part of a decoded chunk at (`chunkLeft`, `chunkTop`) that lies in the target's region. */
+function place(chunk: Raster, chunkLeft: number, chunkTop: number, { raster, region }: Target): void {
+  const left = Math.max(region.left, chunkLeft);
+  const top = Math.max(region.top, chunkTop);
+  const width = Math.min(region.left + region.width, chunkLeft + chunk.width) - left;
+  const height = Math.min(region.top + region.height, chunkTop + chunk.height) - top;
+  if (width <= 0 || height <= 0) return;
+  copy(chunk, { left: left - chunkLeft, top: top - chunkTop, width, height }, raster, left - region.left, top - region.top);
+}
+
+async function readTiles(reader: ChunkReader, layout: ImageLayout, region: StoredRegion): Promise<Raster> {
+  const { chunkWidth, chunkHeight, chunksAcross, chunksDown, planes } = layout;
+  const target: Target = {
+    raster: createRaster({ width: region.width, height: region.height, bands: layout.bands, dtype: layout.dtype }),
+    region,
+  };
+  const lastX = Math.floor((region.left + region.width - 1) / chunkWidth);
+  const lastY = Math.floor((region.top + region.height - 1) / chunkHeight);
+  for (let y = Math.floor(region.top / chunkHeight); y <= lastY; y++) {
+    for (let x = Math.floor(region.left / chunkWidth); x <= lastX; x++) {
+      const stored = await Promise.all(
+        Array.from({ length: planes }, (_, plane) => storedChunk(reader, layout, (plane * chunksDown + y) * chunksAcross + x)),
+      );
+      const present = stored.filter((bytes) => bytes !== null);
+      if (present.length < planes) continue;
+      const chunk = await decodeChunks(
+        layout,
+        present.map((bytes) => [bytes]),
+        chunkHeight,
+        reader,
+      );
+      const isWhole = chunk.width === region.width && region.left === x * chunkWidth && region.top === y * chunkHeight;
+      if (isWhole && region.height <= chunkHeight) {
+        return { ...chunk, height: region.height, data: chunk.data.subarray(0, region.width * region.height * chunk.bands) };
+      }
+      place(chunk, x * chunkWidth, y * chunkHeight, target);
+    }
+  }
+  return target.raster;
+}
+
+/** Strips are decoded a whole run at a time: there may be one for every row. */
+async function readStrips(reader: ChunkReader, layout: ImageLayout, region: StoredRegion): Promise<Raster> {
+  const { chunkHeight, chunksDown, planes, height } = layout;
+  const target: Target = {
+    raster: createRaster({ width: region.width, height: region.height, bands: layout.bands, dtype: layout.dtype }),
+    region,
+  };
+  const first = Math.floor(region.top / chunkHeight);
+  const last = Math.floor((region.top + region.height - 1) / chunkHeight);
+  let runStart = first;
+  let run: Uint8Array[][] = Array.from({ length: planes }, () => []);
+  const flush = async (end: number): Promise<void> => {
+    if (end > runStart) {
+      const rows = Math.min(height, end * chunkHeight) - runStart * chunkHeight;
+      place(await decodeChunks(layout, run, rows, reader), 0, runStart * chunkHeight, target);
+    }
+    run = Array.from({ length: planes }, () => []);
+  };
+  for (let strip = first; strip <= last; strip++) {
+    const stored = await Promise.all(
+      Array.from({ length: planes }, (_, plane) => storedChunk(reader, layout, plane * chunksDown + strip)),
+    );
+    const present = stored.filter((bytes) => bytes !== null);
+    if (present.length < planes) {
+      await flush(strip);
+      runStart = strip + 1;
+      continue;
+    }
+    for (const [plane, bytes] of present.entries()) run[plane]?.push(bytes);
+  }
+  await flush(last + 1);
+  return target.raster;
+}
+
+/**
+ * Repeats the last column and row until the raster has the wanted size: reduced levels are often rounded down, where the pyramid
+ * has one more column or row.
+ */
+export function extend(raster: Raster, width: number, height: number): Raster {
+  if (raster.width === width && raster.height === height) return raster;
+  const { bands } = raster;
+  const result = createRaster({ width, height, bands, dtype: raster.dtype });
+  copy(raster, { left: 0, top: 0, width: raster.width, height: raster.height }, result, 0, 0);
+  const data = result.data as Uint8Array;
+  for (let y = 0; y < raster.height; y++) {
+    const row = y * width * bands;
+    for (let x = raster.width; x < width; x++)
+      data.copyWithin(row + x * bands, row + (raster.width - 1) * bands, row + raster.width * bands);
+  }
+  const lastRow = (raster.height - 1) * width * bands;
+  for (let y = raster.height; y < height; y++) data.copyWithin(y * width * bands, lastRow, lastRow + width * bands);
+  return result;
+}
+
+/**
+ * Decodes a rectangle inside a stored image, whatever its tiles or strips are. Chunks that were never written are zeros.
+ *
+ * @throws TileSourceError for corrupt data, or where the decoded pixels would pass the limit of memory.
+ */
+export async function readRegion(reader: ChunkReader, layout: ImageLayout, region: StoredRegion): Promise<Raster> {
+  reader.signal?.throwIfAborted();
+  const columns = layout.tiled ? region.width : layout.width;
+  const samples = Math.max(layout.bands, layout.samplesPerPixel) * Math.max(1, layout.bits / 8);
+  const bytes = columns * (region.height + layout.chunkHeight) * samples;
+  if (bytes > 2 * maxDecodedBytes) {
+    throw new TileSourceError(
+      `Reading ${columns} by ${region.height} pixels would take ${bytes} bytes, more than ${2 * maxDecodedBytes}.`,
+    );
+  }
+  return layout.tiled ? readTiles(reader, layout, region) : readStrips(reader, layout, region);
+}

@@ -1,0 +1,141 @@
+import { createRaster, type Raster, type Samples } from '../../raster.js';
+import type { ImageLayout } from './layout.js';
+
+/** Bytes of `rows` rows of one plane, uncompressed but otherwise as stored, and what they hold. */
+export interface StoredRows {
+  bytes: Uint8Array;
+  width: number;
+  rows: number;
+  /** Samples side by side in these bytes: all of a pixel, or 1 when planes are apart. */
+  samples: number;
+  littleEndian: boolean;
+}
+
+type Interpretation = Pick<ImageLayout, 'bits' | 'sampleFormat' | 'predictor' | 'dtype' | 'photometric'>;
+
+function swapBytes(bytes: Uint8Array, size: number): void {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (size === 2) buffer.swap16();
+  else if (size === 4) buffer.swap32();
+  else if (size === 8) buffer.swap64();
+}
+
+/** Undoes horizontal differencing in place. Sums wrap around at the depth of the samples, as the array's type makes them do. */
+function addUp(data: Uint8Array | Uint16Array | Uint32Array | BigUint64Array, row: number, stride: number): void {
+  if (data instanceof BigUint64Array) {
+    for (let start = 0; start < data.length; start += row) {
+      for (let i = start + stride; i < start + row; i++) data[i] = (data[i] ?? 0n) + (data[i - stride] ?? 0n);
+    }
+    return;
+  }
+  for (let start = 0; start < data.length; start += row) {
+    for (let i = start + stride; i < start + row; i++) data[i] = (data[i] ?? 0) + (data[i - stride] ?? 0);
+  }
+}
+
+/** Undoes the floating-point predictor: bytes are differences, and each row holds all highest bytes first, then the next ones. */
+function undoFloatPredictor(stored: StoredRows, size: number): Uint8Array {
+  const { bytes, rows, samples } = stored;
+  const values = stored.width * samples;
+  const row = values * size;
+  addUp(bytes, row, samples);
+  const result = new Uint8Array(bytes.length);
+  for (let y = 0; y < rows; y++) {
+    const start = y * row;
+    for (let plane = 0; plane < size; plane++) {
+      const from = start + plane * values;
+      // The first plane is the most significant byte, which is the last one of a little-endian number.
+      const to = start + size - 1 - plane;
+      for (let i = 0; i < values; i++) result[to + i * size] = bytes[from + i] ?? 0;
+    }
+  }
+  return result;
+}
+
+function unpackBits(stored: StoredRows, bits: number): Uint8Array | Uint16Array {
+  const { bytes, rows } = stored;
+  const values = stored.width * stored.samples;
+  const rowBytes = Math.ceil((values * bits) / 8);
+  const data = bits > 8 ? new Uint16Array(values * rows) : new Uint8Array(values * rows);
+  const mask = 2 ** bits - 1;
+  for (let y = 0, out = 0; y < rows; y++) {
+    const start = y * rowBytes;
+    for (let x = 0; x < values; x++) {
+      const bit = x * bits;
+      const at = start + (bit >> 3);
+      // 12-bit samples cross one byte border at most, so two bytes hold any sample whole.
+      const pair = ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0);
+      data[out++] = (pair >> (16 - bits - (bit & 7))) & mask;
+    }
+  }
+  return data;
+}
+
+function halfToFloat(bits: number): number {
+  const sign = bits & 0x80_00 ? -1 : 1;
+  const exponent = (bits >> 10) & 0x1f;
+  const fraction = bits & 0x3_ff;
+  if (exponent === 0) return sign * fraction * 2 ** -24;
+  if (exponent === 0x1f) return fraction === 0 ? sign * Infinity : Number.NaN;
+  return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
+}
+
+function wideSamples(bytes: Uint8Array, layout: Interpretation): Samples {
+  const { sampleFormat, bits } = layout;
+  const length = bytes.byteLength / (bits / 8);
+  if (bits === 64) {
+    if (sampleFormat === 3) return new Float64Array(bytes.buffer, 0, length);
+    const whole = sampleFormat === 2 ? new BigInt64Array(bytes.buffer, 0, length) : new BigUint64Array(bytes.buffer, 0, length);
+    return Float64Array.from(whole, Number);
+  }
+  if (bits === 32) {
+    if (sampleFormat === 3) return new Float32Array(bytes.buffer, 0, length);
+    return sampleFormat === 2 ? new Int32Array(bytes.buffer, 0, length) : new Uint32Array(bytes.buffer, 0, length);
+  }
+  if (bits === 16) {
+    if (sampleFormat === 3) return Float32Array.from(new Uint16Array(bytes.buffer, 0, length), halfToFloat);
+    return sampleFormat === 2 ? new Int16Array(bytes.buffer, 0, length) : new Uint16Array(bytes.buffer, 0, length);
+  }
+  return sampleFormat === 2 ? new Int8Array(bytes.buffer, 0, length) : new Uint8Array(bytes.buffer, 0, length);
+}
+
+/**
+ * Turns uncompressed bytes into samples: predictor, byte order, depth. Depths below 8 are spread to 0…255, except palette
+ * indexes. Machines are taken to be little-endian, as every platform of Node is that libvips is built for.
+ */
+export function interpretSamples(stored: StoredRows, layout: Interpretation): Samples {
+  const { bits, predictor } = layout;
+  if (bits < 8 || bits === 12) {
+    const data = unpackBits(stored, bits);
+    // Photometric 3 is a palette: its indexes are no intensities.
+    if (bits < 8 && layout.photometric !== 3) {
+      const factor = 255 / (2 ** bits - 1);
+      for (let i = 0; i < data.length; i++) data[i] = (data[i] ?? 0) * factor;
+    }
+    return data;
+  }
+  const size = bits / 8;
+  const row = stored.width * stored.samples;
+  // A copy that starts at offset 0 of its own buffer: typed arrays need aligned starts, and the predictors work in place.
+  const bytes = new Uint8Array(stored.bytes);
+  if (predictor === 3) return wideSamples(undoFloatPredictor({ ...stored, bytes }, size), layout);
+  if (!stored.littleEndian) swapBytes(bytes, size);
+  if (predictor === 2) {
+    const length = bytes.length / size;
+    if (size === 1) addUp(bytes, row, stored.samples);
+    else if (size === 2) addUp(new Uint16Array(bytes.buffer, 0, length), row, stored.samples);
+    else if (size === 4) addUp(new Uint32Array(bytes.buffer, 0, length), row, stored.samples);
+    else addUp(new BigUint64Array(bytes.buffer, 0, length), row, stored.samples);
+  }
+  return wideSamples(bytes, layout);
+}
+
+/** Puts separately stored planes of equal size side by side. */
+export function interleave(planes: readonly Samples[], shape: { width: number; height: number; dtype: Raster['dtype'] }): Raster {
+  const raster = createRaster({ ...shape, bands: planes.length });
+  const { data } = raster;
+  for (const [band, plane] of planes.entries()) {
+    for (let i = 0, out = band; i < plane.length; i++, out += planes.length) data[out] = plane[i] ?? 0;
+  }
+  return raster;
+}

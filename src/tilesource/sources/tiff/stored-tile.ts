@@ -1,0 +1,186 @@
+import type { EncodedImage } from '../../contract.js';
+import type { ImageLayout } from './layout.js';
+import { compressions, photometrics } from './tags.js';
+
+const soi = 0xd8;
+const sos = 0xda;
+const dqt = 0xdb;
+const dht = 0xc4;
+
+/** Adobe APP14 segment with transform 0: three components are red, green and blue. */
+const adobeRgb = Uint8Array.from([0xff, 0xee, 0, 14, 0x41, 0x64, 0x6f, 0x62, 0x65, 0, 100, 0, 0, 0, 0, 0]);
+/** JFIF APP0 segment, which says YCbCr, without density. */
+const jfif = Uint8Array.from([0xff, 0xe0, 0, 16, 0x4a, 0x46, 0x49, 0x46, 0, 1, 1, 0, 0, 1, 0, 1, 0, 0]);
+
+interface Segment {
+  marker: number;
+  start: number;
+  /** Past the last byte. */
+  end: number;
+}
+
+/** Marker segments from SOI up to and with SOS (or EOI); `null` where the bytes are no JPEG. */
+function segmentsOf(bytes: Uint8Array): Segment[] | null {
+  if (bytes[0] !== 0xff || bytes[1] !== soi) return null;
+  const segments: Segment[] = [];
+  for (let at = 2; at + 4 <= bytes.length;) {
+    if (bytes[at] !== 0xff) return null;
+    const marker = bytes[at + 1] ?? 0;
+    if (marker === 0xff) {
+      at += 1; // fill byte
+      continue;
+    }
+    if (marker === 0xd9) return segments;
+    const end = at + 2 + (((bytes[at + 2] ?? 0) << 8) | (bytes[at + 3] ?? 0));
+    if (end > bytes.length || end < at + 4) return null;
+    segments.push({ marker, start: at, end });
+    if (marker === sos) return segments;
+    at = end;
+  }
+  return segments;
+}
+
+/** Ids of the tables that a DQT or DHT segment defines; `null` where its lengths are wrong. */
+function tableIds(bytes: Uint8Array, { marker, start, end }: Segment): string[] | null {
+  const ids: string[] = [];
+  let at = start + 4;
+  while (at < end) {
+    const head = bytes[at] ?? 0;
+    ids.push(`${marker}:${marker === dqt ? head & 15 : head}`);
+    if (marker === dqt) {
+      at += 1 + (head >> 4 === 0 ? 64 : 128);
+    } else {
+      let length = 17;
+      for (let i = 1; i <= 16; i++) length += bytes[at + i] ?? 0;
+      at += length;
+    }
+  }
+  return at === end ? ids : null;
+}
+
+function definedTables(bytes: Uint8Array, segments: readonly Segment[]): Set<string> {
+  return new Set(
+    segments.flatMap((segment) => (segment.marker === dqt || segment.marker === dht ? (tableIds(bytes, segment) ?? []) : [])),
+  );
+}
+
+function isEnded(bytes: Uint8Array): boolean {
+  let end = bytes.length;
+  while (end > 0 && bytes[end - 1] === 0) end -= 1; // some writers pad
+  return end >= 2 && bytes[end - 2] === 0xff && bytes[end - 1] === 0xd9;
+}
+
+function join(parts: readonly Uint8Array[]): Uint8Array {
+  const joined = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    joined.set(part, at);
+    at += part.length;
+  }
+  return joined;
+}
+
+/**
+ * A JPEG tile made whole: tables spliced in, and a colour marker that says what the TIFF says (browsers guess otherwise).
+ * Every application and comment segment is dropped, as libtiff ignores them all: none may turn or recolour the picture.
+ * `null` where the bytes are not an 8-bit baseline or progressive JPEG of exactly the layout's shape.
+ */
+export function wholeJpeg(stored: Uint8Array, layout: ImageLayout): Uint8Array | null {
+  const segments = segmentsOf(stored);
+  const scan = segments?.at(-1);
+  if (segments === null || scan?.marker !== sos || !isEnded(stored)) return null;
+  const frames = segments.filter(
+    ({ marker }) => marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc,
+  );
+  const [frame] = frames;
+  if (frames.length !== 1 || frame === undefined || frame.marker > 0xc2) return null;
+  const header = stored.subarray(frame.start + 4, frame.end);
+  const components = header[5] ?? 0;
+  const isRgb = layout.photometric === photometrics.rgb;
+  if (header[0] !== 8 || header.length < 6 + 3 * components || components !== layout.samplesPerPixel) return null;
+  if (((header[1] ?? 0) << 8) + (header[2] ?? 0) !== layout.chunkHeight) return null;
+  if (((header[3] ?? 0) << 8) + (header[4] ?? 0) !== layout.chunkWidth) return null;
+  // libtiff refuses subsampled RGB; decoding will say so.
+  if (isRgb && [7, 10, 13].some((at) => header[at] !== header[7])) return null;
+
+  const parts: Uint8Array[] = [Uint8Array.of(0xff, soi)];
+  if (components === 3) parts.push(isRgb ? adobeRgb : jfif);
+  const own = definedTables(stored, segments);
+  if (layout.jpegTables !== null) {
+    const { jpegTables } = layout;
+    const shared = segmentsOf(jpegTables);
+    if (shared === null) return null;
+    for (const segment of shared) {
+      if (segment.marker === dqt || segment.marker === dht) {
+        const ids = tableIds(jpegTables, segment);
+        if (ids === null) return null;
+        if (ids.every((id) => own.has(id))) continue;
+      } else if (segment.marker !== 0xdd) continue;
+      parts.push(jpegTables.subarray(segment.start, segment.end));
+    }
+  }
+  for (const segment of segments) {
+    const isApplication = (segment.marker >= 0xe0 && segment.marker <= 0xef) || segment.marker === 0xfe;
+    if (!isApplication && segment !== scan) parts.push(stored.subarray(segment.start, segment.end));
+  }
+  parts.push(stored.subarray(scan.start));
+  return join(parts);
+}
+
+/** Whether bytes are a still WebP picture of exactly this size, with no profile or orientation of its own. */
+export function isPlainWebp(bytes: Uint8Array, width: number, height: number, hasAlpha: boolean): boolean {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (buffer.length < 30 || buffer.toString('latin1', 0, 4) !== 'RIFF' || buffer.toString('latin1', 8, 12) !== 'WEBP')
+    return false;
+  if (buffer.readUInt32LE(4) + 8 > buffer.length) return false;
+  switch (buffer.toString('latin1', 12, 16)) {
+    case 'VP8 ': {
+      const isKeyFrame = buffer.readUIntBE(23, 3) === 0x9d_01_2a;
+      return (
+        isKeyFrame && !hasAlpha && (buffer.readUInt16LE(26) & 0x3f_ff) === width && (buffer.readUInt16LE(28) & 0x3f_ff) === height
+      );
+    }
+    case 'VP8L': {
+      const bits = buffer.readUInt32LE(21);
+      const alpha = (bits >>> 28) & 1;
+      return (
+        buffer[20] === 0x2f &&
+        (bits & 0x3f_ff) + 1 === width &&
+        ((bits >>> 14) & 0x3f_ff) + 1 === height &&
+        (hasAlpha || alpha === 0)
+      );
+    }
+    case 'VP8X': {
+      const flags = buffer[20] ?? 0;
+      // Only the alpha flag (16) may be set: animation, EXIF, XMP and ICC change what is shown.
+      const isPlain = (flags & ~16) === 0 && (hasAlpha || flags === 0);
+      return isPlain && buffer.readUIntLE(24, 3) + 1 === width && buffer.readUIntLE(27, 3) + 1 === height;
+    }
+    default: {
+      return false;
+    }
+  }
+}
+
+/** The encoding in which tiles of this layout may be sent as they are, or `null` when they have to be decoded. */
+export function storedEncoding(layout: ImageLayout): 'JPEG' | 'WEBP' | null {
+  if (!layout.tiled || layout.planes > 1 || layout.orientation !== 1 || layout.bits !== 8 || layout.fillOrder === 2) return null;
+  if (layout.compression === compressions.webp) return layout.photometric === photometrics.rgb ? 'WEBP' : null;
+  if (layout.compression !== compressions.jpeg || layout.hasReferenceBlackWhite) return null;
+  const { photometric, samplesPerPixel } = layout;
+  if (samplesPerPixel === 1) return photometric === photometrics.blackIsZero ? 'JPEG' : null;
+  return samplesPerPixel === 3 && (photometric === photometrics.rgb || photometric === photometrics.yCbCr) ? 'JPEG' : null;
+}
+
+/** Stored bytes of a tile of the layout as a picture to send, or `null` when they do not qualify. */
+export function storedPicture(bytes: Uint8Array, layout: ImageLayout): EncodedImage | null {
+  const shape = { width: layout.chunkWidth, height: layout.chunkHeight };
+  const encoding = storedEncoding(layout);
+  if (encoding === 'JPEG') {
+    const jpeg = wholeJpeg(bytes, layout);
+    return jpeg === null ? null : { encoding, bytes: jpeg, ...shape };
+  }
+  if (encoding === 'WEBP' && isPlainWebp(bytes, shape.width, shape.height, layout.bands === 4))
+    return { encoding, bytes, ...shape };
+  return null;
+}

@@ -1,0 +1,72 @@
+import { tags, types } from './tags.js';
+
+/** One tag of the file to be built: SHORT, LONG, BYTE or UNDEFINED values. */
+export interface WrappedTag {
+  tag: number;
+  type: 1 | 3 | 4 | 7;
+  values: ArrayLike<number>;
+}
+
+const sizes = { 1: 1, 3: 2, 4: 4, 7: 1 } as const;
+
+/** A tag with SHORT values. */
+export const short = (tag: number, ...values: number[]): WrappedTag => ({ tag, type: types.short, values });
+
+/** A tag with one LONG value. */
+export const long = (tag: number, value: number): WrappedTag => ({ tag, type: types.long, values: [value] });
+
+/**
+ * Builds a little-endian TIFF of one directory whose strips are `strips`, in memory.
+ *
+ * This is how compressed bytes get decoded without a codec of our own: libtiff inside libvips reads the strips as if they had
+ * come from a file, off the event loop, and its results are by construction those of libvips.
+ */
+export function wrapStrips(wrapped: readonly WrappedTag[], strips: readonly Uint8Array[]): Uint8Array {
+  const lengths = strips.map((strip) => strip.length);
+  const entries = [
+    ...wrapped,
+    { tag: tags.stripOffsets, type: types.long, values: new Uint32Array(strips.length) },
+    { tag: tags.stripByteCounts, type: types.long, values: lengths },
+  ].toSorted((a, b) => a.tag - b.tag);
+  const directoryEnd = 8 + 2 + entries.length * 12 + 4;
+  let position = directoryEnd;
+  const places = entries.map((entry) => {
+    const bytes = entry.values.length * sizes[entry.type];
+    if (bytes <= 4) return -1;
+    const place = position;
+    position += bytes + (bytes & 1);
+    return place;
+  });
+  const total = lengths.reduce((sum, length) => sum + length, position);
+  const bytes = new Uint8Array(total);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, 0x49_49_2a_00);
+  view.setUint32(4, 8, true);
+  view.setUint16(8, entries.length, true);
+  let strip = position;
+  for (const [index, entry] of entries.entries()) {
+    const at = 10 + index * 12;
+    view.setUint16(at, entry.tag, true);
+    view.setUint16(at + 2, entry.type, true);
+    view.setUint32(at + 4, entry.values.length, true);
+    const place = places[index] ?? -1;
+    if (place >= 0) view.setUint32(at + 8, place, true);
+    let value = place >= 0 ? place : at + 8;
+    for (let i = 0; i < entry.values.length; i++) {
+      let number = entry.values[i] ?? 0;
+      if (entry.tag === tags.stripOffsets) {
+        number = strip;
+        strip += lengths[i] ?? 0;
+      }
+      if (entry.type === types.long) view.setUint32(value, number, true);
+      else if (entry.type === types.short) view.setUint16(value, number, true);
+      else view.setUint8(value, number);
+      value += sizes[entry.type];
+    }
+  }
+  for (const bytesOfStrip of strips) {
+    bytes.set(bytesOfStrip, position);
+    position += bytesOfStrip.length;
+  }
+  return bytes;
+}

@@ -1,0 +1,56 @@
+import { XMLParser } from 'fast-xml-parser';
+import { TileSourceError } from '../../../errors.js';
+
+/** An XML element as the parser gives it: attributes have the prefix `@`, text is `#text`, repeated children are arrays. */
+export type XmlElement = Readonly<Record<string, unknown>>;
+
+const parser = new XMLParser({
+  ignoreAttributes: false,
+  attributeNamePrefix: '@',
+  removeNSPrefix: true,
+  parseAttributeValue: false,
+  parseTagValue: false,
+  // Without a DOCTYPE, which is refused below, these are the five of XML and character references only.
+  processEntities: true,
+});
+
+/**
+ * Parses XML that came in a file.
+ *
+ * @throws TileSourceError where it is not well formed, or has a DOCTYPE (entities can expand without end).
+ */
+export function parseXml(text: string): XmlElement {
+  if (/<!\s*(?:doctype|entity)/i.test(text))
+    throw new TileSourceError('The XML in this TIFF has a DOCTYPE, which is not accepted.');
+  try {
+    return toElement(parser.parse(text)) ?? {};
+  } catch (cause) {
+    throw new TileSourceError('The XML in this TIFF is not well formed.', { cause });
+  }
+}
+
+function toElement(value: unknown): XmlElement | null {
+  // Any object that the parser makes is a plain one whose members are looked up by name.
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as XmlElement) : null;
+}
+
+/** The children of an element with this name, without namespace. Children without attributes and children are left out. */
+export function children(element: XmlElement, name: string): XmlElement[] {
+  const value = Object.hasOwn(element, name) ? element[name] : undefined;
+  const list: readonly unknown[] = Array.isArray(value) ? value : [value];
+  return list.map(toElement).filter((child) => child !== null);
+}
+
+/** The text of an attribute, or `undefined`. */
+export function attribute(element: XmlElement, name: string): string | undefined {
+  const value = Object.hasOwn(element, `@${name}`) ? element[`@${name}`] : undefined;
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** The text of a child element with or without attributes, or `undefined`. */
+export function childText(element: XmlElement, name: string): string | undefined {
+  const value = Object.hasOwn(element, name) ? element[name] : undefined;
+  if (typeof value === 'string') return value;
+  const text = toElement(value)?.['#text'];
+  return typeof text === 'string' ? text : undefined;
+}

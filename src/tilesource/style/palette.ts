@@ -1,0 +1,129 @@
+import * as chromatic from 'd3-scale-chromatic';
+import { BadValueError } from '../../errors.js';
+import { tryParseColor, type Rgba } from '../color.js';
+
+/** Colours into which a continuous palette is cut when its name does not say a number. */
+const usualSteps = 256;
+
+/** Most colours of a list or a named palette. */
+const maxColors = 4096;
+
+/** Continuous palettes that the library does not have, by equally spaced colours. */
+const spacedColors: Readonly<Record<string, readonly string[]>> = {
+  jet: ['#000080', '#0000ff', '#0080ff', '#00ffff', '#80ff80', '#ffff00', '#ff8000', '#ff0000', '#800000'],
+  hot: ['#0b0000', '#ff0000', '#ffff00', '#ffffff'],
+  cool: ['#00ffff', '#ff00ff'],
+  bone: ['#000000', '#545474', '#a9c8c8', '#ffffff'],
+  copper: ['#000000', '#ffc77f'],
+  gray: ['#000000', '#ffffff'],
+  grey: ['#000000', '#ffffff'],
+  binary: ['#ffffff', '#000000'],
+  hsv: ['#ff0000', '#ffff00', '#00ff00', '#00ffff', '#0000ff', '#ff00ff', '#ff0000'],
+  spring: ['#ff00ff', '#ffff00'],
+  summer: ['#008066', '#ffff66'],
+  autumn: ['#ff0000', '#ffff00'],
+  winter: ['#0000ff', '#00ff80'],
+};
+
+/** Lists of distinct colours by the names of matplotlib where the library calls them otherwise. */
+const listNames: Readonly<Record<string, string>> = { tab10: 'Category10' };
+
+/**
+ * Understands a palette: a colour (from black to it), a list of colours, or a name such as `viridis`, `matplotlib.Viridis_6`,
+ * `colorbrewer.sequential.Blues_9`; the suffix `_r` reverses.
+ *
+ * @returns at least two colours.
+ * @throws BadValueError
+ */
+export function parsePalette(value: unknown): Rgba[] {
+  const colors = Array.isArray(value) ? listOfColors(value) : typeof value === 'string' ? textPalette(value) : null;
+  if (colors === null || colors.length === 0 || colors.length > maxColors) throw notAPalette(value);
+  const [only] = colors;
+  return colors.length === 1 && only ? [[0, 0, 0, 255], only] : colors;
+}
+
+function notAPalette(value: unknown): BadValueError {
+  const shown = typeof value === 'string' ? value : JSON.stringify(value);
+  return new BadValueError(`cannot be used as a color palette.: '${shown.length > 200 ? `${shown.slice(0, 200)}…` : shown}'.`);
+}
+
+function listOfColors(list: readonly unknown[]): Rgba[] | null {
+  const colors = list.map((item): Rgba | null => {
+    if (typeof item === 'string') return tryParseColor(item);
+    if (!Array.isArray(item) || item.length < 3 || item.length > 4) return null;
+    const parts = item.map((part) => (typeof part === 'number' ? Math.round(Math.min(1, Math.max(0, part)) * 255) : NaN));
+    if (parts.some(Number.isNaN)) return null;
+    const [red = 0, green = 0, blue = 0, alpha = 255] = parts;
+    return [red, green, blue, alpha];
+  });
+  return colors.every((color) => color !== null) ? colors : null;
+}
+
+function textPalette(text: string): Rgba[] | null {
+  const color = tryParseColor(text);
+  return color ? [color] : namedPalette(text);
+}
+
+function namedPalette(text: string): Rgba[] | null {
+  const word = text.split('.').at(-1) ?? '';
+  const match = /^([a-z0-9]+?)(?:_(\d{1,4}))?(_r)?$/i.exec(word);
+  if (!match?.[1]) return null;
+  const count = match[2] === undefined ? null : Number(match[2]);
+  const colors = byName(match[1], count);
+  return match[3] && colors ? colors.reverse() : colors;
+}
+
+function byName(name: string, count: number | null): Rgba[] | null {
+  if (count !== null && (count < 2 || count > maxColors)) return null;
+  const spaced = Object.hasOwn(spacedColors, name.toLowerCase()) ? spacedColors[name.toLowerCase()] : undefined;
+  if (spaced) {
+    const anchors = parseAll(spaced);
+    return count === null ? anchors : sampled(count, (at) => between(anchors, at));
+  }
+  const listed = member('scheme', Object.hasOwn(listNames, name.toLowerCase()) ? (listNames[name.toLowerCase()] ?? name) : name);
+  const interpolate = member('interpolate', name);
+  if (isColorList(listed)) return parseAll(count === null ? listed : listed.slice(0, count));
+  // Sequential and diverging schemes come as one list for each number of colours.
+  const exact: unknown = Array.isArray(listed) && count !== null ? listed[count] : undefined;
+  if (isColorList(exact)) return parseAll(exact);
+  return isInterpolator(interpolate)
+    ? sampled(count ?? usualSteps, (at) => tryParseColor(interpolate(at)) ?? [0, 0, 0, 255])
+    : null;
+}
+
+/** An export of the library by its name in any case: `schemeBlues`, `interpolateViridis`. */
+function member(kind: string, name: string): unknown {
+  const wanted = `${kind}${name}`.toLowerCase();
+  return Object.entries(chromatic).find(([key]) => key.toLowerCase() === wanted)?.[1];
+}
+
+function isColorList(value: unknown): value is string[] {
+  return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string');
+}
+
+function isInterpolator(value: unknown): value is (at: number) => string {
+  return typeof value === 'function';
+}
+
+function parseAll(colors: readonly string[]): Rgba[] {
+  return colors.map((color) => tryParseColor(color) ?? [0, 0, 0, 255]);
+}
+
+function sampled(count: number, color: (at: number) => Rgba): Rgba[] {
+  return Array.from({ length: count }, (_, position) => color(position / (count - 1)));
+}
+
+function between(anchors: readonly Rgba[], at: number): Rgba {
+  return interpolateColor(anchors, at).map(Math.round) as unknown as Rgba; // four numbers in, four numbers out
+}
+
+/** Colour of a palette at 0 to 1, channels with fractions. */
+export function interpolateColor(palette: readonly Rgba[], at: number): [number, number, number, number] {
+  const position = Math.min(1, Math.max(0, at)) * (palette.length - 1);
+  const index = Math.min(palette.length - 2, Math.floor(position));
+  const from = palette[index] ?? [0, 0, 0, 255];
+  const to = palette[index + 1] ?? from;
+  const part = position - index;
+  const mix = (channel: 0 | 1 | 2 | 3) => from[channel] + (to[channel] - from[channel]) * part;
+  return [mix(0), mix(1), mix(2), mix(3)];
+}

@@ -1,0 +1,166 @@
+import { BadValueError, TileSourceError } from '../../errors.js';
+import type { Rgba } from '../color.js';
+import type { IccOption } from '../requests.js';
+import { parsePalette } from './palette.js';
+
+/** One end of the range of samples that a palette spans. */
+export type StyleBound =
+  | { kind: 'number'; value: number }
+  | { kind: 'auto' | 'min' | 'max' | 'full' }
+  /** Leaves out at most this fraction of the samples. */
+  | { kind: 'threshold'; fraction: number };
+
+/** How one band is coloured and added. */
+export interface BandStyle {
+  /** Number from 1, name, or `null` for the usual one. */
+  band: number | string | null;
+  frame?: number;
+  framedelta: number;
+  min: StyleBound;
+  max: StyleBound;
+  palette: readonly Rgba[];
+  /** Whether the palette is the plain one from black to white. */
+  plain: boolean;
+  discrete: boolean;
+  nodata: number | null;
+  composite: 'lighten' | 'multiply';
+  /** Whether samples outside the range get the colours at its ends; else they add nothing. */
+  clamp: boolean;
+}
+
+/** Type of the samples that a style delivers where raw values are asked for. */
+export type StyleType = 'uint8' | 'uint16' | 'float' | 'source';
+
+/** A checked style. Without bands the image is shown as it is. */
+export interface Style {
+  bands: readonly BandStyle[];
+  dtype: StyleType;
+  /** Output channel that alone is kept. */
+  axis: number | null;
+  icc: IccOption | undefined;
+}
+
+/** Most bands that a style may combine. */
+const maxBands = 256;
+
+/**
+ * Understands a style as it comes on the wire.
+ *
+ * @returns `null` where there is no style.
+ * @throws TileSourceError when it is no JSON object; BadValueError for a value in it that is not allowed.
+ */
+export function parseStyle(style: string | object | undefined): Style | null {
+  if (style === undefined || style === '') return null;
+  const object = typeof style === 'string' ? parseJson(style) : style;
+  if (!isObject(object)) throw new TileSourceError('Style is not a valid json object.');
+  const icc = parseIcc(object.icc);
+  if (object.function !== undefined) {
+    throw new BadValueError("Style 'function' is not supported: no code is run on behalf of a request");
+  }
+  const listed = object.bands;
+  if (listed !== undefined && !Array.isArray(listed)) throw new BadValueError("Style 'bands' must be a list of objects");
+  const entries: unknown[] = listed ?? (Object.keys(object).some((key) => key !== 'icc') ? [object] : []);
+  if (entries.length > maxBands) throw new BadValueError(`Style has ${entries.length} bands; at most ${maxBands} are allowed`);
+  const bands = entries.map((entry) => {
+    if (!isObject(entry)) throw new BadValueError("Style 'bands' must be a list of objects");
+    if (entry.function !== undefined) {
+      throw new BadValueError("Style 'function' is not supported: no code is run on behalf of a request");
+    }
+    return parseBand(entry);
+  });
+  const firstOf = (key: string) =>
+    [object, ...entries.filter(isObject)].map((entry) => entry[key]).find((value) => value != null);
+  return { bands, dtype: parseType(firstOf('dtype')), axis: parseAxis(firstOf('axis')), icc };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new TileSourceError('Style is not a valid json object.', { cause });
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const intents = ['PERCEPTUAL', 'RELATIVE_COLORIMETRIC', 'SATURATION', 'ABSOLUTE_COLORIMETRIC'] as const;
+
+function parseIcc(value: unknown): IccOption | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === 'boolean') return value;
+  const intent = typeof value === 'string' ? intents.find((name) => name === value.toUpperCase()) : undefined;
+  if (intent) return intent;
+  throw new BadValueError(`Invalid icc ${JSON.stringify(value)} in style. Allowed values: true, false, ${intents.join(', ')}.`);
+}
+
+function parseType(value: unknown): StyleType {
+  if (value === undefined || value === 'uint8') return 'uint8';
+  if (value === 'uint16' || value === 'float' || value === 'source') return value;
+  throw new BadValueError(`Invalid dtype ${JSON.stringify(value)} in style. Allowed values: uint8, uint16, float, source.`);
+}
+
+function parseAxis(value: unknown): number | null {
+  if (value === undefined) return null;
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 3) return value;
+  throw new BadValueError(`Invalid axis ${JSON.stringify(value)} in style. Allowed values: 0 to 3.`);
+}
+
+function parseBand(entry: Record<string, unknown>): BandStyle {
+  const { band, frame, framedelta } = entry;
+  const named = typeof band === 'string' ? band.toLowerCase() : null;
+  const isAlpha = named === 'alpha';
+  const palette = entry.palette == null ? null : parsePalette(entry.palette);
+  return {
+    band: typeof band === 'number' && band > 0 ? band : named === null || named === '' ? null : numberOr(named),
+    ...(frame != null && { frame: wholeNumber(frame, 'frame') }),
+    framedelta: framedelta == null ? 0 : wholeNumber(framedelta, 'framedelta'),
+    min: parseBound(entry.min),
+    max: parseBound(entry.max),
+    palette:
+      palette ??
+      (isAlpha
+        ? [
+            [255, 255, 255, 0],
+            [255, 255, 255, 255],
+          ]
+        : [
+            [0, 0, 0, 255],
+            [255, 255, 255, 255],
+          ]),
+    plain: palette === null && !isAlpha,
+    discrete: oneOf(entry.scheme ?? 'linear', ['linear', 'discrete'], 'scheme') === 'discrete',
+    nodata: typeof entry.nodata === 'number' ? entry.nodata : null,
+    composite: oneOf(entry.composite ?? (isAlpha ? 'multiply' : 'lighten'), ['lighten', 'multiply'], 'composite'),
+    clamp: entry.clamp !== false && entry.clamp !== 'false',
+  };
+}
+
+function numberOr(text: string): number | string {
+  return /^\d+$/.test(text) ? Number(text) : text;
+}
+
+function wholeNumber(value: unknown, name: string): number {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  if (typeof number === 'number' && Number.isSafeInteger(number)) return number;
+  throw new BadValueError(`Invalid ${name} ${JSON.stringify(value)} in style. It must be a whole number.`);
+}
+
+function oneOf<const V extends string>(value: unknown, allowed: readonly V[], name: string): V {
+  const found = allowed.find((word) => word === value);
+  if (found !== undefined) return found;
+  throw new BadValueError(`Invalid ${name} ${JSON.stringify(value)} in style. Allowed values: ${allowed.join(', ')}.`);
+}
+
+/** Text that says nothing understandable is `auto`. */
+function parseBound(value: unknown): StyleBound {
+  if (typeof value === 'number' && Number.isFinite(value)) return { kind: 'number', value };
+  if (typeof value !== 'string') return { kind: 'auto' };
+  if (value === 'min' || value === 'max' || value === 'full' || value === 'auto') return { kind: value };
+  const threshold = /^(?:min|max|auto):(\d*\.?\d+(?:e-?\d+)?)$/i.exec(value);
+  const fraction = Number(threshold?.[1]);
+  if (fraction >= 0 && fraction <= 1) return { kind: 'threshold', fraction };
+  const number = value.trim() === '' ? NaN : Number(value);
+  return Number.isFinite(number) ? { kind: 'number', value: number } : { kind: 'auto' };
+}

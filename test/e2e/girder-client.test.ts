@@ -1,0 +1,43 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { startHost } from '../support/reference-host.js';
+
+/** The Python to use: PYTHON names one in which `pip install girder_client` was run. */
+const python = process.env.PYTHON ?? 'python3';
+
+function missing(): string | null {
+  const found = spawnSync(python, ['-c', 'import girder_client'], { encoding: 'utf8' });
+  if (found.error) return `${python} cannot be run: ${found.error.message}`;
+  return found.status === 0 ? null : `${python} has no package girder_client (pip install girder_client)`;
+}
+
+const reason = missing();
+if (reason !== null) console.warn(`skipped: the session of girder_client, because ${reason}`);
+
+describe('the Python library girder_client', () => {
+  it.skipIf(reason !== null)(
+    'uploads, lists, resumes, downloads, and sets metadata and permissions',
+    async () => {
+      const server = await startHost();
+      const work = await mkdtemp(join(tmpdir(), 'girder-client-'));
+      try {
+        await server.register('admin');
+        const script = fileURLToPath(new URL('./girder_client_session.py', import.meta.url));
+        const { stdout } = await promisify(execFile)(python, [script, server.url, work]);
+        expect(stdout.trim().split('\n').at(-1)).toBe('ok');
+        // Everything was removed in the end: so are the bytes.
+        const left = await readdir(server.dataDirectory, { recursive: true, withFileTypes: true });
+        expect(left.filter((entry) => entry.isFile())).toEqual([]);
+      } finally {
+        await server.close();
+        await rm(work, { recursive: true, force: true });
+      }
+    },
+    180_000,
+  );
+});

@@ -1,0 +1,188 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { withDatabaseName } from '../../src/reference-host/database/uri.js';
+import type {} from '../support/global-setup.js';
+
+const run = promisify(execFile);
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const minutes = 60_000;
+
+interface Packed {
+  filename: string;
+  unpackedSize: number;
+  files: { path: string; size: number }[];
+}
+
+interface Manifest {
+  peerDependencies: Record<string, string>;
+  devDependencies: Record<string, string>;
+}
+
+const entries = ['.', './reference-host', './testing'] as const;
+/** Something that each entry is known to hold. */
+const known = { '.': 'install', './reference-host': 'createReferenceHost', './testing': 'describeHost' } as const;
+const specifierOf = (entry: string): string => `express-large-image${entry.slice(1)}`;
+
+let work: string;
+let packed: Packed;
+/** Why the package cannot be installed here, if it cannot. */
+let notInstalled: string | null = null;
+
+beforeAll(async () => {
+  work = await mkdtemp(join(tmpdir(), 'large-image-package-'));
+  // Builds first (prepack), so that what is packed is what the sources say.
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', work], { cwd: root, maxBuffer: 1 << 26 });
+  const [first] = JSON.parse(stdout.slice(stdout.lastIndexOf('\n[') + 1)) as Packed[];
+  if (!first) throw new Error('npm pack made nothing');
+  packed = first;
+
+  const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Manifest;
+  const versionOf = (name: string): string =>
+    `${name}@${manifest.peerDependencies[name] ?? manifest.devDependencies[name] ?? '*'}`;
+  await writeFile(join(work, 'package.json'), JSON.stringify({ name: 'consumer', private: true, version: '1.0.0' }));
+  const wanted = [...Object.keys(manifest.peerDependencies), 'typescript', '@types/node', '@types/express'].map(versionOf);
+  const words = [
+    'install',
+    '--no-audit',
+    '--no-fund',
+    '--prefer-offline',
+    '--ignore-scripts',
+    join(work, packed.filename),
+    ...wanted,
+  ];
+  try {
+    await run('npm', words, { cwd: work, maxBuffer: 1 << 26 });
+  } catch (error) {
+    const text = String(error);
+    if (!/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENOTCACHED|ENETUNREACH/.test(text)) throw error;
+    notInstalled = 'the registry of npm cannot be reached';
+    console.warn(`skipped: installing the package, ${notInstalled}`);
+  }
+}, 10 * minutes);
+
+afterAll(async () => {
+  await rm(work, { recursive: true, force: true });
+});
+
+describe('npm pack', () => {
+  it('holds what users need and nothing else', () => {
+    const allowed = [
+      /^(package|plugin)\.json$/,
+      /^(README|CHANGELOG)\.md$/,
+      /^LICENSE$/,
+      /^dist\/[\w-]+\.(js|cjs|d\.ts|d\.cts)$/,
+      /^dist\/MemoryDatabase\.java$/,
+      /^dist\/viewer\/[\w/-]+\.(html|js|css|svg)$/,
+    ];
+    const others = packed.files.map(({ path }) => path).filter((path) => !allowed.some((form) => form.test(path)));
+    expect(others).toEqual([]);
+  });
+
+  it('holds every file that package.json names, and what the code reads beside itself', () => {
+    const paths = new Set(packed.files.map(({ path }) => path));
+    for (const name of ['index', 'reference-host', 'testing']) {
+      for (const ending of ['js', 'cjs', 'd.ts', 'd.cts']) expect(paths).toContain(`dist/${name}.${ending}`);
+    }
+    for (const path of ['LICENSE', 'README.md', 'plugin.json', 'dist/viewer/index.html', 'dist/MemoryDatabase.java']) {
+      expect(paths).toContain(path);
+    }
+  });
+
+  it('is small: under 3 MB, no file over 1 MB', () => {
+    expect(packed.unpackedSize).toBeLessThan(3_000_000);
+    for (const { path, size } of packed.files) expect({ path, large: size > 1_000_000 }).toEqual({ path, large: false });
+  });
+});
+
+describe('the package in an empty folder', () => {
+  it.for(entries)('%s is imported as an ES module and required as CommonJS, with the same names', async (entry, { skip }) => {
+    skip(notInstalled !== null, notInstalled ?? '');
+    const print =
+      'console.log(JSON.stringify(Object.keys(names).filter((name) => name !== "default" && name !== "module.exports")))';
+    const specifier = JSON.stringify(specifierOf(entry));
+    await writeFile(join(work, 'try.mjs'), `import * as names from ${specifier};\n${print}`);
+    await writeFile(join(work, 'try.cjs'), `const names = require(${specifier});\n${print}`);
+    const [esm, cjs] = await Promise.all(
+      ['try.mjs', 'try.cjs'].map(async (file) => {
+        const { stdout } = await run(process.execPath, [file], { cwd: work });
+        return (JSON.parse(stdout) as string[]).toSorted();
+      }),
+    );
+    expect(esm).toContain(known[entry]);
+    expect(cjs).toEqual(esm);
+  });
+
+  it('types are found and correct in both, with node16 resolution', { timeout: 3 * minutes }, async ({ skip }) => {
+    skip(notInstalled !== null, notInstalled ?? '');
+    const lines = entries.map((entry, index) => [
+      `import { ${known[entry]} as value${index} } from '${specifierOf(entry)}';`,
+      // Would compile if the entry had no types, since everything is allowed of "any".
+      `// @ts-expect-error: it is no number\nexport const number${index}: number = value${index};`,
+      `export type Kind${index} = typeof value${index};`,
+    ]);
+    const source = lines.flat().join('\n');
+    await writeFile(join(work, 'esm.mts'), source);
+    await writeFile(join(work, 'cjs.cts'), source);
+    const compilerOptions = { module: 'node16', moduleResolution: 'node16', target: 'es2022', strict: true, noEmit: true };
+    // Errors in the declarations of others are theirs, in ours they would show as "any" above.
+    const config = {
+      compilerOptions: { ...compilerOptions, skipLibCheck: true, types: ['node'] },
+      files: ['esm.mts', 'cjs.cts'],
+    };
+    await writeFile(join(work, 'tsconfig.json'), JSON.stringify(config));
+    const result = await run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', '.'], { cwd: work }).catch(
+      (error: { stdout?: string }) => error,
+    );
+    expect(result.stdout).toBe('');
+  });
+
+  it('has peers and not copies of express, mongoose and agenda', async ({ skip }) => {
+    skip(notInstalled !== null, notInstalled ?? '');
+    const { stdout } = await run('npm', ['ls', 'express', 'mongoose', 'agenda', '--json', '--all'], { cwd: work }).catch(
+      (error: { stdout: string }) => error,
+    );
+    interface Tree {
+      version?: string;
+      dependencies?: Record<string, Tree>;
+    }
+    const versions: Record<string, Set<string>> = {};
+    const walk = (tree: Tree): void => {
+      for (const [name, entry] of Object.entries(tree.dependencies ?? {})) {
+        if (entry.version !== undefined) (versions[name] ??= new Set()).add(entry.version);
+        walk(entry);
+      }
+    };
+    walk(JSON.parse(stdout) as Tree);
+    for (const name of ['express', 'mongoose', 'agenda']) expect(versions[name]?.size).toBe(1);
+  });
+
+  it('starts a reference host that serves its page', { timeout: 3 * minutes }, async ({ skip }) => {
+    skip(notInstalled !== null, notInstalled ?? '');
+    const database = inject('database');
+    if ('failure' in database) throw new Error(database.failure);
+    const uri = withDatabaseName(database.uri, `test_package_${process.pid}`);
+    const script = `
+      const { createReferenceHost, startDatabase } = await import('express-large-image/reference-host');
+      const env = { ...process.env, MONGODB_URI: ${JSON.stringify(uri)} };
+      const database = await startDatabase({ env, directory: null });
+      const host = await createReferenceHost({ mongoUri: database.uri, dataDirectory: 'data' });
+      const { url } = await host.listen();
+      const page = await fetch(url);
+      console.log(page.status, page.headers.get('content-type'));
+      await host.close();
+      await database.stop();`;
+    for (const [file, text] of [
+      ['host.mjs', script],
+      ['host.cjs', `(async () => {${script.replace('await import', 'require')}})()`],
+    ] as const) {
+      await writeFile(join(work, file), text);
+      const { stdout } = await run(process.execPath, [file], { cwd: work });
+      expect(stdout.trim()).toBe('200 text/html; charset=utf-8');
+    }
+  });
+});

@@ -1,0 +1,390 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { chromiumPath } from '../support/chromium.js';
+import { sampleFile } from '../support/data.js';
+import { Client, startHost, type TestHost } from '../support/reference-host.js';
+import { slideFile } from '../support/slide.js';
+import { until } from '../support/until.js';
+
+const executablePath = chromiumPath();
+const omeSample = sampleFile('multi-channel-z-series.ome.tif');
+
+interface ImageFacts {
+  sizeX: number;
+  sizeY: number;
+  mm_x: number;
+}
+
+describe.skipIf(executablePath === null)('the page of the reference host', () => {
+  let testHost: TestHost;
+  let admin: Client;
+  let browser: Browser;
+  let page: Page;
+  let folder: string;
+  let slide: string;
+  /** What the browser complained about since the test began, refusals of the security policy among it. */
+  let complaints: string[] = [];
+  const tileRequests: string[] = [];
+  /** Requests of the page that have no answer yet. */
+  let pending = 0;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'viewer-test-'));
+    slide = await slideFile(folder);
+    testHost = await startHost();
+    const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
+    browser = await chromium.launch({ executablePath: executablePath!, args: sandbox });
+    page = await browser.newPage({ viewport: { width: 1200, height: 800 } });
+    page.setDefaultTimeout(15_000);
+    page.on('console', (message) => {
+      if (message.type() === 'error') complaints.push(message.text());
+    });
+    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('requestfinished', () => (pending -= 1));
+    page.on('requestfailed', () => (pending -= 1));
+    page.on('request', (request) => {
+      pending += 1;
+      if (request.url().includes('zxy/')) tileRequests.push(request.url());
+    });
+  });
+
+  afterAll(async () => {
+    await browser?.close();
+    await testHost?.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  beforeEach(() => {
+    complaints = [];
+  });
+
+  const start = () => page.goto(`${testHost.url}/`);
+  const heading = (name: string) => page.getByRole('heading', { name, exact: true }).waitFor();
+  const card = (name: string) => page.locator('.card').filter({ hasText: name });
+  const upload = (name: string) => page.locator('.upload').filter({ hasText: name });
+  const itemId = () => /#item\/([0-9a-f]{24})/.exec(page.url())![1]!;
+  const folderId = () => /#folder\/([0-9a-f]{24})/.exec(page.url())![1]!;
+
+  /** Colour of the canvas that OpenSeadragon draws on, at a pixel of the stage. */
+  const drawnColor = (x: number, y: number) =>
+    page.evaluate<number[]>(`(() => {
+      const canvas = document.querySelector('.drawing .openseadragon-canvas canvas');
+      const scale = canvas.width / canvas.getBoundingClientRect().width;
+      return [...canvas.getContext('2d').getImageData(${x} * scale, ${y} * scale, 1, 1).data];
+    })()`);
+  const picture = () => page.evaluate<string>(`document.querySelector('.drawing .openseadragon-canvas canvas').toDataURL()`);
+  const stageBox = async () => (await page.locator('.stage').boundingBox())!;
+
+  /** Opens the item of this address with the given image pixel in the middle of the stage, at a zoom. */
+  async function lookAt(id: string, at: { x: number; y: number }, zoom: number) {
+    await page.goto(`${testHost.url}/#`);
+    await heading('Collections');
+    await page.goto(`${testHost.url}/#item/${id}`);
+    await page.getByTestId('scale-bar').waitFor();
+    const { width } = await stageBox();
+    await page.goto(`${testHost.url}/#item/${id}?at=${at.x},${at.y},${width / zoom}`);
+  }
+
+  it('lets the first user register and be the administrator', async () => {
+    await start();
+    await page.locator('main').getByRole('link', { name: 'Create an account' }).click();
+    await page.getByLabel('Login').fill('anna');
+    await page.getByLabel('E-mail').fill('anna@example.org');
+    await page.getByLabel('First name').fill('Anna');
+    await page.getByLabel('Last name').fill('Arnold');
+    await page.getByLabel('Password').fill('anna.password');
+    await page.getByRole('button', { name: 'Create account' }).click();
+    await page.getByText('No collections yet').waitFor();
+    await page.getByRole('button', { name: 'New collection' }).waitFor();
+    admin = await clientOfPage();
+    expect((await admin.ok('GET', '/user/me')).admin).toBe(true);
+    expect(complaints).toEqual([]);
+  });
+
+  it('makes a collection and a folder in it', async () => {
+    await page.getByRole('button', { name: 'New collection' }).click();
+    await page.getByLabel('Name').fill('Private slides');
+    await page.getByRole('button', { name: 'Create collection' }).click();
+    await heading('Private slides Private');
+    await page.getByRole('button', { name: 'New folder' }).click();
+    await page.getByLabel('Name').fill('Kidney');
+    await page.getByRole('button', { name: 'Create folder' }).click();
+    await heading('Kidney Private');
+    expect(await page.getByRole('navigation', { name: 'Breadcrumb' }).innerText()).toMatch(
+      /Collections.*Private slides.*Kidney/s,
+    );
+    expect(complaints).toEqual([]);
+  });
+
+  it('says in the server’s words why something cannot be made', async () => {
+    await page.goBack();
+    await heading('Private slides Private');
+    await page.getByRole('button', { name: 'New folder' }).click();
+    await page.getByLabel('Name').fill('Kidney');
+    await page.getByRole('button', { name: 'Create folder' }).click();
+    await page.getByRole('alert').getByText('A folder with that name already exists here.').waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('link', { name: 'Kidney' }).click();
+    await heading('Kidney Private');
+    expect(complaints).toEqual([expect.stringContaining('400')]);
+  });
+
+  it('uploads a slide while its progress is shown, and then shows its thumbnail', async () => {
+    const network = await page.context().newCDPSession(page);
+    const slow = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 1_000_000 };
+    await network.send('Network.emulateNetworkConditions', slow);
+    await page.locator('input[type=file]').setInputFiles(slide);
+    const bar = upload(basename(slide)).locator('progress');
+    const part = await until('some, not all, of the slide is sent', async () => {
+      const share = await bar.evaluate<number, HTMLProgressElementLike>((progress) => progress.value / progress.max);
+      return share > 0 && share < 1 ? share : null;
+    });
+    expect(part).toBeLessThan(1);
+    await network.send('Network.emulateNetworkConditions', { ...slow, uploadThroughput: -1 });
+    await upload(basename(slide)).getByText('Uploaded').waitFor();
+    const thumbnail = card(basename(slide)).locator('img.loaded');
+    await thumbnail.waitFor();
+    expect(await thumbnail.evaluate<number, { naturalHeight: number }>((image) => image.naturalHeight)).toBeGreaterThan(200);
+    expect(complaints).toEqual([]);
+  });
+
+  it('goes on with an upload where the connection broke, and cancels one without leaving anything', async () => {
+    const chunk = 32 * 1024 * 1024;
+    const large = join(folder, 'large.bin');
+    await writeFile(large, randomBytes(chunk + 100_000));
+    const offsets: string[] = [];
+    await page.route('**/file/chunk?*', async (route) => {
+      const offset = new URL(route.request().url()).searchParams.get('offset')!;
+      offsets.push(offset);
+      if (offsets.length === 2) await route.abort('connectionreset');
+      else await route.continue();
+    });
+    await page.locator('input[type=file]').setInputFiles(large);
+    await upload('large.bin').getByText('Connection lost').waitFor();
+    await upload('large.bin').getByText('Uploaded').waitFor();
+    expect(offsets).toEqual(['0', String(chunk), String(chunk)]);
+    await card('large.bin').getByText('33.7 MB').waitFor();
+
+    await page.unroute('**/file/chunk?*');
+    let sent = false;
+    // Never answered: the upload is under way until it is cancelled.
+    await page.route('**/file/chunk?*', () => void (sent = true));
+    await writeFile(join(folder, 'unwanted.bin'), randomBytes(1000));
+    await page.locator('input[type=file]').setInputFiles(join(folder, 'unwanted.bin'));
+    await until('the chunk is under way', () => sent);
+    await page.getByRole('button', { name: 'Cancel unwanted.bin' }).click();
+    await upload('unwanted.bin').getByText('Cancelled').waitFor();
+    await page.unroute('**/file/chunk?*');
+    await until('the server has dropped the upload', async () => (await admin.ok('GET', '/system/uploads')).length === 0);
+    expect(await card('unwanted.bin').count()).toBe(0);
+    expect(complaints.filter((text) => !text.includes('net::ERR_CONNECTION_RESET'))).toEqual([]);
+  });
+
+  it('takes files that are dropped on the page, and says what became of one that is no image', async () => {
+    const transfer = await page.evaluateHandle(`(() => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File(['one'], 'one.txt', { type: 'text/plain' }));
+      transfer.items.add(new File([], 'empty.txt', { type: 'text/plain' }));
+      return transfer;
+    })()`);
+    await page.dispatchEvent('main', 'dragenter', { dataTransfer: transfer });
+    await page.getByText('Drop to upload to “Kidney”').waitFor();
+    await page.dispatchEvent('main', 'drop', { dataTransfer: transfer });
+    await card('one.txt').getByText('3 B').waitFor();
+    await card('empty.txt').getByText('0 B').waitFor();
+    await card('one.txt').getByText('TXT', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Close the list of uploads' }).click();
+    await page.getByRole('button', { name: 'Delete empty.txt' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
+    await card('empty.txt').waitFor({ state: 'detached' });
+    expect(await card('one.txt').count()).toBe(1);
+    expect(complaints).toEqual([]);
+  });
+
+  it('draws the tiles of an opened image in the colours that the API states', async () => {
+    await card(basename(slide)).getByRole('link').first().click();
+    await page.getByTestId('scale-bar').waitFor();
+    const id = itemId();
+    const facts = (await admin.ok('GET', `/item/${id}/tiles`)) as unknown as ImageFacts;
+    // At this zoom a pixel of the image is a square on the screen, without a blend with its neighbours.
+    const at = { x: Math.floor(facts.sizeX * 0.55), y: Math.floor(facts.sizeY * 0.5) };
+    await lookAt(id, { x: at.x + 0.5, y: at.y + 0.5 }, 16);
+    const pixel = (await admin.ok('GET', `/item/${id}/tiles/pixel`, { query: { left: at.x, top: at.y } })) as unknown as {
+      r: number;
+      g: number;
+      b: number;
+    };
+    const { width, height } = await stageBox();
+    await until('the colour is drawn', async () => {
+      const [r = 0, g = 0, b = 0, a = 0] = await drawnColor(width / 2, height / 2);
+      const worst = Math.max(Math.abs(r - pixel.r), Math.abs(g - pixel.g), Math.abs(b - pixel.b));
+      if (a === 255 && worst <= 8) return true;
+      throw new Error(`drawn ${r},${g},${b},${a}, stated ${pixel.r},${pixel.g},${pixel.b}`);
+    });
+    expect(tileRequests.some((url) => url.includes(`/item/${id}/tiles/zxy/`) && url.includes('edge=crop'))).toBe(true);
+    expect(complaints).toEqual([]);
+  });
+
+  it('reads out the pixel under the pointer as the API does', async () => {
+    const id = itemId();
+    const { mm_x: mmX } = (await admin.ok('GET', `/item/${id}/tiles`)) as unknown as ImageFacts;
+    const box = await stageBox();
+    await page.mouse.move(box.x + box.width / 2 + 90, box.y + box.height / 2 - 70);
+    const asked = await page.locator('.readout').getAttribute('data-pixel');
+    const place = await until('the pixel is read', async () => {
+      const now = await page.locator('.readout').getAttribute('data-pixel');
+      return now !== asked || (await page.getByTestId('pixel').textContent()) !== '' ? now : null;
+    });
+    const [left, top] = place.split(',').map(Number) as [number, number];
+    const { r, g, b } = await admin.ok('GET', `/item/${id}/tiles/pixel`, { query: { left, top } });
+    expect(await page.getByTestId('pixel').textContent()).toContain(`R ${String(r)}  G ${String(g)}  B ${String(b)}`);
+    const position = (await page.getByTestId('position').textContent())!.replaceAll('\u2009', '');
+    expect(position).toContain(`${left}, ${top} px`);
+    const [, micrometres] = /· ([\d.]+) µm/.exec(position)!;
+    expect(Number(micrometres)).toBeCloseTo(left * mmX * 1000, 0);
+    expect(complaints).toEqual([]);
+  });
+
+  it('draws a scale bar of the length that it names', async () => {
+    const id = itemId();
+    const facts = (await admin.ok('GET', `/item/${id}/tiles`)) as unknown as ImageFacts;
+    expect(facts.mm_x).toBeCloseTo(0.0005, 5);
+    await lookAt(id, { x: Math.floor(facts.sizeX / 2), y: Math.floor(facts.sizeY / 2) }, 1);
+    // 150 screen pixels, the longest bar, are 75 µm here.
+    await until('50 µm', async () => (await page.getByTestId('scale-bar').textContent()) === '50 µm');
+    await until('the bar has its length', async () => {
+      const { width } = (await page.locator('.scale-bar-line').boundingBox())!;
+      return Math.abs(width - 0.05 / facts.mm_x) < 1;
+    });
+    await page.getByRole('button', { name: 'Zoom in' }).click();
+    await until('20 µm', async () => (await page.getByTestId('scale-bar').textContent()) === '20 µm');
+    await until('the address says where', () => /at=\d+,\d+,\d+/.test(page.url()));
+  });
+
+  it('shows the associated images', async () => {
+    const names = (await admin.ok('GET', `/item/${itemId()}/tiles/images`)) as unknown as string[];
+    const shown = page.locator('.associated-picture');
+    expect(await shown.allInnerTexts()).toEqual(names);
+    for (const name of names.slice(0, 1)) {
+      await page.getByRole('button', { name: `Enlarge ${name}` }).click();
+      await until('the picture is there', () =>
+        page
+          .getByRole('dialog')
+          .locator('img')
+          .evaluate<number, { naturalWidth: number }>((image) => image.naturalWidth),
+      );
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+    }
+    expect(complaints).toEqual([]);
+  });
+
+  it.skipIf(omeSample === null)(
+    'moves through the frames of a stack with its sliders, and keeps the frame in the address',
+    async () => {
+      await page.getByRole('link', { name: 'Kidney' }).click();
+      await heading('Kidney Private');
+      await page.locator('input[type=file]').setInputFiles(omeSample!);
+      await card(basename(omeSample!)).getByRole('link').first().click();
+      await page.getByRole('slider', { name: 'Z' }).waitFor();
+      await until('frame 0 is asked for', () => tileRequests.some((url) => url.includes('/tiles/fzxy/0/')));
+      const blank = (await drawnColor(1, 1)).join();
+      const { width, height } = await stageBox();
+      await until('the first frame is drawn', async () => (await drawnColor(width / 2, height / 2)).join() !== blank);
+      const first = await picture();
+      await page.getByRole('slider', { name: 'Z' }).press('ArrowRight');
+      await until('frame 1 is asked for', () => tileRequests.some((url) => url.includes('/tiles/fzxy/1/')));
+      const second = await until('the picture has changed', async () => {
+        const now = await picture();
+        return now === first ? null : now;
+      });
+      await until('the next frame is fetched ahead', () => tileRequests.some((url) => url.includes('/tiles/fzxy/2/')));
+      await page.getByRole('slider', { name: 'Channel' }).press('ArrowRight');
+      await until('frame 6, the second channel, is asked for', () => tileRequests.some((url) => url.includes('/tiles/fzxy/6/')));
+      await until('the address names the frame', () => page.url().includes('frame=6'));
+      const drawn = await until('the picture has changed again', async () => {
+        const now = await picture();
+        return now === second ? null : now;
+      });
+      await page.reload();
+      await page.getByText('2 of 5').waitFor();
+      await until('the same picture is drawn again', async () => (await picture()) === drawn);
+      await page.goBack();
+      await heading('Kidney Private');
+      expect(complaints).toEqual([]);
+    },
+  );
+
+  it('can be used with the keyboard alone', async () => {
+    await lookAt(await idOf(basename(slide)), { x: 1000, y: 700 }, 2);
+    await page.locator('.openseadragon-canvas').first().focus();
+    const before = page.url();
+    await page.keyboard.press('ArrowRight');
+    await until('the view has moved', () => page.url() !== before);
+    await page.getByTestId('position').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('hides private content after signing out, and leads back after signing in', async () => {
+    const id = itemId();
+    // What is asked before and answered after would be refused, and the browser would say so.
+    await until('nothing is being loaded', () => pending === 0);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByText('Nothing public here yet').waitFor();
+    expect(complaints).toEqual([]);
+    await page.goto(`${testHost.url}/#item/${id}`);
+    await page.getByRole('alert').getByText('Read access denied').waitFor();
+    expect(await page.locator('.stage').count()).toBe(0);
+    expect(complaints).toEqual([expect.stringContaining('401')]);
+    await page.locator('main').getByRole('link', { name: 'Sign in' }).click();
+    await page.getByLabel('Login or e-mail').fill('anna@example.org');
+    await page.getByLabel('Password').fill('wrong');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').getByText('Login failed.').waitFor();
+    await page.getByLabel('Password').fill('anna.password');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByTestId('scale-bar').waitFor();
+    expect(itemId()).toBe(id);
+    admin = await clientOfPage();
+  });
+
+  it('shows public content to people who have not signed in, and no buttons that would fail', async () => {
+    const collection = await admin.create('/collection', { name: 'Open slides', public: true });
+    await admin.create('/folder', { parentType: 'collection', parentId: collection, name: 'For all' });
+    const context = await browser.newContext();
+    try {
+      const visitor = await context.newPage();
+      await visitor.goto(`${testHost.url}/`);
+      await visitor.getByRole('link', { name: 'Open slides' }).click();
+      await visitor.getByRole('link', { name: 'For all' }).click();
+      await visitor.getByText('No items in this folder').waitFor();
+      expect(await visitor.getByRole('button').count()).toBe(0);
+      expect(await visitor.locator('input[type=file]').count()).toBe(0);
+    } finally {
+      await context.close();
+    }
+  });
+
+  /** Sends requests as who is signed in on the page. */
+  async function clientOfPage(): Promise<Client> {
+    return new Client(testHost.url, await page.evaluate<string>(`localStorage.getItem('token /api/v1')`), null);
+  }
+
+  /** Id of the item of this name in the folder of the tests. */
+  async function idOf(name: string): Promise<string> {
+    const folders = await admin.ok('GET', '/folder', { query: { text: 'Kidney' } });
+    const parent = page.url().includes('#folder/') ? folderId() : String((folders[0] as { _id: string })._id);
+    const items = await admin.ok('GET', '/item', { query: { folderId: parent, name } });
+    return (items[0] as { _id: string })._id;
+  }
+});
+
+/** The part of a progress element that is read; the DOM's types belong to the page's own type check. */
+interface HTMLProgressElementLike {
+  value: number;
+  max: number;
+}

@@ -1,0 +1,167 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { JobRecord } from '../../src/models/job-record.js';
+import { startTestDatabase } from '../support/database.js';
+import { executions, leaseMs, openJobService, testDefinitions, type JobService } from '../support/job-process.js';
+import { until } from '../support/until.js';
+
+const workerFile = fileURLToPath(new URL('../support/job-worker.ts', import.meta.url));
+/** A lease, sweeps, Agenda's interval, and what a loaded machine adds. */
+const takenAwayMs = leaseMs + 15_000;
+const children: ChildProcess[] = [];
+let database: Awaited<ReturnType<typeof startTestDatabase>>;
+/** Creates and watches jobs, and runs none. */
+let service: JobService;
+
+async function startWorker(): Promise<ChildProcess> {
+  const child = spawn(process.execPath, ['--import', 'tsx', workerFile, database.uri], { stdio: ['ignore', 'pipe', 'inherit'] });
+  children.push(child);
+  let output = '';
+  child.stdout!.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  await until('worker ready', () => output.includes('ready'), 30_000);
+  return child;
+}
+
+async function kill(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill(signal);
+  await once(child, 'exit');
+}
+
+async function submit(name: string, steps: number): Promise<JobRecord> {
+  const job = await service.runner.create(name, { userId: null, kwargs: { steps } });
+  await service.runner.start(job);
+  return job;
+}
+
+function inStatus(job: JobRecord, status: number, timeoutMs?: number): Promise<JobRecord> {
+  const what = `${job.id} in status ${status}`;
+  return until(
+    what,
+    async () => {
+      const stored = await service.jobs.find(job.id, { log: true });
+      if (stored?.status !== status) throw new Error(`it is ${stored?.status}: ${stored?.log?.join('')}`);
+      return stored;
+    },
+    timeoutMs,
+  );
+}
+
+beforeAll(async () => {
+  database = await startTestDatabase();
+  service = await openJobService(database.uri, { leaseMs: 600_000 });
+  await service.model.createIndexes();
+  for (const definition of testDefinitions(service.connection)) service.runner.define(definition);
+});
+afterEach(async () => {
+  await Promise.all(children.splice(0).map((child) => kill(child, 'SIGKILL')));
+});
+afterAll(async () => {
+  await service.close();
+  await database.stop();
+});
+
+describe('jobs in several processes', { timeout: 60_000 }, () => {
+  it('run each exactly once, shared among the workers', async () => {
+    await Promise.all([startWorker(), startWorker()]);
+    const jobs: JobRecord[] = [];
+    for (let i = 0; i < 30; i++) jobs.push(await submit('once', 10));
+    for (const job of jobs) await inStatus(job, 3, 30_000);
+    const ran = await executions(service.connection)
+      .find({ job: { $in: jobs.map(({ id }) => id) } })
+      .toArray();
+    expect(ran.map(({ job }) => job).sort()).toEqual(jobs.map(({ id }) => id).sort());
+    expect(new Set(ran.map(({ pid }) => pid)).size).toBe(2);
+    const first = await service.jobs.find(jobs[0]!.id, { log: true });
+    expect(first?.log).toEqual(Array.from({ length: 10 }, (_, step) => `step ${step}\n`));
+    expect(first?.timestamps.map(({ status }) => status)).toEqual([1, 2, 3]);
+    expect(first?.progress).toMatchObject({ total: 10, current: 9 });
+  });
+
+  it('stop within a second after they were cancelled in another process', async () => {
+    await startWorker();
+    for (const handler of ['jobs._local', 'worker_handler']) {
+      const job = await service.runner.create('once', { userId: null, kwargs: { steps: 10_000 }, handler });
+      await service.runner.start(job);
+      await inStatus(job, 2);
+      const before = Date.now();
+      await service.jobs.cancel(job.id);
+      const stopped = await until('the work has stopped', async () => {
+        const stored = await service.jobs.find(job.id, { log: true });
+        return stored?.log?.at(-1)?.startsWith('stopped:') === true && stored.run?.owner === null ? stored : null;
+      });
+      expect(Date.now() - before).toBeLessThan(1000);
+      expect(stopped.status).toBe(5);
+    }
+  });
+
+  it('stop when their record is removed, and the worker goes on to others', async () => {
+    await startWorker();
+    const removed = [await submit('once', 10_000), await submit('once', 10_000), await submit('once', 10_000)];
+    for (const job of removed) await inStatus(job, 2);
+    for (const job of removed) await service.jobs.remove(job.id);
+    await inStatus(await submit('once', 1), 3);
+    expect(await service.jobs.find(removed[0]!.id)).toBeNull();
+  });
+
+  it('end in ERROR with a reason when their process is killed', async () => {
+    const doomed = await startWorker();
+    const job = await submit('once', 100_000);
+    await inStatus(job, 2);
+    await startWorker();
+    await kill(doomed, 'SIGKILL');
+    const before = Date.now();
+    const ended = await inStatus(job, 4, takenAwayMs);
+    expect(Date.now() - before).toBeGreaterThan(leaseMs / 2);
+    expect(ended.log?.at(-1)).toBe('The process that ran this job has ended before the job had.\n');
+  });
+
+  it('are taken up again when their process is killed and they are resumable, and not for ever', async () => {
+    const doomed = await startWorker();
+    const job = await submit('again', 100_000);
+    await inStatus(job, 2);
+    const second = await startWorker();
+    await kill(doomed, 'SIGKILL');
+    const ran = await until(
+      'taken up again',
+      async () => {
+        const begun = await executions(service.connection).find({ job: job.id }).toArray();
+        return begun.length === 2 && begun;
+      },
+      takenAwayMs,
+    );
+    expect(ran.map(({ pid }) => pid)).toEqual([doomed.pid, second.pid]);
+    await startWorker();
+    await kill(second, 'SIGKILL');
+    const ended = await inStatus(job, 4, takenAwayMs);
+    expect(ended.log?.at(-1)).toContain('It was begun 2 times and is not begun again.');
+  });
+
+  it('are run although the process that queued them was killed before it could', async () => {
+    const job = await service.runner.create('once', { userId: null, kwargs: { steps: 1 } });
+    const half = await service.runner.create('once', { userId: null, kwargs: { steps: 1 } });
+    await service.jobs.updateStatus(half.id, 1);
+    await startWorker();
+    await inStatus(job, 3, takenAwayMs);
+    await inStatus(half, 3, takenAwayMs);
+  });
+
+  it('go to another process at once when theirs is stopped in order', async () => {
+    const leaving = await startWorker();
+    const again = await submit('again', 100_000);
+    const once = await submit('once', 100_000);
+    await Promise.all([inStatus(again, 2), inStatus(once, 2)]);
+    const staying = await startWorker();
+    await kill(leaving, 'SIGTERM');
+    const ended = await inStatus(once, 4, 500);
+    expect(ended.log?.at(-1)).toBe('The server was stopped before the job had ended.\n');
+    const taken = await until('taken over', async () => {
+      const ran = await executions(service.connection).find({ job: again.id }).toArray();
+      return ran.length === 2 && ran;
+    });
+    expect(taken[1]).toMatchObject({ pid: staying.pid, attempt: 1 });
+    await service.jobs.cancel(again.id);
+  });
+});

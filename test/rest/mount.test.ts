@@ -1,0 +1,286 @@
+import { request as httpRequest } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Server } from 'node:http';
+import { Readable } from 'node:stream';
+import express from 'express';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  boolean,
+  id,
+  integer,
+  json,
+  mountRoutes,
+  number,
+  oneOf,
+  Reply,
+  required,
+  routeDefiner,
+  text,
+  withDefault,
+  type Caller,
+} from '../../src/index.js';
+import { until } from '../support/until.js';
+
+interface Context {
+  started: number;
+  aborted: string[];
+}
+const defineRoute = routeDefiner<Context>();
+const open = { access: 'public', returns: { schema: {} }, summary: 'A route under test.' } as const;
+
+const routes = [
+  defineRoute({
+    ...open,
+    method: 'get',
+    path: '/thing/:thingId',
+    params: { thingId: required(id()) },
+    query: {
+      limit: withDefault(integer({ minimum: 0 }), 50),
+      ratio: number(),
+      flag: boolean(),
+      word: oneOf(['one', 'two']),
+      data: json({ kind: 'object' }),
+      list: json({ kind: 'array' }),
+    },
+    handle: ({ params, query }) => ({ params, query }),
+  }),
+  defineRoute({ ...open, method: 'get', path: '/thing/fixed', handle: () => 'fixed' }),
+  defineRoute({ ...open, method: 'put', path: '/thing', query: { name: required(text()) }, handle: ({ query }) => query }),
+  defineRoute({ ...open, method: 'post', path: '/body', body: 'json-object', bodyName: 'metadata', handle: ({ body }) => body }),
+  defineRoute({ ...open, method: 'post', path: '/small', body: 'text', maxBodyBytes: 10, handle: ({ body }) => body }),
+  defineRoute({
+    ...open,
+    method: 'get',
+    path: '/old',
+    query: { n: integer() },
+    parameterMessages: 'incorrect-type',
+    handle: ({ query }) => query,
+  }),
+  defineRoute({ ...open, method: 'get', path: '/broken', handle: () => Promise.reject(new Error('secret words')) }),
+  defineRoute({
+    ...open,
+    method: 'get',
+    path: '/dates',
+    handle: () => ({ at: new Date('2026-01-02T03:04:05.600Z'), whole: new Date(0), none: undefined }),
+  }),
+  defineRoute({ ...open, method: 'get', path: '/who', scope: 'core.data.read', handle: ({ caller }) => caller?.id ?? null }),
+  defineRoute({
+    ...open,
+    method: 'get',
+    path: '/picture',
+    scope: 'core.data.read',
+    cookie: true,
+    handle: ({ caller }) => caller?.id ?? null,
+  }),
+  defineRoute({
+    ...open,
+    access: 'user',
+    scope: 'core.data.write',
+    method: 'get',
+    path: '/user',
+    handle: ({ caller }) => caller?.id,
+  }),
+  defineRoute({ ...open, access: 'token', method: 'get', path: '/token', handle: ({ caller }) => caller?.scopes }),
+  defineRoute({ ...open, access: 'admin', method: 'get', path: '/admin', handle: () => 'admin' }),
+  defineRoute({
+    ...open,
+    method: 'get',
+    path: '/slow',
+    handle: ({ signal }, context) =>
+      new Promise((resolve) => {
+        signal.addEventListener('abort', () => {
+          context.aborted.push('slow');
+          resolve(null);
+        });
+        context.started++;
+      }),
+  }),
+  defineRoute({
+    ...open,
+    method: 'get',
+    path: '/stream',
+    handle: () => Reply.stream(Readable.from([Buffer.from('a'), Buffer.from('b')]), 'text/plain'),
+  }),
+];
+
+const callers: Record<string, Caller> = {
+  full: { id: 'u1', admin: false, scopes: ['core.user_auth'] },
+  admin: { id: 'u2', admin: true, scopes: ['core.user_auth'] },
+  reader: { id: 'u3', admin: true, scopes: ['core.data.read'] },
+  nobody: { id: null, admin: false, scopes: ['core.anonymous_session'] },
+};
+
+describe('mounted routes', () => {
+  const context: Context = { started: 0, aborted: [] };
+  let server: Server;
+  let base: string;
+
+  beforeAll(async () => {
+    const app = express();
+    const router = mountRoutes(routes, {
+      context,
+      authenticate: (token) => callers[token] ?? null,
+      tokenPlaces: { cookieName: 'girderToken', headerName: 'Girder-Token' },
+    });
+    app.use('/api', router);
+    app.use((request, response) => response.status(404).json({ passedOnAs: request.method }));
+    server = app.listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api`;
+  });
+  afterAll(() => new Promise((resolve) => server.close(resolve)));
+
+  const call = async (path: string, init: RequestInit = {}) => {
+    const response = await fetch(base + path, init);
+    const body = await response.text();
+    return { status: response.status, headers: response.headers, body: body === '' ? undefined : (JSON.parse(body) as never) };
+  };
+  const thing = '/thing/0123456789abcdef01234567';
+
+  it('parses what is declared, fills defaults and leaves the rest out', async () => {
+    const { body } = await call(`${thing}?limit=7&ratio=1.5e2&flag=YES&word=two&data={"a":1}&list=[2]&other=x`);
+    expect(body).toEqual({
+      params: { thingId: '0123456789abcdef01234567' },
+      query: { limit: 7, ratio: 150, flag: true, word: 'two', data: { a: 1 }, list: [2] },
+    });
+    expect((await call(thing)).body).toEqual({ params: { thingId: '0123456789abcdef01234567' }, query: { limit: 50 } });
+  });
+
+  it.each([
+    ['/thing?x=1', 'PUT', 'Parameter "name" is required.'],
+    [`${thing}?limit=x`, 'GET', 'Invalid value for integer parameter limit: x.'],
+    [`${thing}?limit=1.5`, 'GET', 'Invalid value for integer parameter limit: 1.5.'],
+    [`${thing}?limit=99999999999999999999`, 'GET', 'Invalid value for integer parameter limit: 99999999999999999999.'],
+    [`${thing}?limit=-1`, 'GET', 'Invalid value for parameter limit: -1. Allowed values: at least 0.'],
+    [`${thing}?ratio=1e400`, 'GET', 'Invalid value for numeric parameter ratio: 1e400.'],
+    [`${thing}?ratio=NaN`, 'GET', 'Invalid value for numeric parameter ratio: NaN.'],
+    [`${thing}?word=three`, 'GET', 'Invalid value for word: "three". Allowed values: one, two.'],
+    [`${thing}?data=[]`, 'GET', 'Parameter data must be a JSON object.'],
+    [`${thing}?data={`, 'GET', 'Parameter data must be valid JSON.'],
+    [`${thing}?list={}`, 'GET', 'Parameter list must be a JSON array.'],
+    [`${thing}?limit=1&limit=2`, 'GET', 'Parameter "limit" must not be specified multiple times.'],
+    [`${thing}?a=1&a=2`, 'GET', 'Parameter "a" must not be specified multiple times.'],
+    ['/old?n=x', 'GET', '"n" parameter is an incorrect type.'],
+    ['/thing/%ff', 'GET', 'The path is not valid percent-encoded UTF-8.'],
+  ])('answers %s (%s) by 400: %s', async (path, method, message) => {
+    const { status, body } = await call(path, { method });
+    expect({ status, body }).toMatchObject({ status: 400, body: { message, type: 'rest' } });
+  });
+
+  it('reports a malformed id as a validation error of the field id', async () => {
+    expect(await call('/thing/zzz')).toMatchObject({
+      status: 400,
+      body: { message: 'Invalid ObjectId: zzz', type: 'validation', field: 'id' },
+    });
+  });
+
+  it('takes nothing from operators in brackets: they are other names', async () => {
+    const { body } = await call(`${thing}?limit[$gt]=1&data[$where]=1`);
+    expect(body).toMatchObject({ query: { limit: 50 } });
+  });
+
+  it('prefers literal segments over parameters whatever the order of the routes', async () => {
+    expect((await call('/thing/fixed')).body).toBe('fixed');
+  });
+
+  it('takes parameters from urlencoded and multipart forms, and refuses one that stands in both places', async () => {
+    const form = { method: 'PUT', body: new URLSearchParams({ name: 'a form' }) };
+    expect((await call('/thing', form)).body).toEqual({ name: 'a form' });
+    const multipart = new FormData();
+    multipart.set('name', 'parts');
+    expect((await call('/thing', { method: 'PUT', body: multipart })).body).toEqual({ name: 'parts' });
+    expect((await call('/thing?name=b', form)).status).toBe(400);
+    const broken = { method: 'PUT', body: 'no parts', headers: { 'content-type': 'multipart/form-data; boundary=x' } };
+    expect(await call('/thing', broken)).toMatchObject({ status: 400, body: { type: 'rest' } });
+  });
+
+  it('handles POST with an override header as the method it names, and hands on what it does not serve as it came', async () => {
+    const headers = { 'X-HTTP-Method-Override': 'PUT' };
+    const body = new URLSearchParams({ name: 'overridden' });
+    expect((await call('/thing', { method: 'POST', headers, body })).body).toEqual({ name: 'overridden' });
+    expect(await call('/unknown', { method: 'POST', headers })).toMatchObject({ status: 404, body: { passedOnAs: 'POST' } });
+  });
+
+  it.each([
+    ['', 'JSON parameter metadata must be passed in request body.'],
+    ['{', 'Invalid JSON passed in request body.'],
+    ['[1]', 'Parameter metadata must be a JSON object.'],
+    ['null', 'Parameter metadata must be a JSON object.'],
+    ['{"a": NaN}', 'Error: "NaN" is not valid JSON.'],
+    ['{"NaN": -Infinity}', 'Error: "-Infinity" is not valid JSON.'],
+  ])('answers the JSON body %j by 400: %s', async (body, message) => {
+    expect(await call('/body', { method: 'POST', body })).toMatchObject({ status: 400, body: { message, type: 'rest' } });
+  });
+
+  it('answers bodies that are not UTF-8 by 400 and too long ones by 413', async () => {
+    expect(await call('/body', { method: 'POST', body: Buffer.from([0x7b, 0xff, 0x7d]) })).toMatchObject({ status: 400 });
+    expect(await call('/small', { method: 'POST', body: '12345678901' })).toMatchObject({ status: 413 });
+    expect((await call('/small', { method: 'POST', body: '"ten long"' })).body).toBe('"ten long"');
+  });
+
+  it.each([
+    ['Authorization', 'Bearer full'],
+    ['authorization', 'bearer full'],
+    ['Girder-Token', 'full'],
+  ])('finds the token in the header %s: %s', async (name, value) => {
+    expect((await call('/who', { headers: { [name]: value } })).body).toBe('u1');
+  });
+
+  it('finds the token in the parameter, and in the cookie only where the route allows it', async () => {
+    expect((await call('/who?token=full')).body).toBe('u1');
+    const headers = { Cookie: 'a=b; girderToken=full' };
+    expect((await call('/who', { headers })).body).toBe(null);
+    expect((await call('/picture', { headers })).body).toBe('u1');
+    expect((await call('/who', { headers: { 'Girder-Token': '' } })).body).toBe(null);
+  });
+
+  it.each([
+    ['/user', null, 401, 'You must be logged in.'],
+    ['/user', 'wrong', 401, 'You must be logged in.'],
+    ['/user', 'reader', 401, 'You must be logged in.'],
+    ['/user', 'nobody', 401, 'You must be logged in.'],
+    ['/user', 'full', 200, null],
+    ['/token', null, 401, 'You must be logged in or have a valid auth token.'],
+    ['/token', 'nobody', 200, null],
+    ['/admin', null, 401, 'Administrator access required.'],
+    ['/admin', 'full', 403, 'Administrator access required.'],
+    ['/admin', 'reader', 401, 'Administrator access required.'],
+    ['/admin', 'admin', 200, null],
+  ])('admits to %s the token %s with %i', async (path, token, status, message) => {
+    const answer = await call(path, { headers: token === null ? {} : { 'Girder-Token': token } });
+    expect(answer.status).toBe(status);
+    if (message !== null) expect(answer.body).toEqual({ message, type: 'access' });
+  });
+
+  it('says nothing of unexpected errors but a number to find them by', async () => {
+    const { status, body } = await call('/broken');
+    expect(status).toBe(500);
+    expect(body).toEqual({ message: 'An unexpected error occurred on the server.', type: 'internal', uid: expect.any(String) });
+  });
+
+  it('writes dates in ISO 8601 with offset and leaves out what is undefined', async () => {
+    expect((await call('/dates')).body).toEqual({ at: '2026-01-02T03:04:05.600+00:00', whole: '1970-01-01T00:00:00+00:00' });
+  });
+
+  it('answers HEAD by the headers of GET, names each request, and forbids caching unless told otherwise', async () => {
+    const { status, headers, body } = await call('/dates', { method: 'HEAD' });
+    expect([status, body]).toEqual([200, undefined]);
+    expect(headers.get('content-type')).toBe('application/json');
+    expect(headers.get('cache-control')).toBe('no-cache, must-revalidate');
+    expect(headers.get('girder-request-uid')).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it('tells the handler when the client goes away', async () => {
+    const started = httpRequest(`${base}/slow`).on('error', () => {});
+    started.end();
+    await until('the request has arrived', () => context.started > 0);
+    started.destroy();
+    await until('the handler has been told', () => context.aborted.length > 0);
+    expect(context.aborted).toEqual(['slow']);
+  });
+
+  it('streams', async () => {
+    const response = await fetch(`${base}/stream`);
+    expect(await response.text()).toBe('ab');
+  });
+});

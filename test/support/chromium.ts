@@ -1,0 +1,24 @@
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+/** Path of a Chromium, or `null` (printed once with the reason) where this machine has none. */
+export function chromiumPath(): string | null {
+  const named = process.env.CHROMIUM_PATH;
+  const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== '');
+  const names = ['chromium', 'chromium-browser', 'google-chrome'];
+  const candidates = named ? [named] : folders.flatMap((folder) => names.map((name) => join(folder, name)));
+  const found = candidates.find(isExecutable);
+  if (found !== undefined) return found;
+  const where = named ? `CHROMIUM_PATH is ${named}, which is no program` : `none of ${names.join(', ')} is on PATH`;
+  console.warn(`skipped: a browser is needed, and ${where}; install chromium or set CHROMIUM_PATH`);
+  return null;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

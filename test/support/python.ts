@@ -1,0 +1,26 @@
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const python = process.env.PYTHON ?? 'python3';
+
+/** Whether Python 3 is at hand; prints once why referee tests skip when it is not. */
+export function hasPython(): boolean {
+  const found = spawnSync(python, ['--version'], { encoding: 'utf8' });
+  if (found.status === 0) return true;
+  console.warn(
+    `skipped: ${python} cannot be run (${found.error?.message ?? found.stderr}); set PYTHON to compare with Python's own parsers`,
+  );
+  return false;
+}
+
+/** Runs a script of this folder in one process: JSON in, JSON out. */
+export function askPython(script: string, input: unknown): unknown {
+  const path = fileURLToPath(new URL(script, import.meta.url));
+  const result = spawnSync(python, ['-W', 'ignore', path], {
+    input: JSON.stringify(input),
+    encoding: 'utf8',
+    maxBuffer: 1 << 30,
+  });
+  if (result.status !== 0) throw new Error(`${script} failed: ${result.stderr}`);
+  return JSON.parse(result.stdout);
+}

@@ -1,0 +1,115 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createReferenceHost, type ReferenceHost, type ReferenceHostOptions } from '../../src/reference-host/index.js';
+import { startTestDatabase } from './database.js';
+
+/** A reference host on a port, with an empty database and data directory of its own. */
+export interface TestHost {
+  host: ReferenceHost;
+  url: string;
+  dataDirectory: string;
+  databaseUri: string;
+  /** Nobody. */
+  anonymous: Client;
+  /** Registers a user, the first being administrator, and signs in. */
+  register(login: string): Promise<Client>;
+  close(): Promise<void>;
+}
+
+/** What a request is made of. */
+export interface Sending {
+  query?: Record<string, string | number | boolean> | [string, string][];
+  json?: unknown;
+  body?: string | Uint8Array;
+  form?: Record<string, string>;
+  headers?: Record<string, string>;
+}
+
+/** An answer with its body read as JSON, where it is JSON. */
+export interface Answer {
+  status: number;
+  headers: Headers;
+  // Bodies of every route: tests look at members and fail where they are not what they should be.
+  body: Record<string, unknown> & unknown[];
+  bytes: Buffer;
+}
+
+/** Sends requests with one token. */
+export class Client {
+  constructor(
+    readonly url: string,
+    readonly token: string | null,
+    readonly id: string | null,
+  ) {}
+
+  async send(method: string, path: string, sending: Sending = {}): Promise<Answer> {
+    const address = new URL(`${this.url}/api/v1${path}`);
+    const pairs = Array.isArray(sending.query) ? sending.query : Object.entries(sending.query ?? {});
+    for (const [name, value] of pairs) address.searchParams.append(name, String(value));
+    const headers: Record<string, string> = { ...(this.token && { 'Girder-Token': this.token }) };
+    let body: string | Uint8Array | undefined = sending.body;
+    if (sending.json !== undefined) {
+      body = JSON.stringify(sending.json);
+      headers['Content-Type'] = 'application/json';
+    } else if (sending.form !== undefined) {
+      body = new URLSearchParams(sending.form).toString();
+      headers['Content-Type'] = 'application/x-www-form-urlencoded';
+    } else if (body !== undefined) headers['Content-Type'] = 'application/octet-stream';
+    const init: RequestInit = { method, headers: { ...headers, ...sending.headers }, redirect: 'manual' };
+    const response = await fetch(address, body === undefined ? init : { ...init, body });
+    const bytes = Buffer.from(await response.arrayBuffer());
+    const isJson = response.headers.get('content-type')?.includes('json') === true && bytes.length > 0;
+    const parsed = isJson ? (JSON.parse(bytes.toString()) as Answer['body']) : (null as never);
+    return { status: response.status, headers: response.headers, body: parsed, bytes };
+  }
+
+  /** The body of an answer that must be a success. */
+  async ok(method: string, path: string, sending: Sending = {}): Promise<Answer['body']> {
+    const answer = await this.send(method, path, sending);
+    if (answer.status >= 400) throw new Error(`${method} ${path} answered ${answer.status}: ${answer.bytes.toString()}`);
+    return answer.body;
+  }
+
+  /** Status and body of an answer. */
+  async fails(method: string, path: string, sending: Sending = {}): Promise<Record<string, unknown>> {
+    const { status, body } = await this.send(method, path, sending);
+    return { status, ...(body as Record<string, unknown>) };
+  }
+
+  async create(path: string, query: NonNullable<Sending['query']>): Promise<string> {
+    return String((await this.ok('POST', path, { query }))._id);
+  }
+}
+
+/** Starts a host. */
+export async function startHost(options: Partial<ReferenceHostOptions> = {}): Promise<TestHost> {
+  const database = await startTestDatabase();
+  const dataDirectory = await mkdtemp(join(tmpdir(), 'reference-host-'));
+  const host = await createReferenceHost({
+    mongoUri: database.uri,
+    dataDirectory,
+    brand: 'girder',
+    passwordCost: 4,
+    ...options,
+  });
+  const { url } = await host.listen();
+  const anonymous = new Client(url, null, null);
+  return {
+    host,
+    url,
+    dataDirectory,
+    databaseUri: database.uri,
+    anonymous,
+    async register(login) {
+      const query = { login, email: `${login}@example.org`, firstName: 'First', lastName: login, password: `${login}.password` };
+      const user = await anonymous.ok('POST', '/user', { query });
+      return new Client(url, (user.authToken as { token: string }).token, String(user._id));
+    },
+    async close() {
+      await host.close();
+      await database.stop();
+      await rm(dataDirectory, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,65 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { DataDirectoryInUseError, lockDataDirectory } from '../../../src/reference-host/data-lock.js';
+import { until } from '../../support/until.js';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
+
+let work: string;
+beforeEach(async () => {
+  work = await mkdtemp(join(tmpdir(), 'large-image-lock-'));
+});
+afterEach(async () => {
+  await rm(work, { recursive: true, force: true });
+});
+
+it('lets one at a time use a folder, and says who has it', async () => {
+  const folder = join(work, 'data');
+  const release = await lockDataDirectory(folder);
+  await expect(lockDataDirectory(folder)).rejects.toThrow(DataDirectoryInUseError);
+  await expect(lockDataDirectory(folder)).rejects.toThrow(`process ${process.pid}`);
+  await expect(lockDataDirectory(folder)).rejects.toThrow(folder);
+  const other = await lockDataDirectory(join(work, 'other'));
+  await release();
+  await other();
+  const again = await lockDataDirectory(folder);
+  await again();
+});
+
+it('works where the path is too long for a socket', async () => {
+  const folder = join(work, 'x'.repeat(120));
+  const release = await lockDataDirectory(folder);
+  await expect(lockDataDirectory(folder)).rejects.toThrow(DataDirectoryInUseError);
+  await release();
+});
+
+it('takes the folder over from a process that was killed, and only one of many does', async () => {
+  const script = `
+    import { lockDataDirectory } from ${JSON.stringify(join(root, 'src/reference-host/data-lock.ts'))};
+    await lockDataDirectory(${JSON.stringify(work)});
+    setInterval(() => {}, 1000);`;
+  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+    cwd: root,
+    stdio: 'inherit',
+  });
+  try {
+    await until('the other process has the lock', async () => {
+      const taken = await lockDataDirectory(work).catch(() => null);
+      await taken?.();
+      return taken === null;
+    });
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await ended;
+    const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockDataDirectory(work)));
+    const held = results.filter((result) => result.status === 'fulfilled');
+    expect(held).toHaveLength(1);
+    for (const result of held) await result.value();
+  } finally {
+    child.kill('SIGKILL');
+  }
+});

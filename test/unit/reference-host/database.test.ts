@@ -1,0 +1,318 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { createServer as createHttpServer } from 'node:http';
+import type { AddressInfo, Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { startDatabase } from '../../../src/reference-host/database.js';
+import { DatabaseUnavailableError, type Progress } from '../../../src/reference-host/database/contract.js';
+import { findExecutable } from '../../../src/reference-host/database/executable.js';
+import { freePort } from '../../../src/reference-host/database/mongod.js';
+import { hostsOf, ping } from '../../../src/reference-host/database/uri.js';
+import { mongodProgram, writeMongod } from '../../support/fake-mongod.js';
+import { until } from '../../support/until.js';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
+
+let work: string;
+beforeEach(async () => {
+  work = await mkdtemp(join(tmpdir(), 'large-image-test-'));
+});
+afterEach(async () => {
+  await rm(work, { recursive: true, force: true });
+});
+
+function runningServer(): { uri: string; host: string; port: number } {
+  const database = inject('database');
+  if ('failure' in database) throw new Error(database.failure);
+  const [host = '', port = '27017'] = (hostsOf(database.uri) ?? '').split(':');
+  return { uri: database.uri, host, port: Number(port) };
+}
+
+/** No program on PATH, a mirror that refuses, an empty cache. */
+async function nothing(): Promise<Record<string, string>> {
+  const port = await freePort();
+  return {
+    PATH: join(work, 'empty'),
+    LARGE_IMAGE_CACHE_DIR: join(work, 'cache'),
+    MONGOMS_DOWNLOAD_MIRROR: `http://127.0.0.1:${port}`,
+    MONGOMS_USE_HTTP: 'true',
+  };
+}
+
+async function failureOf(promise: Promise<unknown>): Promise<Error> {
+  try {
+    await promise;
+  } catch (error) {
+    if (error instanceof Error) return error;
+  }
+  throw new Error('It succeeded, or threw something that is no error.');
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe('MONGODB_URI', () => {
+  it('is used, with a database name added where it has none', async () => {
+    const server = runningServer();
+    const address = `${server.host}:${server.port}`;
+    const database = await startDatabase({ env: { MONGODB_URI: `mongodb://${address}` }, directory: null });
+    expect(database).toMatchObject({ uri: `mongodb://${address}/large_image`, address, durable: null });
+    await database.stop();
+    await ping(server.uri, 5000);
+  });
+
+  it('keeps the database it names', async () => {
+    const server = runningServer();
+    const uri = `mongodb://${server.host}:${server.port}/mine?retryWrites=false`;
+    const database = await startDatabase({ env: { MONGODB_URI: uri }, directory: null });
+    expect(database.uri).toBe(uri);
+  });
+
+  it('that does not answer is an error that names the host and not the password, and no other engine is started', async () => {
+    const port = await freePort();
+    const bin = await writeMongod(join(work, 'bin'), runningServer());
+    const env = { MONGODB_URI: `mongodb://ann:s3cret@127.0.0.1:${port}/x`, PATH: bin };
+    const directory = join(work, 'data');
+    const error = await failureOf(startDatabase({ env, directory }));
+    expect(error).toBeInstanceOf(DatabaseUnavailableError);
+    expect(error.message).toContain(`127.0.0.1:${port}`);
+    expect(error.message).not.toMatch(/s3cret|ann:/);
+    expect(existsSync(directory)).toBe(false);
+  });
+
+  it.each(['localhost:27017', 'http://localhost/', 'mongodb://', 'mongodb://a b:s3cret@/x'])(
+    '%j is no connection string',
+    async (uri) => {
+      const error = await failureOf(startDatabase({ env: { MONGODB_URI: uri }, directory: null }));
+      expect(error).toBeInstanceOf(DatabaseUnavailableError);
+      expect(error.message).toContain('mongodb://host:port/database');
+      expect(error.message).not.toContain('s3cret');
+    },
+  );
+});
+
+describe('mongod on PATH', () => {
+  it('is started on a folder that stays', async () => {
+    const bin = await writeMongod(join(work, 'bin'), runningServer());
+    const directory = join(work, 'data');
+    const database = await startDatabase({ env: { ...(await nothing()), PATH: bin }, directory });
+    expect(database.durable).toBe(true);
+    expect(database.uri).toContain('127.0.0.1');
+    await ping(database.uri, 5000);
+    await database.stop();
+    expect(isAlive(Number(await readFile(join(directory, 'pid'), 'utf8')))).toBe(false);
+    expect(await readFile(join(directory, 'ended'), 'utf8')).toBe('SIGTERM');
+  });
+
+  it('works on a throw-away folder that is gone at the end', async () => {
+    const bin = await writeMongod(join(work, 'bin'), runningServer());
+    const before = await throwAwayFolders();
+    const database = await startDatabase({ env: { ...(await nothing()), PATH: bin }, directory: null });
+    expect(database.durable).toBe(false);
+    expect((await throwAwayFolders()).length).toBeGreaterThan(before.length);
+    await database.stop();
+    expect(await throwAwayFolders()).toEqual(before);
+  });
+
+  it('says so when it ends by itself', async () => {
+    const bin = await writeMongod(join(work, 'bin'), runningServer());
+    const directory = join(work, 'data');
+    const database = await startDatabase({ env: { ...(await nothing()), PATH: bin }, directory });
+    process.kill(Number(await readFile(join(directory, 'pid'), 'utf8')), 'SIGKILL');
+    expect((await database.lost).message).toContain('mongod.log');
+    await database.stop();
+  });
+
+  it('ends with a process that is killed', async () => {
+    const bin = await writeMongod(join(work, 'bin'), runningServer());
+    const directory = join(work, 'data');
+    const parent = startInProcess({ ...(await nothing()), PATH: bin }, directory);
+    try {
+      const pid = await until('mongod is ready', async () => {
+        await ping(await parent.uri(), 500);
+        return Number(await readFile(join(directory, 'pid'), 'utf8'));
+      });
+      parent.kill();
+      await until('mongod has ended', () => !isAlive(pid));
+      // In order, so that it can write what it holds.
+      expect(await readFile(join(directory, 'ended'), 'utf8')).toBe('SIGTERM');
+    } finally {
+      parent.kill();
+    }
+  });
+
+  it('that fails is reported with what it wrote, and an existing data folder is not replaced by an empty database', async () => {
+    const bin = join(work, 'bin');
+    await mkdir(bin);
+    await writeFile(join(bin, 'mongod'), '#!/bin/sh\necho "wrong version of the data files" >&2\nexit 62\n');
+    await chmod(join(bin, 'mongod'), 0o755);
+    const directory = join(work, 'data');
+    await mkdir(directory);
+    await writeFile(join(directory, 'WiredTiger'), '');
+    const path = `${bin}:${process.env.PATH}`;
+    const error = await failureOf(startDatabase({ env: { ...(await nothing()), PATH: path }, directory }));
+    expect(error).toBeInstanceOf(DatabaseUnavailableError);
+    expect(error.message).toContain('wrong version of the data files');
+    expect(error.message).toContain(`${directory} holds data of MongoDB`);
+  });
+});
+
+describe('the download', () => {
+  let mirror: Server | undefined;
+  afterEach(async () => {
+    await new Promise<void>((resolve) => (mirror ? mirror.close(() => resolve()) : resolve()));
+    mirror = undefined;
+  });
+
+  it('is followed while it moves, and its mongod is started; the second time nothing is fetched', async () => {
+    await mkdir(join(work, 'mongodb', 'bin'), { recursive: true });
+    // mongodb-memory-server takes a small program for a broken one.
+    const program = `${mongodProgram(runningServer())}//${' '.repeat(2 << 20)}`;
+    await writeFile(join(work, 'mongodb', 'bin', 'mongod'), program, { mode: 0o755 });
+    execFileSync('tar', ['-czf', 'archive.tgz', 'mongodb'], { cwd: work });
+    const bytes = await readFile(join(work, 'archive.tgz'));
+    let requests = 0;
+    const http = createHttpServer((request, reply) => {
+      requests++;
+      if (request.url?.endsWith('.md5')) {
+        reply.end(`${createHash('md5').update(bytes).digest('hex')}  archive.tgz\n`);
+        return;
+      }
+      reply.writeHead(200, { 'content-length': bytes.length });
+      reply.write(bytes.subarray(0, 100));
+      setTimeout(() => reply.end(bytes.subarray(100)), 700);
+    });
+    mirror = http;
+    await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
+    const env = { ...(await nothing()), MONGOMS_DOWNLOAD_MIRROR: `http://127.0.0.1:${(http.address() as AddressInfo).port}` };
+    const seen: Progress[] = [];
+    const first = await startDatabase({ env, directory: join(work, 'data'), report: (progress) => seen.push(progress) });
+    expect(first.durable).toBe(true);
+    expect(seen.some(({ fraction }) => fraction !== undefined && fraction > 0)).toBe(true);
+    await first.stop();
+    const after = requests;
+    const second = await startDatabase({ env, directory: join(work, 'data') });
+    await second.stop();
+    expect(requests).toBe(after);
+  });
+
+  it('is given up within seconds when the other side accepts and says nothing', async () => {
+    const http = createHttpServer(() => undefined);
+    mirror = http;
+    await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
+    const env = { ...(await nothing()), MONGOMS_DOWNLOAD_MIRROR: `http://127.0.0.1:${(http.address() as AddressInfo).port}` };
+    const began = Date.now();
+    const error = await failureOf(startDatabase({ env, directory: null }));
+    http.closeAllConnections();
+    expect(error.message).toContain('no progress for');
+    expect(Date.now() - began).toBeLessThan(20_000);
+  });
+
+  it('is cancelled by the signal', async () => {
+    const http = createHttpServer(() => undefined);
+    mirror = http;
+    await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
+    const env = { ...(await nothing()), MONGOMS_DOWNLOAD_MIRROR: `http://127.0.0.1:${(http.address() as AddressInfo).port}` };
+    const controller = new AbortController();
+    http.once('request', () => controller.abort(new Error('stop it')));
+    const error = await failureOf(startDatabase({ env, directory: null, signal: controller.signal }));
+    http.closeAllConnections();
+    expect(error.message).toBe('stop it');
+  });
+});
+
+describe('mongo-java-server', () => {
+  const programs = ['java', 'mvn'].map((name) => findExecutable(process.env, name));
+  const reason = programs.includes(null) ? 'java or mvn is not on PATH' : null;
+  if (reason) console.warn(`skipped: mongo-java-server, ${reason}`);
+  /** The usual cache, so that Maven fetches it at most once. */
+  const env = async (): Promise<Record<string, string>> => {
+    const { LARGE_IMAGE_CACHE_DIR: _, ...rest } = await nothing();
+    const bin = join(work, 'bin');
+    await mkdir(bin);
+    for (const [name, program] of [
+      ['java', programs[0]],
+      ['mvn', programs[1]],
+    ] as const) {
+      await writeFile(join(bin, name), `#!/bin/sh\nPATH=${process.env.PATH}\nexec ${program} "$@"\n`);
+      await chmod(join(bin, name), 0o755);
+    }
+    const kept = Object.entries(process.env).filter(([name]) =>
+      /^(HOME|XDG_CACHE_HOME|LARGE_IMAGE_CACHE_DIR|MAVEN_.*)$/.test(name),
+    );
+    return { ...rest, ...Object.fromEntries(kept.map(([name, value]) => [name, value ?? ''])), PATH: bin };
+  };
+
+  it.skipIf(reason)('is the last step, and not durable', async () => {
+    const database = await startDatabase({ env: await env(), directory: join(work, 'data') });
+    expect(database.durable).toBe(false);
+    expect(database.engine).toContain('memory');
+    await ping(database.uri, 5000);
+    await database.stop();
+    await expect(ping(database.uri, 500)).rejects.toThrow();
+  });
+
+  it.skipIf(reason)('ends with a process that is killed', async () => {
+    const parent = startInProcess(await env(), null);
+    try {
+      const uri = await until('it is ready', async () => {
+        await ping(await parent.uri(), 500);
+        return parent.uri();
+      });
+      parent.kill();
+      await until('it has ended', () =>
+        ping(uri, 300).then(
+          () => false,
+          () => true,
+        ),
+      );
+    } finally {
+      parent.kill();
+    }
+  });
+});
+
+it('says what was tried, why each failed and what to do, within seconds, when nothing works', async () => {
+  const began = Date.now();
+  const error = await failureOf(startDatabase({ env: await nothing(), directory: null }));
+  expect(error).toBeInstanceOf(DatabaseUnavailableError);
+  expect(error.message).toMatch(/MONGODB_URI: not set[^]*mongod on PATH: there is none[^]*ECONNREFUSED[^]*no java on PATH/);
+  expect(error.message).toMatch(/install MongoDB[^]*apt-get install/);
+  expect(Date.now() - began).toBeLessThan(10_000);
+});
+
+async function throwAwayFolders(): Promise<string[]> {
+  return (await readdir(tmpdir())).filter((name) => name.startsWith('large-image-database-')).toSorted();
+}
+
+/** Starts a database in a process of its own, which can be killed. */
+function startInProcess(env: Record<string, string>, directory: string | null): { uri: () => Promise<string>; kill: () => void } {
+  const script = `
+    import { startDatabase } from ${JSON.stringify(join(root, 'src/reference-host/database.ts'))};
+    const database = await startDatabase(${JSON.stringify({ env, directory })});
+    console.log('URI ' + database.uri);
+    setInterval(() => {}, 1000);`;
+  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], { cwd: root });
+  let text = '';
+  child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString('utf8')));
+  child.stderr.on('data', (chunk: Buffer) => (text += chunk.toString('utf8')));
+  return {
+    uri: () =>
+      until('the process has a database', () => {
+        if (child.exitCode !== null) throw new Error(text);
+        return /^URI (.*)$/m.exec(text)?.[1];
+      }),
+    kill: () => child.kill('SIGKILL'),
+  };
+}

@@ -1,0 +1,151 @@
+import { mkdir, mkdtemp, readFile, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { listen } from '../../../src/reference-host/start/listen.js';
+import { environmentVariables, readOptions, UsageError } from '../../../src/reference-host/start/options.js';
+import { ownFiles, type OwnFile } from '../../../src/reference-host/start/own-files.js';
+import { keptPassword } from '../../../src/reference-host/start/password.js';
+
+let work: string;
+beforeEach(async () => {
+  work = await realpath(await mkdtemp(join(tmpdir(), 'large-image-start-')));
+});
+afterEach(async () => {
+  await rm(work, { recursive: true, force: true });
+});
+
+describe('the command line and the environment', () => {
+  it('have defaults', () => {
+    expect(readOptions([], {}, '1.0.0')).toEqual({
+      port: 8080,
+      host: '127.0.0.1',
+      dataDirectory: resolve('data'),
+      brand: null,
+      adminPassword: null,
+      bare: false,
+      paths: [],
+    });
+  });
+
+  it('are read', async () => {
+    await writeFile(join(work, '1.5'), '');
+    await writeFile(join(work, '--odd'), '');
+    const env = { PORT: '0', HOST: '::1', DATA_DIR: work, BRAND: 'girder', ADMIN_PASSWORD: 'secret!' };
+    expect(readOptions([join(work, '1.5'), '--', join(work, '--odd')], env, '1.0.0')).toEqual({
+      port: 0,
+      host: '::1',
+      dataDirectory: work,
+      brand: 'girder',
+      adminPassword: 'secret!',
+      bare: false,
+      paths: [join(work, '1.5'), join(work, '--odd')],
+    });
+    expect(readOptions(['--bare'], {}, '1.0.0')).toMatchObject({ bare: true });
+  });
+
+  it.each<[string[], Record<string, string>, string]>([
+    [['--bear'], {}, 'Unknown option: --bear'],
+    [['-x'], {}, 'Unknown option: -x'],
+    [['--bare=3'], {}, '--bare takes no value'],
+    [['/does/not/exist.svs'], {}, 'There is no file or folder /does/not/exist.svs'],
+    [['--bare', tmpdir()], {}, '--bare starts with nothing'],
+    [[], { PORT: '80a' }, 'PORT is "80a"'],
+    [[], { PORT: '65536' }, '0 (any free port) to 65535'],
+    [[], { PORT: '-1' }, 'PORT is "-1"'],
+    [[], { ADMIN_PASSWORD: '12345' }, 'at least 6 characters'],
+    [[], { BRAND: 'two words' }, 'BRAND is "two words"'],
+    [[], { BRAND: '$where' }, 'BRAND is "$where"'],
+  ])('%j with %j is refused in words', (words, env, message) => {
+    expect(() => readOptions(words, env, '1.0.0')).toThrow(UsageError);
+    expect(() => readOptions(words, env, '1.0.0')).toThrow(message);
+  });
+
+  it('answer --help with every option and variable', () => {
+    const answer = readOptions(['x', '--help'], {}, '1.2.3');
+    if (!('help' in answer)) throw new Error('no help');
+    expect(answer.help).toContain('1.2.3');
+    for (const word of ['--bare', ...environmentVariables.map(([name]) => name)]) expect(answer.help).toContain(word);
+  });
+
+  it('are in README as they are here', async () => {
+    const readme = await readFile(join(import.meta.dirname, '..', '..', '..', 'README.md'), 'utf8');
+    for (const [name, value, meaning] of environmentVariables) {
+      expect(readme).toContain(`| \`${name}\` | ${value === '' ? '' : `\`${value}\``} | ${meaning} |`);
+    }
+  });
+});
+
+describe("the caller's own files", () => {
+  const list = async (paths: string[]): Promise<OwnFile[]> => {
+    const files: OwnFile[] = [];
+    for await (const file of ownFiles(paths)) files.push(file);
+    return files;
+  };
+
+  it('are files given, and all below folders given, in the folders they lie in', async () => {
+    await mkdir(join(work, 'slides', 'deep'), { recursive: true });
+    for (const name of ['one.svs', 'slides/b.tif', 'slides/a.tif', 'slides/.hidden', 'slides/deep/c.tif']) {
+      await writeFile(join(work, name), '');
+    }
+    expect(await list([join(work, 'one.svs'), join(work, 'slides')])).toEqual([
+      { path: join(work, 'one.svs'), folders: ['Files'] },
+      { path: join(work, 'slides', 'a.tif'), folders: ['slides'] },
+      { path: join(work, 'slides', 'b.tif'), folders: ['slides'] },
+      { path: join(work, 'slides', 'deep', 'c.tif'), folders: ['slides', 'deep'] },
+    ]);
+  });
+
+  it('end although a link leads back, and leave out links to nothing', async () => {
+    const slides = join(work, 'slides');
+    await mkdir(slides);
+    await writeFile(join(slides, 'a.tif'), '');
+    await symlink(slides, join(slides, 'round'));
+    await symlink(join(work, 'nothing'), join(slides, 'broken'));
+    expect(await list([slides])).toEqual([{ path: join(slides, 'a.tif'), folders: ['slides'] }]);
+  });
+});
+
+describe('the kept password', () => {
+  it('is made once, and readable by its owner only', async () => {
+    const first = await keptPassword(work);
+    expect(first.password.length).toBeGreaterThanOrEqual(16);
+    expect((await stat(first.path)).mode & 0o777).toBe(0o600);
+    expect(await keptPassword(work)).toEqual(first);
+  });
+
+  it('is made anew where the file is empty, with the right mode', async () => {
+    await writeFile(join(work, 'admin-password'), '', { mode: 0o644 });
+    const { password, path } = await keptPassword(work);
+    expect(password.length).toBeGreaterThanOrEqual(16);
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+  });
+});
+
+describe('listening', () => {
+  it('answers 503 until there is something to serve, then serves it, then closes', async () => {
+    const server = await listen('127.0.0.1', 0);
+    const early = await fetch(server.url);
+    expect(early.status).toBe(503);
+    expect(await early.text()).toContain('starting');
+    server.serve((_request, reply) => reply.end('here'));
+    expect(await (await fetch(server.url)).text()).toBe('here');
+    await server.close();
+    await expect(fetch(server.url)).rejects.toThrow();
+  });
+
+  it('says what to do when the port is taken', async () => {
+    const other = createServer();
+    await new Promise<void>((done) => other.listen(0, '127.0.0.1', done));
+    const { port } = other.address() as AddressInfo;
+    await expect(listen('127.0.0.1', port)).rejects.toThrow(`Port ${port} on 127.0.0.1 is taken`);
+    await expect(listen('127.0.0.1', port)).rejects.toThrow(`PORT=${port + 1} npm start`);
+    await new Promise((done) => other.close(done));
+  });
+
+  it('says so when the address is none of this machine', async () => {
+    await expect(listen('192.0.2.1', 0)).rejects.toThrow('HOST is "192.0.2.1"');
+  });
+});

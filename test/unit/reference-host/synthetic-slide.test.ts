@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  makeSyntheticSlide,
+  nucleiOf,
+  syntheticSlide,
+  type OutlinedNucleus,
+} from '../../../src/reference-host/synthetic-slide.js';
+import { Tissue } from '../../../src/reference-host/synthetic-slide/tissue.js';
+
+const size = 3072;
+const seed = 7;
+
+let work: string;
+beforeEach(async () => {
+  work = await mkdtemp(join(tmpdir(), 'large-image-slide-'));
+});
+afterEach(async () => {
+  await rm(work, { recursive: true, force: true });
+});
+
+describe('the slide', () => {
+  it('is a pyramid of tiles that libvips reads, with resolution and magnification, the same each time', async () => {
+    const path = join(work, 'slide.tiff');
+    const seen: number[] = [];
+    await makeSyntheticSlide(path, { seed, size, report: ({ fraction }) => seen.push(fraction ?? Number.NaN) });
+    const base = await sharp(path).metadata();
+    expect(base).toMatchObject({ format: 'tiff', width: size, height: size, channels: 3, pages: 5, resolutionUnit: 'cm' });
+    // 0.5 µm a pixel are 50 800 pixels an inch.
+    expect(base.density).toBeCloseTo(50_800, -2);
+    const widths = await Promise.all([0, 1, 2, 3, 4].map(async (page) => (await sharp(path, { page }).metadata()).width));
+    expect(widths).toEqual([3072, 1536, 768, 384, 192]);
+    const bytes = await readFile(path);
+    expect(bytes.includes('AppMag = 20|MPP = 0.5')).toBe(true);
+    expect(seen).toHaveLength(9);
+    expect(seen.at(-1)).toBe(1);
+    const again = join(work, 'again.tiff');
+    await makeSyntheticSlide(again, { seed, size });
+    // Tiles lie in the order in which they were encoded; the pixels are what must agree.
+    expect(await digest(again)).toBe(await digest(path));
+    expect(await readdir(work)).toEqual(['again.tiff', 'slide.tiff']);
+  });
+
+  it('has lower levels that are the base scaled down', async () => {
+    const path = join(work, 'slide.tiff');
+    await makeSyntheticSlide(path, { seed, size });
+    for (const page of [1, 2, 3, 4]) {
+      const side = size / 2 ** page;
+      const level = await sharp(path, { page }).raw().toBuffer();
+      const scaled = await sharp(path).resize(side, side, { kernel: 'linear' }).raw().toBuffer();
+      let sum = 0;
+      for (let index = 0; index < level.length; index++) sum += Math.abs((level[index] ?? 0) - (scaled[index] ?? 0));
+      // Another kernel and another turn through JPEG; a level of other pixels is off by 15 and more.
+      expect(sum / level.length).toBeLessThan(6);
+    }
+  });
+
+  it('shows glass, pink stroma, and purple where the nuclei are', async () => {
+    const path = join(work, 'slide.tiff');
+    await makeSyntheticSlide(path, { seed, size });
+    const pixels = await sharp(path).raw().toBuffer();
+    const at = (x: number, y: number): number[] => [...pixels.subarray((y * size + x) * 3, (y * size + x) * 3 + 3)];
+    for (const channel of at(2, 2)) expect(channel).toBeGreaterThan(230);
+    let purple = 0;
+    let count = 0;
+    for (const { x, y } of nucleiOf(seed, size)) {
+      const [red = 0, green = 0, blue = 0] = at(Math.floor(x), Math.floor(y));
+      count++;
+      if (blue > green + 15 && green < 150 && red < 190) purple++;
+    }
+    expect(count).toBeGreaterThan(1000);
+    expect(purple / count).toBeGreaterThan(0.97);
+  });
+
+  it('is not made again', async () => {
+    const path = join(work, 'slide.tiff');
+    await writeFile(path, 'here already');
+    await makeSyntheticSlide(path, { seed, size });
+    expect((await stat(path)).size).toBe(12);
+  });
+
+  it('leaves nothing when cancelled, and removes what a killed process left', async () => {
+    const path = join(work, 'slide.tiff');
+    await writeFile(join(work, '.slide.tiff.partial-1'), 'x');
+    const controller = new AbortController();
+    const made = makeSyntheticSlide(path, {
+      seed,
+      size,
+      signal: controller.signal,
+      report: () => controller.abort(new Error('enough')),
+    });
+    await expect(made).rejects.toThrow('enough');
+    expect(await readdir(work)).toEqual([]);
+  });
+
+  it('refuses a size that its blocks do not fill', async () => {
+    await expect(makeSyntheticSlide(join(work, 'slide.tiff'), { size: 1000 })).rejects.toThrow('multiple of 1024');
+    expect(await readdir(work)).toEqual([]);
+  });
+});
+
+describe('the nuclei', () => {
+  it('are always the same, whole numbers of them in each block, with outlines around their centres', () => {
+    const all = [...nucleiOf(seed, size)];
+    expect([...nucleiOf(seed, size)]).toEqual(all);
+    expect([...nucleiOf(seed + 1, size)].length).not.toBe(all.length);
+    for (const nucleus of all) {
+      expect(nucleus.outline).toHaveLength(12);
+      expect(reach(nucleus)).toBeLessThan(22);
+      expect(Math.abs(area(nucleus.outline))).toBeGreaterThan(50);
+    }
+    const kinds = new Set(all.map(({ kind }) => kind));
+    expect(kinds).toEqual(new Set(['epithelial', 'stromal', 'lymphocyte']));
+  });
+
+  it('do not depend on how the slide is cut into blocks', () => {
+    const tissue = new Tissue(seed, size);
+    const whole = [...tissue.nucleiIn(0, 0, size, size)];
+    const parts = [0, 1024, 2048].flatMap((top) => [...tissue.nucleiIn(0, top, size, top + 1024)]);
+    const key = ({ x, y }: { x: number; y: number }): string => `${x} ${y}`;
+    expect(parts.map(key).toSorted()).toEqual(whole.map(key).toSorted());
+  });
+
+  it('of the slide of npm start are at least 200 000', () => {
+    let count = 0;
+    for (const { x, y } of nucleiOf()) {
+      count++;
+      if (x < 0 || y < 0 || x >= syntheticSlide.size || y >= syntheticSlide.size) throw new Error(`outside: ${x} ${y}`);
+    }
+    expect(count).toBeGreaterThanOrEqual(200_000);
+  });
+});
+
+async function digest(path: string): Promise<string> {
+  return createHash('sha256')
+    .update(await sharp(path).raw().toBuffer())
+    .digest('hex');
+}
+
+function reach({ x, y, outline }: OutlinedNucleus): number {
+  return Math.max(...outline.map(([px, py]) => Math.hypot(px - x, py - y)));
+}
+
+function area(outline: [number, number][]): number {
+  let sum = 0;
+  for (const [index, [x, y]] of outline.entries()) {
+    const [nx, ny] = outline[(index + 1) % outline.length] ?? [0, 0];
+    sum += x * ny - nx * y;
+  }
+  return sum / 2;
+}

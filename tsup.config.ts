@@ -1,0 +1,17 @@
+import { cp } from 'node:fs/promises';
+import { defineConfig } from 'tsup';
+
+export default defineConfig({
+  entry: { index: 'src/index.ts', 'reference-host': 'src/reference-host/index.ts', testing: 'src/testing/index.ts' },
+  format: ['esm', 'cjs'],
+  target: 'node20',
+  dts: true,
+  shims: true,
+  splitting: true,
+  clean: true,
+  // What the code reads beside itself, at run time.
+  async onSuccess() {
+    await cp('src/reference-host/viewer', 'dist/viewer', { recursive: true });
+    await cp('src/reference-host/database/MemoryDatabase.java', 'dist/MemoryDatabase.java');
+  },
+});
