@@ -89,6 +89,12 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
     onCloseError: (err) => logger.warn({ err }, 'TileSource:Close:Failed'),
   });
 
+  // Jobs
+  const jobModel = createJobModel(connection);
+  await jobModel.createIndexes();
+  const jobs = new JobStore({ model: jobModel, logger, ...(host.notify && { notify: host.notify }) });
+  const runner = new JobRunner({ agenda: host.agenda, jobs, logger });
+
   // Services
   const items = new Items(records, host.access);
   const callers = new Callers(host.auth);
@@ -103,13 +109,7 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
     logger,
     temporaryDirectory: host.temporaryDirectory ?? tmpdir(),
   });
-  const services: Services = { records, items, images, settings, files: host.files, logger };
-
-  // Jobs
-  const jobModel = createJobModel(connection);
-  await jobModel.createIndexes();
-  const jobs = new JobStore({ model: jobModel, logger, ...(host.notify && { notify: host.notify }) });
-  const runner = new JobRunner({ agenda: host.agenda, jobs, logger });
+  const services: Services = { records, items, images, settings, files: host.files, jobs, runner, logger };
 
   // What the host tells us
   const modelEvents = host.events === undefined ? new ModelEvents(host.models) : null;

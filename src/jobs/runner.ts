@@ -4,7 +4,8 @@ import type { Agenda, Job as AgendaJob, JobParameters } from 'agenda';
 import type { HostLogger } from '../host.js';
 import type { JobRecord } from '../models/job-record.js';
 import { isWorkerHandler, jobStatus, localHandler } from '../services/job-status.js';
-import type { JobStore, NewJob } from '../services/jobs.js';
+import type { JobStarter, NewDefinedJob } from '../services/job-starter.js';
+import type { JobStore } from '../services/jobs.js';
 import type { JobDefinition } from './definition.js';
 import { JobRecovery, type EntryState } from './recovery.js';
 import { JobRun, type RunTiming } from './run.js';
@@ -30,9 +31,6 @@ export interface JobRunnerOptions {
   closeTimeoutMs?: number;
 }
 
-/** A job to be created by {@link JobRunner.create}; title and type come from the definition. */
-export type NewRunnerJob = Omit<NewJob, 'title' | 'type' | 'run' | 'args'> & { title?: string };
-
 interface QueueData {
   jobId: string;
 }
@@ -45,7 +43,7 @@ const flushMs = 250;
  * Agenda is the queue: it brings the id of a record to a process with a free place. Who may run the job is decided by one atomic
  * write on the record, so an entry that Agenda delivers twice, or after a crash once more, does no harm.
  */
-export class JobRunner {
+export class JobRunner implements JobStarter {
   readonly #agenda: Agenda;
   readonly #jobs: JobStore;
   readonly #logger: HostLogger | undefined;
@@ -120,7 +118,7 @@ export class JobRunner {
   }
 
   /** Stores a job of a kind that was defined. It runs when {@link JobRunner.start} says so. @throws when the kind is unknown. */
-  async create(name: string, job: NewRunnerJob): Promise<JobRecord> {
+  async create(name: string, job: NewDefinedJob): Promise<JobRecord> {
     const definition = this.#definitions.get(name);
     if (definition === undefined) throw new Error(`No job "${name}" is defined.`);
     const { resumable = false, maxAttempts = 3 } = definition;

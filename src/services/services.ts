@@ -2,6 +2,8 @@ import type { HostFiles, HostLogger } from '../host.js';
 import type { HostRecords } from '../models/host-records.js';
 import type { Images } from './images.js';
 import type { Items } from './items.js';
+import type { JobStarter } from './job-starter.js';
+import type { JobStore } from './jobs.js';
 import type { Settings } from './settings.js';
 
 /** Everything that routes and jobs work with: one per installation. */
@@ -11,5 +13,9 @@ export interface Services {
   images: Images;
   settings: Settings;
   files: HostFiles;
+  /** Job records. */
+  jobs: JobStore;
+  /** Makes and starts the jobs that were defined at installation. */
+  runner: JobStarter;
   logger: HostLogger;
 }
