@@ -14,6 +14,11 @@ interface Entry<T> {
   closing: Promise<void> | null;
 }
 
+/** An entry as the list of the kept ones holds it: a new object once its size is known, because the list takes a size only with one. */
+interface Kept<T> {
+  entry: Entry<T>;
+}
+
 /** Bounds of a {@link SourceCache}. */
 export interface SourceCacheOptions<T> {
   /** Most sources kept open without a reader. 0 closes each with its last reader. */
@@ -31,7 +36,7 @@ export interface SourceCacheOptions<T> {
  * forgotten. What falls out of the cache is closed, but never under a reader.
  */
 export class SourceCache<T extends Closable> {
-  readonly #entries: LRUCache<string, Entry<T>> | null;
+  readonly #entries: LRUCache<string, Kept<T>> | null;
   readonly #options: SourceCacheOptions<T>;
   readonly #open = new Set<Entry<T>>();
 
@@ -39,12 +44,12 @@ export class SourceCache<T extends Closable> {
     this.#options = options;
     this.#entries =
       options.maxEntries > 0
-        ? new LRUCache<string, Entry<T>>({
+        ? new LRUCache<string, Kept<T>>({
             max: options.maxEntries,
             maxSize: Math.max(1, options.maxBytes),
             // An entry that is larger than the whole cache would be refused, and then be opened again for every request.
             sizeCalculation: () => 1,
-            dispose: (entry) => this.#evict(entry),
+            dispose: ({ entry }) => this.#evict(entry),
           })
         : null;
   }
@@ -62,23 +67,23 @@ export class SourceCache<T extends Closable> {
   }
 
   #acquire(key: string, open: () => Promise<T>): Entry<T> {
-    const cached = this.#entries?.get(key);
+    const cached = this.#entries?.get(key)?.entry;
     if (cached !== undefined) {
       cached.readers++;
       return cached;
     }
     const entry: Entry<T> = { value: open(), readers: 1, evicted: false, closing: null };
     this.#open.add(entry);
-    this.#entries?.set(key, entry);
+    this.#entries?.set(key, { entry });
     entry.value.then(
       (value) => {
         if (entry.evicted) return;
         const size = Math.min(Math.max(1, this.#options.sizeOf(value)), Math.max(1, this.#options.maxBytes));
-        if (this.#entries?.peek(key) === entry) this.#entries.set(key, entry, { size, noDisposeOnSet: true });
+        if (this.#entries?.peek(key)?.entry === entry) this.#entries.set(key, { entry }, { size, noDisposeOnSet: true });
       },
       () => {
         this.#open.delete(entry);
-        if (this.#entries?.peek(key) === entry) this.#entries.delete(key);
+        if (this.#entries?.peek(key)?.entry === entry) this.#entries.delete(key);
       },
     );
     return entry;

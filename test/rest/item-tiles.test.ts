@@ -62,8 +62,43 @@ describe('tiles of an item', () => {
     const tag = tile.headers.get('etag')!;
     const again = await admin.send('GET', `/item/${item}/tiles/zxy/3/1/1`, { headers: { 'If-None-Match': tag } });
     expect([again.status, again.bytes.length, again.headers.get('etag')]).toEqual([304, 0, tag]);
-    const wrong = await admin.send('GET', `/item/${item}/tiles/zxy/3/1/1`, { headers: { 'If-Match': '"other"' } });
-    expect(wrong.status).toBe(412);
+  });
+
+  it.each<[string, (tag: string) => Record<string, string>, number]>([
+    ['a list with the tag', (tag) => ({ 'If-None-Match': `"a", ${tag}` }), 304],
+    ['the weak form of the tag', (tag) => ({ 'If-None-Match': `W/${tag}` }), 304],
+    ['anything', () => ({ 'If-None-Match': '*' }), 304],
+    ['another tag', () => ({ 'If-None-Match': '"other"' }), 200],
+    ['If-Match with the tag', (tag) => ({ 'If-Match': tag }), 200],
+    ['If-Match with anything', () => ({ 'If-Match': '*' }), 200],
+    ['If-Match with another tag', () => ({ 'If-Match': '"other"' }), 412],
+    ['If-Match with the weak form', (tag) => ({ 'If-Match': `W/${tag}` }), 412],
+    ['If-Match before If-None-Match', (tag) => ({ 'If-Match': '"other"', 'If-None-Match': tag }), 412],
+  ])('answers a conditional request with %s', async (_what, headersFor, status) => {
+    for (const path of ['zxy/3/1/1', 'region?width=100', 'thumbnail', 'dzi_files/10/0_0.jpeg']) {
+      const plain = await admin.send('GET', `/item/${item}/tiles/${path}`);
+      const tag = plain.headers.get('etag')!;
+      const answer = await admin.send('GET', `/item/${item}/tiles/${path}`, { headers: headersFor(tag) });
+      expect([path, answer.status]).toEqual([path, status]);
+      if (status === 412) expect(answer.body).toEqual({ message: expect.stringContaining(tag), type: 'rest' });
+      else
+        expect([answer.headers.get('etag'), answer.headers.get('cache-control')]).toEqual([
+          tag,
+          plain.headers.get('cache-control'),
+        ]);
+      if (status === 304) expect(answer.bytes.length).toBe(0);
+    }
+  });
+
+  it('gives another tag for another picture, and the same for the same one asked for in another way', async () => {
+    const tagOf = async (path: string) => (await admin.send('GET', `/item/${item}/tiles/${path}`)).headers.get('etag');
+    expect(await tagOf('zxy/3/1/1?encoding=JPEG')).toBe(await tagOf('zxy/3/1/1?_=77'));
+    expect(await tagOf('zxy/3/1/1?encoding=PNG')).not.toBe(await tagOf('zxy/3/1/1'));
+    const before = await tagOf('zxy/3/1/1');
+    await admin.ok('PUT', '/system/setting', { query: { key: 'large_image.icc_correction', value: false } });
+    expect(await tagOf('zxy/3/1/1')).not.toBe(before);
+    await admin.ok('DELETE', '/system/setting', { query: { key: 'large_image.icc_correction' } });
+    expect(await tagOf('zxy/3/1/1')).toBe(before);
   });
 
   it('asks the database nothing for a tile that it has just served', async () => {
