@@ -53,14 +53,13 @@ export class Images {
    * @throws NoLargeImageError
    */
   async pictureKey(item: ItemRecord, kind: string, request: Readonly<Record<string, unknown>>): Promise<string> {
-    const { fileId, sourceName } = servedFile(item);
-    const icc = await this.#icc();
+    const state = fileState(item, await this.#icc());
     const canonical = Object.keys(request)
       .sort()
       .filter((name) => request[name] !== undefined)
       .map((name) => `${name}=${JSON.stringify(request[name])}`)
       .join('&');
-    return `${fileId}:${item.changed}:${sourceName ?? ''}:${String(icc)}/${kind}?${canonical}`;
+    return `${state}/${kind}?${canonical}`;
   }
 
   /** The picture of this key from the cache, or made, then kept. */
@@ -86,9 +85,8 @@ export class Images {
   async use<R>(item: ItemRecord, use: (image: LargeImage) => Promise<R> | R): Promise<R> {
     const { fileId, sourceName } = servedFile(item);
     const icc = await this.#icc();
-    const key = `${fileId}:${item.changed}:${sourceName ?? ''}:${String(icc)}`;
     return this.#options.sources.use(
-      key,
+      fileState(item, icc),
       () => this.#open(item, fileId, sourceName, icc),
       (open) => use(open.image),
     );
@@ -239,6 +237,12 @@ function assertCreatable(item: ItemRecord, file: FileRecord): void {
   if (item.largeImage?.fileId !== undefined) throw new BadParameterError('Item already has largeImage set.');
   if (file.itemId !== item.id) throw new BadParameterError('The provided file must be in the provided item.');
   if (item.largeImage !== null) throw new BadParameterError('Item is scheduled to generate a largeImage.');
+}
+
+/** Names the file that an item is served from, in the state that its pictures depend on; begins with the id of the file. */
+function fileState(item: ItemRecord, icc: IccOption): string {
+  const { fileId, sourceName } = servedFile(item);
+  return `${fileId}:${item.changed}:${sourceName ?? ''}:${String(icc)}`;
 }
 
 function servedFile(item: ItemRecord): { fileId: string; sourceName?: string } {

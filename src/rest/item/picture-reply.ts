@@ -18,6 +18,15 @@ interface PictureRoute {
   extraHeaders?: ReplyHeaders;
 }
 
+/** What holds where a request says nothing: saying it makes no other picture. */
+const usual: Readonly<Record<string, unknown>> = { encoding: 'JPEG', jpegQuality: 95, jpegSubsampling: 0, frame: 0, style: '' };
+
+/** The name of a picture, equal for requests that mean the same. */
+function keyOf({ images }: Services, { item, kind, request }: PictureRoute): Promise<string> {
+  const telling = Object.entries(request).filter(([name, value]) => usual[name] !== value);
+  return images.pictureKey(item, kind, Object.fromEntries(telling));
+}
+
 /**
  * Answers with a picture that is kept in the tile cache: not at all (304) where the client has it, else from the cache, else made.
  */
@@ -26,7 +35,7 @@ export async function cachedPicture(
   route: PictureRoute,
   make: (image: LargeImage) => Promise<EncodedPicture>,
 ): Promise<Reply> {
-  const key = await services.images.pictureKey(route.item, route.kind, route.request);
+  const key = await keyOf(services, route);
   const tag = entityTag(key);
   const headers = cacheHeaders(tag, route.caller);
   const unchanged = answerConditional(route.headers, tag, headers);
@@ -41,7 +50,7 @@ export async function freshPicture(
   route: PictureRoute,
   make: (image: LargeImage) => Promise<EncodedPicture | StreamedPicture>,
 ): Promise<Reply> {
-  const tag = entityTag(await services.images.pictureKey(route.item, route.kind, route.request));
+  const tag = entityTag(await keyOf(services, route));
   const headers = cacheHeaders(tag, route.caller);
   const unchanged = answerConditional(route.headers, tag, headers);
   if (unchanged !== null) return unchanged;
