@@ -1,6 +1,17 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
+const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.meta.url));
+
 export default defineConfig({
+  // The names by which users import the package, as in tsconfig.json: examples are run as they stand.
+  resolve: {
+    alias: [
+      { find: /^express-large-image$/, replacement: source('index.ts') },
+      { find: /^express-large-image\/reference-host$/, replacement: source('reference-host/index.ts') },
+      { find: /^express-large-image\/testing$/, replacement: source('testing/index.ts') },
+    ],
+  },
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],

@@ -37,6 +37,7 @@ export {
   type TileSource,
   type TileSourceDefinition,
 } from './tilesource/contract.js';
+export { levelCount, tileContent, type PyramidShape } from './tilesource/geometry.js';
 export { createRaster, type Raster, type Samples, type SampleType } from './tilesource/raster.js';
 
 // Errors

@@ -3,7 +3,7 @@ import type { StoredDocument } from '../../src/index.js';
 import { describeHost, type HostUnderTest } from '../../src/testing/host.js';
 import { startTestDatabase } from '../support/database.js';
 import { startHost, type Client } from '../support/reference-host.js';
-import { closeSpecimenServer, openSpecimenServer, specimenHost } from '../support/specimen-host.js';
+import { closeSpecimenServer, openSpecimenServer, specimenHost } from '../../examples/host-adapter.js';
 
 async function makeSpecimenHost(): Promise<HostUnderTest> {
   const database = await startTestDatabase();

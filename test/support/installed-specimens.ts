@@ -3,7 +3,7 @@ import sharp from 'sharp';
 import { install, type Host, type Installation, type InstallOptions } from '../../src/index.js';
 import { startTestDatabase } from './database.js';
 import { listen } from './listening.js';
-import { closeSpecimenServer, openSpecimenServer, specimenHost, type SpecimenServer } from './specimen-host.js';
+import { closeSpecimenServer, openSpecimenServer, specimenHost, type SpecimenServer } from '../../examples/host-adapter.js';
 
 /** A server of another shape than the reference host, with the plugin installed on it. */
 export interface InstalledSpecimens {

@@ -12,7 +12,7 @@ import { MongoBackend } from '@agendajs/mongo-backend';
 import { Agenda } from 'agenda';
 import express from 'express';
 import { Mongoose } from 'mongoose';
-import type { AccessLevel, Caller, Host, StoredDocument } from '../../src/index.js';
+import type { AccessLevel, Caller, Host, StoredDocument } from 'express-large-image';
 
 interface Cabinet {
   owner: string;
