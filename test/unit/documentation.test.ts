@@ -22,14 +22,16 @@ function compile(modules: ReadonlyMap<string, string>): string[] {
   };
   const { options } = ts.convertCompilerOptionsFromJson({ ...config.compilerOptions, noUnusedLocals: false }, root);
   const host = ts.createCompilerHost(options);
-  const { fileExists, readFile: readSource, getSourceFile } = host;
-  host.fileExists = (path) => modules.has(path) || fileExists.call(host, path);
-  host.readFile = (path) => modules.get(path) ?? readSource.call(host, path);
-  host.getSourceFile = (path, target, ...rest) => {
-    const text = modules.get(path);
-    return text === undefined ? getSourceFile.call(host, path, target, ...rest) : ts.createSourceFile(path, text, target);
+  const withModules: ts.CompilerHost = {
+    ...host,
+    fileExists: (path) => modules.has(path) || host.fileExists(path),
+    readFile: (path) => modules.get(path) ?? host.readFile(path),
+    getSourceFile: (path, target, ...rest) => {
+      const text = modules.get(path);
+      return text === undefined ? host.getSourceFile(path, target, ...rest) : ts.createSourceFile(path, text, target);
+    },
   };
-  const program = ts.createProgram([...modules.keys()], options, host);
+  const program = ts.createProgram([...modules.keys()], options, withModules);
   return [...modules.keys()]
     .flatMap((path) => ts.getPreEmitDiagnostics(program, program.getSourceFile(path)))
     .map(({ file, messageText }) => `${file?.fileName ?? ''}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`);
