@@ -7,20 +7,17 @@ type PlainValue = null | boolean | number | string | PlainValue[] | { [key: stri
 
 /** The plugin's own settings of the configuration file, section `[large_image]`. */
 export interface LibrarySettings {
-  /** Where tiles are cached; `null`: chosen by what is at hand. */
-  cache_backend: 'none' | 'python' | 'memcached' | 'redis' | null;
+  /** Where encoded tiles are kept; `null`: in memory. `python`, the name that other programs give to memory, is read as `memory`. */
+  cache_backend: 'none' | 'memory' | 'redis' | null;
   /** The tile cache in memory may take one n-th of the memory. */
   cache_python_memory_portion: number;
-  cache_memcached_url: string | string[];
-  cache_memcached_username: string | null;
-  cache_memcached_password: string | null;
   /** `host:port` or a `redis:` or `rediss:` address. */
   cache_redis_url: string;
   cache_redis_username: string | null;
   cache_redis_password: string | null;
   /** Open tile sources may take one n-th of the memory. */
   cache_tilesource_memory_portion: number;
-  /** Most tile sources kept open; 0: computed. */
+  /** Most tile sources kept open; 0: the built-in number. */
   cache_tilesource_maximum: number;
   /** Whether tile sources are kept open between requests. */
   cache_sources: boolean;
@@ -70,23 +67,26 @@ const pattern: Check<string> = {
   allowed: 'a regular expression',
   read: (value) => (typeof value === 'string' && isPattern(value) ? value : undefined),
 };
-const backends = ['none', 'python', 'memcached', 'redis'] as const;
+const backends: Readonly<Record<string, 'none' | 'memory' | 'redis'>> = {
+  none: 'none',
+  memory: 'memory',
+  python: 'memory',
+  redis: 'redis',
+};
 const encodings = ['JPEG', 'PNG', 'TIFF', 'WEBP', 'AVIF'];
 const intents = ['PERCEPTUAL', 'RELATIVE_COLORIMETRIC', 'SATURATION', 'ABSOLUTE_COLORIMETRIC'];
 
 /** What each key may hold; its default stands in {@link defaultSettings}. */
 const checks: { [K in Exclude<keyof LibrarySettings, 'source_ignored_names'>]: Check<LibrarySettings[K]> } = {
   cache_backend: {
-    allowed: '"none", "python", "memcached", "redis" or None',
-    read: (value) => (value === null ? null : backends.find((name) => typeof value === 'string' && name === value.toLowerCase())),
+    allowed: '"memory", "redis", "none" or None',
+    read: (value) => {
+      if (value === null) return null;
+      const name = typeof value === 'string' ? value.toLowerCase() : '';
+      return Object.hasOwn(backends, name) ? backends[name] : undefined;
+    },
   },
   cache_python_memory_portion: integer(1),
-  cache_memcached_url: {
-    allowed: 'a text or a list of texts',
-    read: (value) => (isTextList(value) && value.length > 0 ? value : text.read(value)),
-  },
-  cache_memcached_username: textOrNone,
-  cache_memcached_password: textOrNone,
   cache_redis_url: text,
   cache_redis_username: textOrNone,
   cache_redis_password: textOrNone,
@@ -111,14 +111,11 @@ const checks: { [K in Exclude<keyof LibrarySettings, 'source_ignored_names'>]: C
 export function defaultSettings(totalMemory: number): LibrarySettings {
   return {
     cache_backend: null,
-    cache_python_memory_portion: 32,
-    cache_memcached_url: '127.0.0.1',
-    cache_memcached_username: null,
-    cache_memcached_password: null,
+    cache_python_memory_portion: 16,
     cache_redis_url: '127.0.0.1:6379',
     cache_redis_username: null,
     cache_redis_password: null,
-    cache_tilesource_memory_portion: 16,
+    cache_tilesource_memory_portion: 32,
     cache_tilesource_maximum: 0,
     cache_sources: true,
     default_encoding: 'JPEG',
@@ -270,10 +267,6 @@ function toPlain(value: PythonValue | undefined): PlainValue | undefined {
     default:
       return undefined;
   }
-}
-
-function isTextList(value: PlainValue): value is string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 
 function isPattern(source: string): boolean {

@@ -48,11 +48,22 @@ export async function readConfigFile(path: string): Promise<Buffer | null> {
  */
 export async function replaceConfig(
   text: string,
-  { path, now = () => new Date(), logger }: { path: string; now?: () => Date; logger?: HostLogger },
+  {
+    path,
+    now = () => new Date(),
+    logger,
+    allow = () => undefined,
+  }: {
+    path: string;
+    now?: () => Date;
+    logger?: HostLogger;
+    /** Called when there is something to write, before it is written; what it throws ends the replacement. */
+    allow?: () => void;
+  },
 ): Promise<ReplaceResult> {
   if (validateConfig(text).length > 0) throw new BadParameterError('Invalid config file');
   const before = underWay.get(path) ?? Promise.resolve();
-  const replaced = before.then(() => replaceFile(Buffer.from(text, 'utf8'), path, now, logger));
+  const replaced = before.then(() => replaceFile(Buffer.from(text, 'utf8'), { path, now, logger, allow }));
   // The next one only waits: it does not fail with this one.
   const settled = replaced.catch(() => undefined);
   underWay.set(path, settled);
@@ -65,12 +76,11 @@ export async function replaceConfig(
 
 async function replaceFile(
   content: Buffer,
-  path: string,
-  now: () => Date,
-  logger: HostLogger | undefined,
+  { path, now, logger, allow }: { path: string; now: () => Date; logger: HostLogger | undefined; allow: () => void },
 ): Promise<ReplaceResult> {
   const target = await findTarget(path);
   if (target.content?.equals(content)) return { status: 'no change' };
+  allow();
   const temporary = join(dirname(target.path), `.${randomBytes(8).toString('hex')}.config.tmp`);
   const made: string[] = [];
   try {

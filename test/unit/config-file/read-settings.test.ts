@@ -18,8 +18,8 @@ describe('readSettings', () => {
     expect(defaultSettings(gibibyte).max_annotation_input_file_length).toBe(gibibyte);
     expect(defaultSettings(32 * gibibyte)).toMatchObject({
       cache_backend: null,
-      cache_python_memory_portion: 32,
-      cache_tilesource_memory_portion: 16,
+      cache_python_memory_portion: 16,
+      cache_tilesource_memory_portion: 32,
       cache_tilesource_maximum: 0,
       max_annotation_input_file_length: 2 * gibibyte,
     });
@@ -28,13 +28,12 @@ describe('readSettings', () => {
   it('takes the section of the file, with DEFAULT and references', () => {
     const { settings, problems } = read(
       '[DEFAULT]\nport = 6379\ncache_sources = False\nunrelated = 1\n[large_image]\ncache_backend = "Redis"\ncache_redis_url = "cache:%(port)s"\n' +
-        'cache_memcached_url = ["a", "b"]\nsource_pil_ignored_names = r"\\.gif$"\nicc_correction = "perceptual"\ncache_tilesource_maximum = 5\n',
+        'source_pil_ignored_names = r"\\.gif$"\nicc_correction = "perceptual"\ncache_tilesource_maximum = 5\n',
     );
     expect(problems).toEqual([]);
     expect(settings).toMatchObject({
       cache_backend: 'redis',
       cache_redis_url: 'cache:6379',
-      cache_memcached_url: ['a', 'b'],
       cache_sources: false,
       source_ignored_names: { pil: String.raw`\.gif$` },
       icc_correction: 'PERCEPTUAL',
@@ -49,7 +48,6 @@ describe('readSettings', () => {
         LARGE_IMAGE_CACHE_BACKEND: 'none',
         LARGE_IMAGE_MAX_SMALL_IMAGE_SIZE: '512',
         LARGE_IMAGE_CACHE_TILESOURCE_MAXIMUM: '__default__',
-        LARGE_IMAGE_CACHE_MEMCACHED_URL: '["x", "y"]',
         LARGE_IMAGE_CACHE_REDIS_PASSWORD: '123456',
         LARGE_IMAGE_ICC_CORRECTION: 'false',
         LARGE_IMAGE_SOURCE_VIPS_IGNORED_NAMES: 'x$',
@@ -61,7 +59,6 @@ describe('readSettings', () => {
       cache_backend: 'none',
       max_small_image_size: 512,
       cache_tilesource_maximum: 0,
-      cache_memcached_url: ['x', 'y'],
       cache_redis_password: '123456',
       icc_correction: false,
       source_ignored_names: { vips: 'x$' },
@@ -69,11 +66,13 @@ describe('readSettings', () => {
   });
 
   it.each([
-    ['cache_backend = "disk"', 'cache_backend must be "none", "python", "memcached", "redis" or None.'],
+    ['cache_backend = "disk"', 'cache_backend must be "memory", "redis", "none" or None.'],
     ['cache_python_memory_portion = 0', 'cache_python_memory_portion must be a whole number of at least 1.'],
     ['cache_tilesource_maximum = 1.5', 'cache_tilesource_maximum must be a whole number of at least 0.'],
     ['cache_tilesource_maximum = True', 'cache_tilesource_maximum must be a whole number of at least 0.'],
-    ['cache_memcached_url = []', 'cache_memcached_url must be a text or a list of texts.'],
+    ['cache_backend = "memcached"', 'cache_backend must be "memory", "redis", "none" or None.'],
+    ['cache_memcached_url = "a"', 'cache_memcached_url is not a setting of [large_image]; it is ignored.'],
+    ['cache_redis_url = ""', 'cache_redis_url must be a text that is not empty.'],
     ['cache_sources = "yes"', 'cache_sources must be True or False.'],
     ['all_sources_ignored_names = "("', 'all_sources_ignored_names must be a regular expression.'],
     ['default_encoding = "BMP"', 'default_encoding must be one of JPEG, PNG, TIFF, WEBP, AVIF.'],
@@ -110,6 +109,6 @@ describe('readSettings', () => {
     expect(settings).toEqual(defaultSettings(32 * gibibyte));
     const corrected = read(text.replace('1024 ** 3', '1024 * 1024 * 1024'));
     expect(corrected.problems).toEqual([]);
-    expect(corrected.settings).toMatchObject({ cache_backend: 'python', cache_tilesource_memory_portion: 8 });
+    expect(corrected.settings).toMatchObject({ cache_backend: 'memory', cache_tilesource_memory_portion: 8 });
   });
 });

@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto';
+import type { CacheReport } from './contract.js';
+import type { RedisConnection } from './redis-connection.js';
+
+/** What the other processes may ask of this one. */
+export interface CachePeer {
+  /** Empties the caches of this process. */
+  clear(): Promise<void>;
+  /** Reports of the caches that this process has for itself, by name. */
+  report(): Promise<Record<string, CacheReport>>;
+  /** Lets go of what is kept of a file. */
+  forgetFile(fileId: string): void;
+}
+
+/** How long the others may take to answer, in milliseconds; a process that hangs must not hold up the rest. */
+const patienceMs = 1000;
+
+interface Question {
+  from: string;
+  kind: 'clear' | 'report' | 'file';
+  /** Names the question in its answers. */
+  id: string;
+  fileId?: string;
+  generation?: number;
+}
+
+interface Answer {
+  id: string;
+  report: Record<string, CacheReport>;
+}
+
+/**
+ * The processes that share a Redis and a namespace, as each other's caches see them. A process that was cut off while caches were
+ * cleared clears its own when it is back, by a number in Redis that counts the clears.
+ */
+export class CachePeers {
+  readonly #connection: RedisConnection;
+  readonly #peer: CachePeer;
+  readonly #id = randomUUID();
+  readonly #toAll: string;
+  readonly #toOne: string;
+  readonly #counter: string;
+  readonly #asking = new Map<string, (answer: Answer) => void>();
+  readonly #stopListening: () => void;
+  #generation: number | null = null;
+  #isClearOwed = false;
+
+  constructor({ connection, namespace, peer }: { connection: RedisConnection; namespace: string; peer: CachePeer }) {
+    this.#connection = connection;
+    this.#peer = peer;
+    this.#toAll = `{${namespace}}:peers`;
+    this.#toOne = `{${namespace}}:peer:`;
+    this.#counter = `{${namespace}}:clears`;
+    connection.messages.on('message', (channel: string, message: string) => {
+      this.#receive(channel, message).catch(() => {});
+    });
+    // Waits for the connection where there is none yet.
+    connection.messages.subscribe(this.#toAll, this.#toOne + this.#id).catch(() => {});
+    this.#stopListening = connection.onReady(() => void this.#catchUp());
+    void this.#catchUp();
+  }
+
+  /** Clears the caches of the other processes and waits for those that answer in time. This one's are the caller's. */
+  async clear(): Promise<void> {
+    this.#isClearOwed = true;
+    try {
+      this.#generation = await this.#connection.run((redis) => redis.incr(this.#counter));
+      this.#isClearOwed = false;
+      await this.#ask({ kind: 'clear', generation: this.#generation });
+    } catch {
+      // Counted by the connection, and owed until it is back.
+    }
+  }
+
+  /** Reports of the other processes; none of those that cannot be reached. */
+  async reports(): Promise<Record<string, CacheReport>[]> {
+    try {
+      return (await this.#ask({ kind: 'report' })).map(({ report }) => report);
+    } catch {
+      return [];
+    }
+  }
+
+  /** Tells the other processes that a file has changed or gone. */
+  forgetFile(fileId: string): void {
+    this.#publish({ kind: 'file', fileId }, randomUUID()).catch(() => {});
+  }
+
+  close(): void {
+    this.#stopListening();
+    this.#asking.clear();
+  }
+
+  async #catchUp(): Promise<void> {
+    try {
+      if (this.#isClearOwed) return await this.clear();
+      const generation = Number((await this.#connection.run((redis) => redis.get(this.#counter))) ?? 0);
+      const isBehind = this.#generation !== null && this.#generation !== generation;
+      this.#generation = generation;
+      if (isBehind) await this.#peer.clear();
+    } catch {
+      // Redis is away again; it tells when it is back.
+    }
+  }
+
+  async #receive(channel: string, message: string): Promise<void> {
+    if (channel === this.#toOne + this.#id) {
+      const answer = JSON.parse(message) as Answer;
+      this.#asking.get(answer.id)?.(answer);
+      return;
+    }
+    if (channel !== this.#toAll) return;
+    const question = JSON.parse(message) as Question;
+    if (question.from === this.#id) return;
+    if (question.kind === 'file') {
+      if (typeof question.fileId === 'string') this.#peer.forgetFile(question.fileId);
+      return;
+    }
+    if (question.kind === 'clear') {
+      this.#generation = question.generation ?? this.#generation;
+      await this.#peer.clear();
+    }
+    const answer: Answer = { id: question.id, report: await this.#peer.report() };
+    await this.#connection.run((redis) => redis.publish(this.#toOne + question.from, JSON.stringify(answer)));
+  }
+
+  #publish(question: Omit<Question, 'from' | 'id'>, id: string): Promise<number> {
+    const message: Question = { ...question, from: this.#id, id };
+    return this.#connection.run((redis) => redis.publish(this.#toAll, JSON.stringify(message)));
+  }
+
+  /** Answers of the other processes: of all that heard the question, or of those that were quick enough. */
+  async #ask(question: Omit<Question, 'from' | 'id'>): Promise<Answer[]> {
+    const id = randomUUID();
+    const answers: Answer[] = [];
+    let expected = Infinity;
+    let finish = (): void => {};
+    const complete = new Promise<void>((resolve) => (finish = resolve));
+    const timer = setTimeout(finish, patienceMs);
+    this.#asking.set(id, (answer) => {
+      answers.push(answer);
+      if (answers.length >= expected) finish();
+    });
+    try {
+      // Everybody hears it, this process too; whose subscription is not renewed yet does not.
+      const heard = await this.#publish(question, id);
+      expected = heard - (this.#connection.messages.status === 'ready' ? 1 : 0);
+      if (answers.length >= expected) finish();
+      await complete;
+      return answers;
+    } finally {
+      clearTimeout(timer);
+      this.#asking.delete(id);
+    }
+  }
+}

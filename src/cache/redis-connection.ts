@@ -1,0 +1,164 @@
+import type { Redis, RedisOptions } from 'ioredis';
+
+/** Where a Redis is and who may use it. */
+export interface RedisAddress {
+  /** `host`, `host:port`, or a `redis:` or `rediss:` address. */
+  url: string;
+  username?: string | null;
+  password?: string | null;
+}
+
+/** What a {@link RedisConnection} tells of its fate. */
+export interface RedisConnectionOptions extends RedisAddress {
+  logger?: { warn(fields: object, event: string): void; info(fields: object, event: string): void };
+  /** How long one command may take, in milliseconds. Default 250: a tile is made faster than a sick Redis answers. */
+  commandTimeoutMs?: number;
+}
+
+const connectTimeoutMs = 2000;
+const firstRetryMs = 100;
+const lastRetryMs = 2000;
+/** After a command that was not answered, Redis is left alone for this long, so that a hanging one delays few requests. */
+const pauseMs = 1000;
+const usualCommandTimeoutMs = 250;
+
+type Listener = () => void;
+
+/**
+ * One connection for commands and one for messages. Commands fail at once while Redis is away; both come back by themselves.
+ * ioredis is loaded when the first connection is made.
+ */
+export class RedisConnection {
+  readonly #commands: Redis;
+  readonly #messages: Redis;
+  readonly #options: RedisConnectionOptions;
+  readonly #listeners = new Set<Listener>();
+  #pausedUntil = 0;
+  #failures = 0;
+  #lastError: Error | null = null;
+  #isClosed = false;
+
+  private constructor(commands: Redis, messages: Redis, options: RedisConnectionOptions) {
+    this.#commands = commands;
+    this.#messages = messages;
+    this.#options = options;
+    for (const client of [commands, messages]) {
+      // Without a listener ioredis writes to the console.
+      client.on('error', (error: Error) => this.#failed(error));
+    }
+    commands.on('ready', () => {
+      if (this.#lastError !== null) options.logger?.info({ failures: this.#failures }, 'Cache:Redis:Back');
+      this.#lastError = null;
+      this.#pausedUntil = 0;
+      this.#tellReady();
+    });
+    messages.on('ready', () => this.#tellReady());
+  }
+
+  /**
+   * Begins to connect. Resolves once the first attempt has succeeded or failed; a Redis that is away is not an error.
+   *
+   * @throws TypeError when the address cannot be understood.
+   */
+  static async open(options: RedisConnectionOptions): Promise<RedisConnection> {
+    const { Redis } = await import('ioredis');
+    const shared: RedisOptions = {
+      ...parseRedisAddress(options),
+      lazyConnect: true,
+      connectTimeout: connectTimeoutMs,
+      // A command waits for no connection: without Redis the tile is simply made.
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 0,
+      autoResendUnfulfilledCommands: false,
+      retryStrategy: (attempt) => Math.min(lastRetryMs, firstRetryMs * 2 ** Math.min(attempt - 1, 10)),
+      reconnectOnError: (error) => error.message.startsWith('READONLY'),
+    };
+    const commandTimeout = options.commandTimeoutMs ?? usualCommandTimeoutMs;
+    const commands = new Redis({ ...shared, commandTimeout });
+    // Subscriptions are renewed by ioredis on every connection.
+    const messages = new Redis({ ...shared, enableOfflineQueue: true, maxRetriesPerRequest: null });
+    const connection = new RedisConnection(commands, messages, options);
+    await Promise.all([commands, messages].map((client) => client.connect().catch(() => undefined)));
+    return connection;
+  }
+
+  /** The connection for messages; commands other than subscriptions are not allowed on it. */
+  get messages(): Redis {
+    return this.#messages;
+  }
+
+  /** Whether commands are worth trying now. */
+  get isReady(): boolean {
+    return !this.#isClosed && this.#commands.status === 'ready' && Date.now() >= this.#pausedUntil;
+  }
+
+  /** Commands and connections that failed so far. */
+  get failures(): number {
+    return this.#failures;
+  }
+
+  /** Why Redis is not available; `null` while it is. */
+  get error(): Error | null {
+    if (this.isReady) return null;
+    return this.#lastError ?? new Error('Redis is not connected.');
+  }
+
+  /** Runs a command. @throws the failure, which is counted; at once while Redis is away. */
+  async run<T>(command: (redis: Redis) => Promise<T>): Promise<T> {
+    if (!this.isReady) throw this.error ?? new Error('Redis is not connected.');
+    try {
+      return await command(this.#commands);
+    } catch (error) {
+      this.#failed(error instanceof Error ? error : new Error(String(error)));
+      throw error;
+    }
+  }
+
+  /** Calls `listener` whenever a connection has become usable, until the returned function is called. */
+  onReady(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#listeners.clear();
+    for (const client of [this.#commands, this.#messages]) client.disconnect();
+  }
+
+  #tellReady(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  #failed(error: Error): void {
+    this.#failures += 1;
+    if (error.message === 'Command timed out') this.#pausedUntil = Date.now() + pauseMs;
+    // A reply such as OOM is an answer: the connection is well.
+    const isReply = error.name === 'ReplyError';
+    if (this.#lastError === null && !this.#isClosed) this.#options.logger?.warn({ err: error }, 'Cache:Redis:Failed');
+    if (!isReply || this.#lastError === null) this.#lastError = error;
+  }
+}
+
+/** Connection options of an address. @throws TypeError that shows the address without its password. */
+function parseRedisAddress({ url, username, password }: RedisAddress): RedisOptions {
+  const isFull = /^rediss?:\/\//i.test(url);
+  let parsed: URL;
+  try {
+    parsed = new URL(isFull ? url : `redis://${url}`);
+  } catch (cause) {
+    throw new TypeError(`Not a Redis address: ${url.replace(/\/\/[^@/]*@/, '//…@')}`, { cause });
+  }
+  const user = username ?? decodeURIComponent(parsed.username);
+  const secret = password ?? decodeURIComponent(parsed.password);
+  const database = Number(parsed.pathname.slice(1) || 0);
+  if (!Number.isSafeInteger(database) || database < 0) throw new TypeError(`Not a Redis database: ${parsed.pathname.slice(1)}`);
+  return {
+    host: parsed.hostname.replace(/^\[(.*)\]$/, '$1') || '127.0.0.1',
+    port: Number(parsed.port || 6379),
+    db: database,
+    ...(user !== '' && { username: user }),
+    ...(secret !== '' && { password: secret }),
+    ...(/^rediss:/i.test(url) && { tls: {} }),
+  };
+}

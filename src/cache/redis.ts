@@ -1,0 +1,186 @@
+import { createHash } from 'node:crypto';
+import type { CachedTile, CacheReport, TileCache } from './contract.js';
+import type { RedisConnection } from './redis-connection.js';
+
+/** Tiles that nobody asked for during this time go, in milliseconds: what a dead index has lost sight of must not stay. */
+const lifetimeMs = 24 * 60 * 60 * 1000;
+/** Redis runs nothing else during a script, so each removes at most this many tiles. */
+const batch = 500;
+/** Larger pictures would hold up others in Redis. */
+const maxTileBytes = 16 * 1024 * 1024;
+
+/**
+ * Keys: tile, index (members by time of use), sizes (bytes by member), total.
+ * Arguments: member, value, its bytes, now, lifetime, most bytes of all, prefix of tiles, most removals.
+ */
+const setScript = `
+if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('UNLINK', KEYS[3], KEYS[4]) end
+local former = tonumber(redis.call('HGET', KEYS[3], ARGV[1]) or '0')
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[5])
+redis.call('ZADD', KEYS[2], ARGV[4], ARGV[1])
+redis.call('HSET', KEYS[3], ARGV[1], ARGV[3])
+local total = redis.call('INCRBY', KEYS[4], ARGV[3] - former)
+local removed = 0
+while total > tonumber(ARGV[6]) and removed < tonumber(ARGV[8]) do
+  local oldest = redis.call('ZPOPMIN', KEYS[2])
+  if #oldest == 0 then break end
+  local size = tonumber(redis.call('HGET', KEYS[3], oldest[1]) or '0')
+  redis.call('HDEL', KEYS[3], oldest[1])
+  redis.call('UNLINK', ARGV[7] .. oldest[1])
+  total = redis.call('INCRBY', KEYS[4], -size)
+  removed = removed + 1
+end
+return removed`;
+
+/** Keys: index, sizes, total. Arguments: prefix of tiles, most removals, last time of use of what goes. Gives how many it removed. */
+const removeScript = `
+local members = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[3], 'LIMIT', 0, ARGV[2])
+for _, member in ipairs(members) do
+  local size = tonumber(redis.call('HGET', KEYS[2], member) or '0')
+  redis.call('ZREM', KEYS[1], member)
+  redis.call('HDEL', KEYS[2], member)
+  redis.call('UNLINK', ARGV[1] .. member)
+  redis.call('INCRBY', KEYS[3], -size)
+end
+if redis.call('ZCARD', KEYS[1]) == 0 then redis.call('UNLINK', KEYS[2], KEYS[3]) end
+return #members`;
+
+/** Bounds and names of a {@link RedisTileCache}. */
+export interface RedisTileCacheOptions {
+  connection: RedisConnection;
+  /** What all tiles together may take, in bytes of value and key. The least recently used go first. */
+  maxBytes: number;
+  /** Keeps this cache apart from other users of the same Redis; equal for the processes that share it. */
+  namespace: string;
+}
+
+/**
+ * Tiles in a Redis, shared by every process with the same namespace. Nothing outside of the namespace is read or removed. While Redis
+ * is away nothing is found and nothing kept.
+ */
+export class RedisTileCache implements TileCache {
+  readonly shared = true;
+  readonly #connection: RedisConnection;
+  readonly #maxBytes: number;
+  readonly #tiles: string;
+  readonly #index: string;
+  readonly #sizes: string;
+  readonly #total: string;
+  readonly #stopListening: () => void;
+  /** A clear that Redis was not there for. */
+  #isClearOwed = false;
+
+  constructor({ connection, maxBytes, namespace }: RedisTileCacheOptions) {
+    this.#connection = connection;
+    this.#maxBytes = maxBytes;
+    // Braces: a cluster keeps keys with the same text in braces on one node, as the scripts need.
+    const prefix = `{${namespace}}`;
+    this.#tiles = `${prefix}:tile:`;
+    this.#index = `${prefix}:index`;
+    this.#sizes = `${prefix}:sizes`;
+    this.#total = `${prefix}:bytes`;
+    this.#stopListening = connection.onReady(() => {
+      if (this.#isClearOwed) void this.clear();
+    });
+  }
+
+  async get(key: string): Promise<CachedTile | undefined> {
+    if (!this.#connection.isReady || this.#isClearOwed) return undefined;
+    const member = memberOf(key);
+    try {
+      return await this.#connection.run(async (redis) => {
+        // One round trip; a failed touch only makes the tile older than it is.
+        const touched = redis.zadd(this.#index, 'XX', Date.now(), member).catch(() => undefined);
+        const value = await redis.getexBuffer(this.#tiles + member, 'PX', lifetimeMs);
+        await touched;
+        return value === null ? undefined : decodeTile(value);
+      });
+    } catch {
+      // Counted by the connection; the tile is made instead.
+      return undefined;
+    }
+  }
+
+  async set(key: string, tile: CachedTile): Promise<void> {
+    const value = encodeTile(tile);
+    if (value === null || value.length > Math.min(maxTileBytes, this.#maxBytes) || !this.#connection.isReady) return;
+    const member = memberOf(key);
+    const size = value.length + member.length;
+    const limits = [Date.now(), lifetimeMs, this.#maxBytes, this.#tiles, batch];
+    try {
+      await this.#connection.run((redis) =>
+        redis.eval(
+          setScript,
+          4,
+          this.#tiles + member,
+          this.#index,
+          this.#sizes,
+          this.#total,
+          ...[member, value, size],
+          ...limits,
+        ),
+      );
+    } catch {
+      // Counted by the connection; the tile is made again next time.
+    }
+  }
+
+  async clear(): Promise<void> {
+    try {
+      const present = await this.#connection.run((redis) => redis.zcard(this.#index));
+      // Not all that comes in meanwhile: under load this would never end.
+      await this.#remove({ lastUse: '+inf', atMost: present + batch });
+      this.#isClearOwed = false;
+    } catch {
+      this.#isClearOwed = true;
+    }
+  }
+
+  async #remove({ lastUse, atMost }: { lastUse: number | '+inf'; atMost: number }): Promise<void> {
+    for (let done = 0; done < atMost; ) {
+      const removed = Number(
+        await this.#connection.run((redis) =>
+          redis.eval(removeScript, 3, this.#index, this.#sizes, this.#total, this.#tiles, batch, lastUse),
+        ),
+      );
+      if (removed < batch) return;
+      done += removed;
+    }
+  }
+
+  async report(): Promise<CacheReport> {
+    const known = { maxsize: this.#maxBytes, errors: this.#connection.failures };
+    try {
+      // Expired tiles are out of Redis, but still in the index.
+      await this.#remove({ lastUse: Date.now() - lifetimeMs, atMost: Infinity });
+      const [items, total] = await this.#connection.run((redis) =>
+        Promise.all([redis.zcard(this.#index), redis.get(this.#total)]),
+      );
+      return { ...known, used: Number(total ?? 0), items, available: true };
+    } catch (error) {
+      const reason = (this.#connection.error ?? (error as Error)).message;
+      return { ...known, errors: this.#connection.failures, used: 0, items: 0, available: false, error: reason };
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#stopListening();
+  }
+}
+
+/** A short name of fixed length for keys of any length. */
+function memberOf(key: string): string {
+  return createHash('sha256').update(key).digest('base64url');
+}
+
+/** One byte for the length of the type, the type, the bytes of the tile. `null` for a type that is too long. */
+function encodeTile({ bytes, type }: CachedTile): Buffer | null {
+  const name = Buffer.from(type, 'utf8');
+  return name.length > 255 ? null : Buffer.concat([Buffer.of(name.length), name, bytes]);
+}
+
+function decodeTile(value: Buffer): CachedTile | undefined {
+  const start = 1 + (value[0] ?? 0);
+  if (value.length < start) return undefined;
+  return { type: value.toString('utf8', 1, start), bytes: value.subarray(start) };
+}

@@ -1,0 +1,97 @@
+import { homedir, totalmem } from 'node:os';
+import { readSettings, type LibrarySettings } from '../config-file/read-settings.js';
+import { configPath, readConfigFile, replaceConfig, type ReplaceResult } from '../config-file/replace.js';
+import { decodeUtf8 } from '../config-file/validate.js';
+import { LargeImageError } from '../errors.js';
+import type { HostLogger } from '../host.js';
+
+/** What {@link Configuration} works with. */
+export interface ConfigurationOptions {
+  /** Path of the configuration file. Default: as the environment says. */
+  path?: string;
+  env: Readonly<Record<string, string | undefined>>;
+  brand: string;
+  logger: HostLogger;
+  /** Restarts the server, where the host can. */
+  restart?: () => void;
+}
+
+/** Requests under way, and the answer that announces the restart, get this long, in milliseconds. */
+const restartDelayMs = 1000;
+
+/** The server's configuration file: the plugin's own section at start, and its replacement. */
+export class Configuration {
+  readonly path: string;
+  readonly #options: ConfigurationOptions;
+  #restart: NodeJS.Timeout | null = null;
+
+  constructor(options: ConfigurationOptions) {
+    this.#options = options;
+    this.path = options.path ?? configPath(options.env, homedir(), options.brand);
+  }
+
+  /** Whether the server can be restarted from here. */
+  get canRestart(): boolean {
+    return this.#options.restart !== undefined;
+  }
+
+  /** The plugin's section of the file as it is now, and the environment over it. What cannot be used is logged and passed over. */
+  async load(): Promise<LibrarySettings> {
+    const { env, logger } = this.#options;
+    return readSettings({
+      config: await this.#readText(),
+      env,
+      totalMemory: availableMemory(),
+      report: (problem) => logger.warn({ path: this.path, ...problem }, 'Configuration:Setting:Ignored'),
+    });
+  }
+
+  async #readText(): Promise<string | null> {
+    try {
+      const bytes = await readConfigFile(this.path);
+      return bytes === null ? null : decodeUtf8(bytes);
+    } catch (error) {
+      if (!(error instanceof LargeImageError)) throw error;
+      this.#options.logger.warn({ path: this.path, reason: error.message }, 'Configuration:File:Ignored');
+      return null;
+    }
+  }
+
+  /**
+   * Replaces the file, and restarts the server where that is asked for and the file has changed.
+   *
+   * @throws BadParameterError `Invalid config file`; LargeImageError `not-implemented` when a restart is asked for that the host does not
+   * offer, `unavailable` or `conflict` when the file cannot be written. Nothing is written then.
+   */
+  async replace(text: string, { restart }: { restart: boolean }): Promise<ReplaceResult & { restarted?: Date }> {
+    const { logger } = this.#options;
+    const replaced = await replaceConfig(text, {
+      path: this.path,
+      logger,
+      allow: () => {
+        if (restart && !this.canRestart) {
+          throw new LargeImageError(
+            'not-implemented',
+            'This server cannot restart itself; replace the configuration with restart=false and restart it by hand.',
+          );
+        }
+      },
+    });
+    if (!restart || replaced.status === 'no change') return replaced;
+    // Several replacements within the delay are one restart.
+    this.#restart ??= setTimeout(() => this.#options.restart?.(), restartDelayMs);
+    return { ...replaced, restarted: replaced.time };
+  }
+
+  /** Drops a restart that has not happened yet. */
+  close(): void {
+    if (this.#restart !== null) clearTimeout(this.#restart);
+    this.#restart = null;
+  }
+}
+
+/** Memory that this process may use, in bytes: of the machine, or of the container where that is less. */
+function availableMemory(): number {
+  const constrained = process.constrainedMemory();
+  return constrained > 0 ? Math.min(totalmem(), constrained) : totalmem();
+}
