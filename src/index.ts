@@ -21,6 +21,10 @@ export { EventEmitterOfHost } from './models/host-events.js';
 export type { SettingDefinition } from './settings/definition.js';
 export type { Settings } from './services/settings.js';
 
+// What a tile cache implements
+export type { CachedTile, CacheReport, TileCache } from './cache/contract.js';
+export type { CacheBackend } from './cache/open-tile-cache.js';
+
 // What a tile source implements
 export {
   priorities,

@@ -1,5 +1,7 @@
 import { tmpdir } from 'node:os';
-import { MemoryTileCache } from './cache/memory.js';
+import type { TileCache } from './cache/contract.js';
+import { openTileCache, type CacheBackend } from './cache/open-tile-cache.js';
+import { CachePeers } from './cache/peers.js';
 import { SourceCache } from './cache/source-cache.js';
 import type { Host, HostEvents, HostLogger } from './host.js';
 import { ModelEvents } from './models/host-events.js';
@@ -15,10 +17,13 @@ import { pictureRoutes } from './rest/item/pictures.js';
 import { testImageRoutes } from './rest/item/test-image.js';
 import { tileRoutes } from './rest/item/tiles.js';
 import { jobRoutes } from './rest/job/routes.js';
+import { administrationRoutes } from './rest/large-image/routes.js';
 import { mountRoutes } from './rest/mount.js';
 import type { RouteDefinition } from './rest/route.js';
 import { settingRoutes } from './rest/system/settings.js';
+import { Caches } from './services/caches.js';
 import { Callers } from './services/callers.js';
+import { Configuration } from './services/configuration.js';
 import { Images, type OpenImage } from './services/images.js';
 import { Items } from './services/items.js';
 import { JobStore } from './services/jobs.js';
@@ -36,12 +41,22 @@ import { packageVersion } from './version.js';
 export interface InstallOptions {
   /** Further tile sources. One with the name of a built-in source replaces it. */
   tileSources?: readonly TileSourceDefinition[];
-  /** Memory for encoded tiles, in bytes. Default 256 MiB; 0 keeps none. */
+  /** Where encoded tiles are kept. Default: `cache_backend` of the configuration, else `memory`. */
+  cacheBackend?: CacheBackend;
+  /** A tile cache of your own, in place of those that `cacheBackend` names. */
+  tileCache?: TileCache;
+  /** Address of the Redis for `cacheBackend: 'redis'`. Default: `cache_redis_url` of the configuration, else `127.0.0.1:6379`. */
+  redisUrl?: string;
+  /** Room for encoded tiles, in bytes; 0 keeps none. Default: a 16th of the memory, or as the configuration says. */
   tileCacheBytes?: number;
-  /** Open image files kept for the next request. Default 64; 0 keeps none. */
+  /** Open image files kept for the next request; 0 keeps none. Default 64, or as the configuration says. */
   maxOpenSources?: number;
-  /** Memory that open image files may retain together, in bytes. Default 512 MiB. */
+  /** Memory that open image files may retain together, in bytes. Default: a 32nd of the memory, or as the configuration says. */
   maxOpenSourceBytes?: number;
+  /** Path of the configuration file. Default: as `SERVICE_CONFIG` says (docs/configuration-text.md). */
+  configFile?: string;
+  /** Environment variables that are looked at. Default: those of the process. */
+  env?: Readonly<Record<string, string | undefined>>;
 }
 
 /** A running installation. */
@@ -56,7 +71,7 @@ export interface Installation {
   close(): Promise<void>;
 }
 
-const mebibyte = 1024 * 1024;
+const usualOpenSources = 64;
 
 const silent: HostLogger = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -68,6 +83,16 @@ const silent: HostLogger = { debug() {}, info() {}, warn() {}, error() {} };
 export async function install(host: Host, options: InstallOptions = {}): Promise<Installation> {
   const logger = host.logger ?? silent;
 
+  // Configuration
+  const configuration = new Configuration({
+    env: options.env ?? process.env,
+    brand: host.brand ?? 'service',
+    logger,
+    ...(options.configFile !== undefined && { path: options.configFile }),
+    ...(host.restart && { restart: host.restart }),
+  });
+  const library = await configuration.load();
+
   // Models
   const records = new HostRecords(host);
   const { connection } = records;
@@ -76,15 +101,32 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
 
   // Settings
   const folderExists = async (id: string) => (await records.findFolder(id)) !== null;
-  const settings = new Settings(settingModel, [...settingDefinitions({ folderExists }), ...(host.settings ?? [])]);
+  const definitions = settingDefinitions({ folderExists }, library);
+  const settings = new Settings(settingModel, [...definitions, ...(host.settings ?? [])]);
 
   // Sources and caches
-  let registry = new TileSourceRegistry({ logger }).register(tiffSource).register(sharpSource).register(testSource);
+  let registry = new TileSourceRegistry({
+    logger,
+    ignoredNames: library.all_sources_ignored_names,
+    sourceIgnoredNames: library.source_ignored_names,
+  }).register(tiffSource, sharpSource, testSource);
   for (const source of options.tileSources ?? []) registry = registry.register(source);
-  const tiles = new MemoryTileCache(options.tileCacheBytes ?? 256 * mebibyte);
+  const namespace = `large_image:${connection.name}`;
+  const { tiles, connection: redis } = await openTileCache({
+    backend: options.cacheBackend ?? library.cache_backend ?? 'memory',
+    maxBytes: options.tileCacheBytes ?? library.memory.tileCacheBytes,
+    redis: {
+      url: options.redisUrl ?? library.cache_redis_url,
+      username: library.cache_redis_username,
+      password: library.cache_redis_password,
+      logger,
+    },
+    namespace,
+    ...(options.tileCache && { own: options.tileCache }),
+  });
   const sources = new SourceCache<OpenImage>({
-    maxEntries: options.maxOpenSources ?? 64,
-    maxBytes: options.maxOpenSourceBytes ?? 512 * mebibyte,
+    maxEntries: options.maxOpenSources ?? (library.cache_sources ? library.cache_tilesource_maximum || usualOpenSources : 0),
+    maxBytes: options.maxOpenSourceBytes ?? library.memory.openSourceBytes,
     sizeOf: (open) => open.retainedBytes,
     onCloseError: (err) => logger.warn({ err }, 'TileSource:Close:Failed'),
   });
@@ -98,6 +140,19 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
   // Services
   const items = new Items(records, host.access);
   const callers = new Callers(host.auth);
+  const caches = new Caches({
+    tiles,
+    sources,
+    forget: () => {
+      items.forget();
+      callers.forget();
+    },
+  });
+  if (redis !== null) caches.peers = new CachePeers({ connection: redis, namespace, peer: caches.asPeer() });
+  settings.onChange(async ({ key }) => {
+    // Pictures made with another correction are never asked for again: their keys differ.
+    if (key === 'large_image.icc_correction') await caches.clear();
+  });
   const images = new Images({
     records,
     items,
@@ -105,11 +160,24 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
     registry,
     sources,
     tiles,
+    fileChanged: (fileId) => caches.peers?.forgetFile(fileId),
     settings,
     logger,
     temporaryDirectory: host.temporaryDirectory ?? tmpdir(),
   });
-  const services: Services = { records, items, images, settings, files: host.files, jobs, runner, logger };
+  const services: Services = {
+    records,
+    items,
+    images,
+    settings,
+    library,
+    caches,
+    configuration,
+    files: host.files,
+    jobs,
+    runner,
+    logger,
+  };
 
   // What the host tells us
   const modelEvents = host.events === undefined ? new ModelEvents(host.models) : null;
@@ -131,6 +199,7 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
     ...associatedImageRoutes,
     ...deepZoomRoutes,
     ...testImageRoutes,
+    ...administrationRoutes,
     ...settingRoutes,
   ];
   const routes = [...itemRoutes, ...jobRoutes, ...describeRoutes, ...(host.routes ?? [])] as unknown as RouteDefinition[];
@@ -162,7 +231,10 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
       modelEvents?.close();
       await runner.close();
       jobs.close();
+      configuration.close();
+      caches.peers?.close();
       await Promise.all([sources.clear(), tiles.close()]);
+      await redis?.close();
       settingModel.close();
       jobModel.close();
       records.restoreSchemas();

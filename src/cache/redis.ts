@@ -137,7 +137,7 @@ export class RedisTileCache implements TileCache {
   }
 
   async #remove({ lastUse, atMost }: { lastUse: number | '+inf'; atMost: number }): Promise<void> {
-    for (let done = 0; done < atMost; ) {
+    for (let done = 0; done < atMost;) {
       const removed = Number(
         await this.#connection.run((redis) =>
           redis.eval(removeScript, 3, this.#index, this.#sizes, this.#total, this.#tiles, batch, lastUse),

@@ -33,6 +33,8 @@ export interface LibrarySettings {
   source_ignored_names: Readonly<Record<string, string>>;
   /** Bytes of the largest annotation file that is read in. */
   max_annotation_input_file_length: number;
+  /** The portions above in bytes. */
+  memory: { tileCacheBytes: number; openSourceBytes: number };
 }
 
 /** A value that was not used. */
@@ -50,10 +52,6 @@ const integer = (minimum: number): Check<number> => ({
   allowed: `a whole number of at least ${minimum}`,
   read: (value) => (typeof value === 'number' && Number.isSafeInteger(value) && value >= minimum ? value : undefined),
 });
-const text: Check<string> = {
-  allowed: 'a text that is not empty',
-  read: (value) => (typeof value === 'string' && value !== '' ? value : undefined),
-};
 // A password such as 123456 is a number to JSON.
 const textOrNone: Check<string | null> = {
   allowed: 'a text or None',
@@ -77,7 +75,7 @@ const encodings = ['JPEG', 'PNG', 'TIFF', 'WEBP', 'AVIF'];
 const intents = ['PERCEPTUAL', 'RELATIVE_COLORIMETRIC', 'SATURATION', 'ABSOLUTE_COLORIMETRIC'];
 
 /** What each key may hold; its default stands in {@link defaultSettings}. */
-const checks: { [K in Exclude<keyof LibrarySettings, 'source_ignored_names'>]: Check<LibrarySettings[K]> } = {
+const checks: { [K in Exclude<keyof LibrarySettings, 'source_ignored_names' | 'memory'>]: Check<LibrarySettings[K]> } = {
   cache_backend: {
     allowed: '"memory", "redis", "none" or None',
     read: (value) => {
@@ -87,7 +85,10 @@ const checks: { [K in Exclude<keyof LibrarySettings, 'source_ignored_names'>]: C
     },
   },
   cache_python_memory_portion: integer(1),
-  cache_redis_url: text,
+  cache_redis_url: {
+    allowed: 'host, host:port, or an address such as redis://host:port/0',
+    read: (value) => (typeof value === 'string' && isRedisAddress(value) ? value : undefined),
+  },
   cache_redis_username: textOrNone,
   cache_redis_password: textOrNone,
   cache_tilesource_memory_portion: integer(1),
@@ -109,7 +110,7 @@ const checks: { [K in Exclude<keyof LibrarySettings, 'source_ignored_names'>]: C
 
 /** What holds without a configuration file. `totalMemory` is the memory of the machine in bytes. */
 export function defaultSettings(totalMemory: number): LibrarySettings {
-  return {
+  const settings: Omit<LibrarySettings, 'memory'> = {
     cache_backend: null,
     cache_python_memory_portion: 16,
     cache_redis_url: '127.0.0.1:6379',
@@ -125,6 +126,17 @@ export function defaultSettings(totalMemory: number): LibrarySettings {
     all_sources_ignored_names: String.raw`(\.mrxs|\.vsi)$`,
     source_ignored_names: {},
     max_annotation_input_file_length: Math.max(1024 ** 3, Math.floor(totalMemory / 16)),
+  };
+  return { ...settings, memory: portions(settings, totalMemory) };
+}
+
+function portions(
+  settings: Pick<LibrarySettings, 'cache_python_memory_portion' | 'cache_tilesource_memory_portion'>,
+  totalMemory: number,
+): LibrarySettings['memory'] {
+  return {
+    tileCacheBytes: Math.floor(totalMemory / settings.cache_python_memory_portion),
+    openSourceBytes: Math.floor(totalMemory / settings.cache_tilesource_memory_portion),
   };
 }
 
@@ -161,7 +173,7 @@ export function readSettings(options: {
       options.report({ key, source, message: `${key} must be ${checks[key].allowed}.` });
     }
   }
-  return { ...settings, source_ignored_names: ignoredNames };
+  return { ...settings, source_ignored_names: ignoredNames, memory: portions(settings, options.totalMemory) };
 }
 
 type Key = keyof typeof checks;
@@ -267,6 +279,10 @@ function toPlain(value: PythonValue | undefined): PlainValue | undefined {
     default:
       return undefined;
   }
+}
+
+function isRedisAddress(value: string): boolean {
+  return URL.canParse(/^rediss?:\/\//i.test(value) ? value : `redis://${value}`);
 }
 
 function isPattern(source: string): boolean {

@@ -26,6 +26,8 @@ export interface ImagesOptions {
   registry: TileSourceRegistry;
   sources: SourceCache<OpenImage>;
   tiles: TileCache;
+  /** Told of files that changed or went, for other processes that hold them open. */
+  fileChanged?: (fileId: string) => void;
   settings: Settings;
   logger: HostLogger;
   temporaryDirectory: Host['temporaryDirectory'];
@@ -230,6 +232,7 @@ export class Images {
 
   #closeFile(fileId: string): void {
     this.#options.sources.evict((key) => key.startsWith(`${fileId}:`));
+    this.#options.fileChanged?.(fileId);
   }
 }
 

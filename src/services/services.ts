@@ -1,5 +1,8 @@
+import type { LibrarySettings } from '../config-file/read-settings.js';
 import type { HostFiles, HostLogger } from '../host.js';
 import type { HostRecords } from '../models/host-records.js';
+import type { Caches } from './caches.js';
+import type { Configuration } from './configuration.js';
 import type { Images } from './images.js';
 import type { Items } from './items.js';
 import type { JobStarter } from './job-starter.js';
@@ -12,6 +15,10 @@ export interface Services {
   items: Items;
   images: Images;
   settings: Settings;
+  /** The plugin's section of the configuration file, as it was at installation. */
+  library: LibrarySettings;
+  caches: Caches;
+  configuration: Configuration;
   files: HostFiles;
   /** Job records. */
   jobs: JobStore;

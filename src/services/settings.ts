@@ -42,9 +42,10 @@ export class Settings {
   /**
    * Checks and stores a value; `null` goes back to the default.
    *
+   * @returns whether the value is another than before.
    * @throws InvalidError with field `key` for an unknown key, with field `value` for a value that is not allowed.
    */
-  async set(key: string, value: unknown): Promise<void> {
+  async set(key: string, value: unknown): Promise<boolean> {
     const definition = this.#definition(key);
     const parsed = value === null || value === undefined ? null : await definition.parse(value);
     const former = await this.get(key);
@@ -52,14 +53,14 @@ export class Settings {
     else await this.records.set(key, parsed);
     this.#loaded = null;
     const now = parsed ?? definition.default ?? null;
-    if (JSON.stringify(now) !== JSON.stringify(former)) {
-      for (const listener of this.#listeners) await listener({ key, value: now, former });
-    }
+    if (JSON.stringify(now) === JSON.stringify(former)) return false;
+    for (const listener of this.#listeners) await listener({ key, value: now, former });
+    return true;
   }
 
   /** Goes back to the default. */
-  async unset(key: string): Promise<void> {
-    await this.set(key, null);
+  async unset(key: string): Promise<boolean> {
+    return this.set(key, null);
   }
 
   /** Calls `listener` after each change made in this process, until the returned function is called. */

@@ -88,8 +88,19 @@ export interface SettingChecks {
   folderExists(id: string): Promise<boolean>;
 }
 
+/** Defaults that the configuration file may move. */
+export interface SettingDefaults {
+  max_small_image_size: number;
+  icc_correction: boolean | string;
+}
+
+const usualDefaults: SettingDefaults = { max_small_image_size: 4096, icc_correction: true };
+
 /** The settings of the plugin. The table in README comes from here. */
-export function settingDefinitions(checks: SettingChecks): readonly SettingDefinition[] {
+export function settingDefinitions(
+  checks: SettingChecks,
+  defaults: SettingDefaults = usualDefaults,
+): readonly SettingDefinition[] {
   return [
     booleanSetting('show_thumbnails', true, 'Clients show thumbnails in item lists.'),
     booleanSetting('show_viewer', true, 'Clients show a viewer on item pages.'),
@@ -118,12 +129,12 @@ export function settingDefinitions(checks: SettingChecks): readonly SettingDefin
     countSetting('max_thumbnail_files', 10, 'Cached thumbnail files kept for each item; 0 keeps none.'),
     countSetting(
       'max_small_image_size',
-      4096,
+      defaults.max_small_image_size,
       'Longest side, in pixels, of an image that is served as a single tile when it is not stored in tiles.',
     ),
     {
       key: `${prefix}icc_correction`,
-      default: true,
+      default: defaults.icc_correction,
       public: true,
       description: 'Colours are converted to sRGB by the profile of the file, with the intent given or perceptually.',
       allowed: `true, false, ${intents.join(', ')}; empty text means true`,

@@ -27,8 +27,10 @@ export interface SourceListing {
 
 /** Switches of a registry. */
 export interface RegistryOptions {
-  /** Files of these names are only tried by sources that know their extension or mime type. */
-  ignoredNames?: RegExp;
+  /** Regular expression, of any case: files of these names are only tried by sources that know their extension or mime type. */
+  ignoredNames?: string;
+  /** Regular expressions, of any case, by the name of a source: files of these names are not opened by it. */
+  sourceIgnoredNames?: Readonly<Record<string, string>>;
   /** Hears of sources that fail in a way they should not. */
   logger?: { warn(fields: object, event: string): void };
 }
@@ -41,7 +43,7 @@ interface Candidate {
   fallback: boolean;
 }
 
-const usuallyIgnored = /(\.mrxs|\.vsi)$/i;
+const usuallyIgnored = String.raw`(\.mrxs|\.vsi)$`;
 
 /** The sources that files are tried with. Registries never change: `register` gives a new one. */
 export class TileSourceRegistry {
@@ -87,7 +89,7 @@ export class TileSourceRegistry {
 
   /** Sources that may be tried with a file, in the order in which they are. */
   candidates(file: FileFacts): TileSourceDefinition[] {
-    const ignored = (this.#options.ignoredNames ?? usuallyIgnored).test(file.name);
+    const ignored = new RegExp(this.#options.ignoredNames ?? usuallyIgnored, 'i').test(file.name);
     return [...this.#definitions.values()]
       .map((definition) => rank(definition, file))
       .filter(({ priority, fallback }) => priority < priorities.manual && !(fallback && ignored))
@@ -115,7 +117,7 @@ export class TileSourceRegistry {
     for (const definition of chosen ? [chosen] : this.candidates(input)) {
       options.signal?.throwIfAborted();
       try {
-        if (!chosen && definition.ignoredNames?.test(input.name)) {
+        if (!chosen && this.#ignores(definition, input.name)) {
           throw new TileSourceError(`File will not be opened by ${definition.name} reader`);
         }
         return { name: definition.name, source: await definition.open(input, sourceOptions) };
@@ -129,6 +131,12 @@ export class TileSourceRegistry {
     throw new TileSourceError(`No tile source can read ${input.name}.${reasons.replace(/\.?$/, '.')}`, {
       cause: causes.length > 1 ? new AggregateError(causes) : causes[0],
     });
+  }
+
+  #ignores({ name, ignoredNames }: TileSourceDefinition, fileName: string): boolean {
+    const { sourceIgnoredNames = {} } = this.#options;
+    const given = Object.hasOwn(sourceIgnoredNames, name) ? sourceIgnoredNames[name] : undefined;
+    return (given === undefined ? ignoredNames : new RegExp(given, 'i'))?.test(fileName) === true;
   }
 
   /** What may be told of a failure: purposeful errors explain themselves, others are logged. */

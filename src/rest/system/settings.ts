@@ -2,6 +2,7 @@ import { BadParameterError } from '../../errors.js';
 import type { Settings } from '../../services/settings.js';
 import { defineRoute, scopes } from '../define.js';
 import { json, required, text } from '../parameters.js';
+import { Reply } from '../reply.js';
 
 const get = defineRoute({
   method: 'get',
@@ -45,8 +46,17 @@ function pairs(list: unknown[]): { key: string; value: unknown }[] {
   });
 }
 
-async function write(settings: Settings, changes: { key: string; value: unknown }[]): Promise<void> {
-  for (const { key, value } of changes) await settings.set(key, decode(value));
+/** Writes settings one after another. @returns the keys of those that are another than before. */
+async function write(settings: Settings, changes: { key: string; value: unknown }[]): Promise<string[]> {
+  const changed: string[] = [];
+  for (const { key, value } of changes) if (await settings.set(key, decode(value))) changed.push(key);
+  return changed;
+}
+
+/** Browsers keep pictures for an hour; with another colour correction they are to be asked for again. */
+function reply(value: unknown, changed: readonly string[]): Reply {
+  const isCorrectionNew = changed.includes('large_image.icc_correction');
+  return isCorrectionNew ? Reply.json(value, { headers: { 'Clear-Site-Data': '"cache"' } }) : Reply.json(value);
 }
 
 const put = defineRoute({
@@ -65,10 +75,9 @@ const put = defineRoute({
   returns: { schema: { type: 'boolean' } },
   errors: ['bad-parameter', 'invalid'],
   async handle({ query }, { settings }) {
-    if (query.list !== undefined) await write(settings, pairs(query.list));
-    else if (query.key === undefined) throw new BadParameterError('Parameter "key" is required.');
-    else await write(settings, [{ key: query.key, value: query.value ?? null }]);
-    return true;
+    if (query.list !== undefined) return reply(true, await write(settings, pairs(query.list)));
+    if (query.key === undefined) throw new BadParameterError('Parameter "key" is required.');
+    return reply(true, await write(settings, [{ key: query.key, value: query.value ?? null }]));
   },
 });
 
@@ -82,8 +91,7 @@ const remove = defineRoute({
   returns: { schema: { type: 'null' } },
   errors: ['invalid'],
   async handle({ query }, { settings }) {
-    await settings.unset(query.key);
-    return null;
+    return reply(null, (await settings.unset(query.key)) ? [query.key] : []);
   },
 });
 

@@ -72,7 +72,7 @@ describe('readSettings', () => {
     ['cache_tilesource_maximum = True', 'cache_tilesource_maximum must be a whole number of at least 0.'],
     ['cache_backend = "memcached"', 'cache_backend must be "memory", "redis", "none" or None.'],
     ['cache_memcached_url = "a"', 'cache_memcached_url is not a setting of [large_image]; it is ignored.'],
-    ['cache_redis_url = ""', 'cache_redis_url must be a text that is not empty.'],
+    ['cache_redis_url = "a b:x"', 'cache_redis_url must be host, host:port, or an address such as redis://host:port/0.'],
     ['cache_sources = "yes"', 'cache_sources must be True or False.'],
     ['all_sources_ignored_names = "("', 'all_sources_ignored_names must be a regular expression.'],
     ['default_encoding = "BMP"', 'default_encoding must be one of JPEG, PNG, TIFF, WEBP, AVIF.'],
@@ -108,7 +108,8 @@ describe('readSettings', () => {
     ]);
     expect(settings).toEqual(defaultSettings(32 * gibibyte));
     const corrected = read(text.replace('1024 ** 3', '1024 * 1024 * 1024'));
-    expect(corrected.problems).toEqual([]);
+    const memcached = ['cache_memcached_url', 'cache_memcached_username', 'cache_memcached_password'];
+    expect(corrected.problems.map(({ key }) => key)).toEqual(memcached);
     expect(corrected.settings).toMatchObject({ cache_backend: 'memory', cache_tilesource_memory_portion: 8 });
   });
 });

@@ -1,0 +1,51 @@
+import { defineRoute, scopes } from '../define.js';
+
+const report = {
+  type: 'object',
+  description: 'By the name of the cache.',
+  additionalProperties: {
+    type: 'object',
+    properties: {
+      maxsize: { type: 'integer', description: 'How much it may hold: open files for tilesource, bytes for tileCache.' },
+      used: { type: 'integer', description: 'How much it holds, in the same unit.' },
+      items: { type: 'integer' },
+      processes: { type: 'integer', description: 'Processes whose numbers were added up.' },
+      available: { type: 'boolean', description: 'False while the cache cannot be reached.' },
+      errors: { type: 'integer' },
+      error: { type: 'string' },
+    },
+    required: ['maxsize', 'used'],
+  },
+};
+
+const read = defineRoute({
+  method: 'get',
+  path: '/large_image/cache',
+  summary: 'What the caches hold.',
+  description: 'With Redis, the numbers of all processes that share it.',
+  access: 'admin',
+  scope: scopes.read,
+  returns: { schema: report },
+  errors: ['access-denied'],
+  handle: (_input, { caches }) => caches.report(),
+});
+
+const clear = defineRoute({
+  method: 'put',
+  path: '/large_image/cache/clear',
+  summary: 'Empty the caches, and wait up to 5 seconds until they are empty.',
+  description: 'With Redis, in all processes that share it.',
+  access: 'admin',
+  scope: scopes.write,
+  returns: {
+    schema: {
+      type: 'object',
+      properties: { cacheCleared: { type: 'string', format: 'date-time' }, before: report, after: report },
+    },
+  },
+  errors: ['access-denied'],
+  handle: (_input, { caches }) => caches.clear(),
+});
+
+/** Report and clearing of the caches. */
+export const cacheRoutes = [read, clear];

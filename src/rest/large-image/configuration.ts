@@ -1,0 +1,73 @@
+import { formatConfig } from '../../config-file/format.js';
+import { validateConfig } from '../../config-file/validate.js';
+import { defineRoute, scopes } from '../define.js';
+import { boolean, withDefault } from '../parameters.js';
+
+/** A configuration is some kilobytes; the parser takes about a second for this much, and nothing else is served meanwhile. */
+const maxConfigBytes = 256 * 1024;
+
+const validate = defineRoute({
+  method: 'post',
+  path: '/large_image/config/validate',
+  summary: 'Check a configuration text.',
+  description: 'The body is the text, in UTF-8. The answer is an empty list, or a list with the first error; lines count from 0.',
+  access: 'admin',
+  scope: scopes.write,
+  body: 'text',
+  maxBodyBytes: maxConfigBytes,
+  returns: {
+    schema: {
+      type: 'array',
+      items: { type: 'object', properties: { line: { type: 'integer' }, message: { type: 'string' } } },
+    },
+  },
+  errors: ['access-denied', 'bad-parameter', 'too-large'],
+  handle: ({ body }) => validateConfig(body),
+});
+
+const format = defineRoute({
+  method: 'post',
+  path: '/large_image/config/format',
+  summary: 'Bring a configuration text into its normal form.',
+  description: 'The body is the text, in UTF-8. A text that is not valid is answered as it is.',
+  access: 'admin',
+  scope: scopes.write,
+  body: 'text',
+  maxBodyBytes: maxConfigBytes,
+  returns: { schema: { type: 'string' } },
+  errors: ['access-denied', 'bad-parameter', 'too-large'],
+  handle: ({ body }) => formatConfig(body),
+});
+
+const replace = defineRoute({
+  method: 'post',
+  path: '/large_image/config/replace',
+  summary: "Replace the server's configuration file.",
+  description:
+    'The body is the new text, in UTF-8. The former file is kept beside the new one, with its time of modification in the name. ' +
+    'Changes take effect when the server restarts.',
+  access: 'admin',
+  scope: scopes.user,
+  query: { restart: withDefault(boolean({ description: 'Whether the server restarts afterwards.' }), true) },
+  body: 'text',
+  maxBodyBytes: maxConfigBytes,
+  returns: {
+    schema: {
+      type: 'object',
+      properties: {
+        status: { enum: ['no change', 'updated'] },
+        time: { type: 'string', format: 'date-time' },
+        restarted: { type: 'string', format: 'date-time' },
+      },
+    },
+  },
+  errors: ['access-denied', 'bad-parameter', 'too-large', 'not-implemented', 'unavailable', 'conflict'],
+  async handle({ body, query }, { configuration }) {
+    const replaced = await configuration.replace(body, query);
+    if (replaced.restarted !== undefined) return { restarted: replaced.restarted };
+    return replaced.status === 'updated' ? { status: replaced.status, time: replaced.time } : { status: replaced.status };
+  },
+});
+
+/** Check, formatting and replacement of the configuration file. */
+export const configurationRoutes = [validate, format, replace];

@@ -1,0 +1,6 @@
+import { cacheRoutes } from './caches.js';
+import { configurationRoutes } from './configuration.js';
+import { publicRoutes } from './public.js';
+
+/** Routes below `/large_image` that concern the server as a whole. */
+export const administrationRoutes = [...cacheRoutes, ...configurationRoutes, ...publicRoutes];
