@@ -109,16 +109,7 @@ export class RedisTileCache implements TileCache {
     const limits = [Date.now(), lifetimeMs, this.#maxBytes, this.#tiles, batch];
     try {
       await this.#connection.run((redis) =>
-        redis.eval(
-          setScript,
-          4,
-          this.#tiles + member,
-          this.#index,
-          this.#sizes,
-          this.#total,
-          ...[member, value, size],
-          ...limits,
-        ),
+        redis.eval(setScript, 4, this.#tiles + member, this.#index, this.#sizes, this.#total, member, value, size, ...limits),
       );
     } catch {
       // Counted by the connection; the tile is made again next time.

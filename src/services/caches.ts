@@ -16,7 +16,7 @@ export interface CachesOptions {
   tiles: TileCache;
   sources: SourceCache<OpenImage>;
   /** Drops what is known of items and callers. */
-  forget(): void;
+  forget: () => void;
 }
 
 /** All caches of an installation, with those of the processes that share a Redis with it. */
