@@ -19,6 +19,6 @@ export default defineConfig({
     hookTimeout: 120_000,
     pool: 'forks',
     maxWorkers: 2,
-    coverage: { provider: 'v8', include: ['src/**'], reporter: ['text-summary'] },
+    coverage: { provider: 'v8', include: ['src/**/*.ts'], reporter: ['text-summary'] },
   },
 });

@@ -1,5 +1,5 @@
 import { MongoBackend } from '@agendajs/mongo-backend';
-import { Agenda, type Job } from 'agenda';
+import { Agenda } from 'agenda';
 import express, { type Express } from 'express';
 import { Mongoose, Types, type Connection } from 'mongoose';
 import { createServer, type Server } from 'node:http';
@@ -77,8 +77,8 @@ export interface ReferenceHost {
 }
 
 const silent: HostLogger = { debug() {}, info() {}, warn() {}, error() {} };
-const cleanUploadsJob = 'reference-host.clean-uploads';
 const jobPollMs = 500;
+const hourMs = 60 * 60 * 1000;
 /** Longer than proxies and clients keep idle connections, so that none is closed here while a request is on its way. */
 const keepAliveMs = 65_000;
 /** Requests under way get this long to end when the host closes. */
@@ -170,8 +170,9 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
     app.use(answerUnmatched(apiRoot, installation.routes));
     app.use(answerError(logger));
 
-    await startJobs(agenda, context, options.uploadLifetimeHours ?? 7 * 24);
+    await agenda.start();
     undo.push(() => agenda.stop(false));
+    undo.push(discardUploadsHourly(context, options.uploadLifetimeHours ?? 7 * 24));
 
     return {
       app,
@@ -206,17 +207,31 @@ function createAgenda(connection: Connection): Agenda {
   });
 }
 
-async function startJobs(agenda: Agenda, context: HostContext, uploadLifetimeHours: number): Promise<void> {
-  const discardStale = async () => {
-    const untouchedSince = new Date(Date.now() - uploadLifetimeHours * 60 * 60 * 1000);
-    const count = await discardStaleUploads(context, untouchedSince);
-    if (count > 0) context.logger.info({ count }, 'Upload:Stale:Discarded');
+/**
+ * Discards abandoned uploads once an hour, in every process: it does no harm twice. Not a job of Agenda's, whose watch over a job's
+ * lock is a timer of minutes that keeps a closed process alive.
+ *
+ * @returns what stops it.
+ */
+function discardUploadsHourly(context: HostContext, uploadLifetimeHours: number): () => Promise<void> {
+  let running = Promise.resolve();
+  const discard = async () => {
+    try {
+      const count = await discardStaleUploads(context, new Date(Date.now() - uploadLifetimeHours * hourMs));
+      if (count > 0) context.logger.info({ count }, 'Upload:Stale:Discarded');
+    } catch (err) {
+      context.logger.warn({ err }, 'Upload:Stale:Failed');
+    }
   };
-  agenda.define(cleanUploadsJob, (_job: Job, done: (error?: Error) => void) => {
-    discardStale().then(() => done(), done);
-  });
-  await agenda.start();
-  await agenda.every('1 hour', cleanUploadsJob);
+  const run = () => {
+    running = running.then(discard);
+  };
+  run();
+  const timer = setInterval(run, hourMs).unref();
+  return async () => {
+    clearInterval(timer);
+    await running;
+  };
 }
 
 async function idOfStore({ hostState }: Models): Promise<Types.ObjectId> {
