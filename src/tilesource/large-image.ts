@@ -183,7 +183,7 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
   if (options.encoding === 'TILED')
     throw new BadValueError('Invalid encoding "TILED": for regions, thumbnails and tile_frames only');
   const edge = parseEdge(request.edge);
-  const look = renderer.look(request.style);
+  const look = { ...renderer.look(request.style), opaque: !options.alpha };
   const address = { level, x, y, frame };
   const untouched = !look.style && populatedLevels.includes(level) && renderer.profileFor(frame, look) === null;
   if (untouched && source.readStoredTile) {

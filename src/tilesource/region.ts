@@ -69,7 +69,8 @@ export class RegionMaker {
     if (encoding.encoding === 'TILED') return this.#stream(prepared, encoding, request.signal);
     checkOutputSize(prepared.canvas, encoding, this.#maxPixels);
     const { plan, frame, look, kernel, fill } = prepared;
-    const picture = await this.#renderer.box({ level: plan.level, frame, box: plan.levelBox }, look, request.signal);
+    const shown = { ...look, opaque: !encoding.alpha };
+    const picture = await this.#renderer.box({ level: plan.level, frame, box: plan.levelBox }, shown, request.signal);
     return this.#encode(
       picture,
       encoding,
@@ -105,7 +106,7 @@ export class RegionMaker {
     const { frame = 0, signal } = request;
     this.#renderer.checkFrame(frame);
     checkOutputSize(wanted.output, encoding, this.#maxPixels);
-    const look = this.#renderer.look(request.style);
+    const look = { ...this.#renderer.look(request.style), opaque: !encoding.alpha };
     const { metadata, populatedLevels } = this.#renderer;
     const { box, output } = wanted;
     const octaves = Math.log2(Math.min(output.width / box.width, output.height / box.height));

@@ -9,13 +9,17 @@ import { isPicture, resizeNearest, toPicture, type Picture } from './pixels.js';
 import type { Raster } from './raster.js';
 import type { IccOption, LargeImageOptions, RegionBounds, RegionOutput } from './requests.js';
 import { parseStyle, type Style } from './style/parse.js';
-import { styleFrames, styleRaster, type FrameSurvey } from './style/render.js';
+import { StyleMemo } from './style/color-table.js';
+import type { FrameSurvey } from './style/range.js';
+import { styleFrames, styleRaster } from './style/render.js';
 
 /** How samples become visible: a style, or as they are; with corrected colours or without. */
 export interface Look {
   /** `null`: the image as it is. */
   style: Style | null;
   correct: boolean;
+  /** Alpha is of no use to the caller: a picture that is opaque everywhere may come without it. */
+  opaque?: boolean;
 }
 
 /** Side, in pixels, to which an image is reduced before the range of its samples is measured. */
@@ -35,6 +39,7 @@ export class Renderer {
   readonly #warn: NonNullable<LargeImageOptions['warn']>;
   readonly #styles = new Map<string, Look>();
   readonly #surveys = new Map<number, Promise<FrameSurvey>>();
+  readonly #memo = new StyleMemo();
   #warned = false;
 
   constructor(source: TileSource, options: LargeImageOptions) {
@@ -142,6 +147,7 @@ export class Renderer {
       frame: where.frame,
       rasters,
       survey: (frame: number) => this.survey(frame),
+      memo: this.#memo,
     }));
   }
 
@@ -157,7 +163,8 @@ export class Renderer {
       const raster = await read(each);
       return isPicture(raster) ? this.#correct(raster, each, look) : raster;
     });
-    return styleRaster(style, { frame, rasters, survey: (each) => this.survey(each) }, signal);
+    const inputs = { frame, rasters, survey: (each: number) => this.survey(each), memo: this.#memo };
+    return styleRaster(style, inputs, { opaque: look.opaque === true, ...(signal && { signal }) });
   }
 
   async #correct(picture: Picture, frame: number, look: Look): Promise<Picture> {

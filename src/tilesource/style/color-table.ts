@@ -1,0 +1,145 @@
+import { LRUCache } from 'lru-cache';
+import type { Raster } from '../raster.js';
+import type { BandStyle } from './parse.js';
+import type { SampleRange } from './range.js';
+
+/** Red, green, blue and alpha. */
+export const channels = [0, 1, 2, 3] as const;
+
+/** How the samples of a band become colours. */
+export class Colors {
+  readonly multiply: boolean;
+  /** Four numbers for each colour of the palette. */
+  readonly #palette: Float64Array;
+  readonly #last: number;
+  readonly #min: number;
+  readonly #divisor: number;
+  readonly #nodata: number | null;
+  readonly #clamp: boolean;
+  readonly #discrete: boolean;
+
+  constructor({ palette, nodata, clamp, discrete, composite }: BandStyle, [min, max]: SampleRange) {
+    this.multiply = composite === 'multiply';
+    this.#palette = Float64Array.from(palette.flat());
+    this.#last = palette.length - 1;
+    this.#min = min;
+    this.#divisor = max === min ? 1 : max - min;
+    this.#nodata = nodata;
+    this.#clamp = clamp;
+    this.#discrete = discrete;
+  }
+
+  /** Writes the colour of a sample, 0 to 255 with fractions, to four places from `at` on; `false` where the sample adds nothing. */
+  write(sample: number, into: Float32Array, at: number): boolean {
+    if (Number.isNaN(sample) || sample === this.#nodata) return false;
+    const value = (sample - this.#min) / this.#divisor;
+    if (!this.#clamp && (value < 0 || value > 1)) return false;
+    const palette = this.#palette;
+    const last = this.#last;
+    if (this.#discrete) {
+      const from = Math.min(last, Math.max(0, Math.floor(value * (last + 1)))) * 4;
+      for (let channel = 0; channel < 4; channel += 1) into[at + channel] = palette[from + channel]!;
+      return true;
+    }
+    const position = Math.min(1, Math.max(0, value)) * last;
+    const index = Math.min(last - 1, Math.floor(position));
+    const part = position - index;
+    const from = index * 4;
+    for (let channel = 0; channel < 4; channel += 1) {
+      const low = palette[from + channel]!;
+      into[at + channel] = low + (palette[from + 4 + channel]! - low) * part;
+    }
+    return true;
+  }
+}
+
+/** The colour of every sample that a type can hold, looked up by `sample - offset`. What adds nothing is neutral. */
+export interface ColorTable {
+  offset: number;
+  /** Colours as bytes, red in the lowest one. */
+  words: Uint32Array;
+  /** Values of each channel, 0 to 255 with fractions. Only for what is multiplied or multiplies. */
+  planes: readonly Float32Array[];
+  /** Least and greatest byte of each channel. */
+  lows: readonly number[];
+  highs: readonly number[];
+}
+
+/** Types whose samples are few enough to colour each of them beforehand. */
+const tableRanges: Partial<Record<Raster['dtype'], { offset: number; size: number }>> = {
+  uint8: { offset: 0, size: 256 },
+  int8: { offset: -128, size: 256 },
+  uint16: { offset: 0, size: 65_536 },
+  int16: { offset: -32_768, size: 65_536 },
+};
+
+/** Number of colours in a table for samples of a type; `null` where there are too many for one. */
+export function tableSize(dtype: Raster['dtype']): number | null {
+  return tableRanges[dtype]?.size ?? null;
+}
+
+/** Colours every sample of a type. @throws RangeError for a type that {@link tableSize} has none for. */
+export function makeColorTable(colors: Colors, dtype: Raster['dtype']): ColorTable {
+  const range = tableRanges[dtype];
+  if (!range) throw new RangeError(`No table for samples of type ${dtype}`);
+  const { offset, size } = range;
+  const bytes = new Uint8Array(size * 4);
+  const planes = channels.map(() => new Float32Array(size));
+  const entry = new Float32Array(4);
+  const neutral = colors.multiply ? 255 : 0;
+  for (let index = 0; index < size; index += 1) {
+    if (!colors.write(index + offset, entry, 0)) entry.fill(neutral);
+    for (const channel of channels) {
+      planes[channel]![index] = entry[channel]!;
+      bytes[index * 4 + channel] = entry[channel]!;
+    }
+  }
+  const extreme = (start: number, better: (a: number, b: number) => number) =>
+    planes.map((plane) => plane.reduce((found, value) => better(found, value), start));
+  return {
+    offset,
+    words: new Uint32Array(bytes.buffer),
+    planes,
+    lows: extreme(255, Math.min),
+    highs: extreme(0, Math.max),
+  };
+}
+
+/** Bytes of colour tables that one image keeps: some of 16 bits, or thousands of 8. */
+const keptTableBytes = 2 ** 23;
+
+/** What styles of one image are once worked out to: ranges that were measured, and tables of colours. */
+export class StyleMemo {
+  /** By band of a style, then by frame. Entries go when the style does. */
+  readonly #ranges = new WeakMap<BandStyle, Map<number, Promise<SampleRange>>>();
+  readonly #tables = new LRUCache<string, ColorTable>({
+    maxSize: keptTableBytes,
+    sizeCalculation: ({ words }) => words.byteLength * 5,
+  });
+  readonly #numbers = new WeakMap<BandStyle, number>();
+  #next = 0;
+
+  /** The range of a band in a frame, worked out once. */
+  range(band: BandStyle, frame: number, resolve: () => Promise<SampleRange>): Promise<SampleRange> {
+    const frames = this.#ranges.get(band) ?? new Map<number, Promise<SampleRange>>();
+    this.#ranges.set(band, frames);
+    const kept = frames.get(frame);
+    if (kept) return kept;
+    const made = resolve();
+    frames.set(frame, made);
+    made.catch(() => frames.delete(frame));
+    return made;
+  }
+
+  /** The colours of a band, made once as long as there is room for them. */
+  table(band: BandStyle, range: SampleRange, dtype: Raster['dtype'], make: () => ColorTable): ColorTable {
+    const number = this.#numbers.get(band) ?? this.#next++;
+    this.#numbers.set(band, number);
+    const key = `${number}/${dtype}/${range[0]}/${range[1]}`;
+    const kept = this.#tables.get(key);
+    if (kept) return kept;
+    const made = make();
+    this.#tables.set(key, made);
+    return made;
+  }
+}
