@@ -2,12 +2,12 @@ import { deflateSync } from 'node:zlib';
 import sharp, { type TiffOptions } from 'sharp';
 import { describe, expect, it } from 'vitest';
 import type { TileSource } from '../../src/tilesource/contract.js';
-import type { Raster } from '../../src/tilesource/raster.js';
 import { tiffSource } from '../../src/tilesource/sources/tiff.js';
 import { sampleFile } from '../support/data.js';
 import { fileInput } from '../../src/tilesource/byte-reader.js';
 import { memoryInput } from '../support/memory-input.js';
 import { pattern } from '../support/pattern.js';
+import { wholeLevel, worstDifference } from '../support/whole-level.js';
 import { grayTags, writeTiff, type TagValue } from '../support/tiff-writer.js';
 
 const width = 300;
@@ -15,33 +15,6 @@ const height = 200;
 
 async function open(bytes: Uint8Array): Promise<TileSource> {
   return tiffSource.open(memoryInput(bytes));
-}
-
-/** All tiles of a level put together, in plain numbers. */
-async function wholeLevel(source: TileSource, level = source.metadata.levels - 1, frame = 0): Promise<number[]> {
-  const { sizeX, sizeY, tileWidth, tileHeight, levels, bandCount } = source.metadata;
-  const scale = 2 ** (levels - 1 - level);
-  const [columns, rows] = [Math.ceil(sizeX / scale), Math.ceil(sizeY / scale)];
-  const pixels = Array.from({ length: columns * rows * bandCount }, () => 0);
-  for (let y = 0; y * tileHeight < rows; y++) {
-    for (let x = 0; x * tileWidth < columns; x++) {
-      const tile: Raster = await source.readTile({ level, x, y, frame });
-      for (let j = 0; j < tile.height; j++) {
-        for (let i = 0; i < tile.width * bandCount; i++) {
-          const at = ((y * tileHeight + j) * columns + x * tileWidth) * bandCount + i;
-          pixels[at] = tile.data[j * tile.width * bandCount + i] ?? Number.NaN;
-        }
-      }
-    }
-  }
-  return pixels;
-}
-
-function worst(actual: ArrayLike<number>, expected: ArrayLike<number>): number {
-  expect(actual.length).toBe(expected.length);
-  let difference = 0;
-  for (let i = 0; i < expected.length; i++) difference = Math.max(difference, Math.abs((actual[i] ?? 0) - (expected[i] ?? 0)));
-  return difference;
 }
 
 const tile = { tile: true, tileWidth: 64, tileHeight: 64 } as const;
@@ -72,7 +45,7 @@ describe('tiles written by libvips are the pixels that libvips reads', () => {
       .toBuffer();
     const source = await open(file);
     expect(source.metadata.bandCount).toBe(channels);
-    expect(worst(await wholeLevel(source), expected)).toBe(0);
+    expect(worstDifference(await wholeLevel(source), expected)).toBe(0);
     await source.close();
   });
 
@@ -81,7 +54,7 @@ describe('tiles written by libvips are the pixels that libvips reads', () => {
     const picture = sharp(samples, { raw: { width, height, channels: 3 } }).toColourspace('rgb16');
     const source = await open(await picture.tiff({ ...tile, compression: 'lzw', predictor: 'horizontal' }).toBuffer());
     expect(source.metadata.dtype).toBe('uint16');
-    expect(worst(await wholeLevel(source), samples)).toBe(0);
+    expect(worstDifference(await wholeLevel(source), samples)).toBe(0);
     await source.close();
   });
 });
@@ -124,7 +97,7 @@ describe('what libvips does not write', () => {
     const chunks = [new Uint8Array(view.buffer)];
     const source = await open(writeTiff([{ tags: { ...tags, 258: { short: [bits] }, 339: { short: [format] } }, chunks }]));
     expect(source.metadata.dtype).toBe(dtype);
-    expect(worst(await wholeLevel(source), samples)).toBe(0);
+    expect(worstDifference(await wholeLevel(source), samples)).toBe(0);
   });
 
   it('planes stored apart, of any number', async () => {
@@ -141,7 +114,7 @@ describe('what libvips does not write', () => {
     const file = writeTiff([{ tags: { ...tags, 262: { short: [3] }, 320: { short: map } }, chunks: [Buffer.from(ramp)] }]);
     const source = await open(file);
     expect(source.metadata.bandCount).toBe(3);
-    expect(worst(await wholeLevel(source), await sharp(file).raw().toBuffer())).toBe(0);
+    expect(worstDifference(await wholeLevel(source), await sharp(file).raw().toBuffer())).toBe(0);
   });
 
   it('CMYK as libvips shows it', async () => {
@@ -149,7 +122,7 @@ describe('what libvips does not write', () => {
     const file = writeTiff([{ tags: inks, chunks: [pattern(32, 32, 4)] }]);
     const source = await open(file);
     const expected = await sharp(file).toColourspace('srgb').raw().toBuffer();
-    expect(worst(await wholeLevel(source), expected)).toBe(0);
+    expect(worstDifference(await wholeLevel(source), expected)).toBe(0);
   });
 
   it('premultiplied alpha, divided out', async () => {
@@ -200,7 +173,7 @@ describe('orientation', () => {
     const source = await tiffSource.open(fileInput(path));
     const { data, info } = await sharp(path).autoOrient().toColourspace('b-w').raw().toBuffer({ resolveWithObject: true });
     expect([source.metadata.sizeX, source.metadata.sizeY]).toEqual([info.width, info.height]);
-    expect(worst(await wholeLevel(source), data)).toBe(0);
+    expect(worstDifference(await wholeLevel(source), data)).toBe(0);
     await source.close();
   });
 });
@@ -245,10 +218,10 @@ describe('stored tiles', () => {
     expect(whole?.encoding).toBe('JPEG');
     const shown = await sharp(whole?.bytes).raw().toBuffer();
     const decoded = await source.readTile(address);
-    expect(worst(shown, decoded.data)).toBe(0);
+    expect(worstDifference(shown, decoded.data)).toBe(0);
     const original = pattern(64, 64, 3);
-    if (photometric === 6) expect(worst(shown, original)).toBeLessThan(80);
-    else expect(worst(shown, original), 'components are shown as they are, not as YCbCr').toBeGreaterThan(80);
+    if (photometric === 6) expect(worstDifference(shown, original)).toBeLessThan(80);
+    else expect(worstDifference(shown, original), 'components are shown as they are, not as YCbCr').toBeGreaterThan(80);
   });
 
   it('gives nothing for a damaged header, border tiles and sizes that do not fit', async () => {

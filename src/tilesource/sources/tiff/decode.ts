@@ -1,6 +1,6 @@
 import sharp from 'sharp';
 import { TileSourceError } from '../../../errors.js';
-import type { Raster } from '../../raster.js';
+import type { Raster, Samples } from '../../raster.js';
 import { interpretColours } from './colour.js';
 import type { CodecWorkers } from './codec-workers.js';
 import { decodeJpeg2000 } from './jpeg2000.js';
@@ -133,10 +133,14 @@ function iccTag(layout: ImageLayout): WrappedTag[] {
 /** CMYK and L*a*b* samples, uncompressed, become sRGB as libvips shows them: through the file's ICC profile where it has one. */
 async function toRgb(layout: ImageLayout, stored: Raster): Promise<Pixels> {
   const samples = stored.bands;
+  // libvips 8.18 refuses L*a*b* of 8 bits, which it read before.
+  const widened = layout.photometric === photometrics.cieLab && layout.bits === 8;
+  const data = widened ? widenLab(stored.data) : stored.data;
+  const bits = widened ? 16 : layout.bits;
   const wrapped = [
     long(tags.imageWidth, stored.width),
     long(tags.imageLength, stored.height),
-    short(tags.bitsPerSample, ...Array.from({ length: samples }, () => layout.bits)),
+    short(tags.bitsPerSample, ...Array.from({ length: samples }, () => bits)),
     short(tags.compression, compressions.none),
     short(tags.photometric, layout.photometric),
     short(tags.samplesPerPixel, samples),
@@ -145,8 +149,13 @@ async function toRgb(layout: ImageLayout, stored: Raster): Promise<Pixels> {
     short(tags.planarConfiguration, 1),
     ...(layout.photometric === photometrics.separated ? [short(tags.inkSet, layout.inkSet), ...iccTag(layout)] : []),
   ];
-  const bytes = new Uint8Array(stored.data.buffer, stored.data.byteOffset, stored.data.byteLength);
+  const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   return decodePicture(wrapStrips(wrapped, [bytes]), 'a tile or strip', false);
+}
+
+/** L*a*b* of 8 bits as the same colours in 16 (TIFF 6.0, section 23): L* fills the range, a* and b* are signed. */
+function widenLab(data: Samples): Int16Array {
+  return Int16Array.from(data, (value, i) => (i % 3 === 0 ? value * 257 : ((value << 24) >> 24) * 256));
 }
 
 function asRaster(pixels: Pixels, layout: ImageLayout, bands: number, rows: number): Raster {
