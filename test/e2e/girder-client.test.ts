@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { startHost } from '../support/reference-host.js';
 
@@ -21,14 +22,20 @@ if (reason !== null) console.warn(`skipped: the session of girder_client, becaus
 
 describe('the Python library girder_client', () => {
   it.skipIf(reason !== null)(
-    'uploads, lists, resumes, downloads, and sets metadata and permissions',
+    'uploads, lists, resumes, downloads, sets metadata and permissions, sees tiles and jobs',
     async () => {
       const server = await startHost();
       const work = await mkdtemp(join(tmpdir(), 'girder-client-'));
       try {
-        await server.register('admin');
+        const admin = await server.register('admin');
+        await server.host.jobs.create({ title: 'for a Python client', type: 'python', userId: admin.id });
         const script = fileURLToPath(new URL('./girder_client_session.py', import.meta.url));
-        const { stdout } = await promisify(execFile)(python, [script, server.url, work]);
+        const slide = join(work, 'slide.tif');
+        const plain = { width: 5000, height: 4500, channels: 3, background: { r: 180, g: 90, b: 120 } } as const;
+        await sharp({ create: plain })
+          .tiff({ tile: true, tileWidth: 256, tileHeight: 256, pyramid: true, compression: 'none' })
+          .toFile(slide);
+        const { stdout } = await promisify(execFile)(python, [script, server.url, work, slide]);
         expect(stdout.trim().split('\n').at(-1)).toBe('ok');
         // Everything was removed in the end: so are the bytes.
         const left = await readdir(server.dataDirectory, { recursive: true, withFileTypes: true });

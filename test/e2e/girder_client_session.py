@@ -1,4 +1,7 @@
-"""Talks to a host at argv[1] with the girder_client library; argv[2] is an empty directory. Prints 'ok' at the end."""
+"""
+Talks to a host at argv[1] with the girder_client library; argv[2] is an empty directory, argv[3] a slide of 5000 by 4500 pixels in more
+than one chunk. The user admin has a job of type python. Prints 'ok' at the end.
+"""
 
 import io
 import os
@@ -6,7 +9,7 @@ import sys
 
 import girder_client
 
-url, work = sys.argv[1:3]
+url, work, slide = sys.argv[1:4]
 client = girder_client.GirderClient(apiUrl=url + '/api/v1')
 client.authenticate('admin', 'admin.password')
 assert client.getServerVersion()[0] == '5', client.getServerVersion()
@@ -126,6 +129,39 @@ with_key = girder_client.GirderClient(apiUrl=url + '/api/v1')
 with_key.authenticate(apiKey=key)
 assert with_key.get('user/me')['login'] == 'admin'
 assert sorted(found['login'] for found in with_key.listUser()) == ['admin', 'reader']
+
+# Tiles
+assert os.path.getsize(slide) > 64 * 1024 * 1024
+shown = client.uploadFileToFolder(inner['_id'], slide)
+tiles = 'item/%s/tiles' % shown['itemId']
+metadata = client.get(tiles)
+assert (metadata['sizeX'], metadata['sizeY'], metadata['tileWidth'], metadata['levels']) == (5000, 4500, 256, 6), metadata
+assert client.getItem(shown['itemId'])['largeImage']['fileId'] == shown['_id']
+tile = client.get(tiles + '/zxy/5/3/4', jsonResp=False)
+assert tile.headers['Content-Type'] == 'image/jpeg' and tile.content[:2] == b'\xff\xd8', tile.headers
+region = client.get(tiles + '/region', {'width': 200, 'encoding': 'PNG'}, jsonResp=False)
+assert region.content[:4] == b'\x89PNG'
+assert set(client.get(tiles + '/pixel', {'left': 10, 'top': 10})) >= {'r', 'g', 'b'}
+try:
+    client.get(tiles + '/zxy/9/0/0', jsonResp=False)
+    raise AssertionError('a level that is not there was served')
+except girder_client.HttpError as error:
+    assert error.status == 404, error.status
+client.downloadFile(shown['_id'], target)
+with open(target, 'rb') as file, open(slide, 'rb') as original:
+    assert file.read() == original.read()
+assert client.delete(tiles) == {'deleted': True}
+
+# Jobs
+[job] = client.listResource('job', {'types': '["python"]'})
+assert job['title'] == 'for a Python client' and job['status'] == 0, job
+client.put('job/%s' % job['_id'], {'status': 1})
+client.put('job/%s' % job['_id'], {'status': 2, 'log': 'a line', 'progressTotal': 2, 'progressCurrent': 1})
+client.put('job/%s' % job['_id'], {'status': 3})
+found = client.get('job/%s' % job['_id'])
+assert found['status'] == 3 and found['log'] == ['a line'] and found['progress']['current'] == 1, found
+client.delete('job/%s' % job['_id'])
+assert list(client.listResource('job')) == []
 
 client.delete('item/%s' % item['_id'])
 client.delete('collection/%s' % collection['_id'])
