@@ -109,7 +109,7 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
     logger,
     ignoredNames: library.all_sources_ignored_names,
     sourceIgnoredNames: library.source_ignored_names,
-  }).register(tiffSource, sharpSource, testSource);
+  }).register(...[tiffSource, sharpSource, testSource].map((source) => ({ ...source, version: packageVersion })));
   for (const source of options.tileSources ?? []) registry = registry.register(source);
   const namespace = `large_image:${connection.name}`;
   const { tiles, connection: redis } = await openTileCache({

@@ -66,6 +66,8 @@ export interface ReferenceHost {
   host: Host;
   settings: Installation['settings'];
   jobs: Installation['jobs'];
+  /** Every route, of plugin and host. */
+  routes: readonly RouteDefinition[];
   /** What the services of `reference-host/services` work with. */
   context: HostContext;
   /** Makes an item whose file is a file on this machine, without copying it. */
@@ -179,6 +181,7 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
       host,
       settings: installation.settings,
       jobs: installation.jobs,
+      routes: installation.routes,
       context,
       registerFileInPlace: (file) => registerFileInPlace(context, file),
       async listen({ port = 0, host: address = '127.0.0.1' } = {}) {
