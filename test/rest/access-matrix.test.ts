@@ -1,0 +1,131 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { accessMatrix, callers, kinds, type CallerName, type Subjects, type Verdict } from '../support/access-matrix.js';
+import { Client, startHost, type TestHost } from '../support/reference-host.js';
+
+describe('who may use which route', () => {
+  let started: TestHost;
+  let temporary: string;
+  let folder: string;
+  let png: Buffer;
+  const clients = new Map<CallerName, Client>();
+  let limitedAdmin: Client;
+  const scoped = new Map<string, Client | null>(
+    ['core.data.read', 'core.data.write', 'core.setting.read'].map((scope) => [scope, null]),
+  );
+
+  const routes = () => {
+    const hosts = new Set<unknown>(started.host.host.routes);
+    return started.host.routes.filter((route) => !hosts.has(route));
+  };
+  const nameOf = ({ method, path }: { method: string; path: string }) => `${method.toUpperCase()} ${path}`;
+  const client = (name: CallerName) => clients.get(name)!;
+
+  /** A client with a token of a key that is limited to one scope. */
+  const limitTo = async (owner: Client, scope: string): Promise<Client> => {
+    const key = await owner.ok('POST', '/api_key', { query: { name: scope, scope: JSON.stringify([scope]) } });
+    const { authToken } = await started.anonymous.ok('POST', '/api_key/token', { query: { key: String(key.key) } });
+    return new Client(started.url, (authToken as { token: string }).token, owner.id);
+  };
+
+  beforeAll(async () => {
+    temporary = await mkdtemp(join(tmpdir(), 'access-matrix-'));
+    started = await startHost({ install: { configFile: join(temporary, 'server.cfg') } });
+    const admin = await started.register('admin');
+    clients.set('anonymous', started.anonymous).set('admin', admin);
+    for (const name of ['stranger', 'reader', 'writer'] as const) clients.set(name, await started.register(name));
+    const collection = await admin.create('/collection', { name: 'Images', public: false });
+    folder = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: 'Private', public: false });
+    const access = {
+      users: [
+        { id: client('reader').id, level: 0 },
+        { id: client('writer').id, level: 1 },
+      ],
+      groups: [],
+    };
+    await admin.ok('PUT', `/folder/${folder}/access`, { query: { access: JSON.stringify(access), public: false } });
+    clients.set('limited', await limitTo(client('writer'), 'core.user_info.read'));
+    limitedAdmin = await limitTo(admin, 'core.user_info.read');
+    for (const scope of scoped.keys()) scoped.set(scope, await limitTo(admin, scope));
+    png = await sharp({ create: { width: 64, height: 64, channels: 3, background: '#808080' } })
+      .png()
+      .toBuffer();
+  });
+  afterAll(async () => {
+    await started?.close();
+    await rm(temporary, { recursive: true, force: true });
+  });
+
+  const makeSubjects = async (user: string | null): Promise<Subjects> => {
+    const query = { parentType: 'folder', parentId: folder, name: 'a.png', size: png.length };
+    const file = await client('admin').ok('POST', '/file', { query, body: png });
+    const job = await started.host.jobs.create({ title: 'A job', type: 'test', userId: client('writer').id! });
+    return { folder, item: String(file.itemId), job: job.id, user: user ?? 'None' };
+  };
+
+  let looked: Subjects | undefined;
+  const subjectsFor = async (user: string | null, isLook: boolean): Promise<Subjects> => {
+    if (!isLook) return makeSubjects(user);
+    looked ??= await makeSubjects(user);
+    return { ...looked, user: user ?? 'None' };
+  };
+
+  /** Status and message of a valid request. Streams of events are left after their head. */
+  const call = async (route: string, who: Client, subjects: Subjects): Promise<{ status: number; message?: unknown }> => {
+    const { sending = {}, params = {} } = accessMatrix[route]!;
+    const [method, pattern] = route.split(' ') as [string, string];
+    const own: Record<string, string> = { itemId: subjects.item, folderId: subjects.folder };
+    if (pattern.startsWith('/job/')) own.id = subjects.job;
+    else if (pattern.startsWith('/folder/') || pattern.startsWith('/large_image/folder/')) own.id = subjects.folder;
+    const path = pattern.replace(/:(\w+)/g, (_, name: string) => params[name] ?? own[name] ?? `no-${name}`);
+    if (!path.endsWith('/events')) {
+      const { status, body } = await who.send(method, path, sending);
+      return { status, message: body?.message };
+    }
+    const leaving = new AbortController();
+    const headers: Record<string, string> = who.token === null ? {} : { 'Girder-Token': who.token };
+    const response = await fetch(`${who.url}/api/v1${path}`, { headers, signal: leaving.signal });
+    const message = response.ok ? undefined : ((await response.json()) as { message: string }).message;
+    leaving.abort();
+    return { status: response.status, message };
+  };
+
+  it('is said for every route, and for no route that does not exist', () => {
+    expect(routes().map(nameOf).toSorted()).toEqual(Object.keys(accessMatrix).toSorted());
+    expect(routes().length).toBeGreaterThan(30);
+  });
+
+  it('agrees with the access and scope that the routes declare', () => {
+    const declared = { admin: ['admin'], user: ['user'], write: ['user'], jobWrite: ['user'], jobOwn: ['user'] } as Record<
+      string,
+      string[]
+    >;
+    for (const route of routes()) {
+      const { kind, scope } = accessMatrix[nameOf(route)]!;
+      expect({ route: nameOf(route), scope: route.scope }).toEqual({ route: nameOf(route), scope });
+      expect(declared[kind] ?? ['public', 'token'], nameOf(route)).toContain(route.access);
+    }
+  });
+
+  describe.each(Object.entries(accessMatrix))('%s', (name, { kind, scope, admitted = 200 }) => {
+    const isLook = name.startsWith('GET ');
+    it.each(callers)('for %s', async (caller) => {
+      const who = caller === 'limited' && kind === 'admin' ? limitedAdmin : client(caller);
+      const subjects = await subjectsFor(caller === 'limited' ? null : who.id, isLook);
+      const table: Record<CallerName, Verdict> = kinds[kind](subjects);
+      const verdict = table[caller];
+      const answer = await call(name, who, subjects);
+      if (verdict === null) expect(answer.status, String(answer.message)).toBe(admitted);
+      else expect([answer.status, answer.message]).toEqual(verdict);
+    });
+
+    if (scope === undefined || !scoped.has(scope)) return;
+    it('for an administrator whose token has just this scope', async () => {
+      const subjects = await subjectsFor(client('admin').id, isLook);
+      expect((await call(name, scoped.get(scope)!, subjects)).status).toBe(admitted);
+    });
+  });
+});
