@@ -27,7 +27,10 @@ function verdicts(
     anonymous: anonymous(subjects),
     // A token without the scope makes the request anonymous (administration.md, section 1).
     limited: anonymous(subjects),
-    ...{ stranger: null, reader: null, writer: null, admin: null },
+    stranger: null,
+    reader: null,
+    writer: null,
+    admin: null,
     ...others(subjects),
   });
 }
@@ -97,7 +100,10 @@ export const kinds = {
     return {
       anonymous: refused(401, 'You must be logged in or have a valid auth token.'),
       limited: refused(401, 'Invalid token scope, required: jobs.rest.create_job.'),
-      ...{ stranger: denied, reader: denied, writer: denied, admin: denied },
+      stranger: denied,
+      reader: denied,
+      writer: denied,
+      admin: denied,
     };
   },
 } satisfies Record<string, Verdicts>;
