@@ -110,12 +110,15 @@ export function boxCorners({ center: [x, y, z], width, height, rotation = 0 }: B
 /** Vertices of the polygon that stands for an ellipse where a true outline is wanted; as many as QuPath uses. */
 const ellipseVertices = 96;
 
-/** The outline of an ellipse as a polygon of 96 vertices, beginning at the end of its first axis. */
-export function ellipseOutline({ center: [x, y, z], width, height, rotation = 0 }: BoxPlacement): Coordinate[] {
+/** The outline of an ellipse as a polygon, by default of 96 vertices, beginning at the end of its first axis. */
+export function ellipseOutline(
+  { center: [x, y, z], width, height, rotation = 0 }: BoxPlacement,
+  vertices = ellipseVertices,
+): Coordinate[] {
   const cos = Math.cos(rotation);
   const sin = Math.sin(rotation);
-  return Array.from({ length: ellipseVertices }, (_, i) => {
-    const angle = (2 * Math.PI * i) / ellipseVertices;
+  return Array.from({ length: vertices }, (_, i) => {
+    const angle = (2 * Math.PI * i) / vertices;
     const dx = (width / 2) * Math.cos(angle);
     const dy = (height / 2) * Math.sin(angle);
     return [x + dx * cos - dy * sin, y + dx * sin + dy * cos, z] as Coordinate;

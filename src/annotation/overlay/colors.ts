@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto';
+
+/** Red, green, blue from 0 to 255 and opacity from 0 to 1. */
+export type PaintColor = readonly [red: number, green: number, blue: number, alpha: number];
+
+const transparent: PaintColor = [0, 0, 0, 0];
+
+/** What is assumed where an element says nothing, as existing clients do. */
+export const defaultLineColor: PaintColor = [0, 0, 0, 1];
+export const defaultLineWidth = 2;
+
+/** Parsed texts. Annotations use few colours for many elements; a map that has grown beyond this is dropped. */
+const maxParsed = 10_000;
+const parsed = new Map<string, PaintColor>();
+
+/** A colour string of an annotation that passed validation. Channels above 255 are cut; what is no colour is transparent. */
+export function paintColor(text: string): PaintColor {
+  const known = parsed.get(text);
+  if (known !== undefined) return known;
+  const color = parse(text);
+  if (parsed.size >= maxParsed) parsed.clear();
+  parsed.set(text, color);
+  return color;
+}
+
+function parse(text: string): PaintColor {
+  if (text.startsWith('#')) {
+    const digits = text.length < 6 ? Array.from(text.slice(1), (digit) => digit + digit) : (text.slice(1).match(/../g) ?? []);
+    const [red = 0, green = 0, blue = 0, alpha = 255] = digits.map((pair) => parseInt(pair, 16));
+    return [red, green, blue, alpha / 255];
+  }
+  const call = /^rgba?\(\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*(?:,\s*([\d.]+)\s*)?\)$/.exec(text);
+  if (call === null) return transparent;
+  const [red, green, blue] = [Number(call[1]), Number(call[2]), Number(call[3])].map((channel) => Math.min(255, channel));
+  return [red as number, green as number, blue as number, call[4] === undefined ? 1 : Math.min(1, Number(call[4]))];
+}
+
+/** The colour as text: `#rrggbb`. Opacity is left out. */
+export function hexColor([red, green, blue]: PaintColor): string {
+  return `#${[red, green, blue].map((channel) => Math.round(channel).toString(16).padStart(2, '0')).join('')}`;
+}
+
+/** Well distinguishable colours for the first groups (Okabe and Ito's, which colour-blind people can tell apart, and more). */
+const groupPalette = [
+  '#e69f00',
+  '#56b4e9',
+  '#009e73',
+  '#f0e442',
+  '#0072b2',
+  '#d55e00',
+  '#cc79a7',
+  '#8c564b',
+  '#7f3fbf',
+  '#17becf',
+  '#bcbd22',
+  '#e6194b',
+].map(paintColor);
+
+/** Colour of elements without a group. */
+const ungrouped = paintColor('#808080');
+
+/**
+ * The colour of a group where shapes are coloured by group. It depends on the name alone, so that a group keeps its colour when
+ * others come and go, and has the same one in every annotation. `null`: no group.
+ */
+export function groupColor(group: string | null): PaintColor {
+  if (group === null) return ungrouped;
+  const digest = createHash('sha256').update(group).digest();
+  return groupPalette[digest.readUInt32LE(0) % groupPalette.length] as PaintColor;
+}

@@ -1,0 +1,162 @@
+/** How overlapping parts of one shape count: `even-odd` makes holes, `union` fills everything once. */
+export type FillRule = 'even-odd' | 'union';
+
+/** Receives the covered share (above 0, at most 1) of the pixels of one row, from column `left` on. */
+export type RowSink = (row: number, left: number, coverage: Float32Array, length: number) => void;
+
+/** Coordinates are cut here, in pixels: far outside of every picture, near enough for exact arithmetic. */
+const limit = 2 ** 26;
+
+/** Smallest share of a pixel that counts as covered; below it is what rounding leaves behind. */
+const negligible = 1 / 4096;
+
+function cut(value: number): number {
+  return value > limit ? limit : value < -limit ? -limit : value;
+}
+
+/**
+ * Exact area coverage of polygons on a raster: every edge adds its signed area to the cells it crosses, and a running sum along
+ * each row gives the winding number times the covered share. Coordinates are in pixels of the raster.
+ */
+export class Coverage {
+  #sums = new Float32Array(0);
+  #row = new Float32Array(0);
+  #left = 0;
+  #top = 0;
+  #width = 0;
+  #height = 0;
+  #stride = 0;
+
+  /**
+   * Begins a shape within this box (pixels, fractions allowed) on a raster of this size.
+   *
+   * @returns false when the box and the raster do not meet: nothing is to be drawn then.
+   */
+  begin(box: { left: number; top: number; right: number; bottom: number }, raster: { width: number; height: number }): boolean {
+    const left = Math.max(0, Math.floor(cut(box.left)));
+    const top = Math.max(0, Math.floor(cut(box.top)));
+    const width = Math.min(raster.width, Math.ceil(cut(box.right))) - left;
+    const height = Math.min(raster.height, Math.ceil(cut(box.bottom))) - top;
+    if (!(width > 0 && height > 0)) return false;
+    this.#left = left;
+    this.#top = top;
+    this.#width = width;
+    this.#height = height;
+    // Two columns more: what lies at the right border adds to its right neighbour as well.
+    this.#stride = width + 2;
+    const size = this.#stride * height;
+    if (this.#sums.length < size) this.#sums = new Float32Array(size);
+    else this.#sums.fill(0, 0, size);
+    if (this.#row.length < width) this.#row = new Float32Array(width);
+    return true;
+  }
+
+  /** Adds an edge of a closed outline. */
+  edge(fromX: number, fromY: number, toX: number, toY: number): void {
+    let x0 = cut(fromX) - this.#left;
+    let y0 = cut(fromY) - this.#top;
+    let x1 = cut(toX) - this.#left;
+    let y1 = cut(toY) - this.#top;
+    if (y0 === y1) return;
+    let direction = 1;
+    if (y0 > y1) {
+      [x0, y0, x1, y1] = [x1, y1, x0, y0];
+      direction = -1;
+    }
+    if (y1 <= 0 || y0 >= this.#height) return;
+    const slope = (x1 - x0) / (y1 - y0);
+    if (y0 < 0) {
+      x0 -= y0 * slope;
+      y0 = 0;
+    }
+    if (y1 > this.#height) {
+      x1 = x0 + (this.#height - y0) * slope;
+      y1 = this.#height;
+    }
+    this.#clipped(x0, y0, x1, y1, slope, direction);
+  }
+
+  /** What lies left of the box covers its rows from the first column on; what lies right of it covers nothing. */
+  #clipped(x0: number, y0: number, x1: number, y1: number, slope: number, direction: number): void {
+    const width = this.#width;
+    if (x0 >= width && x1 >= width) return;
+    if (x0 <= 0 && x1 <= 0) return this.#inside(0, y0, 0, y1, 0, direction);
+    if (x0 >= 0 && x1 >= 0 && x0 <= width && x1 <= width) return this.#inside(x0, y0, x1, y1, slope, direction);
+    // The edge crosses a border: its parts before and after are taken by themselves.
+    const border = x0 < 0 || x1 < 0 ? 0 : width;
+    const y = Math.min(y1, Math.max(y0, y0 + (border - x0) / slope));
+    if (y > y0) this.#clipped(x0, y0, border, y, slope, direction);
+    if (y < y1) this.#clipped(border, y, x1, y1, slope, direction);
+  }
+
+  #inside(x0: number, y0: number, _x1: number, y1: number, slope: number, direction: number): void {
+    const sums = this.#sums;
+    const lastRow = Math.min(this.#height, Math.ceil(y1));
+    let x = x0;
+    for (let row = Math.floor(y0); row < lastRow; row += 1) {
+      const height = Math.min(row + 1, y1) - Math.max(row, y0);
+      if (height <= 0) continue;
+      const next = Math.min(this.#width, Math.max(0, x + slope * height));
+      this.#addRow(sums, row * this.#stride, x, next, height * direction);
+      x = next;
+    }
+  }
+
+  /** One edge within one row, from column `from` to column `to`: signed area to the cells that it crosses. */
+  #addRow(sums: Float32Array, start: number, from: number, to: number, signed: number): void {
+    const low = from < to ? from : to;
+    const high = from < to ? to : from;
+    const first = Math.floor(low);
+    const end = Math.ceil(high);
+    const at = start + first;
+    if (end <= first + 1) {
+      const middle = 0.5 * (low + high) - first;
+      sums[at]! += signed * (1 - middle);
+      sums[at + 1]! += signed * middle;
+      return;
+    }
+    // The share of the height in each column is equal; within a column half of it lies right of the edge on average.
+    const perColumn = 1 / (high - low);
+    const begin = 1 - (low - first);
+    const firstArea = 0.5 * perColumn * begin * begin;
+    const rest = high - end + 1;
+    const lastArea = 0.5 * perColumn * rest * rest;
+    sums[at]! += signed * firstArea;
+    if (end === first + 2) {
+      sums[at + 1]! += signed * (1 - firstArea - lastArea);
+    } else {
+      const second = perColumn * (1.5 - (low - first));
+      sums[at + 1]! += signed * (second - firstArea);
+      for (let column = first + 2; column < end - 1; column += 1) sums[start + column]! += signed * perColumn;
+      const before = second + (end - first - 3) * perColumn;
+      sums[start + end - 1]! += signed * (1 - before - lastArea);
+    }
+    sums[start + end]! += signed * lastArea;
+  }
+
+  /** Ends the shape: the rows that it covers go to the sink. */
+  finish(rule: FillRule, sink: RowSink): void {
+    const row = this.#row;
+    for (let y = 0; y < this.#height; y += 1) {
+      const start = y * this.#stride;
+      let sum = 0;
+      let first = -1;
+      let last = -1;
+      for (let x = 0; x < this.#width; x += 1) {
+        sum += this.#sums[start + x]!;
+        let share = Math.abs(sum);
+        if (rule === 'even-odd') {
+          share %= 2;
+          if (share > 1) share = 2 - share;
+        } else if (share > 1) share = 1;
+        if (share < negligible) share = 0;
+        else {
+          if (first < 0) first = x;
+          last = x;
+        }
+        row[x] = share;
+      }
+      if (first >= 0) sink(this.#top + y, this.#left + first, row.subarray(first, last + 1), last + 1 - first);
+    }
+  }
+}
