@@ -1,19 +1,68 @@
 import type { Canvas } from './canvas.js';
-import { groupColor } from './colors.js';
+import { groupColor, type PaintColor } from './colors.js';
 import { decodeDensity } from './density-codec.js';
 import { densityTile, type DensityCells, type DensityClass } from './density.js';
 import type { ColorMode, GroupFilter } from './shape.js';
 
-/** Which cells a picture shows: one cell for each pixel, from this one on. */
+/** Which cells are shown, from this one on; in cells of `level`. */
 export interface CellWindow {
+  level: number;
   column: number;
   row: number;
   width: number;
   height: number;
 }
 
-/** How often a share is counted by default: a pixel covered to a quarter is shown nearly opaque, so that single shapes are seen. */
+/** A tile of densities, as it was counted or as it is stored. Its level is that of the window, or finer. */
+export interface DensityTile {
+  level: number;
+  /** Place among the tiles of the level. */
+  column: number;
+  row: number;
+  content: DensityCells | Uint8Array;
+  classes: readonly DensityClass[];
+}
+
+/** Receives what a cell of the window, `row * width + column`, gets of one class. */
+type CellSink = (cell: number, share: number) => void;
+
+/** How often a share is counted by default: a pixel covered to a quarter is shown with 63 %, so that single shapes are seen. */
 export const defaultGain = 4;
+
+/** Brings the cells of a tile into the cells of a window. `sinkOf` is asked once for each class; `null`: not wanted. */
+function eachCell(tile: DensityTile, window: CellWindow, sinkOf: (entry: DensityClass) => CellSink | null): void {
+  const shrink = window.level - tile.level;
+  const [tileLeft, tileTop] = [tile.column * densityTile, tile.row * densityTile];
+  const side = 2 ** shrink;
+  const area = side * side;
+  const sinks = tile.classes.map(sinkOf);
+  const put = (sink: CellSink, place: number, share: number) => {
+    const x = Math.floor((tileLeft + (place & 255)) / side) - window.column;
+    const y = Math.floor((tileTop + (place >> 8)) / side) - window.row;
+    if (x >= 0 && y >= 0 && x < window.width && y < window.height) sink(y * window.width + x, share / area);
+  };
+  if (tile.content instanceof Uint8Array) {
+    decodeDensity(tile.content, (classIndex, places, shares, count) => {
+      const sink = sinks[classIndex];
+      if (sink) for (let i = 0; i < count; i += 1) put(sink, places[i]!, shares[i]!);
+    });
+    return;
+  }
+  for (const [key, share] of tile.content) {
+    const sink = sinks[Math.floor(key / 65_536)];
+    if (sink) put(sink, key & 65_535, share);
+  }
+}
+
+function isShown({ group }: DensityClass, groups: GroupFilter): boolean {
+  return groups === undefined || (group !== undefined && groups.has(group));
+}
+
+function shownColor({ group, color }: DensityClass, mode: ColorMode): PaintColor {
+  if (mode === 'element') return color;
+  const [red, green, blue] = groupColor(group ?? null);
+  return [red, green, blue, color[3]];
+}
 
 /**
  * Gathers densities from tiles and turns them into pixels: opacity 1 - exp(-gain × sum of shares × their opacities), and the
@@ -33,46 +82,20 @@ export class DensityLayer {
     this.#sums = new Float32Array(window.width * window.height * 4);
   }
 
-  /** Adds a packed tile, `column` and `row` among the tiles of the level. `shrink`: halvings from its level to that of the window. */
-  addPacked(packed: Uint8Array, tile: { column: number; row: number; shrink?: number }, classes: readonly DensityClass[]): void {
-    decodeDensity(packed, (classIndex, places, shares, count) => {
-      const add = this.#adder(classes[classIndex], tile);
-      if (add === null) return;
-      for (let i = 0; i < count; i += 1) add(places[i]!, shares[i]!);
-    });
-  }
-
-  /** Adds a tile that was just counted. */
-  addCells(cells: DensityCells, tile: { column: number; row: number }, classes: readonly DensityClass[]): void {
-    const adders = classes.map((entry) => this.#adder(entry, tile));
-    for (const [key, share] of cells) adders[Math.floor(key / 65_536)]?.(key & 65_535, share);
-  }
-
-  #adder(
-    entry: DensityClass | undefined,
-    { column, row, shrink = 0 }: { column: number; row: number; shrink?: number },
-  ): ((place: number, share: number) => void) | null {
-    if (entry === undefined) return null;
-    const { group, color } = entry;
-    if (this.#groups !== undefined && (group === undefined || !this.#groups.has(group))) return null;
-    const [red, green, blue] = this.#mode === 'group' ? groupColor(group ?? null) : color;
-    const alpha = color[3];
+  add(tile: DensityTile): void {
     const sums = this.#sums;
-    const { column: left, row: top, width, height } = this.#window;
-    const [tileLeft, tileTop] = [column * densityTile, row * densityTile];
-    const factor = alpha / 4 ** shrink;
-    const side = 2 ** shrink;
-    return (place, share) => {
-      const x = Math.floor((tileLeft + (place & 255)) / side) - left;
-      const y = Math.floor((tileTop + (place >> 8)) / side) - top;
-      if (x < 0 || y < 0 || x >= width || y >= height) return;
-      const at = (y * width + x) * 4;
-      const weight = share * factor;
-      sums[at]! += red * weight;
-      sums[at + 1]! += green * weight;
-      sums[at + 2]! += blue * weight;
-      sums[at + 3]! += weight;
-    };
+    eachCell(tile, this.#window, (entry) => {
+      if (!isShown(entry, this.#groups)) return null;
+      const [red, green, blue, alpha] = shownColor(entry, this.#mode);
+      return (cell, share) => {
+        const at = cell * 4;
+        const weight = share * alpha;
+        sums[at]! += red * weight;
+        sums[at + 1]! += green * weight;
+        sums[at + 2]! += blue * weight;
+        sums[at + 3]! += weight;
+      };
+    });
   }
 
   /** Sum of the shares of all cells, each times its opacity. */
@@ -94,5 +117,58 @@ export class DensityLayer {
         canvas.blend(column, row, [sums[at]! / weight, sums[at + 1]! / weight, sums[at + 2]! / weight, opacity]);
       }
     }
+  }
+}
+
+/** A cell of the density of shapes too small to be drawn. */
+export interface DensityPoint {
+  /** Middle of the cell in base-layer pixels. */
+  x: number;
+  y: number;
+  /** Share of the cell that shapes cover; more than 1 where they overlap. */
+  coverage: number;
+  group: string | null | undefined;
+  color: PaintColor;
+}
+
+/** Gathers densities from tiles by group and colour. */
+export class DensityPoints {
+  readonly #window: CellWindow;
+  readonly #mode: ColorMode;
+  readonly #groups: GroupFilter;
+  readonly #sums = new Map<string, { group: string | null | undefined; color: PaintColor; cells: Map<number, number> }>();
+
+  constructor(window: CellWindow, options: { mode: ColorMode; groups: GroupFilter }) {
+    this.#window = window;
+    this.#mode = options.mode;
+    this.#groups = options.groups;
+  }
+
+  add(tile: DensityTile): void {
+    eachCell(tile, this.#window, (entry) => {
+      if (!isShown(entry, this.#groups)) return null;
+      const color = shownColor(entry, this.#mode);
+      const key = JSON.stringify([entry.group ?? null, color]);
+      let sums = this.#sums.get(key);
+      if (sums === undefined) this.#sums.set(key, (sums = { group: entry.group, color, cells: new Map<number, number>() }));
+      const { cells } = sums;
+      return (cell, share) => cells.set(cell, (cells.get(cell) ?? 0) + share);
+    });
+  }
+
+  /** The cells that anything is in; of more than `limit`, the most covered. */
+  points(limit: number): DensityPoint[] {
+    const { level, column, row, width } = this.#window;
+    const side = 2 ** level;
+    const points = [...this.#sums.values()].flatMap(({ group, color, cells }) =>
+      Array.from(cells, ([cell, coverage]) => ({
+        x: (column + (cell % width) + 0.5) * side,
+        y: (row + Math.floor(cell / width) + 0.5) * side,
+        coverage,
+        group,
+        color,
+      })),
+    );
+    return points.length > limit ? points.sort((a, b) => b.coverage - a.coverage).slice(0, limit) : points;
   }
 }

@@ -90,12 +90,7 @@ export class DensityCounter {
       let highY = marks.boxes[4 * i + 3]!;
       if (paint.kind === 'point') {
         const [x, y] = [(lowX + highX) / 2, (lowY + highY) / 2];
-        [lowX, lowY, highX, highY] = [
-          x - pointDiameter / 2,
-          y - pointDiameter / 2,
-          x + pointDiameter / 2,
-          y + pointDiameter / 2,
-        ];
+        [lowX, lowY, highX, highY] = [x - pointDiameter / 2, y - pointDiameter / 2, x + pointDiameter / 2, y + pointDiameter / 2];
       }
       const first = firstDensityLevel(Math.hypot(highX - lowX, highY - lowY));
       if (first >= densityLevels || (only !== undefined && first > only)) continue;
@@ -172,7 +167,8 @@ export class DensityCounter {
     { kind, line }: CountedPaint,
     { x, y, halfX, halfY, width }: { x: number; y: number; halfX: number; halfY: number; width: number },
   ): void {
-    const length = kind === 'line' ? 2 * Math.hypot(halfX, halfY) : kind === 'rectangle' ? 4 * (halfX + halfY) : perimeter(halfX, halfY);
+    const length =
+      kind === 'line' ? 2 * Math.hypot(halfX, halfY) : kind === 'rectangle' ? 4 * (halfX + halfY) : perimeter(halfX, halfY);
     const share = (length * width) / 8;
     if (!(share > 0)) return;
     for (let i = 0; i < 8; i += 1) {

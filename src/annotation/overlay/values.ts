@@ -90,7 +90,8 @@ export function drawGrid(canvas: Canvas, element: GridDataElement): void {
     return;
   }
   const rows = Math.ceil(values.length / gridWidth);
-  const valueAt = element.interpretation === 'choropleth' ? cellValue(values, gridWidth, rows) : surfaceValue(values, gridWidth, rows);
+  const valueAt =
+    element.interpretation === 'choropleth' ? cellValue(values, gridWidth, rows) : surfaceValue(values, gridWidth, rows);
   const colors = colorScale(element, range);
   const { left, top, scale, width, height } = canvas.view;
   for (let row = 0; row < height; row += 1) {

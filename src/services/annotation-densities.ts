@@ -1,0 +1,173 @@
+import { encodeDensity } from '../annotation/overlay/density-codec.js';
+import { DensityCounter, tileKey, tilePlace, type DensityLevel } from '../annotation/overlay/density.js';
+import type { ElementStore, StoredElements, StoredWindow } from '../annotation/store/contract.js';
+import { LargeImageError } from '../errors.js';
+import type { HostLogger } from '../host.js';
+import {
+  blockTiles,
+  type AnnotationDensityModel,
+  type BlockPlace,
+  type DensityBlock,
+  type DensityHead,
+} from '../models/annotation-density.js';
+import { breathe, Gate } from '../tilesource/concurrency.js';
+import { LRUCache } from 'lru-cache';
+
+/** Heads of windows kept in memory. */
+const maxHeads = 10_000;
+
+/** How long a request waits for densities that are being made, in milliseconds. */
+const patienceMs = 30_000;
+
+/** Work done before others have a turn: packs counted, cells packed. */
+const packsPerTurn = 16;
+const cellsPerTurn = 20_000;
+
+/** What {@link AnnotationDensities} works with. */
+export interface AnnotationDensitiesOptions {
+  store: Pick<ElementStore, 'marks'>;
+  model: AnnotationDensityModel;
+  logger: HostLogger;
+}
+
+/** Densities of stored elements: made once for each window of elements, kept in the database, shared by all versions that share the window. */
+export class AnnotationDensities {
+  readonly #options: AnnotationDensitiesOptions;
+  readonly #heads = new LRUCache<string, DensityHead>({ max: maxHeads });
+  readonly #underWay = new Map<string, Promise<DensityHead>>();
+  /** Counting keeps a processor busy; one window at a time leaves room for requests. */
+  readonly #gate = new Gate(1);
+  #closed = false;
+
+  constructor(options: AnnotationDensitiesOptions) {
+    this.#options = options;
+  }
+
+  /** Makes what is missing, without anybody waiting for it. For after a write. */
+  prepare(stored: StoredElements): void {
+    this.#allHeads(stored).catch((err: unknown) => {
+      if (!this.#closed) this.#options.logger.warn({ err, family: stored.family }, 'Annotation:Density:Failed');
+    });
+  }
+
+  /**
+   * Heads of all windows, in their order; made where they are missing.
+   *
+   * @throws LargeImageError `unavailable` when that takes longer than a request should wait; it goes on meanwhile.
+   */
+  async heads(stored: StoredElements, options: { signal?: AbortSignal | undefined } = {}): Promise<DensityHead[]> {
+    const heads = this.#allHeads(stored);
+    let timer: NodeJS.Timeout | undefined;
+    let abort: (() => void) | undefined;
+    const impatience = new Promise<never>((_resolve, reject) => {
+      const message = 'The overlay of this annotation is being prepared. Ask again in a moment.';
+      timer = setTimeout(() => reject(new LargeImageError('unavailable', message)), patienceMs);
+      abort = () => reject(options.signal?.reason as Error);
+      options.signal?.addEventListener('abort', abort, { once: true });
+    });
+    try {
+      return await Promise.race([heads, impatience]);
+    } finally {
+      clearTimeout(timer);
+      if (abort !== undefined) options.signal?.removeEventListener('abort', abort);
+    }
+  }
+
+  async #allHeads(stored: StoredElements): Promise<DensityHead[]> {
+    const unknown = stored.windows.map(({ id }) => id).filter((id) => !this.#heads.has(id));
+    if (unknown.length > 0) for (const head of await this.#options.model.heads(unknown)) this.#heads.set(head.window, head);
+    return Promise.all(stored.windows.map(async (window) => this.#heads.get(window.id) ?? this.#made(stored, window)));
+  }
+
+  #made(stored: StoredElements, window: StoredWindow): Promise<DensityHead> {
+    let making = this.#underWay.get(window.id);
+    if (making === undefined) {
+      making = this.#gate.run(() => this.#make(stored, window)).finally(() => this.#underWay.delete(window.id));
+      this.#underWay.set(window.id, making);
+    }
+    return making;
+  }
+
+  async #make(stored: StoredElements, window: StoredWindow): Promise<DensityHead> {
+    const { store, model } = this.#options;
+    const counter = new DensityCounter();
+    let packs = 0;
+    // The window by itself: a value that the store knows how to read as it knows the whole.
+    const alone: StoredElements = {
+      ...stored,
+      count: window.count,
+      detailsCount: window.detailsCount,
+      box: window.box,
+      windows: [window],
+    };
+    for await (const marks of store.marks(alone)) {
+      if (this.#closed) throw new LargeImageError('unavailable', 'The installation is closing.');
+      counter.add(marks);
+      if (++packs % packsPerTurn === 0) await breathe();
+    }
+    const head: DensityHead = { window: window.id, family: stored.family, levels: null, classes: counter.classes };
+    await model.write(head, this.#blocks(head, counter));
+    this.#heads.set(window.id, head);
+    return head;
+  }
+
+  /** Packs level after level, and notes in the head which there are. */
+  async *#blocks(head: DensityHead, counter: DensityCounter): AsyncGenerator<DensityBlock> {
+    for (const level of counter.pyramid()) {
+      head.levels = { finest: head.levels?.finest ?? level.level, coarsest: level.level };
+      yield* blocksOf(head, level);
+      await breathe();
+    }
+  }
+
+  /** The blocks of these windows that are there. */
+  blocks(places: readonly BlockPlace[]): Promise<DensityBlock[]> {
+    return this.#options.model.blocks(places);
+  }
+
+  /**
+   * Removes densities of windows that no head refers to any more; to be called after the element store has swept.
+   *
+   * @param heads the stored elements of all heads of a family.
+   */
+  async sweep(heads: (family: string) => Promise<Iterable<StoredElements>>): Promise<number> {
+    let removed = 0;
+    for (const family of await this.#options.model.families()) {
+      const windows = new Set<string>();
+      for (const { windows: listed } of await heads(family)) for (const { id } of listed) windows.add(id);
+      removed += await this.#options.model.keepOnly(family, windows);
+    }
+    if (removed > 0) this.#heads.clear();
+    return removed;
+  }
+
+  /** Ends what is under way. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.allSettled(this.#underWay.values());
+  }
+}
+
+async function* blocksOf(head: DensityHead, { level, tiles }: DensityLevel): AsyncGenerator<DensityBlock> {
+  const blocks = new Map<number, { column: number; row: number }>();
+  for (const key of tiles.keys()) {
+    const { column, row } = tilePlace(key);
+    const place = { column: Math.floor(column / blockTiles), row: Math.floor(row / blockTiles) };
+    blocks.set(tileKey(place.column, place.row), place);
+  }
+  let cells = 0;
+  for (const { column, row } of blocks.values()) {
+    const packed: Uint8Array[] = [];
+    for (let i = 0; i < blockTiles * blockTiles; i += 1) {
+      const place = { column: column * blockTiles + (i % blockTiles), row: row * blockTiles + Math.floor(i / blockTiles) };
+      const tile = tiles.get(tileKey(place.column, place.row));
+      packed.push(tile === undefined ? new Uint8Array(0) : encodeDensity(tile));
+      cells += tile?.size ?? 0;
+    }
+    yield { window: head.window, family: head.family, level, column, row, tiles: packed };
+    if (cells > cellsPerTurn) {
+      cells = 0;
+      await breathe();
+    }
+  }
+}
