@@ -62,7 +62,7 @@ export function firstDensityLevel(size: number): number {
 const directions = Array.from({ length: 8 }, (_, i) => [Math.cos((i * Math.PI) / 4), Math.sin((i * Math.PI) / 4)] as const);
 
 /** An octagon of the same area as a disc of radius 1 has its corners this far out. */
-const octagon = Math.sqrt(Math.PI / (4 * Math.sin(Math.PI / 4) * 2));
+const octagon = Math.sqrt(Math.PI / (4 * Math.sin(Math.PI / 4)));
 
 /**
  * Counts elements into densities. An element is taken for the ellipse (rectangles: the rectangle; open lines: the two

@@ -73,7 +73,7 @@ export function shapeOf(element: OutlinedElement, scale: number): Shape {
 
 /** Vertices with which a round shape of this diameter, in pixels drawn, looks round. */
 function roundVertices(diameter: number): number {
-  return Math.max(8, Math.min(96, 4 * Math.ceil(Math.sqrt(diameter))));
+  return Math.max(16, Math.min(96, 4 * Math.ceil(Math.sqrt(diameter))));
 }
 
 function ringShape(ring: readonly Coordinate[]): Shape {

@@ -153,8 +153,7 @@ function drawGaussians(
   }
   // A point alone is to reach its value in the middle.
   const side = 2 * reach + 1;
-  const variance = (side * side - 1) / 4;
-  const peak = Math.max(1, 2 * Math.PI * variance);
+  const peak = ((4 * side ** 3) / (3 * side ** 2 + 1)) ** 2;
   for (let row = 0; row < height; row += 1) {
     for (let column = 0; column < width; column += 1) {
       const value = sums[(row + margin) * fullWidth + column + margin]! * peak;

@@ -1,0 +1,47 @@
+import { boundingBox, unionBox, type BoundingBox } from '../../src/annotation/bounding-box.js';
+import type { AnnotationElement } from '../../src/annotation/schema/document.js';
+import type { ElementLook, PackMarks } from '../../src/annotation/store/contract.js';
+
+/** Elements as the element store gives their boxes and looks. */
+export function marksOf(elements: readonly AnnotationElement[]): PackMarks {
+  const looks: ElementLook[] = [];
+  const indices = new Map<string, number>();
+  const boxes = new Float64Array(elements.length * 4);
+  const lookIndices = new Uint32Array(elements.length);
+  let union: BoundingBox | null = null;
+  for (const [i, element] of elements.entries()) {
+    const box = boundingBox(element);
+    boxes.set([box.lowx, box.lowy, box.highx, box.highy], i * 4);
+    union = unionBox(union, box);
+    const text = (name: string) => ((element as unknown as Record<string, unknown>)[name] as string | undefined) ?? null;
+    const look: ElementLook = {
+      type: element.type,
+      group: element.group ?? null,
+      fillColor: text('fillColor'),
+      lineColor: text('lineColor'),
+      lineWidth: 'lineWidth' in element ? (element.lineWidth ?? null) : null,
+      closed: element.type === 'polyline' ? (element.closed ?? null) : null,
+    };
+    const key = JSON.stringify(look);
+    let index = indices.get(key);
+    if (index === undefined) {
+      index = looks.length;
+      indices.set(key, index);
+      looks.push(look);
+    }
+    lookIndices[i] = index;
+  }
+  if (union === null) throw new RangeError('a pack has at least one element');
+  const orders = Float64Array.from(elements.keys());
+  const summary = { id: '0'.repeat(24), count: elements.length, detailsCount: union.details, box: union, window: 0 };
+  return { summary, boxes, orders, lookIndices, looks };
+}
+
+/** Numbers from 0 to 1, the same in every run. */
+export function randomNumbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 4_294_967_296;
+  };
+}
