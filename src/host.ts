@@ -116,7 +116,7 @@ export interface HostLogger {
 export interface HostFields {
   item: { name: string; folderId: string; created: string; updated: string; size: string; meta: string };
   file: { name: string; itemId: string; mimeType: string; size: string; created: string };
-  folder: { name: string; parentId: string };
+  folder: { name: string; parentId: string; meta: string };
 }
 
 /**

@@ -20,6 +20,9 @@ export type {
 export { EventEmitterOfHost } from './models/host-events.js';
 export type { SettingDefinition } from './settings/definition.js';
 export type { Settings } from './services/settings.js';
+export type { ItemList, ItemListRequest, ItemLists } from './services/item-lists.js';
+export { parseSortOrder, type SortOrder } from './services/item-list-request.js';
+export type { MetadataSearch, MetadataSearchRequest, MetadataSearchResult } from './services/metadata-search.js';
 
 // What a tile cache implements
 export type { CachedTile, CacheReport, TileCache } from './cache/contract.js';

@@ -5,6 +5,7 @@ import { CachePeers } from './cache/peers.js';
 import { SourceCache } from './cache/source-cache.js';
 import type { Host, HostEvents, HostLogger } from './host.js';
 import { ModelEvents } from './models/host-events.js';
+import { ItemQueries } from './models/item-queries.js';
 import { HostRecords, idText } from './models/host-records.js';
 import { SettingModel } from './models/setting.js';
 import { createJobModel } from './models/job.js';
@@ -25,8 +26,10 @@ import { Caches } from './services/caches.js';
 import { Callers } from './services/callers.js';
 import { Configuration } from './services/configuration.js';
 import { Images, type OpenImage } from './services/images.js';
+import { ItemLists } from './services/item-lists.js';
 import { Items } from './services/items.js';
 import { JobStore } from './services/jobs.js';
+import { MetadataSearch } from './services/metadata-search.js';
 import type { Services } from './services/services.js';
 import { Settings } from './services/settings.js';
 import { settingDefinitions } from './settings/definitions.js';
@@ -65,6 +68,10 @@ export interface Installation {
   settings: Settings;
   /** Job records and their changes. */
   jobs: JobStore;
+  /** Item lists with recursion, grouping and filters, for the host's own GET item. */
+  itemLists: ItemLists;
+  /** The search mode `li_metadata`, for the host's own GET resource/search. */
+  metadataSearch: MetadataSearch;
   /** Every route, of plugin and host, as GET describe shows them. */
   routes: readonly RouteDefinition[];
   /** Ends it: routes answer no more, files are closed, the host's schemas are as they were. */
@@ -220,9 +227,12 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
     host.app.use(host.apiRoot, (request, response, next) => (closed ? next() : router(request, response, next)));
   }
 
+  const queries = new ItemQueries(records);
   return {
     settings,
     jobs,
+    itemLists: new ItemLists(queries, items, host.access),
+    metadataSearch: new MetadataSearch(queries, host.access),
     routes,
     async close() {
       if (closed) return;

@@ -51,7 +51,7 @@ export interface FolderRecord {
 const defaultFields: HostFields = {
   item: { name: 'name', folderId: 'folderId', created: 'created', updated: 'updated', size: 'size', meta: 'meta' },
   file: { name: 'name', itemId: 'itemId', mimeType: 'mimeType', size: 'size', created: 'created' },
-  folder: { name: 'name', parentId: 'parentId' },
+  folder: { name: 'name', parentId: 'parentId', meta: 'meta' },
 };
 
 /** Fields that the plugin keeps on the host's items and files (mission 2.5 and 2.6). */
@@ -165,6 +165,16 @@ export class HostRecords {
       parentId: doc[names.parentId] == null ? null : idText(doc[names.parentId]),
       doc,
     };
+  }
+
+  /** The models and names of fields that lists of items and folders are read by. */
+  get lists() {
+    const { item, folder } = this.#fields;
+    const names = {
+      item: { name: item.name, folder: item.folderId, meta: item.meta },
+      folder: { parent: folder.parentId, meta: folder.meta },
+    };
+    return { items: this.#items, folders: this.#folders, names };
   }
 
   async findItem(id: string): Promise<ItemRecord | null> {

@@ -1,5 +1,5 @@
 import type { Types } from 'mongoose';
-import { routeDefiner, type HostLogger } from '../index.js';
+import { routeDefiner, type HostLogger, type Installation } from '../index.js';
 import type { ByteStore } from './byte-store.js';
 import type { EventHub } from './event-hub.js';
 import type { Models } from './models/models.js';
@@ -12,6 +12,8 @@ export interface HostContext {
   events: EventHub;
   /** Values of the host's own settings. */
   setting<K extends keyof CoreSettings>(key: K): Promise<CoreSettings[K]>;
+  /** What the plugin does for routes of the host. Set once it is installed, before any request. */
+  plugin: Pick<Installation, 'itemLists' | 'metadataSearch'>;
   logger: HostLogger;
   apiRoot: string;
   cookieName: string;

@@ -110,7 +110,7 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
     const closing = new AbortController();
     undo.push(async () => closing.abort());
     const events = new EventHub(logger);
-    const installed: { settings?: Installation['settings'] } = {};
+    const installed: Partial<Installation> = {};
     const context: HostContext = {
       models,
       store,
@@ -119,6 +119,10 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
         const value = await installed.settings?.get(key);
         // Values come out of the store as their definition has parsed them.
         return (value ?? coreSettingDefinitions.find((definition) => definition.key === key)!.default) as CoreSettings[K];
+      },
+      get plugin() {
+        // No request comes before the routes are mounted, behind the installation.
+        return installed as Installation;
       },
       logger,
       apiRoot,
@@ -156,7 +160,7 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
     };
     const installation = await install(host, options.install);
     undo.push(() => installation.close());
-    installed.settings = installation.settings;
+    Object.assign(installed, installation);
     for (const [key, value] of Object.entries(options.settings ?? {})) await installation.settings.set(key, value);
 
     app.use(

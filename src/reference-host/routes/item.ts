@@ -61,12 +61,20 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     method: 'get',
     path: '/item',
     summary: 'List the items of a folder, or search for items.',
+    description:
+      'The text may begin with `_recurse_:`, `_group_:key,…,_count_,source,target:` and `_filter_:{…}`, in this order; `sort` may be JSON: ' +
+      '`[["meta.stain",1],["created",-1]]`.',
     access: 'public',
     scope: scopes.read,
     query: listQuery,
     returns: returnsList,
     errors: ['bad-parameter', 'invalid', 'access-denied'],
     async handle({ query, caller }, context) {
+      const extended = await context.plugin.itemLists.list(query, caller, wordsFilter);
+      if (extended !== null) {
+        // They come from the model of items.
+        return listReply((extended.documents as unknown as ItemDocument[]).map(itemView), extended.total);
+      }
       const filter = await listFilter(context, query, await principalOf(context, caller));
       const { documents, total } = await readPage(context.models.item, filter, query);
       return listReply(documents.map(itemView), total);

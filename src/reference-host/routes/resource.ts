@@ -144,7 +144,7 @@ const finding: RouteDefinition<HostContext>[] = [
     scope: scopes.read,
     query: {
       q: required(text()),
-      mode: withDefault(text({ description: 'text or prefix.' }), 'text'),
+      mode: withDefault(text({ description: 'text, prefix or li_metadata.' }), 'text'),
       types: required(json({ kind: 'array', description: `List of ${searchedTypes.join(', ')}.` })),
       level: withDefault(integer({ minimum: 0, maximum: 2 }), 0),
       limit: withDefault(integer({ minimum: 0 }), 10),
@@ -154,8 +154,16 @@ const finding: RouteDefinition<HostContext>[] = [
     errors: ['bad-parameter'],
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
-      const { q, mode, limit, offset } = query;
+      const { q, mode, limit, offset, types } = query;
       const level = query.level as GrantedLevel;
+      if (mode === 'li_metadata') {
+        const found = await context.plugin.metadataSearch.search({ query: q, types, level, limit, offset }, caller);
+        if (Array.isArray(found)) return found;
+        const views = Object.entries(found).map(([type, documents]) => {
+          return [type, documents.map((doc) => searchView(type as SearchedType, doc, principal))];
+        });
+        return Object.fromEntries(views) as Record<string, unknown>;
+      }
       if (mode !== 'text' && mode !== 'prefix') throw new BadParameterError(`Search mode handler '${mode}' not found.`);
       const results: Record<string, unknown> = {};
       for (const type of new Set(query.types)) {

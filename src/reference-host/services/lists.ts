@@ -1,5 +1,5 @@
 import type { Model, QueryFilter } from 'mongoose';
-import { BadParameterError, Reply } from '../../index.js';
+import { BadParameterError, parseSortOrder, Reply } from '../../index.js';
 
 /** Which part of a list is wanted, and in what order. `limit` 0: all. */
 export interface Page {
@@ -17,11 +17,12 @@ export async function readPage<D>(
   sortable?: readonly string[],
 ): Promise<{ documents: D[]; total: number }> {
   const { sort } = page;
-  if (sortable ? !sortable.includes(sort) : !/^[A-Za-z_][\w-]*(\.[\w-]+)*$/.test(sort)) {
+  const isList = sortable === undefined && sort.startsWith('[');
+  if (!isList && (sortable ? !sortable.includes(sort) : !/^[A-Za-z_][\w-]*(\.[\w-]+)*$/.test(sort))) {
     const allowed = sortable ? ` Allowed values: ${sortable.join(', ')}.` : '';
     throw new BadParameterError(`Invalid value for parameter sort: ${sort}.${allowed}`);
   }
-  const order: Record<string, 1 | -1> = sort === '_id' ? { _id: page.sortdir } : { [sort]: page.sortdir, _id: page.sortdir };
+  const order = Object.fromEntries(parseSortOrder(sort, page.sortdir));
   const query = model.find(filter).sort(order).skip(page.offset);
   if (page.limit > 0) query.limit(page.limit);
   const [documents, total] = await Promise.all([query.lean<D[]>(), model.countDocuments(filter)]);
