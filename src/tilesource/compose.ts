@@ -146,7 +146,9 @@ export class TileReader {
     const content = tileContent(metadata, address);
     if (dtype === 'uint8' && bandCount <= 4) {
       const mosaic = await this.readBox({ level, frame: address.frame, box }, signal);
-      if (isPicture(mosaic)) return resizePicture(mosaic, { ...content, kernel: 'lanczos3' });
+      // Partial pixels at the border are completed, so that they do not stretch the whole tile.
+      const whole = fitBorder(mosaic, { width: content.width * factor, height: content.height * factor }, metadata);
+      if (isPicture(whole)) return resizePicture(whole, { ...content, kernel: 'lanczos3' });
     }
     const target = createRaster({ ...content, bands: bandCount, dtype });
     const children: { x: number; y: number }[] = [];

@@ -345,13 +345,13 @@ export function planRegion(
   return { base, level, levelBox, output };
 }
 
-/** A rectangle of base-layer pixels in pixels of a level: rounded down, at least one pixel. */
+/** A rectangle of base-layer pixels in the nearest whole pixels of a level, at least one. */
 export function boxAtLevel(shape: PyramidShape, base: Box, level: number): Box {
   const scale = levelScale(shape, level);
   const size = levelSize(shape, level);
   const side = (from: number, length: number, limit: number): [number, number] => {
-    const start = Math.min(Math.floor(from / scale), limit - 1);
-    return [start, Math.min(limit - start, Math.max(1, Math.floor((from + length) / scale) - start))];
+    const start = Math.min(Math.round(from / scale), limit - 1);
+    return [start, Math.min(limit - start, Math.max(1, Math.round((from + length) / scale) - start))];
   };
   const [left, width] = side(base.left, base.width, size.width);
   const [top, height] = side(base.top, base.height, size.height);

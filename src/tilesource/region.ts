@@ -66,7 +66,10 @@ export class RegionMaker {
     const encoding = parseEncoding(request);
     const prepared = this.prepare(request);
     if (!prepared) return { kind: 'bytes', bytes: new Uint8Array(0), type: encoding.type };
-    if (encoding.encoding === 'TILED') return this.#stream(prepared, encoding, request.signal);
+    if (encoding.encoding === 'TILED') {
+      this.#checkEnlarged(prepared);
+      return this.#stream(prepared, encoding, request.signal);
+    }
     checkOutputSize(prepared.canvas, encoding, this.#maxPixels);
     const { plan, frame, look, kernel, fill } = prepared;
     const shown = { ...look, opaque: !encoding.alpha };
@@ -149,6 +152,16 @@ export class RegionMaker {
     const { width, height, bands } = picture;
     const read = (box: Box) => Promise.resolve(cut(picture, box));
     return streamTiledTiff({ width, height, bands, read }, { encoding, ...this.#streaming(signal) });
+  }
+
+  /** A pyramid may be as large as the image is; more than that would fill the disk with nothing new. */
+  #checkEnlarged({ canvas, plan: { base } }: PreparedRegion): void {
+    const pixels = canvas.width * canvas.height;
+    if (pixels <= this.#maxPixels || pixels <= base.width * base.height) return;
+    throw new BadValueError(
+      `Output of ${canvas.width} x ${canvas.height} pixels enlarges a region of ${base.width} x ${base.height} pixels ` +
+        `beyond the limit of ${this.#maxPixels} pixels.`,
+    );
   }
 
   #streaming(signal?: AbortSignal) {

@@ -15,7 +15,7 @@ export interface EncodingRequest {
   jpegQuality?: number;
   /** 0 is 4:4:4 (default), 1 is 4:2:2, 2 is 4:2:0. libvips knows no 4:2:2; 4:2:0 is written for it. */
   jpegSubsampling?: number;
-  /** `raw` or `none` (default), `lzw` or `tiff_lzw`, `jpeg`, `deflate` or `tiff_adobe_deflate`, `packbits`; TILED also `webp`, `zstd`. */
+  /** `raw` or `none` (default), `lzw` or `tiff_lzw`, `jpeg`, `deflate` or `tiff_adobe_deflate`, `packbits`; TILED also `webp`. */
   tiffCompression?: string;
 }
 

@@ -74,7 +74,7 @@ class PyramidWriter {
   readonly #encoding: EncodingOptions;
   readonly #signal: AbortSignal | undefined;
   readonly #levels: Level[] = [];
-  /** Bands in the file: JPEG has no alpha. */
+  /** Bands in the file: JPEG has no alpha, and WebP is never gray. */
   readonly #bands: number;
   #end = 16;
 
@@ -83,8 +83,10 @@ class PyramidWriter {
     this.#picture = picture;
     this.#encoding = options.encoding;
     this.#signal = options.signal;
-    const flat = options.encoding.compression === 'jpeg' && hasAlpha(picture);
-    this.#bands = flat ? picture.bands - 1 : picture.bands;
+    const { compression } = options.encoding;
+    this.#bands = picture.bands;
+    if (compression === 'jpeg' && hasAlpha(picture)) this.#bands -= 1;
+    if (compression === 'webp' && picture.bands <= 2) this.#bands += 2;
     let { width, height } = picture;
     for (;;) {
       const columns = Math.ceil(width / tileSide);

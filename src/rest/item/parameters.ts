@@ -41,7 +41,7 @@ export const encodingParameters = {
   encoding: text({ description: 'JPEG (default), PNG, WEBP, AVIF, GIF, TIFF; regions and thumbnails also TILED. Upper case.' }),
   jpegQuality: integer({ description: '0 to 100, default 95.' }),
   jpegSubsampling: integer({ description: '0 is 4:4:4 (default), 1 is 4:2:2, 2 is 4:2:0.' }),
-  tiffCompression: text({ description: 'none or raw (default), lzw, jpeg, deflate, packbits; TILED also webp and zstd.' }),
+  tiffCompression: text({ description: 'none or raw (default), lzw, jpeg, deflate, packbits; TILED also webp.' }),
 };
 
 /** Which plane, and in which colours. */

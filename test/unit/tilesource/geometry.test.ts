@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { dziMaxLevel, dziTileRegion, parseDziName, parseDziOptions } from '../../../src/tilesource/deep-zoom.js';
 import {
+  boxAtLevel,
   checkTile,
   croppedTileContent,
   finerLevel,
@@ -314,5 +315,29 @@ describe('Deep Zoom', () => {
     expect(() => dziTileRegion(wide, options, { level: 17, x: 0, y: 0 })).toThrow('level must be between');
     expect(() => dziTileRegion(wide, options, { level: 8, x: 1, y: 0 })).toThrow('x is outside layer');
     expect(() => dziTileRegion(wide, options, { level: 8, x: 0, y: 1 })).toThrow('y is outside layer');
+  });
+});
+
+describe('boxes at levels', () => {
+  it.each([
+    [
+      { left: 7, top: 9, width: 16, height: 30 },
+      { left: 1, top: 1, width: 2, height: 4 },
+    ],
+    [
+      { left: 0, top: 0, width: 1100, height: 703 },
+      { left: 0, top: 0, width: 138, height: 88 },
+    ],
+    [
+      { left: 1099, top: 702, width: 1, height: 1 },
+      { left: 137, top: 87, width: 1, height: 1 },
+    ],
+    [
+      { left: 2, top: 2, width: 1, height: 1 },
+      { left: 0, top: 0, width: 1, height: 1 },
+    ],
+  ])('%j takes the nearest whole pixels of a level of an eighth', (base, expected) => {
+    const image = shape(1100, 703, 128);
+    expect(boxAtLevel(image, base, image.levels - 4)).toEqual(expected);
   });
 });

@@ -31,6 +31,14 @@ describe('tiles', () => {
     expect(tile.at(5, 7)).toEqual([69, 71, 140]);
   });
 
+  it('partial pixels at the border do not stretch a tile of a missing level', async () => {
+    const ramp = paint({ width: 297, height: 40, bands: 1 }, (x) => x * 0.8);
+    const image = openLargeImage(rasterSource(ramp).source);
+    const tile = await pixels(await image.tile({ level: 0, x: 0, y: 0, encoding: 'PNG' }));
+    // Each pixel stands for eight of the image, also next to the border.
+    for (const x of [3, 18, 30, 34]) expect(Math.abs(tile.at(x, 2)[0]! - (x * 8 + 3.5) * 0.8)).toBeLessThan(1.2);
+  });
+
   it('a tile of a missing level is made from finer ones', async () => {
     const image = openLargeImage(rasterSource(photo).source);
     const tile = await pixels(await image.tile({ level: 0, x: 0, y: 0, encoding: 'PNG', edge: 'crop' }));
@@ -223,6 +231,24 @@ describe('regions', () => {
     const second = await sharp(bytes, { page: 1 }).raw().toBuffer({ resolveWithObject: true });
     expect([second.info.width, second.info.height]).toEqual([750, 600]);
     expect([...second.data.subarray(30, 33)]).toEqual([20, 0, 20]);
+  });
+
+  it.each(['none', 'lzw', 'deflate', 'packbits', 'jpeg', 'webp'])(
+    'libvips reads a gray pyramid compressed with %s',
+    async (tiffCompression) => {
+      const image = openLargeImage(rasterSource(gray).source);
+      const bytes = await collect(await image.region({ encoding: 'TILED', tiffCompression }));
+      const { data, info } = await sharp(bytes).raw().toBuffer({ resolveWithObject: true });
+      for (const x of [0, 100, 199]) expect(Math.abs(data[(70 * 200 + x) * info.channels]! - x)).toBeLessThan(3);
+    },
+  );
+
+  it('refuses pyramids that enlarge the image beyond the limit, before anything is written', async () => {
+    const image = openLargeImage(rasterSource(photo).source, { maxOutputPixels: 100_000, temporaryDirectory: '/nowhere' });
+    await expect(image.region({ encoding: 'TILED', width: 2000 })).rejects.toThrow('enlarges a region of 200 x 150 pixels');
+    await expect(image.region({ encoding: 'TILED', width: 3, height: 100_000, fill: 'red' })).rejects.toThrow(
+      'enlarges a region',
+    );
   });
 
   it.each(['none', 'lzw', 'deflate', 'packbits', 'jpeg', 'webp'])(
