@@ -1,106 +1,188 @@
 /**
- * Stored JPEG tiles, with token and access check, against a bare Express handler that sends the same bytes read at a known offset of
- * a file. Each server runs in turn in this process, under the same load; the rounds alternate and the medians are compared.
+ * Tiles and regions of a synthetic slide, over HTTP with token and access check, each against a reference that runs in turns with
+ * them. docs/benchmarks.md says what the lines mean.
  */
-import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, open, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import autocannon from 'autocannon';
 import express from 'express';
-import sharp from 'sharp';
-import { createReferenceHost, startDatabase } from '../src/reference-host/index.js';
+import sharp, { type Sharp } from 'sharp';
+import { startIipImage } from './tiles/iipimage.js';
+import { compare, loop, requests } from './tiles/measure.js';
+import { slideSize, startSlideHost, type SlideHost } from './tiles/slide-host.js';
 
-const rounds = 5;
-const secondsPerRound = 4;
+const tileSize = 256;
+const columns = slideSize / tileSize;
+const tileCount = columns * columns;
 const connections = 16;
-const size = 8192;
-const columns = size / 256;
+/** Pictures decoded at the same time on both sides. */
+const decoding = 4;
 
-const directory = await mkdtemp(join(tmpdir(), 'bench-tiles-'));
-const database = await startDatabase({ env: process.env, directory: null });
-const host = await createReferenceHost({ mongoUri: database.uri, dataDirectory: directory, passwordCost: 4 });
-try {
-  const { url } = await host.listen();
-  const call = async (path: string, init: RequestInit = {}) => {
-    const response = await fetch(`${url}/api/v1${path}`, init);
-    if (!response.ok) throw new Error(`${path} answered ${response.status}: ${await response.text()}`);
-    return response;
-  };
-  const query = (values: Record<string, string | number>) =>
-    new URLSearchParams(Object.entries(values).map(([name, value]): [string, string] => [name, String(value)])).toString();
-  const json = async (response: Response) =>
-    (await response.json()) as { _id: string; itemId: string; authToken: { token: string } };
+const random = (below: number) => Math.floor(Math.random() * below);
 
-  const person = { login: 'bench', email: 'bench@example.org', firstName: 'B', lastName: 'B', password: 'bench.password' };
-  const { token } = (await json(await call(`/user?${query(person)}`, { method: 'POST' }))).authToken;
-  const headers = { 'Girder-Token': token };
-  const create = async (path: string, values: Record<string, string | number>) =>
-    (await json(await call(`${path}?${query(values)}`, { method: 'POST', headers })))._id;
-  const collection = await create('/collection', { name: 'bench' });
-  const folder = await create('/folder', { parentType: 'collection', parentId: collection, name: 'bench' });
+let unseen = 0;
+/** Parameters that change the name of a picture but not the picture: subsampling below 0 is 0. Nothing answers from a cache then. */
+const never = () => `jpegSubsampling=-${++unseen}`;
 
-  const path = join(directory, 'noise.tif');
-  const noise = { type: 'gaussian' as const, mean: 128, sigma: 20 };
-  await sharp({ create: { width: size, height: size, channels: 3, background: '#fff', noise } })
-    .tiff({ tile: true, tileWidth: 256, tileHeight: 256, pyramid: true, compression: 'jpeg', quality: 80 })
-    .toFile(path);
-  const bytes = await readFile(path);
-  const upload = query({ parentType: 'folder', parentId: folder, name: 'noise.tif', size: bytes.length });
-  const { itemId } = await json(await call(`/file?${upload}`, { method: 'POST', headers, body: bytes }));
-  const { levels } = (await (await call(`/item/${itemId}/tiles`, { headers })).json()) as { levels: number };
+function tilePath({ tiles, levels }: SlideHost, index: number): string {
+  return `${tiles}/zxy/${levels - 1}/${index % columns}/${Math.floor(index / columns)}`;
+}
 
-  // What the bare handler sends: the very bytes of each tile, one after another in a file.
-  const places: { offset: number; length: number }[] = [];
-  const parts: Buffer[] = [];
-  let offset = 0;
-  const tilePath = (i: number) => `/api/v1/item/${itemId}/tiles/zxy/${levels - 1}/${i % columns}/${Math.floor(i / columns)}`;
-  for (let i = 0; i < columns * columns; i++) {
-    const tile = Buffer.from(await (await fetch(url + tilePath(i), { headers })).arrayBuffer());
-    places.push({ offset, length: tile.length });
-    parts.push(tile);
-    offset += tile.length;
+async function fetchBytes(host: SlideHost, path: string): Promise<Buffer> {
+  const response = await fetch(host.url + path, { headers: host.headers });
+  if (!response.ok) throw new Error(`${path} answered ${response.status}: ${await response.text()}`);
+  return Buffer.from(await response.arrayBuffer());
+}
+
+/** Serves stored tiles as plainly as Express can: bytes read at a known offset of a file. */
+async function startBareExpress(tiles: readonly Buffer[], directory: string) {
+  const offsets: number[] = [];
+  let end = 0;
+  for (const { length } of tiles) {
+    offsets.push(end);
+    end += length;
   }
   const flat = join(directory, 'tiles.bin');
-  await writeFile(flat, Buffer.concat(parts));
+  await writeFile(flat, Buffer.concat(tiles));
   const file = await open(flat);
-  const bare = express();
-  bare.get('/tile/:index', async (request, response) => {
-    const { offset: start, length } = places[Number(request.params.index)]!;
-    const buffer = Buffer.allocUnsafe(length);
-    await file.read(buffer, 0, length, start);
+  const app = express();
+  app.get('/tile/:index', async (request, response) => {
+    const index = Number(request.params.index);
+    const buffer = Buffer.allocUnsafe(tiles[index]!.length);
+    await file.read(buffer, 0, buffer.length, offsets[index]!);
     response.type('image/jpeg').send(buffer);
   });
-  const bareServer = bare.listen(0, '127.0.0.1');
-  await new Promise((resolve) => bareServer.once('listening', resolve));
-  const bareUrl = `http://127.0.0.1:${(bareServer.address() as AddressInfo).port}`;
-
-  const load = async (base: string, pathOf: (i: number) => string): Promise<number> => {
-    const requests = Array.from({ length: 512 }, () => ({
-      method: 'GET' as const,
-      path: pathOf(Math.floor(Math.random() * columns * columns)),
-      headers,
-    }));
-    const result = await autocannon({ url: base, connections, duration: secondsPerRound, requests });
-    if (result.non2xx > 0 || result.errors > 0) throw new Error(`${result.non2xx} refused, ${result.errors} failed`);
-    return result.requests.average;
+  const server = app.listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await file.close();
+    },
   };
-  const ours: number[] = [];
-  const reference: number[] = [];
-  for (let round = 1; round <= rounds; round++) {
-    reference.push(await load(bareUrl, (i) => `/tile/${i}`));
-    ours.push(await load(url, tilePath));
-    console.log(`round ${round} of ${rounds}: ${(ours.at(-1)! / reference.at(-1)!).toFixed(2)} × bare Express`);
+}
+
+async function passthrough(host: SlideHost, tiles: readonly Buffer[], directory: string): Promise<void> {
+  const bare = await startBareExpress(tiles, directory);
+  const iip = await startIipImage(host.file);
+  try {
+    const ours = (query: () => string) =>
+      requests({
+        url: host.url,
+        connections,
+        headers: host.headers,
+        path: () => `${tilePath(host, random(tileCount))}${query()}`,
+      });
+    const reference = requests({ url: bare.url, connections, path: () => `/tile/${random(tileCount)}` });
+    const warm = ours(() => '');
+    const cold = ours(() => `?${never()}`);
+    await compare('stored tile, warm', { ours: warm, reference, against: 'bare Express' }, { target: 0.7 });
+    await compare('stored tile, in no cache', { ours: cold, reference, against: 'bare Express' }, { target: 0.7 });
+    if (iip === null) return;
+    const resolution = host.levels - 1;
+    const path = () => iip.tilePath(host.file, resolution, random(tileCount));
+    const other = requests({ url: iip.url, connections, path });
+    await compare('stored tile, warm', { ours: warm, reference: other, against: 'IIPImage' }, { target: 5 });
+    await compare('stored tile, in no cache', { ours: cold, reference: other, against: 'IIPImage' }, { target: 5 });
+  } finally {
+    await iip?.close();
+    await bare.close();
   }
-  const median = (values: number[]) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!;
-  console.log(
-    `warm stored tile, token and access checked: ${(median(ours) / median(reference)).toFixed(2)} × bare Express (to reach: 0.5)`,
-  );
-  bareServer.closeAllConnections();
-  bareServer.close();
-  await file.close();
+}
+
+const style = (value: object) => `style=${encodeURIComponent(JSON.stringify(value))}`;
+const oneColor = style({ band: 1, min: 20, max: 220, palette: '#ff8000' });
+const threeColors = style({
+  bands: ['#f00', '#0f0', '#00f'].map((palette, band) => ({ band: band + 1, min: 20, max: 220, palette })),
+});
+const multiplied = style({
+  bands: [
+    { band: 1, palette: 'viridis' },
+    { band: 2, palette: ['#000', '#fff'], composite: 'multiply' },
+  ],
+});
+
+const decodedCases: { name: string; query: string; write: (image: Sharp) => Sharp }[] = [
+  { name: 'PNG tile of a JPEG slide', query: 'encoding=PNG', write: (image) => image.png({ compressionLevel: 2 }) },
+  {
+    name: 'JPEG tile of another quality',
+    query: 'jpegQuality=80',
+    write: (image) => image.jpeg({ quality: 80, chromaSubsampling: '4:4:4' }),
+  },
+  ...[
+    { name: 'one colour', query: oneColor },
+    { name: 'three colours', query: threeColors },
+    { name: 'palette, multiplied', query: multiplied },
+  ].map(({ name, query }) => ({
+    name: `styled tile: ${name}`,
+    query,
+    write: (image: Sharp) => image.jpeg({ quality: 95, chromaSubsampling: '4:4:4' }),
+  })),
+];
+
+/** Tiles that must be decoded; the reference decodes the stored tile and encodes the pixels of our answer. */
+async function decoded(host: SlideHost, tiles: readonly Buffer[]): Promise<void> {
+  for (const { name, query, write } of decodedCases) {
+    const shown = await Promise.all(
+      Array.from({ length: 64 }, async () => {
+        const index = random(tileCount);
+        const png = await fetchBytes(
+          host,
+          `${tilePath(host, index)}?${query}&encoding=PNG`.replace('encoding=PNG&encoding', 'encoding'),
+        );
+        const { data, info } = await sharp(png).removeAlpha().raw().toBuffer({ resolveWithObject: true });
+        return { stored: tiles[index]!, data, info };
+      }),
+    );
+    const reference = loop(decoding, async () => {
+      const { stored, data, info } = shown[random(shown.length)]!;
+      await sharp(stored).raw().toBuffer();
+      await write(sharp(data, { raw: { width: info.width, height: info.height, channels: info.channels } })).toBuffer();
+    });
+    const path = () => `${tilePath(host, random(tileCount))}?${query}&${never()}`;
+    const ours = requests({ url: host.url, connections: decoding, headers: host.headers, path });
+    await compare(name, { ours, reference, against: 'sharp' }, { target: 0.7, cpu: true });
+  }
+}
+
+/** Rectangles of the finest level, against libvips reading the same rectangles of the same file. */
+async function regions(host: SlideHost): Promise<void> {
+  const read = (side: number, step: number) => ({
+    left: random((slideSize - side) / step) * step,
+    top: random((slideSize - side) / step) * step,
+  });
+  const cases = [
+    { name: 'tile of another size: 512 (Deep Zoom)', side: 512, output: 512, step: 512 },
+    { name: 'region of 1024 x 1024', side: 1024, output: 1024, step: 1 },
+    { name: 'region of 1024 x 1024, scaled to 700 x 700', side: 1024, output: 700, step: 1 },
+  ];
+  for (const { name, side, output, step } of cases) {
+    const reference = loop(decoding, async () => {
+      const image = sharp(host.file).extract({ ...read(side, step), width: side, height: side });
+      await (output === side ? image : image.resize(output, output)).jpeg({ quality: 95, chromaSubsampling: '4:4:4' }).toBuffer();
+    });
+    const path = () => {
+      const { left, top } = read(side, step);
+      if (step > 1) return `${host.tiles}/dzi_files/13/${left / step}_${top / step}.jpg?tilesize=${step}&${never()}`;
+      return `${host.tiles}/region?left=${left}&top=${top}&regionWidth=${side}&regionHeight=${side}&width=${output}&height=${output}`;
+    };
+    const ours = requests({ url: host.url, connections: decoding, headers: host.headers, path });
+    await compare(name, { ours, reference, against: 'libvips' }, { target: 0.7, cpu: true });
+  }
+}
+
+const directory = await mkdtemp(join(tmpdir(), 'bench-tiles-'));
+const host = await startSlideHost();
+try {
+  const tiles: Buffer[] = [];
+  for (let index = 0; index < tileCount; index += 1) tiles.push(await fetchBytes(host, tilePath(host, index)));
+  await passthrough(host, tiles, directory);
+  await decoded(host, tiles);
+  await regions(host);
 } finally {
   await host.close();
-  await database.stop();
   await rm(directory, { recursive: true, force: true });
 }
