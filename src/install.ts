@@ -38,6 +38,7 @@ import { TileSourceRegistry } from './tilesource/registry.js';
 import { sharpSource } from './tilesource/sources/sharp.js';
 import { testSource } from './tilesource/sources/test.js';
 import { tiffSource } from './tilesource/sources/tiff.js';
+import { sweepTemporaryFiles } from './tilesource/temporary-files.js';
 import { packageVersion } from './version.js';
 
 /** What may be given to {@link install} beside the host. */
@@ -112,6 +113,8 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
   const settings = new Settings(settingModel, [...definitions, ...(host.settings ?? [])]);
 
   // Sources and caches
+  const temporaryDirectory = host.temporaryDirectory ?? tmpdir();
+  await sweepTemporaryFiles(temporaryDirectory).catch((err: unknown) => logger.warn({ err }, 'TemporaryFiles:Sweep:Failed'));
   let registry = new TileSourceRegistry({
     logger,
     ignoredNames: library.all_sources_ignored_names,
@@ -170,7 +173,7 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
     fileChanged: (fileId) => caches.peers?.forgetFile(fileId),
     settings,
     logger,
-    temporaryDirectory: host.temporaryDirectory ?? tmpdir(),
+    temporaryDirectory,
   });
   const services: Services = {
     records,

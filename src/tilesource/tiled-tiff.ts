@@ -1,12 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import { open, unlink, type FileHandle } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { BadValueError } from '../errors.js';
 import { openPicture, type EncodingOptions } from './encode.js';
 import type { Box, Size } from './geometry.js';
 import { blit, hasAlpha, solidPicture, type Picture } from './pixels.js';
 import type { StreamedPicture } from './requests.js';
+import { temporaryPath } from './temporary-files.js';
 
 /** Side of a tile, and of the block that is read and reduced at once, in pixels. */
 const tileSide = 256;
@@ -46,7 +45,7 @@ export async function streamTiledTiff(
       `Output of ${picture.width} x ${picture.height} pixels is larger than the limit of ${maxPixels} pixels`,
     );
   }
-  const path = join(options.directory ?? tmpdir(), `large-image-${randomUUID()}.tiff`);
+  const path = temporaryPath(options.directory ?? tmpdir(), '.tiff');
   const file = await open(path, 'wx+', 0o600);
   // Where an open file cannot be unlinked, it is when it has been read.
   const unlinked = await unlink(path).then(

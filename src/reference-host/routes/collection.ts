@@ -1,6 +1,7 @@
 import { boolean, paging, required, text, withDefault, type RouteDefinition } from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
-import { accessFilter, describeAccessList, principalOf } from '../services/access.js';
+import type { CollectionDocument } from '../models/collection.js';
+import { accessFilter, principalOf } from '../services/access.js';
 import {
   createCollection,
   loadCollection,
@@ -11,12 +12,21 @@ import {
   updateCollection,
 } from '../services/collections.js';
 import { listReply, readPage } from '../services/lists.js';
-import { metadataRemoval, metadataUpdate } from '../services/metadata.js';
 import { wordsFilter } from '../services/resources.js';
 import { foldersIn, zipReply } from '../services/zip.js';
-import { accessChange, accessQuery, withAccess } from './access.js';
-import { byId, returnsList, returnsMessage, returnsObject, scopes, searchText } from './parameters.js';
+import {
+  accessRoutes,
+  download,
+  downloadRoute,
+  metadataRoutes,
+  readRoutes,
+  removalRoutes,
+  type DocumentKind,
+} from './document.js';
+import { byId, returnsList, returnsObject, scopes, searchText } from './parameters.js';
 import { collectionView } from './views.js';
+
+const kind: DocumentKind<CollectionDocument> = { type: 'collection', load: loadCollection, view: collectionView };
 
 /** Collections. */
 export const collectionRoutes: RouteDefinition<HostContext>[] = [
@@ -61,20 +71,6 @@ export const collectionRoutes: RouteDefinition<HostContext>[] = [
   }),
   defineRoute({
     method: 'get',
-    path: '/collection/:id',
-    summary: 'A collection.',
-    access: 'public',
-    scope: scopes.read,
-    params: byId,
-    returns: returnsObject,
-    errors: ['unknown-id', 'access-denied'],
-    async handle({ params, caller }, context) {
-      const principal = await principalOf(context, caller);
-      return collectionView(await loadCollection(context, params.id, principal, 0), principal);
-    },
-  }),
-  defineRoute({
-    method: 'get',
     path: '/collection/:id/details',
     summary: 'How many readable folders a collection has.',
     access: 'public',
@@ -105,100 +101,17 @@ export const collectionRoutes: RouteDefinition<HostContext>[] = [
     },
   }),
   defineRoute({
-    method: 'delete',
-    path: '/collection/:id',
-    summary: 'Remove a collection with everything in it.',
-    access: 'user',
-    scope: scopes.own,
-    params: byId,
-    returns: returnsMessage,
-    errors: ['unknown-id', 'access-denied'],
-    async handle({ params, caller }, context) {
-      const collection = await loadCollection(context, params.id, await principalOf(context, caller), 2);
-      await removeCollection(context, collection);
-      return { message: `Deleted collection ${collection.name}.` };
-    },
-  }),
-  defineRoute({
-    method: 'get',
-    path: '/collection/:id/access',
-    summary: 'The permissions of a collection.',
-    access: 'user',
-    scope: scopes.own,
-    params: byId,
-    returns: returnsObject,
-    errors: ['unknown-id', 'access-denied'],
-    async handle({ params, caller }, context) {
-      return describeAccessList(context, await loadCollection(context, params.id, await principalOf(context, caller), 2));
-    },
-  }),
-  defineRoute({
-    method: 'put',
-    path: '/collection/:id/access',
-    summary: 'Replace the permissions of a collection.',
-    access: 'user',
-    scope: scopes.own,
-    params: byId,
-    query: accessQuery,
-    returns: returnsObject,
-    errors: ['unknown-id', 'invalid', 'access-denied'],
-    async handle({ params, query, caller }, context) {
-      const principal = await principalOf(context, caller);
-      const collection = await loadCollection(context, params.id, principal, 2);
-      const updated = await setCollectionAccess(context, collection, accessChange(query), query.recurse ? principal : null);
-      return withAccess(context, collectionView(updated, principal), updated);
-    },
-  }),
-  defineRoute({
-    method: 'put',
-    path: '/collection/:id/metadata',
-    summary: 'Merge metadata into that of a collection.',
-    access: 'user',
-    scope: scopes.write,
-    params: byId,
-    query: { allowNull: withDefault(boolean({ description: 'Whether null is a value; else it removes the key.' }), false) },
-    body: 'json-object',
-    bodyName: 'metadata',
-    maxBodyBytes: 8 * 1024 * 1024,
-    returns: returnsObject,
-    errors: ['unknown-id', 'invalid', 'access-denied'],
-    async handle({ params, query, body, caller }, context) {
-      const principal = await principalOf(context, caller);
-      const collection = await loadCollection(context, params.id, principal, 1);
-      return collectionView(await setCollectionMetadata(context, collection, metadataUpdate(body, query.allowNull)), principal);
-    },
-  }),
-  defineRoute({
-    method: 'delete',
-    path: '/collection/:id/metadata',
-    summary: 'Remove keys from the metadata of a collection.',
-    access: 'user',
-    scope: scopes.write,
-    params: byId,
-    body: 'json-array',
-    bodyName: 'fields',
-    returns: returnsObject,
-    errors: ['unknown-id', 'invalid', 'access-denied'],
-    async handle({ params, body, caller }, context) {
-      const principal = await principalOf(context, caller);
-      const collection = await loadCollection(context, params.id, principal, 1);
-      return collectionView(await setCollectionMetadata(context, collection, metadataRemoval(body)), principal);
-    },
-  }),
-  defineRoute({
-    method: 'get',
+    ...downloadRoute,
     path: '/collection/:id/download',
     summary: 'Download a collection as an archive.',
-    access: 'public',
-    scope: scopes.read,
-    cookie: true,
-    params: byId,
     returns: { types: ['application/zip'] },
-    errors: ['unknown-id', 'access-denied'],
-    async handle({ params, caller }, context) {
-      const principal = await principalOf(context, caller);
-      const collection = await loadCollection(context, params.id, principal, 0);
-      return zipReply(context, collection.name, foldersIn(context, collection._id, principal, { prefix: '' }));
-    },
+    handle: ({ params, caller }, context) =>
+      download(kind, context, { id: params.id, caller }, (collection, principal) =>
+        zipReply(context, collection.name, foldersIn(context, collection._id, principal, { prefix: '' })),
+      ),
   }),
+  ...readRoutes(kind),
+  ...removalRoutes(kind, { level: 2, remove: removeCollection, nameOf: ({ name }) => name }),
+  ...accessRoutes(kind, setCollectionAccess),
+  ...metadataRoutes(kind, setCollectionMetadata),
 ];

@@ -1,6 +1,7 @@
 import { BadParameterError, boolean, id, json, required, text, withDefault, type RouteDefinition } from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
-import { accessFilter, describeAccessList, levelOn, principalOf, requireLevel } from '../services/access.js';
+import type { FolderDocument } from '../models/folder.js';
+import { accessFilter, levelOn, principalOf, requireLevel } from '../services/access.js';
 import { copyFolder, emptyFolder, moveFolder, removeFolder } from '../services/folder-trees.js';
 import {
   ancestorsOf,
@@ -13,10 +14,18 @@ import {
   updateFolder,
 } from '../services/folders.js';
 import { listReply, readPage } from '../services/lists.js';
-import { metadataRemoval, metadataUpdate } from '../services/metadata.js';
+import { metadataUpdate } from '../services/metadata.js';
 import { wordsFilter } from '../services/resources.js';
 import { folderEntries, zipReply } from '../services/zip.js';
-import { accessChange, accessQuery, withAccess } from './access.js';
+import {
+  accessRoutes,
+  download,
+  downloadRoute,
+  metadataRoutes,
+  readRoutes,
+  removalRoutes,
+  type DocumentKind,
+} from './document.js';
 import {
   byId,
   byLowerName,
@@ -29,6 +38,8 @@ import {
   searchText,
 } from './parameters.js';
 import { folderView, resourceView } from './views.js';
+
+const kind: DocumentKind<FolderDocument> = { type: 'folder', load: loadFolder, view: folderView };
 
 /** Folders. */
 export const folderRoutes: RouteDefinition<HostContext>[] = [
@@ -91,20 +102,6 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
   }),
   defineRoute({
     method: 'get',
-    path: '/folder/:id',
-    summary: 'A folder.',
-    access: 'public',
-    scope: scopes.read,
-    params: byId,
-    returns: returnsObject,
-    errors: ['unknown-id', 'access-denied'],
-    async handle({ params, caller }, context) {
-      const principal = await principalOf(context, caller);
-      return folderView(await loadFolder(context, params.id, principal, 0), principal);
-    },
-  }),
-  defineRoute({
-    method: 'get',
     path: '/folder/:id/details',
     summary: 'How many items and folders a folder has.',
     access: 'public',
@@ -158,21 +155,6 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
   }),
   defineRoute({
     method: 'delete',
-    path: '/folder/:id',
-    summary: 'Remove a folder with everything in it.',
-    access: 'user',
-    scope: scopes.own,
-    params: byId,
-    returns: returnsMessage,
-    errors: ['unknown-id', 'access-denied'],
-    async handle({ params, caller }, context) {
-      const folder = await loadFolder(context, params.id, await principalOf(context, caller), 2);
-      await removeFolder(context, folder);
-      return { message: `Deleted folder ${folder.name}.` };
-    },
-  }),
-  defineRoute({
-    method: 'delete',
     path: '/folder/:id/contents',
     summary: 'Remove everything in a folder.',
     access: 'user',
@@ -184,90 +166,6 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
       const folder = await loadFolder(context, params.id, await principalOf(context, caller), 1);
       await emptyFolder(context, folder);
       return { message: `Cleaned folder ${folder.name}.` };
-    },
-  }),
-  defineRoute({
-    method: 'get',
-    path: '/folder/:id/access',
-    summary: 'The permissions of a folder.',
-    access: 'user',
-    scope: scopes.own,
-    params: byId,
-    returns: returnsObject,
-    errors: ['unknown-id', 'access-denied'],
-    async handle({ params, caller }, context) {
-      return describeAccessList(context, await loadFolder(context, params.id, await principalOf(context, caller), 2));
-    },
-  }),
-  defineRoute({
-    method: 'put',
-    path: '/folder/:id/access',
-    summary: 'Replace the permissions of a folder.',
-    access: 'user',
-    scope: scopes.own,
-    params: byId,
-    query: accessQuery,
-    returns: returnsObject,
-    errors: ['unknown-id', 'invalid', 'access-denied'],
-    async handle({ params, query, caller }, context) {
-      const principal = await principalOf(context, caller);
-      const folder = await loadFolder(context, params.id, principal, 2);
-      const updated = await setFolderAccess(context, folder, accessChange(query), query.recurse ? principal : null);
-      return withAccess(context, folderView(updated, principal), updated);
-    },
-  }),
-  defineRoute({
-    method: 'put',
-    path: '/folder/:id/metadata',
-    summary: 'Merge metadata into that of a folder.',
-    access: 'user',
-    scope: scopes.write,
-    params: byId,
-    query: { allowNull: withDefault(boolean({ description: 'Whether null is a value; else it removes the key.' }), false) },
-    body: 'json-object',
-    bodyName: 'metadata',
-    maxBodyBytes: 8 * 1024 * 1024,
-    returns: returnsObject,
-    errors: ['unknown-id', 'invalid', 'access-denied'],
-    async handle({ params, query, body, caller }, context) {
-      const principal = await principalOf(context, caller);
-      const folder = await loadFolder(context, params.id, principal, 1);
-      return folderView(await setFolderMetadata(context, folder, metadataUpdate(body, query.allowNull)), principal);
-    },
-  }),
-  defineRoute({
-    method: 'delete',
-    path: '/folder/:id/metadata',
-    summary: 'Remove keys from the metadata of a folder.',
-    access: 'user',
-    scope: scopes.write,
-    params: byId,
-    body: 'json-array',
-    bodyName: 'fields',
-    returns: returnsObject,
-    errors: ['unknown-id', 'invalid', 'access-denied'],
-    async handle({ params, body, caller }, context) {
-      const principal = await principalOf(context, caller);
-      const folder = await loadFolder(context, params.id, principal, 1);
-      return folderView(await setFolderMetadata(context, folder, metadataRemoval(body)), principal);
-    },
-  }),
-  defineRoute({
-    method: 'get',
-    path: '/folder/:id/download',
-    summary: 'Download a folder as an archive.',
-    access: 'public',
-    scope: scopes.read,
-    cookie: true,
-    params: byId,
-    query: { mimeFilter: json({ kind: 'array', description: 'Only files of these types.' }) },
-    returns: { types: ['application/zip'] },
-    errors: ['unknown-id', 'access-denied'],
-    async handle({ params, query, caller }, context) {
-      const principal = await principalOf(context, caller);
-      const folder = await loadFolder(context, params.id, principal, 0);
-      const mimeTypes = query.mimeFilter && new Set(query.mimeFilter.map(String));
-      return zipReply(context, folder.name, folderEntries(context, folder, principal, { mimeTypes }));
     },
   }),
   defineRoute({
@@ -303,4 +201,20 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
       return folderView(copy, principal);
     },
   }),
+  defineRoute({
+    ...downloadRoute,
+    path: '/folder/:id/download',
+    summary: 'Download a folder as an archive.',
+    query: { mimeFilter: json({ kind: 'array', description: 'Only files of these types.' }) },
+    returns: { types: ['application/zip'] },
+    handle: ({ params, query, caller }, context) =>
+      download(kind, context, { id: params.id, caller }, (folder, principal) => {
+        const mimeTypes = query.mimeFilter && new Set(query.mimeFilter.map(String));
+        return zipReply(context, folder.name, folderEntries(context, folder, principal, { mimeTypes }));
+      }),
+  }),
+  ...readRoutes(kind),
+  ...removalRoutes(kind, { level: 2, remove: removeFolder, nameOf: ({ name }) => name }),
+  ...accessRoutes(kind, setFolderAccess),
+  ...metadataRoutes(kind, setFolderMetadata),
 ];

@@ -1,14 +1,4 @@
-import {
-  BadParameterError,
-  boolean,
-  id,
-  oneOf,
-  required,
-  text,
-  withDefault,
-  type Reply,
-  type RouteDefinition,
-} from '../../index.js';
+import { BadParameterError, boolean, id, oneOf, required, text, type RouteDefinition } from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { ItemDocument } from '../models/item.js';
 import { itemAccessFilter, levelOn, principalOf, type Principal } from '../services/access.js';
@@ -16,21 +6,12 @@ import { downloadFile } from '../services/downloads.js';
 import { ancestorsOf, loadTargetFolder } from '../services/folders.js';
 import { copyItem, createItem, filesOf, loadItem, removeItem, setItemMetadata, updateItem } from '../services/items.js';
 import { listReply, readPage } from '../services/lists.js';
-import { metadataRemoval, metadataUpdate } from '../services/metadata.js';
+import { metadataUpdate } from '../services/metadata.js';
 import { wordsFilter } from '../services/resources.js';
 import { itemEntries, zipReply } from '../services/zip.js';
+import { download, downloadRoute, metadataRoutes, readRoutes, removalRoutes, type DocumentKind } from './document.js';
 import { downloadQuery } from './download-query.js';
-import {
-  byId,
-  byLowerName,
-  byName,
-  metadata,
-  returnsList,
-  returnsMessage,
-  returnsObject,
-  scopes,
-  searchText,
-} from './parameters.js';
+import { byId, byLowerName, byName, metadata, returnsList, returnsObject, scopes, searchText } from './parameters.js';
 import { fileView, itemView, resourceView } from './views.js';
 
 const listQuery = {
@@ -54,6 +35,12 @@ async function listFilter(
   if (query.text === undefined || query.text === '') throw new BadParameterError('Invalid search mode.');
   return { ...(await itemAccessFilter(context, principal, 0)), ...words };
 }
+
+const kind: DocumentKind<ItemDocument> = {
+  type: 'item',
+  load: async (...words) => (await loadItem(...words)).item,
+  view: itemView,
+};
 
 /** Items. */
 export const itemRoutes: RouteDefinition<HostContext>[] = [
@@ -102,19 +89,6 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     },
   }),
   defineRoute({
-    method: 'get',
-    path: '/item/:id',
-    summary: 'An item.',
-    access: 'public',
-    scope: scopes.read,
-    params: byId,
-    returns: returnsObject,
-    errors: ['unknown-id', 'access-denied'],
-    async handle({ params, caller }, context) {
-      return itemView((await loadItem(context, params.id, await principalOf(context, caller), 0)).item);
-    },
-  }),
-  defineRoute({
     method: 'put',
     path: '/item/:id',
     summary: 'Change or move an item.',
@@ -131,21 +105,6 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
       const update = query.metadata === undefined ? undefined : metadataUpdate(query.metadata, false);
       const { name, description } = query;
       return itemView(await updateItem(context, item, { name, description, folder, metadata: update }));
-    },
-  }),
-  defineRoute({
-    method: 'delete',
-    path: '/item/:id',
-    summary: 'Remove an item with its files.',
-    access: 'user',
-    scope: scopes.write,
-    params: byId,
-    returns: returnsMessage,
-    errors: ['unknown-id', 'access-denied'],
-    async handle({ params, caller }, context) {
-      const { item } = await loadItem(context, params.id, await principalOf(context, caller), 1);
-      await removeItem(context, item);
-      return { message: `Deleted item ${item.name}.` };
     },
   }),
   defineRoute({
@@ -166,26 +125,6 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
         documents.map((file) => fileView(file, principal, context.storeId)),
         total,
       );
-    },
-  }),
-  defineRoute({
-    method: 'get',
-    path: '/item/:id/download',
-    summary: 'Download an item: its only file, or an archive.',
-    access: 'public',
-    scope: scopes.read,
-    cookie: true,
-    params: byId,
-    query: { ...downloadQuery, format: oneOf(['zip', '']) },
-    returns: { types: ['application/octet-stream', 'application/zip'] },
-    errors: ['unknown-id', 'access-denied', 'not-found'],
-    async handle({ params, query, caller, headers }, context): Promise<Reply> {
-      const { item } = await loadItem(context, params.id, await principalOf(context, caller), 0);
-      const files = await filesOf(context, item);
-      if (files.length === 1 && query.format !== 'zip') {
-        return downloadFile(context, files[0]!, { ...query, range: headers.range, disposition: query.contentDisposition });
-      }
-      return zipReply(context, item.name, itemEntries(context, item));
     },
   }),
   defineRoute({
@@ -253,37 +192,21 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     },
   }),
   defineRoute({
-    method: 'put',
-    path: '/item/:id/metadata',
-    summary: 'Merge metadata into that of an item.',
-    access: 'user',
-    scope: scopes.write,
-    params: byId,
-    query: { allowNull: withDefault(boolean({ description: 'Whether null is a value; else it removes the key.' }), false) },
-    body: 'json-object',
-    bodyName: 'metadata',
-    maxBodyBytes: 8 * 1024 * 1024,
-    returns: returnsObject,
-    errors: ['unknown-id', 'invalid', 'access-denied'],
-    async handle({ params, query, body, caller }, context) {
-      const { item } = await loadItem(context, params.id, await principalOf(context, caller), 1);
-      return itemView(await setItemMetadata(context, item, metadataUpdate(body, query.allowNull)));
-    },
+    ...downloadRoute,
+    path: '/item/:id/download',
+    summary: 'Download an item: its only file, or an archive.',
+    query: { ...downloadQuery, format: oneOf(['zip', '']) },
+    returns: { types: ['application/octet-stream', 'application/zip'] },
+    handle: ({ params, query, caller, headers }, context) =>
+      download(kind, context, { id: params.id, caller }, async (item) => {
+        const files = await filesOf(context, item);
+        if (files.length === 1 && query.format !== 'zip') {
+          return downloadFile(context, files[0]!, { ...query, range: headers.range, disposition: query.contentDisposition });
+        }
+        return zipReply(context, item.name, itemEntries(context, item));
+      }),
   }),
-  defineRoute({
-    method: 'delete',
-    path: '/item/:id/metadata',
-    summary: 'Remove keys from the metadata of an item.',
-    access: 'user',
-    scope: scopes.write,
-    params: byId,
-    body: 'json-array',
-    bodyName: 'fields',
-    returns: returnsObject,
-    errors: ['unknown-id', 'invalid', 'access-denied'],
-    async handle({ params, body, caller }, context) {
-      const { item } = await loadItem(context, params.id, await principalOf(context, caller), 1);
-      return itemView(await setItemMetadata(context, item, metadataRemoval(body)));
-    },
-  }),
+  ...readRoutes(kind),
+  ...removalRoutes(kind, { level: 1, remove: removeItem, nameOf: ({ name }) => name }),
+  ...metadataRoutes(kind, setItemMetadata),
 ];

@@ -18,12 +18,15 @@ import { wordsFilter } from '../services/resources.js';
 import { issueSignIn } from '../services/tokens.js';
 import { createUser, isPasswordOf, loadUser, removeUser, setPassword, updateUser } from '../services/users.js';
 import { sessionCookie } from './cookies.js';
+import { readRoutes, removalRoutes, type DocumentKind } from './document.js';
 import { byId, returnsList, returnsMessage, returnsObject, scopes, searchText } from './parameters.js';
 import { signedIn } from './signed-in.js';
 import { userView } from './views.js';
 
 const userSort = ['lastName', 'firstName', 'login', 'created', '_id'];
 const status = oneOf(['enabled', 'pending', 'disabled'], { description: 'Whether the user may sign in.' });
+
+const kind: DocumentKind<UserDocument> = { type: 'user', load: loadUser, view: userView };
 
 /** Users. */
 export const userRoutes: RouteDefinition<HostContext>[] = [
@@ -81,20 +84,6 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
       const authToken = { token: issued.token, expires: issued.expires };
       const cookie = await sessionCookie(context, issued, origin);
       return Reply.json({ ...own, authToken }, { headers: { 'Set-Cookie': cookie } });
-    },
-  }),
-  defineRoute({
-    method: 'get',
-    path: '/user/:id',
-    summary: 'A user.',
-    access: 'public',
-    scope: scopes.read,
-    params: byId,
-    returns: returnsObject,
-    errors: ['unknown-id', 'access-denied'],
-    async handle({ params, caller }, context) {
-      const principal = await principalOf(context, caller);
-      return userView(await loadUser(context, params.id, principal, 0), principal);
     },
   }),
   defineRoute({
@@ -180,19 +169,6 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
       return null;
     },
   }),
-  defineRoute({
-    method: 'delete',
-    path: '/user/:id',
-    summary: 'Remove a user with all folders.',
-    access: 'user',
-    scope: scopes.own,
-    params: byId,
-    returns: returnsMessage,
-    errors: ['unknown-id', 'access-denied'],
-    async handle({ params, caller }, context) {
-      const user = await loadUser(context, params.id, await principalOf(context, caller), 2);
-      await removeUser(context, user);
-      return { message: `Deleted user ${user.login}.` };
-    },
-  }),
+  ...readRoutes(kind),
+  ...removalRoutes(kind, { level: 2, remove: removeUser, nameOf: ({ login }) => login }),
 ];

@@ -1,0 +1,92 @@
+import sharp, { type Metadata, type Sharp, type SharpOptions } from 'sharp';
+import { TileSourceError } from '../../../errors.js';
+import type { SourceOptions } from '../../contract.js';
+import type { Raster } from '../../raster.js';
+import type { FileFormat } from './format.js';
+import type { Material } from './material.js';
+
+/** Most pixels that are decoded at all, where the options do not say. */
+export const defaultMaxDecodedPixels = 0x3fff * 0x3fff;
+
+/** Most pixels of formats of which libvips holds the whole picture while it decodes. */
+const maxHeldPixels = 2 ** 26;
+
+/** Formats of which libvips needs the whole picture in memory. */
+const heldFormats: ReadonlySet<FileFormat> = new Set<FileFormat>(['avif', 'gif', 'svg', 'webp']);
+
+/** Errors of libvips as what they mean for the file. */
+export function explain(error: unknown): unknown {
+  if (error instanceof TileSourceError || !(error instanceof Error) || error.name === 'AbortError') return error;
+  const [first = ''] = error.message.split('\n');
+  return new TileSourceError(`The image cannot be read: ${first}`, { cause: error });
+}
+
+/** What libvips says of a file, checked against the limits before anything is decoded. */
+export async function readFacts(material: Material, settings: SharpOptions, options: SourceOptions): Promise<Metadata> {
+  const facts = await sharp(material.input, settings).metadata();
+  const { width, height } = facts.autoOrient;
+  if (!(width >= 1 && height >= 1)) throw new TileSourceError('The image has no pixels.');
+  const held = heldFormats.has(material.format) || facts.isProgressive === true;
+  const usual = options.maxDecodedPixels ?? defaultMaxDecodedPixels;
+  const limit = held ? Math.min(usual, maxHeldPixels) : usual;
+  if (width * height > limit) {
+    throw new TileSourceError(`The image has ${width} x ${height} pixels; at most ${limit} are decoded in a file of this kind.`);
+  }
+  return facts;
+}
+
+/** How samples are decoded: bands and type, and whether libvips has to convert colours (CMYK and the like) itself. */
+export interface SampleForm {
+  bands: 1 | 2 | 3 | 4;
+  dtype: 'uint8' | 'uint16';
+  converted: boolean;
+}
+
+/** How the samples of a file are decoded. */
+export function sampleForm(facts: Metadata): SampleForm {
+  const gray = facts.channels <= 2;
+  const alpha = facts.hasAlpha === true;
+  const converted = !['srgb', 'rgb', 'rgb16', 'b-w', 'grey16', 'scrgb'].includes(facts.space ?? '');
+  return {
+    bands: gray && !converted ? (alpha ? 2 : 1) : alpha ? 4 : 3,
+    dtype: facts.depth === 'ushort' ? 'uint16' : 'uint8',
+    converted,
+  };
+}
+
+/** Opens the picture upright, colours untouched where they can be. */
+export function upright(material: Material, settings: SharpOptions, form: SampleForm, page: number): Sharp {
+  const image = sharp(material.input, { ...settings, ...(page > 0 && { page }), ignoreIcc: !form.converted }).autoOrient();
+  if (form.dtype === 'uint16') return image.toColourspace(form.bands === 1 ? 'grey16' : 'rgb16');
+  return image.toColourspace(form.bands === 1 ? 'b-w' : 'srgb');
+}
+
+/** Decodes one page as a whole. */
+export async function decode(material: Material, settings: SharpOptions, form: SampleForm, page: number): Promise<Raster> {
+  const image = upright(material, settings, form, page);
+  const { data, info } = await image
+    .raw({ depth: form.dtype === 'uint16' ? 'ushort' : 'uchar' })
+    .toBuffer({ resolveWithObject: true });
+  const samples = form.dtype === 'uint16' ? new Uint16Array(data.buffer, data.byteOffset, data.length / 2) : new Uint8Array(data);
+  const raster: Raster = { data: samples, width: info.width, height: info.height, bands: info.channels, dtype: form.dtype };
+  return raster.bands === form.bands ? raster : chooseBands(raster, form.bands);
+}
+
+/** Gray with alpha comes from libvips as RGB with alpha. */
+function chooseBands(raster: Raster, bands: SampleForm['bands']): Raster {
+  if (bands > raster.bands) throw new TileSourceError(`The image has ${raster.bands} bands where its header says ${bands}.`);
+  const kept = bands === 2 ? [0, raster.bands - 1] : Array.from({ length: bands }, (_, band) => band);
+  const count = raster.width * raster.height;
+  const data = raster.dtype === 'uint16' ? new Uint16Array(count * bands) : new Uint8Array(count * bands);
+  for (let pixel = 0; pixel < count; pixel += 1) {
+    kept.forEach((band, position) => {
+      data[pixel * bands + position] = raster.data[pixel * raster.bands + band] ?? 0;
+    });
+  }
+  return { ...raster, data, bands };
+}
+
+/** What internal metadata say of a file. */
+export function describeFacts({ format, space, channels, depth, density, pages, orientation, width, height }: Metadata) {
+  return { sharp: { format, space, channels, depth, density, pages, orientation, width, height } };
+}

@@ -1,0 +1,59 @@
+import { createWriteStream } from 'node:fs';
+import { symlink, unlink } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { TileSourceError } from '../../../errors.js';
+import type { ByteReader, SourceInput } from '../../contract.js';
+import { temporaryPath } from '../../temporary-files.js';
+import { recognizeFormat, type FileFormat } from './format.js';
+import { checkSvg } from './svg.js';
+
+/** Files up to this length are handed to libvips as bytes, so that its cache of operations holds neither the file nor its name. */
+const maxBufferedBytes = 2 ** 26;
+
+/** A file as libvips is given it. */
+export interface Material {
+  input: Buffer | string;
+  format: FileFormat;
+  /** Removes what was made on disk. */
+  release(): Promise<void>;
+}
+
+/** Makes a file ready for libvips. @throws TileSourceError where it is none of the formats that it reads. */
+export async function prepare(file: SourceInput, directory: string, signal: AbortSignal | undefined): Promise<Material> {
+  const reader = await file.open();
+  try {
+    if (reader.size === 0) throw new TileSourceError('The file is empty.');
+    const head = await reader.read(0, 4096, signal && { signal });
+    const format = recognizeFormat(head);
+    if (format === null)
+      throw new TileSourceError('The file is no image that libvips reads (JPEG, PNG, WebP, AVIF, GIF, SVG or TIFF).');
+    if (reader.size <= maxBufferedBytes) {
+      const input = Buffer.from(await reader.read(0, reader.size, signal && { signal }));
+      if (format === 'svg') checkSvg(input);
+      return { input, format, release: async () => {} };
+    }
+    if (format === 'svg') throw new TileSourceError(`SVG files of more than ${maxBufferedBytes} bytes are not read.`);
+    // A name of its own: libvips must never take another file, or another state of it, for this one.
+    const path = temporaryPath(directory);
+    const release = () => unlink(path).catch(() => {});
+    try {
+      if (file.path !== null) await symlink(resolve(file.path), path);
+      else await pipeline(Readable.from(chunks(reader, signal)), createWriteStream(path, { flags: 'wx', mode: 0o600 }));
+    } catch (error) {
+      await release();
+      throw error;
+    }
+    return { input: path, format, release };
+  } finally {
+    await reader.close();
+  }
+}
+
+async function* chunks(reader: ByteReader, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+  const length = 2 ** 20;
+  for (let offset = 0; offset < reader.size; offset += length) {
+    yield await reader.read(offset, Math.min(length, reader.size - offset), signal && { signal });
+  }
+}

@@ -1,0 +1,101 @@
+import { unlink } from 'node:fs/promises';
+import type { Metadata, SharpOptions } from 'sharp';
+import { fileInput } from '../../byte-reader.js';
+import { Gate } from '../../concurrency.js';
+import type { ImageMetadata, SourceOptions, TileSource } from '../../contract.js';
+import { levelCount } from '../../geometry.js';
+import type { Raster } from '../../raster.js';
+import { temporaryPath } from '../../temporary-files.js';
+import { tiffSource } from '../tiff.js';
+import { describeFacts, sampleForm, upright } from './decode.js';
+import type { Material } from './material.js';
+
+/** Longest that a conversion may take, in seconds. */
+const conversionSeconds = 900;
+
+const tileSide = 256;
+
+/** One conversion to a pyramid at a time: each uses all the threads that libvips has. */
+const conversions = new Gate(1);
+
+/** Turns a large picture into a temporary pyramid of tiles and reads that. */
+export async function openPyramid(
+  material: Material,
+  settings: SharpOptions,
+  facts: Metadata,
+  options: SourceOptions & { directory: string },
+): Promise<TileSource> {
+  const { directory, signal } = options;
+  const path = temporaryPath(directory, '.tiff');
+  const form = sampleForm(facts);
+  const lossy = ['jpeg', 'webp', 'avif'].includes(material.format) && form.dtype === 'uint8' && form.bands % 2 === 1;
+  try {
+    await conversions.run(async () => {
+      await upright(material, settings, form, 0)
+        .timeout({ seconds: conversionSeconds })
+        .tiff({
+          tile: true,
+          tileWidth: tileSide,
+          tileHeight: tileSide,
+          pyramid: true,
+          bigtiff: true,
+          ...(lossy ? { compression: 'jpeg', quality: 92 } : { compression: 'lzw', predictor: 'horizontal' }),
+        })
+        .toFile(path);
+    }, signal);
+    const pyramid = await tiffSource.open(fileInput(path), options);
+    await material.release();
+    // The open file needs no name; where the system insists on one, it goes when the image is closed.
+    const unlinked = await unlink(path).then(
+      () => true,
+      () => false,
+    );
+    return new PyramidImage(pyramid, facts, form.converted ? null : (facts.icc ?? null), async () => {
+      if (!unlinked) await unlink(path).catch(() => {});
+    });
+  } catch (error) {
+    await unlink(path).catch(() => {});
+    throw error;
+  }
+}
+
+/** A temporary pyramid that answers for the file it was made from. */
+class PyramidImage implements TileSource {
+  readonly metadata: ImageMetadata;
+  readonly populatedLevels: readonly number[];
+  readonly readStoredTile: TileSource['readStoredTile'];
+  readonly retainedBytes: number;
+  readonly #pyramid: TileSource;
+  readonly #facts: Metadata;
+  readonly #profile: Uint8Array | null;
+  readonly #discard: () => Promise<void>;
+
+  constructor(pyramid: TileSource, facts: Metadata, profile: Uint8Array | null, discard: () => Promise<void>) {
+    this.#pyramid = pyramid;
+    this.#facts = facts;
+    this.#profile = profile;
+    this.#discard = discard;
+    // The resolution that libvips writes is made up.
+    this.metadata = { ...pyramid.metadata, levels: levelCount(pyramid.metadata), magnification: null, mmX: null, mmY: null };
+    this.populatedLevels = pyramid.populatedLevels;
+    this.readStoredTile = pyramid.readStoredTile && ((address, options) => pyramid.readStoredTile!(address, options));
+    this.retainedBytes = pyramid.retainedBytes ?? 0;
+  }
+
+  readTile(...call: Parameters<TileSource['readTile']>): Promise<Raster> {
+    return this.#pyramid.readTile(...call);
+  }
+
+  async internalMetadata(): Promise<Record<string, unknown>> {
+    return describeFacts(this.#facts);
+  }
+
+  iccProfile(): Uint8Array | null {
+    return this.#profile;
+  }
+
+  async close(): Promise<void> {
+    await this.#pyramid.close();
+    await this.#discard();
+  }
+}

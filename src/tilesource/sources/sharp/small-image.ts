@@ -1,0 +1,113 @@
+import { LRUCache } from 'lru-cache';
+import sharp, { type Metadata, type SharpOptions } from 'sharp';
+import { TileSourceError } from '../../../errors.js';
+import type { FrameMetadata, ImageMetadata, TileSource } from '../../contract.js';
+import type { Raster } from '../../raster.js';
+import { decode, describeFacts, explain, sampleForm, type SampleForm } from './decode.js';
+import type { FileFormat } from './format.js';
+import type { Material } from './material.js';
+
+/** Most pages that are served as frames. */
+const maxFrames = 1000;
+
+/** Bytes of decoded frames kept per open image. */
+const keptFrameBytes = 2 ** 26;
+
+/** Formats whose pages are frames. */
+const framedFormats: ReadonlySet<FileFormat> = new Set<FileFormat>(['gif', 'webp', 'tiff']);
+
+/** An image of which each frame is a single tile. */
+export class SmallImage implements TileSource {
+  readonly metadata: ImageMetadata;
+  readonly populatedLevels = [0];
+  readonly retainedBytes: number;
+  readonly #material: Material;
+  readonly #settings: SharpOptions;
+  readonly #form: SampleForm;
+  readonly #facts: Metadata;
+  readonly #frames = new LRUCache<number, Raster>({
+    maxSize: keptFrameBytes * 2,
+    sizeCalculation: (raster) => Math.max(1, raster.data.byteLength),
+  });
+
+  /** Decodes the first frame, so that a file that cannot be shown is refused at once. */
+  static async open(material: Material, settings: SharpOptions, facts: Metadata): Promise<SmallImage> {
+    const form = sampleForm(facts);
+    const first = await decode(material, settings, form, 0);
+    return new SmallImage(material, settings, facts, form, first, await countFrames(material, settings, facts));
+  }
+
+  private constructor(
+    material: Material,
+    settings: SharpOptions,
+    facts: Metadata,
+    form: SampleForm,
+    first: Raster,
+    frames: number,
+  ) {
+    this.#material = material;
+    this.#settings = settings;
+    this.#facts = facts;
+    this.#form = form;
+    this.#frames.set(0, first);
+    const { width, height, bands, dtype } = first;
+    const list = Array.from({ length: frames }, (): FrameMetadata => ({ axes: {} }));
+    this.metadata = {
+      sizeX: width,
+      sizeY: height,
+      tileWidth: width,
+      tileHeight: height,
+      levels: 1,
+      magnification: null,
+      mmX: null,
+      mmY: null,
+      dtype,
+      bandCount: bands,
+      ...(frames > 1 && { frames: list }),
+    };
+    const kept = frames > 1 ? Math.max(first.data.byteLength, keptFrameBytes) : first.data.byteLength;
+    this.retainedBytes = kept + (Buffer.isBuffer(material.input) ? material.input.length : 0);
+  }
+
+  async readTile({ frame }: { frame: number }, options: { signal?: AbortSignal } = {}): Promise<Raster> {
+    const kept = this.#frames.get(frame);
+    if (kept) return kept;
+    options.signal?.throwIfAborted();
+    try {
+      const raster = await decode(this.#material, this.#settings, this.#form, frame);
+      if (raster.width !== this.metadata.sizeX || raster.height !== this.metadata.sizeY) {
+        throw new TileSourceError(`Frame ${frame} has ${raster.width} x ${raster.height} pixels, unlike the first one.`);
+      }
+      this.#frames.set(frame, raster);
+      return raster;
+    } catch (error) {
+      throw explain(error);
+    }
+  }
+
+  async internalMetadata(): Promise<Record<string, unknown>> {
+    return describeFacts(this.#facts);
+  }
+
+  iccProfile(): Uint8Array | null {
+    return this.#form.converted ? null : (this.#facts.icc ?? null);
+  }
+
+  async close(): Promise<void> {
+    this.#frames.clear();
+    await this.#material.release();
+  }
+}
+
+/** Pages that can be served as frames: those of equal size. */
+async function countFrames(material: Material, settings: SharpOptions, facts: Metadata): Promise<number> {
+  const { pages = 1 } = facts;
+  if (!framedFormats.has(material.format) || pages <= 1) return 1;
+  if (pages > maxFrames) throw new TileSourceError(`The file has ${pages} pages; at most ${maxFrames} are served as frames.`);
+  if (material.format !== 'tiff') return pages;
+  for (let page = 1; page < pages; page += 1) {
+    const { width, height } = await sharp(material.input, { ...settings, page }).metadata();
+    if (width !== facts.width || height !== facts.height) return 1;
+  }
+  return pages;
+}
