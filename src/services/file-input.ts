@@ -4,6 +4,7 @@ import type { HostFiles } from '../host.js';
 import type { FileRecord } from '../models/host-records.js';
 import { openFileReader } from '../tilesource/byte-reader.js';
 import type { ByteReader, SourceInput } from '../tilesource/contract.js';
+import { jpegQuality } from '../tilesource/jpeg-quality.js';
 
 /** A file of the host as tile sources open it: by its path where it has one, else through ranged reads. */
 export async function hostFileInput(file: FileRecord, files: HostFiles): Promise<SourceInput> {
@@ -14,6 +15,21 @@ export async function hostFileInput(file: FileRecord, files: HostFiles): Promise
     path,
     open: async () => (path === null ? new RangedReader(file, files) : openFileReader(path)),
   };
+}
+
+/** What a file is that browsers show as it is: its first bytes tell, whatever its name and type say. `null` for all others. */
+export async function storedPicture(
+  file: FileRecord,
+  files: HostFiles,
+): Promise<{ encoding: 'JPEG'; quality: number | null } | { encoding: 'PNG' } | null> {
+  const reader = await (await hostFileInput(file, files)).open();
+  try {
+    const head = Buffer.from(await reader.read(0, 4)).toString('hex');
+    if (head.startsWith('ffd8ff')) return { encoding: 'JPEG', quality: await jpegQuality(reader) };
+    return head === '89504e47' ? { encoding: 'PNG' } : null;
+  } finally {
+    await reader.close();
+  }
 }
 
 /** Reads a file through the host, a range at a time. */

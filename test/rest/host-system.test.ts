@@ -26,7 +26,14 @@ describe('system', () => {
       all: { large_image: { version: expect.any(String) } },
     });
     expect(await admin.ok('GET', '/assetstore')).toMatchObject([{ type: 0, current: true }]);
-    for (const path of ['/system/plugins', '/assetstore']) {
+    const configuration = '/system/configuration';
+    expect(await admin.ok('GET', configuration)).toMatchObject({ server: { apiRoot: '/api/v1' }, storage: {} });
+    expect(await admin.ok('GET', configuration, { query: { section: 'server', key: 'apiRoot' } })).toBe('/api/v1');
+    expect(await admin.fails('GET', configuration, { query: { section: 'constructor' } })).toMatchObject({
+      status: 400,
+      message: 'No such section: constructor.',
+    });
+    for (const path of ['/system/plugins', '/assetstore', configuration]) {
       expect(await user.fails('GET', path)).toMatchObject({
         status: 403,
         type: 'access',

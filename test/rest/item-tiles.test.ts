@@ -159,6 +159,31 @@ describe('tiles of an item', () => {
     });
   });
 
+  it('redirects to the file where it is what is asked for, exactly or nearly', async () => {
+    const noise = { type: 'gaussian', mean: 128, sigma: 30 } as const;
+    const picture = sharp({ create: { width: 300, height: 200, channels: 3, background: 'black', noise } });
+    const jpeg = await upload('photo.jpg', await picture.clone().jpeg({ quality: 80 }).toBuffer());
+    const png = await upload('drawing.png', await picture.clone().png().toBuffer());
+    const answerOf = async (id: string, query: Record<string, string | number>, place = '0/0/0') => {
+      const answer = await admin.send('GET', `/item/${id}/tiles/zxy/${place}`, { query });
+      const location = answer.headers.get('location');
+      if (location !== null) expect(location).toMatch(/\/file\/[0-9a-f]{24}\/download$/);
+      return answer.status;
+    };
+    expect(await answerOf(jpeg, { redirect: 'exact', jpegQuality: 80 })).toBe(303);
+    expect(await answerOf(jpeg, { redirect: 'exact', jpegQuality: 81 })).toBe(303);
+    expect(await answerOf(jpeg, { redirect: 'exact', jpegQuality: 83 })).toBe(200);
+    expect(await answerOf(jpeg, { redirect: 'exact' })).toBe(200);
+    expect(await answerOf(jpeg, { redirect: 'encoding' })).toBe(303);
+    expect(await answerOf(jpeg, { redirect: 'encoding', encoding: 'PNG' })).toBe(200);
+    expect(await answerOf(png, { redirect: 'exact', encoding: 'PNG' })).toBe(303);
+    expect(await answerOf(png, { redirect: 'any' })).toBe(303);
+    expect(await answerOf(png, { redirect: 'any', encoding: 'WEBP' })).toBe(200);
+    expect(await answerOf(png, { redirect: 'false', encoding: 'PNG' })).toBe(200);
+    expect(await answerOf(png, { redirect: 'any' }, '1/0/0')).toBe(404);
+    expect(await answerOf(item, { redirect: 'any' })).toBe(200);
+  });
+
   it('shows a private image to nobody else, and forgets at once who may see it', async () => {
     const path = `/item/${item}/tiles/zxy/0/0/0`;
     expect((await started.anonymous.send('GET', path)).status).toBe(401);

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { Types } from 'mongoose';
-import { id, oneOf, paging, text, type RouteDefinition } from '../../index.js';
+import { BadParameterError, id, oneOf, paging, text, type RouteDefinition } from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
 import { listReply, readPage } from '../services/lists.js';
 import { discardUpload } from '../services/upload-removal.js';
@@ -85,6 +85,31 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
         'core.enable_password_login',
       ] as const;
       return Object.fromEntries(await Promise.all(names.map(async (name) => [name, await context.setting(name)] as const)));
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/system/configuration',
+    summary: 'How the server was started: all sections, one, or one value of it.',
+    access: 'admin',
+    query: {
+      section: text({ description: 'server or storage.' }),
+      key: text({ description: 'Name of one value of the section.' }),
+    },
+    returns: { schema: {} },
+    errors: ['bad-parameter'],
+    handle({ query }, { apiRoot, cookieName, passwordCost, store, storeId }) {
+      const sections: Record<string, Record<string, unknown>> = {
+        server: { apiRoot, cookieName, mode: 'production', node: process.version, passwordCost },
+        storage: { id: storeId, root: store.root },
+      };
+      if (query.section === undefined) return sections;
+      const section = Object.hasOwn(sections, query.section) ? sections[query.section] : undefined;
+      if (section === undefined) throw new BadParameterError(`No such section: ${query.section}.`);
+      if (query.key === undefined) return section;
+      if (!Object.hasOwn(section, query.key))
+        throw new BadParameterError(`No such key in section ${query.section}: ${query.key}.`);
+      return section[query.key];
     },
   }),
   defineRoute({

@@ -40,7 +40,7 @@ export function integerList(description: string): Parameter<number[] | undefined
 export const encodingParameters = {
   encoding: text({ description: 'JPEG (default), PNG, WEBP, AVIF, GIF, TIFF; regions and thumbnails also TILED. Upper case.' }),
   jpegQuality: integer({ description: '0 to 100, default 95.' }),
-  jpegSubsampling: integer({ description: '0 is 4:4:4 (default), 1 is 4:2:2, 2 is 4:2:0.' }),
+  jpegSubsampling: integer({ description: '0 is 4:4:4 (default), 2 is 4:2:0; 1, which means 4:2:2, is written as 4:2:0.' }),
   tiffCompression: text({ description: 'none or raw (default), lzw, jpeg, deflate, packbits; TILED also webp.' }),
 };
 

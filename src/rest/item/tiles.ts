@@ -4,6 +4,7 @@ import { Reply } from '../reply.js';
 import { defineRoute, scopes } from '../define.js';
 import type { Services } from '../../services/services.js';
 import type { ItemRecord } from '../../models/host-records.js';
+import { storedPicture } from '../../services/file-input.js';
 import { defined, itemPath, renderParameters } from './parameters.js';
 import { cachedPicture } from './picture-reply.js';
 
@@ -35,6 +36,8 @@ export function tileAddress(params: { z: string; x: string; y: string }): { leve
   return { level, x, y };
 }
 
+const usualQuality = 95;
+
 type Redirect = 'false' | 'exact' | 'encoding' | 'any';
 
 /**
@@ -49,13 +52,16 @@ async function fileInstead(
 ): Promise<string | null> {
   if (redirect === 'false' || files.downloadPath === undefined || item.largeImage?.sourceName !== 'sharp') return null;
   if (request.style !== undefined || request.edge !== undefined || (request.frame ?? 0) !== 0) return null;
+  if (request.level !== 0 || request.x !== 0 || request.y !== 0) return null;
   const file = await records.findFile(item.largeImage.fileId ?? '');
-  const stored = file === null ? undefined : { 'image/jpeg': 'JPEG', 'image/png': 'PNG' }[file.mimeType];
-  if (file === null || stored === undefined) return null;
   const wanted = request.encoding ?? 'JPEG';
-  const fits = redirect === 'any' ? wanted === 'JPEG' || wanted === 'PNG' : wanted === stored;
-  // The quality a JPEG was written with is not known exactly, so it never matches exactly.
-  if (!fits || (redirect === 'exact' && stored === 'JPEG')) return null;
+  if (file === null || (wanted !== 'JPEG' && wanted !== 'PNG')) return null;
+  const stored = await storedPicture(file, files);
+  if (stored === null || (redirect !== 'any' && stored.encoding !== wanted)) return null;
+  if (redirect === 'exact' && stored.encoding === 'JPEG') {
+    const quality = typeof request.jpegQuality === 'number' ? request.jpegQuality : usualQuality;
+    if (stored.quality === null || Math.abs(stored.quality - quality) > 1) return null;
+  }
   const single = await images.use(item, (image) => image.metadata().levels === 1);
   return single ? files.downloadPath(file.doc) : null;
 }
