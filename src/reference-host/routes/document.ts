@@ -12,8 +12,8 @@ export interface DocumentKind<D> {
   /** First part of the paths, and the word for it in messages. */
   type: 'collection' | 'folder' | 'item' | 'user';
   /** @throws UnknownIdError, AccessDeniedError */
-  load(context: HostContext, id: string, principal: Principal, level: GrantedLevel): Promise<D>;
-  view(document: D, principal: Principal): Record<string, unknown>;
+  load: (context: HostContext, id: string, principal: Principal, level: GrantedLevel) => Promise<D>;
+  view: (document: D, principal: Principal) => Record<string, unknown>;
 }
 
 type Routes = RouteDefinition<HostContext>[];
