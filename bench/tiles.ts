@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import express from 'express';
 import sharp, { type Sharp } from 'sharp';
 import { startIipImage } from './tiles/iipimage.js';
-import { compare, loop, requests } from './tiles/measure.js';
+import { compare, downloads, loop, requests } from './tiles/measure.js';
 import { slideSize, startSlideHost, type SlideHost } from './tiles/slide-host.js';
 
 const tileSize = 256;
@@ -143,7 +143,7 @@ async function decoded(host: SlideHost, tiles: readonly Buffer[]): Promise<void>
       await write(sharp(data, { raw: { width: info.width, height: info.height, channels: info.channels } })).toBuffer();
     });
     const path = () => `${tilePath(host, random(tileCount))}?${query}&${never()}`;
-    const ours = requests({ url: host.url, connections: decoding, headers: host.headers, path });
+    const ours = downloads({ url: host.url, connections: decoding, headers: host.headers, path });
     await compare(name, { ours, reference, against: 'sharp' }, { target: 0.7, cpu: true });
   }
 }
@@ -169,7 +169,7 @@ async function regions(host: SlideHost): Promise<void> {
       if (step > 1) return `${host.tiles}/dzi_files/13/${left / step}_${top / step}.jpg?tilesize=${step}&${never()}`;
       return `${host.tiles}/region?left=${left}&top=${top}&regionWidth=${side}&regionHeight=${side}&width=${output}&height=${output}`;
     };
-    const ours = requests({ url: host.url, connections: decoding, headers: host.headers, path });
+    const ours = downloads({ url: host.url, connections: decoding, headers: host.headers, path });
     await compare(name, { ours, reference, against: 'libvips' }, { target: 0.7, cpu: true });
   }
 }

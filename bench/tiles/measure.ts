@@ -1,3 +1,4 @@
+import { Agent, get } from 'node:http';
 import autocannon from 'autocannon';
 
 /** What one side of a comparison did in a round: pieces of work per second, and per second of processor time of this process. */
@@ -49,6 +50,33 @@ export function loop(concurrency: number, work: () => Promise<unknown>): Side {
       await Promise.all(Array.from({ length: concurrency }, worker));
       return { count, seconds: elapsed() };
     });
+}
+
+/**
+ * The same as {@link requests} with a client that does nothing with what it gets: the usual one turns all of it into text, which
+ * counts where answers are large and few.
+ */
+export function downloads(options: {
+  url: string;
+  connections: number;
+  headers: Record<string, string>;
+  path: () => string;
+}): Side {
+  const { url, connections, headers, path } = options;
+  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  const download = () =>
+    new Promise<void>((resolve, reject) => {
+      const address = url + path();
+      get(address, { agent, headers }, (response) => {
+        response.resume();
+        response.once('error', reject);
+        response.once('end', () => {
+          if (response.statusCode === 200) resolve();
+          else reject(new Error(`${address} answered ${response.statusCode}`));
+        });
+      }).once('error', reject);
+    });
+  return loop(connections, download);
 }
 
 function median(values: readonly number[]): number {
