@@ -1,4 +1,5 @@
 import type { Connection } from 'mongoose';
+import type { DensityCrowd } from '../annotation/overlay/density-gain.js';
 import type { DensityClass } from '../annotation/overlay/density.js';
 
 /** Densities of one window of elements: which levels there are, and what their classes are. */
@@ -10,6 +11,8 @@ export interface DensityHead {
   /** Finest and coarsest level; `null` when nothing is counted in this window. */
   levels: { finest: number; coarsest: number } | null;
   classes: DensityClass[];
+  /** How crowded the levels are, finest first. */
+  crowds: DensityCrowd[];
 }
 
 /** 4 × 4 neighbouring tiles of one level of a window. */
@@ -34,6 +37,8 @@ interface StoredHead {
   levels: [finest: number, coarsest: number] | null;
   /** JSON text: names of groups are what clients choose. */
   classes: string;
+  /** Sum and sum of squares of each level, finest first. */
+  crowds: [sum: number, squares: number][];
 }
 
 interface StoredBlock {
@@ -90,11 +95,12 @@ export class AnnotationDensityModel {
     for (let start = 0; start < windows.length; start += batch) {
       const ids = windows.slice(start, start + batch);
       const found = (await this.#documents.find({ _id: { $in: ids } }).toArray()) as StoredHead[];
-      for (const { _id, family, levels, classes } of found) {
+      for (const { _id, family, levels, classes, crowds } of found) {
         const parsed = JSON.parse(classes) as [string | null | 0, ...DensityClass['color']][];
         heads.push({
           window: _id,
           family,
+          crowds: crowds.map(([sum, squares], i) => ({ level: (levels?.[0] ?? 0) + i, sum, squares })),
           levels: levels === null ? null : { finest: levels[0], coarsest: levels[1] },
           classes: parsed.map(([group, ...color]) => ({
             group: group === mixedGroups ? undefined : group,
@@ -140,8 +146,11 @@ export class AnnotationDensityModel {
     }
     await flush();
     const classes = head.classes.map(({ group, color }) => [group === undefined ? mixedGroups : group, ...color]);
+    const crowds = head.crowds.map(({ sum, squares }): [number, number] => [sum, squares]);
     const levels: StoredHead['levels'] = head.levels === null ? null : [head.levels.finest, head.levels.coarsest];
-    await this.#replace([{ _id: head.window, family: head.family, made: new Date(), levels, classes: JSON.stringify(classes) }]);
+    await this.#replace([
+      { _id: head.window, family: head.family, made: new Date(), levels, classes: JSON.stringify(classes), crowds },
+    ]);
   }
 
   async #replace(documents: readonly (StoredHead | StoredBlock)[]): Promise<void> {

@@ -1,4 +1,5 @@
 import { encodeDensity } from '../annotation/overlay/density-codec.js';
+import { crowdOf, usualGain, type CrowdedWindow } from '../annotation/overlay/density-gain.js';
 import { DensityCounter, tileKey, tilePlace, type DensityLevel } from '../annotation/overlay/density.js';
 import type { ElementStore, StoredElements, StoredWindow } from '../annotation/store/contract.js';
 import { LargeImageError } from '../errors.js';
@@ -12,6 +13,9 @@ import {
 } from '../models/annotation-density.js';
 import { breathe, Gate } from '../tilesource/concurrency.js';
 import { LRUCache } from 'lru-cache';
+
+/** Annotations with fewer elements have no densities in the database: counting them anew is as quick. */
+export const countedAlways = 2048;
 
 /** Heads of windows kept in memory. */
 const maxHeads = 10_000;
@@ -34,6 +38,8 @@ export interface AnnotationDensitiesOptions {
 export class AnnotationDensities {
   readonly #options: AnnotationDensitiesOptions;
   readonly #heads = new LRUCache<string, DensityHead>({ max: maxHeads });
+  /** Of annotations whose densities are not kept in the database, by content. */
+  readonly #crowds = new LRUCache<string, CrowdedWindow[]>({ max: maxHeads });
   readonly #underWay = new Map<string, Promise<DensityHead>>();
   /** Counting keeps a processor busy; one window at a time leaves room for requests. */
   readonly #gate = new Gate(1);
@@ -45,6 +51,7 @@ export class AnnotationDensities {
 
   /** Makes what is missing, without anybody waiting for it. For after a write. */
   prepare(stored: StoredElements): void {
+    if (stored.count < countedAlways) return;
     this.#allHeads(stored).catch((err: unknown) => {
       if (!this.#closed) this.#options.logger.warn({ err, family: stored.family }, 'Annotation:Density:Failed');
     });
@@ -105,7 +112,7 @@ export class AnnotationDensities {
       counter.add(marks);
       if (++packs % packsPerTurn === 0) await breathe();
     }
-    const head: DensityHead = { window: window.id, family: stored.family, levels: null, classes: counter.classes };
+    const head: DensityHead = { window: window.id, family: stored.family, levels: null, classes: counter.classes, crowds: [] };
     await model.write(head, this.#blocks(head, counter));
     this.#heads.set(window.id, head);
     return head;
@@ -114,10 +121,33 @@ export class AnnotationDensities {
   /** Packs level after level, and notes in the head which there are. */
   async *#blocks(head: DensityHead, counter: DensityCounter): AsyncGenerator<DensityBlock> {
     for (const level of counter.pyramid()) {
+      head.crowds.push(crowdOf(level, head.classes));
       head.levels = { finest: head.levels?.finest ?? level.level, coarsest: level.level };
       yield* blocksOf(head, level);
       await breathe();
     }
+  }
+
+  /** The gain at which a level looks right; see {@link usualGain}. */
+  async gain(stored: StoredElements, level: number, options: { signal?: AbortSignal | undefined } = {}): Promise<number> {
+    if (stored.count >= countedAlways) {
+      const heads = await this.heads(stored, options);
+      return usualGain(
+        stored.windows.map(({ box }, i) => ({ box, crowds: heads[i]?.crowds ?? [] })),
+        level,
+      );
+    }
+    let crowded = this.#crowds.get(stored.content);
+    if (crowded === undefined) {
+      const counter = new DensityCounter();
+      for await (const marks of this.#options.store.marks(stored, { ...(options.signal && { signal: options.signal }) })) {
+        counter.add(marks);
+      }
+      const crowds = Array.from(counter.pyramid(), (counted) => crowdOf(counted, counter.classes));
+      crowded = stored.box === null ? [] : [{ box: stored.box, crowds }];
+      this.#crowds.set(stored.content, crowded);
+    }
+    return usualGain(crowded, level);
   }
 
   /** The blocks of these windows that are there. */

@@ -12,10 +12,7 @@ import type { CachedTile } from '../cache/contract.js';
 import { blockTiles, type BlockPlace } from '../models/annotation-density.js';
 import { breathe } from '../tilesource/concurrency.js';
 import { encodePicture, parseEncoding } from '../tilesource/encode.js';
-import type { AnnotationDensities } from './annotation-densities.js';
-
-/** Annotations with fewer elements have no densities in the database: counting them anew is as quick. */
-export const countedAlways = 8192;
+import { countedAlways, type AnnotationDensities } from './annotation-densities.js';
 
 /** Elements drawn before others have a turn. */
 const elementsPerTurn = 500;
@@ -27,8 +24,8 @@ const vectorShrink = 3;
 export interface OverlayStyle {
   mode: ColorMode;
   groups: GroupFilter;
-  /** How often the density is counted; 1 shows shares as they are. */
-  gain: number;
+  /** How often the density is counted; 1 shows shares as they are. `undefined`: what looks right, see `usualGain`. */
+  gain: number | undefined;
 }
 
 /** What {@link AnnotationOverlay} works with. */
@@ -62,11 +59,12 @@ export class AnnotationOverlay {
     const level = levelOf(view);
     const window = { level, column: view.left / view.scale, row: view.top / view.scale, width: view.width, height: view.height };
     const layer = new DensityLayer(window, style);
-    const [elements] = await Promise.all([
+    const [elements, gain] = await Promise.all([
       this.#elements(stored, view, level, style.groups, options),
+      style.gain ?? this.#options.densities.gain(stored, level, options),
       this.#eachDensity(stored, view, level, (tile) => layer.add(tile), options),
     ]);
-    layer.drawOn(canvas, style.gain);
+    layer.drawOn(canvas, gain);
     await inTurns(elements, ({ element }) => drawElement(canvas, element, style.mode), options);
     return canvas;
   }

@@ -23,34 +23,41 @@ export interface DensityTile {
   classes: readonly DensityClass[];
 }
 
-/** Receives what a cell of the window, `row * width + column`, gets of one class. */
-type CellSink = (cell: number, share: number) => void;
-
-/** How often a share is counted by default: a pixel covered to a quarter is shown with 63 %, so that single shapes are seen. */
-export const defaultGain = 4;
+/** Receives what cells of the window, `row * width + column`, get of one class: the first `count` of both lists. */
+type CellSink = (cells: Uint32Array, shares: Float64Array, count: number) => void;
 
 /** Brings the cells of a tile into the cells of a window. `sinkOf` is asked once for each class; `null`: not wanted. */
 function eachCell(tile: DensityTile, window: CellWindow, sinkOf: (entry: DensityClass) => CellSink | null): void {
+  const { column, row, width, height } = window;
   const shrink = window.level - tile.level;
   const [tileLeft, tileTop] = [tile.column * densityTile, tile.row * densityTile];
   const side = 2 ** shrink;
-  const area = side * side;
   const sinks = tile.classes.map(sinkOf);
-  const put = (sink: CellSink, place: number, share: number) => {
-    const x = Math.floor((tileLeft + (place & 255)) / side) - window.column;
-    const y = Math.floor((tileTop + (place >> 8)) / side) - window.row;
-    if (x >= 0 && y >= 0 && x < window.width && y < window.height) sink(y * window.width + x, share / area);
+  const cells = new Uint32Array(densityTile * densityTile);
+  const kept = new Float64Array(cells.length);
+  const put = (sink: CellSink, places: ArrayLike<number>, shares: ArrayLike<number>, count: number) => {
+    let inside = 0;
+    for (let i = 0; i < count; i += 1) {
+      const place = places[i]!;
+      const x = Math.floor((tileLeft + (place & 255)) / side) - column;
+      const y = Math.floor((tileTop + (place >> 8)) / side) - row;
+      if (x < 0 || y < 0 || x >= width || y >= height) continue;
+      cells[inside] = y * width + x;
+      kept[inside] = shares[i]! / (side * side);
+      inside += 1;
+    }
+    if (inside > 0) sink(cells, kept, inside);
   };
   if (tile.content instanceof Uint8Array) {
     decodeDensity(tile.content, (classIndex, places, shares, count) => {
       const sink = sinks[classIndex];
-      if (sink) for (let i = 0; i < count; i += 1) put(sink, places[i]!, shares[i]!);
+      if (sink) put(sink, places, shares, count);
     });
     return;
   }
   for (const [key, share] of tile.content) {
     const sink = sinks[Math.floor(key / 65_536)];
-    if (sink) put(sink, key & 65_535, share);
+    if (sink) put(sink, [key & 65_535], [share], 1);
   }
 }
 
@@ -87,13 +94,15 @@ export class DensityLayer {
     eachCell(tile, this.#window, (entry) => {
       if (!isShown(entry, this.#groups)) return null;
       const [red, green, blue, alpha] = shownColor(entry, this.#mode);
-      return (cell, share) => {
-        const at = cell * 4;
-        const weight = share * alpha;
-        sums[at]! += red * weight;
-        sums[at + 1]! += green * weight;
-        sums[at + 2]! += blue * weight;
-        sums[at + 3]! += weight;
+      return (cells, shares, count) => {
+        for (let i = 0; i < count; i += 1) {
+          const at = cells[i]! * 4;
+          const weight = shares[i]! * alpha;
+          sums[at]! += red * weight;
+          sums[at + 1]! += green * weight;
+          sums[at + 2]! += blue * weight;
+          sums[at + 3]! += weight;
+        }
       };
     });
   }
@@ -151,8 +160,10 @@ export class DensityPoints {
       const key = JSON.stringify([entry.group ?? null, color]);
       let sums = this.#sums.get(key);
       if (sums === undefined) this.#sums.set(key, (sums = { group: entry.group, color, cells: new Map<number, number>() }));
-      const { cells } = sums;
-      return (cell, share) => cells.set(cell, (cells.get(cell) ?? 0) + share);
+      const into = sums.cells;
+      return (cells, shares, count) => {
+        for (let i = 0; i < count; i += 1) into.set(cells[i]!, (into.get(cells[i]!) ?? 0) + shares[i]!);
+      };
     });
   }
 

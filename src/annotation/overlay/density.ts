@@ -186,7 +186,7 @@ export class DensityCounter {
 
   /**
    * All levels from the finest that has anything, each the sum of the finer one and of what is counted at it first. Ends with
-   * the one on which everything lies in one tile and after which nothing comes in. May be read once.
+   * the one on which everything lies in one cell and after which nothing comes in. May be read once.
    */
   *pyramid(): Generator<DensityLevel> {
     let tiles = new Map<number, DensityCells>();
@@ -196,7 +196,7 @@ export class DensityCounter {
       this.#levels[level] = new Map<number, DensityCells>();
       if (tiles.size > 0) yield { level, tiles };
       const isLast = this.#levels.slice(level + 1).every((later) => later === undefined || later.size === 0);
-      if (isLast && (tiles.size === 0 || (tiles.size === 1 && tiles.has(0)))) return;
+      if (isLast && isOneCell(tiles)) return;
       tiles = halved(tiles);
     }
   }
@@ -254,6 +254,13 @@ function merge(into: Map<number, DensityCells>, from: Map<number, DensityCells>)
     if (existing === undefined) into.set(at, cells);
     else for (const [key, share] of cells) existing.set(key, (existing.get(key) ?? 0) + share);
   }
+}
+
+/** Whether everything lies in the first cell, or there is nothing. */
+function isOneCell(tiles: Map<number, DensityCells>): boolean {
+  if (tiles.size === 0) return true;
+  if (tiles.size > 1) return false;
+  return Array.from(tiles.get(0)?.keys() ?? [1]).every((key) => key % 65_536 === 0);
 }
 
 /** The same densities in cells of twice the side. */
