@@ -1,6 +1,7 @@
 /** `npm run bench -- NAME`: measures one thing against a reference in the same run and prints ratios. */
 const benches: Readonly<Record<string, string>> = {
   tiles: 'tiles.ts',
+  annotations: 'annotations.ts',
   'annotation-validate': 'annotation-validate.ts',
   'annotation-packs': 'annotation-packs.ts',
 };

@@ -3,6 +3,7 @@ import { parse as parseQuery } from 'node:querystring';
 import { Readable } from 'node:stream';
 import busboy from 'busboy';
 import { BadParameterError, LargeImageError } from '../errors.js';
+import { parseJson } from '../json.js';
 import type { RouteBody, RouteDefinition } from './route.js';
 
 /** Request as Express hands it over, as far as it is read here. */
@@ -152,16 +153,4 @@ function parseJsonBody(content: string, kind: 'json' | 'json-object' | 'json-arr
     throw new BadParameterError(`Parameter ${name} must be a JSON object.`);
   }
   return value;
-}
-
-/** Parses JSON, with the messages existing clients know. @throws BadParameterError */
-export function parseJson(content: string): unknown {
-  try {
-    return JSON.parse(content);
-  } catch (cause) {
-    // Outside of strings these words are what other JSON writers emit for numbers that JSON cannot hold.
-    const constant = /(?<![\w.])(NaN|-?Infinity)(?![\w.])/.exec(content.replace(/"(?:[^"\\]|\\.)*"/g, '""'));
-    if (constant) throw new BadParameterError(`Error: "${constant[1]}" is not valid JSON.`, { cause });
-    throw new BadParameterError('Invalid JSON passed in request body.', { cause, details: { extra: (cause as Error).message } });
-  }
 }

@@ -1,6 +1,7 @@
 import type { BoundingBox, OverlaySize } from '../bounding-box.js';
 import type { CentroidPropTable } from '../centroids.js';
 import type { ElementBudget, ElementQuery, BoxCondition } from '../element-query.js';
+import type { RaiseProblem } from '../messages.js';
 import type { AnnotationElement } from '../schema/document.js';
 
 /** Up to 65 536 elements that follow one another in original order; kept by reference in {@link StoredElements}. */
@@ -63,9 +64,9 @@ export interface ReceivedBody {
    * The elements of an object within `value`: of an annotation document its `elements`, of a GeoJSON FeatureCollection its
    * features turned into elements. `null` when it had no such list (an empty list is stored, with count 0).
    */
-  elementsOf(holder: unknown): StoredElements | null;
+  elementsOf: (holder: unknown) => StoredElements | null;
   /** The annotation of the first feature of a FeatureCollection in `value` (name, description, …; `properties.annotation`), unchecked. */
-  annotationOf(collection: unknown): Record<string, unknown> | null;
+  annotationOf: (collection: unknown) => Record<string, unknown> | null;
 }
 
 /** What to do to the elements of an annotation. */
@@ -212,7 +213,7 @@ export interface ElementStore {
     base: StoredElements,
     changes: ElementChanges,
     publish: Publish<ChangedElements, Result>,
-    options?: StoreOptions & { raise?: (detail: string) => Error },
+    options?: StoreOptions & { raise?: RaiseProblem },
   ): Promise<Result>;
 
   /**

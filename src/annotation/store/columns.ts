@@ -1,0 +1,174 @@
+/** Powers of ten tried to make the decimals of a column whole numbers. */
+const scales = [1, 10, 100, 1000, 10_000];
+/** Marks a column of doubles, where no scale fits. */
+const unscaled = 0;
+/** Bytes of a value stored as it is. */
+const doubleBytes = 8;
+
+function bytesFor(range: number): number {
+  if (range === 0) return 0;
+  if (range < 2 ** 8) return 1;
+  if (range < 2 ** 16) return 2;
+  if (range < 2 ** 24) return 3;
+  return range < 2 ** 32 ? 4 : doubleBytes;
+}
+
+/**
+ * Writes columns of numbers one after another, each in as few bytes as its range needs: the difference to the smallest value, in 0
+ * (all the same) to 4 or in 8 bytes. Every value is read back exactly, but for -0, which comes back as 0.
+ */
+export class ColumnWriter {
+  #buffer: Buffer;
+  #length = 0;
+
+  constructor(expectedBytes = 4096) {
+    this.#buffer = Buffer.allocUnsafe(expectedBytes);
+  }
+
+  #reserve(bytes: number): number {
+    const start = this.#length;
+    this.#length += bytes;
+    if (this.#length > this.#buffer.length) {
+      const larger = Buffer.allocUnsafe(Math.max(this.#length, this.#buffer.length * 2));
+      this.#buffer.copy(larger, 0, 0, start);
+      this.#buffer = larger;
+    }
+    return start;
+  }
+
+  count(value: number): void {
+    // Making room may exchange the buffer, so it comes first.
+    const at = this.#reserve(4);
+    this.#buffer.writeUInt32LE(value, at);
+  }
+
+  text(value: string): void {
+    const bytes = Buffer.byteLength(value);
+    this.count(bytes);
+    const at = this.#reserve(bytes);
+    this.#buffer.write(value, at, 'utf8');
+  }
+
+  /** Whole numbers of at most 53 bits. */
+  integers(values: ArrayLike<number>): void {
+    let [low, high] = [Infinity, -Infinity];
+    for (let i = 0; i < values.length; i += 1) {
+      const value = values[i] as number;
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+    if (values.length === 0) low = high = 0;
+    const width = bytesFor(high - low);
+    let at = this.#reserve(1 + doubleBytes + width * values.length);
+    const buffer = this.#buffer;
+    buffer[at] = width;
+    buffer.writeDoubleLE(low, at + 1);
+    at += 1 + doubleBytes;
+    for (let i = 0; i < values.length; i += 1) {
+      const offset = (values[i] as number) - low;
+      if (width === 1) buffer[at] = offset;
+      else if (width === 2) buffer.writeUInt16LE(offset, at);
+      else if (width === 3) buffer.writeUIntLE(offset, at, 3);
+      else if (width === 4) buffer.writeUInt32LE(offset, at);
+      else if (width === doubleBytes) buffer.writeDoubleLE(values[i] as number, at);
+      at += width;
+    }
+  }
+
+  /** Two columns of finite numbers, `high` at least `low`. Those with up to four decimals are stored as whole numbers. */
+  ranges(low: Float64Array, high: Float64Array): void {
+    const scaledLow = new Float64Array(low.length);
+    const extent = new Float64Array(low.length);
+    for (const scale of scales) {
+      if (!fitsScale(low, scale, scaledLow) || !fitsScale(high, scale, extent)) continue;
+      for (let i = 0; i < low.length; i += 1) extent[i] = (extent[i] as number) - (scaledLow[i] as number);
+      this.count(scale);
+      this.integers(scaledLow);
+      this.integers(extent);
+      return;
+    }
+    this.count(unscaled);
+    for (const values of [low, high]) {
+      let at = this.#reserve(doubleBytes * values.length);
+      for (let i = 0; i < values.length; i += 1) {
+        this.#buffer.writeDoubleLE(values[i] as number, at);
+        at += doubleBytes;
+      }
+    }
+  }
+
+  /** What was written. */
+  finish(): Buffer {
+    return this.#buffer.subarray(0, this.#length);
+  }
+}
+
+function fitsScale(values: Float64Array, scale: number, scaled: Float64Array): boolean {
+  for (let i = 0; i < values.length; i += 1) {
+    const value = values[i] as number;
+    const whole = Math.round(value * scale);
+    // The same division is made when the column is read. Half the safe range, as a difference is stored too.
+    if (Math.abs(whole) > 2 ** 52 || whole / scale !== value) return false;
+    scaled[i] = whole;
+  }
+  return true;
+}
+
+/** Reads what {@link ColumnWriter} wrote, in the same order. */
+export class ColumnReader {
+  #at = 0;
+
+  constructor(private readonly buffer: Buffer) {}
+
+  count(): number {
+    const value = this.buffer.readUInt32LE(this.#at);
+    this.#at += 4;
+    return value;
+  }
+
+  text(): string {
+    const bytes = this.count();
+    this.#at += bytes;
+    return this.buffer.toString('utf8', this.#at - bytes, this.#at);
+  }
+
+  integers(length: number): Float64Array {
+    const buffer = this.buffer;
+    const width = buffer[this.#at] as number;
+    const low = buffer.readDoubleLE(this.#at + 1);
+    let at = this.#at + 1 + doubleBytes;
+    const values = new Float64Array(length);
+    for (let i = 0; i < length; i += 1) {
+      if (width === 0) values[i] = low;
+      else if (width === 1) values[i] = low + (buffer[at] as number);
+      else if (width === 2) values[i] = low + ((buffer[at] as number) | ((buffer[at + 1] as number) << 8));
+      else if (width === 3) values[i] = low + buffer.readUIntLE(at, 3);
+      else if (width === 4) values[i] = low + buffer.readUInt32LE(at);
+      else values[i] = buffer.readDoubleLE(at);
+      at += width;
+    }
+    this.#at = at;
+    return values;
+  }
+
+  ranges(length: number): { low: Float64Array; high: Float64Array } {
+    const scale = this.count();
+    if (scale === unscaled) return { low: this.#doubles(length), high: this.#doubles(length) };
+    const low = this.integers(length);
+    const high = this.integers(length);
+    for (let i = 0; i < length; i += 1) {
+      high[i] = ((low[i] as number) + (high[i] as number)) / scale;
+      low[i] = (low[i] as number) / scale;
+    }
+    return { low, high };
+  }
+
+  #doubles(length: number): Float64Array {
+    const values = new Float64Array(length);
+    for (let i = 0; i < length; i += 1) {
+      values[i] = this.buffer.readDoubleLE(this.#at);
+      this.#at += doubleBytes;
+    }
+    return values;
+  }
+}

@@ -1,0 +1,80 @@
+/** Most entries of a part of an index, on average: a look-up of one id reads one part. */
+const partEntries = 4096;
+/** Bytes of an entry: hash, place of the pack in the directory. */
+const entryBytes = 6;
+
+/** An index entry, packed in one number so that sorting is fast: hash × 65 536 + place of the pack in the directory. */
+export type IndexEntry = number;
+
+export function indexEntry(hash: number, pack: number): IndexEntry {
+  return hash * 65_536 + pack;
+}
+
+/** Number of parts of the index of a window: a power of two. */
+export function indexParts(count: number): number {
+  let parts = 1;
+  while (parts * partEntries < count) parts *= 2;
+  return parts;
+}
+
+/** The part that a hash is in. */
+export function partOfHash(hash: number, parts: number): number {
+  return Math.floor(hash / (2 ** 32 / parts));
+}
+
+/** Stores entries, which need not be sorted, as the parts of an index. */
+export function encodeIndex(entries: Float64Array): Buffer[] {
+  entries.sort();
+  const parts = indexParts(entries.length);
+  const encoded: Buffer[] = [];
+  let start = 0;
+  for (let part = 0; part < parts; part += 1) {
+    let end = start;
+    while (end < entries.length && partOfHash(Math.floor((entries[end] as number) / 65_536), parts) === part) end += 1;
+    encoded.push(encodePart(entries.subarray(start, end)));
+    start = end;
+  }
+  return encoded;
+}
+
+/** Stores sorted entries as one part. */
+function encodePart(entries: Float64Array): Buffer {
+  const buffer = Buffer.allocUnsafe(entries.length * entryBytes);
+  for (let i = 0; i < entries.length; i += 1) {
+    const entry = entries[i] as number;
+    // Hashes first, then places: a search touches few cache lines.
+    buffer.writeUInt32LE(Math.floor(entry / 65_536), i * 4);
+    buffer.writeUInt16LE(entry % 65_536, entries.length * 4 + i * 2);
+  }
+  return buffer;
+}
+
+/** The entries of a part. */
+export function decodePart(stored: Buffer): IndexEntry[] {
+  const length = stored.length / entryBytes;
+  return Array.from({ length }, (_, i) => indexEntry(stored.readUInt32LE(i * 4), stored.readUInt16LE(length * 4 + i * 2)));
+}
+
+/** A part with further entries. */
+export function addToPart(stored: Buffer, added: readonly IndexEntry[]): Buffer {
+  return encodePart(Float64Array.from([...decodePart(stored), ...added]).sort());
+}
+
+/** Whether an index with so many parts should be cut anew when it has so many entries. */
+export function outgrows(parts: number, entries: number): boolean {
+  return entries > 2 * partEntries * parts;
+}
+
+/** Places in the directory of the packs that may hold an id of this hash. */
+export function lookUp(stored: Buffer, hash: number): number[] {
+  const length = stored.length / entryBytes;
+  let [low, high] = [0, length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (stored.readUInt32LE(middle * 4) < hash) low = middle + 1;
+    else high = middle;
+  }
+  const packs: number[] = [];
+  for (; low < length && stored.readUInt32LE(low * 4) === hash; low += 1) packs.push(stored.readUInt16LE(length * 4 + low * 2));
+  return packs;
+}

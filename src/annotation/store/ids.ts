@@ -1,0 +1,67 @@
+import { randomBytes } from 'node:crypto';
+
+const counterBits = 24;
+
+/**
+ * Makes ids of 24 hexadecimal digits laid out as ObjectIds: seconds, five random bytes, a counter. Ids of one maker follow one
+ * another, so they sort in the order in which they were made.
+ */
+export class IdMaker {
+  #prefix = '';
+  #next = 2 ** counterBits;
+
+  make(): string {
+    if (this.#next === 2 ** counterBits) {
+      const seconds = Math.floor(Date.now() / 1000) % 2 ** 32;
+      this.#prefix = seconds.toString(16).padStart(8, '0') + randomBytes(5).toString('hex');
+      this.#next = 0;
+    }
+    const id = this.#prefix + (this.#next + 2 ** counterBits).toString(16).slice(1);
+    this.#next += 1;
+    return id;
+  }
+}
+
+/** Words of 32 bits in an id. */
+export const idWords = 3;
+
+/** A column of ids in three columns of 32-bit words. */
+export interface IdColumns {
+  high: ArrayLike<number>;
+  middle: ArrayLike<number>;
+  low: ArrayLike<number>;
+}
+
+/** A word of an id; `word` from 0 (leading digits) to 2. */
+export function idWord(id: string, word: number): number {
+  let value = 0;
+  for (let i = word * 8; i < word * 8 + 8; i += 1) {
+    const code = id.charCodeAt(i);
+    // 0-9 are 48-57, a-f are 97-102.
+    value = (value << 4) | (code < 58 ? code - 48 : code - 87);
+  }
+  return value >>> 0;
+}
+
+function wordText(word: number): string {
+  return word.toString(16).padStart(8, '0');
+}
+
+/** The id at a place of a column. */
+export function idAt({ high, middle, low }: IdColumns, at: number): string {
+  return wordText(high[at] as number) + wordText(middle[at] as number) + wordText(low[at] as number);
+}
+
+/** 32 bits that ids are looked up by: consecutive ids and random ones are spread alike. */
+export function idHash(high: number, middle: number, low: number): number {
+  let hash = Math.imul(high ^ (high >>> 15), 0x85ebca6b) ^ Math.imul(middle ^ (middle >>> 13), 0xc2b2ae35);
+  hash ^= Math.imul(low ^ (low >>> 16), 0x27d4eb2f);
+  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
+  hash = Math.imul(hash ^ (hash >>> 12), 0x297a2d39);
+  return (hash ^ (hash >>> 15)) >>> 0;
+}
+
+/** {@link idHash} of an id as text. */
+export function hashOfId(id: string): number {
+  return idHash(idWord(id, 0), idWord(id, 1), idWord(id, 2));
+}

@@ -1,0 +1,101 @@
+/** Ways to lists of elements: `*` is an entry of a list. */
+const listPaths: ReadonlySet<string> = new Set([
+  'elements',
+  'annotation.elements',
+  '*.elements',
+  '*.annotation.elements',
+  'features',
+  '*.features',
+]);
+
+/** Containers within containers that a way can lead through. */
+const deepestPath = 4;
+/** Longer keys are none of the ways'. */
+const longestKey = 64;
+
+const [quote, comma, colon, backslash] = [0x22, 0x2c, 0x3a, 0x5c];
+const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
+
+interface Container {
+  isObject: boolean;
+  /** Key of the member that is being read; `*` in a list. */
+  key: string;
+}
+
+/** Follows JSON text, in chunks of any length, and stops after the bracket that opens a list of elements. */
+export class ListKeys {
+  readonly #containers: Container[] = [];
+  /** Depth beyond {@link deepestPath}. */
+  #deeper = 0;
+  #inString = false;
+  #escaped = false;
+  /** The next string is a key. */
+  #expectsKey = false;
+  #keyBytes: number[] | null = null;
+
+  /** Reads from `from`. @returns where it stopped, and the key of the list that begins there, `null` at the end of the text. */
+  read(text: Buffer, from: number, end: number): { end: number; key: string | null } {
+    for (let at = from; at < end; at += 1) {
+      const byte = text[at] as number;
+      if (this.#inString) this.#readString(byte);
+      else if (byte === quote) {
+        this.#inString = true;
+        if (this.#expectsKey && this.#deeper === 0) this.#keyBytes = [];
+      } else if (byte === openList && this.#deeper === 0 && listPaths.has(this.#path())) {
+        return { end: at + 1, key: this.#containers.at(-1)?.key ?? '' };
+      } else if (byte === openList || byte === openObject) this.#open(byte === openObject);
+      else if (byte === closeList || byte === closeObject) this.#close();
+      else if (byte === comma && this.#deeper === 0) this.#expectsKey = this.#containers.at(-1)?.isObject ?? false;
+      else if (byte === colon) this.#expectsKey = false;
+    }
+    return { end, key: null };
+  }
+
+  #readString(byte: number): void {
+    if (this.#escaped) this.#escaped = false;
+    else if (byte === backslash) this.#escaped = true;
+    else if (byte === quote) {
+      this.#inString = false;
+      this.#endKey();
+      return;
+    }
+    if (this.#keyBytes !== null && this.#keyBytes.length <= longestKey) this.#keyBytes.push(byte);
+  }
+
+  #endKey(): void {
+    if (this.#keyBytes === null) return;
+    const container = this.#containers.at(-1);
+    if (container !== undefined) container.key = keyOf(Buffer.from(this.#keyBytes).toString('utf8'));
+    this.#keyBytes = null;
+  }
+
+  #path(): string {
+    return this.#containers.map(({ key }) => key).join('.');
+  }
+
+  #open(isObject: boolean): void {
+    if (this.#containers.length === deepestPath || this.#deeper > 0) {
+      this.#deeper += 1;
+      return;
+    }
+    this.#containers.push({ isObject, key: isObject ? '' : '*' });
+    this.#expectsKey = isObject;
+  }
+
+  #close(): void {
+    if (this.#deeper > 0) this.#deeper -= 1;
+    else this.#containers.pop();
+    this.#expectsKey = false;
+  }
+}
+
+/** A key as it is meant: escapes count, and a dot or star of its own never makes a way. */
+function keyOf(raw: string): string {
+  let key = raw;
+  try {
+    key = JSON.parse(`"${raw}"`) as string;
+  } catch {
+    // Broken text shows when the rest is parsed.
+  }
+  return /^[a-z]+$/.test(key) ? key : '?';
+}

@@ -1,0 +1,143 @@
+import { unionBox, type BoundingBox } from '../bounding-box.js';
+import { CentroidPropTable, centroidBytes, writeCentroid } from '../centroids.js';
+import { ElementBudget, type ElementQuery } from '../element-query.js';
+import type { AnnotationElement } from '../schema/document.js';
+import type { CentroidReading, ElementReading, StoredElements, StoreOptions } from './contract.js';
+import type { ElementLoader, LoadedPack } from './loader.js';
+import type { PackColumns } from './pack.js';
+import { columnsOf, packText, perPack, selectInOrder, type Selection, type SelectRequest } from './select.js';
+import { selectSorted } from './select-sorted.js';
+
+/** Bytes of a chunk, about. */
+const chunkBytes = 256 * 1024;
+const comma = 0x2c;
+
+function select(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
+  return request.query.sort[0] === '_id' ? selectInOrder(request) : selectSorted(request);
+}
+
+/** The chunks with the first one already made, so that what fails early fails before anything is sent. */
+async function begun(chunks: AsyncGenerator<Buffer, void, undefined>): Promise<AsyncGenerator<Buffer, void, undefined>> {
+  const first = await chunks.next();
+  return (async function* () {
+    try {
+      if (first.done) return;
+      yield first.value;
+      yield* chunks;
+    } finally {
+      await chunks.return(undefined);
+    }
+  })();
+}
+
+/** See ElementStore.read. */
+export async function readElements(
+  loader: ElementLoader,
+  stored: StoredElements,
+  query: ElementQuery,
+  { signal }: StoreOptions = {},
+): Promise<ElementReading> {
+  const budget = new ElementBudget(query);
+  const reading = { budget, box: null as BoundingBox | null };
+  const selections = select({ loader, stored, query, budget, texts: true, signal });
+  const chunks = await begun(textChunks(selections, query.bbox ? (box) => (reading.box = unionBox(reading.box, box)) : null));
+  return Object.assign(reading, { chunks });
+}
+
+/** Texts of the selected elements, joined by commas. @param onBox takes the box of each, which is then added as `_bbox`. */
+async function* textChunks(
+  selections: AsyncIterable<Selection>,
+  onBox: ((box: BoundingBox) => void) | null,
+): AsyncGenerator<Buffer, void, undefined> {
+  let chunk = Buffer.allocUnsafeSlow(chunkBytes);
+  let filled = 0;
+  let isFirst = true;
+  for await (const { packs, members, cut } of selections) {
+    const offsets: (Float64Array | undefined)[] = [];
+    for (let i = 0; i < members.length; i += 1) {
+      const member = members[i] as number;
+      const index = Math.floor(member / perPack);
+      const at = member % perPack;
+      const pack = packs[index] as LoadedPack;
+      const columns = columnsOf(pack);
+      const whole = cut?.[i];
+      const starts = whole === undefined ? (offsets[index] ??= columns.offsets()) : [];
+      const start = whole === undefined ? (starts[at] as number) : 0;
+      const end = whole === undefined ? (starts[at + 1] as number) : whole.length;
+      const suffix = onBox === null ? '' : boxSuffix(columns, at, onBox);
+      const needed = end - start + 1 + suffix.length;
+      if (filled + needed > chunk.length) {
+        if (filled > 0) yield chunk.subarray(0, filled);
+        // Another buffer: the socket may not have sent the former one yet.
+        chunk = Buffer.allocUnsafeSlow(Math.max(chunkBytes, needed));
+        filled = 0;
+      }
+      if (!isFirst) {
+        chunk[filled] = comma;
+        filled += 1;
+      }
+      isFirst = false;
+      // With a box, in place of the closing brace.
+      filled += (whole ?? packText(pack)).copy(chunk, filled, start, suffix === '' ? end : end - 1);
+      if (suffix !== '') filled += chunk.write(suffix, filled, 'latin1');
+    }
+    // What was selected waits for nothing: the next may take its time.
+    if (filled > 0) {
+      yield chunk.subarray(0, filled);
+      chunk = Buffer.allocUnsafeSlow(chunkBytes);
+      filled = 0;
+    }
+  }
+}
+
+function boxSuffix(columns: PackColumns, at: number, onBox: (box: BoundingBox) => void): string {
+  const box = columns.boxAt(at);
+  onBox(box);
+  const { lowx, lowy, lowz, highx, highy, highz, details, size } = box;
+  return `,"_bbox":${JSON.stringify({ lowx, lowy, lowz, highx, highy, highz, details, size })}}`;
+}
+
+/** See ElementStore.centroids. */
+export async function readCentroids(
+  loader: ElementLoader,
+  stored: StoredElements,
+  query: ElementQuery,
+  { signal }: StoreOptions = {},
+): Promise<CentroidReading> {
+  const budget = new ElementBudget(query);
+  const props = new CentroidPropTable();
+  const selections = select({ loader, stored, query, budget, texts: false, signal });
+  return { chunks: await begun(centroidChunks(selections, props)), budget, props };
+}
+
+async function* centroidChunks(
+  selections: AsyncIterable<Selection>,
+  props: CentroidPropTable,
+): AsyncGenerator<Buffer, void, undefined> {
+  const most = Math.floor(chunkBytes / centroidBytes);
+  for await (const { packs, members } of selections) {
+    const rows = new Map<number, number>();
+    const looks: (ReturnType<PackColumns['looks']> | undefined)[] = [];
+    for (let start = 0; start < members.length; start += most) {
+      const end = Math.min(members.length, start + most);
+      const chunk = Buffer.allocUnsafeSlow((end - start) * centroidBytes);
+      for (let i = start; i < end; i += 1) {
+        const member = members[i] as number;
+        const index = Math.floor(member / perPack);
+        const at = member % perPack;
+        const columns = columnsOf(packs[index] as LoadedPack);
+        const lookIndex = columns.lookIndices[at] as number;
+        let row = rows.get(index * perPack + lookIndex);
+        if (row === undefined) {
+          const look = (looks[index] ??= columns.looks())[lookIndex];
+          // Fields that are null are those that the element has not.
+          const given = Object.fromEntries(Object.entries(look ?? {}).filter(([, value]) => value !== null));
+          row = props.indexOf(given as unknown as AnnotationElement);
+          rows.set(index * perPack + lookIndex, row);
+        }
+        writeCentroid(chunk, (i - start) * centroidBytes, { id: columns.idAt(at), box: columns.boxAt(at), props: row });
+      }
+      yield chunk;
+    }
+  }
+}

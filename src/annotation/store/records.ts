@@ -1,0 +1,85 @@
+/** A pack as stored; it never changes. */
+export interface PackRecord {
+  id: string;
+  family: string;
+  /** See `encodeColumns`. */
+  columns: Buffer;
+  /** How `text` is compressed. */
+  codec: 'none' | 'deflate';
+  /** JSON texts of the elements, joined and compressed. */
+  text: Buffer;
+}
+
+/** A window's directory as stored; it never changes. */
+export interface WindowRecord {
+  id: string;
+  family: string;
+  /** See `encodeDirectory`. */
+  directory: Buffer;
+  /** JSON text of the groups with their numbers of elements: `[[group or null, count], …]`. */
+  groups: string;
+  /** Ids of the parts of the index of element ids; none for windows of few packs. */
+  index: string[];
+}
+
+/** A part of a window's index of element ids, see `encodeIndex`; it never changes. */
+export interface IndexRecord {
+  id: string;
+  family: string;
+  entries: Buffer;
+}
+
+/** The kinds of documents that {@link ElementRecords.sweepable} lists. */
+export type RecordKind = 'pack' | 'window' | 'index';
+
+/** What is fetched of a pack. */
+export type PackPart = 'columns' | 'text' | 'both';
+
+/** A fetched pack: `columns` is empty when only the text was asked for, and the other way round. */
+export type FetchedPack = Pick<PackRecord, 'columns' | 'codec' | 'text'>;
+
+/**
+ * The documents behind the element store; all queries on them are here. A family says which documents may be shared, and carries
+ * the holds of writers and the claim of a sweeper, which exclude one another.
+ */
+export interface ElementRecords {
+  createIndexes(): Promise<void>;
+
+  insertPacks(packs: readonly PackRecord[]): Promise<void>;
+  insertWindows(windows: readonly WindowRecord[]): Promise<void>;
+  insertIndexes(parts: readonly IndexRecord[]): Promise<void>;
+
+  /** By id; ids that are not there are absent. At most some hundred ids at a time. */
+  findPacks(ids: readonly string[], part: PackPart): Promise<Map<string, FetchedPack>>;
+  findWindows(ids: readonly string[]): Promise<Map<string, WindowRecord>>;
+  findIndexes(ids: readonly string[]): Promise<Map<string, IndexRecord>>;
+
+  /** Begins a family, held. */
+  startFamily(family: string, hold: string, now: Date): Promise<void>;
+  /** Adds a hold unless a sweep that showed itself after `sweepStale` is going on. @returns whether it was added. */
+  addHold(family: string, hold: string, now: Date, sweepStale: Date): Promise<boolean>;
+  /** Says that a holder is alive. @returns false when the hold is gone. */
+  renewHold(family: string, hold: string, now: Date): Promise<boolean>;
+  dropHold(family: string, hold: string): Promise<void>;
+
+  /** All families, in no particular order. */
+  families(): AsyncIterable<string>;
+  /**
+   * Claims a family for a sweep: when nobody holds it, but for holds not renewed since `holdStale`, and nobody else sweeps it, but for
+   * sweeps not renewed since `sweepStale`.
+   *
+   * @returns whether it was claimed.
+   */
+  claim(family: string, claim: string, times: { now: Date; holdStale: Date; sweepStale: Date }): Promise<boolean>;
+  /** Says that the sweeper is alive. @returns false when the claim is lost: stop at once. */
+  renewClaim(family: string, claim: string, now: Date): Promise<boolean>;
+  /** Ends a sweep; with `gone` the family is removed too. */
+  endClaim(family: string, claim: string, gone: boolean): Promise<void>;
+
+  /** All documents of a family of a kind; `of` is the record that needs the document: a long pack takes several. */
+  sweepable(family: string, kind: RecordKind): AsyncIterable<{ id: string; of: string }>;
+  /** Removes documents by the `id` of `sweepable`. @returns how many. */
+  remove(kind: RecordKind, ids: readonly string[]): Promise<number>;
+  /** Removes all documents of a family and the family. @returns how many documents. */
+  removeFamily(family: string): Promise<number>;
+}

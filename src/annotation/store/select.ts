@@ -1,0 +1,209 @@
+import { mayMatchWithin, type BoxCondition, type ElementBudget, type ElementQuery } from '../element-query.js';
+import type { StoredElements, StoredWindow } from './contract.js';
+import { windowPlaces, type PackEntry } from './directory.js';
+import type { ElementLoader, LoadedPack, LoadedWindow } from './loader.js';
+import type { PackColumns } from './pack.js';
+
+/** Elements in the order in which they are to be sent. */
+export interface Selection {
+  /** Number of the window that all are in; 0 where the selection is not by windows. */
+  window: number;
+  /** The packs that the elements are in; with texts when these were asked for. */
+  packs: readonly LoadedPack[];
+  /** For each element: index into `packs` × {@link perPack} + place in the pack. */
+  members: Float64Array;
+  /** The text of each element, where not the whole packs' texts are held. */
+  cut?: readonly Buffer[];
+}
+
+/** More than a pack ever holds; a power of two. */
+export const perPack = 4096;
+
+/** Texts that may be held at once for a selection, bytes uncompressed. */
+const batchTextBytes = 32 * 1024 * 1024;
+/** Up to this many bytes, texts are fetched with the columns, although not all may be needed. */
+const eagerTextBytes = 8 * 1024 * 1024;
+
+/** What to select, and with what. */
+export interface SelectRequest {
+  loader: ElementLoader;
+  stored: StoredElements;
+  query: ElementQuery;
+  budget: ElementBudget;
+  /** Whether the texts of the elements are wanted. */
+  texts: boolean;
+  signal: AbortSignal | undefined;
+}
+
+/** Columns of a pack; the caller asked for them. */
+export function columnsOf(pack: LoadedPack): PackColumns {
+  if (pack.columns === null) throw new Error(`The columns of pack ${pack.entry.id} were not fetched`);
+  return pack.columns;
+}
+
+/** Text of a pack; the caller asked for it. */
+export function packText(pack: LoadedPack): Buffer {
+  if (pack.text === null) throw new Error(`The text of pack ${pack.entry.id} was not fetched`);
+  return pack.text;
+}
+
+/** Places in a pack of the elements that satisfy the conditions. */
+export function* matchingPlaces(columns: PackColumns, conditions: readonly BoxCondition[]): Generator<number, void, undefined> {
+  if (conditions.length === 0) {
+    for (let at = 0; at < columns.count; at += 1) yield at;
+    return;
+  }
+  const { boxes, details } = columns;
+  for (let at = 0; at < columns.count; at += 1) {
+    let matches = true;
+    for (const { field, operator, value } of conditions) {
+      const number =
+        field === 'size' ? columns.boxAt(at).size : field === 'details' ? (details[at] as number) : (boxes[field][at] as number);
+      if (operator === '$gte' ? !(number >= value) : !(number < value)) {
+        matches = false;
+        break;
+      }
+    }
+    if (matches) yield at;
+  }
+}
+
+/** Packs of a window that may hold an element which satisfies the conditions. */
+export function candidatePacks(window: LoadedWindow, conditions: readonly BoxCondition[]): PackEntry[] {
+  return window.packs.filter(({ count, box }) => count > 0 && (conditions.length === 0 || mayMatchWithin(box, conditions)));
+}
+
+interface WindowBatch {
+  windows: { stored: StoredWindow; candidates: PackEntry[] }[];
+  textBytes: number;
+}
+
+/** Windows with their candidates, gathered until these hold much text: what is fetched at once. */
+async function* windowBatches(
+  { loader, stored, query, signal }: SelectRequest,
+  skipped: { offset: number },
+): AsyncGenerator<WindowBatch> {
+  const { conditions, sort } = query;
+  const ordered = sort[1] === 1 ? stored.windows : stored.windows.toReversed();
+  const wanted: StoredWindow[] = [];
+  for (const window of ordered) {
+    if (conditions.length > 0) {
+      if (mayMatchWithin(window.box, conditions)) wanted.push(window);
+    } else if (wanted.length === 0 && skipped.offset + window.count <= query.offset) skipped.offset += window.count;
+    else wanted.push(window);
+  }
+  let batch: WindowBatch = { windows: [], textBytes: 0 };
+  // Directories in groups: they are small, but there may be very many.
+  const group = 64;
+  for (let start = 0; start < wanted.length; start += group) {
+    const part = wanted.slice(start, start + group);
+    const loaded = await loader.windows(part, signal);
+    for (const [at, window] of loaded.entries()) {
+      const candidates = candidatePacks(window, conditions);
+      const textBytes = candidates.reduce((sum, entry) => sum + entry.textBytes, 0);
+      if (batch.windows.length > 0 && batch.textBytes + textBytes > batchTextBytes) {
+        yield batch;
+        batch = { windows: [], textBytes: 0 };
+      }
+      batch.windows.push({ stored: part[at] as StoredWindow, candidates });
+      batch.textBytes += textBytes;
+    }
+  }
+  if (batch.windows.length > 0) yield batch;
+}
+
+/** Selects in original order, or in the reverse of it. */
+export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
+  const { loader, query, budget, texts, signal } = request;
+  const skipped = { offset: 0 };
+  const takesAll = query.conditions.length === 0 && query.limit === 0 && query.maxDetails === 0;
+  // The next batch is fetched while the former one is sent.
+  let ahead: Promise<{ batch: WindowBatch; packs: LoadedPack[]; eager: boolean } | null> | null = null;
+  const batches = windowBatches(request, skipped);
+  const fetchNext = async () => {
+    const next = await batches.next();
+    if (next.done) return null;
+    const batch = next.value;
+    const eager = texts && (takesAll || batch.textBytes <= eagerTextBytes);
+    const entries = batch.windows.flatMap(({ candidates }) => candidates);
+    return { batch, eager, packs: await loader.packs(entries, eager ? 'both' : 'columns', signal) };
+  };
+  try {
+    ahead = fetchNext();
+    for (;;) {
+      const current = await ahead;
+      ahead = null;
+      if (current === null || !budget.isOpen) return;
+      // A limited read may need no more than this.
+      if (takesAll) {
+        ahead = fetchNext();
+        ahead.catch(() => undefined);
+      }
+      let first = 0;
+      for (const { stored, candidates } of current.batch.windows) {
+        const packs = current.packs.slice(first, first + candidates.length);
+        first += candidates.length;
+        const members = takeMembers(packs, query, budget, skipped);
+        if (members.length === 0) continue;
+        const selection = { window: request.stored.windows.indexOf(stored), packs, members };
+        yield current.eager || !texts ? selection : await withTexts(loader, selection, signal);
+        if (!budget.isOpen) return;
+      }
+      ahead ??= fetchNext();
+    }
+  } finally {
+    ahead?.catch(() => undefined);
+    await batches.return(undefined);
+  }
+}
+
+/** Members of a window's packs that match, in order, after the offset and as many as the budget takes. */
+function takeMembers(
+  packs: readonly LoadedPack[],
+  query: ElementQuery,
+  budget: ElementBudget,
+  skipped: { offset: number },
+): Float64Array {
+  const keys = new Float64Array(packs.reduce((sum, { entry }) => sum + entry.count, 0));
+  const membersSpan = perPack * windowPlaces;
+  let count = 0;
+  for (const [index, pack] of packs.entries()) {
+    const columns = columnsOf(pack);
+    for (const at of matchingPlaces(columns, query.conditions)) {
+      // Place in the window, then which member: 16 + 16 + 12 bits.
+      keys[count] = (columns.places[at] as number) * membersSpan + index * perPack + at;
+      count += 1;
+    }
+  }
+  const sorted = keys.subarray(0, count).sort();
+  if (query.sort[1] === -1) sorted.reverse();
+  const from = Math.min(sorted.length, query.offset - skipped.offset);
+  skipped.offset += from;
+  let to = from;
+  while (to < sorted.length && budget.isOpen) {
+    const member = (sorted[to] as number) % membersSpan;
+    sorted[to] = member;
+    const pack = packs[Math.floor(member / perPack)] as LoadedPack;
+    budget.take(columnsOf(pack).details[member % perPack] as number);
+    to += 1;
+  }
+  return sorted.subarray(from, to);
+}
+
+/** The selection with the texts of its packs. */
+async function withTexts(loader: ElementLoader, selection: Selection, signal?: AbortSignal): Promise<Selection> {
+  const { packs, members } = selection;
+  const needed = new Set<number>();
+  for (const member of members) needed.add(Math.floor(member / perPack));
+  const indices = [...needed];
+  const loaded = await loader.packs(
+    indices.map((index) => (packs[index] as LoadedPack).entry),
+    'text',
+    signal,
+  );
+  const complete = [...packs];
+  for (const [at, index] of indices.entries()) {
+    complete[index] = { ...(packs[index] as LoadedPack), text: (loaded[at] as LoadedPack).text };
+  }
+  return { ...selection, packs: complete };
+}

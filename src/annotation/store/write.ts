@@ -1,0 +1,113 @@
+import { LargeImageError } from '../../errors.js';
+import type { ElementValidator } from '../validate.js';
+import type { ElementSource, OverlaySizes, Publish, StoredElements } from './contract.js';
+import { Hold } from './holds.js';
+import type { IdMaker } from './ids.js';
+import type { Layout } from './layout.js';
+import { DraftPool, ListWriter, type ListContext } from './list-writer.js';
+import type { ElementRecords } from './records.js';
+import { WindowWriter } from './window-writer.js';
+
+/** What writing needs from the store. */
+export interface WriteTools {
+  records: ElementRecords;
+  ids: IdMaker;
+  brand: string;
+  overlaySizes: OverlaySizes;
+  layout: Layout;
+  validate: ElementValidator;
+}
+
+/** Whether an error says for sure that nothing was published: errors raised on purpose do, a lost connection does not. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof LargeImageError;
+}
+
+/** A write of a new family: lists of elements, then one publishing of them. */
+export class FamilyWrite {
+  readonly #context: ListContext;
+  readonly #lists: ListWriter[] = [];
+
+  private constructor(
+    private readonly tools: WriteTools,
+    private readonly hold: Hold,
+    signal: AbortSignal | undefined,
+  ) {
+    const { ids, brand, overlaySizes, validate, records } = tools;
+    const windows = new WindowWriter(records, hold.family, ids, signal);
+    const drafts = new DraftPool(tools.layout);
+    this.#context = { family: hold.family, brand, overlaySizes, validate, ids, windows, drafts, signal };
+  }
+
+  /**
+   * Lets `fill` write lists of elements, then publishes what it returns. When anything before the publishing fails, nothing is
+   * kept; what a failed publishing leaves behind is kept for the sweeper only when it may have been published after all.
+   */
+  static async run<Given, Result>(
+    tools: WriteTools,
+    signal: AbortSignal | undefined,
+    fill: (write: FamilyWrite) => Promise<Given>,
+    publish: Publish<Given, Result>,
+  ): Promise<Result> {
+    const hold = await Hold.ofNewFamily(tools.records, tools.ids);
+    const write = new FamilyWrite(tools, hold, signal);
+    let published = false;
+    try {
+      const given = await fill(write);
+      await write.#context.windows.finish();
+      signal?.throwIfAborted();
+      await hold.confirm();
+      published = true;
+      return await publish(given);
+    } catch (error) {
+      if (!published || isRefusal(error)) await write.#discard();
+      throw error;
+    } finally {
+      await hold.release();
+    }
+  }
+
+  /** Begins a list of elements. */
+  list(): ListWriter {
+    const list = new ListWriter(this.#context);
+    this.#lists.push(list);
+    return list;
+  }
+
+  async #discard(): Promise<void> {
+    // Inserts under way would come after the removal.
+    await Promise.allSettled([this.#context.drafts.finish()]);
+    await Promise.allSettled([this.#context.windows.finish()]);
+    await this.tools.records.removeFamily(this.hold.family);
+  }
+}
+
+/** Elements checked and stored at a time. */
+const elementsPerBatch = 1024;
+
+/** Stores elements that are at hand. */
+export async function writeElements<Result>(
+  tools: WriteTools,
+  source: ElementSource,
+  publish: Publish<StoredElements, Result>,
+  signal: AbortSignal | undefined,
+): Promise<Result> {
+  return FamilyWrite.run(
+    tools,
+    signal,
+    async (write) => {
+      const list = write.list();
+      let batch: unknown[] = [];
+      for await (const element of source) {
+        batch.push(element);
+        if (batch.length < elementsPerBatch) continue;
+        await list.add(batch);
+        batch = [];
+      }
+      await list.add(batch);
+      await list.finish();
+      return list.elements();
+    },
+    publish,
+  );
+}

@@ -1,0 +1,253 @@
+import fc from 'fast-check';
+import { Mongoose, type Connection } from 'mongoose';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { boundingBox } from '../../src/annotation/bounding-box.js';
+import { matchesConditions, parseElementQuery, type ElementQuery } from '../../src/annotation/element-query.js';
+import type { StoredElements } from '../../src/annotation/store/contract.js';
+import { PackedElementStore } from '../../src/annotation/store/store.js';
+import { MongoElementRecords } from '../../src/models/element-records.js';
+import { startTestDatabase } from '../support/database.js';
+import { centroidsNaively, selectNaively, type Stored } from '../support/element-model.js';
+import { anyElement } from '../unit/annotation/arbitraries.js';
+
+let database: Awaited<ReturnType<typeof startTestDatabase>>;
+let connection: Connection;
+let records: MongoElementRecords;
+let store: PackedElementStore;
+/** Small packs and windows, so that a few elements fill many. */
+const layout = { packElements: 4, packTextBytes: 4096, windowElements: 40, windowTextBytes: 64 * 1024 };
+
+beforeAll(async () => {
+  database = await startTestDatabase();
+  connection = await new Mongoose().createConnection(database.uri).asPromise();
+  records = new MongoElementRecords(connection);
+  store = new PackedElementStore({ records, brand: 'service', overlaySizes: () => Promise.resolve(null), layout });
+  await store.prepare();
+});
+afterAll(async () => {
+  await connection.close();
+  await database.stop();
+});
+
+/** Every head there is: the sweep at the end of each test leaves nothing. */
+const heads = new Set<StoredElements>();
+afterEach(async () => {
+  heads.clear();
+  await sweep();
+  expect(await leftovers()).toEqual([0, 0, 0, 0]);
+});
+
+function sweep() {
+  return store.sweep((family) => Promise.resolve([...heads].filter((head) => head.family === family)));
+}
+
+function leftovers(): Promise<number[]> {
+  const names = ['pack', 'window', 'index', 'family'].map((name) => `annotationelement${name}`);
+  return Promise.all(names.map((name) => connection.collection(name).countDocuments({})));
+}
+
+async function publish(stored: StoredElements): Promise<StoredElements> {
+  heads.add(stored);
+  return Promise.resolve(stored);
+}
+
+async function textOf(chunks: AsyncIterable<Buffer>): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const chunk of chunks) parts.push(chunk);
+  return Buffer.concat(parts).toString();
+}
+
+async function readAll(stored: StoredElements, query: ElementQuery = parseElementQuery({})): Promise<Stored[]> {
+  const { chunks } = await store.read(stored, query);
+  return JSON.parse(`[${await textOf(chunks)}]`) as Stored[];
+}
+
+const someNumber = fc.integer({ min: -100, max: 100_000 }).map(String);
+const queryParameters = fc.record(
+  {
+    left: someNumber,
+    right: someNumber,
+    top: someNumber,
+    bottom: someNumber,
+    low: someNumber,
+    high: someNumber,
+    minimumSize: fc.integer({ min: 0, max: 5000 }).map(String),
+    limit: fc.integer({ min: 0, max: 60 }).map(String),
+    offset: fc.integer({ min: 0, max: 90 }).map(String),
+    maxDetails: fc.integer({ min: 0, max: 300 }).map(String),
+    minElements: fc.integer({ min: 0, max: 20 }).map(String),
+    sort: fc.constantFrom(
+      '_id',
+      'size',
+      'details',
+      'left',
+      'top',
+      'bbox.lowz',
+      'element.type',
+      'element.group',
+      'element.lineWidth',
+      'created',
+    ),
+    sortdir: fc.constantFrom('1', '-1'),
+    bbox: fc.constantFrom('true', 'false'),
+  },
+  { requiredKeys: [] },
+);
+
+/** Elements without repeated ids. */
+const elementList = fc.uniqueArray(anyElement, {
+  maxLength: 120,
+  selector: (element) => element.id ?? Symbol('none'),
+  size: 'max',
+});
+
+/** As JSON sends them. */
+function sent<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
+}
+
+async function expectSameAnswers(
+  stored: StoredElements,
+  model: readonly Stored[],
+  parameters: Record<string, string | undefined>,
+) {
+  const query = parseElementQuery(parameters);
+  const expected = selectNaively(model, query);
+  const reading = await store.read(stored, query);
+  const elements = JSON.parse(`[${await textOf(reading.chunks)}]`) as (Stored & { _bbox?: unknown })[];
+  const wanted = query.bbox
+    ? expected.elements.map((element) => ({ ...element, _bbox: sent(boundingBox(element)) }))
+    : expected.elements;
+  expect(elements).toEqual(wanted);
+  expect(reading.budget).toMatchObject({ returned: expected.budget.returned, details: expected.budget.details });
+  if (query.bbox) expect(sent(reading.box)).toEqual(sent(expected.box));
+
+  const centroidQuery = { ...query, centroids: true, bbox: false };
+  const chosen = selectNaively(model, centroidQuery).elements;
+  const naive = centroidsNaively(chosen);
+  const centroids = await store.centroids(stored, centroidQuery);
+  const parts: Buffer[] = [];
+  for await (const chunk of centroids.chunks) parts.push(chunk);
+  expect(Buffer.concat(parts).equals(naive.bytes)).toBe(true);
+  expect(centroids.props.rows).toEqual(naive.props.rows);
+}
+
+describe('stored elements', () => {
+  it('answer every query as going through all of them does', async () => {
+    await fc.assert(
+      fc.asyncProperty(elementList, fc.array(queryParameters, { minLength: 3, maxLength: 6 }), async (list, queries) => {
+        const stored = await store.write(sent(list), publish);
+        const model = await readAll(stored);
+        // In original order, with ids where there were none.
+        expect(model.map(({ id: _id, ...rest }) => rest)).toEqual(sent(list).map(({ id: _id, ...rest }) => rest));
+        for (const [i, { id }] of list.entries()) if (id !== undefined) expect(model[i]!.id).toBe(id);
+        expect(new Set(model.map(({ id }) => id)).size).toBe(list.length);
+        expect(stored).toMatchObject({
+          count: list.length,
+          detailsCount: model.reduce((sum, element) => sum + boundingBox(element).details, 0),
+        });
+        for (const parameters of queries) await expectSameAnswers(stored, model, parameters);
+      }),
+      { numRuns: 15, endOnFailure: true },
+    );
+  });
+
+  it('say the same when scanned, found by id, or told by their packs', async () => {
+    await fc.assert(
+      fc.asyncProperty(elementList, queryParameters, async (list, parameters) => {
+        const stored = await store.write(sent(list), publish);
+        const model = await readAll(stored);
+        const { conditions } = parseElementQuery(parameters);
+        const matching = model.filter((element) => matchesConditions(boundingBox(element), conditions));
+        const scanned = [];
+        let order = -1;
+        for await (const entry of store.scan(stored, { conditions })) {
+          expect(entry.order).toBeGreaterThan(order);
+          order = entry.order;
+          expect(sent(entry.box)).toEqual(sent(boundingBox(entry.element)));
+          scanned.push(entry.element);
+        }
+        expect(scanned).toEqual(matching);
+        const absent = 'f0f0f0f0f0f0f0f0f0f0f0f0';
+        const found = await store.find(stored, [...model.map(({ id }) => id), absent]);
+        expect([...model.map(({ id }) => found.get(id))]).toEqual(model);
+        expect(found.has(absent)).toBe(false);
+        const groups = new Set(model.map(({ group }) => group ?? null));
+        expect(new Set(stored.groups)).toEqual(groups);
+        const summaries = await store.summaries(stored);
+        expect(summaries.reduce((sum, { count }) => sum + count, 0)).toBe(model.length);
+        let marks = 0;
+        for await (const pack of store.marks(stored)) {
+          marks += pack.boxes.length / 4;
+          for (const look of pack.lookIndices) expect(groups).toContain(pack.looks[look]!.group);
+        }
+        expect(marks).toBe(model.length);
+      }),
+      { numRuns: 15, endOnFailure: true },
+    );
+  });
+
+  it('are changed element by element as a list would be', async () => {
+    const edit = fc.record({
+      replace: fc.array(fc.tuple(fc.nat(), anyElement), { maxLength: 5 }),
+      append: fc.array(anyElement, { maxLength: 30 }),
+      remove: fc.oneof(fc.array(fc.nat(), { maxLength: 5 }), fc.array(fc.nat(), { minLength: 40, maxLength: 80 })),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        elementList,
+        fc.array(edit, { minLength: 1, maxLength: 5 }),
+        queryParameters,
+        async (list, edits, parameters) => {
+          let stored = await store.write(sent(list), publish);
+          let model = await readAll(stored);
+          for (const { replace, append, remove } of edits) {
+            const pick = (n: number) => model[n % Math.max(1, model.length)];
+            const put = new Map<string, Stored>();
+            for (const [n, element] of replace) {
+              const target = pick(n);
+              if (target !== undefined) put.set(target.id, { ...sent(element), id: target.id });
+            }
+            for (const element of append) if (element.id !== undefined) put.set(element.id, { ...sent(element), id: element.id });
+            const unnamed = append.filter(({ id }) => id === undefined).map(sent);
+            const removed = new Set(remove.flatMap((n) => pick(n)?.id ?? []));
+            const before = { stored, elements: model };
+            const result = await store.change(
+              stored,
+              { put: [...put.values(), ...unnamed], remove: removed },
+              async (changed) => {
+                heads.add(changed.stored);
+                return Promise.resolve(changed);
+              },
+            );
+            const named = new Map(result.ids.map((id, i) => [id, { ...[...put.values(), ...unnamed][i]!, id } as Stored]));
+            const kept = model.filter(({ id }) => !removed.has(id));
+            const keptIds = new Set(kept.map(({ id }) => id));
+            model = [
+              ...kept.map((element) => named.get(element.id) ?? element),
+              ...[...named.values()].filter(({ id }) => !keptIds.has(id)),
+            ];
+            stored = result.stored;
+            expect(await readAll(stored)).toEqual(model);
+            expect(stored.count).toBe(model.length);
+            expect(new Set(stored.groups)).toEqual(new Set(model.map(({ group }) => group ?? null)));
+            // The former version is as it was.
+            expect(await readAll(before.stored)).toEqual(before.elements);
+          }
+          await expectSameAnswers(stored, model, parameters);
+          const found = await store.find(
+            stored,
+            model.map(({ id }) => id),
+          );
+          expect(found.size).toBe(model.length);
+          // What no version uses goes, what one uses stays.
+          heads.clear();
+          heads.add(stored);
+          await sweep();
+          expect(await readAll(stored)).toEqual(model);
+        },
+      ),
+      { numRuns: 12, endOnFailure: true },
+    );
+  });
+});
