@@ -21,7 +21,7 @@ interface PackDocument {
   family: Types.ObjectId;
   columns?: Buffer;
   codec?: 'none' | 'deflate';
-  text: Buffer;
+  text?: Buffer;
   /** Further pieces of the text, in order. */
   more?: Types.ObjectId[];
   /** On a further piece: the pack it belongs to. */
@@ -119,7 +119,7 @@ export class MongoElementRecords implements ElementRecords {
 
   async insertPacks(packs: readonly PackRecord[]): Promise<void> {
     const documents = packs.flatMap((pack) => this.#packDocuments(pack));
-    await insertInMessages(this.#packs, documents, ({ text, columns }) => text.length + (columns?.length ?? 0));
+    await insertInMessages(this.#packs, documents, ({ text, columns }) => (text?.length ?? 0) + (columns?.length ?? 0));
   }
 
   /** A pack, after the further pieces of its text. */
@@ -173,7 +173,7 @@ export class MongoElementRecords implements ElementRecords {
     const found = new Map<string, FetchedPack>();
     for (const doc of await this.#find(this.#packs, ids, projection)) {
       // Projections leave fields out.
-      const { columns = empty, codec = 'none', text = empty, more }: Partial<PackDocument> = doc;
+      const { columns = empty, codec = 'none', text = empty, more } = doc;
       found.set(doc._id.toHexString(), { columns, codec, text: more ? await this.#joined(text, more) : text });
     }
     return found;
@@ -183,7 +183,7 @@ export class MongoElementRecords implements ElementRecords {
     const pieces = [first];
     for (const _id of more) {
       const doc = (await this.#packs.collection.findOne({ _id }, plain)) as unknown as PackDocument | null;
-      if (doc !== null) pieces.push(doc.text);
+      if (doc?.text !== undefined) pieces.push(doc.text);
     }
     return Buffer.concat(pieces);
   }

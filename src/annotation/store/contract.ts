@@ -190,8 +190,8 @@ export interface ElementStore {
    * of memory for any length). Lists of elements are recognised as `elements` of the body, of its `annotation`, and of
    * the same in each entry of a body that is a list; `features` likewise. All else may come to 32 MiB.
    *
-   * @throws BadParameterError for broken JSON, invalid elements, repeated ids, `elements` that is no list, or a body that ends early;
-   * LargeImageError `too-large` when one element is longer than 32 MiB or all else is too long. Nothing is kept then.
+   * @throws BadParameterError for broken JSON, invalid elements, repeated ids, `elements` that is no list, an element longer than 32 MiB, or a body that ends early;
+   * LargeImageError `too-large` when all else is too long. Nothing is kept then.
    */
   readBody<Result>(
     body: Buffer | AsyncIterable<Uint8Array>,

@@ -1,4 +1,4 @@
-import { BadParameterError, LargeImageError } from '../../errors.js';
+import { BadParameterError } from '../../errors.js';
 
 /** Longest JSON text of one element, bytes: about 1.5 million points. */
 export const maxElementBytes = 32 * 1024 * 1024;
@@ -8,8 +8,8 @@ export const maxOtherBytes = 32 * 1024 * 1024;
 const maxGroupLength = 1024 * 1024;
 
 /** The error of an element that is too long to be stored. */
-export function elementTooLong(index: number): LargeImageError {
-  return new LargeImageError('too-large', `elements[${index}] is longer than ${maxElementBytes} bytes.`);
+export function elementTooLong(index: number): BadParameterError {
+  return new BadParameterError(`elements[${index}] is longer than ${maxElementBytes} bytes.`);
 }
 
 /** @throws BadParameterError when a head could not list all groups. */
