@@ -8,7 +8,7 @@ export type RowSink = (row: number, left: number, coverage: Float32Array, length
 const limit = 2 ** 26;
 
 /** Smallest share of a pixel that counts as covered; below it is what rounding leaves behind. */
-const negligible = 1 / 4096;
+const negligible = 2 ** -20;
 
 function cut(value: number): number {
   return value > limit ? limit : value < -limit ? -limit : value;

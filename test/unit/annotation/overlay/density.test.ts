@@ -65,8 +65,8 @@ describe('densities', () => {
       const expected = cellsOf(counted(elements, level.level).level(level.level));
       const found = cellsOf(level);
       expect(found.size).toBeGreaterThan(0);
-      for (const [key, share] of found) expect(Math.abs(share - (expected.get(key) ?? 0))).toBeLessThan(0.005 + 0.02 * share);
-      for (const [key, share] of expected) if (share > 0.005) expect(found.has(key)).toBe(true);
+      for (const [key, share] of found) expect(Math.abs(share - (expected.get(key) ?? 0))).toBeLessThan(0.0005 + 0.01 * share);
+      for (const [key, share] of expected) if (share > 0.0005) expect(found.has(key)).toBe(true);
       compared += 1;
     }
     expect(compared).toBeGreaterThan(4);
