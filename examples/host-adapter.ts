@@ -95,6 +95,11 @@ export function specimenHost(server: SpecimenServer): Host {
         const ids = cabinets.map(({ _id }) => _id);
         return type === 'folder' ? { _id: { $in: ids } } : { cabinet: { $in: ids } };
       },
+      async list(doc) {
+        const { owner, open, roles } = (await Cabinets.findById(doc._id)) as unknown as Cabinet;
+        const others = [...roles].map(([id, role]) => ({ id, level: role === 'editor' ? (1 as const) : (0 as const) }));
+        return { users: [{ id: owner, level: 2 }, ...others], groups: [], public: open };
+      },
     },
     files: {
       localPath: async (file) => pathOf(file),

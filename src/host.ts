@@ -33,12 +33,47 @@ export interface HostAuth {
   headerName?: string;
 }
 
+/** What one user or group may do, in a list of permissions. */
+export interface AccessEntry {
+  id: string;
+  level: 0 | 1 | 2;
+  /** Rights beside the level, e.g. `large_image_create_annotations`. */
+  flags?: readonly string[];
+}
+
+/** A list of permissions. */
+export interface AccessList {
+  users: readonly AccessEntry[];
+  groups: readonly AccessEntry[];
+  /** Whether everybody may read. */
+  public: boolean;
+  /** Flags that everybody has. */
+  publicFlags?: readonly string[];
+}
+
 /** Permissions on items and folders. */
 export interface HostAccess {
   /** The caller's level on a document (`null` caller: anonymous). Site administrators are asked about too. */
   level(caller: Caller | null, subject: { type: 'item' | 'folder'; doc: StoredDocument }): Promise<AccessLevel>;
   /** A MongoDB filter on the model that matches the documents on which the caller has at least `level`; for lists. */
   filter(caller: Caller | null, type: 'item' | 'folder', level: AccessLevel): Promise<Record<string, unknown>>;
+  /**
+   * The permissions on a folder as a list; a new annotation begins with those of its item's folder. Default: nobody in
+   * particular, and everybody where an anonymous caller may read the folder.
+   */
+  list?(folder: StoredDocument): Promise<AccessList>;
+  /** Flags that the caller has on a folder. `large_image_create_annotations` lets them annotate its items without writing to them. Default: none. */
+  flags?(caller: Caller | null, folder: StoredDocument): Promise<readonly string[]>;
+}
+
+/** Users and groups, for the access lists of annotations. */
+export interface HostDirectory {
+  /** Those of the users that exist. */
+  users(ids: readonly string[]): Promise<{ id: string; login: string; name: string }[]>;
+  /** Those of the groups that exist. */
+  groups(ids: readonly string[]): Promise<{ id: string; name: string; description: string }[]>;
+  /** Ids of the groups that a user belongs to. */
+  groupsOf(userId: string): Promise<readonly string[]>;
 }
 
 /** What a file to be created is called and belongs to. */
@@ -72,13 +107,23 @@ export interface HostFiles {
 export interface HostEventPayloads {
   'item.saved': { item: StoredDocument };
   'item.removed': { item: StoredDocument };
-  'item.copied': { source: StoredDocument; item: StoredDocument; fileIds: ReadonlyMap<string, string> };
+  'item.copied': {
+    source: StoredDocument;
+    item: StoredDocument;
+    fileIds: ReadonlyMap<string, string>;
+    /** Who copied it. */
+    userId?: string | null;
+    /** Whether the annotations are copied too. Default true. */
+    copyAnnotations?: boolean;
+  };
   'file.saved': { file: StoredDocument; created: boolean };
   'file.removed': { file: StoredDocument };
   /** An upload has ended: `reference` is the text that the client gave with it. */
   'upload.finished': { file: StoredDocument; caller: Caller | null; reference?: string };
   'folder.saved': { folder: StoredDocument };
   'folder.removed': { folder: StoredDocument };
+  'user.removed': { userId: string };
+  'group.removed': { groupId: string };
   /** Anybody's permissions may have changed. */
   'access.changed': Record<string, never>;
   /** A token (or, without one, any) stopped being valid. */
@@ -138,6 +183,8 @@ export interface Host {
   agenda: Agenda;
   auth: HostAuth;
   access: HostAccess;
+  /** Default: there are no groups, and users have no names but their ids. */
+  directory?: HostDirectory;
   files: HostFiles;
   /** Default: hooks on the three models; changes made past them are seen when the cached verdicts end. */
   events?: HostEvents;

@@ -2,11 +2,14 @@ export { install, type InstallOptions, type Installation } from './install.js';
 
 // What a host implements
 export type {
+  AccessEntry,
   AccessLevel,
+  AccessList,
   Caller,
   Host,
   HostAccess,
   HostAuth,
+  HostDirectory,
   HostEventName,
   HostEventPayloads,
   HostEvents,

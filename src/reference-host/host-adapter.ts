@@ -1,12 +1,13 @@
 import { Types } from 'mongoose';
 import type { Readable } from 'node:stream';
-import type { Caller, HostAccess, HostAuth, HostFiles, NewFile, StoredDocument } from '../index.js';
-import { InvalidError } from '../index.js';
+import type { Caller, HostAccess, HostAuth, HostDirectory, HostFiles, NewFile, StoredDocument } from '../index.js';
+import { InvalidError, isId } from '../index.js';
 import type { HostContext } from './context.js';
+import type { AccessEntry } from './models/access-list.js';
 import type { FileDocument } from './models/file.js';
 import type { FolderDocument } from './models/folder.js';
 import type { ItemDocument } from './models/item.js';
-import { accessFilter, itemAccessFilter, levelOn, principalOf, type Principal } from './services/access.js';
+import { accessFilter, flagsOn, itemAccessFilter, levelOn, principalOf, type Principal } from './services/access.js';
 import { insertFile, localPathOf, readFile, registerBytes, releaseBytes, removeFile } from './services/files.js';
 import { verifyToken } from './services/tokens.js';
 
@@ -31,7 +32,46 @@ export function hostAccess(context: HostContext): HostAccess {
       if (level === -1) return {};
       return type === 'folder' ? accessFilter(principal, level) : itemAccessFilter(context, principal, level);
     },
+    async list(doc) {
+      const { access, public: isPublic, publicFlags } = doc as unknown as FolderDocument;
+      const asText = ({ id, level, flags }: AccessEntry) => ({ id: id.toHexString(), level, flags });
+      return {
+        users: access.users.map(asText),
+        groups: access.groups.map(asText),
+        public: isPublic,
+        ...(publicFlags && { publicFlags }),
+      };
+    },
+    async flags(caller, doc) {
+      return flagsOn(doc as unknown as FolderDocument, await principalOf(context, caller));
+    },
   };
+}
+
+/** The host's users and groups, as the plugin asks for them. */
+export function hostDirectory({ models }: HostContext): HostDirectory {
+  return {
+    async users(ids) {
+      const users = await models.user.find({ _id: { $in: objectIds(ids) } }, { login: 1, firstName: 1, lastName: 1 }).lean();
+      return users.map(({ _id, login, firstName, lastName }) => ({
+        id: _id.toHexString(),
+        login,
+        name: `${firstName} ${lastName}`,
+      }));
+    },
+    async groups(ids) {
+      const groups = await models.group.find({ _id: { $in: objectIds(ids) } }, { name: 1, description: 1 }).lean();
+      return groups.map(({ _id, name, description }) => ({ id: _id.toHexString(), name, description }));
+    },
+    async groupsOf(userId) {
+      const user = isId(userId) ? await models.user.findById(userId, { groups: 1 }).lean() : null;
+      return (user?.groups ?? []).map((id) => id.toHexString());
+    },
+  };
+}
+
+function objectIds(ids: readonly string[]): Types.ObjectId[] {
+  return ids.filter(isId).map((id) => new Types.ObjectId(id));
 }
 
 /** The host's files, as the plugin asks for them. */

@@ -18,7 +18,7 @@ import { ByteStore } from './byte-store.js';
 import type { HostContext } from './context.js';
 import { cors } from './cors.js';
 import { EventHub } from './event-hub.js';
-import { hostAccess, hostAuth, hostFiles } from './host-adapter.js';
+import { hostAccess, hostAuth, hostDirectory, hostFiles } from './host-adapter.js';
 import { registerFileInPlace, type InPlaceFile } from './in-place.js';
 import { compileModels, type Models } from './models/models.js';
 import { hostRoutes } from './routes/routes.js';
@@ -150,6 +150,7 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
       agenda,
       auth: hostAuth(context),
       access: hostAccess(context),
+      directory: hostDirectory(context),
       files: hostFiles(context),
       events,
       notify: (notification) => notifyUser(context, notification),

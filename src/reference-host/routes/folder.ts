@@ -29,6 +29,7 @@ import {
 import {
   byId,
   byLowerName,
+  copyAnnotations,
   folderParentType,
   metadata,
   returnsList,
@@ -182,6 +183,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
       description: text(),
       public: boolean(),
       progress: boolean(),
+      copyAnnotations,
     },
     returns: returnsObject,
     errors: ['unknown-id', 'invalid', 'access-denied'],
@@ -196,6 +198,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
         description: query.description,
         public: query.public,
         creatorId: principal.id,
+        copyAnnotations: query.copyAnnotations,
         isReadable: (child) => levelOn(child, principal) >= 0,
       });
       return folderView(copy, principal);

@@ -11,7 +11,17 @@ import { wordsFilter } from '../services/resources.js';
 import { itemEntries, zipReply } from '../services/zip.js';
 import { download, downloadRoute, metadataRoutes, readRoutes, removalRoutes, type DocumentKind } from './document.js';
 import { downloadQuery } from './download-query.js';
-import { byId, byLowerName, byName, metadata, returnsList, returnsObject, scopes, searchText } from './parameters.js';
+import {
+  byId,
+  byLowerName,
+  byName,
+  copyAnnotations,
+  metadata,
+  returnsList,
+  returnsObject,
+  scopes,
+  searchText,
+} from './parameters.js';
 import { fileView, itemView, resourceView } from './views.js';
 
 const listQuery = {
@@ -178,6 +188,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
       folderId: id({ description: 'Folder of the copy; by default that of the item.' }),
       name: text(),
       description: text(),
+      copyAnnotations,
     },
     returns: returnsObject,
     errors: ['unknown-id', 'invalid', 'access-denied'],
@@ -186,8 +197,8 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
       const { item } = await loadItem(context, params.id, principal, 0);
       const folderId = query.folderId ?? item.folderId.toHexString();
       const target = await loadTargetFolder(context, folderId, principal, 1);
-      const { name, description } = query;
-      const copy: ItemDocument = await copyItem(context, item, target, { name, description, creatorId: principal.id });
+      const copied = { name: query.name, description: query.description, copyAnnotations: query.copyAnnotations };
+      const copy: ItemDocument = await copyItem(context, item, target, { ...copied, creatorId: principal.id });
       return itemView(copy);
     },
   }),

@@ -1,4 +1,4 @@
-import { date, id, json, oneOf, paging, required, text } from '../../index.js';
+import { date, id, json, oneOf, paging, required, text, type Parameter } from '../../index.js';
 
 /** The id in the path of a document's routes. */
 export const byId = { id: required(id({ description: 'Id of the document.' })) };
@@ -13,6 +13,14 @@ export const searchText = text({ description: 'Only entries with these words.' }
 
 /** Metadata of a new or changed document. */
 export const metadata = json({ kind: 'object', description: 'Metadata, as a JSON object.' });
+
+/** Whether copies of items get copies of the annotations: everything but `false` says yes. */
+export const copyAnnotations: Parameter<boolean> = {
+  schema: { type: 'boolean', default: true, description: 'Whether the annotations of the items are copied too.' },
+  required: false,
+  absent: true,
+  parse: (value) => value.trim().toLowerCase() !== 'false',
+};
 
 /** What a folder lies in. */
 export const folderParentType = oneOf(['folder', 'collection', 'user'], { description: 'Type of the parent.' });

@@ -28,7 +28,7 @@ import { copyItem, loadItem, removeItem, updateItem } from '../services/items.js
 import { lookUp, pathOf, search, searchedTypes, type Resource, type SearchedType } from '../services/resources.js';
 import { loadUser, removeUser } from '../services/users.js';
 import { folderEntries, foldersIn, itemEntries, zipReply, type ZipEntry } from '../services/zip.js';
-import { byId, folderParentType, returnsObject, scopes } from './parameters.js';
+import { byId, copyAnnotations, folderParentType, returnsObject, scopes } from './parameters.js';
 import { collectionView, folderView, groupView, itemView, resourceView, userView } from './views.js';
 
 const treeTypes = ['item', 'folder', 'collection', 'user'] as const;
@@ -283,18 +283,18 @@ const changing: RouteDefinition<HostContext>[] = [
     summary: 'Copy several items and folders.',
     access: 'user',
     scope: scopes.write,
-    query: { resources: resourcesParameter, ...target, progress },
+    query: { resources: resourcesParameter, ...target, progress, copyAnnotations },
     returns: { schema: { type: 'null' } },
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
-      const { id: creatorId } = principal;
+      const options = { creatorId: principal.id, copyAnnotations: query.copyAnnotations };
       const parent = await loadParent(context, query.parentType, query.parentId, principal, 1);
       const resources = await loadAll(context, parseResources(query.resources, ['item', 'folder']), principal, 0);
       const isReadable = (folder: FolderDocument) => levelOn(folder, principal) >= 0;
       for (const resource of resources) {
-        if (resource.type === 'item') await copyItem(context, resource.doc, folderOf(parent), { creatorId });
-        else if (resource.type === 'folder') await copyFolder(context, resource.doc, parent, { creatorId, isReadable });
+        if (resource.type === 'item') await copyItem(context, resource.doc, folderOf(parent), options);
+        else if (resource.type === 'folder') await copyFolder(context, resource.doc, parent, { ...options, isReadable });
       }
       return null;
     },

@@ -36,6 +36,13 @@ function grantedLevel({ access }: AccessControlled, principal: Principal): Acces
   return level;
 }
 
+/** The flags that somebody has on a document. */
+export function flagsOn({ access, publicFlags = [] }: AccessControlled, principal: Principal): string[] {
+  const own = access.users.filter((entry) => principal.id?.equals(entry.id));
+  const shared = access.groups.filter((entry) => principal.groups.some((group) => group.equals(entry.id)));
+  return [...new Set([...publicFlags, ...[...own, ...shared].flatMap(({ flags }) => flags ?? [])])];
+}
+
 /** The level that somebody has on a document. */
 export function levelOn(document: AccessControlled, principal: Principal): AccessLevel {
   if (principal.admin) return 2;

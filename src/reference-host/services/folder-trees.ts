@@ -103,13 +103,15 @@ export async function copyFolder(
     description?: string | undefined;
     public?: boolean | undefined;
     creatorId: Types.ObjectId | null;
+    /** Whether the annotations of the items are copied too. Default true. */
+    copyAnnotations?: boolean | undefined;
     /** Which folders are copied; others are left out with what is in them. */
     isReadable(folder: FolderDocument): boolean;
   },
 ): Promise<FolderDocument> {
   // Listed before anything is made: a folder can be copied into itself.
   const below = await foldersBelow(context, source);
-  const { creatorId } = options;
+  const { creatorId, copyAnnotations } = options;
   const copy = await createFolder(context, target, {
     name: options.name ?? source.name,
     description: options.description ?? source.description,
@@ -138,7 +140,7 @@ export async function copyFolder(
     }
     for (const id of itemIds.get(key) ?? []) {
       const item = await context.models.item.findById(id).lean<ItemDocument>();
-      if (item !== null) await copyItem(context, item, copies.get(key)!, { creatorId });
+      if (item !== null) await copyItem(context, item, copies.get(key)!, { creatorId, copyAnnotations });
     }
   }
   return copy;

@@ -96,6 +96,7 @@ export async function removeGroup({ models, events }: HostContext, { _id }: Grou
   await models.folder.updateMany({ 'access.groups.id': _id }, mention);
   await models.collection.updateMany({ 'access.groups.id': _id }, mention);
   await models.group.deleteOne({ _id });
+  await events.emit('group.removed', { groupId: _id.toHexString() });
   await events.emit('access.changed', {});
 }
 

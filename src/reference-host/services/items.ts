@@ -206,7 +206,13 @@ export async function copyItem(
     name,
     description,
     creatorId,
-  }: { name?: string | undefined; description?: string | undefined; creatorId: Types.ObjectId | null },
+    copyAnnotations,
+  }: {
+    name?: string | undefined;
+    description?: string | undefined;
+    creatorId: Types.ObjectId | null;
+    copyAnnotations?: boolean | undefined;
+  },
 ): Promise<ItemDocument> {
   const copy = await insertItem(context, folder, {
     ...source,
@@ -226,6 +232,12 @@ export async function copyItem(
     throw error;
   }
   const complete = (await context.models.item.findById(copy._id).lean<ItemDocument>()) ?? copy;
-  await context.events.emit('item.copied', { source: { ...source }, item: { ...complete }, fileIds });
+  await context.events.emit('item.copied', {
+    source: { ...source },
+    item: { ...complete },
+    fileIds,
+    userId: creatorId?.toHexString() ?? null,
+    copyAnnotations: copyAnnotations !== false,
+  });
   return (await context.models.item.findById(copy._id).lean<ItemDocument>()) ?? complete;
 }

@@ -219,5 +219,6 @@ export async function removeUser(context: HostContext, user: UserDocument): Prom
   await models.group.updateMany({ 'access.users.id': _id }, mention);
   await models.user.deleteOne({ _id });
   await removeFoldersIn(context, _id);
+  await events.emit('user.removed', { userId: _id.toHexString() });
   await events.emit('access.changed', {});
 }
