@@ -186,6 +186,8 @@ export interface Host {
   /** Default: there are no groups, and users have no names but their ids. */
   directory?: HostDirectory;
   files: HostFiles;
+  /** Makes an item, for configurations that are stored in a folder. Default: storing a new one answers 501. */
+  createItem?: (item: { name: string; folderId: string; creatorId: string | null }) => Promise<StoredDocument>;
   /** Default: hooks on the three models; changes made past them are seen when the cached verdicts end. */
   events?: HostEvents;
   /** Sends a message to a user. Default: messages are dropped. */

@@ -18,6 +18,7 @@ import { pictureRoutes } from './rest/item/pictures.js';
 import { testImageRoutes } from './rest/item/test-image.js';
 import { tileRoutes } from './rest/item/tiles.js';
 import { jobRoutes } from './rest/job/routes.js';
+import { yamlConfigRoutes } from './rest/folder/yaml-config.js';
 import { administrationRoutes } from './rest/large-image/routes.js';
 import { mountRoutes } from './rest/mount.js';
 import type { RouteDefinition } from './rest/route.js';
@@ -25,6 +26,7 @@ import { settingRoutes } from './rest/system/settings.js';
 import { Caches } from './services/caches.js';
 import { Callers } from './services/callers.js';
 import { Configuration } from './services/configuration.js';
+import { FolderConfiguration } from './services/folder-configuration.js';
 import { Images, type OpenImage } from './services/images.js';
 import { ItemLists } from './services/item-lists.js';
 import { Items } from './services/items.js';
@@ -183,6 +185,14 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
     library,
     caches,
     configuration,
+    folderConfiguration: new FolderConfiguration({
+      records,
+      items,
+      settings,
+      files: host.files,
+      directory: host.directory,
+      createItem: host.createItem,
+    }),
     files: host.files,
     jobs,
     runner,
@@ -210,6 +220,7 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
     ...deepZoomRoutes,
     ...testImageRoutes,
     ...administrationRoutes,
+    ...yamlConfigRoutes,
     ...settingRoutes,
   ];
   const routes = [...itemRoutes, ...jobRoutes, ...describeRoutes, ...(host.routes ?? [])] as unknown as RouteDefinition[];

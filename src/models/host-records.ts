@@ -167,6 +167,27 @@ export class HostRecords {
     };
   }
 
+  /** The item of exactly this name in a folder; the oldest where a host allows several. */
+  async itemNamed(folder: FolderRecord, name: string): Promise<ItemRecord | null> {
+    const { name: nameField, folderId } = this.#fields.item;
+    const doc = await this.#items
+      .findOne({ [folderId]: folder.doc._id, [nameField]: name })
+      .sort({ _id: 1 })
+      .lean<StoredDocument>();
+    return doc === null ? null : this.itemOf(doc);
+  }
+
+  /** Another folder of the same parent by its name; `null` where there is none, or no parent. */
+  async siblingFolder(folder: FolderRecord, name: string): Promise<FolderRecord | null> {
+    const { name: nameField, parentId } = this.#fields.folder;
+    const parent = folder.doc[parentId];
+    if (parent == null) return null;
+    const doc = await this.#folders
+      .findOne({ [parentId]: parent, [nameField]: name, _id: { $ne: folder.doc._id } })
+      .lean<StoredDocument>();
+    return doc === null ? null : this.folderOf(doc);
+  }
+
   /** The models and names of fields that lists of items and folders are read by. */
   get lists() {
     const { item, folder } = this.#fields;

@@ -1,13 +1,15 @@
 import { Types } from 'mongoose';
 import type { Readable } from 'node:stream';
-import type { Caller, HostAccess, HostAuth, HostDirectory, HostFiles, NewFile, StoredDocument } from '../index.js';
+import type { Caller, Host, HostAccess, HostAuth, HostDirectory, HostFiles, NewFile, StoredDocument } from '../index.js';
 import { InvalidError, isId } from '../index.js';
 import type { HostContext } from './context.js';
 import type { AccessEntry } from './models/access-list.js';
 import type { FileDocument } from './models/file.js';
 import type { FolderDocument } from './models/folder.js';
 import type { ItemDocument } from './models/item.js';
-import { accessFilter, flagsOn, itemAccessFilter, levelOn, principalOf, type Principal } from './services/access.js';
+import { accessFilter, flagsOn, itemAccessFilter, levelOn, principalOf, system, type Principal } from './services/access.js';
+import { loadFolder } from './services/folders.js';
+import { createItem } from './services/items.js';
 import { insertFile, localPathOf, readFile, registerBytes, releaseBytes, removeFile } from './services/files.js';
 import { verifyToken } from './services/tokens.js';
 
@@ -72,6 +74,15 @@ export function hostDirectory({ models }: HostContext): HostDirectory {
 
 function objectIds(ids: readonly string[]): Types.ObjectId[] {
   return ids.filter(isId).map((id) => new Types.ObjectId(id));
+}
+
+/** Makes an item for the plugin. */
+export function hostCreateItem(context: HostContext): NonNullable<Host['createItem']> {
+  return async ({ name, folderId, creatorId }) => {
+    const folder = await loadFolder(context, folderId, system, 1);
+    const creator = creatorId === null ? null : new Types.ObjectId(creatorId);
+    return { ...(await createItem(context, folder, { name, creatorId: creator, reuseExisting: true })) };
+  };
 }
 
 /** The host's files, as the plugin asks for them. */

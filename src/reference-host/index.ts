@@ -18,7 +18,7 @@ import { ByteStore } from './byte-store.js';
 import type { HostContext } from './context.js';
 import { cors } from './cors.js';
 import { EventHub } from './event-hub.js';
-import { hostAccess, hostAuth, hostDirectory, hostFiles } from './host-adapter.js';
+import { hostAccess, hostAuth, hostDirectory, hostFiles, hostCreateItem } from './host-adapter.js';
 import { registerFileInPlace, type InPlaceFile } from './in-place.js';
 import { compileModels, type Models } from './models/models.js';
 import { hostRoutes } from './routes/routes.js';
@@ -152,6 +152,7 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
       access: hostAccess(context),
       directory: hostDirectory(context),
       files: hostFiles(context),
+      createItem: hostCreateItem(context),
       events,
       notify: (notification) => notifyUser(context, notification),
       logger,

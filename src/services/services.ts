@@ -3,6 +3,7 @@ import type { HostFiles, HostLogger } from '../host.js';
 import type { HostRecords } from '../models/host-records.js';
 import type { Caches } from './caches.js';
 import type { Configuration } from './configuration.js';
+import type { FolderConfiguration } from './folder-configuration.js';
 import type { Images } from './images.js';
 import type { Items } from './items.js';
 import type { JobStarter } from './job-starter.js';
@@ -19,6 +20,7 @@ export interface Services {
   library: LibrarySettings;
   caches: Caches;
   configuration: Configuration;
+  folderConfiguration: FolderConfiguration;
   files: HostFiles;
   /** Job records. */
   jobs: JobStore;

@@ -143,7 +143,11 @@ export function settingDefinitions(
         return intent ?? parseBooleanSetting(value, `${prefix}icc_correction must be a boolean or a named intent.`);
       },
     },
-    booleanSetting('annotation_history', true, 'Former versions of annotations are kept, and deleted annotations can be restored.'),
+    booleanSetting(
+      'annotation_history',
+      true,
+      'Former versions of annotations are kept, and deleted annotations can be restored.',
+    ),
     booleanSetting('merge_dicom', false, 'Uploaded DICOM files of one series are joined in one item.'),
     booleanSetting('notification_stream_fallback', true, 'Clients poll for notifications where the event stream is disabled.'),
     ...['show_extra_public', 'show_extra', 'show_extra_admin'].map((name, i) =>

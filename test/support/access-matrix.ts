@@ -150,6 +150,14 @@ export const accessMatrix: Readonly<Record<string, MatrixEntry>> = {
   },
   'DELETE /system/setting': { kind: 'admin', scope: 'core.user_auth', sending: { query: { key: 'large_image.show_viewer' } } },
 
+  'GET /folder/:id/yaml_config/:name': { ...itemRead, params: { name: '.large_image_config.yaml' } },
+  'PUT /folder/:id/yaml_config/:name': {
+    kind: 'publicWrite',
+    scope: 'core.data.read',
+    params: { name: '.large_image_config.yaml' },
+    sending: { body: 'a: 1' },
+  },
+
   'GET /item/:itemId/tiles': itemRead,
   'POST /item/:itemId/tiles': { ...itemWrite, admitted: 400 },
   'DELETE /item/:itemId/tiles': itemWrite,
