@@ -11,7 +11,7 @@ export interface RedisAddress {
 /** What a {@link RedisConnection} tells of its fate. */
 export interface RedisConnectionOptions extends RedisAddress {
   logger?: { warn(fields: object, event: string): void; info(fields: object, event: string): void };
-  /** How long one command may take, in milliseconds. Default 250: a tile is made faster than a sick Redis answers. */
+  /** How long one command may take, in milliseconds. Default 500: a tile is made faster than a sick Redis answers. */
   commandTimeoutMs?: number;
 }
 
@@ -20,7 +20,7 @@ const firstRetryMs = 100;
 const lastRetryMs = 2000;
 /** After a command that was not answered, Redis is left alone for this long, so that a hanging one delays few requests. */
 const pauseMs = 1000;
-const usualCommandTimeoutMs = 250;
+const usualCommandTimeoutMs = 500;
 
 type Listener = () => void;
 
