@@ -4,6 +4,7 @@ const benches: Readonly<Record<string, string>> = {
   annotations: 'annotations.ts',
   'annotation-validate': 'annotation-validate.ts',
   'annotation-packs': 'annotation-packs.ts',
+  overlay: 'overlay.ts',
 };
 
 const name = process.argv[2] ?? '';

@@ -1,0 +1,138 @@
+import mongoose, { type Connection } from 'mongoose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AnnotationElement } from '../../src/annotation/schema/document.js';
+import type { StoredElements } from '../../src/annotation/store/contract.js';
+import { PackedElementStore } from '../../src/annotation/store/store.js';
+import { AnnotationDensityModel } from '../../src/models/annotation-density.js';
+import { MongoElementRecords } from '../../src/models/element-records.js';
+import { AnnotationDensities, countedAlways } from '../../src/services/annotation-densities.js';
+import { AnnotationOverlay, type OverlayStyle } from '../../src/services/annotation-overlay.js';
+import { startTestDatabase } from '../support/database.js';
+import { randomNumbers } from '../support/marks.js';
+
+const silent = () => {};
+const logger = { debug: silent, info: silent, warn: silent, error: silent };
+const side = 16_384;
+const style: OverlayStyle = { mode: 'element', groups: undefined, gain: 1 };
+
+function shapes(count: number): AnnotationElement[] {
+  const random = randomNumbers(11);
+  return Array.from({ length: count }, (_, i): AnnotationElement => {
+    const center: [number, number, number] = [random() * side, random() * side, 0];
+    const look = {
+      fillColor: ['#ff0000', 'rgba(0, 0, 255, 0.5)'][i % 2]!,
+      lineColor: '#00ff00',
+      lineWidth: 2,
+      group: `g${i % 3}`,
+    };
+    // Some that are drawn at every level.
+    const size = i % 100 === 0 ? 2000 : 6 + 20 * random();
+    return { type: 'ellipse', center, width: size, height: size, ...look };
+  });
+}
+
+describe('the overlay of stored elements', () => {
+  let database: { uri: string; stop: () => Promise<void> };
+  let connection: Connection;
+  let records: MongoElementRecords;
+  let store: PackedElementStore;
+  let model: AnnotationDensityModel;
+  let stored: StoredElements;
+  let elements: AnnotationElement[];
+
+  const overlayOf = (kept: AnnotationDensityModel) => {
+    const densities = new AnnotationDensities({ store, model: kept, logger });
+    return { densities, overlay: new AnnotationOverlay({ store, densities }) };
+  };
+
+  beforeAll(async () => {
+    database = await startTestDatabase();
+    connection = await mongoose.createConnection(database.uri).asPromise();
+    records = new MongoElementRecords(connection);
+    store = new PackedElementStore({ records, brand: 'service', overlaySizes: () => Promise.resolve(null) });
+    model = new AnnotationDensityModel(connection);
+    await store.prepare();
+    await model.createIndexes();
+    elements = shapes(3 * countedAlways);
+    stored = await store.write(elements, (made) => Promise.resolve(made));
+  });
+
+  afterAll(async () => {
+    await connection.close();
+    await database.stop();
+  });
+
+  const opacities = async (of: StoredElements, level: number, x = 0, y = 0, groups?: ReadonlySet<string | null>) => {
+    const scale = 2 ** level;
+    const view = { left: x * 256 * scale, top: y * 256 * scale, scale, width: 256, height: 256 };
+    return (await overlayOf(model).overlay.draw(of, view, { ...style, groups })).pixels;
+  };
+
+  it('is the same from stored densities as counted anew', async () => {
+    // Parts that are small enough are counted; laid over each other they are the whole. Gain 1 and shares keep them comparable.
+    const groups = ['g1'];
+    for (const level of [6, 3]) {
+      for (const group of groups) {
+        const of = elements.filter((element) => element.group === group).slice(0, countedAlways - 1);
+        const part = await store.write(of, (made) => Promise.resolve(made));
+        const counted = await opacities(part, level);
+        const whole = await store.write([...of, ...of.map((e) => ({ ...e, group: 'other' }))], (made) => Promise.resolve(made));
+        expect(whole.count).toBeGreaterThanOrEqual(countedAlways);
+        const kept = await opacities(whole, level, 0, 0, new Set([group]));
+        let [worst, sum] = [0, 0];
+        for (let at = 3; at < kept.length; at += 4) {
+          worst = Math.max(worst, Math.abs(kept[at]! - counted[at]!));
+          sum += counted[at]!;
+        }
+        expect(sum).toBeGreaterThan(10);
+        expect(worst).toBeLessThan(0.04);
+      }
+    }
+  });
+
+  it('makes densities once, and again only for windows that changed', async () => {
+    const { densities } = overlayOf(model);
+    const [head] = await densities.heads(stored);
+    expect(head?.levels).not.toBeNull();
+    const made = async (id: string) =>
+      (await connection.collection('annotation_density').findOne({ _id: id as never }))?.made as Date;
+    const before = await made(stored.windows[0]!.id);
+    expect(before).toBeInstanceOf(Date);
+    await overlayOf(model).densities.heads(stored);
+    expect(await made(stored.windows[0]!.id)).toEqual(before);
+    const { stored: changed } = await store.change(stored, { remove: [stored.windows[0]!.lowId] }, (given) =>
+      Promise.resolve(given),
+    );
+    expect(changed.windows[0]!.id).not.toBe(stored.windows[0]!.id);
+    await overlayOf(model).densities.heads(changed);
+    expect(await made(changed.windows[0]!.id)).toBeInstanceOf(Date);
+    // What nobody refers to goes.
+    const removed = await densities.sweep((family) => Promise.resolve(family === stored.family ? [changed] : []));
+    expect(removed).toBeGreaterThan(0);
+    expect(await model.heads([stored.windows[0]!.id, changed.windows[0]!.id])).toHaveLength(1);
+  });
+
+  it('shows all elements at the lowest level, with groups chosen, as PNG and as vector tile', async () => {
+    const { overlay } = overlayOf(model);
+    const view = { left: 0, top: 0, scale: 64, width: 256, height: 256 };
+    const covered = (pixels: Float32Array) => pixels.filter((value, i) => i % 4 === 3 && value > 0.001).length;
+    const all = covered((await overlay.draw(stored, view, { ...style, gain: undefined })).pixels);
+    expect(all).toBeGreaterThan(5000);
+    const one = covered((await overlay.draw(stored, view, { ...style, groups: new Set(['g1']) })).pixels);
+    expect(one).toBeLessThan(all);
+    expect(one).toBeGreaterThan(0);
+    expect(covered((await overlay.draw(stored, view, { ...style, groups: new Set(['no such group']) })).pixels)).toBe(0);
+    const png = await overlay.png(stored, view, style);
+    expect([png.type, Buffer.from(png.bytes.subarray(1, 4)).toString()]).toEqual(['image/png', 'PNG']);
+    expect((await overlay.vector(stored, view, style)).bytes.length).toBeGreaterThan(1000);
+    const beside = { ...view, left: 10 * side };
+    expect(covered((await overlay.draw(stored, beside, style)).pixels)).toBe(0);
+  });
+
+  it('ends early when the request does', async () => {
+    const { overlay } = overlayOf(model);
+    const view = { left: 0, top: 0, scale: 1, width: 256, height: 256 };
+    const signal = AbortSignal.abort(new Error('gone'));
+    await expect(overlay.draw(stored, view, style, { signal })).rejects.toThrow('gone');
+  });
+});
