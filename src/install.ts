@@ -6,13 +6,17 @@ import { SourceCache } from './cache/source-cache.js';
 import type { Host, HostEvents, HostLogger } from './host.js';
 import { ModelEvents } from './models/host-events.js';
 import { ItemQueries } from './models/item-queries.js';
+import { CachedFileModel } from './models/cached-file.js';
 import { HostRecords, idText } from './models/host-records.js';
 import { SettingModel } from './models/setting.js';
 import { createJobModel } from './models/job.js';
 import { JobRunner } from './jobs/runner.js';
+import { thumbnailJob } from './jobs/thumbnails.js';
 import { describeRoutes } from './rest/describe/routes.js';
 import { associatedImageRoutes } from './rest/item/associated-images.js';
+import { cachedFileRoutes } from './rest/item/cached-files.js';
 import { deepZoomRoutes } from './rest/item/deep-zoom.js';
+import { internalMetadataRoutes } from './rest/item/internal-metadata.js';
 import { largeImageRoutes } from './rest/item/large-image.js';
 import { pictureRoutes } from './rest/item/pictures.js';
 import { testImageRoutes } from './rest/item/test-image.js';
@@ -24,6 +28,8 @@ import { mountRoutes } from './rest/mount.js';
 import type { RouteDefinition } from './rest/route.js';
 import { settingRoutes } from './rest/system/settings.js';
 import { Caches } from './services/caches.js';
+import { allCachedFileRoutes } from './rest/large-image/cached-files.js';
+import { CachedFiles } from './services/cached-files.js';
 import { Callers } from './services/callers.js';
 import { Configuration } from './services/configuration.js';
 import { FolderConfiguration } from './services/folder-configuration.js';
@@ -107,7 +113,8 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
   const records = new HostRecords(host);
   const { connection } = records;
   const settingModel = new SettingModel(host.mongoose, connection);
-  await Promise.all([records.createIndexes(), settingModel.createIndexes()]);
+  const cachedFileModel = new CachedFileModel(records, connection);
+  await Promise.all([records.createIndexes(), settingModel.createIndexes(), cachedFileModel.createIndexes()]);
 
   // Settings
   const folderExists = async (id: string) => (await records.findFolder(id)) !== null;
@@ -165,9 +172,11 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
     // Pictures made with another correction are never asked for again: their keys differ.
     if (key === 'large_image.icc_correction') await caches.clear();
   });
+  const cachedFiles = new CachedFiles({ model: cachedFileModel, records, files: host.files, settings, logger });
   const images = new Images({
     records,
     items,
+    cachedFiles,
     files: host.files,
     registry,
     sources,
@@ -181,6 +190,7 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
     records,
     items,
     images,
+    cachedFiles,
     settings,
     library,
     caches,
@@ -198,6 +208,8 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
     runner,
     logger,
   };
+
+  runner.define(thumbnailJob(services));
 
   // What the host tells us
   const modelEvents = host.events === undefined ? new ModelEvents(host.models) : null;
@@ -218,6 +230,9 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
     ...largeImageRoutes,
     ...associatedImageRoutes,
     ...deepZoomRoutes,
+    ...cachedFileRoutes,
+    ...internalMetadataRoutes,
+    ...allCachedFileRoutes,
     ...testImageRoutes,
     ...administrationRoutes,
     ...yamlConfigRoutes,
@@ -260,6 +275,7 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
       await Promise.all([sources.clear(), tiles.close()]);
       await redis?.close();
       settingModel.close();
+      cachedFileModel.close();
       jobModel.close();
       records.restoreSchemas();
     },

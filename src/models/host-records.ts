@@ -108,6 +108,11 @@ export class HostRecords {
     } satisfies Record<(typeof fileExtension)[number], object>);
   }
 
+  /** The host's model of files, for `cached-file.ts`. */
+  get fileModel(): AnyModel {
+    return this.#files;
+  }
+
   /** Adds paths that the host's schema lacks; what the host declares itself stays as it is. */
   #extend(model: AnyModel, definition: Record<string, object>): void {
     const paths = Object.keys(definition).filter((path) => model.schema.path(path) === undefined);
@@ -127,9 +132,6 @@ export class HostRecords {
   /** Indexes behind the queries of this class. */
   async createIndexes(): Promise<void> {
     await this.#items.collection.createIndex({ 'largeImage.fileId': 1 });
-    for (const kind of ['isLargeImageThumbnail', 'isLargeImageData']) {
-      await this.#files.collection.createIndex({ attachedToId: 1, attachedToType: 1, [kind]: 1, thumbnailKey: 1 });
-    }
   }
 
   itemOf(doc: StoredDocument): ItemRecord {
@@ -198,6 +200,21 @@ export class HostRecords {
     return { items: this.#items, folders: this.#folders, names };
   }
 
+  /** How many items have a large image that is ready. */
+  async countImageItems(): Promise<number> {
+    return this.#items.countDocuments({ 'largeImage.fileId': { $ne: null } });
+  }
+
+  /** Items with a large image that is ready, by ascending id, behind the item `after`; a page of at most `limit`. */
+  async imageItems({ after, limit }: { after: ItemRecord | null; limit: number }): Promise<ItemRecord[]> {
+    const docs = await this.#items
+      .find({ 'largeImage.fileId': { $ne: null }, ...(after !== null && { _id: { $gt: after.doc._id } }) })
+      .sort({ _id: 1 })
+      .limit(limit)
+      .lean<StoredDocument[]>();
+    return docs.map((doc) => this.itemOf(doc));
+  }
+
   async findItem(id: string): Promise<ItemRecord | null> {
     const doc = await this.#items.findById(id).lean<StoredDocument>();
     return doc === null ? null : this.itemOf(doc);
@@ -250,13 +267,57 @@ export class HostRecords {
     return docs.map((doc) => this.itemOf(doc));
   }
 
-  /** One top-level field of an item. */
+  /** The value of a field of an item; `meta` is the metadata whatever the host calls them. */
+  itemField(item: ItemRecord, key: string): unknown {
+    const name = this.#itemFieldName(key);
+    return Object.hasOwn(item.doc, name) ? item.doc[name] : undefined;
+  }
+
+  /** Whether clients may see a field by its name. Lists of permissions are for who manages them. */
+  mayReadItemField(key: string): boolean {
+    return isPlainFieldName(key) && key !== 'access';
+  }
+
+  /** Whether clients may write a field by its name: metadata and what neither host nor plugin keep on items. */
+  mayWriteItemField(key: string): boolean {
+    if (key === 'meta') return true;
+    if (!isPlainFieldName(key) || protectedItemFields.has(key)) return false;
+    return !Object.keys(this.#items.schema.paths).some((path) => path.split('.', 1)[0] === key);
+  }
+
+  #itemFieldName(key: string): string {
+    return key === 'meta' ? this.#fields.item.meta : key;
+  }
+
+  /** Stores a top-level field of an item, or removes it where the value is undefined. */
   async setItemField(item: ItemRecord, key: string, value: unknown): Promise<void> {
+    const name = this.#itemFieldName(key);
     await this.#items.collection.updateOne(
       { _id: item.doc._id } as object,
-      value === undefined ? { $unset: { [key]: 1 } } : { $set: { [key]: value } },
+      value === undefined ? { $unset: { [name]: 1 } } : { $set: { [name]: value } },
     );
   }
+}
+
+/** Fields that no client writes, whether the host declares them or not. */
+const protectedItemFields: ReadonlySet<string> = new Set([
+  'largeImage',
+  'access',
+  'public',
+  'name',
+  'lowerName',
+  'folderId',
+  'baseParentId',
+  'baseParentType',
+  'creatorId',
+  'created',
+  'updated',
+  'size',
+  'copyOfItem',
+]);
+
+function isPlainFieldName(key: string): boolean {
+  return /^[^_$.\0][^.\0]*$/.test(key);
 }
 
 function markerOf(value: unknown): LargeImageMarker | null {

@@ -7,6 +7,7 @@ import { openLargeImage } from '../tilesource/large-image.js';
 import type { TileSourceRegistry } from '../tilesource/registry.js';
 import type { IccOption, LargeImage } from '../tilesource/requests.js';
 import { hostFileInput } from './file-input.js';
+import type { CachedFiles } from './cached-files.js';
 import type { Items } from './items.js';
 import type { Settings } from './settings.js';
 
@@ -22,6 +23,8 @@ export interface OpenImage {
 export interface ImagesOptions {
   records: HostRecords;
   items: Items;
+  /** What is kept of an image goes with it. */
+  cachedFiles: Pick<CachedFiles, 'removeAll'>;
   files: HostFiles;
   registry: TileSourceRegistry;
   sources: SourceCache<OpenImage>;
@@ -174,6 +177,7 @@ export class Images {
     const removed = await this.#options.records.releaseLargeImage(item);
     this.#options.items.forget(item.id);
     if (item.largeImage.fileId !== undefined) this.#closeFile(item.largeImage.fileId);
+    if (removed) await this.#options.cachedFiles.removeAll(item);
     return removed;
   }
 
@@ -221,13 +225,17 @@ export class Images {
   /** What happens when the host has removed a file: no item is served from it any more. */
   async fileRemoved(doc: Record<string, unknown> & { _id: unknown }): Promise<void> {
     const file = this.#options.records.fileOf(doc);
+    // Attached files, of which there may be many, serve nobody.
+    if (file.itemId === null) return;
     for (const item of await this.#options.records.itemsServing(file)) await this.remove(item);
     this.#closeFile(file.id);
   }
 
-  /** Lets go of an item that is no more. */
-  itemRemoved(doc: Record<string, unknown> & { _id: unknown }): void {
-    this.#options.items.forget(idText(doc._id));
+  /** Lets go of an item that is no more, and of what is kept for it. */
+  async itemRemoved(doc: Record<string, unknown> & { _id: unknown }): Promise<void> {
+    const id = idText(doc._id);
+    this.#options.items.forget(id);
+    await this.#options.cachedFiles.removeAll({ id, doc });
   }
 
   #closeFile(fileId: string): void {

@@ -4,6 +4,7 @@ import type { HostRecords } from '../models/host-records.js';
 import type { Caches } from './caches.js';
 import type { Configuration } from './configuration.js';
 import type { FolderConfiguration } from './folder-configuration.js';
+import type { CachedFiles } from './cached-files.js';
 import type { Images } from './images.js';
 import type { Items } from './items.js';
 import type { JobStarter } from './job-starter.js';
@@ -15,6 +16,8 @@ export interface Services {
   records: HostRecords;
   items: Items;
   images: Images;
+  /** Thumbnails, associated images, tile frames and histograms that are kept as files. */
+  cachedFiles: CachedFiles;
   settings: Settings;
   /** The plugin's section of the configuration file, as it was at installation. */
   library: LibrarySettings;

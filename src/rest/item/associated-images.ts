@@ -1,7 +1,7 @@
 import { integer, required, text } from '../parameters.js';
 import { defineRoute, scopes } from '../define.js';
 import { defined, dispositionParameters, encodingParameters, itemPath } from './parameters.js';
-import { cachedPicture, dispositionHeader } from './picture-reply.js';
+import { dispositionHeader, keptPicture } from './picture-reply.js';
 
 const shared = {
   method: 'get',
@@ -48,10 +48,7 @@ const get = defineRoute({
     const request = defined(picture);
     const extraHeaders = dispositionHeader(item, params.image, { contentDisposition, contentDispositionFilename, ...picture });
     const route = { item, kind: 'associated', request: { ...request, name: params.image }, caller, headers, extraHeaders };
-    return cachedPicture(services, route, async (image) => {
-      const made = await image.associatedImage(params.image, request);
-      return made ?? { kind: 'bytes', bytes: new Uint8Array(0), type: 'application/octet-stream' };
-    });
+    return keptPicture(services, route, { ...request, imageKey: params.image });
   },
 });
 

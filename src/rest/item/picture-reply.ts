@@ -1,6 +1,7 @@
 import { create as contentDisposition } from 'content-disposition';
 import type { Caller } from '../../host.js';
 import type { ItemRecord } from '../../models/host-records.js';
+import { obtainPicture, type CachedEntry } from '../../services/cached-pictures.js';
 import type { Services } from '../../services/services.js';
 import type { EncodedPicture, LargeImage, StreamedPicture } from '../../tilesource/requests.js';
 import { answerConditional, cacheHeaders, entityTag } from '../conditional.js';
@@ -42,6 +43,20 @@ export async function cachedPicture(
   if (unchanged !== null) return unchanged;
   const picture = await services.images.picture(route.item, key, make);
   return Reply.content(picture.bytes, picture.type, { headers: { ...headers, ...route.extraHeaders } });
+}
+
+/** Answers with a picture that is kept as a file of the item: not at all (304) where the client has it, else from the file, else made and kept. */
+export async function keptPicture(services: Services, route: PictureRoute, entry: CachedEntry): Promise<Reply> {
+  const key = await services.images.pictureKey(route.item, route.kind, route.request);
+  const tag = entityTag(key);
+  const headers = cacheHeaders(tag, route.caller);
+  const unchanged = answerConditional(route.headers, tag, headers);
+  if (unchanged !== null) return unchanged;
+  const obtain = async () => (await obtainPicture(services, route.item, entry)).content;
+  // Where no files are kept, the tile cache is better than nothing.
+  const keepsFiles = (await services.cachedFiles.maxThumbnails()) > 0;
+  const { bytes, type } = keepsFiles ? await obtain() : await services.images.picture(route.item, key, obtain);
+  return Reply.content(bytes, type, { headers: { ...headers, ...route.extraHeaders } });
 }
 
 /** Answers with a picture that is made for this request: it may be large, so it is not kept. */

@@ -9,7 +9,7 @@ import {
   regionRequest,
   renderParameters,
 } from './parameters.js';
-import { cachedPicture, dispositionHeader, freshPicture } from './picture-reply.js';
+import { dispositionHeader, freshPicture, keptPicture } from './picture-reply.js';
 
 const types = ['image/jpeg', 'image/png', 'image/webp', 'image/tiff', 'image/avif', 'image/gif'];
 
@@ -43,11 +43,7 @@ const thumbnail = defineRoute({
     const extraHeaders = dispositionHeader(item, 'thumbnail', { contentDisposition, contentDispositionFilename, ...picture });
     const route = { item, kind: 'thumbnail', request, caller, headers, extraHeaders };
     if (request.encoding === 'TILED') return freshPicture(services, route, (image) => image.thumbnail({ ...request, signal }));
-    return cachedPicture(services, route, async (image) => {
-      const made = await image.thumbnail(request);
-      if (made.kind === 'stream') throw new TypeError('Only TILED pictures are streams.');
-      return made;
-    });
+    return keptPicture(services, route, request);
   },
 });
 
