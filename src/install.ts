@@ -11,15 +11,18 @@ import { HostRecords, idText } from './models/host-records.js';
 import { SettingModel } from './models/setting.js';
 import { createJobModel } from './models/job.js';
 import { JobRunner } from './jobs/runner.js';
+import { cacheFilesJob } from './jobs/cache-files.js';
 import { thumbnailJob } from './jobs/thumbnails.js';
 import { describeRoutes } from './rest/describe/routes.js';
 import { associatedImageRoutes } from './rest/item/associated-images.js';
 import { cachedFileRoutes } from './rest/item/cached-files.js';
 import { deepZoomRoutes } from './rest/item/deep-zoom.js';
+import { histogramRoutes } from './rest/item/histogram.js';
 import { internalMetadataRoutes } from './rest/item/internal-metadata.js';
 import { largeImageRoutes } from './rest/item/large-image.js';
 import { pictureRoutes } from './rest/item/pictures.js';
 import { testImageRoutes } from './rest/item/test-image.js';
+import { tileFramesRoutes } from './rest/item/tile-frames.js';
 import { tileRoutes } from './rest/item/tiles.js';
 import { jobRoutes } from './rest/job/routes.js';
 import { yamlConfigRoutes } from './rest/folder/yaml-config.js';
@@ -210,6 +213,8 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
   };
 
   runner.define(thumbnailJob(services));
+  runner.define(cacheFilesJob(services, 'tileFrames'));
+  runner.define(cacheFilesJob(services, 'histogram'));
 
   // What the host tells us
   const modelEvents = host.events === undefined ? new ModelEvents(host.models) : null;
@@ -230,6 +235,8 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
     ...largeImageRoutes,
     ...associatedImageRoutes,
     ...deepZoomRoutes,
+    ...tileFramesRoutes,
+    ...histogramRoutes,
     ...cachedFileRoutes,
     ...internalMetadataRoutes,
     ...allCachedFileRoutes,

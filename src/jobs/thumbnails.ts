@@ -36,14 +36,14 @@ export function thumbnailJob(services: Services): JobDefinition {
         loggedAt = performance.now();
         log(progressText(counts));
       };
-      // A file may take longer than the interval. Shorter intervals than a second only say what has changed.
-      const timer = setInterval(logProgress, Math.min(maxTimerMs, Math.max(1000, intervalMs)));
+      // A file may take longer than the interval. Intervals below a second only say what has changed.
+      const timer = intervalMs >= 1000 ? setInterval(logProgress, Math.min(maxTimerMs, intervalMs)) : undefined;
       try {
         // What was checked above holds for every entry.
         await createThumbnailFiles(services, entries as CachedEntry[], counts, {
           concurrent: places,
           signal,
-          onFile() {
+          onFile: () => {
             progress({ total: counts.total, current: counts.checked + counts.created + counts.failed });
             if (performance.now() - loggedAt >= intervalMs) logProgress();
           },

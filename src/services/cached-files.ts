@@ -16,6 +16,13 @@ export interface CachedContent {
   type: string;
 }
 
+/** What {@link CachedFiles.obtain} gives. */
+export interface Obtained {
+  content: CachedContent;
+  /** Whether the file was made by this call, or by one that this one waited for in this process. */
+  created: boolean;
+}
+
 /** One file of an item. */
 export interface CachedFileName {
   kind: CachedFileKind;
@@ -50,7 +57,7 @@ export class CachedFiles {
   readonly #options: CachedFilesOptions;
   readonly #leaseMs: number;
   /** Being obtained in this process. */
-  readonly #underWay = new Map<string, Promise<{ content: CachedContent; created: boolean }>>();
+  readonly #underWay = new Map<string, { result: Promise<Obtained>; signal: AbortSignal | undefined }>();
 
   constructor(options: CachedFilesOptions) {
     this.#options = options;
@@ -76,21 +83,25 @@ export class CachedFiles {
 
   /**
    * The kept content, or what `make` gives, which is kept then. Errors of `make` are thrown; errors while keeping are logged.
-   *
-   * @returns `created`: whether the file was made by this call or by one that this one waited for in this process.
    */
   async obtain(
     item: ItemRecord,
     name: CachedFileName,
     make: (item: ItemRecord) => Promise<CachedContent>,
     options: { known?: 'absent'; signal?: AbortSignal } = {},
-  ): Promise<{ content: CachedContent; created: boolean }> {
+  ): Promise<Obtained> {
     const id = claimId(item.id, name.kind, name.key);
-    const running = this.#underWay.get(id);
-    if (running !== undefined) return running;
-    const obtaining = this.#obtain(id, item, name, make, options).finally(() => this.#underWay.delete(id));
-    this.#underWay.set(id, obtaining);
-    return obtaining;
+    for (let running = this.#underWay.get(id); running !== undefined; running = this.#underWay.get(id)) {
+      try {
+        return await running.result;
+      } catch (error) {
+        // Broken off by somebody who did not want it any more: that is not the answer for this caller.
+        if (running.signal?.aborted !== true) throw error;
+      }
+    }
+    const result = this.#obtain(id, item, name, make, options).finally(() => this.#underWay.delete(id));
+    this.#underWay.set(id, { result, signal: options.signal });
+    return result;
   }
 
   async #obtain(
@@ -99,7 +110,7 @@ export class CachedFiles {
     name: CachedFileName,
     make: (item: ItemRecord) => Promise<CachedContent>,
     { known, signal }: { known?: 'absent'; signal?: AbortSignal },
-  ): Promise<{ content: CachedContent; created: boolean }> {
+  ): Promise<Obtained> {
     if (name.kind === 'thumbnail' && (await this.maxThumbnails()) <= 0) {
       await this.#prune(item, name);
       return { content: await make(item), created: true };

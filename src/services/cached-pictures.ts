@@ -10,7 +10,7 @@ import type {
   TileFramesRequest,
 } from '../tilesource/requests.js';
 import { cachedFileKey, FloatValue, plainValue } from './cached-file-key.js';
-import type { CachedContent, CachedFileName, CachedFiles } from './cached-files.js';
+import type { CachedFileName, CachedFiles, Obtained } from './cached-files.js';
 import type { Images } from './images.js';
 
 /**
@@ -42,7 +42,7 @@ export interface ObtainOptions {
   keepMissing?: boolean;
   /** Pictures are drawn behind this gate. */
   gate?: Gate;
-  /** Only for those who alone wait for the picture: it ends the drawing. */
+  /** Aborted: a drawing that has not begun does not begin. */
   signal?: AbortSignal;
 }
 
@@ -52,9 +52,9 @@ export async function obtainPicture(
   item: ItemRecord,
   entry: CachedEntry,
   options: ObtainOptions = {},
-): Promise<{ content: CachedContent; created: boolean }> {
+): Promise<Obtained> {
   const { gate, signal } = options;
-  const draw = (current: ItemRecord) => images.use(current, (image) => makePicture(image, entry, signal));
+  const draw = (current: ItemRecord) => images.use(current, (image) => makePicture(image, entry));
   const make = (current: ItemRecord) => (gate === undefined ? draw(current) : gate.run(() => draw(current), signal));
   const name = options.name ?? pictureName(entry);
   const imageKey = entry.imageKey ?? '';
@@ -104,8 +104,8 @@ function missingPicture(): EncodedPicture {
   return { kind: 'bytes', bytes: new Uint8Array(0), type: 'application/octet-stream' };
 }
 
-async function makePicture(image: LargeImage, entry: CachedEntry, signal?: AbortSignal): Promise<EncodedPicture> {
-  const request = { ...pictureRequest(entry), ...(signal && { signal }) };
+async function makePicture(image: LargeImage, entry: CachedEntry): Promise<EncodedPicture> {
+  const request = pictureRequest(entry);
   if (request.encoding === 'TILED') throw new BadValueError('Invalid encoding "TILED": such pictures are not kept');
   const { imageKey } = entry;
   if (imageKey != null && typeof imageKey !== 'string') throw new BadValueError(`Invalid imageKey ${JSON.stringify(imageKey)}`);

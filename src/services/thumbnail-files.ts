@@ -22,7 +22,7 @@ interface RunOptions {
   concurrent: number;
   signal: AbortSignal;
   /** Called after each file with the counts as they are then. */
-  onFile(): void;
+  onFile: () => void;
 }
 
 /** Items whose existing files are asked for by one query. */

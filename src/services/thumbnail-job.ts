@@ -26,8 +26,8 @@ export function newThumbnailJob(data: ThumbnailJobData, userId: string | null): 
       `Invalid value for numeric parameter concurrent: ${concurrent}. Allowed values: whole numbers up to ${maxConcurrent}.`,
     );
   }
-  const spec = plainValue(entries);
   const exact = canonicalText(entries);
+  const spec = plainValue(entries);
   return {
     userId,
     public: true,

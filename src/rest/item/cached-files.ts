@@ -74,14 +74,16 @@ const put = defineRoute({
   },
 });
 
+/** @throws LargeImageError `too-large`, after the whole body: a client that is still sending would not read the answer. */
 async function readAll(stream: Readable): Promise<Buffer> {
-  const chunks: Buffer[] = [];
+  let chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > maxPictureBytes) throw new LargeImageError('too-large', `The picture is longer than ${maxPictureBytes} bytes.`);
-    chunks.push(chunk);
+    if (length <= maxPictureBytes) chunks.push(chunk);
+    else chunks = [];
   }
+  if (length > maxPictureBytes) throw new LargeImageError('too-large', `The picture is longer than ${maxPictureBytes} bytes.`);
   return Buffer.concat(chunks, length);
 }
 

@@ -78,7 +78,7 @@ export const regionParameters = {
 };
 
 /** Region parameters under the names the renderer has for them. */
-export function regionRequest({ mm_x, mm_y, ...values }: ParameterValues<typeof regionParameters>) {
+export function regionRequest({ mm_x, mm_y, ...values }: Partial<ParameterValues<typeof regionParameters>>) {
   return defined({ ...values, mmX: mm_x, mmY: mm_y });
 }
 
