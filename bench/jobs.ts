@@ -1,0 +1,152 @@
+/**
+ * The thumbnail job against sharp making the same thumbnails of the same files in a loop at the same concurrency; counting and removing
+ * cached files at growing numbers. Rounds alternate; medians are compared. Give `MONGODB_URI` a durable database to see what users see.
+ */
+import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import mongoose from 'mongoose';
+import sharp from 'sharp';
+import { createReferenceHost, startDatabase } from '../src/reference-host/index.js';
+
+const rounds = 3;
+const imageCount = 40;
+const [width, height] = [4096, 3072];
+const concurrent = cpus().length;
+const numbers = (process.argv[3] ?? '10000,50000,100000').split(',').map(Number);
+
+const directory = await mkdtemp(join(tmpdir(), 'bench-jobs-'));
+const database = await startDatabase({ env: process.env, directory: null });
+const host = await createReferenceHost({ mongoUri: database.uri, dataDirectory: directory, passwordCost: 4 });
+const median = (values: readonly number[]) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!;
+try {
+  const { url } = await host.listen();
+  const call = async (method: string, path: string, parameters: Record<string, string>, body?: Uint8Array) => {
+    const response = await fetch(`${url}/api/v1${path}?${new URLSearchParams(parameters).toString()}`, {
+      method,
+      headers,
+      ...(body && { body }),
+    });
+    if (!response.ok) throw new Error(`${path} answered ${response.status}: ${await response.text()}`);
+    return (await response.json()) as Record<string, unknown>;
+  };
+  const headers: Record<string, string> = {};
+  const user = { login: 'bench', email: 'bench@example.org', firstName: 'B', lastName: 'B', password: 'bench.password' };
+  const signedUp = await call('POST', '/user', user);
+  headers['Girder-Token'] = (signedUp.authToken as { token: string }).token;
+  const collection = String((await call('POST', '/collection', { name: 'bench' }))._id);
+  const parent = { parentType: 'collection', parentId: collection, name: 'bench' };
+  const folder = String((await call('POST', '/folder', parent))._id);
+
+  const noise = { type: 'gaussian' as const, mean: 128, sigma: 20 };
+  const image = await sharp({ create: { width, height, channels: 3, background: '#fff', noise } })
+    .tiff({ tile: true, tileWidth: 256, tileHeight: 256, pyramid: true, compression: 'jpeg', quality: 80 })
+    .toBuffer();
+  const paths: string[] = [];
+  let item = '';
+  for (let i = 0; i < imageCount; i++) {
+    const upload = { parentType: 'folder', parentId: folder, name: `image ${i}.tif`, size: String(image.length) };
+    item = String((await call('POST', '/file', upload, image)).itemId);
+    paths.push(join(directory, `image ${i}.tif`));
+    await writeFile(paths[i]!, image);
+  }
+
+  // Directory 3 of the file is 512 × 384: the smallest that has the resolution, as a careful user would choose.
+  const side = 400;
+  const reference = async (): Promise<number> => {
+    const began = performance.now();
+    const queue = [...paths.entries()];
+    const work = async () => {
+      for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+        const jpeg = { quality: 95, chromaSubsampling: '4:4:4' };
+        const picture = await sharp(next[1], { page: 3 }).resize(side, side, { fit: 'inside' }).jpeg(jpeg).toBuffer();
+        await writeFile(join(directory, `thumbnail ${next[0]}.jpg`), picture);
+      }
+    };
+    await Promise.all(Array.from({ length: concurrent }, work));
+    return performance.now() - began;
+  };
+  const ours = async (): Promise<number> => {
+    await call('DELETE', '/large_image/thumbnails', {});
+    const spec = JSON.stringify([{ width: side, height: side }]);
+    const job = await call('PUT', '/large_image/thumbnails', { spec, concurrent: String(concurrent) });
+    for (;;) {
+      const { status, timestamps } = await call('GET', `/job/${String(job._id)}`, {});
+      if (Number(status) > 3) throw new Error(`The job has status ${Number(status)}.`);
+      const times = (timestamps as { status: number; time: string }[]).map(
+        (entry) => [entry.status, Date.parse(entry.time)] as const,
+      );
+      // From RUNNING to SUCCESS: how soon a queued job begins is the queue's.
+      if (status === 3) return new Map(times).get(3)! - new Map(times).get(2)!;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  };
+  const ratios: number[] = [];
+  await reference();
+  await ours();
+  for (let round = 1; round <= rounds; round++) {
+    const [theirs, mine] = [await reference(), await ours()];
+    ratios.push(theirs / mine);
+    console.log(
+      `round ${round} of ${rounds}: sharp ${((imageCount * 1000) / theirs).toFixed(0)} thumbnails/s, job ${((imageCount * 1000) / mine).toFixed(0)}/s`,
+    );
+  }
+  console.log(`thumbnail job: ${median(ratios).toFixed(2)} × sharp in a loop at the same concurrency (to reach: 0.8)`);
+
+  const { models, store } = host.context;
+  const fill = async (count: number) => {
+    const itemId = new mongoose.Types.ObjectId(item);
+    for (let start = 0; start < count; start += 5000) {
+      const ids = Array.from({ length: Math.min(5000, count - start) }, () => new mongoose.Types.ObjectId());
+      await models.blob.collection.insertMany(ids.map((id) => ({ _id: id.toHexString(), size: 1, references: 1 })) as never);
+      await models.file.collection.insertMany(
+        ids.map((_id, i) => ({
+          _id,
+          name: '_largeImageThumbnail',
+          itemId: null,
+          attachedToType: 'item',
+          attachedToId: i === 0 ? itemId : new mongoose.Types.ObjectId(),
+          isLargeImageThumbnail: true,
+          thumbnailKey: `{"width":${start + i}}`,
+          size: 1,
+          exts: [],
+          storage: { kind: 'stored', key: _id.toHexString() },
+        })) as never,
+      );
+      for (const id of ids) {
+        const path = store.pathOf(id.toHexString());
+        await mkdir(join(path, '..'), { recursive: true });
+        await writeFile(path, 'x');
+      }
+    }
+  };
+  await call('DELETE', '/large_image/thumbnails', {});
+  const perFile: { count: number; counting: number; removing: number }[] = [];
+  for (const count of numbers) {
+    await fill(count);
+    let began = performance.now();
+    const counted = Number(await call('GET', '/large_image/thumbnails', {}));
+    const counting = performance.now() - began;
+    began = performance.now();
+    const removed = await host.context.models.file.countDocuments({ isLargeImageThumbnail: true });
+    const bare = performance.now() - began;
+    began = performance.now();
+    const answered = Number(await call('DELETE', '/large_image/thumbnails', {}));
+    const removing = performance.now() - began;
+    if (counted !== count || removed !== count || answered !== count)
+      throw new Error(`${counted}, ${removed}, ${answered} of ${count}`);
+    perFile.push({ count, counting, removing });
+    console.log(
+      `${count} files: counted in ${counting.toFixed(0)} ms (bare countDocuments ${bare.toFixed(0)} ms), removed in ${(removing / 1000).toFixed(1)} s (${((removing * 1000) / count).toFixed(0)} µs a file)`,
+    );
+  }
+  const [first, last] = [perFile[0]!, perFile.at(-1)!];
+  const growth = (what: 'counting' | 'removing') => (last[what] / last.count / (first[what] / first.count)).toFixed(2);
+  console.log(
+    `time a file at ${last.count} against ${first.count}: counting ${growth('counting')} ×, removing ${growth('removing')} × (linear: 1)`,
+  );
+} finally {
+  await host.close();
+  await database.stop();
+  await rm(directory, { recursive: true, force: true });
+}
