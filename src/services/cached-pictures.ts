@@ -65,7 +65,7 @@ export async function obtainPicture(
   if (found !== null) return { content: found, created: false };
   // Nothing is kept for names that anybody may think of.
   const names = await images.use(item, (image) => image.associatedImages());
-  if (!names.includes(String(imageKey))) return { content: missingPicture(), created: true };
+  if (typeof imageKey !== 'string' || !names.includes(imageKey)) return { content: missingPicture(), created: true };
   return cachedFiles.obtain(item, name, make, { ...options, known: 'absent' });
 }
 
@@ -149,7 +149,7 @@ const floats: ReadonlySet<string> = new Set([
 
 /** The parameters of a route as an entry: region, output and scale are objects of their own. */
 export function regionEntry(parameters: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const entry: Record<string, Record<string, unknown> | unknown> = {};
+  const entry: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(parameters)) {
     if (value === undefined) continue;
     const place = places[name];

@@ -185,7 +185,7 @@ describe('files that are kept for items', () => {
 
   it('reports and schedules what is missing, for who may write only', async () => {
     const path = `/item/${item}/tiles/tile_frames/quad_info`;
-    const info = await admin.ok('GET', path, { query: { maxTextureSize: 256 } });
+    const info: Record<string, unknown> = await admin.ok('GET', path, { query: { maxTextureSize: 256 } });
     expect(info).toMatchObject({ frames: [0], quadsToIdx: [0], src: [{ encoding: 'JPEG', fill: 'corner:black', exact: false }] });
     expect(await admin.ok('GET', path, { query: { maxTextureSize: 256, cache: 'report' } })).toMatchObject({
       ...info,
