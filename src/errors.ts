@@ -14,6 +14,7 @@ export const errorReplies = {
   'no-large-image': { status: 400, type: 'rest' },
   'login-required': { status: 401, type: 'access' },
   'access-denied': { status: 403, type: 'access' },
+  forbidden: { status: 403, type: 'rest' },
   'not-found': { status: 404, type: 'rest' },
   'tile-outside': { status: 404, type: 'rest' },
   conflict: { status: 409, type: 'rest' },
