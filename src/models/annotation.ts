@@ -110,7 +110,8 @@ export class AnnotationModel {
       .index({ words: 1 })
       .index({ 'access.users.id': 1 })
       .index({ 'access.groups.id': 1 })
-      .index({ 'elements.family': 1 });
+      .index({ 'elements.family': 1 })
+      .index({ 'elements.references': 1 });
     const versions = new Schema<VersionDocument>(
       { ...state, annotationId: String },
       { ...options, collection: 'annotation_version' },
@@ -256,6 +257,17 @@ export class AnnotationModel {
     return counts;
   }
 
+  /** Those of some items that image or pixelmap elements of annotations that fit refer to. */
+  async referencedItems(filter: AnnotationFilter, itemIds: readonly string[]): Promise<Set<string>> {
+    const referenced = new Set<string>();
+    for (const part of batches(itemIds)) {
+      const query = { $and: [toQuery(filter), { 'elements.references': { $in: [...part] } }] } as QueryFilter<HeadDocument>;
+      const found: unknown[] = await this.#heads.distinct('elements.references', query);
+      for (const id of part) if (found.includes(id)) referenced.add(id);
+    }
+    return referenced;
+  }
+
   /** Ids of the items whose annotations fit, most recently changed (or made) annotation first. */
   async itemIds(filter: AnnotationFilter, sort: string, direction: 1 | -1): Promise<string[]> {
     const field = `$${Object.hasOwn(sortFields, sort) ? sortFields[sort]! : '_id'}`;
@@ -285,14 +297,6 @@ export class AnnotationModel {
   async findVersion(annotationId: string, version: number): Promise<AnnotationVersionRecord | null> {
     const doc = await this.#versions.findOne({ annotationId, _version: version }).lean<VersionDocument>();
     return doc === null ? null : toVersion(doc);
-  }
-
-  /** Ids of all annotations that have former versions or are deleted, each once. */
-  async *withHistory(): AsyncGenerator<string> {
-    const seen = new Set<string>();
-    for (const id of await this.#versions.distinct('annotationId')) seen.add(id);
-    for await (const { _id } of this.#heads.find({ _active: false }, { _id: 1 }).lean().cursor()) seen.add(idText(_id));
-    yield* seen;
   }
 
   async removeVersion(id: string): Promise<boolean> {

@@ -230,6 +230,48 @@ export class HostRecords {
     return doc === null ? null : this.folderOf(doc);
   }
 
+  /** An item as lists show it: the fields that the plugin knows of, under their usual names, and its large image. */
+  itemView({ doc }: ItemRecord): Record<string, unknown> {
+    const view: Record<string, unknown> = { _id: doc._id };
+    for (const [name, field] of Object.entries(this.#fields.item)) view[name] = doc[field];
+    for (const name of ['description', 'creatorId', 'lowerName', 'baseParentId', 'baseParentType', 'largeImage']) {
+      view[name] = doc[name];
+    }
+    return view;
+  }
+
+  /** Those of some items that exist, and fit a condition on the model where one is given. */
+  async findItems(ids: readonly string[], filter: Readonly<Record<string, unknown>> = {}): Promise<ItemRecord[]> {
+    const docs = await this.#items.find({ $and: [{ _id: { $in: [...ids] } }, filter] }).lean<StoredDocument[]>();
+    return docs.map((doc) => this.itemOf(doc));
+  }
+
+  /** Ids of those of some items that exist. */
+  async existingItems(ids: readonly string[]): Promise<string[]> {
+    const docs = await this.#items.find({ _id: { $in: [...ids] } }, { _id: 1 }).lean<StoredDocument[]>();
+    return docs.map((doc) => idText(doc._id));
+  }
+
+  /** Ids of the items that lie in a folder, or also in the folders below it. */
+  async itemIdsIn(folderId: string, { recurse }: { recurse: boolean }): Promise<string[]> {
+    const ids: string[] = [];
+    const seen = new Set([folderId]);
+    let level = [folderId];
+    while (level.length > 0) {
+      for (const folder of level) {
+        const items = await this.#items.find({ [this.#fields.item.folderId]: folder }, { _id: 1 }).lean<StoredDocument[]>();
+        for (const item of items) ids.push(idText(item._id));
+      }
+      if (!recurse) break;
+      const below = await this.#folders
+        .find({ [this.#fields.folder.parentId]: { $in: level } }, { _id: 1 })
+        .lean<StoredDocument[]>();
+      level = below.map((doc) => idText(doc._id)).filter((id) => !seen.has(id));
+      for (const id of level) seen.add(id);
+    }
+    return ids;
+  }
+
   /** The ordinary files of an item, oldest first. */
   async filesOfItem(item: ItemRecord): Promise<FileRecord[]> {
     const docs = await this.#files

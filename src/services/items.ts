@@ -64,6 +64,11 @@ export class Items {
     return folder;
   }
 
+  /** Whether the caller has a level on a folder. */
+  async hasFolderLevel(folder: FolderRecord, level: 0 | 1 | 2, caller: Caller | null): Promise<boolean> {
+    return (await this.access.level(caller, { type: 'folder', doc: folder.doc })) >= level;
+  }
+
   /** Drops what is kept of one item, or of all. */
   forget(id?: string): void {
     this.#forgotten++;

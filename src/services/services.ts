@@ -5,6 +5,7 @@ import type { Caches } from './caches.js';
 import type { Configuration } from './configuration.js';
 import type { FolderConfiguration } from './folder-configuration.js';
 import type { CachedFiles } from './cached-files.js';
+import type { AnnotationServices } from './annotation-services.js';
 import type { Images } from './images.js';
 import type { Items } from './items.js';
 import type { JobStarter } from './job-starter.js';
@@ -18,6 +19,7 @@ export interface Services {
   images: Images;
   /** Thumbnails, associated images, tile frames and histograms that are kept as files. */
   cachedFiles: CachedFiles;
+  annotations: AnnotationServices;
   settings: Settings;
   /** The plugin's section of the configuration file, as it was at installation. */
   library: LibrarySettings;

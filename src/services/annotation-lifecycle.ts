@@ -1,0 +1,26 @@
+import type { HostEvents } from '../host.js';
+import { idText } from '../models/host-records.js';
+import type { AnnotationServices } from './annotation-services.js';
+import type { AnnotationsOptions } from './annotation-writer.js';
+
+/** Keeps annotations in step with what happens in the host, until the returned function is called. */
+export function followHost(
+  events: HostEvents,
+  { whole, lists }: AnnotationServices,
+  { model, records }: Pick<AnnotationsOptions, 'model' | 'records'>,
+): () => void {
+  const offs = [
+    events.on('item.removed', async ({ item }) => {
+      await whole.discard(lists.all({ itemIds: [idText(item._id)], active: null }));
+    }),
+    events.on('item.copied', async ({ source, item, userId, copyAnnotations }) => {
+      if (copyAnnotations === false) return;
+      await whole.copyAll(idText(source._id), records.itemOf(item), userId ?? null);
+    }),
+    events.on('user.removed', ({ userId }) => model.forget('users', userId)),
+    events.on('group.removed', ({ groupId }) => model.forget('groups', groupId)),
+  ];
+  return () => {
+    for (const off of offs) off();
+  };
+}

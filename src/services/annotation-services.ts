@@ -1,0 +1,50 @@
+import type { ElementStore } from '../annotation/store/contract.js';
+import type { Host } from '../host.js';
+import { AnnotationPermissions } from './annotation-access.js';
+import { AnnotationBodies } from './annotation-body.js';
+import { AnnotationEdits } from './annotation-edits.js';
+import { AnnotationHistory } from './annotation-history.js';
+import { AnnotationLists } from './annotation-lists.js';
+import { AnnotationWriter, type AnnotationsOptions } from './annotation-writer.js';
+import { Annotations } from './annotations.js';
+import type { Items } from './items.js';
+
+/** Everything that routes and jobs do with annotations. */
+export interface AnnotationServices {
+  store: ElementStore;
+  permissions: AnnotationPermissions;
+  writer: AnnotationWriter;
+  whole: Annotations;
+  edits: AnnotationEdits;
+  history: AnnotationHistory;
+  lists: AnnotationLists;
+  /** Word of the host's brand; names the item field of overlays. */
+  brand: string;
+}
+
+/** Puts the services for annotations together. */
+export function createAnnotationServices(
+  host: Pick<Host, 'access' | 'directory' | 'notify'>,
+  {
+    items,
+    brand,
+    ...given
+  }: Omit<AnnotationsOptions, 'bodies' | 'permissions' | 'notify'> & { items: Items; brand: string },
+): AnnotationServices {
+  const { store, records } = given;
+  const { access, directory } = host;
+  const permissions = new AnnotationPermissions({ access, directory, items, records });
+  const bodies = new AnnotationBodies(store, brand);
+  const options: AnnotationsOptions = { ...given, bodies, permissions, notify: host.notify };
+  const writer = new AnnotationWriter(options);
+  return {
+    store,
+    permissions,
+    writer,
+    whole: new Annotations(options, writer),
+    edits: new AnnotationEdits(options, writer),
+    history: new AnnotationHistory(options, writer),
+    lists: new AnnotationLists(options, access),
+    brand,
+  };
+}
