@@ -4,16 +4,20 @@ import { openTileCache, type CacheBackend } from './cache/open-tile-cache.js';
 import { CachePeers } from './cache/peers.js';
 import { SourceCache } from './cache/source-cache.js';
 import type { Host, HostEvents, HostLogger } from './host.js';
+import { PackedElementStore } from './annotation/store/store.js';
 import { ModelEvents } from './models/host-events.js';
 import { ItemQueries } from './models/item-queries.js';
 import { CachedFileModel } from './models/cached-file.js';
 import { HostRecords, idText } from './models/host-records.js';
+import { AnnotationModel } from './models/annotation.js';
+import { MongoElementRecords } from './models/element-records.js';
 import { SettingModel } from './models/setting.js';
 import { createJobModel } from './models/job.js';
 import { JobRunner } from './jobs/runner.js';
 import { cacheFilesJob } from './jobs/cache-files.js';
 import { thumbnailJob } from './jobs/thumbnails.js';
 import { describeRoutes } from './rest/describe/routes.js';
+import { annotationRoutes } from './rest/annotation/routes.js';
 import { associatedImageRoutes } from './rest/item/associated-images.js';
 import { cachedFileRoutes } from './rest/item/cached-files.js';
 import { deepZoomRoutes } from './rest/item/deep-zoom.js';
@@ -33,6 +37,8 @@ import { settingRoutes } from './rest/system/settings.js';
 import { Caches } from './services/caches.js';
 import { allCachedFileRoutes } from './rest/large-image/cached-files.js';
 import { CachedFiles } from './services/cached-files.js';
+import { followHost } from './services/annotation-lifecycle.js';
+import { createAnnotationServices } from './services/annotation-services.js';
 import { Callers } from './services/callers.js';
 import { Configuration } from './services/configuration.js';
 import { FolderConfiguration } from './services/folder-configuration.js';
@@ -189,11 +195,30 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
     logger,
     temporaryDirectory,
   });
+  const brand = host.brand ?? 'service';
+  const overlaySizes = async (itemId: string) => {
+    try {
+      const item = await records.findItem(itemId);
+      if (item === null) return null;
+      const { sizeX, sizeY } = await images.use(item, (image) => image.metadata());
+      return { width: sizeX, height: sizeY };
+    } catch {
+      // An overlay that cannot be read now may be readable later: it is stored, with a box of zeros.
+      return null;
+    }
+  };
+  const elementRecords = new MongoElementRecords(connection);
+  const store = new PackedElementStore({ records: elementRecords, brand, overlaySizes });
+  const annotationModel = new AnnotationModel(connection);
+  await Promise.all([store.prepare(), annotationModel.createIndexes()]);
+  const annotated = { model: annotationModel, store, records, settings, logger };
+  const annotations = createAnnotationServices(host, { ...annotated, items, brand });
   const services: Services = {
     records,
     items,
     images,
     cachedFiles,
+    annotations,
     settings,
     library,
     caches,
@@ -218,7 +243,9 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
 
   // What the host tells us
   const modelEvents = host.events === undefined ? new ModelEvents(host.models) : null;
-  const unsubscribe = subscribe(host.events ?? modelEvents!, { items, callers, images });
+  const events = host.events ?? modelEvents!;
+  const unsubscribe = subscribe(events, { items, callers, images });
+  const unfollow = followHost(events, annotations, { model: annotationModel, records });
 
   // Routers
   const mounting = {
@@ -244,6 +271,7 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
     ...administrationRoutes,
     ...yamlConfigRoutes,
     ...settingRoutes,
+    ...annotationRoutes,
   ];
   const routes = [...itemRoutes, ...jobRoutes, ...describeRoutes, ...(host.routes ?? [])] as unknown as RouteDefinition[];
   const describing = {
@@ -274,13 +302,17 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
       if (closed) return;
       closed = true;
       unsubscribe();
+      unfollow();
       modelEvents?.close();
+      await annotations.writer.close();
       await runner.close();
       jobs.close();
       configuration.close();
       caches.peers?.close();
       await Promise.all([sources.clear(), tiles.close()]);
       await redis?.close();
+      annotationModel.close();
+      elementRecords.close();
       settingModel.close();
       cachedFileModel.close();
       jobModel.close();

@@ -1,7 +1,8 @@
 import { patchSchemaError } from '../annotation/messages.js';
 import { applyPatch, parsePatch, patchedElementIds, type PatchTarget } from '../annotation/patch.js';
 import type { AnnotationHead } from '../annotation/schema/document.js';
-import type { ChangedElements, ElementChanges } from '../annotation/store/contract.js';
+import { itemField } from '../annotation/schema/common.js';
+import type { ChangedElements, ElementChanges, StoredElements } from '../annotation/store/contract.js';
 import { createHeadValidator } from '../annotation/validate.js';
 import type { AnnotationRecord } from '../models/annotation-record.js';
 import type { AnnotationsOptions, AnnotationWriter, ChangeRequest } from './annotation-writer.js';
@@ -13,6 +14,7 @@ export class AnnotationEdits {
   constructor(
     private readonly options: AnnotationsOptions,
     private readonly writer: AnnotationWriter,
+    private readonly brand: string,
   ) {}
 
   /** Applies a JSON patch; a version written meanwhile is patched instead, so that nothing of it is lost. */
@@ -33,7 +35,10 @@ export class AnnotationEdits {
       return store.change(
         current.elements,
         { put, remove },
-        ({ stored }) => this.writer.commit(current, { head, elements: stored }, request.caller),
+        async (made) => {
+          const changed = await this.#withReferences(current.elements, made, request);
+          return this.writer.commit(current, { head, elements: changed }, request.caller);
+        },
         { ...options, raise: patchSchemaError },
       );
     });
@@ -42,6 +47,19 @@ export class AnnotationEdits {
   #patchedHead(head: Record<string, unknown>): AnnotationHead {
     this.#checkPatchedHead(head);
     return this.options.bodies.checkHead(head);
+  }
+
+  /** Items that overlays refer to are counted anew when one of them may have gone; else the store has added the new ones. */
+  async #withReferences(former: StoredElements, { stored, replaced, removed }: ChangedElements, { signal }: ChangeRequest) {
+    if (former.references.length === 0 || replaced + removed === 0) return stored;
+    const field = itemField(this.brand);
+    const references = new Set<string>();
+    for await (const { element } of this.options.store.scan(stored, { ...(signal && { signal }) })) {
+      if (element.type !== 'image' && element.type !== 'pixelmap') continue;
+      // The schema requires the field of the brand on overlays.
+      references.add(String((element as unknown as Record<string, unknown>)[field]));
+    }
+    return { ...stored, references: [...references].sort() };
   }
 
   /**
@@ -60,9 +78,10 @@ export class AnnotationEdits {
       return store.change(
         current.elements,
         wanted,
-        (made) => {
+        async (made) => {
           changed = made;
-          return this.writer.commit(current, { elements: made.stored }, request.caller);
+          const elements = await this.#withReferences(current.elements, made, request);
+          return this.writer.commit(current, { elements }, request.caller);
         },
         { ...(request.signal && { signal: request.signal }), raise: patchSchemaError },
       );

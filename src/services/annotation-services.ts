@@ -25,11 +25,7 @@ export interface AnnotationServices {
 /** Puts the services for annotations together. */
 export function createAnnotationServices(
   host: Pick<Host, 'access' | 'directory' | 'notify'>,
-  {
-    items,
-    brand,
-    ...given
-  }: Omit<AnnotationsOptions, 'bodies' | 'permissions' | 'notify'> & { items: Items; brand: string },
+  { items, brand, ...given }: Omit<AnnotationsOptions, 'bodies' | 'permissions' | 'notify'> & { items: Items; brand: string },
 ): AnnotationServices {
   const { store, records } = given;
   const { access, directory } = host;
@@ -42,7 +38,7 @@ export function createAnnotationServices(
     permissions,
     writer,
     whole: new Annotations(options, writer),
-    edits: new AnnotationEdits(options, writer),
+    edits: new AnnotationEdits(options, writer, brand),
     history: new AnnotationHistory(options, writer),
     lists: new AnnotationLists(options, access),
     brand,

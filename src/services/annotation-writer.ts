@@ -39,7 +39,11 @@ const notificationLifetimeMs = 1000;
 const historySetting = 'large_image.annotation_history';
 
 /** The annotation has moved on since it was read. */
-class Superseded extends Error {}
+class Superseded extends LargeImageError {
+  constructor() {
+    super('conflict', 'The annotation was changed by somebody else meanwhile.');
+  }
+}
 
 /** What all changes of annotations have in common: rights, versions, conflicts, messages, and removing what nobody refers to. */
 export class AnnotationWriter {
@@ -87,8 +91,7 @@ export class AnnotationWriter {
     options: { itemToo?: boolean } = {},
   ): Promise<AnnotationRecord> {
     for (let count = 1; ; count++) {
-      const current =
-        options.itemToo === false ? await this.#loadChecked(request) : await this.loadForChange(request);
+      const current = options.itemToo === false ? await this.#loadChecked(request) : await this.loadForChange(request);
       try {
         const changed = await attempt(current);
         await this.changed(current, changed);

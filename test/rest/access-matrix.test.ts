@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { accessMatrix, callers, kinds, type CallerName, type Subjects, type Verdict } from '../support/access-matrix.js';
+import { elementId } from '../support/annotated.js';
 import { Client, startHost, type TestHost } from '../support/reference-host.js';
 
 describe('who may use which route', () => {
@@ -14,7 +15,7 @@ describe('who may use which route', () => {
   const clients = new Map<CallerName, Client>();
   let limitedAdmin: Client;
   const scoped = new Map<string, Client | null>(
-    ['core.data.read', 'core.data.write', 'core.setting.read'].map((scope) => [scope, null]),
+    ['core.data.read', 'core.data.write', 'core.data.own', 'core.setting.read'].map((scope) => [scope, null]),
   );
 
   const routes = () => {
@@ -63,7 +64,18 @@ describe('who may use which route', () => {
     const query = { parentType: 'folder', parentId: folder, name: 'a.png', size: png.length };
     const file = await client('admin').ok('POST', '/file', { query, body: png });
     const job = await started.host.jobs.create({ title: 'A job', type: 'test', userId: client('writer').id! });
-    return { folder, item: String(file.itemId), job: job.id, user: user ?? 'None' };
+    const item = String(file.itemId);
+    const json = { name: 'annotation', elements: [{ type: 'point', center: [1, 1, 0], id: elementId(1) }] };
+    const annotation = await client('admin').ok('POST', '/annotation', { query: { itemId: item }, json });
+    await client('admin').ok('PUT', `/annotation/${String(annotation._id)}`, { json: { name: 'annotation' } });
+    return {
+      folder,
+      item,
+      job: job.id,
+      user: user ?? 'None',
+      annotation: String(annotation._id),
+      version: String(annotation._version),
+    };
   };
 
   let looked: Subjects | undefined;
@@ -78,11 +90,16 @@ describe('who may use which route', () => {
     const { sending = {}, params = {} } = accessMatrix[route]!;
     const [method, pattern] = route.split(' ') as [string, string];
     const own: Record<string, string> = { itemId: subjects.item, folderId: subjects.folder };
+    own.version = subjects.version;
+    if (pattern.startsWith('/annotation/:id')) own.id = subjects.annotation;
+    if (pattern.startsWith('/annotation/item/')) own.id = subjects.item;
+    if (pattern.startsWith('/annotation/folder/')) own.id = subjects.folder;
     if (pattern.startsWith('/job/')) own.id = subjects.job;
     else if (pattern.startsWith('/folder/') || pattern.startsWith('/large_image/folder/')) own.id = subjects.folder;
     const path = pattern.replace(/:(\w+)/g, (_, name: string) => params[name] ?? own[name] ?? `no-${name}`);
     if (!path.endsWith('/events')) {
-      const { status, body } = await who.send(method, path, sending);
+      const onItem = pattern === '/annotation' || pattern.endsWith('/copy') ? { query: { itemId: subjects.item } } : {};
+      const { status, body } = await who.send(method, path, { ...onItem, ...sending });
       return { status, message: body?.message };
     }
     const leaving = new AbortController();
@@ -99,10 +116,19 @@ describe('who may use which route', () => {
   });
 
   it('agrees with the access and scope that the routes declare', () => {
-    const declared = { admin: ['admin'], user: ['user'], write: ['user'], jobWrite: ['user'], jobOwn: ['user'] } as Record<
-      string,
-      string[]
-    >;
+    const declared = {
+      annotationWrite: ['user'],
+      annotationOwn: ['user'],
+      annotationCreate: ['user'],
+      annotationCopy: ['user'],
+      annotationClear: ['user'],
+      userRead: ['user'],
+      admin: ['admin'],
+      user: ['user'],
+      write: ['user'],
+      jobWrite: ['user'],
+      jobOwn: ['user'],
+    } as Record<string, string[]>;
     for (const route of routes()) {
       const { kind, scope } = accessMatrix[nameOf(route)]!;
       expect({ route: nameOf(route), scope: route.scope }).toEqual({ route: nameOf(route), scope });

@@ -1,3 +1,4 @@
+import { annotationMatrix } from './access-matrix-annotation.js';
 import type { Sending } from './reference-host.js';
 
 /** Who calls; `limited` has a token of the writer (of the administrator, for their routes) without the scope of the route. */
@@ -9,6 +10,9 @@ export interface Subjects {
   folder: string;
   item: string;
   job: string;
+  /** On the item; the writer may write it, the reader read it. */
+  annotation: string;
+  version: string;
   /** Id of the calling user; `None` without one. */
   user: string;
 }
@@ -35,6 +39,9 @@ function verdicts(
   });
 }
 
+const annotationDenied = (level: string) => (subjects: Subjects) =>
+  refused(403, `${level} access denied for annotation ${subjects.annotation} (user ${subjects.user}).`);
+const annotateDenied = refused(403, 'Write access and annotation creation access were denied for the item.');
 const loggedIn = () => refused(401, 'You must be logged in.');
 const folderDenied = (level: string) => (subjects: Subjects) =>
   refused(403, `${level} access denied for folder ${subjects.folder} (user ${subjects.user}).`);
@@ -78,6 +85,34 @@ export const kinds = {
     const denied = folderDenied('Write')(subjects);
     return { stranger: denied, reader: denied };
   }),
+  /** Who is signed in and may read the folder. */
+  userRead: verdicts(loggedIn, (subjects) => ({ stranger: folderDenied('Read')(subjects) })),
+  /** Who may read the annotation. */
+  annotationRead: verdicts(as401(annotationDenied('Read')), (subjects) => ({ stranger: annotationDenied('Read')(subjects) })),
+  /** Who is signed in and may write the annotation. */
+  annotationWrite: verdicts(loggedIn, (subjects) => {
+    const denied = annotationDenied('Write')(subjects);
+    return { stranger: denied, reader: denied };
+  }),
+  /** Who may restore former versions; without a sign-in they first hear that they may not read it. */
+  annotationRevert: verdicts(as401(annotationDenied('Read')), (subjects) => ({
+    stranger: annotationDenied('Read')(subjects),
+    reader: annotationDenied('Write')(subjects),
+  })),
+  /** Who administers the annotation. */
+  annotationOwn: verdicts(loggedIn, (subjects) => {
+    const denied = annotationDenied('Admin')(subjects);
+    return { stranger: denied, reader: denied, writer: denied };
+  }),
+  /** Who may write the item. */
+  annotationCreate: verdicts(loggedIn, (subjects) => ({ stranger: folderDenied('Read')(subjects), reader: annotateDenied })),
+  /** Who may read the annotation and annotate the item. */
+  annotationCopy: verdicts(loggedIn, (subjects) => ({ stranger: annotationDenied('Read')(subjects), reader: annotateDenied })),
+  /** Who may write the item and administers its annotations. */
+  annotationClear: verdicts(loggedIn, (subjects) => {
+    const denied = folderDenied('Write')(subjects);
+    return { stranger: denied, reader: denied, writer: annotationDenied('Admin')(subjects) };
+  }),
   /** Who may read the job. */
   jobRead: verdicts(as401(jobDenied('Read')), (subjects) => {
     const denied = jobDenied('Read')(subjects);
@@ -112,7 +147,7 @@ export const kinds = {
 export interface MatrixEntry {
   kind: keyof typeof kinds;
   /** The scope as the contract names it; none where a full sign-in is asked for. */
-  scope?: 'core.data.read' | 'core.data.write' | 'core.user_auth' | 'core.setting.read' | 'jobs.rest.list_job';
+  scope?: 'core.data.read' | 'core.data.write' | 'core.data.own' | 'core.user_auth' | 'core.setting.read' | 'jobs.rest.list_job';
   /** What a valid request sends beside the path. */
   sending?: Sending;
   /** What is put for the parameters of the path beside item, folder and job. */
@@ -164,6 +199,7 @@ export const accessMatrix: Readonly<Record<string, MatrixEntry>> = {
     params: { name: '.large_image_config.yaml' },
     sending: { body: 'a: 1' },
   },
+  ...annotationMatrix,
 
   'GET /item/:itemId/tiles': itemRead,
   'POST /item/:itemId/tiles': { ...itemWrite, admitted: 400 },

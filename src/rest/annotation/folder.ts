@@ -5,8 +5,7 @@ import { accessChange, accessQuery } from './access.js';
 import { annotationListSchema, annotationPaging, folderPath, pagingOf } from './parameters.js';
 import { storedView, withoutElements } from './views.js';
 
-const recurse = (byDefault: boolean) =>
-  withDefault(boolean({ description: 'Whether the folders below count too.' }), byDefault);
+const recurse = (byDefault: boolean) => withDefault(boolean({ description: 'Whether the folders below count too.' }), byDefault);
 
 const list = defineRoute({
   method: 'get',
