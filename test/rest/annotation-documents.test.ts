@@ -385,7 +385,7 @@ describe('annotation documents', () => {
     ];
     for (const [json, message] of cases) {
       const { status, body } = await patch(json);
-      expect({ status, ...body }, JSON.stringify(json)).toEqual({
+      expect({ status, ...(body as Json) }, JSON.stringify(json)).toEqual({
         status: 400,
         type: 'validation',
         message: typeof message === 'string' ? message : expect.stringMatching(message),

@@ -123,7 +123,7 @@ async function applyChanges(
     }
   }
   if (changes.size === 0 && appended.length === 0) return { stored: base, counts };
-  const stored = await rewrite(tools, edit, base, changes, appended);
+  const stored = await rewrite(tools, edit, base, { changes, appended, shown: sizes.items() });
   return { stored, counts };
 }
 
@@ -131,8 +131,16 @@ async function rewrite(
   tools: ChangeTools,
   edit: EditTools,
   base: StoredElements,
-  changes: ReadonlyMap<number, ReadonlyMap<number, ReadonlyMap<number, ItemChange>>>,
-  appended: readonly PackItem[],
+  {
+    changes,
+    appended,
+    shown,
+  }: {
+    changes: ReadonlyMap<number, ReadonlyMap<number, ReadonlyMap<number, ItemChange>>>;
+    appended: readonly PackItem[];
+    /** Items that elements put in show. */
+    shown: Iterable<string>;
+  },
 ): Promise<StoredElements> {
   const last = base.windows.length - 1;
   const windows: StoredWindow[] = [];
@@ -163,7 +171,7 @@ async function rewrite(
   await edit.writer.finish();
   const groups = await groupsOf(tools.loader, base, windows, edit.signal);
   requireListableGroups(groups);
-  return storedElements(base.family, tools.ids.make(), windows, groups);
+  return storedElements(base.family, tools.ids.make(), windows, groups, [...base.references, ...shown]);
 }
 
 /** The groups of all windows; their directories are mostly in memory. */

@@ -38,6 +38,11 @@ export interface StoredElements {
   /** Box around all elements, `size` that of the largest element; `null` when there is none. */
   box: BoundingBox | null;
   windows: StoredWindow[];
+  /**
+   * Ids of the items that image and pixelmap elements show, each once and sorted. `change` adds to them and takes none away: whoever
+   * removes or replaces such elements counts them anew.
+   */
+  references: string[];
 }
 
 /** Options of everything that takes time. An aborted signal ends it with the signal's reason. */

@@ -81,6 +81,11 @@ export class KnownOverlaySizes {
     if (!this.#known.has(item)) this.#known.set(item, await this.overlaySizes(item));
   }
 
+  /** The items that were asked about. */
+  items(): Iterable<string> {
+    return this.#known.keys();
+  }
+
   of(element: AnnotationElement): OverlaySize | null {
     return isOverlay(element) ? (this.#known.get(this.#item(element)) ?? null) : null;
   }
@@ -164,7 +169,7 @@ export class ListWriter {
 
   /** The elements of the list, after {@link finish}. */
   elements(): StoredElements {
-    return storedElements(this.context.family, this.context.ids.make(), this.#windows, this.#groups);
+    return storedElements(this.context.family, this.context.ids.make(), this.#windows, this.#groups, this.#sizes.items());
   }
 }
 
@@ -177,6 +182,7 @@ export const noElements: StoredElements = {
   groups: [],
   box: null,
   windows: [],
+  references: [],
 };
 
 /** The value that a head holds, from windows in original order. */
@@ -185,6 +191,7 @@ export function storedElements(
   content: string,
   windows: readonly StoredWindow[],
   groups: Iterable<string | null>,
+  references: Iterable<string>,
 ): StoredElements {
   const box: BoundingBox | null = boxAround(windows);
   if (box === null) return noElements;
@@ -196,6 +203,7 @@ export function storedElements(
     groups: sortedGroups(groups),
     box,
     windows: [...windows],
+    references: [...new Set(references)].sort(),
   };
 }
 
