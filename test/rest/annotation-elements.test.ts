@@ -122,7 +122,7 @@ describe('edits of single elements', () => {
     const expected = [3, ...[10, 20, 30, 40].flatMap((base) => [0, 1, 2, 3].map((i) => base + i))].map(elementId);
     expect(
       elementsOf(now)
-        .map(({ id }) => id)
+        .map(({ id }) => String(id))
         .toSorted(),
     ).toEqual(expected.toSorted());
     expect(now).toMatchObject({ _elementCount: 17, annotation: { name: 'c' } });
