@@ -1,0 +1,126 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { Mongoose, type Connection } from 'mongoose';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { StoredElements } from '../../src/annotation/store/contract.js';
+import { startTestDatabase } from '../support/database.js';
+import { openElements } from '../support/element-process.js';
+
+let database: Awaited<ReturnType<typeof startTestDatabase>>;
+let connection: Connection;
+let elements: ReturnType<typeof openElements>;
+
+beforeAll(async () => {
+  database = await startTestDatabase();
+  connection = await new Mongoose().createConnection(database.uri).asPromise();
+  elements = openElements(connection);
+  await elements.store.prepare();
+});
+afterAll(async () => {
+  await connection.close();
+  await database.stop();
+});
+
+const worker = new URL('../support/element-worker.ts', import.meta.url).pathname;
+const rounds = 6;
+
+function countOf(kind: string): Promise<number> {
+  return connection.collection(`annotationelement${kind}`).countDocuments({});
+}
+
+async function headsOf(family: string): Promise<StoredElements[]> {
+  const docs = await elements.heads.find({ 'elements.family': family }).toArray();
+  return docs.map((doc) => doc.elements);
+}
+
+/** Every head can be read and is of one version throughout. @returns the number of heads. */
+async function expectWholeVersions(): Promise<number> {
+  const docs = await elements.heads.find({}).toArray();
+  for (const { version, elements: stored } of docs) {
+    let count = 0;
+    for await (const { element } of elements.store.scan(stored)) {
+      count += 1;
+      expect((element as { lineWidth?: number }).lineWidth).toBe(version);
+    }
+    expect(count).toBe(stored.count);
+  }
+  return docs.length;
+}
+
+it('shows nothing of a write or change that was killed at any moment, and sweeps its traces', async () => {
+  let sawTraces = false;
+  for (let round = 0; round < rounds; round += 1) {
+    const child = spawn(process.execPath, ['--import', 'tsx', worker, database.uri], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const ended = once(child, 'exit');
+    await once(child.stdout, 'data');
+    await new Promise((resolve) => setTimeout(resolve, 300 + Math.random() * 1500));
+    child.kill('SIGKILL');
+    await ended;
+    await expectWholeVersions();
+    // What the dead process still held is left alone until its hold is stale.
+    const before = await countOf('pack');
+    await elements.store.sweep(headsOf);
+    const held = await countOf('pack');
+    await elements.store.sweep(headsOf, { staleMs: -1000 });
+    const after = await countOf('pack');
+    sawTraces ||= after < before;
+    expect(after).toBeLessThanOrEqual(held);
+    // Packs, windows and indexes that are left are those that heads refer to, no more.
+    let packs = 0;
+    let windows = 0;
+    for (const { elements: stored } of await elements.heads.find({}).toArray()) {
+      packs += (await elements.store.summaries(stored)).length;
+      windows += stored.windows.length;
+    }
+    expect([await countOf('pack'), await countOf('window')]).toEqual([packs, windows]);
+    await expectWholeVersions();
+  }
+  expect(await elements.heads.countDocuments({})).toBeGreaterThan(0);
+  expect(sawTraces).toBe(true);
+}, 120_000);
+
+it('lets one of two writers win, and tells the other', async () => {
+  const { store, heads } = elements;
+  const point = (lineWidth: number) => ({ type: 'point', center: [1, 2, 3], lineWidth });
+  const base = await store.write([point(1)], async (stored) => {
+    const { insertedId } = await heads.insertOne({ version: 1, elements: stored });
+    return { _id: insertedId, stored };
+  });
+  const change = (lineWidth: number) =>
+    store.change(base.stored, { put: [point(lineWidth)] }, async ({ stored }) => {
+      const changed = await heads.findOneAndUpdate({ _id: base._id, version: 1 }, { $set: { version: 2, elements: stored } });
+      if (changed === null) throw new Error('conflict');
+      return lineWidth;
+    });
+  const results = await Promise.allSettled([change(2), change(3)]);
+  const winners = results.filter((result) => result.status === 'fulfilled');
+  expect(winners).toHaveLength(1);
+  const { elements: stored } = (await heads.findOne({ _id: base._id }))!;
+  const widths: unknown[] = [];
+  for await (const { element } of store.scan(stored)) widths.push((element as { lineWidth?: number }).lineWidth);
+  expect(widths).toEqual([1, (winners[0] as PromiseFulfilledResult<number>).value]);
+});
+
+it('keeps the sweeper from what is being shared, and writers from what is being swept', async () => {
+  const { store, heads } = elements;
+  const stored = await store.write([{ type: 'point', center: [1, 2, 3] }], (given) => Promise.resolve(given));
+  // No head refers to the elements while the copy is made.
+  await store.share(stored.family, async () => {
+    expect(await store.sweep(headsOf, { families: [stored.family] })).toEqual({ families: 0, removed: 0 });
+    await heads.insertOne({ version: 1, elements: stored });
+  });
+  expect(await store.sweep(headsOf, { families: [stored.family] })).toEqual({ families: 1, removed: 0 });
+  let sharing: Promise<unknown> = Promise.resolve();
+  const order: string[] = [];
+  await store.sweep(
+    async (family) => {
+      sharing = store.share(family, () => Promise.resolve(order.push('shared')));
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      order.push('swept');
+      return headsOf(family);
+    },
+    { families: [stored.family] },
+  );
+  await sharing;
+  expect(order).toEqual(['swept', 'shared']);
+});

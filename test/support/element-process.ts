@@ -1,0 +1,18 @@
+import type { Connection } from 'mongoose';
+import type { StoredElements } from '../../src/annotation/store/contract.js';
+import { PackedElementStore } from '../../src/annotation/store/store.js';
+import { MongoElementRecords } from '../../src/models/element-records.js';
+
+/** Small packs and windows, so that each write makes many documents. */
+export const crashLayout = { packElements: 8, packTextBytes: 4096, windowElements: 200, windowTextBytes: 64 * 1024 };
+
+/** One process's element store and the heads beside it, which all processes share. */
+export function openElements(connection: Connection) {
+  const store = new PackedElementStore({
+    records: new MongoElementRecords(connection),
+    brand: 'service',
+    overlaySizes: () => Promise.resolve(null),
+    layout: crashLayout,
+  });
+  return { store, heads: connection.collection<{ version: number; elements: StoredElements }>('head') };
+}

@@ -1,0 +1,34 @@
+// A process that writes and changes annotations on the database it is given, until it is killed.
+import { Mongoose } from 'mongoose';
+import { crashLayout, openElements } from './element-process.js';
+
+const connection = await new Mongoose().createConnection(process.argv[2]!).asPromise();
+const { store, heads } = openElements(connection);
+const random = () => Math.random() * 1000;
+
+/** All elements of a version have its number as their line width: half of a change would show. */
+const elementsOf = (version: number, ids: readonly (string | undefined)[]) =>
+  ids.map((id) => ({ type: 'point', center: [random(), random(), 0], lineWidth: version, ...(id !== undefined && { id }) }));
+
+console.log('ready');
+for (;;) {
+  const ids: undefined[] = Array.from({ length: 30 + Math.floor(Math.random() * crashLayout.windowElements * 2) });
+  const head = await store.write(elementsOf(1, ids), async (elements) => {
+    const inserted = await heads.insertOne({ version: 1, elements });
+    return { _id: inserted.insertedId, elements };
+  });
+  let current = head.elements;
+  for (let version = 2; version < 5; version += 1) {
+    const known: string[] = [];
+    for await (const { element } of store.scan(current)) known.push(element.id!);
+    const put = elementsOf(version, [...known.slice(0, -1), undefined, undefined]);
+    current = await store.change(current, { put, remove: known.slice(-1) }, async ({ stored }) => {
+      const changed = await heads.findOneAndUpdate(
+        { _id: head._id, version: version - 1 },
+        { $set: { version, elements: stored } },
+      );
+      if (changed === null) throw new Error('Someone else changed the head');
+      return stored;
+    });
+  }
+}
