@@ -2,19 +2,22 @@
  * The element store against references in the same run: `npm run bench -- annotations [sizes]`, sizes such as `10000,100000,1000000`.
  * The database is `MONGODB_URI`, else the durable one beside the repository, else the one that the tests use.
  */
+import { execFile } from 'node:child_process';
 import { createReadStream } from 'node:fs';
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { createServer, get, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { promisify } from 'node:util';
 import mongoose from 'mongoose';
 import { parseElementQuery } from '../src/annotation/element-query.js';
-import type { ReceivedBody, StoredElements } from '../src/annotation/store/contract.js';
+import type { StoredElements } from '../src/annotation/store/contract.js';
 import { PackedElementStore } from '../src/annotation/store/store.js';
 import { MongoElementRecords } from '../src/models/element-records.js';
+import type { Created } from './support/create-annotation.js';
 import { benchDatabase } from './support/database.js';
 import { median, megabytes, timed } from './support/measure.js';
 import { slideHeight, slideWidth, writePolygons } from './support/polygons.js';
@@ -22,17 +25,13 @@ import { slideHeight, slideWidth, writePolygons } from './support/polygons.js';
 const sizes = (process.argv[3] ?? '10000,100000,1000000').split(',').map(Number);
 const directory = await mkdtemp(join(tmpdir(), 'bench-annotations-'));
 const database = await benchDatabase(directory);
-const connection = await mongoose.createConnection(database.uri, { dbName: `bench_${process.pid}` }).asPromise();
+const dbName = `bench_${process.pid}`;
+const connection = await mongoose.createConnection(database.uri, { dbName }).asPromise();
+const warmUp = join(directory, 'warm-up.json');
+await writePolygons(warmUp, 5000);
 const records = new MongoElementRecords(connection);
 const store = new PackedElementStore({ records, brand: 'service', overlaySizes: () => Promise.resolve(null) });
 const heads = connection.collection('head');
-
-/** JSON.parse of a whole file, in slices that a string can hold; milliseconds. */
-async function parseMs(path: string): Promise<number> {
-  const text = (await readFile(path)).toString('latin1');
-  const [, ms] = await timed(() => Promise.resolve(JSON.parse(text) as unknown));
-  return ms;
-}
 
 /** Answers of a server to one request, received and thrown away; milliseconds. */
 async function receiveMs(listener: RequestListener): Promise<{ ms: number; bytes: number }> {
@@ -74,23 +73,14 @@ async function bench(count: number): Promise<void> {
   await writePolygons(path, count);
   const { size } = await stat(path);
   console.log(`\n${count} polygons of 12 points, ${megabytes(size)} (${database.engine})`);
-  const before = process.memoryUsage().rss;
-  let peak = before;
-  const watch = setInterval(() => (peak = Math.max(peak, process.memoryUsage().rss)), 20);
-  const [stored, createMs] = await timed(() =>
-    store.readBody(createReadStream(path, { highWaterMark: 64 * 1024 }), async ({ value, elementsOf }: ReceivedBody) => {
-      const elements = elementsOf(value);
-      if (elements === null) throw new Error('The body has no elements');
-      await heads.insertOne({ name: 'bench', _version: 1, elements });
-      return elements;
-    }),
-  );
-  clearInterval(watch);
-  const parse = await parseMs(path);
+  const script = new URL('support/create-annotation.ts', import.meta.url).pathname;
+  const parameters = ['--import', 'tsx', script, database.uri, dbName, path, warmUp];
+  const { stdout } = await promisify(execFile)(process.execPath, parameters, { maxBuffer: 1 << 26 });
+  const { stored, createMs, grewBytes, parseMs } = JSON.parse(stdout) as Created;
   console.log(
-    `  JSON.parse ${parse.toFixed(0)} ms; create ${createMs.toFixed(0)} ms = ${(createMs / parse).toFixed(2)} × (to reach: 4)`,
+    `  JSON.parse ${parseMs.toFixed(0)} ms; create ${createMs.toFixed(0)} ms = ${(createMs / parseMs).toFixed(2)} × (to reach: 4)`,
   );
-  console.log(`  memory grew by ${megabytes(peak - before)} (to reach: 500 MB)`);
+  console.log(`  memory grew by ${megabytes(grewBytes)} (to reach: 500 MB)`);
 
   const wholes: number[] = [];
   const pipes: number[] = [];

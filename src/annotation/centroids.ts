@@ -44,6 +44,11 @@ export interface Centroid {
 /** Writes one record at `offset`: id, x and y of the middle, diagonal (float32 little-endian), row of the look (int32). */
 export function writeCentroid(target: Buffer, offset: number, { id, box, props }: Centroid): void {
   target.write(id, offset, 12, 'hex');
+  writePlaceAndLook(target, offset, box, props);
+}
+
+/** Writes all of the record at `offset` but its id. */
+export function writePlaceAndLook(target: Buffer, offset: number, box: Centroid['box'], props: number): void {
   // Halves are added, so that the sum of two large numbers does not overflow.
   target.writeFloatLE(Math.fround(box.lowx / 2 + box.highx / 2), offset + 12);
   target.writeFloatLE(Math.fround(box.lowy / 2 + box.highy / 2), offset + 16);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { Mongoose, type Connection } from 'mongoose';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { boundingBox } from '../../src/annotation/bounding-box.js';
 import { matchesConditions, parseElementQuery, type ElementQuery } from '../../src/annotation/element-query.js';
 import type { StoredElements } from '../../src/annotation/store/contract.js';
@@ -9,6 +9,8 @@ import { MongoElementRecords } from '../../src/models/element-records.js';
 import { startTestDatabase } from '../support/database.js';
 import { centroidsNaively, selectNaively, type Stored } from '../support/element-model.js';
 import { anyElement } from '../unit/annotation/arbitraries.js';
+
+vi.setConfig({ testTimeout: 120_000 });
 
 let database: Awaited<ReturnType<typeof startTestDatabase>>;
 let connection: Connection;
@@ -148,7 +150,7 @@ describe('stored elements', () => {
         });
         for (const parameters of queries) await expectSameAnswers(stored, model, parameters);
       }),
-      { numRuns: 15, endOnFailure: true },
+      { numRuns: 10, endOnFailure: true },
     );
   });
 
@@ -183,7 +185,7 @@ describe('stored elements', () => {
         }
         expect(marks).toBe(model.length);
       }),
-      { numRuns: 15, endOnFailure: true },
+      { numRuns: 10, endOnFailure: true },
     );
   });
 
@@ -247,7 +249,7 @@ describe('stored elements', () => {
           expect(await readAll(stored)).toEqual(model);
         },
       ),
-      { numRuns: 12, endOnFailure: true },
+      { numRuns: 8, endOnFailure: true },
     );
   });
 });

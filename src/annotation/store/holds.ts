@@ -24,8 +24,7 @@ export class Hold {
   }
 
   /** Begins a family. */
-  static async ofNewFamily(records: ElementRecords, ids: IdMaker): Promise<Hold> {
-    const family = ids.make();
+  static async ofNewFamily(records: ElementRecords, family: string, ids: IdMaker): Promise<Hold> {
     const id = ids.make();
     await records.startFamily(family, id, new Date());
     return new Hold(records, family, id);

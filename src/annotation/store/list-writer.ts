@@ -23,6 +23,8 @@ export interface ListContext {
   windows: WindowWriter;
   drafts: DraftPool;
   signal: AbortSignal | undefined;
+  /** Begins the family, when first something is to be stored. */
+  begin: () => Promise<void>;
 }
 
 /** Two drafts: one is filled while the other is packed, compressed and stored. */
@@ -157,6 +159,7 @@ export class ListWriter {
     for (const group of draft.groups().keys()) this.#groups.add(group);
     requireListableGroups(this.#groups);
     await this.context.drafts.store(draft, async () => {
+      await this.context.begin();
       this.#windows.push(await this.context.windows.write(draft));
     });
   }

@@ -4,7 +4,7 @@ import { decompress } from './codec.js';
 import type { StoredElements, StoredWindow } from './contract.js';
 import { decodeDirectory, type Directory, type PackEntry } from './directory.js';
 import { PackColumns } from './pack.js';
-import type { ElementRecords, FetchedPack, PackPart } from './records.js';
+import type { ElementRecords, PackPart } from './records.js';
 
 /** A window's directory, in memory. */
 export interface LoadedWindow extends Directory {
@@ -100,22 +100,18 @@ export class ElementLoader {
       part,
     );
     signal?.throwIfAborted();
-    return Promise.all(
-      entries.map(async (entry) => {
-        const pack = found.get(entry.id);
-        if (pack === undefined) throw elementsGone();
-        return loadPack(entry, pack, part);
-      }),
-    );
+    const packs = entries.map((entry) => {
+      const pack = found.get(entry.id);
+      if (pack === undefined) throw elementsGone();
+      return { entry, pack, textBytes: entry.textBytes };
+    });
+    const texts = part === 'columns' ? [] : await decompress(packs);
+    return packs.map(({ entry, pack }, i) => ({
+      entry,
+      columns: part === 'text' ? null : new PackColumns(pack.columns),
+      text: texts[i] ?? null,
+    }));
   }
-}
-
-async function loadPack(entry: PackEntry, pack: FetchedPack, part: PackPart): Promise<LoadedPack> {
-  return {
-    entry,
-    columns: part === 'text' ? null : new PackColumns(pack.columns),
-    text: part === 'columns' ? null : await decompress(pack, entry.textBytes),
-  };
 }
 
 function sizeOf({ packs, groups }: LoadedWindow): number {

@@ -1,5 +1,5 @@
 import { unionBox, type BoundingBox } from '../bounding-box.js';
-import { CentroidPropTable, centroidBytes, writeCentroid } from '../centroids.js';
+import { CentroidPropTable, centroidBytes, writePlaceAndLook } from '../centroids.js';
 import { ElementBudget, type ElementQuery } from '../element-query.js';
 import type { AnnotationElement } from '../schema/document.js';
 import type { CentroidReading, ElementReading, StoredElements, StoreOptions } from './contract.js';
@@ -78,7 +78,11 @@ async function* textChunks(
       }
       isFirst = false;
       // With a box, in place of the closing brace.
-      filled += (whole ?? packText(pack)).copy(chunk, filled, start, suffix === '' ? end : end - 1);
+      const text = whole ?? packText(pack);
+      const length = suffix === '' ? end - start : end - start - 1;
+      // Half the time of Buffer.copy, which matters here only.
+      chunk.set(new Uint8Array(text.buffer, text.byteOffset + start, length), filled);
+      filled += length;
       if (suffix !== '') filled += chunk.write(suffix, filled, 'latin1');
     }
     // What was selected waits for nothing: the next may take its time.
@@ -135,7 +139,12 @@ async function* centroidChunks(
           row = props.indexOf(given as unknown as AnnotationElement);
           rows.set(index * perPack + lookIndex, row);
         }
-        writeCentroid(chunk, (i - start) * centroidBytes, { id: columns.idAt(at), box: columns.boxAt(at), props: row });
+        const offset = (i - start) * centroidBytes;
+        const { ids } = columns;
+        chunk.writeUInt32BE(ids.high[at] as number, offset);
+        chunk.writeUInt32BE(ids.middle[at] as number, offset + 4);
+        chunk.writeUInt32BE(ids.low[at] as number, offset + 8);
+        writePlaceAndLook(chunk, offset, columns.boxAt(at), row);
       }
       yield chunk;
     }

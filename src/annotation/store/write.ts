@@ -23,20 +23,26 @@ export function isRefusal(error: unknown): boolean {
   return error instanceof LargeImageError;
 }
 
-/** A write of a new family: lists of elements, then one publishing of them. */
+/** A write of a new family: lists of elements, then one publishing of them. Nothing is stored before a window is full or its list ends. */
 export class FamilyWrite {
+  readonly #family: string;
   readonly #context: ListContext;
-  readonly #lists: ListWriter[] = [];
+  #hold: Promise<Hold> | null = null;
 
   private constructor(
     private readonly tools: WriteTools,
-    private readonly hold: Hold,
     signal: AbortSignal | undefined,
   ) {
     const { ids, brand, overlaySizes, validate, records } = tools;
-    const windows = new WindowWriter(records, hold.family, ids, signal);
+    const family = ids.make();
+    this.#family = family;
+    const windows = new WindowWriter(records, family, ids, signal);
     const drafts = new DraftPool(tools.layout);
-    this.#context = { family: hold.family, brand, overlaySizes, validate, ids, windows, drafts, signal };
+    const begin = async () => {
+      this.#hold ??= Hold.ofNewFamily(records, family, ids);
+      await this.#hold;
+    };
+    this.#context = { family, brand, overlaySizes, validate, ids, windows, drafts, signal, begin };
   }
 
   /**
@@ -49,36 +55,33 @@ export class FamilyWrite {
     fill: (write: FamilyWrite) => Promise<Given>,
     publish: Publish<Given, Result>,
   ): Promise<Result> {
-    const hold = await Hold.ofNewFamily(tools.records, tools.ids);
-    const write = new FamilyWrite(tools, hold, signal);
+    const write = new FamilyWrite(tools, signal);
     let published = false;
     try {
       const given = await fill(write);
       await write.#context.windows.finish();
       signal?.throwIfAborted();
-      await hold.confirm();
+      await (await write.#hold)?.confirm();
       published = true;
       return await publish(given);
     } catch (error) {
       if (!published || isRefusal(error)) await write.#discard();
       throw error;
     } finally {
-      await hold.release();
+      await (await write.#hold)?.release();
     }
   }
 
   /** Begins a list of elements. */
   list(): ListWriter {
-    const list = new ListWriter(this.#context);
-    this.#lists.push(list);
-    return list;
+    return new ListWriter(this.#context);
   }
 
   async #discard(): Promise<void> {
     // Inserts under way would come after the removal.
     await Promise.allSettled([this.#context.drafts.finish()]);
     await Promise.allSettled([this.#context.windows.finish()]);
-    await this.tools.records.removeFamily(this.hold.family);
+    if (this.#hold !== null) await this.tools.records.removeFamily(this.#family);
   }
 }
 
