@@ -9,6 +9,7 @@ import { ModelEvents } from './models/host-events.js';
 import { ItemQueries } from './models/item-queries.js';
 import { CachedFileModel } from './models/cached-file.js';
 import { HostRecords, idText } from './models/host-records.js';
+import { AnnotationDensityModel } from './models/annotation-density.js';
 import { AnnotationModel } from './models/annotation.js';
 import { MongoElementRecords } from './models/element-records.js';
 import { SettingModel } from './models/setting.js';
@@ -18,6 +19,7 @@ import { cacheFilesJob } from './jobs/cache-files.js';
 import { thumbnailJob } from './jobs/thumbnails.js';
 import { describeRoutes } from './rest/describe/routes.js';
 import { annotationRoutes } from './rest/annotation/routes.js';
+import { annotationTileRoutes } from './rest/annotation/tiles.js';
 import { associatedImageRoutes } from './rest/item/associated-images.js';
 import { cachedFileRoutes } from './rest/item/cached-files.js';
 import { deepZoomRoutes } from './rest/item/deep-zoom.js';
@@ -38,7 +40,10 @@ import { Caches } from './services/caches.js';
 import { allCachedFileRoutes } from './rest/large-image/cached-files.js';
 import { CachedFiles } from './services/cached-files.js';
 import { followHost } from './services/annotation-lifecycle.js';
+import { AnnotationDensities } from './services/annotation-densities.js';
+import { AnnotationOverlay } from './services/annotation-overlay.js';
 import { createAnnotationServices } from './services/annotation-services.js';
+import { AnnotationTiles } from './services/annotation-tiles.js';
 import { Callers } from './services/callers.js';
 import { Configuration } from './services/configuration.js';
 import { FolderConfiguration } from './services/folder-configuration.js';
@@ -210,9 +215,18 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
   const elementRecords = new MongoElementRecords(connection);
   const store = new PackedElementStore({ records: elementRecords, brand, overlaySizes });
   const annotationModel = new AnnotationModel(connection);
-  await Promise.all([store.prepare(), annotationModel.createIndexes()]);
-  const annotated = { model: annotationModel, store, records, settings, logger };
+  const densityModel = new AnnotationDensityModel(connection);
+  await Promise.all([store.prepare(), annotationModel.createIndexes(), densityModel.createIndexes()]);
+  const densities = new AnnotationDensities({ store, model: densityModel, logger });
+  const annotated = { model: annotationModel, store, densities, records, settings, logger };
   const annotations = createAnnotationServices(host, { ...annotated, items, brand });
+  const overlays = new AnnotationTiles({
+    load: (id, caller) => annotations.writer.load(id, 0, caller),
+    overlay: new AnnotationOverlay({ store, densities }),
+    images,
+    records,
+    tiles,
+  });
   const services: Services = {
     records,
     items,
@@ -273,7 +287,13 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
     ...settingRoutes,
     ...annotationRoutes,
   ];
-  const routes = [...itemRoutes, ...jobRoutes, ...describeRoutes, ...(host.routes ?? [])] as unknown as RouteDefinition[];
+  const routes = [
+    ...itemRoutes,
+    ...annotationTileRoutes,
+    ...jobRoutes,
+    ...describeRoutes,
+    ...(host.routes ?? []),
+  ] as unknown as RouteDefinition[];
   const describing = {
     routes: () => routes,
     apiRoot: host.apiRoot,
@@ -282,6 +302,8 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
   };
   let closed = false;
   const routers = [
+    // Before the others: one of them takes any word after the id of an annotation for a format.
+    mountRoutes(annotationTileRoutes, { ...mounting, context: { overlays } }),
     mountRoutes(itemRoutes, { ...mounting, context: services }),
     mountRoutes(jobRoutes, { ...mounting, context: { jobs } }),
     mountRoutes(describeRoutes, { ...mounting, context: describing }),
@@ -305,6 +327,7 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
       unfollow();
       modelEvents?.close();
       await annotations.writer.close();
+      await densities.close();
       await runner.close();
       jobs.close();
       configuration.close();

@@ -159,10 +159,11 @@ export class AnnotationDensities {
    * Removes densities of windows that no head refers to any more; to be called after the element store has swept.
    *
    * @param heads the stored elements of all heads of a family.
+   * @param families only these. Default: all.
    */
-  async sweep(heads: (family: string) => Promise<Iterable<StoredElements>>): Promise<number> {
+  async sweep(heads: (family: string) => Promise<Iterable<StoredElements>>, families?: Iterable<string>): Promise<number> {
     let removed = 0;
-    for (const family of await this.#options.model.families()) {
+    for (const family of families ?? (await this.#options.model.families())) {
       const windows = new Set<string>();
       for (const { windows: listed } of await heads(family)) for (const { id } of listed) windows.add(id);
       removed += await this.#options.model.keepOnly(family, windows);

@@ -134,6 +134,7 @@ export class AnnotationHistory {
     }
     if (!remove) return report;
     const swept = await store.sweep((family) => model.heads(family), { ...(signal && { signal }) });
+    await this.options.densities.sweep((family) => model.heads(family));
     report.abandonedVersions = swept.removed;
     return { ...report, removedVersions: removed };
   }

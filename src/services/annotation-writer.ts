@@ -5,6 +5,7 @@ import type { AnnotationRecord, AnnotationState } from '../models/annotation-rec
 import type { AnnotationModel } from '../models/annotation.js';
 import type { HostRecords } from '../models/host-records.js';
 import type { AnnotationPermissions } from './annotation-access.js';
+import type { AnnotationDensities } from './annotation-densities.js';
 import type { AnnotationBodies } from './annotation-body.js';
 import type { Settings } from './settings.js';
 
@@ -12,6 +13,7 @@ import type { Settings } from './settings.js';
 export interface AnnotationsOptions {
   model: AnnotationModel;
   store: ElementStore;
+  densities: Pick<AnnotationDensities, 'prepare' | 'sweep'>;
   bodies: AnnotationBodies;
   permissions: AnnotationPermissions;
   records: HostRecords;
@@ -129,6 +131,7 @@ export class AnnotationWriter {
     const state = { itemId, creatorId, created, head, elements, updated: new Date(), updatedId: caller?.id ?? null, version };
     const written = await model.replace(current.id, current.version, state);
     if (written === null) throw new Superseded();
+    this.options.densities.prepare(elements);
     return written;
   }
 
@@ -171,12 +174,13 @@ export class AnnotationWriter {
   }
 
   async #tidyNow(): Promise<void> {
-    const { store, model, logger } = this.options;
+    const { store, model, densities, logger } = this.options;
     while (this.#untidy.size > 0 && !this.#closing.signal.aborted) {
       const families = [...this.#untidy];
       this.#untidy.clear();
       try {
         await store.sweep((family) => model.heads(family), { families, signal: this.#closing.signal });
+        await densities.sweep((family) => model.heads(family), families);
       } catch (err) {
         if (!this.#closing.signal.aborted) logger.error({ err }, 'Annotation:Sweep:Failed');
       }

@@ -49,7 +49,9 @@ export class Annotations {
         elements: elements ?? store.empty,
       });
     }
-    return model.insert(annotations);
+    const made = await model.insert(annotations);
+    for (const annotation of made) this.options.densities.prepare(annotation.elements);
+    return made;
   }
 
   /**
