@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
-import { open, readFile, realpath, rename, stat, unlink, utimes, lstat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { lstat, open, readFile, readdir, realpath, rename, stat, unlink, utimes } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { BadParameterError, LargeImageError } from '../errors.js';
 import type { HostLogger } from '../host.js';
 import { validateConfig } from './validate.js';
@@ -36,6 +36,17 @@ export function configPath(env: Readonly<Record<string, string | undefined>>, ho
  */
 export async function readConfigFile(path: string): Promise<Buffer | null> {
   return (await findTarget(path)).content;
+}
+
+/** Names of the former files that lie beside the configuration file, newest first. */
+export async function listBackups(path: string): Promise<string[]> {
+  const names = await readdir(dirname(path)).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return [];
+    throw explain(error, path);
+  });
+  const start = `${basename(path)}.`;
+  const isBackup = (name: string) => name.startsWith(start) && /^\d{8}-\d{6}(\.\d+)?$/.test(name.slice(start.length));
+  return names.filter(isBackup).toSorted().toReversed();
 }
 
 /**

@@ -11,6 +11,7 @@ import { listen } from './start/listen.js';
 import { readOptions, UsageError, type StartOptions } from './start/options.js';
 import { keptPassword } from './start/password.js';
 import { progressDisplay } from './start/progress.js';
+import { RunningHost } from './start/running-host.js';
 import { makeSyntheticSlide } from './synthetic-slide.js';
 
 // The package's own name leads to its package.json from the sources and from what is built of them.
@@ -45,17 +46,23 @@ async function main(): Promise<void> {
   void database.lost.then((error) => stop(1, `The database has ended: ${error.message}`));
   signal.throwIfAborted();
 
-  const host = await createReferenceHost({
-    mongoUri: database.uri,
-    dataDirectory: options.dataDirectory,
-    ...(options.brand !== null && { brand: options.brand }),
+  const running = await RunningHost.start({
+    make: (restart) =>
+      createReferenceHost({
+        mongoUri: database.uri,
+        dataDirectory: options.dataDirectory,
+        ...(options.brand !== null && { brand: options.brand }),
+        restart,
+      }),
+    server,
+    report: (text) => display.line(text),
+    failed: (error) => void stop(1, `The server could not be restarted: ${describe(error)}`),
   });
-  await closers.add('host', () => host.close());
-  server.serve(host.app);
+  await closers.add('host', () => running.close());
   await closers.add('web server', () => server.close());
   signal.throwIfAborted();
 
-  const login = options.bare ? null : await fill(host, options, signal);
+  const login = options.bare ? null : await running.use((host) => fill(host, options, signal));
   display.end();
   process.stdout.write(`${banner(server.url, database, options, login)}\n`);
 }

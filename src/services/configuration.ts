@@ -1,6 +1,6 @@
 import { homedir, totalmem } from 'node:os';
 import { readSettings, type LibrarySettings } from '../config-file/read-settings.js';
-import { configPath, readConfigFile, replaceConfig, type ReplaceResult } from '../config-file/replace.js';
+import { configPath, listBackups, readConfigFile, replaceConfig, type ReplaceResult } from '../config-file/replace.js';
 import { decodeUtf8 } from '../config-file/validate.js';
 import { LargeImageError } from '../errors.js';
 import type { HostLogger } from '../host.js';
@@ -15,6 +15,19 @@ export interface ConfigurationOptions {
   /** Restarts the server, where the host can. */
   restart?: () => void;
 }
+
+/** The configuration file and what can be done with it. */
+export interface ConfigurationText {
+  path: string;
+  exists: boolean;
+  text: string;
+  /** Names of former files beside it, newest first; not all where there are many. */
+  backups: string[];
+  /** Whether the server can be restarted from here. */
+  canRestart: boolean;
+}
+
+const shownBackups = 20;
 
 /** Requests under way, and the answer that announces the restart, get this long, in milliseconds. */
 const restartDelayMs = 1000;
@@ -44,6 +57,30 @@ export class Configuration {
       totalMemory: availableMemory(),
       report: (problem) => logger.warn({ path: this.path, ...problem }, 'Configuration:Setting:Ignored'),
     });
+  }
+
+  /**
+   * The file as it is now, for who wants to edit it; an empty text where there is none.
+   *
+   * @throws LargeImageError `unavailable` when it cannot be read, `conflict` when it is no file or no text in UTF-8.
+   */
+  async read(): Promise<ConfigurationText> {
+    const [bytes, backups] = await Promise.all([readConfigFile(this.path), listBackups(this.path)]);
+    return {
+      path: this.path,
+      exists: bytes !== null,
+      text: bytes === null ? '' : this.#decode(bytes),
+      backups: backups.slice(0, shownBackups),
+      canRestart: this.canRestart,
+    };
+  }
+
+  #decode(bytes: Buffer): string {
+    try {
+      return decodeUtf8(bytes);
+    } catch (cause) {
+      throw new LargeImageError('conflict', `The configuration file ${this.path} is not text in UTF-8.`, { cause });
+    }
   }
 
   async #readText(): Promise<string | null> {

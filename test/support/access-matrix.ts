@@ -168,6 +168,7 @@ const adminWrite = { kind: 'admin', scope: 'core.data.write' } as const;
 export const accessMatrix: Readonly<Record<string, MatrixEntry>> = {
   'GET /large_image/cache': adminRead,
   'PUT /large_image/cache/clear': adminWrite,
+  'GET /large_image/config': { kind: 'admin', scope: 'core.user_auth' },
   'POST /large_image/config/validate': { ...adminWrite, sending: config },
   'POST /large_image/config/format': { ...adminWrite, sending: config },
   'POST /large_image/config/replace': {
@@ -185,6 +186,7 @@ export const accessMatrix: Readonly<Record<string, MatrixEntry>> = {
   'GET /large_image/histograms': adminRead,
   'DELETE /large_image/histograms': adminWrite,
   'GET /system/setting': { kind: 'admin', scope: 'core.setting.read', sending: { query: { key: 'large_image.auto_set' } } },
+  'GET /system/setting/definitions': { kind: 'admin', scope: 'core.setting.read' },
   'PUT /system/setting': {
     kind: 'admin',
     scope: 'core.user_auth',

@@ -1,15 +1,22 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
 import { UsageError } from './options.js';
 
 /** How long requests may go on after the server has been asked to stop. */
 const graceMs = 5000;
+const drainPollMs = 20;
 
 /** A server that listens already and answers 503 until it has something to serve. */
 export interface Listening {
   /** `http://127.0.0.1:8080`. */
   url: string;
   serve(handler: RequestListener): void;
+  /**
+   * Lets the requests that run end (those that take too long, and event streams, are cut off); further ones wait until there is
+   * something to serve again.
+   */
+  pause(): Promise<void>;
   /** Takes no more requests, lets those that run end, cuts off the ones that do not. */
   close(): Promise<void>;
 }
@@ -20,7 +27,21 @@ export async function listen(host: string, port: number): Promise<Listening> {
     reply.writeHead(503, { 'content-type': 'text/plain; charset=utf-8', 'retry-after': '2' });
     reply.end('The server is starting. Try again in a moment.\n');
   };
-  const server = createServer((request, reply) => handler(request, reply));
+  const running = new Set<ServerResponse>();
+  const waiting: [IncomingMessage, ServerResponse][] = [];
+  let isPaused = false;
+  const server = createServer((request, reply) => {
+    if (isPaused) {
+      waiting.push([request, reply]);
+      return;
+    }
+    run(request, reply);
+  });
+  const run = (request: IncomingMessage, reply: ServerResponse): void => {
+    running.add(reply);
+    reply.once('close', () => running.delete(reply));
+    handler(request, reply);
+  };
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(explain(error, host, port)));
     server.listen({ host, port }, resolve);
@@ -29,9 +50,25 @@ export async function listen(host: string, port: number): Promise<Listening> {
     url: urlOf(server),
     serve(next) {
       handler = next;
+      isPaused = false;
+      for (const [request, reply] of waiting.splice(0)) if (!reply.destroyed) run(request, reply);
+    },
+    async pause() {
+      isPaused = true;
+      await drain(running);
     },
     close: () => close(server),
   };
+}
+
+/** Waits until nothing runs but event streams, which have no end of their own, and ends what is left. */
+async function drain(running: ReadonlySet<ServerResponse>): Promise<void> {
+  const deadline = Date.now() + graceMs;
+  const isStream = (reply: ServerResponse) => String(reply.getHeader('content-type')).startsWith('text/event-stream');
+  while ([...running].some((reply) => !isStream(reply)) && Date.now() < deadline) await wait(drainPollMs);
+  const closed = [...running].map((reply) => new Promise<void>((resolve) => reply.once('close', resolve)));
+  for (const reply of running) reply.destroy();
+  await Promise.all(closed);
 }
 
 function explain(error: NodeJS.ErrnoException, host: string, port: number): Error {

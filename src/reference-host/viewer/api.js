@@ -95,6 +95,7 @@ export function toApiError(status, body) {
  * @typedef {object} RequestOptions
  * @property {Query} [query]
  * @property {Query} [form] parameters sent in the body, where no log of addresses sees them
+ * @property {string} [text] a body that is text in UTF-8
  * @property {Record<string, string>} [headers]
  * @property {AbortSignal} [signal]
  */
@@ -132,10 +133,11 @@ export async function list(path, options = {}) {
  * @param {string} path
  * @param {RequestOptions} options
  */
-async function send(method, path, { query, form, headers, signal }) {
+async function send(method, path, { query, form, text, headers, signal }) {
   /** @type {RequestInit} */
   const init = { method, headers: { ...authorization(), ...headers }, credentials: 'same-origin' };
   if (form) init.body = toSearch(form);
+  if (text !== undefined) init.body = text;
   if (signal) init.signal = signal;
   let response;
   try {

@@ -1,4 +1,5 @@
 // @ts-check
+import { adminView } from './admin/admin-view.js';
 import { ApiError } from './api.js';
 import { announce, errorNotice, fill, h, icon, messageOf } from './dom.js';
 import { goTo, parseRoute, routeHash } from './router.js';
@@ -32,6 +33,7 @@ const views = {
   item: itemView,
   'sign-in': accountView,
   register: accountView,
+  admin: adminView,
 };
 
 const main = /** @type {HTMLElement} */ (document.getElementById('main'));
@@ -103,6 +105,13 @@ function showAccount() {
   const name = `${user.firstName} ${user.lastName}`.trim() || user.login;
   fill(
     account,
+    user.admin &&
+      h(
+        'a',
+        { class: 'user-link', href: routeHash('admin'), title: 'Administration' },
+        icon('settings'),
+        h('span', {}, 'Administration'),
+      ),
     h('a', { class: 'user-link', href: routeHash('user', user._id), title: 'My folders' }, icon('person'), h('span', {}, name)),
     h('button', { class: 'button', type: 'button', onclick: leaveSession }, 'Sign out'),
   );

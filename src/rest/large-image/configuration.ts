@@ -6,6 +6,29 @@ import { boolean, withDefault } from '../parameters.js';
 /** A configuration is some kilobytes; the parser takes about a second for this much, and nothing else is served meanwhile. */
 const maxConfigBytes = 256 * 1024;
 
+const read = defineRoute({
+  method: 'get',
+  path: '/large_image/config',
+  summary: "The server's configuration file as it is now.",
+  description: 'It may hold passwords; whoever may read it may replace it.',
+  access: 'admin',
+  scope: scopes.user,
+  returns: {
+    schema: {
+      type: 'object',
+      properties: {
+        path: { type: 'string' },
+        exists: { type: 'boolean' },
+        text: { type: 'string', description: 'Empty where there is no file.' },
+        backups: { type: 'array', items: { type: 'string' }, description: 'Names of former files beside it, newest first.' },
+        canRestart: { type: 'boolean', description: 'Whether the server can restart itself.' },
+      },
+    },
+  },
+  errors: ['access-denied', 'unavailable', 'conflict'],
+  handle: (_input, { configuration }) => configuration.read(),
+});
+
 const validate = defineRoute({
   method: 'post',
   path: '/large_image/config/validate',
@@ -69,5 +92,5 @@ const replace = defineRoute({
   },
 });
 
-/** Check, formatting and replacement of the configuration file. */
-export const configurationRoutes = [validate, format, replace];
+/** Reading, check, formatting and replacement of the configuration file. */
+export const configurationRoutes = [read, validate, format, replace];

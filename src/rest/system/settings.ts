@@ -95,5 +95,36 @@ const remove = defineRoute({
   },
 });
 
+const definitions = defineRoute({
+  method: 'get',
+  path: '/system/setting/definitions',
+  summary: 'All settings: what they are for, what they may hold, and what they hold now.',
+  access: 'admin',
+  scope: scopes.readSettings,
+  returns: {
+    schema: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          key: { type: 'string' },
+          description: { type: 'string' },
+          allowed: { type: 'string', description: 'What may be written, in words.' },
+          default: {},
+          value: {},
+        },
+      },
+    },
+  },
+  errors: ['access-denied'],
+  async handle(_input, { settings }) {
+    const found: Record<string, unknown>[] = [];
+    for (const { key, description, allowed, default: byDefault } of settings.definitions) {
+      found.push({ key, description, allowed, default: byDefault ?? null, value: await settings.get(key) });
+    }
+    return found;
+  },
+});
+
 /** Settings of the plugin and, where the host keeps its own here, of the host. */
-export const settingRoutes = [get, put, remove];
+export const settingRoutes = [get, definitions, put, remove];

@@ -1,0 +1,83 @@
+import type { ReferenceHost } from '../index.js';
+import type { Listening } from './listen.js';
+
+/** What {@link RunningHost} works with. */
+export interface RunningHostOptions {
+  /** Makes a host that calls `restart` when it is to be restarted. */
+  make(restart: () => void): Promise<ReferenceHost>;
+  server: Pick<Listening, 'serve' | 'pause'>;
+  /** Is told that a restart begins or has ended. */
+  report(text: string): void;
+  /** Is told that a restart failed; nothing is served then. */
+  failed(error: unknown): void;
+}
+
+/**
+ * A host behind a port that stays open: a restart closes the host and makes another one, which reads its configuration anew. Requests
+ * that run end first, those that come meanwhile wait; jobs go on afterwards.
+ */
+export class RunningHost {
+  readonly #options: RunningHostOptions;
+  #host: ReferenceHost | null = null;
+  /** Restarts and uses of the host, one after the other. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #isAsked = false;
+  #isClosed = false;
+
+  private constructor(options: RunningHostOptions) {
+    this.#options = options;
+  }
+
+  /** Makes the first host and serves it. */
+  static async start(options: RunningHostOptions): Promise<RunningHost> {
+    const running = new RunningHost(options);
+    await running.#open();
+    return running;
+  }
+
+  /** Does something with the host that no restart may interrupt. */
+  use<T>(work: (host: ReferenceHost) => Promise<T>): Promise<T> {
+    return this.#inTurn(async () => {
+      if (this.#host === null) throw new Error('The host is closed.');
+      return work(this.#host);
+    });
+  }
+
+  /** Closes the host after what is under way; there is no restart any more. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#inTurn(async () => this.#closeHost());
+  }
+
+  #restart(): void {
+    if (this.#isAsked || this.#isClosed) return;
+    this.#isAsked = true;
+    void this.#inTurn(async () => {
+      this.#isAsked = false;
+      if (this.#isClosed) return;
+      this.#options.report('Restarting.');
+      await this.#options.server.pause();
+      await this.#closeHost();
+      await this.#open();
+      this.#options.report('Restarted.');
+    }).catch((error: unknown) => this.#options.failed(error));
+  }
+
+  async #open(): Promise<void> {
+    const host = await this.#options.make(() => this.#restart());
+    this.#host = host;
+    this.#options.server.serve(host.app);
+  }
+
+  async #closeHost(): Promise<void> {
+    const host = this.#host;
+    this.#host = null;
+    await host?.close();
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#turn.then(work);
+    this.#turn = turn.catch(() => undefined);
+    return turn;
+  }
+}
