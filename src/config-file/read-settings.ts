@@ -21,8 +21,6 @@ export interface LibrarySettings {
   cache_tilesource_maximum: number;
   /** Whether tile sources are kept open between requests. */
   cache_sources: boolean;
-  default_encoding: string;
-  default_projection: string | null;
   /** Pixels of the longer side up to which small-image sources read a file. */
   max_small_image_size: number;
   /** Whether colours are corrected by the image's profile, or the intent to correct them by. */
@@ -71,7 +69,6 @@ const backends: Readonly<Record<string, 'none' | 'memory' | 'redis'>> = {
   python: 'memory',
   redis: 'redis',
 };
-const encodings = ['JPEG', 'PNG', 'TIFF', 'WEBP', 'AVIF'];
 const intents = ['PERCEPTUAL', 'RELATIVE_COLORIMETRIC', 'SATURATION', 'ABSOLUTE_COLORIMETRIC'];
 
 /** What each key may hold; its default stands in {@link defaultSettings}. */
@@ -94,11 +91,6 @@ const checks: { [K in Exclude<keyof LibrarySettings, 'source_ignored_names' | 'm
   cache_tilesource_memory_portion: integer(1),
   cache_tilesource_maximum: integer(0),
   cache_sources: flag,
-  default_encoding: {
-    allowed: `one of ${encodings.join(', ')}`,
-    read: (value) => encodings.find((name) => typeof value === 'string' && name === value.toUpperCase()),
-  },
-  default_projection: textOrNone,
   max_small_image_size: integer(1),
   icc_correction: {
     allowed: `True, False or one of ${intents.join(', ')}`,
@@ -119,8 +111,6 @@ export function defaultSettings(totalMemory: number): LibrarySettings {
     cache_tilesource_memory_portion: 32,
     cache_tilesource_maximum: 0,
     cache_sources: true,
-    default_encoding: 'JPEG',
-    default_projection: null,
     max_small_image_size: 4096,
     icc_correction: true,
     all_sources_ignored_names: String.raw`(\.mrxs|\.vsi)$`,

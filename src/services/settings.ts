@@ -1,5 +1,5 @@
 import { InvalidError } from '../errors.js';
-import type { SettingDefinition } from '../settings/definition.js';
+import { constantName, type SettingDefinition } from '../settings/definition.js';
 
 /** Where values are kept. */
 export interface SettingRecords {
@@ -16,6 +16,8 @@ type ChangeListener = (change: { key: string; value: unknown; former: unknown })
 /** The settings of the plugin and, with the host's definitions added, of the host: checked when written, cached when read. */
 export class Settings {
   readonly #definitions = new Map<string, SettingDefinition>();
+  /** Further names, as in `LARGE_IMAGE_SHOW_VIEWER`, with the keys that they stand for. */
+  readonly #constants = new Map<string, string>();
   readonly #listeners = new Set<ChangeListener>();
   #loaded: { at: number; values: Promise<Map<string, unknown>> } | null = null;
 
@@ -23,7 +25,16 @@ export class Settings {
     private readonly records: SettingRecords,
     definitions: readonly SettingDefinition[],
   ) {
-    for (const definition of definitions) this.#definitions.set(definition.key, definition);
+    for (const definition of definitions) {
+      this.#definitions.set(definition.key, definition);
+      const constant = constantName(definition.key);
+      if (constant !== null) this.#constants.set(constant, definition.key);
+    }
+  }
+
+  /** The key of a setting that may have been called by its other name, as in `LARGE_IMAGE_SHOW_VIEWER`. */
+  keyOf(name: string): string {
+    return this.#constants.get(name) ?? name;
   }
 
   /** All definitions, in the order in which they were given. */
@@ -32,10 +43,10 @@ export class Settings {
   }
 
   /** The value of a setting, or its default; `null` for a key that nobody defined. */
-  async get(key: string): Promise<unknown> {
-    const definition = this.#definitions.get(key);
+  async get(name: string): Promise<unknown> {
+    const definition = this.#definitions.get(this.keyOf(name));
     if (definition === undefined) return null;
-    const value = (await this.#values()).get(key);
+    const value = (await this.#values()).get(definition.key);
     return value === undefined || value === null ? (definition.default ?? null) : value;
   }
 
@@ -45,8 +56,9 @@ export class Settings {
    * @returns whether the value is another than before.
    * @throws InvalidError with field `key` for an unknown key, with field `value` for a value that is not allowed.
    */
-  async set(key: string, value: unknown): Promise<boolean> {
-    const definition = this.#definition(key);
+  async set(name: string, value: unknown): Promise<boolean> {
+    const definition = this.#definition(this.keyOf(name));
+    const { key } = definition;
     const parsed = value === null || value === undefined ? null : await definition.parse(value);
     const former = await this.get(key);
     if (parsed === null) await this.records.unset(key);
@@ -59,8 +71,8 @@ export class Settings {
   }
 
   /** Goes back to the default. */
-  async unset(key: string): Promise<boolean> {
-    return this.set(key, null);
+  async unset(name: string): Promise<boolean> {
+    return this.set(name, null);
   }
 
   /** Calls `listener` after each change made in this process, until the returned function is called. */

@@ -16,3 +16,10 @@ export interface SettingDefinition<T = unknown> {
    */
   parse(value: unknown): T | Promise<T>;
 }
+
+const ownPrefix = 'large_image.';
+
+/** The name under which the mission knows a setting of the plugin: `large_image.show_viewer` is `LARGE_IMAGE_SHOW_VIEWER`; `null` for others. */
+export function constantName(key: string): string | null {
+  return key.startsWith(ownPrefix) ? `LARGE_IMAGE_${key.slice(ownPrefix.length).toUpperCase()}` : null;
+}

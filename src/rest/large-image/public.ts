@@ -1,11 +1,5 @@
+import { constantName } from '../../settings/definition.js';
 import { defineRoute, scopes } from '../define.js';
-
-const prefix = 'large_image.';
-
-/** The name under which the mission knows a setting: `large_image.show_viewer` is `LARGE_IMAGE_SHOW_VIEWER`. */
-function constantName(key: string): string {
-  return `LARGE_IMAGE_${key.slice(prefix.length).toUpperCase()}`;
-}
 
 const settings = defineRoute({
   method: 'get',
@@ -18,9 +12,10 @@ const settings = defineRoute({
   async handle(_input, context) {
     const answer: Record<string, unknown> = {};
     for (const { key, public: isPublic } of context.settings.definitions) {
-      if (!isPublic || !key.startsWith(prefix)) continue;
+      const constant = constantName(key);
+      if (!isPublic || constant === null) continue;
       answer[key] = await context.settings.get(key);
-      answer[constantName(key)] = answer[key];
+      answer[constant] = answer[key];
     }
     return answer;
   },

@@ -49,7 +49,7 @@ function pairs(list: unknown[]): { key: string; value: unknown }[] {
 /** Writes settings one after another. @returns the keys of those that are another than before. */
 async function write(settings: Settings, changes: { key: string; value: unknown }[]): Promise<string[]> {
   const changed: string[] = [];
-  for (const { key, value } of changes) if (await settings.set(key, decode(value))) changed.push(key);
+  for (const { key, value } of changes) if (await settings.set(key, decode(value))) changed.push(settings.keyOf(key));
   return changed;
 }
 
@@ -91,7 +91,7 @@ const remove = defineRoute({
   returns: { schema: { type: 'null' } },
   errors: ['invalid'],
   async handle({ query }, { settings }) {
-    return reply(null, (await settings.unset(query.key)) ? [query.key] : []);
+    return reply(null, (await settings.unset(query.key)) ? [settings.keyOf(query.key)] : []);
   },
 });
 
