@@ -2,7 +2,13 @@ import { cp } from 'node:fs/promises';
 import { defineConfig } from 'tsup';
 
 export default defineConfig({
-  entry: { index: 'src/index.ts', 'reference-host': 'src/reference-host/index.ts', testing: 'src/testing/index.ts' },
+  entry: {
+    index: 'src/index.ts',
+    'reference-host': 'src/reference-host/index.ts',
+    testing: 'src/testing/index.ts',
+    // A program that the others start.
+    'conversion-process': 'src/tilesource/conversion/conversion-process.ts',
+  },
   format: ['esm', 'cjs'],
   target: 'node20',
   dts: true,

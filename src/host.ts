@@ -186,8 +186,14 @@ export interface Host {
   /** Default: there are no groups, and users have no names but their ids. */
   directory?: HostDirectory;
   files: HostFiles;
-  /** Makes an item, for configurations that are stored in a folder. Default: storing a new one answers 501. */
-  createItem?: (item: { name: string; folderId: string; creatorId: string | null }) => Promise<StoredDocument>;
+  /**
+   * Makes an item: for configurations that are stored in a folder, and copies of images in another form. With `reuse` the item of
+   * that name where there is one; else the name may be changed where it is taken. Default: storing a new configuration answers 501,
+   * and copies are made through the model.
+   */
+  createItem?: (item: { name: string; folderId: string; creatorId: string | null; reuse: boolean }) => Promise<StoredDocument>;
+  /** Removes an item with everything that belongs to it. Default: through the model. */
+  removeItem?: (item: StoredDocument) => Promise<void>;
   /** Default: hooks on the three models; changes made past them are seen when the cached verdicts end. */
   events?: HostEvents;
   /** Sends a message to a user. Default: messages are dropped. */
@@ -203,3 +209,6 @@ export interface Host {
   /** Directory for temporary files. Default: the system's. */
   temporaryDirectory?: string;
 }
+
+/** What a process that only runs jobs needs: a host without the parts that answer requests. */
+export type WorkerHost = Omit<Host, 'app' | 'restart' | 'routes'> & Partial<Pick<Host, 'restart' | 'routes'>>;

@@ -1,4 +1,5 @@
 export { install, type InstallOptions, type Installation } from './install.js';
+export { startWorker, type Worker } from './worker.js';
 
 // What a host implements
 export type {
@@ -19,6 +20,7 @@ export type {
   HostNotification,
   NewFile,
   StoredDocument,
+  WorkerHost,
 } from './host.js';
 export { EventEmitterOfHost } from './models/host-events.js';
 export type { SettingDefinition } from './settings/definition.js';

@@ -3,8 +3,8 @@ import type { TileCache } from './cache/contract.js';
 import { openTileCache, type CacheBackend } from './cache/open-tile-cache.js';
 import { CachePeers } from './cache/peers.js';
 import { SourceCache } from './cache/source-cache.js';
-import type { Host, HostEvents, HostLogger } from './host.js';
 import { PackedElementStore } from './annotation/store/store.js';
+import type { Host, HostEvents, HostLogger, WorkerHost } from './host.js';
 import { ModelEvents } from './models/host-events.js';
 import { ItemQueries } from './models/item-queries.js';
 import { CachedFileModel } from './models/cached-file.js';
@@ -14,6 +14,7 @@ import { AnnotationModel } from './models/annotation.js';
 import { MongoElementRecords } from './models/element-records.js';
 import { SettingModel } from './models/setting.js';
 import { createJobModel } from './models/job.js';
+import { conversionDefinition } from './jobs/conversion.js';
 import { JobRunner } from './jobs/runner.js';
 import { cacheFilesJob } from './jobs/cache-files.js';
 import { thumbnailJob } from './jobs/thumbnails.js';
@@ -47,11 +48,13 @@ import { AnnotationTiles } from './services/annotation-tiles.js';
 import { Callers } from './services/callers.js';
 import { Configuration } from './services/configuration.js';
 import { FolderConfiguration } from './services/folder-configuration.js';
+import { FolderImages } from './services/folder-images.js';
 import { Images, type OpenImage } from './services/images.js';
 import { ItemLists } from './services/item-lists.js';
 import { Items } from './services/items.js';
 import { JobStore } from './services/jobs.js';
 import { MetadataSearch } from './services/metadata-search.js';
+import { LargeImageCreation } from './services/large-image-creation.js';
 import type { Services } from './services/services.js';
 import { Settings } from './services/settings.js';
 import { settingDefinitions } from './settings/definitions.js';
@@ -111,6 +114,19 @@ const silent: HostLogger = { debug() {}, info() {}, warn() {}, error() {} };
  * Several hosts in one process may be installed on, each with its own connection; they share nothing.
  */
 export async function install(host: Host, options: InstallOptions = {}): Promise<Installation> {
+  return assemble(host, options, host.app);
+}
+
+/**
+ * Everything of an installation; the routers only where there is an application for them.
+ *
+ * @param app `null` in processes that only run jobs.
+ */
+export async function assemble(
+  host: WorkerHost,
+  options: InstallOptions,
+  app: Host['app'] | null,
+): Promise<Installation & { runner: JobRunner }> {
   const logger = host.logger ?? silent;
 
   // Configuration
@@ -227,12 +243,28 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
     records,
     tiles,
   });
+  const creation = new LargeImageCreation({
+    records,
+    items,
+    images,
+    files: host.files,
+    host,
+    jobs,
+    runner,
+    notify: host.notify,
+    logger,
+  });
+  const folderImages = new FolderImages({ records, items, images, jobs, creation, access: host.access, logger });
+  jobs.onUpdate((event) => creation.jobChanged(event));
+  runner.define(conversionDefinition({ creation, records, files: host.files, temporaryDirectory }));
   const services: Services = {
     records,
     items,
     images,
     cachedFiles,
     annotations,
+    creation,
+    folderImages,
     settings,
     library,
     caches,
@@ -310,7 +342,7 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
   ];
   for (const router of routers) {
     // Express cannot unmount; a closed installation lets every request pass.
-    host.app.use(host.apiRoot, (request, response, next) => (closed ? next() : router(request, response, next)));
+    app?.use(host.apiRoot, (request, response, next) => (closed ? next() : router(request, response, next)));
   }
 
   const queries = new ItemQueries(records);
@@ -319,6 +351,7 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
     jobs,
     itemLists: new ItemLists(queries, items, host.access),
     metadataSearch: new MetadataSearch(queries, host.access),
+    runner,
     routes,
     async close() {
       if (closed) return;

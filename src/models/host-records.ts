@@ -56,7 +56,14 @@ const defaultFields: HostFields = {
 
 /** Fields that the plugin keeps on the host's items and files (mission 2.5 and 2.6). */
 const itemExtension = ['largeImage'] as const;
-const fileExtension = ['attachedToType', 'attachedToId', 'isLargeImageThumbnail', 'isLargeImageData', 'thumbnailKey'] as const;
+const fileExtension = [
+  'attachedToType',
+  'attachedToId',
+  'isLargeImageThumbnail',
+  'isLargeImageData',
+  'thumbnailKey',
+  'conversionJobId',
+] as const;
 
 /** A text field; anything else counts as empty. */
 function textOf(value: unknown): string {
@@ -105,6 +112,7 @@ export class HostRecords {
       isLargeImageThumbnail: { type: Boolean },
       isLargeImageData: { type: Boolean },
       thumbnailKey: { type: String },
+      conversionJobId: { type: String },
     } satisfies Record<(typeof fileExtension)[number], object>);
   }
 
@@ -132,6 +140,8 @@ export class HostRecords {
   /** Indexes behind the queries of this class. */
   async createIndexes(): Promise<void> {
     await this.#items.collection.createIndex({ 'largeImage.fileId': 1 });
+    await this.#items.collection.createIndex({ 'largeImage.expected': 1 });
+    await this.#files.collection.createIndex({ conversionJobId: 1 });
   }
 
   itemOf(doc: StoredDocument): ItemRecord {
@@ -301,6 +311,92 @@ export class HostRecords {
       { $unset: { largeImage: 1 } },
     );
     return result.modifiedCount > 0;
+  }
+
+  /**
+   * Replaces the large-image record of an item, if it still serves or expects what `item` says, in one atomic step.
+   *
+   * @returns the item as it is then, or `null` when it is gone or changed meanwhile.
+   */
+  async replaceLargeImage(item: ItemRecord, marker: Record<string, unknown>): Promise<ItemRecord | null> {
+    const { largeImage } = item.doc as { largeImage?: { fileId?: unknown; jobId?: unknown } };
+    const doc = await this.#items
+      .findOneAndUpdate(
+        {
+          _id: item.doc._id,
+          'largeImage.fileId': largeImage?.fileId ?? null,
+          'largeImage.jobId': largeImage?.jobId ?? null,
+          ...(item.largeImage === null && { largeImage: null }),
+        },
+        { $set: { largeImage: marker } },
+        { returnDocument: 'after' },
+      )
+      .lean<StoredDocument>();
+    return doc === null ? null : this.itemOf(doc);
+  }
+
+  /** Writes the large-image record of an item that expects the result of a job; `null` when it does not expect it any more. */
+  async settleLargeImage(
+    { itemId, jobId }: { itemId: string; jobId: string },
+    marker: Record<string, unknown> | null,
+  ): Promise<ItemRecord | null> {
+    const doc = await this.#items
+      .findOneAndUpdate(
+        { _id: itemId, 'largeImage.jobId': jobId, 'largeImage.expected': true },
+        marker === null ? { $unset: { largeImage: 1 } } : { $set: { largeImage: marker } },
+        { returnDocument: 'after' },
+      )
+      .lean<StoredDocument>();
+    return doc === null ? null : this.itemOf(doc);
+  }
+
+  /** One item that expects the result of a job; `null` when there is none. */
+  async findUnfinishedItem(): Promise<ItemRecord | null> {
+    const doc = await this.#items.findOne({ 'largeImage.expected': true }).sort({ _id: 1 }).lean<StoredDocument>();
+    return doc === null ? null : this.itemOf(doc);
+  }
+
+  /** The items of a folder, oldest first, each as it is when it is reached. */
+  async *itemsOfFolder(folder: FolderRecord): AsyncGenerator<ItemRecord> {
+    const cursor = this.#items
+      .find({ [this.#fields.item.folderId]: folder.doc._id }, { _id: 1 })
+      .sort({ _id: 1 })
+      .lean<StoredDocument[]>()
+      .cursor();
+    for await (const { _id } of cursor) {
+      const item = await this.findItem(idText(_id));
+      if (item !== null) yield item;
+    }
+  }
+
+  /** The folders directly below a folder that match a filter, by name. */
+  async childFolders(folder: FolderRecord, filter: Record<string, unknown>): Promise<FolderRecord[]> {
+    const docs = await this.#folders
+      .find({ $and: [{ [this.#fields.folder.parentId]: folder.doc._id }, filter] })
+      .sort({ [this.#fields.folder.name]: 1 })
+      .lean<StoredDocument[]>();
+    return docs.map((doc) => this.folderOf(doc));
+  }
+
+  /** Files that a conversion has stored. */
+  async filesOfConversion(jobId: string): Promise<FileRecord[]> {
+    const docs = await this.#files.find({ conversionJobId: jobId }).lean<StoredDocument[]>();
+    return docs.map((doc) => this.fileOf(doc));
+  }
+
+  /** Makes an item through the model, for hosts that have no way of their own. */
+  async insertItem(item: { name: string; folder: FolderRecord }): Promise<ItemRecord> {
+    const names = this.#fields.item;
+    const now = new Date();
+    const [made] = await this.#items.create([
+      { [names.name]: item.name, [names.folderId]: item.folder.doc._id, [names.created]: now, [names.updated]: now },
+    ]);
+    return this.itemOf(made!.toObject() as StoredDocument);
+  }
+
+  /** Removes an item that {@link HostRecords.insertItem} has made. */
+  async deleteItem(item: ItemRecord): Promise<void> {
+    await this.#items.deleteOne({ _id: item.doc._id });
   }
 
   /** Items whose large image is served from this file. */

@@ -9,8 +9,8 @@ import type { FolderDocument } from './models/folder.js';
 import type { ItemDocument } from './models/item.js';
 import { accessFilter, flagsOn, itemAccessFilter, levelOn, principalOf, system, type Principal } from './services/access.js';
 import { loadFolder } from './services/folders.js';
-import { createItem } from './services/items.js';
 import { insertFile, localPathOf, readFile, registerBytes, releaseBytes, removeFile } from './services/files.js';
+import { createItem, removeItem } from './services/items.js';
 import { verifyToken } from './services/tokens.js';
 
 /** The host's tokens, as the plugin asks for them. */
@@ -78,10 +78,10 @@ function objectIds(ids: readonly string[]): Types.ObjectId[] {
 
 /** Makes an item for the plugin. */
 export function hostCreateItem(context: HostContext): NonNullable<Host['createItem']> {
-  return async ({ name, folderId, creatorId }) => {
+  return async ({ name, folderId, creatorId, reuse }) => {
     const folder = await loadFolder(context, folderId, system, 1);
     const creator = creatorId === null ? null : new Types.ObjectId(creatorId);
-    return { ...(await createItem(context, folder, { name, creatorId: creator, reuseExisting: true })) };
+    return { ...(await createItem(context, folder, { name, creatorId: creator, reuseExisting: reuse })) };
   };
 }
 
@@ -98,6 +98,11 @@ export function hostFiles(context: HostContext): HostFiles {
     },
     downloadPath: (file) => `${context.apiRoot}/file/${asFile(file)._id.toHexString()}/download`,
   };
+}
+
+/** The host's removal of items, as the plugin asks for it. */
+export function hostRemoveItem(context: HostContext): NonNullable<Host['removeItem']> {
+  return (item) => removeItem(context, item as unknown as ItemDocument);
 }
 
 /** The plugin hands back documents that it got from the host's own model. */

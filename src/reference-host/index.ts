@@ -8,6 +8,7 @@ import { resolve } from 'node:path';
 import {
   install,
   mountRoutes,
+  startWorker,
   type Host,
   type HostLogger,
   type Installation,
@@ -18,7 +19,7 @@ import { ByteStore } from './byte-store.js';
 import type { HostContext } from './context.js';
 import { cors } from './cors.js';
 import { EventHub } from './event-hub.js';
-import { hostAccess, hostAuth, hostDirectory, hostFiles, hostCreateItem } from './host-adapter.js';
+import { hostAccess, hostAuth, hostDirectory, hostFiles, hostCreateItem, hostRemoveItem } from './host-adapter.js';
 import { registerFileInPlace, type InPlaceFile } from './in-place.js';
 import { compileModels, type Models } from './models/models.js';
 import { hostRoutes } from './routes/routes.js';
@@ -58,6 +59,8 @@ export interface ReferenceHostOptions {
   viewer?: boolean;
   /** Options of the plugin. */
   install?: InstallOptions;
+  /** Only run jobs: on the database and the data directory of a host that runs elsewhere. Nothing is served then. */
+  worker?: boolean;
 }
 
 /** A running reference host. */
@@ -153,6 +156,7 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
       directory: hostDirectory(context),
       files: hostFiles(context),
       createItem: hostCreateItem(context),
+      removeItem: hostRemoveItem(context),
       events,
       notify: (notification) => notifyUser(context, notification),
       logger,
@@ -160,6 +164,12 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
       routes: hostRoutes as unknown as RouteDefinition[],
       ...(options.restart && { restart: options.restart }),
     };
+    if (options.worker === true) {
+      const worker = await startWorker(host, options.install);
+      undo.push(() => worker.close());
+      installed.settings = worker.settings;
+      return assembled(worker, { app, host, context, closing, undo, closeAll });
+    }
     const installation = await install(host, options.install);
     undo.push(() => installation.close());
     Object.assign(installed, installation);
@@ -182,27 +192,44 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
     undo.push(() => agenda.stop(false));
     undo.push(discardUploadsHourly(context, options.uploadLifetimeHours ?? 7 * 24));
 
-    return {
-      app,
-      host,
-      settings: installation.settings,
-      jobs: installation.jobs,
-      routes: installation.routes,
-      context,
-      registerFileInPlace: (file) => registerFileInPlace(context, file),
-      async listen({ port = 0, host: address = '127.0.0.1' } = {}) {
-        const server = createServer(app);
-        server.keepAliveTimeout = keepAliveMs;
-        const url = await open(server, port, address);
-        undo.push(() => closeServer(server, closing));
-        return { server, url };
-      },
-      close: closeAll,
-    };
+    return assembled(installation, { app, host, context, closing, undo, closeAll });
   } catch (error) {
     await closeAll();
     throw error;
   }
+}
+
+interface Parts {
+  app: Express;
+  host: Host;
+  context: HostContext;
+  closing: AbortController;
+  undo: (() => Promise<unknown>)[];
+  closeAll(): Promise<void>;
+}
+
+function assembled(
+  plugin: Pick<Installation, 'settings' | 'jobs'> & Partial<Pick<Installation, 'routes'>>,
+  parts: Parts,
+): ReferenceHost {
+  const { app, host, context, closing, undo } = parts;
+  return {
+    app,
+    host,
+    settings: plugin.settings,
+    jobs: plugin.jobs,
+    routes: plugin.routes ?? [],
+    context,
+    registerFileInPlace: (file) => registerFileInPlace(context, file),
+    async listen({ port = 0, host: address = '127.0.0.1' } = {}) {
+      const server = createServer(app);
+      server.keepAliveTimeout = keepAliveMs;
+      const url = await open(server, port, address);
+      undo.push(() => closeServer(server, closing));
+      return { server, url };
+    },
+    close: () => parts.closeAll(),
+  };
 }
 
 function createAgenda(connection: Connection): Agenda {

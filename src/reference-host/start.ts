@@ -30,6 +30,7 @@ async function main(): Promise<void> {
     return;
   }
   watchSignals();
+  if (options.worker) return work(options);
   const signal = stopping.signal;
   const release = await lockDataDirectory(options.dataDirectory);
   await closers.add('lock of the data folder', release);
@@ -65,6 +66,20 @@ async function main(): Promise<void> {
   const login = options.bare ? null : await running.use((host) => fill(host, options, signal));
   display.end();
   process.stdout.write(`${banner(server.url, database, options, login)}\n`);
+}
+
+/** Runs jobs until it is stopped. The data folder belongs to the server: it is not locked. */
+async function work(options: StartOptions): Promise<void> {
+  const database = await startDatabase({ env: process.env, directory: null, signal: stopping.signal });
+  const host = await createReferenceHost({
+    mongoUri: database.uri,
+    dataDirectory: options.dataDirectory,
+    worker: true,
+    ...(options.brand !== null && { brand: options.brand }),
+  });
+  await closers.add('worker', () => host.close());
+  display.end();
+  process.stdout.write(`Running jobs of ${database.address}, data in ${options.dataDirectory}. Stop with Ctrl-C.\n`);
 }
 
 /** Makes the administrator, the slide and the records of the caller's own files. Returns what the banner says about signing in. */

@@ -159,6 +159,6 @@ export class FolderConfiguration {
   async #newItem(folder: FolderRecord, name: string, creatorId: string | null): Promise<ItemRecord> {
     const { records, createItem } = this.#options;
     if (createItem === undefined) throw new LargeImageError('not-implemented', 'This server makes no items for configurations.');
-    return records.itemOf(await createItem({ folderId: folder.id, name, creatorId }));
+    return records.itemOf(await createItem({ folderId: folder.id, name, creatorId, reuse: true }));
   }
 }

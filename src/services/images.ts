@@ -1,8 +1,10 @@
+import { tmpdir } from 'node:os';
 import { BadParameterError, InvalidError, LargeImageError, NoLargeImageError, TileSourceError } from '../errors.js';
 import type { Host, HostFiles, HostLogger } from '../host.js';
 import type { CachedTile, TileCache } from '../cache/contract.js';
 import type { SourceCache } from '../cache/source-cache.js';
 import { idText, type FileRecord, type HostRecords, type ItemRecord } from '../models/host-records.js';
+import { needsConversion } from '../tilesource/conversion/needs-conversion.js';
 import { openLargeImage } from '../tilesource/large-image.js';
 import type { TileSourceRegistry } from '../tilesource/registry.js';
 import type { IccOption, LargeImage } from '../tilesource/requests.js';
@@ -140,6 +142,12 @@ export class Images {
     return opened.sourceName;
   }
 
+  /** Whether a file that no source opens is an image that is only too large for them. */
+  async needsConversion(file: FileRecord): Promise<boolean> {
+    const { files, temporaryDirectory } = this.#options;
+    return needsConversion(await hostFileInput(file, files), temporaryDirectory ?? tmpdir());
+  }
+
   /**
    * The file that an item is made a large image of: the one asked for, or its only one.
    *
@@ -153,6 +161,18 @@ export class Images {
     }
     const file = await this.#options.records.findFile(fileId);
     if (file === null) throw new InvalidError(`No such file: ${fileId}`, 'id');
+    return file;
+  }
+
+  /**
+   * The file of an item that is converted into a copy: the one asked for, that of its large image, or its only one.
+   *
+   * @throws BadParameterError, InvalidError
+   */
+  async chooseConvertible(item: ItemRecord, fileId: string | undefined): Promise<FileRecord> {
+    const served = item.largeImage?.originalId ?? item.largeImage?.fileId;
+    const file = await this.chooseFile(item, fileId ?? served);
+    if (file.itemId !== item.id) throw new BadParameterError('The provided file must be in the provided item.');
     return file;
   }
 
@@ -176,7 +196,7 @@ export class Images {
     if (item.largeImage === null) return false;
     const removed = await this.#options.records.releaseLargeImage(item);
     this.#options.items.forget(item.id);
-    if (item.largeImage.fileId !== undefined) this.#closeFile(item.largeImage.fileId);
+    this.closeFile(item.largeImage.fileId);
     if (removed) await this.#options.cachedFiles.removeAll(item);
     return removed;
   }
@@ -185,7 +205,7 @@ export class Images {
   async fileSaved(doc: Record<string, unknown> & { _id: unknown }, created: boolean): Promise<void> {
     const { records, items, logger } = this.#options;
     const file = records.fileOf(doc);
-    if (!created) this.#closeFile(file.id);
+    if (!created) this.closeFile(file.id);
     if (file.itemId === null) return;
     items.forget(file.itemId);
     const item = await records.findItem(file.itemId);
@@ -228,7 +248,7 @@ export class Images {
     // Attached files, of which there may be many, serve nobody.
     if (file.itemId === null) return;
     for (const item of await this.#options.records.itemsServing(file)) await this.remove(item);
-    this.#closeFile(file.id);
+    this.closeFile(file.id);
   }
 
   /** Lets go of an item that is no more, and of what is kept for it. */
@@ -238,13 +258,22 @@ export class Images {
     await this.#options.cachedFiles.removeAll({ id, doc });
   }
 
-  #closeFile(fileId: string): void {
+  /** Lets go of everything that was made of the large image that an item had. */
+  async replaced(before: ItemRecord): Promise<void> {
+    this.closeFile(before.largeImage?.fileId);
+    await this.#options.cachedFiles.removeAll(before);
+  }
+
+  /** Lets go of a file that is open for requests to come. */
+  closeFile(fileId: string | undefined): void {
+    if (fileId === undefined) return;
     this.#options.sources.evict((key) => key.startsWith(`${fileId}:`));
     this.#options.fileChanged?.(fileId);
   }
 }
 
-function assertCreatable(item: ItemRecord, file: FileRecord): void {
+/** @throws BadParameterError when the item is a large image, or is to become one, or the file is another item's. */
+export function assertCreatable(item: ItemRecord, file: FileRecord): void {
   if (item.largeImage?.fileId !== undefined) throw new BadParameterError('Item already has largeImage set.');
   if (file.itemId !== item.id) throw new BadParameterError('The provided file must be in the provided item.');
   if (item.largeImage !== null) throw new BadParameterError('Item is scheduled to generate a largeImage.');

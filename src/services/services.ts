@@ -6,9 +6,11 @@ import type { Configuration } from './configuration.js';
 import type { FolderConfiguration } from './folder-configuration.js';
 import type { CachedFiles } from './cached-files.js';
 import type { AnnotationServices } from './annotation-services.js';
+import type { FolderImages } from './folder-images.js';
 import type { Images } from './images.js';
 import type { Items } from './items.js';
 import type { JobStarter } from './job-starter.js';
+import type { LargeImageCreation } from './large-image-creation.js';
 import type { JobStore } from './jobs.js';
 import type { Settings } from './settings.js';
 
@@ -20,6 +22,9 @@ export interface Services {
   /** Thumbnails, associated images, tile frames and histograms that are kept as files. */
   cachedFiles: CachedFiles;
   annotations: AnnotationServices;
+  /** Large images made and taken away, with the jobs that convert. */
+  creation: LargeImageCreation;
+  folderImages: FolderImages;
   settings: Settings;
   /** The plugin's section of the configuration file, as it was at installation. */
   library: LibrarySettings;

@@ -47,9 +47,10 @@ const compressionNames = {
   tiff_adobe_deflate: 'deflate',
   packbits: 'packbits',
   webp: 'webp',
+  zstd: 'zstd',
 } as const;
 
-/** Compression of a TIFF. `webp` only in TILED. */
+/** Compression of a TIFF. `webp` and `zstd` only in TILED. */
 export type TiffCompression = (typeof compressionNames)[keyof typeof compressionNames];
 
 /** Checked encoding options. */
@@ -99,8 +100,9 @@ function parseCompression(name: string | undefined, encoding: Encoding): TiffCom
   if (name === undefined || name === '') return encoding === 'TILED' ? 'lzw' : 'none';
   const found = Object.entries(compressionNames).find(([alias]) => alias === name);
   // Other encodings ignore the compression, but a wrong one is still wrong.
-  if (found && (found[1] !== 'webp' || encoding === 'TILED')) return found[1];
-  const allowed = Object.keys(compressionNames).filter((alias) => alias !== 'webp' || encoding === 'TILED');
+  const onlyTiled = (alias: string) => alias === 'webp' || alias === 'zstd';
+  if (found && (encoding === 'TILED' || !onlyTiled(found[0]))) return found[1];
+  const allowed = Object.keys(compressionNames).filter((alias) => encoding === 'TILED' || !onlyTiled(alias));
   throw new BadValueError(`Invalid tiffCompression '${name}'. Allowed values: ${allowed.join(', ')}.`);
 }
 

@@ -87,6 +87,11 @@ export const kinds = {
   }),
   /** Who is signed in and may read the folder. */
   userRead: verdicts(loggedIn, (subjects) => ({ stranger: folderDenied('Read')(subjects) })),
+  /** Who is signed in, may read the item and write the folder that gets the copy: the same folder here. */
+  copy: verdicts(loggedIn, (subjects) => ({
+    stranger: folderDenied('Read')(subjects),
+    reader: folderDenied('Write')(subjects),
+  })),
   /** Who may read the annotation. */
   annotationRead: verdicts(as401(annotationDenied('Read')), (subjects) => ({ stranger: annotationDenied('Read')(subjects) })),
   /** Who is signed in and may write the annotation. */
@@ -176,6 +181,8 @@ export const accessMatrix: Readonly<Record<string, MatrixEntry>> = {
     scope: 'core.user_auth',
     sending: { ...config, query: { restart: false } },
   },
+  'DELETE /large_image/tiles/incomplete': adminWrite,
+  'PUT /large_image/folder/:folderId/tiles': itemWrite,
   'GET /large_image/settings': everybody,
   'GET /large_image/sources': everybody,
   'GET /large_image/thumbnails': adminRead,
@@ -205,6 +212,7 @@ export const accessMatrix: Readonly<Record<string, MatrixEntry>> = {
 
   'GET /item/:itemId/tiles': itemRead,
   'POST /item/:itemId/tiles': { ...itemWrite, admitted: 400 },
+  'POST /item/:itemId/tiles/convert': { kind: 'copy', scope: 'core.data.write' },
   'DELETE /item/:itemId/tiles': itemWrite,
   'GET /item/:itemId/tiles/internal_metadata': itemRead,
   'GET /item/:itemId/tiles/zxy/:z/:x/:y': { ...itemRead, params: tile },

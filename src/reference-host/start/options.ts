@@ -13,6 +13,8 @@ export interface StartOptions {
   adminPassword: string | null;
   /** Neither slide nor user: the first to register is the administrator. */
   bare: boolean;
+  /** Only run jobs, beside a server on the same database and data folder. */
+  worker: boolean;
   /** Absolute paths of the caller's own files and folders, to be served in place. */
   paths: string[];
 }
@@ -50,6 +52,7 @@ export function readOptions(
 ): StartOptions | { help: string } {
   const program = cac('npm start --');
   program.option('--bare', 'start with no slide and no user: the first user to register is the administrator');
+  program.option('--worker', 'only run jobs, for a server that uses the same MONGODB_URI and DATA_DIR');
   const end = words.indexOf('--');
   const own = end < 0 ? words : words.slice(0, end);
   // cac would print a help text itself: it is not asked.
@@ -60,11 +63,16 @@ export function readOptions(
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error), { cause: error });
   }
-  const { '--': after = [], bare, ...unknown } = parsed.options as Record<string, unknown> & { '--'?: string[] };
+  const { '--': after = [], bare, worker, ...unknown } = parsed.options as Record<string, unknown> & { '--'?: string[] };
   for (const name of Object.keys(unknown))
     throw new UsageError(`Unknown option: ${name.length > 1 ? '--' : '-'}${name}. See npm start -- --help`);
   // cac takes the value of an option that has none for a file.
   if (own.some((word) => word.startsWith('--bare='))) throw new UsageError('--bare takes no value.');
+
+  if (own.some((word) => word.startsWith('--worker='))) throw new UsageError('--worker takes no value.');
+  if (worker && !env.MONGODB_URI) {
+    throw new UsageError('--worker needs MONGODB_URI: the database of the server whose jobs it runs.');
+  }
 
   const paths = [...parsed.args, ...after].map((path) => resolve(path));
   const missing = paths.find((path) => !existsSync(path));
@@ -72,6 +80,8 @@ export function readOptions(
   if (bare && paths.length > 0) {
     throw new UsageError('--bare starts with nothing in it: give no files with it, or leave it out to serve them.');
   }
+  if (worker && (bare || paths.length > 0))
+    throw new UsageError('--worker serves nothing: give neither files nor --bare with it.');
   const adminPassword = env.ADMIN_PASSWORD ? env.ADMIN_PASSWORD : null;
   if (adminPassword !== null && adminPassword.length < 6) throw new UsageError('ADMIN_PASSWORD must have at least 6 characters.');
   const brand = env.BRAND ? env.BRAND : null;
@@ -87,6 +97,7 @@ export function readOptions(
     brand,
     adminPassword,
     bare: bare === true,
+    worker: worker === true,
     paths,
   };
 }
@@ -110,6 +121,7 @@ function helpText(version: string): string {
     'npm start                              with a synthetic tissue slide',
     'npm start -- slide.svs folder/         with your own files, served in place and not copied',
     'npm start -- --bare                    with no slide and no user: the first user to register is the administrator',
+    'npm start -- --worker                  only runs jobs, for a server with the same MONGODB_URI and DATA_DIR',
     'npm start -- --help                    this text',
     '',
     'Environment:',

@@ -26,6 +26,7 @@ describe('the command line and the environment', () => {
       brand: null,
       adminPassword: null,
       bare: false,
+      worker: false,
       paths: [],
     });
   });
@@ -41,6 +42,7 @@ describe('the command line and the environment', () => {
       brand: 'girder',
       adminPassword: 'secret!',
       bare: false,
+      worker: false,
       paths: [join(work, '1.5'), join(work, '--odd')],
     });
     expect(readOptions(['--bare'], {}, '1.0.0')).toMatchObject({ bare: true });

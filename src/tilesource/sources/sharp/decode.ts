@@ -5,6 +5,9 @@ import type { Raster } from '../../raster.js';
 import type { FileFormat } from './format.js';
 import type { Material } from './material.js';
 
+/** A file as libvips is given it. */
+export type VipsFile = Pick<Material, 'input' | 'format'>;
+
 /** Most pixels that are decoded at all, where the options do not say. */
 export const defaultMaxDecodedPixels = 0x3fff * 0x3fff;
 
@@ -22,7 +25,7 @@ export function explain(error: unknown): unknown {
 }
 
 /** What libvips says of a file, checked against the limits before anything is decoded. */
-export async function readFacts(material: Material, settings: SharpOptions, options: SourceOptions): Promise<Metadata> {
+export async function readFacts(material: VipsFile, settings: SharpOptions, options: SourceOptions): Promise<Metadata> {
   const facts = await sharp(material.input, settings).metadata();
   const { width, height } = facts.autoOrient;
   if (!(width >= 1 && height >= 1)) throw new TileSourceError('The image has no pixels.');
@@ -54,9 +57,16 @@ export function sampleForm(facts: Metadata): SampleForm {
   };
 }
 
-/** Opens the picture upright, colours untouched where they can be. */
-export function upright(material: Material, settings: SharpOptions, form: SampleForm, page: number): Sharp {
-  const image = sharp(material.input, { ...settings, ...(page > 0 && { page }), ignoreIcc: !form.converted }).autoOrient();
+/** Opens the picture, upright unless `turn` is false, colours untouched where they can be. */
+export function upright(
+  material: VipsFile,
+  settings: SharpOptions,
+  form: SampleForm,
+  page: number,
+  { turn = true }: { turn?: boolean } = {},
+): Sharp {
+  const opened = sharp(material.input, { ...settings, ...(page > 0 && { page }), ignoreIcc: !form.converted });
+  const image = turn ? opened.autoOrient() : opened;
   if (form.dtype === 'uint16') return image.toColourspace(form.bands === 1 ? 'grey16' : 'rgb16');
   return image.toColourspace(form.bands === 1 ? 'b-w' : 'srgb');
 }

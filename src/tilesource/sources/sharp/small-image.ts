@@ -3,7 +3,7 @@ import sharp, { type Metadata, type SharpOptions } from 'sharp';
 import { TileSourceError } from '../../../errors.js';
 import type { FrameMetadata, ImageMetadata, TileSource } from '../../contract.js';
 import type { Raster } from '../../raster.js';
-import { decode, describeFacts, explain, sampleForm, type SampleForm } from './decode.js';
+import { decode, describeFacts, explain, sampleForm, type SampleForm, type VipsFile } from './decode.js';
 import type { FileFormat } from './format.js';
 import type { Material } from './material.js';
 
@@ -100,7 +100,7 @@ export class SmallImage implements TileSource {
 }
 
 /** Pages that can be served as frames: those of equal size. */
-async function countFrames(material: Material, settings: SharpOptions, facts: Metadata): Promise<number> {
+export async function countFrames(material: VipsFile, settings: SharpOptions, facts: Metadata): Promise<number> {
   const { pages = 1 } = facts;
   if (!framedFormats.has(material.format) || pages <= 1) return 1;
   if (pages > maxFrames) throw new TileSourceError(`The file has ${pages} pages; at most ${maxFrames} are served as frames.`);

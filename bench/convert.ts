@@ -1,0 +1,112 @@
+/**
+ * Conversion of an image of 30 000 x 30 000 pixels to a pyramid of JPEG tiles, against the `vips` program with the same options. The
+ * two take turns; the medians are compared. Memory is the largest resident size of any process of the conversion.
+ */
+import { execFile, spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import sharp from 'sharp';
+import { conversionDirectory, convertFile } from '../src/tilesource/conversion/convert-file.js';
+import { checkConversion, type ConversionRequest } from '../src/tilesource/conversion/options.js';
+
+const side = Number(process.env.BENCH_SIDE ?? 30_000);
+const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
+const patchSide = 1000;
+const work = await mkdtemp(join(tmpdir(), 'bench-convert-'));
+const input = join(work, 'input.jpg');
+
+/** Largest resident size, in bytes, of the processes below this one; Linux only. */
+function residentBelow(parent: number): number {
+  let most = 0;
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      const status = readFileSync(`/proc/${name}/status`, 'utf8');
+      if (Number(/^PPid:\s+(\d+)/m.exec(status)?.[1]) !== parent) continue;
+      const own = Number(/^VmHWM:\s+(\d+)/m.exec(status)?.[1] ?? 0) * 1024;
+      most = Math.max(most, own, residentBelow(Number(name)));
+    } catch {
+      // It has ended.
+    }
+  }
+  return most;
+}
+
+async function ours(request: ConversionRequest): Promise<{ seconds: number; resident: number }> {
+  const directory = await conversionDirectory(work);
+  let resident = 0;
+  const timer = setInterval(() => (resident = Math.max(resident, residentBelow(process.pid))), 200);
+  const start = performance.now();
+  try {
+    const options = checkConversion({ ...request, concurrent: availableParallelism() });
+    await convertFile({ path: input, name: 'input.jpg', mimeType: 'image/jpeg' }, directory.path, { options });
+    return { seconds: (performance.now() - start) / 1000, resident };
+  } finally {
+    clearInterval(timer);
+    await directory.remove();
+  }
+}
+
+async function reference(words: readonly string[]): Promise<number> {
+  const output = join(work, 'reference.tif');
+  const start = performance.now();
+  const usual = ['--tile', '--tile-width', '256', '--tile-height', '256', '--pyramid', '--bigtiff'];
+  const child = spawn('vips', ['tiffsave', input, output, ...usual, ...words], { stdio: 'inherit' });
+  const code = await new Promise<number | null>((resolve, reject) => child.once('error', reject).once('close', resolve));
+  if (code !== 0) throw new Error(`vips ended with ${code}`);
+  const seconds = (performance.now() - start) / 1000;
+  await rm(output);
+  return seconds;
+}
+
+const median = (values: readonly number[]) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!;
+
+try {
+  const patch = Buffer.alloc(patchSide * patchSide * 3);
+  for (let y = 0, at = 0; y < patchSide; y++) {
+    for (let x = 0; x < patchSide; x++) {
+      const grain = Math.random() * 24;
+      patch[at++] = 200 + 20 * Math.sin(x / 30) + grain;
+      patch[at++] = 130 + 60 * Math.sin(x / 11) * Math.cos(y / 17) + grain;
+      patch[at++] = 180 + 40 * Math.cos(y / 23) + grain;
+    }
+  }
+  const patchPath = join(work, 'patch.png');
+  await sharp(patch, { raw: { width: patchSide, height: patchSide, channels: 3 } })
+    .png()
+    .toFile(patchPath);
+  const times = String(Math.ceil(side / patchSide));
+  await promisify(execFile)('vips', ['replicate', patchPath, `${input}[Q=90]`, times, times]);
+
+  const cases = [
+    { name: 'JPEG, quality 90', request: { compression: 'jpeg', quality: 90 }, words: ['--compression', 'jpeg', '--Q', '90'] },
+    ...(process.argv.includes('--all')
+      ? ([
+          {
+            name: 'LZW, nearest',
+            request: { compression: 'lzw', reduction: 'nearest' },
+            words: ['--compression', 'lzw', '--predictor', 'horizontal', '--region-shrink', 'nearest'],
+          },
+        ] as const)
+      : []),
+  ] as const;
+  for (const { name, request, words } of cases) {
+    const mine: { seconds: number; resident: number }[] = [];
+    const theirs: number[] = [];
+    for (let round = 1; round <= rounds; round++) {
+      theirs.push(await reference(words));
+      mine.push(await ours(request));
+      console.log(`${name}, round ${round}: ${mine.at(-1)!.seconds.toFixed(1)} s, vips tiffsave ${theirs.at(-1)!.toFixed(1)} s`);
+    }
+    const ratio = median(mine.map(({ seconds }) => seconds)) / median(theirs);
+    const resident = Math.max(...mine.map((each) => each.resident)) / 2 ** 20;
+    console.log(
+      `${name}, ${side} x ${side}: ${ratio.toFixed(2)} × vips tiffsave (to reach: 1.15), peak RSS ${resident.toFixed(0)} MiB`,
+    );
+  }
+} finally {
+  await rm(work, { recursive: true, force: true });
+}

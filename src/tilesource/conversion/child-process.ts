@@ -1,0 +1,102 @@
+import { spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { BadValueError, TileSourceError } from '../../errors.js';
+import type { ConversionTask } from './convert.js';
+import type { VipsPass } from './vips-pass.js';
+
+/** Work for a process of its own. */
+export type ChildTask = { kind: 'convert'; task: ConversionTask } | { kind: 'vips'; pass: VipsPass };
+
+/** What the process says. It ends after `done` or `failed`. */
+export type ChildMessage =
+  | { kind: 'ready' }
+  | { kind: 'progress'; done: number }
+  | { kind: 'log'; text: string }
+  | { kind: 'done' }
+  | { kind: 'failed'; message: string; error: 'value' | 'source' | 'other' };
+
+/** What whoever starts a process hears of it. */
+export interface ChildListener {
+  progress(done: number): void;
+  log?(text: string): void;
+}
+
+/** Most memory that a process of a conversion may use, in bytes; it ends itself before it takes more. */
+export const maxResidentBytes = 1000 * 2 ** 20;
+
+/** End of the error output that is kept. */
+const keptErrorLength = 4096;
+
+/** The program of the process: TypeScript beside this file in the sources, a file of its own in what is built of them. */
+function program(): string[] {
+  if (!import.meta.url.endsWith('.ts')) return [fileURLToPath(new URL('./conversion-process.js', import.meta.url))];
+  const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
+  return ['--import', tsx, fileURLToPath(new URL('./conversion-process.ts', import.meta.url))];
+}
+
+/**
+ * Runs a task in a process of its own and waits for its end. Aborting the signal kills the process at once.
+ *
+ * @throws the signal's reason when it was aborted; BadValueError and TileSourceError of the task; TileSourceError when the process
+ * ends without a word, as one does that is out of memory.
+ */
+export async function runInChild(
+  task: ChildTask,
+  listener: ChildListener,
+  { signal, threads = 1 }: { signal?: AbortSignal | undefined; threads?: number } = {},
+): Promise<void> {
+  signal?.throwIfAborted();
+  const child = spawn(process.execPath, program(), {
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    env: {
+      ...process.env,
+      // libvips itself says on its output how far it is; for single tiles that would be a lot of nothing.
+      VIPS_PROGRESS: task.kind === 'vips' ? '1' : undefined,
+      UV_THREADPOOL_SIZE: String(Math.max(2, threads)),
+      // Without this the C library keeps freed memory once for each thread.
+      MALLOC_ARENA_MAX: '2',
+      NODE_OPTIONS: undefined,
+    },
+  });
+  const kill = () => child.kill('SIGKILL');
+  signal?.addEventListener('abort', kill, { once: true });
+  try {
+    await new Promise<void>((resolve, reject) => {
+      let outcome: Extract<ChildMessage, { kind: 'done' | 'failed' }> | null = null;
+      let errors = '';
+      let output = '';
+      child.stdout?.on('data', (chunk: Buffer) => {
+        output = (output + chunk.toString('latin1')).slice(-200);
+        const percent = [...output.matchAll(/(\d+)% complete/g)].at(-1)?.[1];
+        if (percent !== undefined) listener.progress(Number(percent) / 100);
+      });
+      child.stderr?.on('data', (chunk: Buffer) => {
+        errors = (errors + chunk.toString('utf8')).slice(-keptErrorLength);
+      });
+      child.on('message', (message: ChildMessage) => {
+        if (message.kind === 'ready') child.send(task, () => undefined);
+        else if (message.kind === 'progress') listener.progress(message.done);
+        else if (message.kind === 'log') listener.log?.(message.text);
+        else outcome = message;
+      });
+      child.once('error', reject);
+      child.once('close', (code, end) => {
+        if (signal?.aborted) return reject(signal.reason as Error);
+        if (outcome?.kind === 'done') return resolve();
+        if (outcome?.kind === 'failed') return reject(failure(outcome));
+        const cause = new Error(errors.trim() || 'It wrote no reason.');
+        reject(
+          new TileSourceError(`The process of the conversion has ended unexpectedly (${end ?? `code ${code}`}).`, { cause }),
+        );
+      });
+    });
+  } finally {
+    signal?.removeEventListener('abort', kill);
+  }
+}
+
+function failure({ message, error }: Extract<ChildMessage, { kind: 'failed' }>): Error {
+  if (error === 'value') return new BadValueError(message.replace(/^Value Error: /, ''));
+  return error === 'source' ? new TileSourceError(message) : new Error(message);
+}

@@ -1,0 +1,108 @@
+import { open } from 'node:fs/promises';
+import type { ImageMetadata } from '../contract.js';
+import { wireMetadata } from '../metadata.js';
+
+/** What is said of a conversion in the file that it makes. */
+export interface ConversionFacts {
+  metadata: ImageMetadata;
+  internal: Record<string, unknown>;
+  levels: number;
+  frames: number;
+  associated: readonly string[];
+  arguments: Record<string, unknown>;
+  version: string;
+}
+
+/** Text of foreign descriptions that is kept. */
+const maxInternalLength = 2 ** 20;
+
+/** Description of the first directory: JSON in the form of existing converters, which tile sources read frames and scale from. */
+export function describeConversion(facts: ConversionFacts, frame: number | null): string {
+  const { levels, frames, associated, version } = facts;
+  const metadata = wireMetadata(facts.metadata);
+  const internal = JSON.stringify(facts.internal).length <= maxInternalLength ? facts.internal : {};
+  return asciiJson({
+    large_image_converter: {
+      version,
+      conversion_epoch: Math.floor(Date.now() / 1000),
+      levels,
+      frames,
+      associated: associated.length,
+      arguments: facts.arguments,
+    },
+    metadata,
+    internal,
+    ...(frame !== null && { frame: metadata.frames?.[frame] }),
+    ...(metadata.channels && { channels: metadata.channels }),
+  });
+}
+
+/** Description of the directory of a further frame. */
+export function describeFrame(metadata: ImageMetadata, frame: number): string {
+  return asciiJson({ frame: wireMetadata(metadata).frames?.[frame] });
+}
+
+/** TIFF text is ASCII; JSON can say everything with it. */
+function asciiJson(value: unknown): string {
+  return JSON.stringify(value).replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+const imageDescription = 270;
+/** XResolution, YResolution, ResolutionUnit. */
+const resolutionTags = [282, 283, 296];
+
+/**
+ * Gives the first directory of a little-endian TIFF a description, and takes away its resolution, which libvips makes up where it
+ * knows none. The directory is written anew at the end of the file.
+ */
+export async function redescribe(path: string, text: string): Promise<void> {
+  const file = await open(path, 'r+');
+  try {
+    const read = async (length: number, at: number) => {
+      const bytes = Buffer.alloc(length);
+      const { bytesRead } = await file.read(bytes, 0, length, at);
+      if (bytesRead !== length) throw new Error('libvips wrote a TIFF that ends too early');
+      return bytes;
+    };
+    const header = await read(16, 0);
+    if (header.toString('latin1', 0, 2) !== 'II') throw new Error('libvips wrote a TIFF that is not little-endian');
+    const big = header.readUInt16LE(2) === 43;
+    const offsetSize = big ? 8 : 4;
+    const offsetOf = (bytes: Buffer, at: number) => (big ? Number(bytes.readBigUInt64LE(at)) : bytes.readUInt32LE(at));
+    const writeOffset = (bytes: Buffer, value: number, at: number) =>
+      big ? bytes.writeBigUInt64LE(BigInt(value), at) : bytes.writeUInt32LE(value, at);
+    const start = offsetOf(header, big ? 8 : 4);
+    const countSize = big ? 8 : 2;
+    const entrySize = big ? 20 : 12;
+    const countBytes = await read(countSize, start);
+    const count = big ? Number(countBytes.readBigUInt64LE(0)) : countBytes.readUInt16LE(0);
+    const body = await read(count * entrySize + offsetSize, start + countSize);
+    const entries: Buffer[] = [];
+    for (let index = 0; index < count; index += 1) {
+      const entry = body.subarray(index * entrySize, (index + 1) * entrySize);
+      if (![imageDescription, ...resolutionTags].includes(entry.readUInt16LE(0))) entries.push(entry);
+    }
+    const end = (await file.stat()).size;
+    const textAt = end + (end % 2);
+    const words = Buffer.from(`${text}\0`, 'latin1');
+    const described = Buffer.alloc(entrySize);
+    described.writeUInt16LE(imageDescription, 0);
+    described.writeUInt16LE(2, 2);
+    writeOffset(described, words.length, 4);
+    writeOffset(described, textAt, 4 + offsetSize);
+    entries.push(described);
+    entries.sort((a, b) => a.readUInt16LE(0) - b.readUInt16LE(0));
+    const directory = Buffer.alloc(countSize + entries.length * entrySize + offsetSize);
+    if (big) directory.writeBigUInt64LE(BigInt(entries.length), 0);
+    else directory.writeUInt16LE(entries.length, 0);
+    entries.forEach((entry, index) => entry.copy(directory, countSize + index * entrySize));
+    body.copy(directory, directory.length - offsetSize, count * entrySize);
+    const directoryAt = textAt + words.length + (words.length % 2);
+    await file.write(words, 0, words.length, textAt);
+    await file.write(directory, 0, directory.length, directoryAt);
+    writeOffset(header, directoryAt, big ? 8 : 4);
+    await file.write(header, 0, 16, 0);
+  } finally {
+    await file.close();
+  }
+}

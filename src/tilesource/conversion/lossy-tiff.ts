@@ -1,0 +1,21 @@
+import { TileSourceError } from '../../errors.js';
+import { openFileReader } from '../byte-reader.js';
+import { tags } from '../sources/tiff/tags.js';
+import { TiffBytes } from '../sources/tiff/tiff-bytes.js';
+
+/** Old and new JPEG, JPEG 2000 in its four numbers, WebP. */
+const lossyCodes = [6, 7, 33_003, 33_004, 33_005, 34_712, 50_001];
+
+/** Whether the main image of a TIFF is stored in a way that drops detail. */
+export async function isLossyTiff(path: string): Promise<boolean> {
+  const reader = await openFileReader(path);
+  try {
+    const [first] = await (await TiffBytes.open(reader)).directories();
+    return first !== undefined && lossyCodes.includes(await first.number(tags.compression, 1));
+  } catch (error) {
+    if (error instanceof TileSourceError) return false;
+    throw error;
+  } finally {
+    await reader.close();
+  }
+}

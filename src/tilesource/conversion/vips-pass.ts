@@ -1,0 +1,51 @@
+import sharp, { type SharpOptions } from 'sharp';
+import { readFacts, sampleForm, upright, type VipsFile } from '../sources/sharp/decode.js';
+
+/** A picture that libvips turns into tiles in one pass, from its first row to its last. Plain data: it goes to a process. */
+export interface VipsPass {
+  input: string;
+  format: VipsFile['format'];
+  output: string;
+  page: number;
+  threads: number;
+  /** `pyramid`: the finished file. `base`: uncompressed tiles of the full size as they are stored, not turned upright. */
+  kind: 'pyramid' | 'base';
+  tileSide: number;
+  compression: 'none' | 'jpeg' | 'deflate' | 'lzw' | 'packbits' | 'webp';
+  quality: number;
+  predictor: boolean;
+}
+
+/** How a file is handed to libvips: read once from front to back, whatever its size, and not at all when it is damaged. */
+export const vipsSettings: SharpOptions = { limitInputPixels: false, failOn: 'error', sequentialRead: true };
+
+/** Bytes of a picture from which on the output is a BigTIFF, whatever the compression makes of it. */
+const bigBytes = 2 ** 31;
+
+/** Makes the file. Runs in a process of its own, whose output says how far libvips has come. */
+export async function runVipsPass(pass: VipsPass): Promise<void> {
+  sharp.cache(false);
+  sharp.concurrency(pass.threads);
+  const file: VipsFile = { input: pass.input, format: pass.format };
+  const facts = await readFacts(file, vipsSettings, { maxDecodedPixels: Infinity });
+  const form = sampleForm(facts);
+  const { kind, tileSide, page } = pass;
+  const lossy = pass.compression === 'jpeg' || pass.compression === 'webp';
+  let image = upright(file, vipsSettings, lossy ? { ...form, dtype: 'uint8' } : form, page, { turn: kind === 'pyramid' });
+  if (kind === 'pyramid' && pass.compression === 'jpeg' && facts.hasAlpha) image = image.flatten({ background: '#fff' });
+  if (kind === 'base') image = image.withMetadata({ orientation: facts.orientation ?? 1 });
+  else if (!form.converted && facts.icc) image = image.keepIccProfile();
+  const bytes = facts.width * facts.height * facts.channels * (form.dtype === 'uint16' ? 2 : 1);
+  await image
+    .tiff({
+      tile: true,
+      tileWidth: tileSide,
+      tileHeight: tileSide,
+      pyramid: kind === 'pyramid',
+      bigtiff: bytes > bigBytes,
+      compression: pass.compression,
+      quality: Math.max(1, pass.quality),
+      predictor: pass.predictor ? 'horizontal' : 'none',
+    })
+    .toFile(pass.output);
+}

@@ -1,0 +1,157 @@
+import type { FileHandle } from 'node:fs/promises';
+
+/** A tag of a TIFF directory and its value. Rationals are given as decimal numbers. */
+export interface Tag {
+  tag: number;
+  value:
+    | { kind: 'short' | 'long' | 'rational'; values: readonly number[] }
+    | { kind: 'offset'; values: Float64Array }
+    | { kind: 'ascii'; text: string }
+    | { kind: 'bytes'; bytes: Uint8Array };
+}
+
+/** A directory to be written: its tags, where its tiles or strips lie, and the directories of its reduced images. */
+export interface DirectoryPlan {
+  tags: readonly Tag[];
+  chunks: { kind: 'tiles' | 'strips'; offsets: Float64Array; lengths: Float64Array };
+  sub?: readonly DirectoryPlan[];
+}
+
+/** Offsets below this leave room for the directories of a classic TIFF, whose offsets have 32 bits. */
+const classicLimit = 2 ** 32 - 2 ** 26;
+const headerBytes = 16;
+const subIfdsTag = 330;
+
+/**
+ * A little-endian TIFF that is written from front to back: the data of tiles as they come, directories at the end. Only then is it
+ * decided whether the file is classic or a BigTIFF.
+ */
+export class TiffContainer {
+  readonly #file: FileHandle;
+  #end = headerBytes;
+
+  constructor(file: FileHandle) {
+    this.#file = file;
+  }
+
+  /** Appends bytes. Calls may overlap: each has its place at once. @returns where the bytes lie. */
+  async append(bytes: Uint8Array): Promise<number> {
+    const at = this.#end;
+    this.#end += bytes.length;
+    let written = 0;
+    while (written < bytes.length) {
+      written += (await this.#file.write(bytes, written, bytes.length - written, at + written)).bytesWritten;
+    }
+    return at;
+  }
+
+  /** Writes the directories in this order, and the header. @returns the length of the file in bytes. */
+  async finish(directories: readonly DirectoryPlan[], options: { big: boolean | 'when needed' }): Promise<number> {
+    const tables = directories.reduce((sum, plan) => sum + tableBytes(plan), 0);
+    const big = options.big === 'when needed' ? this.#end + tables > classicLimit : options.big;
+    let next = 0;
+    for (const plan of directories.toReversed()) next = await this.#writeDirectory(plan, next, big);
+    const header = Buffer.alloc(headerBytes);
+    header.write('II', 0, 'latin1');
+    if (big) {
+      header.writeUInt16LE(43, 2);
+      header.writeUInt16LE(8, 4);
+      header.writeBigUInt64LE(BigInt(next), 8);
+    } else {
+      header.writeUInt16LE(42, 2);
+      header.writeUInt32LE(next, 4);
+    }
+    await this.#file.write(header, 0, header.length, 0);
+    return this.#end;
+  }
+
+  async #writeDirectory(plan: DirectoryPlan, next: number, big: boolean): Promise<number> {
+    const [offsetsTag, lengthsTag] = plan.chunks.kind === 'tiles' ? [324, 325] : [273, 279];
+    const tags: Tag[] = [
+      ...plan.tags,
+      { tag: offsetsTag, value: { kind: 'offset', values: plan.chunks.offsets } },
+      { tag: lengthsTag, value: { kind: 'offset', values: plan.chunks.lengths } },
+    ];
+    if (plan.sub !== undefined && plan.sub.length > 0) {
+      const places = new Float64Array(plan.sub.length);
+      for (const [index, sub] of plan.sub.entries()) places[index] = await this.#writeDirectory(sub, 0, big);
+      tags.push({ tag: subIfdsTag, value: { kind: 'offset', values: places } });
+    }
+    const sorted = tags.toSorted((a, b) => a.tag - b.tag);
+    const entrySize = big ? 20 : 12;
+    const countSize = big ? 8 : 2;
+    const inline = big ? 8 : 4;
+    const out = Buffer.alloc(countSize + sorted.length * entrySize + inline);
+    if (big) out.writeBigUInt64LE(BigInt(sorted.length), 0);
+    else out.writeUInt16LE(sorted.length, 0);
+    for (const [index, { tag, value }] of sorted.entries()) {
+      const { type, count, bytes } = encodeValue(value, big);
+      const at = countSize + index * entrySize;
+      out.writeUInt16LE(tag, at);
+      out.writeUInt16LE(type, at + 2);
+      writeOffset(out, count, at + 4, big);
+      const valueAt = at + 4 + inline;
+      if (bytes.length <= inline) bytes.copy(out, valueAt);
+      else writeOffset(out, await this.#appendEven(bytes), valueAt, big);
+    }
+    writeOffset(out, next, out.length - inline, big);
+    return this.#appendEven(out);
+  }
+
+  /** Directories and long values begin at even places, as the specification asks. */
+  async #appendEven(bytes: Uint8Array): Promise<number> {
+    this.#end += this.#end % 2;
+    return this.append(bytes);
+  }
+}
+
+function tableBytes(plan: DirectoryPlan): number {
+  const own = plan.chunks.offsets.length * 16 + 2048;
+  return own + (plan.sub ?? []).reduce((sum, sub) => sum + tableBytes(sub), 0);
+}
+
+function writeOffset(out: Buffer, value: number, at: number, big: boolean): void {
+  if (big) out.writeBigUInt64LE(BigInt(value), at);
+  else out.writeUInt32LE(value, at);
+}
+
+function encodeValue(value: Tag['value'], big: boolean): { type: number; count: number; bytes: Buffer } {
+  switch (value.kind) {
+    case 'ascii': {
+      const bytes = Buffer.from(`${value.text}\0`, 'utf8');
+      return { type: 2, count: bytes.length, bytes };
+    }
+    case 'bytes':
+      return { type: 7, count: value.bytes.length, bytes: Buffer.from(value.bytes) };
+    case 'short':
+      return { type: 3, count: value.values.length, bytes: Buffer.from(Uint16Array.from(value.values).buffer) };
+    case 'long':
+      return { type: 4, count: value.values.length, bytes: Buffer.from(Uint32Array.from(value.values).buffer) };
+    case 'rational':
+      return { type: 5, count: value.values.length, bytes: Buffer.concat(value.values.map(rational)) };
+    case 'offset': {
+      if (!big) return { type: 4, count: value.values.length, bytes: Buffer.from(Uint32Array.from(value.values).buffer) };
+      const bytes = Buffer.alloc(value.values.length * 8);
+      value.values.forEach((each, index) => bytes.writeBigUInt64LE(BigInt(each), index * 8));
+      return { type: 16, count: value.values.length, bytes };
+    }
+  }
+}
+
+function rational(value: number): Buffer {
+  // As many digits as fit the numerator.
+  const denominator = Math.max(1, Math.min(1e6, Math.floor((2 ** 32 - 1) / Math.max(1, value))));
+  const bytes = Buffer.alloc(8);
+  bytes.writeUInt32LE(Math.min(2 ** 32 - 1, Math.round(value * denominator)), 0);
+  bytes.writeUInt32LE(denominator, 4);
+  return bytes;
+}
+
+/** Makes tags of one kind of number. */
+export const tagOf = {
+  short: (tag: number, ...values: number[]): Tag => ({ tag, value: { kind: 'short', values } }),
+  long: (tag: number, ...values: number[]): Tag => ({ tag, value: { kind: 'long', values } }),
+  rational: (tag: number, ...values: number[]): Tag => ({ tag, value: { kind: 'rational', values } }),
+  ascii: (tag: number, text: string): Tag => ({ tag, value: { kind: 'ascii', text } }),
+  bytes: (tag: number, bytes: Uint8Array): Tag => ({ tag, value: { kind: 'bytes', bytes } }),
+};

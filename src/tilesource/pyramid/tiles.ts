@@ -1,0 +1,151 @@
+import { promisify } from 'node:util';
+import { deflate } from 'node:zlib';
+import sharp from 'sharp';
+import { breathe } from '../concurrency.js';
+import { openPicture } from '../encode.js';
+import { hasAlpha, isPicture, withColor } from '../pixels.js';
+import type { Raster } from '../raster.js';
+import { tagOf, type Tag } from './container.js';
+
+/** Ways in which tiles of a TIFF are packed, and the numbers that TIFF has for them. */
+export const compressionCodes = {
+  none: 1,
+  lzw: 5,
+  jpeg: 7,
+  deflate: 8,
+  packbits: 32_773,
+  zstd: 50_000,
+  webp: 50_001,
+} as const;
+
+/** One of {@link compressionCodes}. */
+export type TileCompression = keyof typeof compressionCodes;
+
+/** How tiles are packed. */
+export interface TilePacking {
+  compression: TileCompression;
+  /** JPEG and WebP: 1 to 100; 0 is lossless WebP. */
+  quality: number;
+  /** JPEG: whether colour is stored at half the resolution. */
+  halfColor: boolean;
+  /** Whether neighbouring samples are subtracted before they are packed; LZW, deflate and zstd only. */
+  predictor: boolean;
+  /** Deflate 1 to 9, zstd 1 to 22; `null`: the usual one. */
+  level: number | null;
+}
+
+const deflateBytes = promisify(deflate);
+const usualZstdLevel = 3;
+
+/** Whether a compression drops detail with these settings. */
+export function isLossy({ compression, quality }: Pick<TilePacking, 'compression' | 'quality'>): boolean {
+  return compression === 'jpeg' || (compression === 'webp' && quality > 0);
+}
+
+/** Number of bands that tiles have in the file, for a picture with that many. */
+export function storedBands(bands: number, { compression }: Pick<TilePacking, 'compression'>): number {
+  if (compression === 'jpeg') return bands <= 2 ? 1 : 3;
+  if (compression === 'webp') return bands === 1 || bands === 3 || bands > 4 ? 3 : 4;
+  return bands;
+}
+
+/** The tags that tell a reader how tiles of a picture with these (stored) bands are packed. */
+export function packingTags(shape: { bands: number; bits: 8 | 16 }, packing: TilePacking): Tag[] {
+  const { bands, bits } = shape;
+  const { compression } = packing;
+  const jpegColor = compression === 'jpeg' && bands === 3;
+  const colors = bands === 3 || bands === 4 ? 3 : 1;
+  const tags = [
+    tagOf.short(258, ...Array.from({ length: bands }, () => bits)),
+    tagOf.short(259, compressionCodes[compression]),
+    tagOf.short(262, jpegColor ? 6 : colors === 3 ? 2 : 1),
+    tagOf.short(277, bands),
+  ];
+  if (usesPredictor(packing)) tags.push(tagOf.short(317, 2));
+  // Two and four bands end with an opacity that is not multiplied in; what further bands are is not said.
+  const extra = bands === 2 || bands === 4 ? [2] : Array.from({ length: bands - colors }, () => 0);
+  if (extra.length > 0) tags.push(tagOf.short(338, ...extra));
+  if (jpegColor) tags.push(packing.halfColor ? tagOf.short(530, 2, 2) : tagOf.short(530, 1, 1));
+  return tags;
+}
+
+function usesPredictor({ compression, predictor }: TilePacking): boolean {
+  return predictor && (compression === 'lzw' || compression === 'deflate' || compression === 'zstd');
+}
+
+/**
+ * The bytes of a tile as they stand in the file.
+ *
+ * @param tile for `jpeg` and `webp`: of bytes, with at most four bands.
+ */
+export async function packTile(tile: Raster, packing: TilePacking): Promise<Uint8Array> {
+  const { compression, quality, halfColor, level } = packing;
+  if (compression === 'jpeg' || compression === 'webp') {
+    if (!isPicture(tile)) throw new RangeError(`${compression} holds 1 to 4 bands of bytes, not ${tile.bands} of ${tile.dtype}`);
+    if (compression === 'webp') {
+      const image = openPicture(withColor(tile));
+      return image.webp(quality === 0 ? { lossless: true, effort: 2 } : { quality, effort: 2 }).toBuffer();
+    }
+    let image = openPicture(tile);
+    if (hasAlpha(tile)) image = image.flatten({ background: '#fff' });
+    if (tile.bands <= 2) image = image.toColourspace('b-w');
+    return image.jpeg({ quality: Math.max(1, quality), chromaSubsampling: halfColor ? '4:2:0' : '4:4:4' }).toBuffer();
+  }
+  const samples = usesPredictor(packing) ? differences(tile) : tile.data;
+  const bytes = new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength);
+  switch (compression) {
+    case 'none':
+      return bytes;
+    case 'deflate':
+      return deflateBytes(bytes, { level: level ?? 6 });
+    case 'zstd':
+      // It runs on this thread: others get their turn between two tiles.
+      await breathe();
+      return (await zstd())(bytes, level ?? usualZstdLevel);
+    case 'lzw':
+    case 'packbits':
+      return packByLibvips(bytes, tile.width, compression);
+  }
+}
+
+/** Each sample less the one of the same band to its left: the horizontal predictor of TIFF. */
+function differences({ data, width, height, bands }: Raster): Uint8Array | Uint16Array {
+  const out = data instanceof Uint16Array ? new Uint16Array(data.length) : new Uint8Array(data.length);
+  const stride = width * bands;
+  for (let row = 0; row < height; row += 1) {
+    const start = row * stride;
+    for (let at = start; at < start + bands; at += 1) out[at] = data[at] ?? 0;
+    for (let at = start + bands; at < start + stride; at += 1) out[at] = (data[at] ?? 0) - (data[at - bands] ?? 0);
+  }
+  return out;
+}
+
+/** libvips writes the bytes as a gray picture in a TIFF of a single tile, whose data are taken out. */
+async function packByLibvips(bytes: Uint8Array, width: number, compression: 'lzw' | 'packbits'): Promise<Uint8Array> {
+  const height = bytes.length / width;
+  const tiff = await sharp(bytes, { raw: { width, height, channels: 1 } })
+    .toColourspace('b-w')
+    .tiff({ compression, predictor: 'none', tile: true, tileWidth: width, tileHeight: height })
+    .toBuffer();
+  const start = tiff.readUInt32LE(4);
+  const values = new Map<number, number>();
+  for (let entry = 0; entry < tiff.readUInt16LE(start); entry += 1) {
+    const at = start + 2 + entry * 12;
+    values.set(tiff.readUInt16LE(at), tiff.readUInt16LE(at + 2) === 3 ? tiff.readUInt16LE(at + 8) : tiff.readUInt32LE(at + 8));
+  }
+  const offset = values.get(324);
+  const length = values.get(325);
+  if (offset === undefined || length === undefined) throw new Error('libvips wrote a TIFF without tiles');
+  return tiff.subarray(offset, offset + length);
+}
+
+let zstdReady: Promise<(bytes: Uint8Array, level: number) => Uint8Array> | null = null;
+
+/** Loaded when first needed: neither Node 20 nor the libvips of sharp writes zstd. */
+function zstd(): Promise<(bytes: Uint8Array, level: number) => Uint8Array> {
+  zstdReady ??= import('@bokuweb/zstd-wasm').then(async ({ init, compress }) => {
+    await init();
+    return compress;
+  });
+  return zstdReady;
+}
