@@ -123,6 +123,7 @@ describe('who may use which route', () => {
       annotationCopy: ['user'],
       annotationClear: ['user'],
       userRead: ['user'],
+      copy: ['user'],
       admin: ['admin'],
       user: ['user'],
       write: ['user'],
