@@ -11,11 +11,13 @@ import { CachedFileModel } from './models/cached-file.js';
 import { HostRecords, idText } from './models/host-records.js';
 import { AnnotationDensityModel } from './models/annotation-density.js';
 import { AnnotationModel } from './models/annotation.js';
+import { AnnotationUploadModel } from './models/annotation-upload.js';
 import { MongoElementRecords } from './models/element-records.js';
 import { SettingModel } from './models/setting.js';
 import { createJobModel } from './models/job.js';
 import { conversionDefinition } from './jobs/conversion.js';
 import { JobRunner } from './jobs/runner.js';
+import { annotationUploadJob } from './jobs/annotation-upload.js';
 import { cacheFilesJob } from './jobs/cache-files.js';
 import { thumbnailJob } from './jobs/thumbnails.js';
 import { describeRoutes } from './rest/describe/routes.js';
@@ -45,6 +47,7 @@ import { AnnotationDensities } from './services/annotation-densities.js';
 import { AnnotationOverlay } from './services/annotation-overlay.js';
 import { createAnnotationServices } from './services/annotation-services.js';
 import { AnnotationTiles } from './services/annotation-tiles.js';
+import { AnnotationUploads } from './services/annotation-uploads.js';
 import { Callers } from './services/callers.js';
 import { Configuration } from './services/configuration.js';
 import { FolderConfiguration } from './services/folder-configuration.js';
@@ -232,7 +235,13 @@ export async function assemble(
   const store = new PackedElementStore({ records: elementRecords, brand, overlaySizes });
   const annotationModel = new AnnotationModel(connection);
   const densityModel = new AnnotationDensityModel(connection);
-  await Promise.all([store.prepare(), annotationModel.createIndexes(), densityModel.createIndexes()]);
+  const uploadModel = new AnnotationUploadModel(connection);
+  await Promise.all([
+    store.prepare(),
+    annotationModel.createIndexes(),
+    densityModel.createIndexes(),
+    uploadModel.createIndexes(),
+  ]);
   const densities = new AnnotationDensities({ store, model: densityModel, logger });
   const annotated = { model: annotationModel, store, densities, records, settings, logger };
   const annotations = createAnnotationServices(host, { ...annotated, items, brand });
@@ -257,6 +266,18 @@ export async function assemble(
   const folderImages = new FolderImages({ records, items, images, jobs, creation, access: host.access, logger });
   jobs.onUpdate((event) => creation.jobChanged(event));
   runner.define(conversionDefinition({ creation, records, files: host.files, temporaryDirectory }));
+  const uploads = new AnnotationUploads({
+    model: uploadModel,
+    annotations,
+    records,
+    items,
+    images,
+    files: host.files,
+    runner,
+    maxBytes: library.max_annotation_input_file_length,
+    notify: host.notify,
+    logger,
+  });
   const services: Services = {
     records,
     items,
@@ -287,11 +308,14 @@ export async function assemble(
   runner.define(cacheFilesJob(services, 'tileFrames'));
   runner.define(cacheFilesJob(services, 'histogram'));
 
+  runner.define(annotationUploadJob(uploads));
+
   // What the host tells us
   const modelEvents = host.events === undefined ? new ModelEvents(host.models) : null;
   const events = host.events ?? modelEvents!;
   const unsubscribe = subscribe(events, { items, callers, images });
-  const unfollow = followHost(events, annotations, { model: annotationModel, records });
+  const unfollow = followHost(events, annotations, { model: annotationModel, records, uploads });
+  uploads.sweep().catch((err: unknown) => logger.warn({ err }, 'Annotation:Upload:SweepFailed'));
 
   // Routers
   const mounting = {
@@ -359,6 +383,7 @@ export async function assemble(
       unsubscribe();
       unfollow();
       modelEvents?.close();
+      uploads.close();
       await annotations.writer.close();
       await densities.close();
       await runner.close();
@@ -368,6 +393,7 @@ export async function assemble(
       await Promise.all([sources.clear(), tiles.close()]);
       await redis?.close();
       annotationModel.close();
+      uploadModel.close();
       elementRecords.close();
       settingModel.close();
       cachedFileModel.close();

@@ -2,7 +2,7 @@ import { withDefaultName } from '../annotation/default-name.js';
 import { geoJsonToAnnotation, isGeoJsonType } from '../annotation/formats/geojson-import.js';
 import { describeValue, schemaError } from '../annotation/messages.js';
 import type { AnnotationHead } from '../annotation/schema/document.js';
-import type { ElementStore, ReceivedBody, StoredElements, StoreOptions } from '../annotation/store/contract.js';
+import type { ElementStore, ReceivedBody, ReceiveOptions, StoredElements } from '../annotation/store/contract.js';
 import { createHeadValidator } from '../annotation/validate.js';
 import { BadParameterError, LargeImageError } from '../errors.js';
 
@@ -15,9 +15,10 @@ export interface IncomingAnnotation {
 
 /**
  * What a body may be. `document`: an annotation. `created`: an annotation, or GeoJSON that makes one. `list`: one of these or a
- * record that holds one in `annotation`, or a list of them, each an annotation of its own.
+ * record that holds one in `annotation`, or a list of them, each an annotation of its own. `file`: the same, but a list that begins with
+ * GeoJSON is one annotation.
  */
-export type BodyForm = 'document' | 'created' | 'list';
+export type BodyForm = 'document' | 'created' | 'list' | 'file';
 
 type JsonObject = Record<string, unknown>;
 
@@ -26,6 +27,10 @@ const maxHeadLength = 4 * 1024 * 1024;
 
 function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isGeoJson(value: unknown): value is JsonObject {
+  return isObject(value) && isGeoJsonType(value.type);
 }
 
 /** GeoJSON that must be turned into an annotation document before it can be stored: small, as it was not stored on the way in. */
@@ -52,7 +57,7 @@ export class AnnotationBodies {
     body: Buffer | AsyncIterable<Uint8Array>,
     form: BodyForm,
     publish: (annotations: IncomingAnnotation[]) => Promise<Result>,
-    options: StoreOptions = {},
+    options: ReceiveOptions = {},
   ): Promise<Result> {
     const first = await this.store.readBody<{ done: Result } | BareGeoJson>(
       body,
@@ -89,14 +94,14 @@ export class AnnotationBodies {
     if (form === 'document') return [this.#document(received, value)];
     if (!Array.isArray(value)) return this.#one(received, value, form);
     const entries = value as unknown[];
-    if (form === 'created') return this.#features(received, entries);
+    if (form === 'created' || (form === 'file' && isGeoJson(entries[0]))) return this.#features(received, entries);
     return this.#list(received, entries);
   }
 
   /** A list given where one annotation is expected: bare features are one annotation together. */
   #features(received: ReceivedBody, entries: readonly unknown[]): IncomingAnnotation[] | BareGeoJson {
     const [first] = entries;
-    if (!isObject(first) || !isGeoJsonType(first.type)) return [this.#document(received, entries)];
+    if (!isGeoJson(first)) return [this.#document(received, entries)];
     if (entries.length === 1) return this.#one(received, first, 'created');
     const stored = entries.findIndex((entry) => received.elementsOf(entry) !== null);
     if (stored >= 0) {
@@ -128,7 +133,7 @@ export class AnnotationBodies {
   }
 
   #one(received: ReceivedBody, value: unknown, form: BodyForm): IncomingAnnotation[] | BareGeoJson {
-    if (isObject(value) && isGeoJsonType(value.type)) {
+    if (isGeoJson(value)) {
       const elements = received.elementsOf(value);
       // A collection without features says what is wrong with it when it is converted.
       if (value.type !== 'FeatureCollection' || elements === null || elements.count === 0) {
@@ -138,7 +143,7 @@ export class AnnotationBodies {
       const head = headMembers(received.annotationOf(value) ?? {});
       return [{ head: this.checkHead(withDefaultName({ name: '', ...head }, new Date())), elements }];
     }
-    if (form === 'list' && isObject(value) && isObject(value.annotation)) return [this.#document(received, value.annotation)];
+    if (form !== 'created' && isObject(value) && isObject(value.annotation)) return [this.#document(received, value.annotation)];
     return [this.#document(received, value)];
   }
 

@@ -1,13 +1,14 @@
 import type { HostEvents } from '../host.js';
 import { idText } from '../models/host-records.js';
 import type { AnnotationServices } from './annotation-services.js';
+import type { AnnotationUploads } from './annotation-uploads.js';
 import type { AnnotationsOptions } from './annotation-writer.js';
 
 /** Keeps annotations in step with what happens in the host, until the returned function is called. */
 export function followHost(
   events: HostEvents,
   { whole, lists }: AnnotationServices,
-  { model, records }: Pick<AnnotationsOptions, 'model' | 'records'>,
+  { model, records, uploads }: Pick<AnnotationsOptions, 'model' | 'records'> & { uploads: AnnotationUploads },
 ): () => void {
   const offs = [
     events.on('item.removed', async ({ item }) => {
@@ -17,6 +18,7 @@ export function followHost(
       if (copyAnnotations === false) return;
       await whole.copyAll(idText(source._id), records.itemOf(item), userId ?? null);
     }),
+    events.on('upload.finished', (upload) => uploads.finished(upload)),
     events.on('user.removed', ({ userId }) => model.forget('users', userId)),
     events.on('group.removed', ({ groupId }) => model.forget('groups', groupId)),
   ];

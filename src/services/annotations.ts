@@ -1,4 +1,4 @@
-import type { ElementStore } from '../annotation/store/contract.js';
+import type { ElementStore, ReceiveOptions } from '../annotation/store/contract.js';
 import { UnknownIdError } from '../errors.js';
 import type { Caller } from '../host.js';
 import type { AnnotationRecord } from '../models/annotation-record.js';
@@ -10,6 +10,16 @@ import type { AnnotationsOptions, AnnotationWriter, ChangeRequest } from './anno
 
 /** Bytes of a body as it comes in. */
 export type BodySource = Parameters<ElementStore['readBody']>[0];
+
+/** How annotations are made of a body. */
+export interface CreateOptions extends ReceiveOptions {
+  /** Who makes them, and owns them then. */
+  caller: Caller | null;
+  /** Called when all has been read and checked, before anything is visible; what it throws is thrown, and nothing is stored. */
+  confirm?: () => void;
+  /** Ids for annotations by their place, for work that may be done twice: those that are there are not made again. */
+  idAt?: (index: number) => string;
+}
 
 /** Whole annotations: made, replaced, copied, removed. Elements are in the store; what is visible is what heads refer to. */
 export class Annotations {
@@ -23,21 +33,41 @@ export class Annotations {
     item: ItemRecord,
     body: BodySource,
     form: BodyForm,
-    { caller, signal }: { caller: Caller | null; signal?: AbortSignal },
+    { caller, confirm, idAt, ...receiving }: CreateOptions,
   ): Promise<AnnotationRecord[]> {
-    const publish = (incoming: IncomingAnnotation[]) => this.#insert(item, incoming, caller?.id ?? null);
-    const created = await this.options.bodies.receive(body, form, publish, { ...(signal && { signal }) });
+    const publish = (incoming: IncomingAnnotation[]) => {
+      confirm?.();
+      return this.#insert(item, incoming, caller?.id ?? null, idAt);
+    };
+    const created = await this.options.bodies.receive(body, form, publish, receiving);
     for (const annotation of created) await this.writer.tell(annotation.creatorId, 'create', annotation);
     return created;
   }
 
-  async #insert(item: ItemRecord, incoming: readonly IncomingAnnotation[], creatorId: string | null) {
+  /** Whether there is such an annotation, deleted or not. */
+  async exists(id: string): Promise<boolean> {
+    return (await this.options.model.find(id)) !== null;
+  }
+
+  async #insert(
+    item: ItemRecord,
+    incoming: readonly IncomingAnnotation[],
+    creatorId: string | null,
+    idAt?: CreateOptions['idAt'],
+  ) {
     const { model, store, permissions } = this.options;
     const initial = await permissions.initial(item, creatorId);
     const now = new Date();
     const annotations: NewAnnotation[] = [];
-    for (const { head, elements } of incoming) {
+    for (const [index, { head, elements }] of incoming.entries()) {
+      const id = idAt?.(index);
+      if (id !== undefined && (await model.find(id)) !== null) {
+        // Made before; what was stored for it now is referred to by nobody.
+        if (elements !== null) this.writer.tidy([elements.family]);
+        continue;
+      }
       annotations.push({
+        ...(id !== undefined && { id }),
         ...initial,
         itemId: item.id,
         creatorId,

@@ -50,6 +50,15 @@ export interface StoreOptions {
   signal?: AbortSignal;
 }
 
+/** Options of {@link ElementStore.readBody}. */
+export interface ReceiveOptions extends StoreOptions {
+  /**
+   * Called with every few elements (of GeoJSON: those made of the features) before they are checked. Returns what is to be stored in
+   * their place, one for each; the same list where nothing is to change, as then their texts are kept.
+   */
+  prepare?: (elements: readonly unknown[]) => Promise<readonly unknown[]>;
+}
+
 /** Elements in original order: parsed, valid or not. They get ids where they have none. */
 export type ElementSource = Iterable<unknown> | AsyncIterable<unknown>;
 
@@ -201,7 +210,7 @@ export interface ElementStore {
   readBody<Result>(
     body: Buffer | AsyncIterable<Uint8Array>,
     publish: Publish<ReceivedBody, Result>,
-    options?: StoreOptions,
+    options?: ReceiveOptions,
   ): Promise<Result>;
 
   /** Stores elements that are at hand, as a new family. @throws BadParameterError as `readBody`. */

@@ -2,7 +2,7 @@ import { BadParameterError, LargeImageError } from '../../errors.js';
 import { parseJson } from '../../json.js';
 import { createGeoJsonReader, type GeoJsonReader } from '../formats/geojson-import.js';
 import { describeValue, schemaError } from '../messages.js';
-import type { Publish, ReceivedBody, StoredElements } from './contract.js';
+import type { Publish, ReceivedBody, ReceiveOptions, StoredElements } from './contract.js';
 import { textOf } from './json-text.js';
 import type { ListWriter } from './list-writer.js';
 import { BodyScanner, type ElementSlice } from './scanner.js';
@@ -41,16 +41,16 @@ export async function receiveBody<Result>(
   tools: WriteTools,
   body: Buffer | AsyncIterable<Uint8Array>,
   publish: Publish<ReceivedBody, Result>,
-  signal: AbortSignal | undefined,
+  options: ReceiveOptions,
 ): Promise<Result> {
-  return FamilyWrite.run(tools, signal, (write) => receive(tools, write, body, signal), publish);
+  return FamilyWrite.run(tools, options.signal, (write) => receive(tools, write, body, options), publish);
 }
 
 async function receive(
   tools: WriteTools,
   write: FamilyWrite,
   body: Buffer | AsyncIterable<Uint8Array>,
-  signal: AbortSignal | undefined,
+  { signal, prepare }: ReceiveOptions,
 ): Promise<ReceivedBody> {
   const scanner = new BodyScanner();
   const lists: ReceivedList[] = [];
@@ -62,7 +62,7 @@ async function receive(
         lists.push({ key: event.key, writer: write.list(), reader });
       } else {
         const list = lists[event.list] as ReceivedList;
-        if (event.kind === 'slice') await addSlice(list, event);
+        if (event.kind === 'slice') await addSlice(list, event, prepare);
         else await list.writer.finish();
         // Whoever waits for the event loop gets his turn between slices.
         await new Promise((resolve) => setImmediate(resolve));
@@ -72,12 +72,18 @@ async function receive(
   return attach(parseJson(textOf(scanner.finish())), lists);
 }
 
-async function addSlice({ writer, reader }: ReceivedList, slice: ElementSlice): Promise<void> {
+async function addSlice(
+  { writer, reader }: ReceivedList,
+  slice: ElementSlice,
+  prepare: ReceiveOptions['prepare'],
+): Promise<void> {
   const start = slice.starts[0] as number;
   const end = slice.ends[slice.count - 1] as number;
   const values = parseJson(`[${textOf(slice.bytes.subarray(start, end))}]`) as unknown[];
-  if (reader === null) await writer.add(values, slice);
-  else await writer.add(values.flatMap((feature, i) => reader.read(feature, slice.first + i)));
+  const elements = reader === null ? values : values.flatMap((feature, i) => reader.read(feature, slice.first + i));
+  const prepared = prepare === undefined ? elements : await prepare(elements);
+  // The texts are those of the elements only while they are what was sent.
+  await writer.add(prepared, prepared === values ? slice : undefined);
 }
 
 /** Puts the lists where they were: the rest holds the number of each in its brackets. */

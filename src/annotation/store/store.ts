@@ -15,6 +15,7 @@ import type {
   PackSummary,
   Publish,
   ReceivedBody,
+  ReceiveOptions,
   ScannedElement,
   ScanOptions,
   StoredElements,
@@ -87,9 +88,9 @@ export class PackedElementStore implements ElementStore {
   readBody<Result>(
     body: Buffer | AsyncIterable<Uint8Array>,
     publish: Publish<ReceivedBody, Result>,
-    options: StoreOptions = {},
+    options: ReceiveOptions = {},
   ): Promise<Result> {
-    return receiveBody(this.#tools, body, publish, options.signal);
+    return receiveBody(this.#tools, body, publish, options);
   }
 
   write<Result>(source: ElementSource, publish: Publish<StoredElements, Result>, options: StoreOptions = {}): Promise<Result> {
