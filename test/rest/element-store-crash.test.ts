@@ -22,7 +22,7 @@ afterAll(async () => {
 });
 
 const worker = new URL('../support/element-worker.ts', import.meta.url).pathname;
-const rounds = 6;
+const rounds = 4;
 
 function countOf(kind: string): Promise<number> {
   return connection.collection(`annotationelement${kind}`).countDocuments({});
