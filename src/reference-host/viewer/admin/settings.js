@@ -59,7 +59,7 @@ function settingForm(definition) {
   }
 
   async function useDefault() {
-    await write(() => request('DELETE', 'system/setting', { query: { key } }), 'Back to the default');
+    await write(() => request('DELETE', 'system/setting', { query: { key } }), 'Reset');
   }
 
   /** @param {() => Promise<unknown>} change @param {string} words */

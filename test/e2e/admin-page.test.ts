@@ -1,0 +1,308 @@
+import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { chromiumPath } from '../support/chromium.js';
+import { startTestDatabase } from '../support/database.js';
+import { Client } from '../support/reference-host.js';
+import { startServer, type ServerProcess } from '../support/server-process.js';
+import { slideFile } from '../support/slide.js';
+import { until } from '../support/until.js';
+
+const executablePath = chromiumPath();
+const hostile = '<img src=x onerror="document.title=1">';
+
+describe.skipIf(executablePath === null)('the administration page', () => {
+  let work: string;
+  let configFile: string;
+  let server: ServerProcess;
+  let database: Awaited<ReturnType<typeof startTestDatabase>>;
+  let url: string;
+  let admin: Client;
+  let other: Client;
+  let folder: string;
+  let browser: Browser;
+  let page: Page;
+  let complaints: string[] = [];
+
+  beforeAll(async () => {
+    work = await mkdtemp(join(tmpdir(), 'admin-page-'));
+    configFile = join(work, 'server.cfg');
+    await writeFile(configFile, '[large_image]\ncache_sources = True\n');
+    await mkdir(join(work, 'data'));
+    database = await startTestDatabase();
+    const env = { MONGODB_URI: database.uri, DATA_DIR: join(work, 'data'), SERVICE_CONFIG: configFile };
+    // The real program, so that a restart is one.
+    server = startServer(['--bare'], env);
+    url = await server.url();
+    admin = await register('anna');
+    other = await register('otto');
+    const collection = await admin.create('/collection', { name: 'Slides', public: true });
+    folder = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: hostile });
+    browser = await chromium.launch({
+      executablePath: executablePath!,
+      args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
+    });
+    page = await openPage(admin);
+  }, 120_000);
+
+  afterAll(async () => {
+    await browser?.close();
+    server?.kill('SIGTERM');
+    await server?.ended;
+    await database?.stop();
+    await rm(work, { recursive: true, force: true });
+  });
+
+  beforeEach(() => {
+    complaints = [];
+  });
+
+  async function register(login: string): Promise<Client> {
+    const query = { login, email: `${login}@example.org`, firstName: 'First', lastName: login, password: `${login}.password` };
+    const user = await new Client(url, null, null).ok('POST', '/user', { query });
+    return new Client(url, (user.authToken as { token: string }).token, String(user._id));
+  }
+
+  /** A page on which somebody has signed in by the form. */
+  async function openPage(client: Client): Promise<Page> {
+    const { login } = await client.ok('GET', '/user/me');
+    const context = await browser.newContext({ viewport: { width: 1200, height: 900 } });
+    const opened = await context.newPage();
+    opened.setDefaultTimeout(15_000);
+    opened.on('console', (message) => {
+      if (message.type() === 'error') complaints.push(message.text());
+    });
+    opened.on('pageerror', (error) => complaints.push(error.message));
+    await opened.goto(`${url}/#sign-in`);
+    await opened.getByLabel('Login or e-mail').fill(String(login));
+    await opened.getByLabel('Password').fill(`${String(login)}.password`);
+    await opened.getByRole('button', { name: 'Sign in' }).click();
+    await opened.getByRole('button', { name: 'Sign out' }).waitFor();
+    return opened;
+  }
+
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  const tab = (name: string) => page.getByRole('navigation', { name: 'Administration' }).getByRole('link', { name });
+  const panel = (name: string) => page.getByRole('region', { name });
+  const said = (where: string, text: string | RegExp) => panel(where).getByTestId('outcome').getByText(text).waitFor();
+
+  async function addSlide(name: string): Promise<string> {
+    const bytes = await readFile(await slideFile(work));
+    const query = { parentType: 'folder', parentId: folder, name, size: bytes.length };
+    return String((await admin.ok('POST', '/file', { query, body: bytes })).itemId);
+  }
+
+  it('is for administrators only', async () => {
+    const theirs = await openPage(other);
+    expect(await theirs.getByRole('link', { name: 'Administration' }).count()).toBe(0);
+    await theirs.goto(`${url}/#admin/settings`);
+    await theirs.getByRole('alert').getByText('This page is for administrators.').waitFor();
+    await theirs.context().close();
+    await page.getByRole('link', { name: 'Administration' }).click();
+    await page.getByRole('heading', { name: 'Administration' }).waitFor();
+    await panel('Caches').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('saves settings, says what is allowed where one is refused, and goes back to the default', async () => {
+    await tab('Settings').click();
+    const definitions = (await admin.ok('GET', '/system/setting/definitions')) as { key: string }[];
+    expect(await page.locator('.setting').count()).toBe(definitions.length);
+    const setting = (key: string) => page.locator(`.setting[data-key="${key}"]`);
+    const stored = (key: string) => admin.ok('GET', '/system/setting', { query: { key } });
+
+    const files = setting('large_image.max_thumbnail_files');
+    await files.getByRole('textbox').fill('-3');
+    await files.getByRole('button', { name: 'Save' }).click();
+    const refusal = files.getByRole('alert');
+    await refusal.getByText('large_image.max_thumbnail_files must be a non-negative integer.').waitFor();
+    expect(await refusal.innerText()).toContain('Allowed: a whole number, 0 or more');
+    expect(await stored('large_image.max_thumbnail_files')).toBe(10);
+    await files.getByRole('textbox').fill('5000.7');
+    await files.getByRole('button', { name: 'Save' }).click();
+    await files.getByText('Saved', { exact: true }).waitFor();
+    await until('what is stored is shown', async () => (await files.getByRole('textbox').inputValue()) === '5000');
+    expect(await stored('large_image.max_thumbnail_files')).toBe(5000);
+
+    const set = setting('large_image.auto_set');
+    await set.getByRole('textbox').fill('false');
+    await set.getByRole('button', { name: 'Save' }).click();
+    await set.getByText('Saved', { exact: true }).waitFor();
+    expect(await stored('large_image.auto_set')).toBe(false);
+
+    // A text that reads as a number stays a text.
+    const name = setting('core.brand_name');
+    await name.getByRole('textbox').fill('2026');
+    await name.getByRole('button', { name: 'Save' }).click();
+    await name.getByText('Saved', { exact: true }).waitFor();
+    expect(await stored('core.brand_name')).toBe('2026');
+    await name.getByRole('button', { name: 'Default of core.brand_name' }).click();
+    await name.getByText('Reset', { exact: true }).waitFor();
+    await until('the default is shown', async () => (await name.getByRole('textbox').inputValue()) === 'Girder');
+
+    const viewer = setting('large_image.show_viewer');
+    await viewer.getByRole('combobox').selectOption('false');
+    await viewer.getByRole('button', { name: 'Save' }).click();
+    await viewer.getByText('Saved', { exact: true }).waitFor();
+    expect(await stored('large_image.show_viewer')).toBe(false);
+  });
+
+  it('makes large images in a folder, whatever it is called, and tells the counters', async () => {
+    const item = await addSlide('first.tiff');
+    expect((await admin.ok('GET', `/item/${item}`)).largeImage).toBeUndefined();
+    await tab('Large images').click();
+    await button('Create large images').click();
+    await said('Create large images in a folder', 'Choose a folder first.');
+    await button('Slides').click();
+    await button(hostile).click();
+    await page.getByText('No folders in here.').waitFor();
+    await button('Create large images').click();
+    await said('Create large images in a folder', 'Done: 1 item of');
+    const count = async (words: string) =>
+      page.getByTestId('counters').getByRole('row').filter({ hasText: words }).getByRole('cell').last().innerText();
+    expect([await count('Large images created'), await count('Items skipped')]).toEqual(['1', '0']);
+    await button('Create large images').click();
+    await until('the second run is told', async () => (await count('Items skipped')) === '1');
+    expect(await admin.ok('GET', `/item/${item}/tiles`)).toMatchObject({ tileWidth: expect.any(Number) });
+    await button('Remove incomplete large images').click();
+    await said('Incomplete large images', '0 incomplete large images removed.');
+    expect(complaints).toEqual([]);
+  });
+
+  it('makes thumbnails by a job that is followed as it goes on', async () => {
+    await tab('Thumbnails').click();
+    await page.getByLabel('Specifications').fill('{"width": 100}');
+    await button('Create thumbnails').click();
+    await said('Create thumbnails', 'The spec parameter must be a JSON list.');
+    await page.getByLabel('Specifications').fill('[{"width": 100, "height": 100}, {"width": 100, "encoding": "PNG"}]');
+    await page.getByLabel('Log interval in seconds').fill('0');
+    await button('Create thumbnails').click();
+    const job = page.locator('.job').first();
+    await job.getByText('Success').waitFor();
+    const log = await job.getByTestId('job-log').innerText();
+    expect(log).toContain('Started creating large image thumbnails');
+    expect(log).toMatch(/Finished: Checked \d+, created 2 thumbnail files/);
+    expect(await job.getByRole('button', { name: 'Cancel job' }).isVisible()).toBe(false);
+  });
+
+  it('cancels a job that runs', async () => {
+    const spec = JSON.stringify(Array.from({ length: 500 }, (_none, index) => ({ width: 20 + index, encoding: 'PNG' })));
+    await page.getByLabel('Specifications').fill(spec);
+    await page.getByLabel('Made at once').fill('1');
+    await button('Create thumbnails').click();
+    const job = page.locator('.job').first();
+    await job.getByText('Running').waitFor();
+    await until('the log grows without a reload', async () => {
+      const log = await job.getByTestId('job-log').innerText();
+      return /created [1-9]\d* thumbnail files/.test(log);
+    });
+    expect(await job.getByRole('progressbar', { name: 'Progress' }).isVisible()).toBe(true);
+    await job.getByRole('button', { name: 'Cancel job' }).click();
+    await job.getByText('Canceled').waitFor();
+    const [stored] = (await admin.ok('GET', '/job/all', { query: { limit: 1 } })) as unknown as { status: number }[];
+    expect(stored?.status).toBe(5);
+    expect(await job.getByTestId('job-log').innerText()).not.toContain('Finished');
+  });
+
+  it('lists jobs with their logs', async () => {
+    await tab('Jobs').click();
+    const rows = page.getByRole('list', { name: 'Jobs' }).getByRole('listitem');
+    await until('both jobs are listed', async () => (await rows.count()) === 2);
+    expect(await rows.first().innerText()).toContain('Canceled');
+    await rows.last().locator('summary').click();
+    await rows
+      .last()
+      .getByTestId('job-log')
+      .getByText(/Finished: Checked \d+, created 2 thumbnail files/)
+      .waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('tells what caches and kept files there are, clears and deletes them', async () => {
+    const [item] = (await admin.ok('GET', '/item', { query: { folderId: folder } })) as unknown as { _id: string }[];
+    expect((await admin.send('GET', `/item/${item?._id}/tiles/zxy/0/0/0`)).status).toBe(200);
+    await admin.ok('GET', `/item/${item?._id}/tiles/histogram`, { query: { width: 64 } });
+    await tab('Caches').click();
+    const cell = (label: string, name: string) =>
+      page.getByRole('table', { name: label }).getByRole('row').filter({ hasText: name }).getByRole('cell').nth(1).innerText();
+    await until('files are open', async () => (await cell('Caches', 'tilesource')) !== '0');
+    await button('Clear caches').click();
+    await said('Caches', 'The caches have been cleared.');
+    expect([await cell('Before', 'tilesource'), await cell('After', 'tilesource')]).toEqual(['1', '0']);
+
+    const thumbnails = page.getByTestId('count-thumbnails');
+    const before = Number(((await admin.ok('GET', '/large_image/thumbnails')) as unknown as number).toString());
+    expect(before).toBeGreaterThanOrEqual(2);
+    await button('Delete thumbnails').click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+    expect(await admin.ok('GET', '/large_image/thumbnails')).toBe(before);
+    await button('Delete thumbnails').click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await said('Files kept for items', /thumbnail files? removed/);
+    expect(await thumbnails.innerText()).toBe('0');
+    expect(await admin.ok('GET', '/large_image/thumbnails')).toBe(0);
+
+    expect(await page.getByTestId('count-histograms').innerText()).toBe('1');
+    await button('Delete histograms').click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await said('Files kept for items', '1 histogram removed.');
+    await button('Delete associated images').click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await said('Files kept for items', '0 associated images removed.');
+    expect(complaints).toEqual([]);
+  });
+
+  describe('the configuration', () => {
+    const editor = () => page.getByRole('textbox', { name: 'Configuration' });
+
+    it('marks the line that fails', async () => {
+      await tab('Configuration').click();
+      expect(await editor().inputValue()).toBe('[large_image]\ncache_sources = True\n');
+      await editor().fill(`[large_image]\ncache_sources = True\n# ${hostile}\ncache_backend = memory please\n`);
+      await page.getByRole('button', { name: 'Line 4: Config values must be valid Python.' }).waitFor();
+      expect(await page.locator('.line-numbers .failing').allInnerTexts()).toEqual(['4']);
+      const band = (await page.locator('.line-band').boundingBox())!;
+      const number = (await page.locator('.line-numbers .failing').boundingBox())!;
+      expect(Math.abs(band.y - number.y)).toBeLessThan(1);
+      await button('Replace').click();
+      await said('Configuration file', 'Invalid config file');
+      await button('Format').click();
+      await said('Configuration file', 'What is not valid cannot be formatted.');
+      expect(await readFile(configFile, 'utf8')).toBe('[large_image]\ncache_sources = True\n');
+    });
+
+    it('formats, and stores nothing by that', async () => {
+      await editor().fill('[large_image]\ncache_sources=True\ncache_backend:"memory"\n');
+      await button('Format').click();
+      await said('Configuration file', 'Formatted. Nothing is stored yet.');
+      expect(await editor().inputValue()).toContain("cache_backend = 'memory'");
+      expect(await page.locator('.line-numbers .failing').count()).toBe(0);
+      expect(await readdir(work)).not.toContainEqual(expect.stringMatching(/^server\.cfg\./));
+    });
+
+    it('replaces the file, names the backup, and says when nothing changes', async () => {
+      const text = await editor().inputValue();
+      await page.getByRole('checkbox', { name: 'Restart the server afterwards' }).uncheck();
+      await button('Replace').click();
+      await said('Configuration file', /^Updated\. The former file is kept as server\.cfg\.\d{8}-\d{6}\.$/);
+      expect(await readFile(configFile, 'utf8')).toBe(text);
+      expect(await readdir(work)).toContainEqual(expect.stringMatching(/^server\.cfg\.\d{8}-\d{6}$/));
+      await button('Replace').click();
+      await said('Configuration file', 'No change: the file holds this text already.');
+      expect(complaints.filter((complaint) => !complaint.includes('400'))).toEqual([]);
+    });
+
+    it('replaces it and restarts the server, which then works by it', async () => {
+      const maxsize = async () => ((await admin.ok('GET', '/large_image/cache')).tilesource as { maxsize: number }).maxsize;
+      expect(await maxsize()).toBe(64);
+      await editor().fill('[large_image]\ncache_tilesource_maximum = 7\n');
+      await page.getByRole('checkbox', { name: 'Restart the server afterwards' }).check();
+      await button('Replace').click();
+      await said('Configuration file', 'Updated, and the server has restarted.');
+      expect(await maxsize()).toBe(7);
+      expect(complaints).toEqual([]);
+    });
+  });
+});
