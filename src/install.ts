@@ -410,6 +410,7 @@ function subscribe(
   const offs = [
     events.on('item.saved', ({ item }) => items.forget(idText(item._id))),
     events.on('item.removed', ({ item }) => images.itemRemoved(item)),
+    events.on('item.copied', ({ item, fileIds }) => images.itemCopied(item, fileIds)),
     events.on('file.saved', ({ file, created }) => images.fileSaved(file, created)),
     events.on('file.removed', ({ file }) => images.fileRemoved(file)),
     events.on('folder.saved', () => items.forget()),

@@ -258,6 +258,25 @@ export class Images {
     await this.#options.cachedFiles.removeAll({ id, doc });
   }
 
+  /**
+   * The copy of an item is served from its own copies of the files. One whose file was not copied, because it was never finished,
+   * is no large image.
+   */
+  async itemCopied(doc: Record<string, unknown> & { _id: unknown }, fileIds: ReadonlyMap<string, string>): Promise<void> {
+    const { records, items } = this.#options;
+    const item = records.itemOf(doc);
+    if (item.largeImage === null) return;
+    const copyOf = async (id: string | undefined) => {
+      const copied = id === undefined ? undefined : fileIds.get(id);
+      return copied === undefined ? null : records.findFile(copied);
+    };
+    const [file, original] = await Promise.all([copyOf(item.largeImage.fileId), copyOf(item.largeImage.originalId)]);
+    const { originalId: _of, expected: _pending, ...stored } = doc.largeImage as Record<string, unknown>;
+    const marker = file && { ...stored, fileId: file.doc._id, ...(original && { originalId: original.doc._id }) };
+    await records.setItemField(item, 'largeImage', marker ?? undefined);
+    items.forget(item.id);
+  }
+
   /** Lets go of everything that was made of the large image that an item had. */
   async replaced(before: ItemRecord): Promise<void> {
     this.closeFile(before.largeImage?.fileId);

@@ -247,6 +247,15 @@ describe('files that are kept for items', () => {
     expect(await admin.fails('POST', path, large)).toMatchObject({ status: 413 });
   });
 
+  it('serves the copy of an item from its own files, also when the first one is gone', async () => {
+    const own = await uploadItem(admin, folder, 'copied.tif', image);
+    const copy = await admin.ok('POST', `/item/${own}/copy`);
+    const [file] = (await admin.ok('GET', `/item/${String(copy._id)}/files`)) as unknown as { _id: string }[];
+    expect(copy.largeImage).toMatchObject({ fileId: file!._id, sourceName: 'tiff' });
+    await admin.ok('DELETE', `/item/${own}`);
+    expect(await admin.ok('GET', `/item/${String(copy._id)}/tiles`)).toMatchObject({ levels: expect.any(Number) as number });
+  });
+
   it('lets the files go with their item, with its large image, and when the file of the image changes', async () => {
     const own = await uploadItem(admin, folder, 'own.tif', image);
     await thumbnail({ width: 20 }, own);
