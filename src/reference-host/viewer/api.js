@@ -96,6 +96,7 @@ export function toApiError(status, body) {
  * @property {Query} [query]
  * @property {Query} [form] parameters sent in the body, where no log of addresses sees them
  * @property {string} [text] a body that is text in UTF-8
+ * @property {unknown} [json] body of the request
  * @property {Record<string, string>} [headers]
  * @property {AbortSignal} [signal]
  */
@@ -103,14 +104,15 @@ export function toApiError(status, body) {
 /**
  * Sends a request and reads the JSON answer.
  *
- * @param {'GET' | 'POST' | 'PUT' | 'DELETE'} method
+ * @param {'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} method
  * @param {string} path below the API root, without a leading slash
  * @param {RequestOptions} [options]
- * @returns {Promise<any>} what the route answers; each caller knows its shape
+ * @returns {Promise<any>} what the route answers, `null` for nothing; each caller knows its shape
  * @throws {ApiError} for every answer that is no success; the abort error of `signal` passes unchanged
  */
 export async function request(method, path, options = {}) {
-  return (await send(method, path, options)).json();
+  const response = await send(method, path, options);
+  return response.status === 204 ? null : response.json();
 }
 
 /**
@@ -129,15 +131,19 @@ export async function list(path, options = {}) {
 }
 
 /**
- * @param {'GET' | 'POST' | 'PUT' | 'DELETE'} method
+ * @param {'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} method
  * @param {string} path
  * @param {RequestOptions} options
  */
-async function send(method, path, { query, form, text, headers, signal }) {
+async function send(method, path, { query, form, text, json, headers, signal }) {
   /** @type {RequestInit} */
   const init = { method, headers: { ...authorization(), ...headers }, credentials: 'same-origin' };
   if (form) init.body = toSearch(form);
   if (text !== undefined) init.body = text;
+  if (json !== undefined) {
+    init.body = JSON.stringify(json);
+    init.headers = { ...authorization(), ...headers, 'Content-Type': 'application/json' };
+  }
   if (signal) init.signal = signal;
   let response;
   try {

@@ -8,11 +8,14 @@ import { announce, h, messageOf } from '../dom.js';
  * @param {string} question.title
  * @param {string} question.action label of the button
  * @param {{ name: string, label: string, checked: boolean }} [question.option] a box to tick
+ * @param {{ name: string, description: string }} [question.values] what stands there at first
  * @param {(values: { name: string, description: string, option: boolean }) => Promise<void>} question.create
  */
-export function askToCreate({ title, action, option, create }) {
+export function askToCreate({ title, action, option, values, create }) {
   const name = h('input', { id: 'create-name', name: 'name', required: true, autocomplete: 'off' });
   const description = h('textarea', { id: 'create-description', name: 'description', rows: 2 });
+  name.value = values?.name ?? '';
+  description.value = values?.description ?? '';
   const box = option ? h('input', { id: 'create-option', type: 'checkbox', checked: option.checked }) : null;
   const message = h('p', { class: 'form-error', role: 'alert' });
   const submitButton = h('button', { class: 'button primary', type: 'submit' }, action);
@@ -37,7 +40,7 @@ export function askToCreate({ title, action, option, create }) {
   );
   document.body.append(dialog);
   dialog.showModal();
-  name.focus();
+  name.select();
 
   /** @param {SubmitEvent} event */
   async function submit(event) {

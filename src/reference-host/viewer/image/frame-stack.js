@@ -13,6 +13,8 @@ const keptFrames = 6;
 export class FrameStack {
   /** @type {Map<number, Promise<TiledImage>>} most recently shown last */
   #images = new Map();
+  /** Those that are in the world, which lie below everything else. @type {TiledImage[]} lowest first */
+  #placed = [];
   /** @type {number | null} */
   #shown = null;
 
@@ -37,9 +39,9 @@ export class FrameStack {
     const image = await this.#image(frame);
     // The reader has moved on while the image was being added.
     if (this.#shown !== frame) return image;
-    const { world } = this.viewer;
-    for (let index = 0; index < world.getItemCount(); index += 1) world.getItemAt(index).setPreload(false);
-    world.setItemIndex(image, world.getItemCount() - 1);
+    for (const placed of this.#placed) placed.setPreload(false);
+    this.#placed = [...this.#placed.filter((placed) => placed !== image), image];
+    this.viewer.world.setItemIndex(image, this.#placed.length - 1);
     image.setOpacity(1);
     this.viewer.forceRedraw();
     // What a hidden image says of its tiles is of the view it had when it was last seen; one round brings it up to date.
@@ -65,7 +67,12 @@ export class FrameStack {
       this.viewer.addTiledImage({
         tileSource: this.sourceOf(frame),
         opacity: 0,
-        success: (event) => resolve(/** @type {any} */ (event).item),
+        index: 0,
+        success: (event) => {
+          const { item } = /** @type {any} */ (event);
+          this.#placed.unshift(item);
+          resolve(item);
+        },
         error: reject,
       });
     });
@@ -80,15 +87,13 @@ export class FrameStack {
    */
   async #settle(frame, image, likely) {
     if (this.#shown !== frame) return;
-    const { world } = this.viewer;
-    for (let index = 0; index < world.getItemCount(); index += 1) {
-      const other = world.getItemAt(index);
-      if (other !== image) other.setOpacity(0);
-    }
+    for (const other of this.#placed) if (other !== image) other.setOpacity(0);
     for (const [old, oldImage] of this.#images) {
       if (this.#images.size <= keptFrames || old === frame) break;
       this.#images.delete(old);
-      world.removeItem(await oldImage);
+      const gone = await oldImage;
+      this.#placed = this.#placed.filter((placed) => placed !== gone);
+      this.viewer.world.removeItem(gone);
     }
     if (savesData()) return;
     for (const next of likely) {

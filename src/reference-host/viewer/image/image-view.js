@@ -1,4 +1,5 @@
 // @ts-check
+import { showAnnotations } from '../annotations/annotations.js';
 import { append, h } from '../dom.js';
 import { replaceRoute, routeHash } from '../router.js';
 import { frameControls } from './frame-controls.js';
@@ -38,8 +39,10 @@ export async function openImage({ element, item, metadata, query, signal }) {
     problem,
   ]);
   stage.onRest(writeAddress);
+  const annotations = showAnnotations({ item, metadata, stage, drawing, place: element, signal });
 
   return {
+    annotations,
     frameControls: controls?.element ?? null,
     /** Follows an address of the same image, as from the back button. @param {URLSearchParams} next */
     update(next) {

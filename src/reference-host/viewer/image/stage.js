@@ -13,6 +13,20 @@ import { tileSource } from './tile-source.js';
 /** What part of an image is seen: its centre and its width, in full-resolution pixels. @typedef {{ x: number, y: number, width: number }} Place */
 
 /**
+ * What follows the pointer on the stage; places are in pixels of the stage. `press` says whether the gesture is meant for it: then
+ * the view stays where it is. `doubleClick` says the same.
+ *
+ * @typedef {object} PointerListener
+ * @property {(at: Point) => boolean} press
+ * @property {(at: Point) => void} drag
+ * @property {(at: Point) => void} release
+ * @property {(at: Point) => void} click a short press that was not meant for it
+ * @property {(at: Point) => boolean} doubleClick
+ */
+
+/** @typedef {{ x: number, y: number }} Point */
+
+/**
  * The drawing area of an open image.
  *
  * @typedef {object} Stage
@@ -20,6 +34,11 @@ import { tileSource } from './tile-source.js';
  * @property {(frame: number, likely?: number[]) => Promise<void>} showFrame
  * @property {() => number} zoom screen pixels per full-resolution pixel
  * @property {(x: number, y: number) => { x: number, y: number }} toImage from pixels of the stage to pixels of the image
+ * @property {() => { scale: number, x: number, y: number }} placement where the image lies: `stage = image × scale + (x, y)`
+ * @property {() => { left: number, top: number, right: number, bottom: number }} view what is seen, in pixels of the image
+ * @property {(source: object) => Promise<TiledImage>} addTiles lays tiles over the image, unseen at first
+ * @property {(image: TiledImage) => void} removeTiles
+ * @property {(listener: PointerListener) => void} onPointer
  * @property {() => Place | null} place `null` while the whole image is seen as when it was opened
  * @property {(place: Place) => void} goTo
  * @property {(factor: number) => void} zoomBy
@@ -75,7 +94,12 @@ export async function openStage({ element, item, metadata, frame, onProblem, sig
     const { key } = /** @type {KeyboardEvent} */ (event.originalEvent);
     if (unusedKeys.has(key)) event.preventDefaultAction = true;
   });
-  viewer.addHandler('tile-load-failed', () => onProblem('Some parts of the image could not be loaded.'));
+  /** @type {Set<TiledImage>} */
+  const overlays = new Set();
+  viewer.addHandler('tile-load-failed', ({ tiledImage }) => {
+    const what = overlays.has(tiledImage) ? 'annotations' : 'image';
+    onProblem(`Some parts of the ${what} could not be loaded.`);
+  });
   const stack = new FrameStack(viewer, (index) => tileSource(item, metadata, index));
   let image = await stack.show(frame);
   signal.throwIfAborted();
@@ -85,6 +109,10 @@ export async function openStage({ element, item, metadata, frame, onProblem, sig
   canvas.setAttribute('aria-label', `${item.name}. Arrow keys move the view, plus and minus zoom, 0 shows the whole image.`);
 
   const zoom = () => image.viewportToImageZoom(viewer.viewport.getZoom(true));
+  const placement = () => {
+    const origin = image.imageToViewerElementCoordinates(new OpenSeadragon.Point(0, 0));
+    return { scale: zoom(), x: origin.x, y: origin.y };
+  };
   viewer.addHandler('animation', () => viewer.drawer.setImageSmoothingEnabled(zoom() < sharpZoom));
   return {
     canvas,
@@ -96,6 +124,30 @@ export async function openStage({ element, item, metadata, frame, onProblem, sig
       const point = image.viewerElementToImageCoordinates(new OpenSeadragon.Point(x, y));
       return { x: point.x, y: point.y };
     },
+    placement,
+    view() {
+      const { scale, x, y } = placement();
+      const { width, height } = drawing.getBoundingClientRect();
+      return { left: -x / scale, top: -y / scale, right: (width - x) / scale, bottom: (height - y) / scale };
+    },
+    addTiles(tileSourceOf) {
+      return new Promise((resolve, reject) => {
+        viewer.addTiledImage({
+          tileSource: tileSourceOf,
+          opacity: 0,
+          success: (event) => {
+            const { item } = /** @type {any} */ (event);
+            overlays.add(item);
+            resolve(item);
+          },
+          error: reject,
+        });
+      });
+    },
+    removeTiles(overlay) {
+      if (overlays.delete(overlay) && !signal.aborted) viewer.world.removeItem(overlay);
+    },
+    onPointer: (listener) => listenToPointer(viewer, listener),
     place() {
       const bounds = viewer.viewport.getBounds();
       const home = viewer.viewport.getHomeBounds();
@@ -123,4 +175,25 @@ export async function openStage({ element, item, metadata, frame, onProblem, sig
     },
     onRest: (listener) => viewer.addHandler('animation-finish', listener),
   };
+}
+
+/** @param {import('./frame-stack.js').Viewer} viewer @param {PointerListener} listener */
+function listenToPointer(viewer, listener) {
+  let taken = false;
+  viewer.addHandler('canvas-press', ({ position }) => (taken = listener.press(position)));
+  viewer.addHandler('canvas-drag', (event) => {
+    if (!taken) return;
+    event.preventDefaultAction = true;
+    listener.drag(event.position);
+  });
+  viewer.addHandler('canvas-drag-end', (event) => {
+    if (taken) event.preventDefaultAction = true;
+  });
+  viewer.addHandler('canvas-release', ({ position }) => taken && listener.release(position));
+  viewer.addHandler('canvas-click', (event) => {
+    if (!taken && event.quick) listener.click(event.position);
+  });
+  viewer.addHandler('canvas-double-click', (event) => {
+    if (listener.doubleClick(event.position)) event.preventDefaultAction = true;
+  });
 }

@@ -76,6 +76,7 @@ export async function itemView(route, { main, signal, refresh }) {
     fill(
       panel,
       ...(image.frameControls ? [section('Frames', { open: true, name: 'frames' }, image.frameControls)] : []),
+      section('Annotations', { open: true, name: 'annotations' }, image.annotations),
       section('Image', { open: true, name: 'image' }, imageFacts(metadata)),
       h('div', { class: 'associated-place' }),
       section('Item', { open: true, name: 'item' }, itemFacts(item)),

@@ -1,0 +1,221 @@
+// @ts-check
+import { contains, overlaps } from './model.js';
+import { editsOf } from './edits.js';
+import { loadElements, overlayTileUrl } from './requests.js';
+import { isOutlined } from './shapes.js';
+
+/**
+ * @typedef {import('./model.js').AnnotationRecord} AnnotationRecord
+ * @typedef {import('./model.js').Element} Element
+ * @typedef {import('./model.js').Box} Box
+ * @typedef {import('../image/stage.js').Stage} Stage
+ * @typedef {import('../image/metadata.js').ImageMetadata} ImageMetadata
+ */
+
+/** Most shapes of one annotation that are fetched and drawn by this page; with more in sight the server's pictures are shown. */
+const maxShapes = 5000;
+/** Most points of the shapes that are fetched at a time. */
+const maxDetails = 250_000;
+/** How far around the view shapes are fetched, as a share of its size. */
+const margin = 0.3;
+/** Shapes lie closer together than on average where people look: above this share of `maxShapes` it is not worth asking. */
+const worthAsking = 1.5;
+
+/**
+ * One annotation on the stage: as shapes when few enough are in sight, else as the server's picture of all of them.
+ */
+export class Sheet {
+  /** @type {Map<string, Element>} as stored, of the region that was fetched */
+  #stored = new Map();
+  /** @type {Box | null} what `#stored` is all of */
+  #covered = null;
+  /** @type {AbortController | null} */
+  #asking = null;
+  /** @type {Box | null} */
+  #askedFor = null;
+  /** @type {import('../image/frame-stack.js').TiledImage | null} */
+  #tiles = null;
+  /** Version that the picture is of. @type {number | null} */
+  #tilesOf = null;
+  #closed = false;
+  #shown = 'none';
+
+  /**
+   * @param {object} options
+   * @param {AnnotationRecord} options.record
+   * @param {Stage} options.stage
+   * @param {ImageMetadata} options.metadata
+   * @param {() => void} options.redraw called when there is something else to draw
+   * @param {(error: unknown) => void} options.onError
+   */
+  constructor({ record, stage, metadata, redraw, onError }) {
+    this.record = record;
+    this.stage = stage;
+    this.metadata = metadata;
+    this.redraw = redraw;
+    this.onError = onError;
+    this.edits = editsOf(record._id);
+    this.visible = true;
+  }
+
+  /** Whether the shapes in sight are at hand, so that they can be grasped. */
+  get hasShapes() {
+    return this.#shown === 'shapes';
+  }
+
+  /** What is drawn by this page: all shapes in sight, or only unsaved ones above the picture. @returns {Iterable<Element>} */
+  elements() {
+    return this.edits.applied(this.hasShapes ? this.#stored : new Map());
+  }
+
+  /** @param {string} id */
+  find(id) {
+    return this.edits.find(id, this.#stored);
+  }
+
+  /** @param {boolean} visible */
+  show(visible) {
+    this.visible = visible;
+    this.refresh();
+    this.redraw();
+  }
+
+  /** Takes another version of the annotation; `elements`: as they are now, where this page knows. @param {AnnotationRecord} record @param {Iterable<Element>} [elements] */
+  update(record, elements) {
+    const changed = record._version !== this.record._version;
+    this.record = record;
+    if (elements) this.#stored = new Map([...elements].map((element) => [element.id, element]));
+    else if (changed) {
+      this.#covered = null;
+      this.#stop();
+    }
+    this.refresh();
+    this.redraw();
+  }
+
+  /** Brings what is shown in line with the view. */
+  refresh() {
+    if (this.#closed) return;
+    const view = this.stage.view();
+    if (!this.visible || this.record._elementCount === 0) {
+      this.#stop();
+      if (this.record._elementCount === 0) this.#stored.clear();
+      this.#present(this.visible ? 'shapes' : 'none');
+      return;
+    }
+    if (this.#covered && contains(this.#covered, this.#inside(view))) {
+      this.#present('shapes');
+      return;
+    }
+    const wanted = this.#wanted(view);
+    if (wanted === null) {
+      this.#stop();
+      this.#present('tiles');
+    } else if (!this.#askedFor || !contains(this.#askedFor, this.#inside(view))) void this.#load(wanted);
+  }
+
+  close() {
+    this.#closed = true;
+    this.#stop();
+    this.#present('none');
+    if (this.#tiles) this.stage.removeTiles(this.#tiles);
+    this.#tiles = null;
+  }
+
+  /** The part of a box that lies on the image. @param {Box} box @returns {Box} */
+  #inside({ left, top, right, bottom }) {
+    const { sizeX, sizeY } = this.metadata;
+    return { left: Math.max(0, left), top: Math.max(0, top), right: Math.min(sizeX, right), bottom: Math.min(sizeY, bottom) };
+  }
+
+  /** What to fetch for a view; `null`: too much. @param {Box} view @returns {{ region: Box | null, covers: Box } | null} */
+  #wanted(view) {
+    const { _elementCount: count, _detailsCount: details } = this.record;
+    const everywhere = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
+    if (count <= maxShapes && details < maxDetails) return { region: null, covers: everywhere };
+    const { sizeX, sizeY } = this.metadata;
+    const seen = this.#inside(view);
+    const share = (Math.max(0, seen.right - seen.left) * Math.max(0, seen.bottom - seen.top)) / (sizeX * sizeY);
+    if (Math.max(count / maxShapes, details / maxDetails) * share > worthAsking) return null;
+    const across = (view.right - view.left) * margin;
+    const down = (view.bottom - view.top) * margin;
+    const region = { left: view.left - across, top: view.top - down, right: view.right + across, bottom: view.bottom + down };
+    return { region, covers: region };
+  }
+
+  #stop() {
+    this.#asking?.abort();
+    this.#asking = null;
+    this.#askedFor = null;
+  }
+
+  /** @param {{ region: Box | null, covers: Box }} wanted */
+  async #load({ region, covers }) {
+    this.#stop();
+    const asking = new AbortController();
+    this.#asking = asking;
+    this.#askedFor = covers;
+    // Until the shapes are here, the picture of all is better than the shapes of another place.
+    if (region && !(this.#covered && overlaps(this.#covered, this.stage.view()))) this.#present('tiles');
+    try {
+      const { signal } = asking;
+      const elements = await loadElements(this.record, { region, limit: maxShapes, maxDetails, signal });
+      if (signal.aborted) return;
+      // Heatmaps and the like are drawn by the server only.
+      if (elements === null || !elements.every(isOutlined)) {
+        this.#covered = null;
+        this.#present('tiles');
+        return;
+      }
+      this.#covered = covers;
+      this.#stored = new Map(elements.map((element) => [element.id, element]));
+      this.#askedFor = null;
+      this.#present('shapes');
+    } catch (error) {
+      if (asking.signal.aborted) return;
+      this.#askedFor = null;
+      this.onError(error);
+    }
+  }
+
+  /** @param {'none' | 'shapes' | 'tiles'} what */
+  #present(what) {
+    if (this.#shown !== what) {
+      this.#shown = what;
+      this.redraw();
+    }
+    if (what === 'tiles') void this.#showTiles();
+    else this.#tiles?.setOpacity(0);
+  }
+
+  async #showTiles() {
+    const { record, metadata, stage } = this;
+    if (this.#tilesOf === record._version) {
+      this.#tiles?.setOpacity(1);
+      return;
+    }
+    this.#tilesOf = record._version;
+    const { sizeX, sizeY, tileWidth, tileHeight, levels } = metadata;
+    const tiles = await stage.addTiles({
+      width: sizeX,
+      height: sizeY,
+      tileWidth,
+      tileHeight,
+      tileOverlap: 0,
+      minLevel: 0,
+      maxLevel: levels - 1,
+      hasTransparency: () => true,
+      /** @param {number} level @param {number} x @param {number} y */
+      getTileUrl: (level, x, y) => overlayTileUrl(record, level, x, y),
+    });
+    const former = this.#tiles;
+    // Another version has come in the meantime, or nothing is to be seen any more.
+    if (this.#closed || this.#tilesOf !== record._version) {
+      stage.removeTiles(tiles);
+      return;
+    }
+    this.#tiles = tiles;
+    tiles.setOpacity(this.#shown === 'tiles' ? 1 : 0);
+    if (former) tiles.whenFullyLoaded(() => stage.removeTiles(former));
+  }
+}
