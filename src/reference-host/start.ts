@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { Types } from 'mongoose';
 import { startDatabase } from './database.js';
 import { DatabaseUnavailableError, type Database } from './database/contract.js';
 import { DataDirectoryInUseError, lockDataDirectory } from './data-lock.js';
@@ -10,6 +11,7 @@ import { addOwnFiles, addSyntheticSlide, adminLogin, ensureAdmin, type RegisterI
 import { listen } from './start/listen.js';
 import { readOptions, UsageError, type StartOptions } from './start/options.js';
 import { keptPassword } from './start/password.js';
+import { addNuclei, nucleiName } from './start/nuclei.js';
 import { progressDisplay } from './start/progress.js';
 import { RunningHost } from './start/running-host.js';
 import { makeSyntheticSlide } from './synthetic-slide.js';
@@ -63,9 +65,10 @@ async function main(): Promise<void> {
   await closers.add('web server', () => server.close());
   signal.throwIfAborted();
 
-  const login = options.bare ? null : await running.use((host) => fill(host, options, signal));
+  const filled = options.bare ? null : await running.use((host) => fill(host, options, signal));
   display.end();
-  process.stdout.write(`${banner(server.url, database, options, login)}\n`);
+  process.stdout.write(`${banner(server.url, database, options, filled?.login ?? null)}\n`);
+  if (filled !== null) await running.use((host) => annotate(host, server.url, filled.slideId, signal));
 }
 
 /** Runs jobs until it is stopped. The data folder belongs to the server: it is not locked. */
@@ -82,8 +85,30 @@ async function work(options: StartOptions): Promise<void> {
   process.stdout.write(`Running jobs of ${database.address}, data in ${options.dataDirectory}. Stop with Ctrl-C.\n`);
 }
 
-/** Makes the administrator, the slide and the records of the caller's own files. Returns what the banner says about signing in. */
-async function fill(host: ReferenceHost, options: StartOptions, signal: AbortSignal): Promise<string[]> {
+/** Annotates the slide while the server serves: nobody need wait for it. */
+async function annotate(host: ReferenceHost, url: string, itemId: Types.ObjectId, signal: AbortSignal): Promise<void> {
+  const begun = Date.now();
+  try {
+    const count = await addNuclei(host.context, { url, itemId, report: (progress) => display.report(progress), signal });
+    display.end();
+    if (count === 0) return;
+    const seconds = ((Date.now() - begun) / 1000).toFixed(1);
+    display.line(`The slide has the annotation ${nucleiName}: ${count} nuclei, stored in ${seconds} s.`);
+  } catch (error) {
+    if (signal.aborted) return;
+    display.line(`The nuclei of the slide could not be annotated: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** What {@link fill} made. */
+interface Filled {
+  slideId: Types.ObjectId;
+  /** What the banner says about signing in. */
+  login: string[];
+}
+
+/** Makes the administrator, the slide and the records of the caller's own files. */
+async function fill(host: ReferenceHost, options: StartOptions, signal: AbortSignal): Promise<Filled> {
   const kept = options.adminPassword === null ? await keptPassword(options.dataDirectory) : null;
   const password = options.adminPassword ?? kept?.password ?? '';
   const { user, isPassword } = await ensureAdmin(host.context, password);
@@ -92,7 +117,7 @@ async function fill(host: ReferenceHost, options: StartOptions, signal: AbortSig
 
   const slide = join(options.dataDirectory, 'synthetic-tissue-slide.tiff');
   await makeSyntheticSlide(slide, { report: (progress) => display.report(progress), signal });
-  await addSyntheticSlide(host.context, { path: slide, creatorId, register });
+  const slideId = await addSyntheticSlide(host.context, { path: slide, creatorId, register });
   const count = await addOwnFiles(host.context, {
     paths: options.paths,
     creatorId,
@@ -103,13 +128,13 @@ async function fill(host: ReferenceHost, options: StartOptions, signal: AbortSig
   const files = options.paths.length === 0 ? [] : [`Files     ${count} of your own, served in place: collection Local files`];
   if (isPassword) {
     const source = kept === null ? 'from ADMIN_PASSWORD' : `kept in ${kept.path}`;
-    return [`Login     ${adminLogin}`, `Password  ${password}   (${source})`, ...files];
+    return { slideId, login: [`Login     ${adminLogin}`, `Password  ${password}   (${source})`, ...files] };
   }
   const reason =
     user === null
       ? `there are users in this database, and none is called ${adminLogin}`
       : `the password of ${adminLogin} in this database is another than ${kept === null ? 'ADMIN_PASSWORD' : `the one in ${kept.path}`}`;
-  return [`Login     as before: ${reason}`, ...files];
+  return { slideId, login: [`Login     as before: ${reason}`, ...files] };
 }
 
 function banner(url: string, database: Database, options: StartOptions, login: string[] | null): string {

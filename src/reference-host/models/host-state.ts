@@ -2,8 +2,11 @@ import { Schema, type Types } from 'mongoose';
 
 /** Facts that a host has exactly one of; the first to insert one wins. */
 export interface HostStateDocument {
-  /** `first-user`: who became administrator by being first. `store`: the id of the data directory on the wire. */
-  _id: 'first-user' | 'store';
+  /**
+   * `first-user`: who became administrator by being first. `store`: the id of the data directory on the wire. `nuclei`: the
+   * item whose nuclei were annotated.
+   */
+  _id: 'first-user' | 'store' | 'nuclei';
   subject: Types.ObjectId;
 }
 

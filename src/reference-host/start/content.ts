@@ -20,7 +20,7 @@ export type RegisterInPlace = (file: {
   folder: FolderDocument;
   itemName: string;
   creatorId: Types.ObjectId | null;
-}) => Promise<unknown>;
+}) => Promise<{ item: { _id: Types.ObjectId } }>;
 
 /**
  * Makes the user `admin`, the first and so the administrator, if there is no user yet.
@@ -46,14 +46,14 @@ export async function ensureAdmin(
   }
 }
 
-/** Makes the slide an item of a public collection, unless it is one already. */
+/** Makes the slide an item of a public collection, unless it is one already. Returns the id of the item. */
 export async function addSyntheticSlide(
   context: HostContext,
   slide: { path: string; creatorId: Types.ObjectId | null; register: RegisterInPlace },
-): Promise<void> {
+): Promise<Types.ObjectId> {
   const collection = await ensureCollection(context, 'Examples', 'Comes with the server.', slide.creatorId);
   const folder = await ensureFolder(context, collection, ['Slides'], slide.creatorId);
-  await addFile(context, { ...slide, folder, itemName: 'Synthetic tissue slide' });
+  return addFile(context, { ...slide, folder, itemName: 'Synthetic tissue slide' });
 }
 
 /**
@@ -87,21 +87,27 @@ export async function addOwnFiles(
 async function addFile(
   context: HostContext,
   file: { path: string; folder: FolderDocument; itemName: string; creatorId: Types.ObjectId | null; register: RegisterInPlace },
-): Promise<void> {
+): Promise<Types.ObjectId> {
   const { models } = context;
   const { folder, itemName, creatorId } = file;
   const path = await realpath(file.path);
   const known = await models.file.find({ 'storage.kind': 'in-place', 'storage.path': path }, { itemId: 1 }).lean();
   const itemIds = known.flatMap(({ itemId }) => (itemId === null ? [] : [itemId]));
-  if (itemIds.length > 0 && (await models.item.exists({ _id: { $in: itemIds }, folderId: folder._id })) !== null) return;
+  const there = itemIds.length === 0 ? null : await models.item.exists({ _id: { $in: itemIds }, folderId: folder._id });
+  if (there !== null) return there._id;
   // An item of this name whose file is no longer where it was (the data folder has moved) is the same item.
   const item = await models.item.findOne({ folderId: folder._id, name: itemName }).lean();
   const old = item === null ? null : await models.file.findOne({ itemId: item._id, 'storage.kind': 'in-place' }).lean();
-  if (old?.storage.kind === 'in-place' && !(await isFile(old.storage.path)) && (await stat(path)).size === old.size) {
+  if (
+    item !== null &&
+    old?.storage.kind === 'in-place' &&
+    !(await isFile(old.storage.path)) &&
+    (await stat(path)).size === old.size
+  ) {
     await models.file.updateOne({ _id: old._id }, { $set: { 'storage.path': path } });
-    return;
+    return item._id;
   }
-  await file.register({ path, folder, itemName, creatorId });
+  return (await file.register({ path, folder, itemName, creatorId })).item._id;
 }
 
 async function isFile(path: string): Promise<boolean> {

@@ -21,7 +21,9 @@ import { Painter } from './paint.js';
 export function drawingLayer(stage, element, content) {
   const canvas = h('canvas', { class: 'annotation-layer', 'aria-hidden': 'true', 'data-testid': 'annotation-layer' });
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
-  element.append(canvas);
+  // Below the overview in the corner.
+  if (element.firstElementChild) element.firstElementChild.after(canvas);
+  else element.append(canvas);
   let asked = false;
   // Within the frame in which the image is drawn: shapes must not swim on it.
   stage.onMove(draw);

@@ -1,0 +1,108 @@
+import { Readable } from 'node:stream';
+import type { Types } from 'mongoose';
+import type { HostContext } from '../context.js';
+import type { Progress } from '../database/contract.js';
+import { issueToken, revokeToken, userScope } from '../services/tokens.js';
+import { nucleiOf, syntheticSlide } from '../synthetic-slide.js';
+
+/** Name of the annotation. */
+export const nucleiName = 'Nuclei';
+
+/** Line colors, by kind; the areas are filled with a tint of them. */
+const colors = {
+  epithelial: { lineColor: 'rgb(0, 114, 178)', fillColor: 'rgba(0, 114, 178, 0.25)' },
+  stromal: { lineColor: 'rgb(0, 158, 115)', fillColor: 'rgba(0, 158, 115, 0.25)' },
+  lymphocyte: { lineColor: 'rgb(213, 94, 0)', fillColor: 'rgba(213, 94, 0, 0.3)' },
+} as const;
+
+/** Characters of a body that are sent at a time. */
+const chunkLength = 64 * 1024;
+/** A token for the one request. */
+const tokenDays = 1;
+
+/** Where the nuclei go. */
+export interface NucleiOptions {
+  /** Address of the server, which is serving already. */
+  url: string;
+  /** The slide. */
+  itemId: Types.ObjectId;
+  report: (progress: Progress) => void;
+  signal: AbortSignal;
+}
+
+/**
+ * Puts the nuclei of the synthetic slide on it as an annotation, over the ordinary route and once: what somebody has removed does not
+ * come back, and what was broken off is made anew.
+ *
+ * @returns number of nuclei; 0 when it was done before, or when there is no administrator to do it for
+ * @throws when the server refuses
+ */
+export async function addNuclei(context: HostContext, options: NucleiOptions): Promise<number> {
+  const { hostState, user } = context.models;
+  const { itemId, signal } = options;
+  if ((await hostState.exists({ _id: 'nuclei', subject: itemId })) !== null) return 0;
+  const administrator = await user.findOne({ admin: true, status: 'enabled' }).lean();
+  if (administrator === null) return 0;
+  const { token } = await issueToken(context, { userId: administrator._id, days: tokenDays, scope: [userScope] });
+  try {
+    const count = await post(context, options, token);
+    signal.throwIfAborted();
+    await hostState.updateOne({ _id: 'nuclei' }, { $set: { subject: itemId } }, { upsert: true });
+    return count;
+  } finally {
+    await revokeToken(context, token);
+  }
+}
+
+async function post({ apiRoot }: HostContext, options: NucleiOptions, token: string): Promise<number> {
+  const { url, itemId, signal } = options;
+  const headers = { Authorization: `Bearer ${token}` };
+  const tiles = await fetch(`${url}${apiRoot}/item/${itemId.toHexString()}/tiles`, { headers, signal });
+  if (!tiles.ok) throw new Error(await refusal(tiles));
+  const { sizeX: size } = (await tiles.json()) as { sizeX: number };
+  const counted = { count: 0 };
+  const body = Readable.from(documentText(size, options, counted), { objectMode: false });
+  const reply = await fetch(`${url}${apiRoot}/annotation?itemId=${itemId.toHexString()}`, {
+    method: 'POST',
+    headers: { ...headers, 'Content-Type': 'application/json' },
+    body: Readable.toWeb(body) as ReadableStream,
+    duplex: 'half',
+    signal,
+  });
+  if (!reply.ok) throw new Error(await refusal(reply));
+  // It would be all the nuclei again.
+  await reply.body?.cancel();
+  return counted.count;
+}
+
+async function refusal(reply: Response): Promise<string> {
+  return `${reply.status} ${(await reply.text()).slice(0, 1000)}`;
+}
+
+/** The annotation as JSON, piece by piece. */
+function* documentText(
+  size: number,
+  { report }: Pick<NucleiOptions, 'report'>,
+  counted: { count: number },
+): Generator<string, void> {
+  const head = {
+    name: nucleiName,
+    description: 'Every nucleus of the synthetic slide, as the program that painted it knows it.',
+  };
+  let text = `${JSON.stringify(head).slice(0, -1)},"elements":[`;
+  for (const { kind, outline, y } of nucleiOf(syntheticSlide.seed, size)) {
+    const points = outline.map(([pointX, pointY]) => [round(pointX), round(pointY), 0]);
+    const element = { type: 'polyline', closed: true, points, group: kind, ...colors[kind], lineWidth: 2 };
+    text += `${counted.count === 0 ? '' : ','}${JSON.stringify(element)}`;
+    counted.count += 1;
+    if (text.length < chunkLength) continue;
+    yield text;
+    text = '';
+    report({ text: `Annotating the nuclei of the synthetic slide (once)`, fraction: Math.min(0.99, Math.max(0, y / size)) });
+  }
+  yield `${text}]}`;
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}
