@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import sharp from 'sharp';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ping } from '../../src/reference-host/database/uri.js';
-import { makeSyntheticSlide, syntheticSlide } from '../../src/reference-host/synthetic-slide.js';
+import { makeSyntheticSlide, nucleiOf, syntheticSlide } from '../../src/reference-host/synthetic-slide.js';
 import { startTestDatabase } from '../support/database.js';
 import { npmStart, startServer, type ServerProcess } from '../support/server-process.js';
 import { until } from '../support/until.js';
@@ -135,6 +135,15 @@ describe('npm start', () => {
       width: 256,
       height: 256,
     });
+
+    await until('the nuclei are annotated', () => server.output().includes('the annotation Nuclei'));
+    const annotations: { annotation: { name: string }; _elementCount: number; public: boolean }[] = await call(
+      url,
+      'GET',
+      `/annotation?itemId=${slide?._id}`,
+    );
+    expect(annotations).toMatchObject([{ annotation: { name: 'Nuclei' }, public: true }]);
+    expect(annotations[0]!._elementCount).toBe([...nucleiOf(syntheticSlide.seed, 1024)].length);
 
     const [single] = await itemsIn(url, 'Local files', 'Files');
     expect(single?.name).toBe('single.png');

@@ -173,7 +173,7 @@ function rowButton(picture, name, pressed, onclick) {
     type: 'button',
     title: name,
     'aria-label': name,
-    'aria-pressed': pressed,
+    'aria-pressed': String(pressed),
     onclick,
   };
   return h('button', properties, icon(picture));

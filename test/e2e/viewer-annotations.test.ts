@@ -1,0 +1,328 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { addNuclei } from '../../src/reference-host/start/nuclei.js';
+import { makeSyntheticSlide } from '../../src/reference-host/synthetic-slide.js';
+import { chromiumPath } from '../support/chromium.js';
+import { startHost, type Client, type TestHost } from '../support/reference-host.js';
+import { until } from '../support/until.js';
+
+const executablePath = chromiumPath();
+/** Side of the slide, in pixels. */
+const size = 2048;
+
+interface Shape {
+  id: string;
+  type: string;
+  closed?: boolean;
+  points?: number[][];
+  center?: number[];
+  width?: number;
+  height?: number;
+  group?: string;
+  label?: { value: string };
+  lineColor?: string;
+}
+
+interface Stored {
+  _id: string;
+  _version: number;
+  _elementCount: number;
+  annotation: { name: string; elements: Shape[] };
+}
+
+describe.skipIf(executablePath === null)('annotations on the page of the reference host', { timeout: 90_000 }, () => {
+  let testHost: TestHost;
+  let admin: Client;
+  let browser: Browser;
+  let page: Page;
+  let folder: string;
+  let folderId: string;
+  let itemId: string;
+  let complaints: string[] = [];
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'viewer-annotations-'));
+    const path = join(folder, 'slide.tiff');
+    await makeSyntheticSlide(path, { size });
+    testHost = await startHost();
+    admin = await testHost.register('anna');
+    const collection = await admin.create('/collection', { name: 'Open', public: true });
+    folderId = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: 'Slides', public: true });
+    const { context } = testHost.host;
+    const parent = await context.models.folder.findById(folderId).lean();
+    const { item } = await testHost.host.registerFileInPlace({ path, folder: parent!, itemName: 'slide', creatorId: null });
+    itemId = item._id.toHexString();
+    const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
+    browser = await chromium.launch({ executablePath: executablePath!, args: sandbox });
+    page = await open();
+    await signIn(page, 'anna');
+  }, 120_000);
+
+  afterAll(async () => {
+    await browser?.close();
+    await testHost?.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  beforeEach(() => {
+    complaints = [];
+  });
+
+  async function open(): Promise<Page> {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 850 } });
+    const opened = await context.newPage();
+    opened.setDefaultTimeout(20_000);
+    opened.on('console', (message) => {
+      if (message.type() === 'error') complaints.push(message.text());
+    });
+    opened.on('pageerror', (error) => complaints.push(error.message));
+    return opened;
+  }
+
+  async function signIn(on: Page, login: string) {
+    await on.goto(`${testHost.url}/#sign-in`);
+    await on.getByLabel('Login or e-mail').fill(login);
+    await on.getByLabel('Password').fill(`${login}.password`);
+    await on.getByRole('button', { name: 'Sign in' }).click();
+    await on.getByRole('heading', { name: 'Collections' }).waitFor();
+  }
+
+  /** Opens the slide so that the middle of the stage shows its middle, at a zoom. */
+  async function look(on: Page, zoom: number) {
+    await on.goto(`${testHost.url}/#item/${itemId}`);
+    await on.getByRole('list', { name: 'Annotations' }).waitFor();
+    const { width } = (await on.locator('.stage').boundingBox())!;
+    await on.goto(`${testHost.url}/#item/${itemId}?at=${size / 2},${size / 2},${width / zoom}`);
+    await on.reload();
+    await on.getByRole('list', { name: 'Annotations' }).waitFor();
+  }
+
+  /** Place on the page of a point given in screen pixels from the middle of the stage. */
+  async function at(x: number, y: number): Promise<[number, number]> {
+    const box = (await page.locator('.stage').boundingBox())!;
+    return [box.x + box.width / 2 + x, box.y + box.height / 2 + y];
+  }
+
+  async function drag(from: [number, number], to: [number, number]) {
+    await page.mouse.move(...(await at(...from)));
+    await page.mouse.down();
+    await page.mouse.move(...(await at((from[0] + to[0]) / 2, (from[1] + to[1]) / 2)));
+    await page.mouse.move(...(await at(...to)));
+    await page.mouse.up();
+  }
+
+  async function click(x: number, y: number) {
+    await page.mouse.click(...(await at(x, y)));
+  }
+
+  const tool = (name: string) => page.getByRole('toolbar', { name: 'Drawing tools' }).getByRole('button', { name }).click();
+  const row = (name: string) => page.locator('.annotation').filter({ hasText: name });
+
+  /** How many pixels of a canvas are not transparent. */
+  const inkOf = (on: Page) =>
+    on.evaluate<number>(`(() => {
+      const canvas = document.querySelector('.annotation-layer');
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      let count = 0;
+      for (let index = 3; index < data.length; index += 4) if (data[index] > 0) count += 1;
+      return count;
+    })()`);
+
+  async function stored(name: string): Promise<Stored> {
+    const [found] = (await admin.ok('GET', '/annotation', { query: { itemId, name } })) as unknown as Stored[];
+    if (found === undefined) throw new Error(`There is no annotation ${name}.`);
+    return (await admin.ok('GET', `/annotation/${found._id}`)) as unknown as Stored;
+  }
+
+  async function save() {
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('All changes are saved.').waitFor();
+  }
+
+  it('makes an annotation and draws shapes of every kind in groups, which are there after a reload', async () => {
+    await look(page, 1);
+    await page.getByText('No annotations yet.').waitFor();
+    await page.getByRole('button', { name: 'New annotation' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('Regions <b>&');
+    await page.getByRole('button', { name: 'Create annotation' }).click();
+    await row('Regions <b>&').waitFor();
+
+    await tool('Rectangle');
+    await drag([-300, -200], [-200, -140]);
+    await page.getByLabel('Name of a new group').fill('tumor');
+    await page.getByRole('button', { name: 'Add group' }).click();
+    await tool('Ellipse');
+    await drag([-100, -200], [20, -120]);
+    await tool('Polygon');
+    for (const [x, y] of [
+      [100, -200],
+      [220, -190],
+      [160, -100],
+    ] as const)
+      await click(x, y);
+    await page.keyboard.press('Enter');
+    await page.getByLabel('Label').fill('a <i>triangle</i>');
+    await page.getByLabel('Label').press('Enter');
+    await tool('Line');
+    for (const [x, y] of [
+      [-300, 50],
+      [-250, 120],
+      [-180, 60],
+    ] as const)
+      await click(x, y);
+    await page.keyboard.press('Enter');
+    await tool('Point');
+    await click(0, 80);
+    await page.keyboard.press('Escape');
+    await page.getByText('5 unsaved changes').waitFor();
+    await save();
+
+    const { annotation, _elementCount } = await stored('Regions <b>&');
+    expect(_elementCount).toBe(5);
+    const [rectangle, ellipse, polygon, line, point] = annotation.elements;
+    expect(rectangle).toMatchObject({ type: 'rectangle', lineColor: '#ffb000' });
+    const middle = size / 2;
+    expect(Math.abs(rectangle!.center![0]! - (middle - 250))).toBeLessThan(2);
+    expect(Math.abs(rectangle!.center![1]! - (middle - 170))).toBeLessThan(2);
+    expect(Math.abs(rectangle!.width! - 100)).toBeLessThan(2);
+    expect(rectangle!.group).toBeUndefined();
+    expect(ellipse).toMatchObject({ type: 'ellipse', group: 'tumor', lineColor: '#0072b2' });
+    expect(polygon).toMatchObject({ type: 'polyline', closed: true, label: { value: 'a <i>triangle</i>' } });
+    expect(polygon!.points).toHaveLength(3);
+    expect(line).toMatchObject({ type: 'polyline', closed: false });
+    expect(line!.points).toHaveLength(3);
+    expect(point).toMatchObject({ type: 'point', group: 'tumor' });
+
+    await page.reload();
+    await row('Regions <b>&').getByText('5', { exact: true }).waitFor();
+    await until('the shapes are drawn', async () => (await inkOf(page)) > 1000);
+    await page.getByRole('checkbox', { name: 'Regions' }).uncheck();
+    await until('nothing is drawn', async () => (await inkOf(page)) === 0);
+    await page.getByRole('checkbox', { name: 'Regions' }).check();
+    await until('the shapes are drawn', async () => (await inkOf(page)) > 1000);
+    expect(complaints).toEqual([]);
+  });
+
+  it('moves, reshapes and removes shapes, and sends nothing but that', async () => {
+    const before = (await stored('Regions <b>&')).annotation.elements;
+    await page.getByRole('button', { name: 'Edit Regions' }).click();
+    await click(-250, -170);
+    await page.getByLabel('Label').waitFor();
+    await drag([-250, -170], [-230, -130]);
+    await click(160, -160);
+    await drag([160, -100], [160, -60]);
+    await click(-215, 85);
+    await page.getByRole('button', { name: 'Delete shape' }).waitFor();
+    await page.keyboard.press('Delete');
+    await page.getByText('3 unsaved changes').waitFor();
+    const sending = page.waitForRequest((request) => request.method() === 'PATCH');
+    await save();
+    const sent = (await sending).postDataJSON() as { put: Shape[]; remove: string[] };
+    expect(sent.put.map(({ id }) => id)).toEqual([before[0]!.id, before[2]!.id]);
+    expect(sent.remove).toEqual([before[3]!.id]);
+    const after = (await stored('Regions <b>&')).annotation.elements;
+    expect(after.map(({ id }) => id)).toEqual([0, 1, 2, 4].map((index) => before[index]!.id));
+    expect(after[0]!.center![0]! - before[0]!.center![0]!).toBeCloseTo(20, 0);
+    expect(after[0]!.center![1]! - before[0]!.center![1]!).toBeCloseTo(40, 0);
+    expect(after[2]!.points![2]![1]! - before[2]!.points![2]![1]!).toBeCloseTo(40, 0);
+    expect(after[2]!.points!.slice(0, 2)).toEqual(before[2]!.points!.slice(0, 2));
+    expect(complaints).toEqual([]);
+  });
+
+  it('tells of a change by somebody else, keeps both, and gives up what contradicts it', async () => {
+    const { _id: id, annotation } = await stored('Regions <b>&');
+    const [rectangle] = annotation.elements;
+    await click(-230, -130);
+    await drag([-230, -130], [-230, -110]);
+    await tool('Point');
+    await click(50, 150);
+    await page.keyboard.press('Escape');
+    await admin.ok('PATCH', `/annotation/${id}/elements/${rectangle!.id}`, { json: { width: 55 } });
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByTestId('annotation-message').getByText('Somebody else has changed this annotation').waitFor();
+    await page.getByText('1 unsaved change', { exact: true }).waitFor();
+    await save();
+    const after = (await stored('Regions <b>&')).annotation.elements;
+    expect(after[0]).toMatchObject({ width: 55, center: rectangle!.center });
+    expect(after).toHaveLength(5);
+    expect(complaints).toEqual([expect.stringContaining('412')]);
+  });
+
+  it('renames and deletes annotations', async () => {
+    await page.getByRole('button', { name: 'Rename annotation' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('Areas');
+    await page.getByRole('button', { name: 'Rename', exact: true }).click();
+    await row('Areas').waitFor();
+    expect((await stored('Areas'))._elementCount).toBe(5);
+    await page.getByRole('button', { name: 'Delete annotation' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByText('No annotations yet.').waitFor();
+    await until('nothing is drawn', async () => (await inkOf(page)) === 0);
+    expect(await admin.ok('GET', '/annotation', { query: { itemId } })).toEqual([]);
+    expect(complaints).toEqual([]);
+  });
+
+  it('shows the server’s picture of many shapes, and the shapes themselves when few are in sight', async () => {
+    const { context } = testHost.host;
+    const item = await context.models.item.findById(itemId).lean();
+    const { signal } = new AbortController();
+    const nuclei = { url: testHost.url, itemId: item!._id, report: () => undefined, signal };
+    const count = await addNuclei(context, nuclei);
+    expect(count).toBeGreaterThan(1000);
+    // Once is enough.
+    expect(await addNuclei(context, nuclei)).toBe(0);
+    const grid = Array.from({ length: 20_000 }, (_, index) => ({
+      type: 'rectangle',
+      center: [100 + (index % 200) * 9, 100 + Math.floor(index / 200) * 18, 0],
+      width: 8,
+      height: 16,
+      rotation: 0,
+      lineColor: '#00ff00',
+      fillColor: '#00ff00',
+    }));
+    await admin.ok('POST', '/annotation', { query: { itemId }, json: { name: 'Grid', elements: grid } });
+    await page.goto(`${testHost.url}/#`);
+    const tiles: string[] = [];
+    page.on('response', (response) => {
+      if (response.ok() && /\/annotation\/[0-9a-f]+\/tiles\/zxy/.test(response.url())) tiles.push(response.url());
+    });
+    await page.goto(`${testHost.url}/#item/${itemId}`);
+    await row('Nuclei').waitFor();
+    await page.getByRole('checkbox', { name: 'Nuclei' }).uncheck();
+    await until('green is drawn on the image', async () => {
+      const [r = 0, g = 0, b = 0] = await page.evaluate<number[]>(`(() => {
+        const canvas = document.querySelector('.drawing .openseadragon-canvas canvas');
+        return [...canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height / 2, 1, 1).data];
+      })()`);
+      return g > r + 60 && g > b + 60;
+    });
+    expect(tiles.length).toBeGreaterThan(0);
+    expect(await inkOf(page)).toBe(0);
+    await look(page, 4);
+    await page.getByRole('checkbox', { name: 'Nuclei' }).uncheck();
+    await until('shapes are drawn', async () => (await inkOf(page)) > 10_000);
+    expect(complaints).toEqual([]);
+  });
+
+  it('shows annotations to visitors and readers, without tools', async () => {
+    const visitor = await open();
+    try {
+      await look(visitor, 2);
+      await visitor.locator('.annotation').filter({ hasText: 'Grid' }).waitFor();
+      await until('shapes are drawn', async () => (await inkOf(visitor)) > 1000);
+      expect(await visitor.getByRole('button', { name: /^Edit|New annotation/ }).count()).toBe(0);
+      await testHost.register('rita');
+      await signIn(visitor, 'rita');
+      await look(visitor, 2);
+      await visitor.locator('.annotation').filter({ hasText: 'Grid' }).waitFor();
+      expect(await visitor.getByRole('button', { name: /^Edit|New annotation/ }).count()).toBe(0);
+      expect(await visitor.getByRole('toolbar', { name: 'Drawing tools' }).isVisible()).toBe(false);
+    } finally {
+      await visitor.context().close();
+    }
+    expect(complaints).toEqual([]);
+  });
+});
