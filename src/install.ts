@@ -130,6 +130,42 @@ export async function assemble(
   options: InstallOptions,
   app: Host['app'] | null,
 ): Promise<Installation & { runner: JobRunner }> {
+  const undo = new Undo(host.logger ?? silent);
+  try {
+    return await build(host, options, { app, undo });
+  } catch (error) {
+    // What was opened before the failure must not stay open.
+    await undo.run();
+    throw error;
+  }
+}
+
+/** What ends an installation: the steps of its making backwards. One that fails is logged and keeps no other from being done. */
+class Undo {
+  readonly #steps: (() => unknown)[] = [];
+
+  constructor(private readonly logger: HostLogger) {}
+
+  add(step: () => unknown): void {
+    this.#steps.push(step);
+  }
+
+  async run(): Promise<void> {
+    for (const step of this.#steps.splice(0).toReversed()) {
+      try {
+        await step();
+      } catch (err) {
+        this.logger.warn({ err }, 'Installation:Close:Failed');
+      }
+    }
+  }
+}
+
+async function build(
+  host: WorkerHost,
+  options: InstallOptions,
+  { app, undo }: { app: Host['app'] | null; undo: Undo },
+): Promise<Installation & { runner: JobRunner }> {
   const logger = host.logger ?? silent;
 
   // Configuration
@@ -144,9 +180,14 @@ export async function assemble(
 
   // Models
   const records = new HostRecords(host);
+  undo.add(() => records.restoreSchemas());
   const { connection } = records;
+  // Added here, closed behind the jobs that use them.
+  const models: { close(): void }[] = [];
+  undo.add(() => models.forEach((model) => model.close()));
   const settingModel = new SettingModel(host.mongoose, connection);
   const cachedFileModel = new CachedFileModel(records, connection);
+  models.push(settingModel, cachedFileModel);
   await Promise.all([records.createIndexes(), settingModel.createIndexes(), cachedFileModel.createIndexes()]);
 
   // Settings
@@ -176,18 +217,26 @@ export async function assemble(
     namespace,
     ...(options.tileCache && { own: options.tileCache }),
   });
+  undo.add(() => redis?.close());
+  undo.add(() => tiles.close());
   const sources = new SourceCache<OpenImage>({
     maxEntries: options.maxOpenSources ?? (library.cache_sources ? library.cache_tilesource_maximum || usualOpenSources : 0),
     maxBytes: options.maxOpenSourceBytes ?? library.memory.openSourceBytes,
     sizeOf: (open) => open.retainedBytes,
     onCloseError: (err) => logger.warn({ err }, 'TileSource:Close:Failed'),
   });
+  undo.add(() => sources.clear());
 
   // Jobs
   const jobModel = createJobModel(connection);
+  models.push(jobModel);
   await jobModel.createIndexes();
   const jobs = new JobStore({ model: jobModel, logger, ...(host.notify && { notify: host.notify }) });
   const runner = new JobRunner({ agenda: host.agenda, jobs, logger });
+  undo.add(async () => {
+    await runner.close();
+    jobs.close();
+  });
 
   // Services
   const items = new Items(records, host.access);
@@ -200,6 +249,8 @@ export async function assemble(
       callers.forget();
     },
   });
+  undo.add(() => caches.peers?.close());
+  undo.add(() => configuration.close());
   if (redis !== null) caches.peers = new CachePeers({ connection: redis, namespace, peer: caches.asPeer() });
   settings.onChange(async ({ key }) => {
     // Pictures made with another correction are never asked for again: their keys differ.
@@ -234,8 +285,10 @@ export async function assemble(
   const elementRecords = new MongoElementRecords(connection);
   const store = new PackedElementStore({ records: elementRecords, brand, overlaySizes });
   const annotationModel = new AnnotationModel(connection);
+  models.push(elementRecords, annotationModel);
   const densityModel = new AnnotationDensityModel(connection);
   const uploadModel = new AnnotationUploadModel(connection);
+  models.push(uploadModel);
   await Promise.all([
     store.prepare(),
     annotationModel.createIndexes(),
@@ -310,11 +363,18 @@ export async function assemble(
 
   runner.define(annotationUploadJob(uploads));
 
+  undo.add(async () => {
+    uploads.close();
+    await annotations.writer.close();
+    await densities.close();
+  });
+
   // What the host tells us
   const modelEvents = host.events === undefined ? new ModelEvents(host.models) : null;
   const events = host.events ?? modelEvents!;
-  const unsubscribe = subscribe(events, { items, callers, images });
-  const unfollow = followHost(events, annotations, { model: annotationModel, records, uploads });
+  undo.add(() => modelEvents?.close());
+  undo.add(subscribe(events, { items, callers, images }));
+  undo.add(followHost(events, annotations, { model: annotationModel, records, uploads }));
   uploads.sweep().catch((err: unknown) => logger.warn({ err }, 'Annotation:Upload:SweepFailed'));
 
   // Routers
@@ -380,25 +440,7 @@ export async function assemble(
     async close() {
       if (closed) return;
       closed = true;
-      unsubscribe();
-      unfollow();
-      modelEvents?.close();
-      uploads.close();
-      await annotations.writer.close();
-      await densities.close();
-      await runner.close();
-      jobs.close();
-      configuration.close();
-      caches.peers?.close();
-      await Promise.all([sources.clear(), tiles.close()]);
-      await redis?.close();
-      annotationModel.close();
-      uploadModel.close();
-      elementRecords.close();
-      settingModel.close();
-      cachedFileModel.close();
-      jobModel.close();
-      records.restoreSchemas();
+      await undo.run();
     },
   };
 }
