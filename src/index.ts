@@ -27,6 +27,7 @@ export type { SettingDefinition } from './settings/definition.js';
 export type { Settings } from './services/settings.js';
 export type { ItemList, ItemListRequest, ItemLists } from './services/item-lists.js';
 export { parseSortOrder, type SortOrder } from './services/item-list-request.js';
+export type { AnnotationMetadataSearch } from './services/annotation-metadata-search.js';
 export type { MetadataSearch, MetadataSearchRequest, MetadataSearchResult } from './services/metadata-search.js';
 
 // What a tile cache implements

@@ -56,6 +56,9 @@ import { Images, type OpenImage } from './services/images.js';
 import { ItemLists } from './services/item-lists.js';
 import { Items } from './services/items.js';
 import { JobStore } from './services/jobs.js';
+import { PlotData } from './services/plot-data.js';
+import { Turns } from './services/turns.js';
+import { AnnotationMetadataSearch } from './services/annotation-metadata-search.js';
 import { MetadataSearch } from './services/metadata-search.js';
 import { LargeImageCreation } from './services/large-image-creation.js';
 import type { Services } from './services/services.js';
@@ -101,6 +104,8 @@ export interface Installation {
   itemLists: ItemLists;
   /** The search mode `li_metadata`, for the host's own GET resource/search. */
   metadataSearch: MetadataSearch;
+  /** The search mode `li_annotation_metadata`, for the same. */
+  annotationMetadataSearch: AnnotationMetadataSearch;
   /** Every route, of plugin and host, as GET describe shows them. */
   routes: readonly RouteDefinition[];
   /** Ends it: routes answer no more, files are closed, the host's schemas are as they were. */
@@ -337,6 +342,7 @@ async function build(
     images,
     cachedFiles,
     annotations,
+    plots: { data: new PlotData({ records, access: host.access, annotations, files: host.files }), turns: new Turns() },
     creation,
     folderImages,
     settings,
@@ -435,6 +441,7 @@ async function build(
     jobs,
     itemLists: new ItemLists(queries, items, host.access),
     metadataSearch: new MetadataSearch(queries, host.access),
+    annotationMetadataSearch: new AnnotationMetadataSearch(annotations, records, host.access),
     runner,
     routes,
     async close() {

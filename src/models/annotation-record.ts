@@ -49,6 +49,8 @@ export interface AnnotationFilter {
   itemIds?: readonly string[];
   creatorId?: string;
   name?: string;
+  /** Only those that have attributes. */
+  withAttributes?: boolean;
   /** Words of name or description; one of them must occur. */
   words?: readonly string[];
   /** What the caller must be allowed to do; absent: not asked. */

@@ -365,12 +365,13 @@ export function searchWords(...texts: (string | undefined)[]): string[] {
 }
 
 function toQuery(filter: AnnotationFilter): QueryFilter<HeadDocument> {
-  const { active = true, itemIds, creatorId, name, words, permitted } = filter;
+  const { active = true, itemIds, creatorId, name, words, permitted, withAttributes } = filter;
   const query: QueryFilter<HeadDocument> = {};
   if (active !== null) query._active = active;
   if (itemIds !== undefined) query.itemId = itemIds.length === 1 ? itemIds[0]! : { $in: [...itemIds] };
   if (creatorId !== undefined) query.creatorId = creatorId;
   if (name !== undefined) query.name = name;
+  if (withAttributes === true) query.hasAttributes = true;
   if (words !== undefined) query.words = { $in: [...words] };
   if (permitted !== undefined) {
     const { level, userId, groupIds, byListOnly } = permitted;

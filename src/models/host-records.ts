@@ -282,6 +282,27 @@ export class HostRecords {
     return ids;
   }
 
+  /** Metadata of an item or folder; `undefined` where there are none. */
+  metadataOf(record: ItemRecord | FolderRecord): unknown {
+    return record.doc[this.#fields['folderId' in record ? 'item' : 'folder'].meta];
+  }
+
+  /** Other items of the same folder, oldest first, that fit a condition on the model; on demand only large images. */
+  async itemsBeside(
+    item: ItemRecord,
+    { filter, imagesOnly, limit }: { filter: Readonly<Record<string, unknown>>; imagesOnly: boolean; limit: number },
+  ): Promise<ItemRecord[]> {
+    const { folderId } = this.#fields.item;
+    const beside = { [folderId]: item.doc[folderId], _id: { $ne: item.doc._id } };
+    const images = imagesOnly ? [{ 'largeImage.fileId': { $exists: true, $ne: null } }] : [];
+    const docs = await this.#items
+      .find({ $and: [beside, filter, ...images] })
+      .sort({ _id: 1 })
+      .limit(limit)
+      .lean<StoredDocument[]>();
+    return docs.map((doc) => this.itemOf(doc));
+  }
+
   /** The ordinary files of an item, oldest first. */
   async filesOfItem(item: ItemRecord): Promise<FileRecord[]> {
     const docs = await this.#files

@@ -12,6 +12,8 @@ import type { Items } from './items.js';
 import type { JobStarter } from './job-starter.js';
 import type { LargeImageCreation } from './large-image-creation.js';
 import type { JobStore } from './jobs.js';
+import type { PlotData } from './plot-data.js';
+import type { Turns } from './turns.js';
 import type { Settings } from './settings.js';
 
 /** Everything that routes and jobs work with: one per installation. */
@@ -25,6 +27,8 @@ export interface Services {
   /** Large images made and taken away, with the jobs that convert. */
   creation: LargeImageCreation;
   folderImages: FolderImages;
+  /** Plottable data, and the requests for it that newer ones end. */
+  plots: { data: PlotData; turns: Turns };
   settings: Settings;
   /** The plugin's section of the configuration file, as it was at installation. */
   library: LibrarySettings;

@@ -43,6 +43,8 @@ export const annotationMatrix: Readonly<Record<string, MatrixEntry>> = {
   'DELETE /annotation/:id/metadata': { ...write, sending: { json: [] } },
   'GET /annotation/item/:id': { kind: 'read', scope: 'core.data.read' },
   'POST /annotation/item/:id': { ...create, sending: { json: { name: 'new' } } },
+  'POST /annotation/item/:id/plot/list': { kind: 'read', scope: 'core.data.read' },
+  'POST /annotation/item/:id/plot/data': { kind: 'read', scope: 'core.data.read', sending: { form: { keys: 'item.name' } } },
   'DELETE /annotation/item/:id': { kind: 'annotationClear', scope: 'core.data.write' },
   'GET /annotation/folder/:id': everybody,
   'GET /annotation/folder/:id/present': everybody,

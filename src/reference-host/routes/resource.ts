@@ -144,7 +144,7 @@ const finding: RouteDefinition<HostContext>[] = [
     scope: scopes.read,
     query: {
       q: required(text()),
-      mode: withDefault(text({ description: 'text, prefix or li_metadata.' }), 'text'),
+      mode: withDefault(text({ description: 'text, prefix, li_metadata or li_annotation_metadata.' }), 'text'),
       types: required(json({ kind: 'array', description: `List of ${searchedTypes.join(', ')}.` })),
       level: withDefault(integer({ minimum: 0, maximum: 2 }), 0),
       limit: withDefault(integer({ minimum: 0 }), 10),
@@ -156,8 +156,11 @@ const finding: RouteDefinition<HostContext>[] = [
       const principal = await principalOf(context, caller);
       const { q, mode, limit, offset, types } = query;
       const level = query.level as GrantedLevel;
-      if (mode === 'li_metadata') {
-        const found = await context.plugin.metadataSearch.search({ query: q, types, level, limit, offset }, caller);
+      if (mode === 'li_metadata' || mode === 'li_annotation_metadata') {
+        const { metadataSearch, annotationMetadataSearch } = context.plugin;
+        const request = { query: q, types, level, limit, offset };
+        const searching = mode === 'li_metadata' ? metadataSearch : annotationMetadataSearch;
+        const found = await searching.search(request, caller);
         if (Array.isArray(found)) return found;
         const views = Object.entries(found).map(([type, documents]) => {
           return [type, documents.map((doc) => searchView(type as SearchedType, doc, principal))];

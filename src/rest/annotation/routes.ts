@@ -7,6 +7,8 @@ import { annotationItemRoutes } from './item.js';
 import { annotationListRoutes } from './lists.js';
 import { annotationMetadataRoutes } from './metadata.js';
 
+import { annotationPlotRoutes } from './plot.js';
+
 /** Everything below /annotation. */
 export const annotationRoutes = [
   ...annotationListRoutes,
@@ -16,5 +18,6 @@ export const annotationRoutes = [
   ...annotationHistoryRoutes,
   ...annotationMetadataRoutes,
   ...annotationItemRoutes,
+  ...annotationPlotRoutes,
   ...annotationFolderRoutes,
 ];

@@ -1,0 +1,110 @@
+import type { PlotField, PlotValue } from './fields.js';
+
+/** A column as clients see it. */
+export interface PlotColumn {
+  key: string;
+  title: string;
+  type: 'number' | 'string';
+  /** How many values there are. */
+  count: number;
+  /** The different values, sorted; only where they are few. */
+  distinct?: PlotValue[];
+  distinctcount?: number;
+  /** Of numbers. */
+  min?: number;
+  max?: number;
+}
+
+/** Columns that need no dictionary, and their titles. */
+export const commonColumns = {
+  'item.id': 'Item ID',
+  'item.name': 'Item Name',
+  'item.description': 'Item Description',
+  'annotation.id': 'Annotation ID',
+  'annotation.name': 'Annotation Name',
+  'annotation.description': 'Annotation Description',
+  'annotationelement.id': 'Annotation Element ID',
+  'annotationelement.group': 'Annotation Element Group',
+  'annotationelement.label': 'Annotation Element Label',
+  'annotationelement.type': 'Annotation Element Type',
+  'bbox.x0': 'Bounding Box Low X',
+  'bbox.y0': 'Bounding Box Low Y',
+  'bbox.x1': 'Bounding Box High X',
+  'bbox.y1': 'Bounding Box High Y',
+} as const;
+
+/** Key of a {@link commonColumns common column}. */
+export type CommonKey = keyof typeof commonColumns;
+
+const aliases: readonly [pattern: RegExp, key: CommonKey][] = [
+  [/^(item|image)_id$/, 'item.id'],
+  [/^(item|image)_name$/, 'item.name'],
+  ...(['x', 'y'] as const).flatMap((axis): [RegExp, CommonKey][] => [
+    [new RegExp(`^(low${axis}|min${axis}|low_${axis}|min_${axis}|${axis}1)$`), `bbox.${axis}0`],
+    [new RegExp(`^(high${axis}|max${axis}|high_${axis}|max_${axis}|${axis}2)$`), `bbox.${axis}1`],
+  ]),
+];
+
+/** The common column that a field is meant for by its last name, or `null`. */
+export function aliasOf({ path }: PlotField): CommonKey | null {
+  const name = (path.at(-1) ?? '').toLowerCase();
+  return aliases.find(([pattern]) => pattern.test(name))?.[1] ?? null;
+}
+
+/** More different values are not listed. */
+const maxDistinct = 20;
+
+/** What is known of a column while its values are seen. */
+export class ColumnStatistics {
+  #count = 0;
+  #allNumbers = true;
+  #min = Infinity;
+  #max = -Infinity;
+  readonly #distinct = new Set<PlotValue>();
+
+  constructor(
+    readonly key: string,
+    readonly title: string,
+  ) {}
+
+  add(value: PlotValue): void {
+    this.#count += 1;
+    if (this.#distinct.size <= maxDistinct) this.#distinct.add(value);
+    if (typeof value !== 'number') this.#allNumbers = false;
+    else {
+      this.#min = Math.min(this.#min, value);
+      this.#max = Math.max(this.#max, value);
+    }
+  }
+
+  get column(): PlotColumn {
+    const { key, title } = this;
+    const isFew = this.#distinct.size <= maxDistinct;
+    return {
+      key,
+      title,
+      type: this.#allNumbers ? 'number' : 'string',
+      count: this.#count,
+      ...(isFew && { distinct: [...this.#distinct].sort(byValue), distinctcount: this.#distinct.size }),
+      ...(this.#allNumbers && { min: this.#min, max: this.#max }),
+    };
+  }
+}
+
+function byValue(a: PlotValue, b: PlotValue): number {
+  if (typeof a === 'number' && typeof b === 'number') return a - b;
+  return compareText(String(a), String(b));
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+const prefixes = ['item', 'annotation', 'annotationelement', 'data', 'bbox'];
+
+/** The order of columns: by where they come from, those with several values first, then by title. */
+export function compareColumns(a: PlotColumn, b: PlotColumn): number {
+  const place = ({ key }: PlotColumn) => prefixes.indexOf(key.slice(0, key.indexOf('.')));
+  const single = ({ count }: PlotColumn) => (count > 1 ? 0 : 1);
+  return place(a) - place(b) || single(a) - single(b) || compareText(a.title, b.title) || compareText(a.key, b.key);
+}

@@ -1,0 +1,89 @@
+/** A value that can be plotted. */
+export type PlotValue = string | number | boolean;
+
+/** A plottable value in a dictionary. */
+export interface PlotField {
+  /** Names from the top down, as written. */
+  path: readonly string[];
+  /** Key of the column: names in lower case, with `.0` for the level of a list. */
+  key: string;
+  /** Place in the list that the value comes from; -1 where there is none. */
+  index: number;
+}
+
+/** Values that stand side by side: of one object, or at one place of its lists. */
+export interface PlotGroup {
+  index: number;
+  values: { field: PlotField; value: PlotValue }[];
+}
+
+function isValue(value: unknown): value is PlotValue {
+  return typeof value === 'string' || typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value));
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Places of a list that are looked at. */
+const maxListLength = 100_000;
+
+class Groups {
+  readonly #groups = new Map<string, PlotGroup>();
+
+  add(parent: string, field: PlotField, value: PlotValue): void {
+    const name = `${field.index} ${parent}`;
+    let group = this.#groups.get(name);
+    if (group === undefined) this.#groups.set(name, (group = { index: field.index, values: [] }));
+    group.values.push({ field, value });
+  }
+
+  all(): PlotGroup[] {
+    return [...this.#groups.values()];
+  }
+}
+
+/**
+ * The plottable values of a dictionary (metadata, attributes, `user`). Layouts that are understood: key; key and list; key, object and value;
+ * key, object and list; key and list of objects.
+ */
+export function plotGroups(dictionary: unknown): PlotGroup[] {
+  if (!isObject(dictionary)) return [];
+  const groups = new Groups();
+  for (const [name, value] of Object.entries(dictionary)) {
+    addValue(groups, '', [name], value);
+    if (isObject(value)) {
+      for (const [inner, innerValue] of Object.entries(value)) addValue(groups, name, [name, inner], innerValue);
+    } else if (Array.isArray(value)) {
+      for (const [index, entry] of (value as unknown[]).slice(0, maxListLength).entries()) {
+        if (!isObject(entry)) continue;
+        for (const [inner, innerValue] of Object.entries(entry)) {
+          if (isValue(innerValue)) groups.add(name, fieldOf([name, inner], index, 1), innerValue);
+        }
+      }
+    }
+  }
+  return groups.all();
+}
+
+/** A value, or the values of a list. */
+function addValue(groups: Groups, parent: string, path: readonly string[], value: unknown): void {
+  if (isValue(value)) groups.add(parent, fieldOf(path, -1, null), value);
+  else if (Array.isArray(value)) {
+    for (const [index, entry] of (value as unknown[]).slice(0, maxListLength).entries()) {
+      if (isValue(entry)) groups.add(parent, fieldOf(path, index, path.length), entry);
+    }
+  }
+}
+
+/** @param listLevel how many names stand before the list; `null`: there is none. */
+function fieldOf(path: readonly string[], index: number, listLevel: number | null): PlotField {
+  const parts = listLevel === null ? path : [...path.slice(0, listLevel), '0', ...path.slice(listLevel)];
+  return { path, key: `data.${parts.join('.')}`.toLowerCase(), index };
+}
+
+/** The groups of a table: each row is a place in the lists that its columns are. */
+export function rowGroup(row: Readonly<Record<string, PlotValue>>, index: number): PlotGroup {
+  const values = Object.entries(row).map(([name, value]) => ({ field: fieldOf([name], index, 1), value }));
+  return { index, values };
+}
