@@ -13,6 +13,7 @@ import { AnnotationDensityModel } from './models/annotation-density.js';
 import { AnnotationModel } from './models/annotation.js';
 import { AnnotationUploadModel } from './models/annotation-upload.js';
 import { MongoElementRecords } from './models/element-records.js';
+import { ScheduleModel } from './models/schedule.js';
 import { SettingModel } from './models/setting.js';
 import { createJobModel } from './models/job.js';
 import { conversionDefinition } from './jobs/conversion.js';
@@ -45,6 +46,7 @@ import { CachedFiles } from './services/cached-files.js';
 import { followHost } from './services/annotation-lifecycle.js';
 import { AnnotationDensities } from './services/annotation-densities.js';
 import { AnnotationOverlay } from './services/annotation-overlay.js';
+import { AnnotationHousekeeping } from './services/annotation-housekeeping.js';
 import { createAnnotationServices } from './services/annotation-services.js';
 import { AnnotationTiles } from './services/annotation-tiles.js';
 import { AnnotationUploads } from './services/annotation-uploads.js';
@@ -88,6 +90,11 @@ export interface InstallOptions {
   maxOpenSources?: number;
   /** Memory that open image files may retain together, in bytes. Default: a 32nd of the memory, or as the configuration says. */
   maxOpenSourceBytes?: number;
+  /**
+   * Milliseconds between cleanups of annotations: old versions, and what killed writes have left. One of all processes does each. Default an
+   * hour; 0: this process does none.
+   */
+  annotationCleanupMs?: number;
   /** Path of the configuration file. Default: as `SERVICE_CONFIG` says (docs/configuration-text.md). */
   configFile?: string;
   /** Environment variables that are looked at. Default: those of the process. */
@@ -113,6 +120,7 @@ export interface Installation {
 }
 
 const usualOpenSources = 64;
+const usualCleanupMs = 60 * 60_000;
 
 const silent: HostLogger = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -336,6 +344,13 @@ async function build(
     notify: host.notify,
     logger,
   });
+  const housekeeping = new AnnotationHousekeeping({
+    cleanup: annotations.cleanup,
+    schedule: new ScheduleModel(connection),
+    settings,
+    logger,
+    everyMs: options.annotationCleanupMs ?? usualCleanupMs,
+  });
   const services: Services = {
     records,
     items,
@@ -378,6 +393,7 @@ async function build(
   // What the host tells us
   const modelEvents = host.events === undefined ? new ModelEvents(host.models) : null;
   const events = host.events ?? modelEvents!;
+  undo.add(() => housekeeping.close());
   undo.add(() => modelEvents?.close());
   undo.add(subscribe(events, { items, callers, images }));
   undo.add(followHost(events, annotations, { model: annotationModel, records, uploads }));

@@ -1,148 +1,92 @@
 import type { Connection, Model, QueryFilter, Types } from 'mongoose';
-import type { AnnotationHead } from '../annotation/schema/document.js';
 import type { StoredElements } from '../annotation/store/contract.js';
-import type { AccessEntry } from '../host.js';
 import type {
   AnnotationAccess,
   AnnotationFilter,
   AnnotationPaging,
   AnnotationRecord,
   AnnotationState,
-  AnnotationVersionRecord,
 } from './annotation-record.js';
+import { AnnotationBatches } from './annotation-batches.js';
+import {
+  annotationSchemas,
+  isDuplicateKey,
+  searchFields,
+  sortField,
+  stateFields,
+  toQuery,
+  toRecord,
+  type HeadDocument,
+} from './annotation-documents.js';
+import { AnnotationVersions } from './annotation-versions.js';
 import { idText } from './host-records.js';
-
-/** Members that heads and former versions have in common, under the names of the wire. */
-interface StateDocument {
-  _id: Types.ObjectId;
-  itemId: string;
-  creatorId: string | null;
-  created: Date;
-  updated: Date;
-  updatedId: string | null;
-  _version: number;
-  /** The head as JSON text: keys that clients choose could not be stored as they are. */
-  head: string;
-  elements: StoredElements;
-}
-
-interface HeadDocument extends StateDocument {
-  _active: boolean;
-  access: AnnotationAccess;
-  public: boolean;
-  publicFlags?: string[];
-  accessStamp: number;
-  name: string | null;
-  words: string[];
-  hasAttributes: boolean;
-}
-
-interface VersionDocument extends StateDocument {
-  annotationId: string;
-}
+import { batches, idsPerQuery } from './id-batches.js';
 
 /** What {@link AnnotationModel.insert} takes: everything but what the model gives. */
 export type NewAnnotation = Omit<AnnotationRecord, 'id' | 'accessStamp' | 'active'> & { id?: string };
 
+/** What tells how annotations are ordered in a list, without their documents. */
+export interface AnnotationKey {
+  id: string;
+  /** Values of the fields that are sorted by. */
+  values: readonly unknown[];
+}
+
+/** What cleaning up needs to know of an annotation. */
+export type AnnotationStamp = Pick<AnnotationRecord, 'id' | 'itemId' | 'active' | 'version' | 'updated'>;
+
 const headModel = 'LargeImageAnnotation';
 const versionModel = 'LargeImageAnnotationVersion';
 const sequenceModel = 'LargeImageAnnotationSequence';
-const duplicateKey = 11000;
-/** Ids in one `$in`: some engines are slow with thousands. */
-const idsPerQuery = 500;
-
-/** Names by which lists may be sorted, and the fields behind them. Other names have no values: the order is that of the ids. */
-const sortFields: Readonly<Record<string, string>> = {
-  created: 'created',
-  updated: 'updated',
-  itemId: 'itemId',
-  creatorId: 'creatorId',
-  updatedId: 'updatedId',
-  public: 'public',
-  _version: '_version',
-  _elementCount: 'elements.count',
-  _detailsCount: 'elements.detailsCount',
-  'annotation.name': 'name',
-  name: 'name',
-};
+/** Documents in one insertMany, and heads in one answer: some engines refuse messages of very many. */
+const insertsPerMessage = 1000;
+const headsPerQuery = 50;
 
 /** All queries on annotations. Elements are not here: heads refer to what the element store keeps. */
 export class AnnotationModel {
+  /** Former versions. */
+  readonly former: AnnotationVersions;
+  /** Lists that become visible as one. */
+  readonly batches: AnnotationBatches;
   readonly #connection: Connection;
   readonly #heads: Model<HeadDocument>;
-  readonly #versions: Model<VersionDocument>;
   readonly #sequence: Model<{ _id: string; next: number }>;
 
   constructor(connection: Connection) {
     this.#connection = connection;
+    const { heads, versions } = annotationSchemas(connection);
     const { Schema } = connection.base;
-    const { Mixed } = Schema.Types;
-    const options = { minimize: false, versionKey: false, autoIndex: false, autoCreate: false } as const;
-    const state = {
-      itemId: String,
-      creatorId: String,
-      created: Date,
-      updated: Date,
-      updatedId: String,
-      _version: Number,
-      head: String,
-      elements: Mixed,
-    };
-    const heads = new Schema<HeadDocument>(
-      {
-        ...state,
-        _active: Boolean,
-        access: Mixed,
-        public: Boolean,
-        publicFlags: { type: [String], default: undefined },
-        accessStamp: Number,
-        name: String,
-        words: [String],
-        hasAttributes: Boolean,
-      },
-      { ...options, collection: 'annotation' },
-    )
-      .index({ itemId: 1, _active: 1 })
-      .index({ creatorId: 1 })
-      .index({ created: 1 })
-      .index({ updated: 1 })
-      .index({ name: 1 })
-      .index({ words: 1 })
-      .index({ 'access.users.id': 1 })
-      .index({ 'access.groups.id': 1 })
-      .index({ 'elements.family': 1 })
-      .index({ 'elements.references': 1 });
-    const versions = new Schema<VersionDocument>(
-      { ...state, annotationId: String },
-      { ...options, collection: 'annotation_version' },
-    )
-      .index({ annotationId: 1, _version: -1 }, { unique: true })
-      .index({ creatorId: 1 })
-      .index({ 'elements.family': 1 });
     const sequence = new Schema<{ _id: string; next: number }>(
       { _id: String, next: Number },
-      { ...options, collection: 'annotation_sequence' },
+      { versionKey: false, autoIndex: false, autoCreate: false, collection: 'annotation_sequence' },
     );
     this.#heads = connection.model<HeadDocument>(headModel, heads);
-    this.#versions = connection.model<VersionDocument>(versionModel, versions);
     this.#sequence = connection.model<{ _id: string; next: number }>(sequenceModel, sequence);
+    this.former = new AnnotationVersions(connection, connection.model(versionModel, versions));
+    this.batches = new AnnotationBatches(connection, this.#heads);
   }
 
   async createIndexes(): Promise<void> {
     await this.#heads.createIndexes();
-    await this.#versions.createIndexes();
+    await this.former.createIndexes();
   }
 
   /** Takes the models off the connection again. */
   close(): void {
+    this.batches.close();
     for (const name of [headModel, versionModel, sequenceModel]) this.#connection.deleteModel(name);
   }
 
   /** The next number of the sequence that all annotations share. Numbers are used once, not all are used. */
   async nextVersion(): Promise<number> {
+    return this.nextVersions(1);
+  }
+
+  /** The first of so many numbers of the sequence that follow one another. */
+  async nextVersions(count: number): Promise<number> {
     const take = () =>
       this.#sequence
-        .findOneAndUpdate({ _id: 'version' }, { $inc: { next: 1 } }, { upsert: true, returnDocument: 'after' })
+        .findOneAndUpdate({ _id: 'version' }, { $inc: { next: count } }, { upsert: true, returnDocument: 'after' })
         .lean();
     let taken: { next: number } | null;
     try {
@@ -152,11 +96,13 @@ export class AnnotationModel {
       if (!isDuplicateKey(error)) throw error;
       taken = await take();
     }
-    return taken!.next - 1;
+    return taken!.next - count;
   }
 
-  /** Writes new annotations; each is visible as soon as it is written. */
+  /** Writes new annotations. All become visible by one write, or none. */
   async insert(annotations: readonly NewAnnotation[]): Promise<AnnotationRecord[]> {
+    await this.#clearTheWay(annotations);
+    const batch = annotations.length > 1 ? this.batches.begin() : undefined;
     const docs = annotations.map((annotation): HeadDocument => {
       const { id, access, public: isPublic, publicFlags } = annotation;
       return {
@@ -168,16 +114,36 @@ export class AnnotationModel {
         public: isPublic,
         ...(publicFlags && { publicFlags: [...publicFlags] }),
         accessStamp: 0,
+        ...(batch !== undefined && { batch }),
       };
     });
-    // Past Mongoose: nothing is to be cast, and elements hold plain values.
-    if (docs.length > 0) await this.#heads.collection.insertMany(docs, { ordered: true });
+    try {
+      // Past Mongoose: nothing is to be cast, and elements hold plain values.
+      for (let start = 0; start < docs.length; start += insertsPerMessage) {
+        await this.#heads.collection.insertMany(docs.slice(start, start + insertsPerMessage), { ordered: true });
+      }
+      if (batch !== undefined) await this.batches.commit(batch);
+    } catch (error) {
+      if (batch !== undefined) await this.batches.abort(batch);
+      throw error;
+    }
     return docs.map(toRecord);
+  }
+
+  /** Gives up unfinished lists that hold these ids: whoever brings ids of its own does again what a killed process has begun. */
+  async #clearTheWay(annotations: readonly NewAnnotation[]): Promise<void> {
+    const ids = annotations.flatMap(({ id }) => (id === undefined ? [] : [id]));
+    for (const part of batches(ids)) {
+      const query = { _id: { $in: [...part] }, batch: { $ne: null } } as QueryFilter<HeadDocument>;
+      const docs = await this.#heads.find(query, { batch: 1 }).lean<Pick<HeadDocument, 'batch'>[]>();
+      for (const batch of new Set(docs.map((doc) => doc.batch!))) await this.batches.abort(batch);
+    }
   }
 
   async find(id: string): Promise<AnnotationRecord | null> {
     const doc = await this.#heads.findById(id).lean<HeadDocument>();
-    return doc === null ? null : toRecord(doc);
+    if (doc === null || (doc.batch !== undefined && !(await this.batches.isCommitted(doc.batch)))) return null;
+    return toRecord(doc);
   }
 
   /** Writes a new version over version `from`, in one atomic step. `null`: the annotation is gone, or is at another version now. */
@@ -199,7 +165,7 @@ export class AnnotationModel {
   async remove(id: string, from?: number): Promise<boolean> {
     const { deletedCount } = await this.#heads.deleteOne({ _id: id, ...(from !== undefined && { _version: from }) });
     if (deletedCount === 0) return false;
-    await this.#versions.deleteMany({ annotationId: id });
+    await this.former.removeAll(id);
     return true;
   }
 
@@ -225,23 +191,48 @@ export class AnnotationModel {
     await this.#heads.collection.updateMany({ [`access.${kind}.id`]: id }, pull as object);
     if (kind === 'groups') return;
     await this.#heads.updateMany({ creatorId: id }, { $set: { creatorId: null }, $inc: { accessStamp: 1 } });
-    await this.#versions.updateMany({ creatorId: id }, { $set: { creatorId: null } });
+    await this.former.forgetCreator(id);
+  }
+
+  /** The condition of a filter, without what is being written as part of a list. */
+  async #visible(filter: AnnotationFilter): Promise<QueryFilter<HeadDocument>> {
+    return { ...toQuery(filter), ...(await this.batches.visible()) };
   }
 
   /** Annotations that fit. `limit` 0: all. */
   async *list(filter: AnnotationFilter, { limit, offset, sort }: AnnotationPaging): AsyncGenerator<AnnotationRecord> {
-    const order: Record<string, 1 | -1> = {};
-    for (const [name, direction] of sort) {
-      const field = Object.hasOwn(sortFields, name) ? sortFields[name]! : '_id';
-      order[field] ??= direction;
-    }
-    order._id ??= 1;
-    const cursor = this.#heads.find(toQuery(filter)).sort(order).skip(offset).limit(limit).lean<HeadDocument[]>().cursor();
+    const query = await this.#visible(filter);
+    const cursor = this.#heads.find(query).sort(orderOf(sort)).skip(offset).limit(limit).lean<HeadDocument[]>().cursor();
     for await (const doc of cursor) yield toRecord(doc);
   }
 
+  /** Where annotations that fit stand in an order: the first `limit` of them, or all at 0. */
+  async keys(filter: AnnotationFilter, sort: AnnotationPaging['sort'], limit: number): Promise<AnnotationKey[]> {
+    const order = orderOf(sort);
+    const fields = Object.keys(order);
+    const docs = await this.#heads
+      .find(await this.#visible(filter), Object.fromEntries(fields.map((field) => [field, 1])))
+      .sort(order)
+      .limit(limit)
+      .lean<HeadDocument[]>();
+    return docs.map((doc) => ({ id: idText(doc._id), values: fields.map((field) => valueAt(doc, field)) }));
+  }
+
+  /** Annotations by id, in this order; some are held at a time. Those that are gone are left out. */
+  async *some(ids: readonly string[]): AsyncGenerator<AnnotationRecord> {
+    for (let start = 0; start < ids.length; start += headsPerQuery) {
+      const part = ids.slice(start, start + headsPerQuery);
+      const found = new Map<string, HeadDocument>();
+      for (const doc of await this.#heads.find({ _id: { $in: part } }).lean<HeadDocument[]>()) found.set(idText(doc._id), doc);
+      for (const id of part) {
+        const doc = found.get(id);
+        if (doc !== undefined) yield toRecord(doc);
+      }
+    }
+  }
+
   async count(filter: AnnotationFilter): Promise<number> {
-    return this.#heads.countDocuments(toQuery(filter));
+    return this.#heads.countDocuments(await this.#visible(filter));
   }
 
   /** How many annotations fit, by item; items without any are absent. */
@@ -249,7 +240,7 @@ export class AnnotationModel {
     const counts = new Map<string, number>();
     for (const itemIds of batches(filter.itemIds)) {
       const found = await this.#heads.aggregate<{ _id: string; count: number }>([
-        { $match: toQuery({ ...filter, itemIds }) },
+        { $match: await this.#visible({ ...filter, itemIds }) },
         { $group: { _id: '$itemId', count: { $sum: 1 } } },
       ]);
       for (const { _id, count } of found) counts.set(_id, count);
@@ -261,61 +252,64 @@ export class AnnotationModel {
   async referencedItems(filter: AnnotationFilter, itemIds: readonly string[]): Promise<Set<string>> {
     const referenced = new Set<string>();
     for (const part of batches(itemIds)) {
-      const query = { $and: [toQuery(filter), { 'elements.references': { $in: [...part] } }] } as QueryFilter<HeadDocument>;
-      const found: unknown[] = await this.#heads.distinct('elements.references', query);
-      for (const id of part) if (found.includes(id)) referenced.add(id);
+      const asked = { 'elements.references': { $in: [...part] } };
+      const query = { $and: [await this.#visible(filter), asked] } as QueryFilter<HeadDocument>;
+      const found = new Set<unknown>(await this.#heads.distinct('elements.references', query));
+      for (const id of part) if (found.has(id)) referenced.add(id);
     }
     return referenced;
   }
 
-  /** Ids of the items whose annotations fit, most recently changed (or made) annotation first. */
-  async itemIds(filter: AnnotationFilter, sort: string, direction: 1 | -1): Promise<string[]> {
-    const field = `$${Object.hasOwn(sortFields, sort) ? sortFields[sort]! : '_id'}`;
-    const found = await this.#heads.aggregate<{ _id: string }>([
-      { $match: toQuery(filter) },
-      { $group: { _id: '$itemId', key: direction === 1 ? { $min: field } : { $max: field } } },
-      { $sort: { key: direction, _id: 1 } },
-    ]);
-    return found.map(({ _id }) => _id);
-  }
-
-  /** Writes down a state as a former version. Writing the same one again changes nothing. */
-  async keepVersion(annotationId: string, state: AnnotationState): Promise<void> {
-    try {
-      await this.#versions.collection.insertOne({ _id: this.#objectId(), ...stateFields(state), annotationId });
-    } catch (error) {
-      if (!isDuplicateKey(error)) throw error;
+  /** Ids of the items whose annotations fit, most recently changed (or made) annotation first; some at a time. */
+  async *itemIds(filter: AnnotationFilter, sort: string, direction: 1 | -1): AsyncGenerator<string[]> {
+    const field = `$${sortField(sort)}`;
+    const found = this.#heads
+      .aggregate<{ _id: string }>([
+        { $match: await this.#visible(filter) },
+        { $group: { _id: '$itemId', key: direction === 1 ? { $min: field } : { $max: field } } },
+        { $sort: { key: direction, _id: 1 } },
+      ])
+      .cursor({ batchSize: idsPerQuery });
+    let ids: string[] = [];
+    for await (const { _id } of found) {
+      if (ids.push(_id) < idsPerQuery) continue;
+      yield ids;
+      ids = [];
     }
+    if (ids.length > 0) yield ids;
   }
 
-  /** Former versions, newest first. */
-  async versions(annotationId: string): Promise<AnnotationVersionRecord[]> {
-    const docs = await this.#versions.find({ annotationId }).sort({ _version: -1 }).lean<VersionDocument[]>();
-    return docs.map(toVersion);
-  }
-
-  async findVersion(annotationId: string, version: number): Promise<AnnotationVersionRecord | null> {
-    const doc = await this.#versions.findOne({ annotationId, _version: version }).lean<VersionDocument>();
-    return doc === null ? null : toVersion(doc);
-  }
-
-  async removeVersion(id: string): Promise<boolean> {
-    return (await this.#versions.deleteOne({ _id: id })).deletedCount > 0;
-  }
-
-  /** The elements of all heads and former versions of a family. */
+  /** The elements of all heads and former versions of a family, also of those that nobody sees yet. */
   async heads(family: string): Promise<StoredElements[]> {
     const query = { 'elements.family': family };
     const [heads, versions] = await Promise.all([
       this.#heads.find(query as QueryFilter<HeadDocument>, { elements: 1 }).lean<Pick<HeadDocument, 'elements'>[]>(),
-      this.#versions.find(query as QueryFilter<VersionDocument>, { elements: 1 }).lean<Pick<VersionDocument, 'elements'>[]>(),
+      this.former.elementsOf(family),
     ]);
-    return [...heads, ...versions].map(({ elements }) => elements);
+    return [...heads.map(({ elements }) => elements), ...versions];
   }
 
-  /** Item ids of all annotations, each once. */
-  async allItemIds(): Promise<string[]> {
-    return this.#heads.distinct('itemId');
+  /** Stamps of all annotations by ascending id, behind the id `after`; a page of them. */
+  async stamps(after: string | null, limit: number): Promise<AnnotationStamp[]> {
+    const query = { ...(await this.batches.visible()), ...(after !== null && { _id: { $gt: this.#objectId(after) } }) };
+    const docs = await this.#heads
+      .find(query, { itemId: 1, _active: 1, _version: 1, updated: 1 })
+      .sort({ _id: 1 })
+      .limit(limit)
+      .lean<HeadDocument[]>();
+    return docs.map(({ _id, itemId, _active, _version: version, updated }) => ({
+      id: idText(_id),
+      itemId,
+      active: _active !== false,
+      version,
+      updated,
+    }));
+  }
+
+  /** Those of some annotations that are there, visible or not. */
+  async existing(ids: readonly string[]): Promise<Set<string>> {
+    const docs = await this.#heads.find({ _id: { $in: [...ids] } }, { _id: 1 }).lean<Pick<HeadDocument, '_id'>[]>();
+    return new Set(docs.map(({ _id }) => idText(_id)));
   }
 
   #objectId(id?: string): Types.ObjectId {
@@ -323,89 +317,41 @@ export class AnnotationModel {
   }
 }
 
-function isDuplicateKey(error: unknown): boolean {
-  return (error as { code?: unknown }).code === duplicateKey;
+function orderOf(sort: AnnotationPaging['sort']): Record<string, 1 | -1> {
+  const order: Record<string, 1 | -1> = {};
+  for (const [name, direction] of sort) order[sortField(name)] ??= direction;
+  order._id ??= 1;
+  return order;
 }
 
-/** A list cut into parts that one query may ask for. */
-export function* batches(ids: readonly string[]): Generator<readonly string[]> {
-  for (let i = 0; i < ids.length; i += idsPerQuery) yield ids.slice(i, i + idsPerQuery);
-}
-
-function stateFields(state: AnnotationState): Omit<StateDocument, '_id'> {
-  const { itemId, creatorId, created, updated, updatedId, version, head, elements } = state;
-  return { itemId, creatorId, created, updated, updatedId, _version: version, head: JSON.stringify(head), elements };
-}
-
-function searchFields({ name, description, attributes }: AnnotationHead): Pick<HeadDocument, 'name' | 'words' | 'hasAttributes'> {
-  return {
-    name: name ?? null,
-    words: searchWords(name, description),
-    hasAttributes: attributes !== undefined && Object.keys(attributes).length > 0,
-  };
-}
-
-/** Longest word and most words kept of one annotation; the rest is not searched. */
-const maxWordLength = 64;
-const maxWords = 500;
-
-/** The words of texts: lower case, letters and digits only, each once. */
-export function searchWords(...texts: (string | undefined)[]): string[] {
-  const words = new Set<string>();
-  for (const text of texts) {
-    for (const [word] of (text ?? '')
-      .normalize('NFKC')
-      .toLowerCase()
-      .matchAll(/[\p{L}\p{N}]+/gu)) {
-      if (words.size === maxWords) return [...words];
-      words.add(word.slice(0, maxWordLength));
-    }
+/** Whether, in this order, one comes before (-1) or after (1) another; as the database orders them. */
+export function compareKeys(a: AnnotationKey, b: AnnotationKey, sort: AnnotationPaging['sort']): number {
+  const directions = Object.values(orderOf(sort));
+  for (const [i, direction] of directions.entries()) {
+    const order = compareValues(a.values[i], b.values[i]);
+    if (order !== 0) return direction * order;
   }
-  return [...words];
+  return 0;
 }
 
-function toQuery(filter: AnnotationFilter): QueryFilter<HeadDocument> {
-  const { active = true, itemIds, creatorId, name, words, permitted, withAttributes } = filter;
-  const query: QueryFilter<HeadDocument> = {};
-  if (active !== null) query._active = active;
-  if (itemIds !== undefined) query.itemId = itemIds.length === 1 ? itemIds[0]! : { $in: [...itemIds] };
-  if (creatorId !== undefined) query.creatorId = creatorId;
-  if (name !== undefined) query.name = name;
-  if (withAttributes === true) query.hasAttributes = true;
-  if (words !== undefined) query.words = { $in: [...words] };
-  if (permitted !== undefined) {
-    const { level, userId, groupIds, byListOnly } = permitted;
-    const ways: QueryFilter<HeadDocument>[] = level === 0 && byListOnly !== true ? [{ public: true }] : [];
-    const enough = { level: { $gte: level } };
-    if (userId !== null) ways.push({ 'access.users': { $elemMatch: { id: userId, ...enough } } });
-    if (groupIds.length > 0) ways.push({ 'access.groups': { $elemMatch: { id: { $in: [...groupIds] }, ...enough } } });
-    if (ways.length === 0) query._id = { $in: [] };
-    else query.$or = ways;
-  }
-  return query;
+/** Nothing, then numbers, texts, ids, truth values, times: the order of types in BSON. */
+function rank(value: unknown): number {
+  if (value === null || value === undefined) return 0;
+  if (typeof value === 'number') return 1;
+  if (typeof value === 'string') return 2;
+  if (typeof value === 'boolean') return 4;
+  return value instanceof Date ? 5 : 3;
 }
 
-function toState(doc: StateDocument): AnnotationState {
-  const { itemId, creatorId, created, updated, updatedId, _version: version, elements } = doc;
-  // Only checked heads are ever written.
-  const head = JSON.parse(doc.head) as AnnotationHead;
-  return { itemId, creatorId: creatorId ?? null, created, updated, updatedId: updatedId ?? null, version, head, elements };
+function compareValues(a: unknown, b: unknown): number {
+  const ranks = rank(a) - rank(b);
+  if (ranks !== 0 || rank(a) === 0) return ranks;
+  // Texts are ordered by their bytes.
+  if (typeof a === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b as string));
+  if (rank(a) === 3) return idText(a) < idText(b) ? -1 : Number(idText(a) > idText(b));
+  return Number(a) - Number(b);
 }
 
-function toRecord(doc: HeadDocument): AnnotationRecord {
-  const { access, publicFlags } = doc;
-  const entries = (list: AccessEntry[] | undefined) => list ?? [];
-  return {
-    id: idText(doc._id),
-    ...toState(doc),
-    active: doc._active !== false,
-    access: { users: entries(access?.users), groups: entries(access?.groups) },
-    public: doc.public === true,
-    ...(publicFlags && { publicFlags }),
-    accessStamp: doc.accessStamp ?? 0,
-  };
-}
-
-function toVersion(doc: VersionDocument): AnnotationVersionRecord {
-  return { id: idText(doc._id), annotationId: doc.annotationId, ...toState(doc) };
+function valueAt(doc: object, path: string): unknown {
+  return path.split('.').reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], doc);
 }

@@ -228,6 +228,11 @@ export class MongoElementRecords implements ElementRecords {
     await this.#families.updateOne({ _id: this.#id(family) }, { $pull: { holds: { id: hold } } });
   }
 
+  async isHeld(family: string, holdStale: Date): Promise<boolean> {
+    const query = { _id: this.#id(family), holds: { $elemMatch: { at: { $gte: holdStale } } } };
+    return (await this.#families.exists(query)) !== null;
+  }
+
   async *families(): AsyncGenerator<string> {
     for await (const { _id } of this.#families.find({}, { _id: 1 }).lean<{ _id: Types.ObjectId }[]>().cursor()) {
       yield _id.toHexString();

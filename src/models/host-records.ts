@@ -1,5 +1,6 @@
 import type { Connection, Model } from 'mongoose';
 import type { Host, HostFields, StoredDocument } from '../host.js';
+import { batches, idsPerQuery } from './id-batches.js';
 
 /** The record on an item that makes it a large image (`item.largeImage`). Ids are text here. */
 export interface LargeImageMarker {
@@ -262,24 +263,36 @@ export class HostRecords {
     return docs.map((doc) => idText(doc._id));
   }
 
-  /** Ids of the items that lie in a folder, or also in the folders below it. */
-  async itemIdsIn(folderId: string, { recurse }: { recurse: boolean }): Promise<string[]> {
-    const ids: string[] = [];
+  /** Ids of the items that lie in a folder, or also in the folders below it; at most {@link idsPerQuery} at a time. */
+  async *itemIdsIn(folderId: string, { recurse }: { recurse: boolean }): AsyncGenerator<string[]> {
+    const { folderId: inFolder } = this.#fields.item;
     const seen = new Set([folderId]);
     let level = [folderId];
+    let ids: string[] = [];
     while (level.length > 0) {
-      for (const folder of level) {
-        const items = await this.#items.find({ [this.#fields.item.folderId]: folder }, { _id: 1 }).lean<StoredDocument[]>();
-        for (const item of items) ids.push(idText(item._id));
+      const below: string[] = [];
+      for (const part of batches(level)) {
+        const items = this.#items
+          .find({ [inFolder]: { $in: [...part] } }, { _id: 1 })
+          .lean<StoredDocument[]>()
+          .cursor();
+        for await (const item of items) {
+          if (ids.push(idText(item._id)) < idsPerQuery) continue;
+          yield ids;
+          ids = [];
+        }
+        if (recurse) below.push(...(await this.#foldersIn(part)).filter((id) => !seen.has(id)));
       }
-      if (!recurse) break;
-      const below = await this.#folders
-        .find({ [this.#fields.folder.parentId]: { $in: level } }, { _id: 1 })
-        .lean<StoredDocument[]>();
-      level = below.map((doc) => idText(doc._id)).filter((id) => !seen.has(id));
-      for (const id of level) seen.add(id);
+      for (const id of below) seen.add(id);
+      level = below;
     }
-    return ids;
+    if (ids.length > 0) yield ids;
+  }
+
+  async #foldersIn(parents: readonly string[]): Promise<string[]> {
+    const query = { [this.#fields.folder.parentId]: { $in: [...parents] } };
+    const docs = await this.#folders.find(query, { _id: 1 }).lean<StoredDocument[]>();
+    return docs.map((doc) => idText(doc._id));
   }
 
   /** Metadata of an item or folder; `undefined` where there are none. */

@@ -1,6 +1,8 @@
 import type { Caller, HostAccess } from '../host.js';
 import type { AnnotationFilter, AnnotationPaging, AnnotationRecord } from '../models/annotation-record.js';
-import { batches, searchWords } from '../models/annotation.js';
+import { compareKeys, type AnnotationKey } from '../models/annotation.js';
+import { searchWords } from '../models/annotation-documents.js';
+import { batches } from '../models/id-batches.js';
 import type { ItemRecord } from '../models/host-records.js';
 import type { AnnotationsOptions } from './annotation-writer.js';
 import { AccessDeniedError, UnknownIdError } from '../errors.js';
@@ -14,6 +16,22 @@ export interface AnnotationSearch {
   text?: string | undefined;
 }
 
+/** Whose annotations in which folder. */
+export interface FolderSearch {
+  folderId: string;
+  /** Whether the folders below count too. */
+  recurse: boolean;
+  caller: Caller | null;
+}
+
+/** A page of a list. */
+export interface AnnotationPage {
+  /** Read as they are asked for. */
+  annotations: AsyncIterable<AnnotationRecord>;
+  /** How many there are on all pages. */
+  total: number;
+}
+
 /** Lists of annotations as a caller may see them. */
 export class AnnotationLists {
   constructor(
@@ -22,12 +40,8 @@ export class AnnotationLists {
   ) {}
 
   /** Active annotations that the caller may read, a page of them, and how many there are. */
-  async find(
-    search: AnnotationSearch,
-    paging: AnnotationPaging,
-    caller: Caller | null,
-  ): Promise<{ annotations: AnnotationRecord[]; total: number }> {
-    const { permissions } = this.options;
+  async find(search: AnnotationSearch, paging: AnnotationPaging, caller: Caller | null): Promise<AnnotationPage> {
+    const { permissions, model } = this.options;
     const { itemId, creatorId, name, text } = search;
     if (creatorId !== undefined && !(await permissions.userExists(creatorId))) throw new UnknownIdError('user', creatorId);
     const filter: AnnotationFilter = {
@@ -37,14 +51,7 @@ export class AnnotationLists {
       ...(name !== undefined && name !== '' && { name }),
       ...(text !== undefined && text.trim() !== '' && { words: searchWords(text) }),
     };
-    return this.#page(filter, paging);
-  }
-
-  async #page(filter: AnnotationFilter, paging: AnnotationPaging) {
-    const { model } = this.options;
-    const annotations: AnnotationRecord[] = [];
-    for await (const annotation of model.list(filter, paging)) annotations.push(annotation);
-    return { annotations, total: await model.count(filter) };
+    return { annotations: model.list(filter, paging), total: await model.count(filter) };
   }
 
   /** The active annotations of an item that the caller may read, oldest first; one is held at a time. */
@@ -91,17 +98,13 @@ export class AnnotationLists {
     const { creatorId, imageName } = query;
     if (creatorId !== undefined && !(await permissions.userExists(creatorId))) throw new UnknownIdError('user', creatorId);
     const permitted = await permissions.permitted(caller, 0);
-    const ids = await model.itemIds(
-      { ...permitted, ...(creatorId !== undefined && { creatorId }) },
-      paging.sort,
-      paging.direction,
-    );
+    const ids = model.itemIds({ ...permitted, ...(creatorId !== undefined && { creatorId }) }, paging.sort, paging.direction);
     const filter = await this.access.filter(caller, 'item', 0);
     const matches = nameMatcher(imageName ?? '');
     const end = paging.limit === 0 ? Infinity : paging.offset + paging.limit;
     const items: ItemRecord[] = [];
     let total = 0;
-    for (const part of batches(ids)) {
+    for await (const part of ids) {
       const found = new Map((await records.findItems(part, filter)).map((item) => [item.id, item]));
       for (const id of part) {
         const item = found.get(id);
@@ -113,16 +116,40 @@ export class AnnotationLists {
     return { items, total };
   }
 
-  /** What lists of a folder are about: annotations of its items that the caller administers by their lists. */
-  async inFolder(folderId: string, recurse: boolean, caller: Caller | null): Promise<AnnotationFilter> {
+  /** What lists of a folder are about: annotations of its items that the caller administers by their lists; some items at a time. */
+  async *#inFolder({ folderId, recurse, caller }: FolderSearch): AsyncGenerator<AnnotationFilter> {
     const { permissions, records } = this.options;
     const permitted = await permissions.permitted(caller, 2, { byListOnly: true });
-    return { ...permitted, itemIds: await records.itemIdsIn(folderId, { recurse }) };
+    for await (const itemIds of records.itemIdsIn(folderId, { recurse })) yield { ...permitted, itemIds };
   }
 
   /** A page of a folder's list, and how many there are. */
-  async folderPage(filter: AnnotationFilter, paging: AnnotationPaging) {
-    return this.#page(filter, paging);
+  async folderPage(search: FolderSearch, { limit, offset, sort }: AnnotationPaging): Promise<AnnotationPage> {
+    const { model } = this.options;
+    const end = limit === 0 ? Infinity : offset + limit;
+    let total = 0;
+    let keys: AnnotationKey[] = [];
+    for await (const filter of this.#inFolder(search)) {
+      const found = await model.keys(filter, sort, end === Infinity ? 0 : end);
+      total += found.length < end ? found.length : await model.count(filter);
+      for (const key of found) keys.push(key);
+      if (keys.length > 2 * end) keys = keys.sort((a, b) => compareKeys(a, b, sort)).slice(0, end);
+    }
+    keys.sort((a, b) => compareKeys(a, b, sort));
+    return { annotations: model.some(keys.slice(offset, end).map(({ id }) => id)), total };
+  }
+
+  /** Whether a folder's list has anything in it. */
+  async anyInFolder(search: FolderSearch): Promise<boolean> {
+    for await (const filter of this.#inFolder(search)) {
+      if ((await this.options.model.keys(filter, [], 1)).length > 0) return true;
+    }
+    return false;
+  }
+
+  /** The whole list of a folder, one held at a time. */
+  async *allInFolder(search: FolderSearch): AsyncGenerator<AnnotationRecord> {
+    for await (const filter of this.#inFolder(search)) yield* this.all(filter);
   }
 
   /** All annotations that fit, one held at a time. */

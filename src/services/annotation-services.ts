@@ -2,6 +2,7 @@ import type { ElementStore } from '../annotation/store/contract.js';
 import type { Host } from '../host.js';
 import { AnnotationPermissions } from './annotation-access.js';
 import { AnnotationBodies } from './annotation-body.js';
+import { AnnotationCleanup } from './annotation-cleanup.js';
 import { AnnotationEdits } from './annotation-edits.js';
 import { AnnotationHistory } from './annotation-history.js';
 import { AnnotationLists } from './annotation-lists.js';
@@ -18,6 +19,7 @@ export interface AnnotationServices {
   edits: AnnotationEdits;
   history: AnnotationHistory;
   lists: AnnotationLists;
+  cleanup: AnnotationCleanup;
   /** Word of the host's brand; names the item field of overlays. */
   brand: string;
 }
@@ -41,6 +43,7 @@ export function createAnnotationServices(
     edits: new AnnotationEdits(options, writer, brand),
     history: new AnnotationHistory(options, writer),
     lists: new AnnotationLists(options, access),
+    cleanup: new AnnotationCleanup(options),
     brand,
   };
 }

@@ -125,7 +125,7 @@ export class AnnotationWriter {
   ): Promise<AnnotationRecord> {
     const { model } = this.options;
     // Before the change, so that no crash can lose it; a version written down in vain equals one that is there.
-    if (await this.keepsHistory()) await model.keepVersion(current.id, current);
+    if (await this.keepsHistory()) await model.former.keep(current.id, current);
     const version = await model.nextVersion();
     const { itemId, creatorId, created, head, elements } = { ...current, ...changes };
     const state = { itemId, creatorId, created, head, elements, updated: new Date(), updatedId: caller?.id ?? null, version };

@@ -58,6 +58,7 @@ export class Annotations {
     const { model, store, permissions } = this.options;
     const initial = await permissions.initial(item, creatorId);
     const now = new Date();
+    const first = await model.nextVersions(incoming.length);
     const annotations: NewAnnotation[] = [];
     for (const [index, { head, elements }] of incoming.entries()) {
       const id = idAt?.(index);
@@ -74,7 +75,7 @@ export class Annotations {
         created: now,
         updated: now,
         updatedId: creatorId,
-        version: await model.nextVersion(),
+        version: first + index,
         head,
         elements: elements ?? store.empty,
       });
@@ -139,8 +140,8 @@ export class Annotations {
   }
 
   async #familiesOf(current: AnnotationRecord): Promise<string[]> {
-    const versions = await this.options.model.versions(current.id);
-    return [current, ...versions].map(({ elements }) => elements.family);
+    const former = await this.options.model.former.families(current.id);
+    return [...new Set([current.elements.family, ...former])];
   }
 
   /** Removes annotations or marks them as deleted, without asking anybody. */

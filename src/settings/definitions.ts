@@ -148,6 +148,14 @@ export function settingDefinitions(
       true,
       'Former versions of annotations are kept, and deleted annotations can be restored.',
     ),
+    {
+      ...booleanSetting(
+        'annotation_cleanup',
+        true,
+        'Removed hourly: versions of annotations made more than 30 days ago, except the 10 newest former ones of each, and all of annotations whose item is gone.',
+      ),
+      public: false,
+    },
     booleanSetting('merge_dicom', false, 'Uploaded DICOM files of one series are joined in one item.'),
     booleanSetting('notification_stream_fallback', true, 'Clients poll for notifications where the event stream is disabled.'),
     ...['show_extra_public', 'show_extra', 'show_extra_admin'].map((name, i) =>

@@ -184,6 +184,8 @@ export interface SweepReport {
   families: number;
   /** Documents removed: packs, directories, indexes. */
   removed: number;
+  /** Families with something that no head refers to; only counted where all families are looked at. */
+  abandoned: number;
 }
 
 /**
@@ -261,10 +263,10 @@ export interface ElementStore {
    * that died are removed when its write began more than `staleMs` ago.
    *
    * @param heads the stored elements of all heads of a family: current versions and kept older ones.
-   * @param options `families`: only these, e.g. after an annotation was removed. Default: all.
+   * @param options `families`: only these, e.g. after an annotation was removed. Default: all. `dryRun`: only looks at all of them.
    */
   sweep(
     heads: (family: string) => Promise<Iterable<StoredElements>> | AsyncIterable<StoredElements>,
-    options?: StoreOptions & { families?: Iterable<string>; staleMs?: number },
+    options?: StoreOptions & { families?: Iterable<string>; staleMs?: number; dryRun?: boolean },
   ): Promise<SweepReport>;
 }

@@ -61,6 +61,8 @@ export interface ElementRecords {
   /** Says that a holder is alive. @returns false when the hold is gone. */
   renewHold(family: string, hold: string, now: Date): Promise<boolean>;
   dropHold(family: string, hold: string): Promise<void>;
+  /** Whether somebody holds a family who has shown himself since `holdStale`. */
+  isHeld(family: string, holdStale: Date): Promise<boolean>;
 
   /** All families, in no particular order. */
   families(): AsyncIterable<string>;

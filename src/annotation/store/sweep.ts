@@ -17,6 +17,7 @@ export type HeadsOfFamily = (family: string) => Promise<Iterable<StoredElements>
 export interface SweepOptions {
   families?: Iterable<string>;
   staleMs?: number;
+  dryRun?: boolean;
   signal?: AbortSignal;
 }
 
@@ -25,15 +26,24 @@ export async function sweepFamilies(
   records: ElementRecords,
   ids: IdMaker,
   heads: HeadsOfFamily,
-  { families, staleMs = defaultStaleMs, signal }: SweepOptions,
+  { families, staleMs = defaultStaleMs, dryRun = false, signal }: SweepOptions,
 ): Promise<SweepReport> {
-  const report: SweepReport = { families: 0, removed: 0 };
+  const report: SweepReport = { families: 0, removed: 0, abandoned: 0 };
   for await (const family of families ?? records.families()) {
     signal?.throwIfAborted();
     const now = new Date();
     const claim = ids.make();
     const times = { now, holdStale: new Date(now.getTime() - staleMs), sweepStale: new Date(now.getTime() - sweepStaleMs) };
+    if (families === undefined) {
+      // Most families are as they should be: their writers need not wait for a sweep that removes nothing.
+      const unused = await findsUnused(records, family, heads, times.holdStale);
+      if (unused === null) continue;
+      report.families += 1;
+      if (unused === 'something') report.abandoned += 1;
+      if (unused === 'nothing' || dryRun) continue;
+    }
     if (!(await records.claim(family, claim, times))) continue;
+    if (families !== undefined) report.families += 1;
     let gone = false;
     try {
       // Heads are read after the claim: from here on nobody adds one.
@@ -43,12 +53,29 @@ export async function sweepFamilies(
         return records.renewClaim(family, claim, new Date());
       });
       gone = used.window.size === 0;
-      report.families += 1;
     } finally {
       await records.endClaim(family, claim, gone);
     }
   }
   return report;
+}
+
+/** What a family has that no head refers to: `name` is no more than its own, as of a body without elements. `null`: somebody is writing. */
+async function findsUnused(
+  records: ElementRecords,
+  family: string,
+  heads: HeadsOfFamily,
+  holdStale: Date,
+): Promise<'nothing' | 'name' | 'something' | null> {
+  const found: { kind: RecordKind; of: string }[] = [];
+  for (const kind of ['window', 'index', 'pack'] as const) {
+    for await (const { of } of records.sweepable(family, kind)) found.push({ kind, of });
+  }
+  // In this order: what was listed and is not being written now is either referred to by now, or never will be.
+  if (await records.isHeld(family, holdStale)) return null;
+  const used = await usedRecords(records, await heads(family));
+  if (found.some(({ kind, of }) => !used[kind].has(of))) return 'something';
+  return used.window.size === 0 ? 'name' : 'nothing';
 }
 
 type Used = Record<RecordKind, Set<string>>;

@@ -3,7 +3,8 @@ import { boolean, withDefault } from '../parameters.js';
 import { Reply } from '../reply.js';
 import { accessChange, accessQuery } from './access.js';
 import { annotationListSchema, annotationPaging, folderPath, pagingOf } from './parameters.js';
-import { storedView, withoutElements } from './views.js';
+import { replyPage } from './replies.js';
+import { privately, storedView, withoutElements } from './views.js';
 
 const recurse = (byDefault: boolean) => withDefault(boolean({ description: 'Whether the folders below count too.' }), byDefault);
 
@@ -19,12 +20,8 @@ const list = defineRoute({
   errors: ['invalid', 'bad-parameter'],
   async handle({ params, query, caller }, { annotations }) {
     const paging = pagingOf(query);
-    const filter = await annotations.lists.inFolder(params.id, query.recurse, caller);
-    const { annotations: page, total } = await annotations.lists.folderPage(filter, paging);
-    return Reply.json(
-      page.map((annotation) => withoutElements(storedView(annotation, { access: true }))),
-      { headers: { 'Girder-Total-Count': total, 'Cache-Control': 'private, no-cache' } },
-    );
+    const page = await annotations.lists.folderPage({ folderId: params.id, recurse: query.recurse, caller }, paging);
+    return replyPage(page, (annotation) => withoutElements(storedView(annotation, { access: true })));
   },
 });
 
@@ -39,9 +36,8 @@ const present = defineRoute({
   returns: { schema: { type: 'boolean' } },
   errors: ['invalid'],
   async handle({ params, query, caller }, { annotations }) {
-    const filter = await annotations.lists.inFolder(params.id, query.recurse, caller);
-    const { annotations: first } = await annotations.lists.folderPage(filter, { limit: 1, offset: 0, sort: [] });
-    return first.length > 0;
+    const present = await annotations.lists.anyInFolder({ folderId: params.id, recurse: query.recurse, caller });
+    return Reply.json(present, { headers: privately });
   },
 });
 
@@ -73,9 +69,9 @@ const setAccess = defineRoute({
   errors: ['invalid', 'bad-parameter'],
   async handle({ params, query, caller }, { annotations }) {
     const change = accessChange(query);
-    const filter = await annotations.lists.inFolder(params.id, query.recurse, caller);
+    const search = { folderId: params.id, recurse: query.recurse, caller };
     let updated = 0;
-    for await (const { id } of annotations.lists.all(filter)) {
+    for await (const { id } of annotations.lists.allInFolder(search)) {
       await annotations.whole.setAccess(id, change);
       updated += 1;
     }
@@ -94,8 +90,8 @@ const remove = defineRoute({
   returns: { schema: { type: 'object', properties: { deleted: { type: 'integer' } } } },
   errors: ['invalid'],
   async handle({ params, query, caller }, { annotations }) {
-    const filter = await annotations.lists.inFolder(params.id, query.recurse, caller);
-    return { deleted: await annotations.whole.discard(annotations.lists.all(filter)) };
+    const search = { folderId: params.id, recurse: query.recurse, caller };
+    return { deleted: await annotations.whole.discard(annotations.lists.allInFolder(search)) };
   },
 });
 

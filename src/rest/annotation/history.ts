@@ -8,9 +8,7 @@ import { integer, required } from '../parameters.js';
 import { Reply } from '../reply.js';
 import { annotationListSchema, annotationPaging, annotationPath, annotationSchema, pagingOf } from './parameters.js';
 import { allElements, recordChunks, streamOf } from './streams.js';
-import { preconditionOf, storedView, versionView, withoutElements } from './views.js';
-
-const privately = { 'Cache-Control': 'private, no-cache' } as const;
+import { preconditionOf, privately, storedView, versionView, withoutElements } from './views.js';
 
 /** The annotation when the caller may read it, deleted or not; `null` when there is none for them. */
 async function readable({ permissions, writer }: AnnotationServices, id: string, caller: Caller | null) {

@@ -5,8 +5,8 @@ import { defineRoute, scopes } from '../define.js';
 import { Reply } from '../reply.js';
 import { annotationListSchema, itemPath } from './parameters.js';
 import { bodyChunks } from './replies.js';
-import { allElements, recordChunks, streamOf } from './streams.js';
-import { filteredView } from './views.js';
+import { allElements, recordChunks, started, streamOf } from './streams.js';
+import { filteredView, privately } from './views.js';
 
 /** A JSON list of annotations with their elements; one page of elements is in memory at a time. */
 async function* listChunks(
@@ -40,12 +40,7 @@ const get = defineRoute({
   async handle({ params, caller, signal }, { items, annotations }) {
     const item = await items.load(params.id, 0, caller);
     const chunks = listChunks(annotations, annotations.lists.ofItem(item.id, caller), { caller, signal });
-    const first = await chunks.next();
-    const all = (async function* () {
-      if (first.done !== true) yield first.value;
-      yield* chunks;
-    })();
-    return Reply.stream(streamOf(all), 'application/json', { headers: { 'Cache-Control': 'private, no-cache' } });
+    return Reply.stream(streamOf(await started(chunks)), 'application/json', { headers: privately });
   },
 });
 

@@ -3,7 +3,8 @@ import { defineRoute, scopes } from '../define.js';
 import { id, integer, isId, required, text, withDefault } from '../parameters.js';
 import { Reply } from '../reply.js';
 import { annotationListSchema, annotationPaging, pagingOf } from './parameters.js';
-import { filteredView, withoutElements } from './views.js';
+import { replyPage } from './replies.js';
+import { filteredView, privately, withoutElements } from './views.js';
 
 const find = defineRoute({
   method: 'get',
@@ -25,13 +26,9 @@ const find = defineRoute({
     if (query.itemId !== undefined) await items.load(query.itemId, 0, caller);
     const { itemId, userId: creatorId, name, text: words } = query;
     const search = { itemId, creatorId: creatorId === '' ? undefined : creatorId, name, text: words };
-    const { annotations: page, total } = await annotations.lists.find(search, paging, caller);
-    const shown: unknown[] = [];
-    for (const annotation of page) {
-      const level = await annotations.permissions.shownLevel(annotation, caller);
-      shown.push(withoutElements(filteredView(annotation, level)));
-    }
-    return Reply.json(shown, { headers: { 'Girder-Total-Count': total, 'Cache-Control': 'private, no-cache' } });
+    return replyPage(await annotations.lists.find(search, paging, caller), async (annotation) =>
+      withoutElements(filteredView(annotation, await annotations.permissions.shownLevel(annotation, caller))),
+    );
   },
 });
 
@@ -57,7 +54,7 @@ const counts = defineRoute({
     const result: Record<string, unknown> = {};
     for (const itemId of itemIds) result[itemId] = found.get(itemId) ?? 0;
     if (referenced.size > 0) result.referenced = Object.fromEntries([...referenced].map((itemId) => [itemId, true]));
-    return result;
+    return Reply.json(result, { headers: privately });
   },
 });
 
@@ -81,12 +78,12 @@ const images = defineRoute({
     const search = { creatorId: creatorId === '' ? undefined : creatorId, imageName };
     const { items, total } = await annotations.lists.images(search, { limit, offset, sort: field, direction }, caller);
     const docs = items.map((item) => ({ ...records.itemView(item), _modelType: 'item' }));
-    return Reply.json(docs, { headers: { 'Girder-Total-Count': total, 'Cache-Control': 'private, no-cache' } });
+    return Reply.json(docs, { headers: { 'Girder-Total-Count': total, ...privately } });
   },
 });
 
 const oldQuery = {
-  age: withDefault(integer({ description: 'Days since the last change after which a version is old.' }), 30),
+  age: withDefault(integer({ description: 'Days after which a version is old.' }), 30),
   versions: withDefault(integer({ description: 'Former versions of each annotation that are kept.' }), 10),
 };
 
@@ -110,7 +107,7 @@ const old = defineRoute({
   returns: { schema: oldSchema },
   errors: ['bad-parameter', 'invalid'],
   handle: ({ query, signal }, { annotations }) =>
-    annotations.history.old({ ageDays: query.age, keep: query.versions, remove: false, signal }),
+    annotations.cleanup.old({ ageDays: query.age, keep: query.versions, remove: false, signal }),
 });
 
 const removeOld = defineRoute({
@@ -123,7 +120,7 @@ const removeOld = defineRoute({
   returns: { schema: oldSchema },
   errors: ['bad-parameter', 'invalid'],
   handle: ({ query, signal }, { annotations }) =>
-    annotations.history.old({ ageDays: query.age, keep: query.versions, remove: true, signal }),
+    annotations.cleanup.old({ ageDays: query.age, keep: query.versions, remove: true, signal }),
 });
 
 /** Lists over all annotations. */

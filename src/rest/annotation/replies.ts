@@ -1,10 +1,12 @@
 import type { Readable } from 'node:stream';
 import type { Caller } from '../../host.js';
 import type { AnnotationRecord } from '../../models/annotation-record.js';
+import type { AnnotationPage } from '../../services/annotation-lists.js';
 import type { AnnotationServices } from '../../services/annotation-services.js';
 import { Reply } from '../reply.js';
-import { allElements, recordChunks, streamOf } from './streams.js';
-import { annotationHeaders, annotationTag, filteredView, withoutElements, type AnnotationView } from './views.js';
+import { toWire } from '../wire.js';
+import { allElements, recordChunks, started, streamOf } from './streams.js';
+import { annotationHeaders, annotationTag, filteredView, privately, withoutElements, type AnnotationView } from './views.js';
 
 /** What answers about one annotation are made of. */
 interface Answering {
@@ -37,6 +39,23 @@ export async function replyWithoutElements(
   const { record, head } = view;
   const value = withoutElements({ record: { ...record, ...more.record }, head: { ...head, ...more.annotation } });
   return Reply.json(value, { headers });
+}
+
+/** A page of a list, sent as it is read; the total goes into a header. What can fail early has failed before a byte is sent. */
+export async function replyPage(
+  { annotations, total }: AnnotationPage,
+  show: (annotation: AnnotationRecord) => object | Promise<object>,
+): Promise<Reply> {
+  const texts = (async function* () {
+    let separator = '[';
+    for await (const annotation of annotations) {
+      yield separator + JSON.stringify(toWire(await show(annotation)));
+      separator = ',';
+    }
+    yield separator === '[' ? '[]' : ']';
+  })();
+  const headers = { 'Girder-Total-Count': total, ...privately };
+  return Reply.stream(streamOf(await started(texts)), 'application/json', { headers });
 }
 
 /** An answer without a body, with the entity tag of the new version. */

@@ -39,7 +39,7 @@ function around(values: Record<string, unknown>, key: string): { before: string;
 }
 
 /** Chunks whose first one is there: what can fail has failed before a byte is sent. */
-async function started(chunks: AsyncIterable<Buffer>): Promise<AsyncIterable<Buffer>> {
+export async function started<Chunk>(chunks: AsyncIterable<Chunk>): Promise<AsyncIterable<Chunk>> {
   const iterator = chunks[Symbol.asyncIterator]();
   const first = await iterator.next();
   return (async function* () {

@@ -99,6 +99,9 @@ export function annotationTag(
   return `"${versionDigest(annotation)}${digest(rest)}"`;
 }
 
+/** For answers without an entity tag: kept by nobody. */
+export const privately: ReplyHeaders = { 'Cache-Control': 'private, no-cache' };
+
 /** Headers of an answer about an annotation: kept by the browser of the caller, asked about each time. */
 export function annotationHeaders(tag: string): ReplyHeaders {
   return { ETag: tag, 'Cache-Control': 'private, no-cache' };

@@ -1,0 +1,164 @@
+import mongoose from 'mongoose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PackedElementStore } from '../../src/annotation/store/store.js';
+import { MongoElementRecords } from '../../src/models/element-records.js';
+import { ScheduleModel } from '../../src/models/schedule.js';
+import { point, startAnnotated, type Annotated } from '../support/annotated.js';
+import { startTestDatabase } from '../support/database.js';
+import { until } from '../support/until.js';
+
+type Json = Record<string, unknown>;
+
+const dayMs = 24 * 3600 * 1000;
+
+/** The beginning of an ObjectId that was made so long ago. */
+function idOfAge(ms: number): string {
+  const seconds = Math.floor((Date.now() - ms) / 1000);
+  return seconds.toString(16).padStart(8, '0') + '0'.repeat(16);
+}
+
+/** What killed processes leave: elements without an annotation, a version without one, a list that was begun and not finished. */
+async function leaveBehind(at: Annotated): Promise<void> {
+  const { _id } = await at.annotate({ name: 'pattern', elements: [point(1)] });
+  await at.admin.ok('PUT', `/annotation/${_id}`, { json: { name: 'pattern 2' } });
+  const connection = await mongoose.createConnection(at.host.databaseUri).asPromise();
+  try {
+    const store = new PackedElementStore({
+      records: new MongoElementRecords(connection),
+      brand: 'girder',
+      overlaySizes: () => Promise.resolve(null),
+    });
+    const lost = () => Promise.reject(new Error('connection lost'));
+    await expect(store.write([point(1)], lost)).rejects.toThrow('connection lost');
+    const { _id: versionId, ...version } = (await connection.collection('annotation_version').findOne({ annotationId: _id }))!;
+    await connection.collection('annotation_version').insertOne({ ...version, annotationId: 'e'.repeat(24) });
+    expect(versionId).toBeDefined();
+    const head = (await connection.collection('annotation').findOne({ name: 'pattern 2' }))!;
+    const { _id: headId, ...members } = head;
+    expect(headId).toBeDefined();
+    const unfinished = { ...members, name: 'half a list', batch: idOfAge(dayMs) };
+    await connection.collection('annotation').insertOne(unfinished);
+    // One that is being written now is nobody's business.
+    await connection.collection('annotation').insertOne({ ...members, name: 'a list to come', batch: idOfAge(0) });
+  } finally {
+    await connection.close();
+  }
+}
+
+describe('cleaning up after annotations', () => {
+  let at: Annotated;
+  beforeAll(async () => {
+    at = await startAnnotated({ install: { annotationCleanupMs: 0 } });
+    await leaveBehind(at);
+  });
+  afterAll(() => at?.close());
+
+  const annotations = () => at.host.host.context.models.item.db.collection('annotation');
+
+  it('counts what nobody can reach, shows none of it, and removes it', async () => {
+    expect(await at.admin.ok('GET', '/annotation/old')).toMatchObject({ active: 1, abandonedVersions: 3 });
+    expect(await at.admin.ok('GET', '/annotation/old')).toMatchObject({ abandonedVersions: 3 });
+    const listed = await at.admin.send('GET', '/annotation', { query: { limit: 0 } });
+    expect([listed.body.length, listed.headers.get('girder-total-count')]).toEqual([1, '1']);
+    const hidden = String((await annotations().findOne({ name: 'half a list' }))!._id);
+    expect((await at.admin.send('GET', `/annotation/${hidden}`)).status).toBe(404);
+    expect((await at.admin.send('DELETE', `/annotation/${hidden}`)).status).toBe(400);
+    expect(await at.admin.ok('GET', '/annotation/counts', { query: { items: at.item } })).toEqual({ [at.item]: 1 });
+    const folder = await at.admin.send('GET', `/annotation/folder/${at.publicFolder}`);
+    expect([folder.body.length, folder.headers.get('girder-total-count')]).toEqual([1, '1']);
+
+    expect(await at.admin.ok('DELETE', '/annotation/old')).toMatchObject({ abandonedVersions: 3, removedVersions: 0 });
+    expect(await at.admin.ok('GET', '/annotation/old')).toMatchObject({ active: 1, recentVersions: 1, abandonedVersions: 0 });
+    expect((await annotations().find().toArray()).map(({ name }) => String(name)).toSorted()).toEqual([
+      'a list to come',
+      'pattern 2',
+    ]);
+  });
+
+  it('does not count as abandoned what it removes itself', async () => {
+    const item = await at.admin.create('/item', { folderId: at.publicFolder, name: 'to be removed' });
+    await at.annotate({ name: 'lost', elements: [point(1)] }, { on: item });
+    await at.admin.ok('DELETE', `/item/${item}`);
+    const old = new Date(Date.now() - 40 * dayMs);
+    await annotations().updateMany({ itemId: item }, { $set: { updated: old } });
+    expect(await at.admin.ok('GET', '/annotation/old')).toMatchObject({ fromDeletedItems: 1, abandonedVersions: 0 });
+    expect(await at.admin.ok('DELETE', '/annotation/old')).toMatchObject({
+      fromDeletedItems: 1,
+      removedVersions: 1,
+      abandonedVersions: 0,
+    });
+    expect(await at.admin.ok('GET', '/annotation/old')).toMatchObject({ fromDeletedItems: 0, abandonedVersions: 0 });
+  });
+
+  it('shows all of a posted list at once', async () => {
+    const item = await at.admin.create('/item', { folderId: at.publicFolder, name: 'list' });
+    const list = Array.from({ length: 1100 }, (_, i) => ({ name: `entry ${i}` }));
+    const posting = at.admin.ok('POST', `/annotation/item/${item}`, { json: list });
+    const seen = await until('the list is seen', async () => {
+      const { headers } = await at.admin.send('GET', '/annotation', { query: { itemId: item, limit: 1 } });
+      return Number(headers.get('girder-total-count'));
+    });
+    expect(seen).toBe(1100);
+    expect(await posting).toBe(1100);
+    const versions = (
+      await annotations()
+        .find({ itemId: item }, { projection: { _version: 1 } })
+        .toArray()
+    ).map(({ _version }) => Number(_version));
+    expect(new Set(versions).size).toBe(1100);
+  });
+});
+
+describe('the hourly cleanup', () => {
+  let at: Annotated;
+  beforeAll(async () => {
+    at = await startAnnotated({ install: { annotationCleanupMs: 1000 } });
+  });
+  afterAll(() => at?.close());
+
+  it('removes what killed processes left, and old versions while the setting allows it', async () => {
+    const settings = at.host.host.settings;
+    await settings.set('large_image.annotation_cleanup', false);
+    const db = at.host.host.context.models.item.db;
+    const { _id } = await at.annotate({ name: 'aged' });
+    for (let n = 0; n < 12; n += 1) await at.admin.ok('PUT', `/annotation/${_id}`, { json: { name: `aged ${n}` } });
+    const updated = new Date(Date.now() - 40 * dayMs);
+    await db.collection('annotation_version').updateMany({ annotationId: _id }, { $set: { updated } });
+    await leaveBehind(at);
+    await until('what nobody can reach is gone', async () => {
+      const { abandonedVersions } = await at.admin.ok('GET', '/annotation/old');
+      return abandonedVersions === 0;
+    });
+    expect(await at.admin.ok('GET', '/annotation/old')).toMatchObject({ oldVersions: 2 });
+    await settings.set('large_image.annotation_cleanup', true);
+    await until('old versions are gone', async () => (await at.admin.ok('GET', '/annotation/old')).oldVersions === 0);
+    const versions = (await at.admin.ok('GET', `/annotation/${_id}/history`)) as unknown as Json[];
+    expect(versions).toHaveLength(11);
+  });
+
+  it('is done by one process at a time', async () => {
+    const database = await startTestDatabase();
+    const connections = await Promise.all([1, 2].map(() => mongoose.createConnection(database.uri).asPromise()));
+    try {
+      const schedules = connections.map((connection) => new ScheduleModel(connection));
+      const claims = (inMs: number, prefix: string) =>
+        Promise.all(
+          Array.from({ length: 8 }, (_, i) => schedules[i % 2]!.claim('work', `${prefix}${i}`, new Date(Date.now() + inMs))),
+        );
+      const first = await claims(-1, 'a');
+      // Due again at once: each may have it, one after another.
+      expect(first).toContain(true);
+      const taken = await claims(60_000, 'b');
+      expect(taken.filter(Boolean)).toHaveLength(1);
+      expect(await claims(60_000, 'c')).not.toContain(true);
+      const owner = `b${taken.indexOf(true)}`;
+      expect(await schedules[0]!.renew('work', owner, new Date(Date.now() - 1))).toBe(true);
+      expect(await schedules[0]!.renew('work', 'somebody', new Date())).toBe(false);
+      expect((await claims(60_000, 'd')).filter(Boolean)).toHaveLength(1);
+      expect(await schedules[0]!.renew('work', owner, new Date())).toBe(false);
+    } finally {
+      await Promise.all(connections.map((connection) => connection.close()));
+      await database.stop();
+    }
+  });
+});
