@@ -1,6 +1,6 @@
 import { BadParameterError } from '../errors.js';
 import type { Caller, HostAccess, StoredDocument } from '../host.js';
-import { batches } from '../models/annotation.js';
+import { batches } from '../models/id-batches.js';
 import type { HostRecords, ItemRecord } from '../models/host-records.js';
 import type { AnnotationServices } from './annotation-services.js';
 import { parseMetadataQuery } from './metadata-query.js';
