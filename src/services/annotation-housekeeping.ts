@@ -18,7 +18,7 @@ export interface AnnotationHousekeepingOptions {
 const scheduleName = 'annotation-cleanup';
 /** How often a process asks within that time whether a cleanup is due. */
 const looksPerInterval = 12;
-/** What is removed without being asked for: the same as by DELETE /annotation/old without parameters. */
+/** What is removed where the setting allows it: the same as by DELETE /annotation/old without parameters. */
 const usual = { ageDays: 30, keep: 10 };
 const cleanupSetting = 'large_image.annotation_cleanup';
 

@@ -151,8 +151,8 @@ export function settingDefinitions(
     {
       ...booleanSetting(
         'annotation_cleanup',
-        true,
-        'Removed hourly: versions of annotations made more than 30 days ago, except the 10 newest former ones of each, and all of annotations whose item is gone.',
+        false,
+        'Removed hourly, beside what nobody can reach: versions of annotations made more than 30 days ago, except the 10 newest former ones of each, and all of annotations whose item is gone.',
       ),
       public: false,
     },
