@@ -1,4 +1,5 @@
-export { install, type InstallOptions, type Installation } from './install.js';
+export { install } from './install.js';
+export type { InstallOptions, Installation } from './installation.js';
 export { startWorker, type Worker } from './worker.js';
 
 // What a host implements

@@ -1,14 +1,15 @@
 import { tmpdir } from 'node:os';
-import type { TileCache } from './cache/contract.js';
-import { openTileCache, type CacheBackend } from './cache/open-tile-cache.js';
+import { openTileCache } from './cache/open-tile-cache.js';
 import { CachePeers } from './cache/peers.js';
 import { SourceCache } from './cache/source-cache.js';
 import { PackedElementStore } from './annotation/store/store.js';
-import type { Host, HostEvents, HostLogger, WorkerHost } from './host.js';
+import type { Host, HostLogger, WorkerHost } from './host.js';
+import type { InstallOptions, Installation } from './installation.js';
+import { Undo } from './undo.js';
 import { ModelEvents } from './models/host-events.js';
 import { ItemQueries } from './models/item-queries.js';
 import { CachedFileModel } from './models/cached-file.js';
-import { HostRecords, idText } from './models/host-records.js';
+import { HostRecords } from './models/host-records.js';
 import { AnnotationDensityModel } from './models/annotation-density.js';
 import { AnnotationModel } from './models/annotation.js';
 import { AnnotationUploadModel } from './models/annotation-upload.js';
@@ -22,27 +23,14 @@ import { annotationUploadJob } from './jobs/annotation-upload.js';
 import { cacheFilesJob } from './jobs/cache-files.js';
 import { thumbnailJob } from './jobs/thumbnails.js';
 import { describeRoutes } from './rest/describe/routes.js';
-import { annotationRoutes } from './rest/annotation/routes.js';
 import { annotationTileRoutes } from './rest/annotation/tiles.js';
-import { associatedImageRoutes } from './rest/item/associated-images.js';
-import { cachedFileRoutes } from './rest/item/cached-files.js';
-import { deepZoomRoutes } from './rest/item/deep-zoom.js';
-import { histogramRoutes } from './rest/item/histogram.js';
-import { internalMetadataRoutes } from './rest/item/internal-metadata.js';
-import { largeImageRoutes } from './rest/item/large-image.js';
-import { pictureRoutes } from './rest/item/pictures.js';
-import { testImageRoutes } from './rest/item/test-image.js';
-import { tileFramesRoutes } from './rest/item/tile-frames.js';
-import { tileRoutes } from './rest/item/tiles.js';
 import { jobRoutes } from './rest/job/routes.js';
-import { yamlConfigRoutes } from './rest/folder/yaml-config.js';
-import { administrationRoutes } from './rest/large-image/routes.js';
 import { mountRoutes } from './rest/mount.js';
+import { serviceRoutes } from './rest/routes.js';
 import type { RouteDefinition } from './rest/route.js';
-import { settingRoutes } from './rest/system/settings.js';
 import { Caches } from './services/caches.js';
-import { allCachedFileRoutes } from './rest/large-image/cached-files.js';
 import { CachedFiles } from './services/cached-files.js';
+import { followImages } from './services/image-lifecycle.js';
 import { followHost } from './services/annotation-lifecycle.js';
 import { AnnotationDensities } from './services/annotation-densities.js';
 import { AnnotationOverlay } from './services/annotation-overlay.js';
@@ -66,58 +54,12 @@ import { LargeImageCreation } from './services/large-image-creation.js';
 import type { Services } from './services/services.js';
 import { Settings } from './services/settings.js';
 import { settingDefinitions } from './settings/definitions.js';
-import type { TileSourceDefinition } from './tilesource/contract.js';
 import { TileSourceRegistry } from './tilesource/registry.js';
 import { sharpSource } from './tilesource/sources/sharp.js';
 import { testSource } from './tilesource/sources/test.js';
 import { tiffSource } from './tilesource/sources/tiff.js';
 import { sweepTemporaryFiles } from './tilesource/temporary-files.js';
 import { packageVersion } from './version.js';
-
-/** What may be given to {@link install} beside the host. */
-export interface InstallOptions {
-  /** Further tile sources. One with the name of a built-in source replaces it. */
-  tileSources?: readonly TileSourceDefinition[];
-  /** Where encoded tiles are kept. Default: `cache_backend` of the configuration, else `memory`. */
-  cacheBackend?: CacheBackend;
-  /** A tile cache of your own, in place of those that `cacheBackend` names. */
-  tileCache?: TileCache;
-  /** Address of the Redis for `cacheBackend: 'redis'`. Default: `cache_redis_url` of the configuration, else `127.0.0.1:6379`. */
-  redisUrl?: string;
-  /** Room for encoded tiles, in bytes; 0 keeps none. Default: a 16th of the memory, or as the configuration says. */
-  tileCacheBytes?: number;
-  /** Open image files kept for the next request; 0 keeps none. Default 64, or as the configuration says. */
-  maxOpenSources?: number;
-  /** Memory that open image files may retain together, in bytes. Default: a 32nd of the memory, or as the configuration says. */
-  maxOpenSourceBytes?: number;
-  /**
-   * Milliseconds between cleanups of annotations: old versions, and what killed writes have left. One of all processes does each. Default an
-   * hour; 0: this process does none.
-   */
-  annotationCleanupMs?: number;
-  /** Path of the configuration file. Default: as `SERVICE_CONFIG` says (docs/configuration-text.md). */
-  configFile?: string;
-  /** Environment variables that are looked at. Default: those of the process. */
-  env?: Readonly<Record<string, string | undefined>>;
-}
-
-/** A running installation. */
-export interface Installation {
-  /** The settings of the plugin and those that the host put beside them. */
-  settings: Settings;
-  /** Job records and their changes. */
-  jobs: JobStore;
-  /** Item lists with recursion, grouping and filters, for the host's own GET item. */
-  itemLists: ItemLists;
-  /** The search mode `li_metadata`, for the host's own GET resource/search. */
-  metadataSearch: MetadataSearch;
-  /** The search mode `li_annotation_metadata`, for the same. */
-  annotationMetadataSearch: AnnotationMetadataSearch;
-  /** Every route, of plugin and host, as GET describe shows them. */
-  routes: readonly RouteDefinition[];
-  /** Ends it: routes answer no more, files are closed, the host's schemas are as they were. */
-  close(): Promise<void>;
-}
 
 const usualOpenSources = 64;
 const usualCleanupMs = 60 * 60_000;
@@ -150,27 +92,6 @@ export async function assemble(
     // What was opened before the failure must not stay open.
     await undo.run();
     throw error;
-  }
-}
-
-/** What ends an installation: the steps of its making backwards. One that fails is logged and keeps no other from being done. */
-class Undo {
-  readonly #steps: (() => unknown)[] = [];
-
-  constructor(private readonly logger: HostLogger) {}
-
-  add(step: () => unknown): void {
-    this.#steps.push(step);
-  }
-
-  async run(): Promise<void> {
-    for (const step of this.#steps.splice(0).toReversed()) {
-      try {
-        await step();
-      } catch (err) {
-        this.logger.warn({ err }, 'Installation:Close:Failed');
-      }
-    }
   }
 }
 
@@ -395,7 +316,7 @@ async function build(
   const events = host.events ?? modelEvents!;
   undo.add(() => housekeeping.close());
   undo.add(() => modelEvents?.close());
-  undo.add(subscribe(events, { items, callers, images }));
+  undo.add(followImages(events, { items, callers, images }));
   undo.add(followHost(events, annotations, { model: annotationModel, records, uploads }));
   uploads.sweep().catch((err: unknown) => logger.warn({ err }, 'Annotation:Upload:SweepFailed'));
 
@@ -408,25 +329,8 @@ async function build(
     },
     logger,
   };
-  const itemRoutes = [
-    ...tileRoutes,
-    ...pictureRoutes,
-    ...largeImageRoutes,
-    ...associatedImageRoutes,
-    ...deepZoomRoutes,
-    ...tileFramesRoutes,
-    ...histogramRoutes,
-    ...cachedFileRoutes,
-    ...internalMetadataRoutes,
-    ...allCachedFileRoutes,
-    ...testImageRoutes,
-    ...administrationRoutes,
-    ...yamlConfigRoutes,
-    ...settingRoutes,
-    ...annotationRoutes,
-  ];
   const routes = [
-    ...itemRoutes,
+    ...serviceRoutes,
     ...annotationTileRoutes,
     ...jobRoutes,
     ...describeRoutes,
@@ -442,7 +346,7 @@ async function build(
   const routers = [
     // Before the others: one of them takes any word after the id of an annotation for a format.
     mountRoutes(annotationTileRoutes, { ...mounting, context: { overlays } }),
-    mountRoutes(itemRoutes, { ...mounting, context: services }),
+    mountRoutes(serviceRoutes, { ...mounting, context: services }),
     mountRoutes(jobRoutes, { ...mounting, context: { jobs } }),
     mountRoutes(describeRoutes, { ...mounting, context: describing }),
   ];
@@ -465,28 +369,5 @@ async function build(
       closed = true;
       await undo.run();
     },
-  };
-}
-
-function subscribe(
-  events: HostEvents,
-  { items, callers, images }: { items: Items; callers: Callers; images: Images },
-): () => void {
-  const offs = [
-    events.on('item.saved', ({ item }) => items.forget(idText(item._id))),
-    events.on('item.removed', ({ item }) => images.itemRemoved(item)),
-    events.on('item.copied', ({ item, fileIds }) => images.itemCopied(item, fileIds)),
-    events.on('file.saved', ({ file, created }) => images.fileSaved(file, created)),
-    events.on('file.removed', ({ file }) => images.fileRemoved(file)),
-    events.on('folder.saved', () => items.forget()),
-    events.on('folder.removed', () => items.forget()),
-    events.on('access.changed', () => {
-      items.forget();
-      callers.forget();
-    }),
-    events.on('token.revoked', ({ token }) => callers.forget(token)),
-  ];
-  return () => {
-    for (const off of offs) off();
   };
 }

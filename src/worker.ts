@@ -1,5 +1,6 @@
 import type { WorkerHost } from './host.js';
-import { assemble, type InstallOptions } from './install.js';
+import { assemble } from './install.js';
+import type { InstallOptions } from './installation.js';
 import type { Settings } from './services/settings.js';
 import type { JobStore } from './services/jobs.js';
 

@@ -1,0 +1,54 @@
+import type { TileCache } from './cache/contract.js';
+import type { CacheBackend } from './cache/open-tile-cache.js';
+import type { RouteDefinition } from './rest/route.js';
+import type { AnnotationMetadataSearch } from './services/annotation-metadata-search.js';
+import type { ItemLists } from './services/item-lists.js';
+import type { JobStore } from './services/jobs.js';
+import type { MetadataSearch } from './services/metadata-search.js';
+import type { Settings } from './services/settings.js';
+import type { TileSourceDefinition } from './tilesource/contract.js';
+
+/** What may be given to `install` beside the host. */
+export interface InstallOptions {
+  /** Further tile sources. One with the name of a built-in source replaces it. */
+  tileSources?: readonly TileSourceDefinition[];
+  /** Where encoded tiles are kept. Default: `cache_backend` of the configuration, else `memory`. */
+  cacheBackend?: CacheBackend;
+  /** A tile cache of your own, in place of those that `cacheBackend` names. */
+  tileCache?: TileCache;
+  /** Address of the Redis for `cacheBackend: 'redis'`. Default: `cache_redis_url` of the configuration, else `127.0.0.1:6379`. */
+  redisUrl?: string;
+  /** Room for encoded tiles, in bytes; 0 keeps none. Default: a 16th of the memory, or as the configuration says. */
+  tileCacheBytes?: number;
+  /** Open image files kept for the next request; 0 keeps none. Default 64, or as the configuration says. */
+  maxOpenSources?: number;
+  /** Memory that open image files may retain together, in bytes. Default: a 32nd of the memory, or as the configuration says. */
+  maxOpenSourceBytes?: number;
+  /**
+   * Milliseconds between cleanups of annotations: old versions, and what killed writes have left. One of all processes does each. Default an
+   * hour; 0: this process does none.
+   */
+  annotationCleanupMs?: number;
+  /** Path of the configuration file. Default: as `SERVICE_CONFIG` says (docs/configuration-text.md). */
+  configFile?: string;
+  /** Environment variables that are looked at. Default: those of the process. */
+  env?: Readonly<Record<string, string | undefined>>;
+}
+
+/** A running installation. */
+export interface Installation {
+  /** The settings of the plugin and those that the host put beside them. */
+  settings: Settings;
+  /** Job records and their changes. */
+  jobs: JobStore;
+  /** Item lists with recursion, grouping and filters, for the host's own GET item. */
+  itemLists: ItemLists;
+  /** The search mode `li_metadata`, for the host's own GET resource/search. */
+  metadataSearch: MetadataSearch;
+  /** The search mode `li_annotation_metadata`, for the same. */
+  annotationMetadataSearch: AnnotationMetadataSearch;
+  /** Every route, of plugin and host, as GET describe shows them. */
+  routes: readonly RouteDefinition[];
+  /** Ends it: routes answer no more, files are closed, the host's schemas are as they were. */
+  close(): Promise<void>;
+}
