@@ -5,6 +5,7 @@ import { maxLogBytes } from '../../src/models/job-record.js';
 import { createJobModel, type JobModel } from '../../src/models/job.js';
 import { JobStore, type JobEvent } from '../../src/services/jobs.js';
 import { startTestDatabase } from '../support/database.js';
+import { retryDeadlock } from '../support/deadlocks.js';
 
 let database: Awaited<ReturnType<typeof startTestDatabase>>;
 let connection: Connection;
@@ -25,17 +26,6 @@ afterAll(async () => {
 
 const run = { task: 'test', resumable: false, maxAttempts: 1 };
 const create = () => store.create({ title: 'T', type: 't', userId: null, run });
-
-/** FerretDB's engine refuses one of two colliding writes with this text, which no MongoDB does. */
-async function retryDeadlock<T>(work: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!/deadlock detected/.test(String(error))) throw error;
-    }
-  }
-}
 
 describe('a job that many change at once', () => {
   it('is either finished or cancelled, and remembers each change once', async () => {
