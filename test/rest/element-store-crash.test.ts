@@ -106,10 +106,10 @@ it('keeps the sweeper from what is being shared, and writers from what is being 
   const stored = await store.write([{ type: 'point', center: [1, 2, 3] }], (given) => Promise.resolve(given));
   // No head refers to the elements while the copy is made.
   await store.share(stored.family, async () => {
-    expect(await store.sweep(headsOf, { families: [stored.family] })).toEqual({ families: 0, removed: 0 });
+    expect(await store.sweep(headsOf, { families: [stored.family] })).toEqual({ families: 0, removed: 0, abandoned: 0 });
     await heads.insertOne({ version: 1, elements: stored });
   });
-  expect(await store.sweep(headsOf, { families: [stored.family] })).toEqual({ families: 1, removed: 0 });
+  expect(await store.sweep(headsOf, { families: [stored.family] })).toEqual({ families: 1, removed: 0, abandoned: 0 });
   let sharing: Promise<unknown> = Promise.resolve();
   const order: string[] = [];
   await store.sweep(
