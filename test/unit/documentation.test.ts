@@ -59,7 +59,7 @@ describe('documentation', () => {
     const members = await membersOf('src/host.ts', 'Host');
     expect(members).toContain('apiRoot');
     expect(members.filter((member) => !page.includes(`| \`${member}\` |`))).toEqual([]);
-    const options = await membersOf('src/install.ts', 'InstallOptions');
+    const options = await membersOf('src/installation.ts', 'InstallOptions');
     expect(options).toContain('tileSources');
     expect(options.filter((option) => !page.includes(`\`${option}\``))).toEqual([]);
   });
