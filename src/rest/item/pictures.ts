@@ -1,28 +1,8 @@
 import { integer, number, text } from '../parameters.js';
-import { defineRoute, scopes } from '../define.js';
-import {
-  defined,
-  dispositionParameters,
-  integerList,
-  itemPath,
-  regionParameters,
-  regionRequest,
-  renderParameters,
-} from './parameters.js';
+import { defineRoute } from '../define.js';
+import { defined, dispositionParameters, integerList, regionParameters, regionRequest, renderParameters } from './parameters.js';
 import { dispositionHeader, freshPicture, keptPicture } from './picture-reply.js';
-
-const types = ['image/jpeg', 'image/png', 'image/webp', 'image/tiff', 'image/avif', 'image/gif'];
-
-const shared = {
-  method: 'get',
-  access: 'public',
-  scope: scopes.read,
-  cookie: true,
-  params: itemPath,
-  errors: ['bad-parameter', 'bad-value', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
-  errorStatus: { 'tile-outside': 400 },
-  parameterMessages: 'incorrect-type',
-} as const;
+import { shared, types } from './picture-route.js';
 
 const thumbnail = defineRoute({
   ...shared,

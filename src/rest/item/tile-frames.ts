@@ -5,30 +5,10 @@ import { cacheJobNames, newCacheJob } from '../../services/cache-job.js';
 import { imageKeys, pictureName, regionEntry, type CachedEntry } from '../../services/cached-pictures.js';
 import type { Services } from '../../services/services.js';
 import { boolean, integer, oneOf, text, withDefault, type ParameterValues } from '../parameters.js';
-import { defineRoute, scopes } from '../define.js';
-import {
-  defined,
-  dispositionParameters,
-  integerList,
-  itemPath,
-  regionParameters,
-  regionRequest,
-  renderParameters,
-} from './parameters.js';
+import { defineRoute } from '../define.js';
+import { defined, dispositionParameters, integerList, regionParameters, regionRequest, renderParameters } from './parameters.js';
 import { dispositionHeader, freshPicture, keptPicture } from './picture-reply.js';
-
-const types = ['image/jpeg', 'image/png', 'image/webp', 'image/tiff', 'image/avif', 'image/gif'];
-
-const shared = {
-  method: 'get',
-  access: 'public',
-  scope: scopes.read,
-  cookie: true,
-  params: itemPath,
-  errors: ['bad-parameter', 'bad-value', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
-  errorStatus: { 'tile-outside': 400 },
-  parameterMessages: 'incorrect-type',
-} as const;
+import { shared, types } from './picture-route.js';
 
 const frameParameters = {
   ...regionParameters,
