@@ -84,6 +84,8 @@ describe('caches of one process', () => {
       const owner = await off.register('admin');
       const picture = await uploadPicture(owner);
       for (let i = 0; i < 2; i++) expect((await owner.send('GET', `/item/${picture}/tiles/zxy/0/0/0`)).status).toBe(200);
+      // A file is closed once its reader has let go of it, which may be just after the reply.
+      await until('nothing is open', async () => (await reportOf(owner)).tilesource.used === 0);
       expect(await reportOf(owner)).toEqual({
         tilesource: { maxsize: 0, used: 0 },
         tileCache: { maxsize: 0, used: 0, items: 0 },
