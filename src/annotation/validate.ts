@@ -20,9 +20,9 @@ import {
  */
 export type ElementValidator = (value: unknown, index: number) => AnnotationElement;
 
-/** Ajv as the annotation schema needs it: the discriminator, and errors that hold the refused value. */
+/** Ajv as the annotation schema needs it: errors hold the refused value. */
 export function annotationAjv(): Ajv {
-  return new Ajv({ discriminator: true, verbose: true, allErrors: false, strictNumbers: true, strictTypes: false });
+  return new Ajv({ verbose: true, allErrors: false, strictNumbers: true, strictTypes: false });
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -42,8 +42,8 @@ export type Schema = Readonly<Record<string, unknown>>;
  */
 export const colorPattern =
   '^(#([0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})' +
-  '|rgb\\(\\d+,\\s*\\d+,\\s*\\d+\\)' +
-  '|rgba\\(\\d+,\\s*\\d+,\\s*\\d+,\\s*(0|1|0?\\.\\d+|1\\.0+)\\))$';
+  '|rgb\\([0-9]+,\\s*[0-9]+,\\s*[0-9]+\\)' +
+  '|rgba\\([0-9]+,\\s*[0-9]+,\\s*[0-9]+,\\s*(0|1|0?\\.[0-9]+|1\\.0+)\\))$';
 
 /** Allowed fill patterns: a plain name, or a name with a count from 1 to 16. */
 export const fillPattern = '^(circle|triangle|diamond|(flower|star|jack)\\(([1-9]|1[0-6])\\))$';

@@ -77,8 +77,8 @@ export const headProperties = {
 } satisfies Record<string, Schema>;
 
 /**
- * The JSON schema (draft 6 vocabulary and OpenAPI's `discriminator`, which plain validators ignore) of annotation documents on
- * a host of this brand. It is the one that is served and that validates.
+ * The JSON schema (the vocabulary that draft 6 and all later ones share, so that any validator takes it) of annotation documents
+ * on a host of this brand. It is the one that is served and that validates.
  */
 export function schemaFor(brand: string): Schema {
   return {
@@ -92,7 +92,6 @@ export function schemaFor(brand: string): Schema {
         description: 'Ids of elements are unique.',
         items: {
           type: 'object',
-          discriminator: { propertyName: 'type' },
           required: ['type'],
           oneOf: [...elementSchemas(brand).values()],
         },

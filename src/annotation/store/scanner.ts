@@ -175,7 +175,7 @@ export class BodyScanner {
   #endElement(end: number): void {
     const block = this.#block;
     let last = end;
-    while ((block[last - 1] as number) <= 0x20) last -= 1;
+    while (isSpace(block[last - 1] as number)) last -= 1;
     this.#starts[this.#count] = this.#start;
     this.#ends[this.#count] = last;
     this.#keyCounts[this.#count] = this.#keyCount;
@@ -193,7 +193,7 @@ export class BodyScanner {
       if (this.#start < 0) {
         const byte = block[at] as number;
         at += 1;
-        if (byte === 0x20 || (byte >= 0x09 && byte <= 0x0d)) continue;
+        if (isSpace(byte)) continue;
         if (byte === closeList && !this.#afterComma) {
           this.#at = at;
           return true;
@@ -269,6 +269,11 @@ export class BodyScanner {
     this.#inString = inString;
     return -1;
   }
+}
+
+/** White space of JSON; other control characters are left in the element, whose parsing refuses them. */
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
 /** Whether the decimals from `at` are all 0, as in `12.0`; also when they go on past what there is. */
