@@ -6,7 +6,7 @@ import { fullElements } from '../unit/annotation/samples.js';
 
 type Json = Record<string, unknown>;
 /** Every how many-th mutant is sent: a number without a common factor with the number of routes. */
-const step = 61;
+const step = 149;
 
 describe('every route that takes elements judges them as the tables of the format do', () => {
   let at: Annotated;

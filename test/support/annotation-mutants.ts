@@ -8,253 +8,62 @@ export interface Mutant {
   element: Json;
 }
 
-const id = '0123456789abcdef01234567';
-
 /** Values of every kind, and those at the edges of what members allow. */
+const valueTable = `
+null, true, false, "true", "", " ", "a", {}, [], [null], [[]], [{}]
+0, -0, 1, 2, 3, 16, 17, -1, 0.5, 1.0000001, -0.0000001, 1e-300, 1e300, 9007199254740992, "1", "1.5"
+"#fff", "#FFF", "#abcd", "#aBcDeF", "#12345678", "#", "#12", "#12345", "#1234567", "#123456789", "#ggg", "fff", " #fff", "#fff "
+"#fff\\n", "#ff f", "\uff03fff", "red", "transparent", "hsl(1,2,3)"
+"rgb(0,0,0)", "rgb(255, 255, 255)", "rgb(1,\\t2,  3)", "rgb(256,0,0)", "rgb(-1,0,0)", "rgb(1.5,0,0)", "rgb(1,2)", "rgb(1,2,3,4)"
+"rgb( 1,2,3)", "rgb(1 ,2,3)", "rgb(1,2,3 )", "rgb (1,2,3)", "RGB(1,2,3)", "rgb(1,2,3", "rgb(1,,3)", "rgb(\u0661,2,3)", "rgb(10%,0,0)"
+"rgba(1,2,3,0)", "rgba(1,2,3,1)", "rgba(1,2,3,.5)", "rgba(1, 2, 3, 0.25)", "rgba(1,2,3,1.0)", "rgba(1,2,3,1.00)", "rgba(1,2,3,0.0)"
+"rgba(1,2,3,1.01)", "rgba(1,2,3,2)", "rgba(1,2,3,-0.1)", "rgba(1.5,0,0,1)", "rgba(1,2,3)", "rgba(1,2,3,0.)", "rgba(1,2,3,.)"
+"rgba(1,2,3,50%)", "rgba(1,2,3,1e-1)", "rgba(1,2,3,0.5 )", "rgba(1,2,3,0.5,1)", "rgba(1,2,3,10.5)", "rgba(1,2,3,)", "rgba(-1,2,3,1)"
+"circle", "triangle", "diamond", "Circle", "square", "circle(1)", "flower", "star", "star()", "flower(1)", "star(16)", "jack(9)"
+"flower(0)", "star(17)", "jack(-1)", "star(1.0)", "star(01)", "star( 1)", "star(1) ", "star(100)", "jack(16", "starr(3)"
+"heatmap", "contour", "choropleth", "Contour", "hidden", "always", "onhover", "onHover", "new"
+"0123456789abcdef01234567", "0123456789ABCDEF01234567", "0123456789abcdef0123456", "0123456789abcdef012345678", "0123456789abcdef0123456g"
+"0123456789abcdef01234567\\n", "ffffffffffffffffffffffff"
+[0], [0, 0], [1, 2, 3], [1, 2, 3, 4], [1, 2, "3"], [1, 2, null], [1, 2, true], [3, 2, 1], [0, 1, 0], [1, 1, 1], [0.5, 1], [1, 2.5]
+["a"], ["#fff"], ["#000", "#fff", "rgb(1,2,3)"], ["#000", "red"], ["#000", 5]
+[[1, 2, 3]], [[1, 2, 3], [4, 5, 6]], [[1, 2, 3], [4, 5, 6], [7, 8, 9]], [[1, 2, 3], [4, 5]], [[1, 2, 3], [4, 5, 6, 7]]
+[[1, 2, 3, 4]], [[1, 2, 3, 4], [1, 2, 3, null]], [[1, 2, 3, 4, 5]], [[1, 0], [0, 1]], [[1, 0], [0]], [[1, 0], [0, "1"]]
+[[[1, 2, 3], [4, 5, 6], [7, 8, 9]]], [[[1, 2, 3], [4, 5, 6]]], [[[1, 2, 3], [4, 5, 6], [7, 8]]], [[[1, 2, 3], [4, 5, 6], 7]]
+{"value": ""}, {"value": "a", "visibility": "always", "fontSize": 1e-9, "color": "#fff"}, {"value": "a", "fontSize": 0}, {"value": 5}
+{"value": "a", "fontSize": "1"}, {"value": "a", "color": "red"}, {"value": "a", "visibility": "never"}, {"value": "a", "text": "b"}
+{"xoffset": 1, "yoffset": -1.5}, {"xoffset": "1"}, {"yoffset": null}, {"zoffset": 1}, {"matrix": [[1, 0], [0, 1]]}
+{"matrix": [[1, 0]]}, {"matrix": [[1, 0], [0, 1], [0, 0]]}, {"matrix": [[1, 0, 0], [0, 1, 0]]}, {"matrix": [[1, "0"], [0, 1]]}
+[{"fillColor": "#fff"}], [{"fillColor": "#fff", "strokeColor": "#000", "label": "", "description": ""}], [{"strokeColor": "#fff"}]
+[{"fillColor": "red"}], [{"fillColor": "#fff", "strokeColor": 5}], [{"fillColor": "#fff", "label": 5}], [{"fillColor": "#fff", "extra": 1}]
+{"a": {"b": [1, null, "x"]}}, {"$where": 1, "constructor": 2, "a.b": 3}
+`;
+
 const values: readonly unknown[] = [
-  ...[null, true, false, 'true', '', ' ', 'a', {}, [], [null], [[]], [{}]],
-  ...[0, -0, 1, 2, 3, 16, 17, -1, 0.5, 1.0000001, -0.0000001, 1e-300, 1e300, 2 ** 53, NaN, Infinity, -Infinity, '1', '1.5'],
-  ...[
-    '#fff',
-    '#FFF',
-    '#abcd',
-    '#aBcDeF',
-    '#12345678',
-    '#',
-    '#12',
-    '#12345',
-    '#1234567',
-    '#123456789',
-    '#ggg',
-    'fff',
-    ' #fff',
-    '#fff ',
-  ],
-  ...['#fff\n', '#ff f', '＃fff', 'red', 'transparent', 'hsl(1,2,3)'],
-  ...[
-    'rgb(0,0,0)',
-    'rgb(255, 255, 255)',
-    'rgb(1,\t2,  3)',
-    'rgb(256,0,0)',
-    'rgb(-1,0,0)',
-    'rgb(1.5,0,0)',
-    'rgb(1,2)',
-    'rgb(1,2,3,4)',
-  ],
-  ...[
-    'rgb( 1,2,3)',
-    'rgb(1 ,2,3)',
-    'rgb(1,2,3 )',
-    'rgb (1,2,3)',
-    'RGB(1,2,3)',
-    'rgb(1,2,3',
-    'rgb(1,,3)',
-    'rgb(١,2,3)',
-    'rgb(10%,0,0)',
-  ],
-  ...[
-    'rgba(1,2,3,0)',
-    'rgba(1,2,3,1)',
-    'rgba(1,2,3,.5)',
-    'rgba(1, 2, 3, 0.25)',
-    'rgba(1,2,3,1.0)',
-    'rgba(1,2,3,1.00)',
-    'rgba(1,2,3,0.0)',
-  ],
-  ...[
-    'rgba(1,2,3,1.01)',
-    'rgba(1,2,3,2)',
-    'rgba(1,2,3,-0.1)',
-    'rgba(1.5,0,0,1)',
-    'rgba(1,2,3)',
-    'rgba(1,2,3,0.)',
-    'rgba(1,2,3,.)',
-  ],
-  ...[
-    'rgba(1,2,3,50%)',
-    'rgba(1,2,3,1e-1)',
-    'rgba(1,2,3,0.5 )',
-    'rgba(1,2,3,0.5,1)',
-    'rgba(1,2,3,10.5)',
-    'rgba(1,2,3,)',
-    'rgba(-1,2,3,1)',
-  ],
-  ...[
-    'circle',
-    'triangle',
-    'diamond',
-    'Circle',
-    'square',
-    'circle(1)',
-    'flower',
-    'star',
-    'star()',
-    'flower(1)',
-    'star(16)',
-    'jack(9)',
-  ],
-  ...['flower(0)', 'star(17)', 'jack(-1)', 'star(1.0)', 'star(01)', 'star( 1)', 'star(1) ', 'star(100)', 'jack(16', 'starr(3)'],
-  ...['heatmap', 'contour', 'choropleth', 'Contour', 'hidden', 'always', 'onhover', 'onHover', 'new'],
-  ...[id, id.toUpperCase(), id.slice(1), `${id}0`, `${id.slice(1)}g`, `${id}\n`, 'f'.repeat(24)],
-  ...[
-    [0],
-    [0, 0],
-    [1, 2, 3],
-    [1, 2, 3, 4],
-    [1, 2, '3'],
-    [1, 2, null],
-    [1, 2, NaN],
-    [1, 2, true],
-    [3, 2, 1],
-    [0, 1, 0],
-    [1, 1, 1],
-  ],
-  ...[[0.5, 1], [1, 2.5], ['a'], ['#fff'], ['#000', '#fff', 'rgb(1,2,3)'], ['#000', 'red'], ['#000', 5]],
-  ...[
-    [[1, 2, 3]],
-    [
-      [1, 2, 3],
-      [4, 5, 6],
-    ],
-    [
-      [1, 2, 3],
-      [4, 5, 6],
-      [7, 8, 9],
-    ],
-    [
-      [1, 2, 3],
-      [4, 5],
-    ],
-    [
-      [1, 2, 3],
-      [4, 5, 6, 7],
-    ],
-  ],
-  ...[
-    [[1, 2, 3, 4]],
-    [
-      [1, 2, 3, 4],
-      [1, 2, 3, NaN],
-    ],
-    [[1, 2, 3, 4, 5]],
-    [
-      [1, 0],
-      [0, 1],
-    ],
-    [[1, 0], [0]],
-    [
-      [1, 0],
-      [0, '1'],
-    ],
-  ],
-  ...[
-    [
-      [
-        [1, 2, 3],
-        [4, 5, 6],
-        [7, 8, 9],
-      ],
-    ],
-    [
-      [
-        [1, 2, 3],
-        [4, 5, 6],
-      ],
-    ],
-    [
-      [
-        [1, 2, 3],
-        [4, 5, 6],
-        [7, 8],
-      ],
-    ],
-    [[[1, 2, 3], [4, 5, 6], 7]],
-  ],
-  ...[
-    { value: '' },
-    { value: 'a', visibility: 'always', fontSize: 1e-9, color: '#fff' },
-    { value: 'a', fontSize: 0 },
-    { value: 5 },
-  ],
-  ...[
-    { value: 'a', fontSize: '1' },
-    { value: 'a', color: 'red' },
-    { value: 'a', visibility: 'never' },
-    { value: 'a', text: 'b' },
-  ],
-  ...[
-    { xoffset: 1, yoffset: -1.5 },
-    { xoffset: '1' },
-    { yoffset: null },
-    { zoffset: 1 },
-    {
-      matrix: [
-        [1, 0],
-        [0, 1],
-      ],
-    },
-  ],
-  ...[
-    { matrix: [[1, 0]] },
-    {
-      matrix: [
-        [1, 0],
-        [0, 1],
-        [0, 0],
-      ],
-    },
-    {
-      matrix: [
-        [1, 0, 0],
-        [0, 1, 0],
-      ],
-    },
-    {
-      matrix: [
-        [1, '0'],
-        [0, 1],
-      ],
-    },
-  ],
-  ...[
-    [{ fillColor: '#fff' }],
-    [{ fillColor: '#fff', strokeColor: '#000', label: '', description: '' }],
-    [{ strokeColor: '#fff' }],
-  ],
-  ...[
-    [{ fillColor: 'red' }],
-    [{ fillColor: '#fff', strokeColor: 5 }],
-    [{ fillColor: '#fff', label: 5 }],
-    [{ fillColor: '#fff', extra: 1 }],
-  ],
-  ...[{ a: { b: [1, null, 'x'] } }, { $where: 1, constructor: 2, 'a.b': 3 }],
+  ...valueTable
+    .trim()
+    .split('\n')
+    .flatMap((line) => JSON.parse(`[${line}]`) as unknown[]),
+  NaN,
+  Infinity,
+  -Infinity,
+  [1, 2, NaN],
+  [[1, 2, 3, Infinity]],
 ];
 
 /** Members of all types and of none. */
-const names = [
-  ...['id', 'label', 'group', 'user', 'type', 'lineColor', 'lineWidth', 'fillColor', 'pattern', 'points', 'center', 'radius'],
-  ...['width', 'height', 'rotation', 'normal', 'closed', 'holes', 'widthSubdivisions', 'heightSubdivisions', 'colorRange'],
-  ...['rangeValues', 'normalizeRange', 'scaleWithZoom', 'gridWidth', 'values', 'interpretation', 'origin', 'dx', 'dy', 'stepped'],
-  ...['minColor', 'maxColor', 'serviceId', 'opacity', 'hasAlpha', 'transform', 'categories', 'boundaries'],
-  ...['girderId', 'extra', 'Type', 'constructor', 'toString', '$where', ''],
-];
+const names = `
+id label group user type lineColor lineWidth fillColor pattern points center radius width height rotation normal
+closed holes widthSubdivisions heightSubdivisions colorRange rangeValues normalizeRange scaleWithZoom gridWidth values
+interpretation origin dx dy stepped minColor maxColor serviceId opacity hasAlpha transform categories boundaries
+girderId extra Type constructor toString $where
+`
+  .trim()
+  .split(/\s+/)
+  .concat('');
 
-const types = [
-  ...[
-    'arrow',
-    'circle',
-    'ellipse',
-    'griddata',
-    'heatmap',
-    'point',
-    'polyline',
-    'rectangle',
-    'rectanglegrid',
-    'image',
-    'pixelmap',
-  ],
-  ...['text', 'Point', 'polygon', ''],
-];
+const types = 'arrow circle ellipse griddata heatmap point polyline rectangle rectanglegrid image pixelmap text Point polygon'
+  .split(' ')
+  .concat('');
 
 function withMember(element: Json, member: string, value: unknown): Mutant {
   const shown = typeof value === 'number' ? String(value) : JSON.stringify(value);

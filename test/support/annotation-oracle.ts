@@ -6,8 +6,8 @@ type Json = Record<string, unknown>;
 type Rule = (value: unknown) => boolean;
 
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
-const digits = (text: string) => text !== '' && [...text].every((digit) => '0123456789'.includes(digit));
-const hex = (text: string, alphabet = '0123456789abcdefABCDEF') => [...text].every((digit) => alphabet.includes(digit));
+const digits = (text: string) => text !== '' && text.split('').every((digit) => '0123456789'.includes(digit));
+const hex = (text: string, alphabet = '0123456789abcdefABCDEF') => text.split('').every((digit) => alphabet.includes(digit));
 
 const text: Rule = (value) => typeof value === 'string';
 const flag: Rule = (value) => value === true || value === false;
@@ -41,7 +41,7 @@ function isOpacity(said: string): boolean {
 const color: Rule = (value) => {
   if (typeof value !== 'string') return false;
   if (value.startsWith('#')) return [3, 4, 6, 8].includes(value.length - 1) && hex(value.slice(1));
-  const [name = '', rest = ''] = [value.slice(0, value.indexOf('(')), value.slice(value.indexOf('(') + 1)];
+  const [name, rest] = [value.slice(0, value.indexOf('(')), value.slice(value.indexOf('(') + 1)];
   if (!rest.endsWith(')')) return false;
   // White space after commas, and nowhere else.
   const parts = rest.slice(0, -1).split(',');
