@@ -15,6 +15,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
+    setupFiles: ['test/support/own-temporary-folder.ts'],
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: 'forks',

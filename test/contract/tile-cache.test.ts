@@ -91,7 +91,7 @@ describe.skipIf(noRedis !== null)(`in Redis${noRedis === null ? '' : ` (skipped:
     expect(await cache.get('b')).toBeUndefined();
   });
 
-  it('is quick to answer nothing while Redis hangs, says so, and comes back', async () => {
+  it('is quick to answer nothing while Redis hangs, says so, and comes back', { retry: 2 }, async () => {
     const cache = await open();
     await cache.set('a', tile);
     await redis.stop('hang');
@@ -108,7 +108,7 @@ describe.skipIf(noRedis !== null)(`in Redis${noRedis === null ? '' : ` (skipped:
     expect(await cache.report()).toMatchObject({ available: true, items: 1 });
   });
 
-  it('does without Redis while it is away, and clears later what it could not clear then', async () => {
+  it('does without Redis while it is away, and clears later what it could not clear then', { retry: 2 }, async () => {
     const cache = await open();
     await cache.set('a', tile);
     await redis.stop();

@@ -116,7 +116,7 @@ describe('large images by conversion', { timeout: 60_000 }, () => {
     await ended(remote._id, 3);
   });
 
-  it('are made by a job where an image is too large for every source', async () => {
+  it('are made by a job where an image is too large for every source', { timeout: 180_000 }, async () => {
     const large = await sharp({
       limitInputPixels: false,
       create: { width: 20_000, height: 14_000, channels: 3, background: '#2468ac' },

@@ -1,0 +1,12 @@
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
+
+// Each test file has a folder for temporary files of its own, as do the processes it starts: files that run at the same time do not
+// see what the others have there, and nothing stays.
+const folder = mkdtempSync(join(tmpdir(), 'large-image-test-'));
+process.env.TMPDIR = folder;
+// The hooks of the test file run before this one.
+afterAll(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }));
