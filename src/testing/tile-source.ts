@@ -223,6 +223,17 @@ function describeImage(makeDefinition: () => TileSourceDefinition, sampleFile: s
     }
   });
 
+  each('gives stored tiles at the border, where it does, of the size of a tile', async (source) => {
+    const { tileWidth, tileHeight } = source.metadata;
+    for (const { address, width, height } of sampleTiles(source)) {
+      const stored = (await source.readStoredTile?.(address, { partial: true })) ?? null;
+      if (stored === null) continue;
+      assert.deepEqual([stored.width, stored.height], [tileWidth, tileHeight]);
+      const content = stored.content ?? { width, height };
+      assert.ok(content.width >= 1 && content.width <= width && content.height >= 1 && content.height <= height, 'content');
+    }
+  });
+
   each('reads every associated image that it names, and null for others', async (source) => {
     const names = source.associatedImages ?? [];
     assert.deepEqual(names, names.toSorted());

@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache';
 import { Gate, mapConcurrently } from './concurrency.js';
-import type { TileAddress, TileSource } from './contract.js';
+import type { EncodedImage, TileAddress, TileSource } from './contract.js';
 import { finerLevel, largestStep, levelSize, tileContent, tileGrid, type Box, type Size } from './geometry.js';
-import { resizePicture } from './encode.js';
+import { resizePicture, type OpenedPicture } from './encode.js';
 import { blit, crop, decimate, isPicture } from './pixels.js';
 import { createRaster, type Raster } from './raster.js';
 import type { RasterCache } from './requests.js';
-import { decodeMosaic } from './stored-mosaic.js';
+import { decodeMosaic, openMosaic, type StoredMosaic } from './stored-mosaic.js';
 
 /** Largest mosaic, in pixels, from which a tile of a missing level is made in one step. */
 const maxMosaicPixels = 2 ** 24;
@@ -25,6 +25,13 @@ export function createRasterCache(maxBytes = ownCacheBytes): RasterCache {
     sizeCalculation: (raster) => Math.max(1, raster.data.byteLength),
   });
   return { get: (key) => cache.get(key), set: (key, raster) => void cache.set(key, raster) };
+}
+
+/** A rectangle of a level, in its pixels, of one frame. */
+export interface LevelBox {
+  level: number;
+  frame: number;
+  box: Box;
 }
 
 /** Reads decoded tiles of every level, also of those that the file does not hold, and rectangles of any level. */
@@ -53,31 +60,21 @@ export class TileReader {
   }
 
   /** A rectangle of a level, in its pixels; it must lie inside the level. */
-  async readBox(where: { level: number; frame: number; box: Box }, signal?: AbortSignal): Promise<Raster> {
-    const { level, frame, box } = where;
+  async readBox(where: LevelBox, signal?: AbortSignal): Promise<Raster> {
+    const { box } = where;
     const { tileWidth, tileHeight, bandCount, dtype } = this.#source.metadata;
-    const first = { x: Math.floor(box.left / tileWidth), y: Math.floor(box.top / tileHeight) };
-    const last = {
-      x: Math.floor((box.left + box.width - 1) / tileWidth),
-      y: Math.floor((box.top + box.height - 1) / tileHeight),
-    };
-    if (first.x === last.x && first.y === last.y) {
-      const tile = await this.readTile({ level, frame, ...first }, signal);
-      const left = box.left - first.x * tileWidth;
-      const top = box.top - first.y * tileHeight;
-      if (left === 0 && top === 0) return crop(tile, box);
+    const { tiles, place } = this.#tilesOf(where);
+    const [first] = tiles;
+    if (first !== undefined && tiles.length === 1) {
+      const tile = await this.readTile(first, signal);
+      if (place.left === 0 && place.top === 0) return crop(tile, box);
       const part = createRaster({ ...tile, width: box.width, height: box.height });
-      blit(part, tile, { left: -left, top: -top });
+      blit(part, tile, { left: -place.left, top: -place.top });
       return part;
     }
-    let tiles: TileAddress[] = [];
-    for (let y = first.y; y <= last.y; y += 1) {
-      for (let x = first.x; x <= last.x; x += 1) tiles.push({ level, frame, x, y });
-    }
-    const stored = await this.#readMosaic(tiles, last.x - first.x + 1, box, signal);
-    if (stored) tiles = stored.missing;
+    const stored = tiles.length >= leastMosaic ? await this.#readMosaic(where, signal) : null;
     const target = stored?.raster ?? createRaster({ width: box.width, height: box.height, bands: bandCount, dtype });
-    await mapConcurrently(tiles, this.#concurrency, async (tile) => {
+    await mapConcurrently(stored?.missing ?? tiles, this.#concurrency, async (tile) => {
       signal?.throwIfAborted();
       const raster = await this.readTile(tile, signal);
       blit(target, raster, { left: tile.x * tileWidth - box.left, top: tile.y * tileHeight - box.top });
@@ -85,37 +82,80 @@ export class TileReader {
     return target;
   }
 
+  /**
+   * A rectangle of a level, undecoded, where the file holds all of it as JPEG tiles; else `null`. A damaged tile shows when the
+   * picture is used: reading the box tells then which it is.
+   */
+  async openBox(where: LevelBox, signal?: AbortSignal): Promise<OpenedPicture | null> {
+    const mosaic = await this.#storedMosaic(where, signal);
+    if (mosaic === null || mosaic.tiles.includes(null)) return null;
+    const { place } = this.#tilesOf(where);
+    const isShown = place.left + place.width <= mosaic.shown.width && place.top + place.height <= mosaic.shown.height;
+    return isShown ? openMosaic(mosaic, place) : null;
+  }
+
+  /** The tiles that a box meets, row by row, and its place in the mosaic of them. */
+  #tilesOf({ level, frame, box }: LevelBox): { tiles: TileAddress[]; columns: number; place: Box } {
+    const { tileWidth, tileHeight } = this.#source.metadata;
+    const first = { x: Math.floor(box.left / tileWidth), y: Math.floor(box.top / tileHeight) };
+    const last = {
+      x: Math.floor((box.left + box.width - 1) / tileWidth),
+      y: Math.floor((box.top + box.height - 1) / tileHeight),
+    };
+    const tiles: TileAddress[] = [];
+    for (let y = first.y; y <= last.y; y += 1) {
+      for (let x = first.x; x <= last.x; x += 1) tiles.push({ level, frame, x, y });
+    }
+    const place = { ...box, left: box.left - first.x * tileWidth, top: box.top - first.y * tileHeight };
+    return { tiles, columns: last.x - first.x + 1, place };
+  }
+
   /** Decodes stored tiles together where the file has them as JPEG; `missing` are the others. */
   async #readMosaic(
-    tiles: readonly TileAddress[],
-    columns: number,
-    box: Box,
+    where: LevelBox,
     signal: AbortSignal | undefined,
   ): Promise<{ raster: Raster; missing: TileAddress[] } | null> {
-    const { metadata, populatedLevels } = this.#source;
-    const [first] = tiles;
-    if (!first || !this.#source.readStoredTile || metadata.dtype !== 'uint8' || !populatedLevels.includes(first.level))
-      return null;
-    const probe = tiles.length >= leastMosaic ? await this.#storedJpeg(first, signal) : null;
-    if (!probe) return null;
-    const stored = await mapConcurrently(tiles, this.#concurrency, (tile) =>
-      tile === first ? Promise.resolve(probe) : this.#storedJpeg(tile, signal),
-    );
-    if (stored.reduce((sum, bytes) => sum + (bytes?.length ?? 0), 0) > maxMosaicBytes) return null;
-    const tile = { width: metadata.tileWidth, height: metadata.tileHeight };
-    const place = { ...box, left: box.left - first.x * tile.width, top: box.top - first.y * tile.height };
+    const mosaic = await this.#storedMosaic(where, signal);
+    if (mosaic === null) return null;
+    const { tiles, place } = this.#tilesOf(where);
+    const width = Math.min(place.width, mosaic.shown.width - place.left);
+    const height = Math.min(place.height, mosaic.shown.height - place.top);
+    if (width < 1 || height < 1) return null;
     try {
-      const raster = await decodeMosaic({ tiles: stored, columns, tile, bands: metadata.bandCount }, place);
-      return raster && { raster, missing: tiles.filter((_, index) => stored[index] === null) };
+      const raster = await decodeMosaic(mosaic, { ...place, width, height });
+      if (raster === null) return null;
+      const missing = tiles.filter((_, index) => mosaic.tiles[index] === null);
+      return { raster: fitBorder(raster, where.box, this.#source.metadata), missing };
     } catch {
       // A damaged tile: reading one by one tells which, and what is wrong with it.
       return null;
     }
   }
 
-  async #storedJpeg(address: TileAddress, signal: AbortSignal | undefined): Promise<Uint8Array | null> {
-    const stored = await this.#gate.run(async () => this.#source.readStoredTile?.(address, signal && { signal }), signal);
-    return stored?.encoding === 'JPEG' ? stored.bytes : null;
+  /** The JPEG tiles that the file holds of a box, undecoded; `null` where the first of them is none. */
+  async #storedMosaic(where: LevelBox, signal: AbortSignal | undefined): Promise<StoredMosaic | null> {
+    const { metadata, populatedLevels } = this.#source;
+    if (!this.#source.readStoredTile || metadata.dtype !== 'uint8' || !populatedLevels.includes(where.level)) return null;
+    const { tiles, columns } = this.#tilesOf(where);
+    const [first, ...others] = tiles;
+    const probe = first && (await this.#storedJpeg(first, signal));
+    if (!probe) return null;
+    const stored = [probe, ...(await mapConcurrently(others, this.#concurrency, (tile) => this.#storedJpeg(tile, signal)))];
+    if (stored.reduce((sum, picture) => sum + (picture?.bytes.length ?? 0), 0) > maxMosaicBytes) return null;
+    const tile = { width: metadata.tileWidth, height: metadata.tileHeight };
+    return {
+      tiles: stored.map((picture) => picture?.bytes ?? null),
+      columns,
+      tile,
+      bands: metadata.bandCount,
+      shown: shownPart(stored, columns, tile),
+    };
+  }
+
+  async #storedJpeg(address: TileAddress, signal: AbortSignal | undefined): Promise<EncodedImage | null> {
+    const options = { partial: true, ...(signal && { signal }) };
+    const stored = await this.#gate.run(async () => this.#source.readStoredTile?.(address, options), signal);
+    return stored?.encoding === 'JPEG' ? stored : null;
   }
 
   async #readStored(address: TileAddress, signal?: AbortSignal): Promise<Raster> {
@@ -175,6 +215,20 @@ function placeEveryNth(target: Raster, tile: Raster, at: { left: number; top: nu
     blit(part, tile, { left: -skipX, top: -skipY });
   }
   blit(target, decimate(part, step), { left: (at.left + skipX) / step, top: (at.top + skipY) / step });
+}
+
+/** How much of a mosaic of stored tiles shows the image: files may end a pixel before the level does. */
+function shownPart(stored: readonly (EncodedImage | null)[], columns: number, tile: Size): Size {
+  const rows = stored.length / columns;
+  const shown = { width: columns * tile.width, height: rows * tile.height };
+  for (const [index, picture] of stored.entries()) {
+    if (!picture?.content) continue;
+    const { width, height } = picture.content;
+    const [column, row] = [index % columns, Math.floor(index / columns)];
+    if (column === columns - 1) shown.width = Math.min(shown.width, column * tile.width + width);
+    if (row === rows - 1) shown.height = Math.min(shown.height, row * tile.height + height);
+  }
+  return shown;
 }
 
 /** Cuts a raster to a size, or completes it by repeating its last row and column. */

@@ -108,6 +108,8 @@ export interface EncodedImage {
   bytes: Uint8Array;
   width: number;
   height: number;
+  /** How much of it, from the upper left, shows the image, where that is less than the part that lies inside the image. */
+  content?: { width: number; height: number };
 }
 
 /** A small picture that belongs to the file beside its main image: label, macro, thumbnail. */
@@ -138,8 +140,10 @@ export interface TileSource {
   /**
    * The stored bytes of a tile, when they can be shown by a browser as they are, with true colours, and are of exactly
    * `tileWidth` by `tileHeight` pixels that all lie inside the image. `null` otherwise.
+   *
+   * @param options `partial`: a tile may reach over the right and lower border, where it may show anything.
    */
-  readStoredTile?(address: TileAddress, options?: { signal?: AbortSignal }): Promise<EncodedImage | null>;
+  readStoredTile?(address: TileAddress, options?: { signal?: AbortSignal; partial?: boolean }): Promise<EncodedImage | null>;
   /** Names of the associated images, sorted. */
   readonly associatedImages?: readonly string[];
   /** Decodes an associated image; `null` for an unknown name. */

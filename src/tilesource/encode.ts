@@ -144,9 +144,19 @@ export interface EncodingSteps {
   background?: Rgba;
 }
 
-/** Encodes a picture. */
-export async function encodePicture(picture: Picture, options: EncodingOptions, steps: EncodingSteps = {}): Promise<Uint8Array> {
-  let image = openPicture(picture);
+/** A picture that is decoded only when it is used, for one use. */
+export interface OpenedPicture extends Size {
+  image: Sharp;
+  bands: Picture['bands'];
+}
+
+/** Encodes a picture. @throws Error of libvips where an opened one is damaged. */
+export async function encodePicture(
+  picture: Picture | OpenedPicture,
+  options: EncodingOptions,
+  steps: EncodingSteps = {},
+): Promise<Uint8Array> {
+  let image = 'image' in picture ? picture.image : openPicture(picture);
   const { resize, extend } = steps;
   if (resize && (resize.width !== picture.width || resize.height !== picture.height)) image = scaled(image, resize);
   const flatten = hasAlpha(picture) && !options.alpha;

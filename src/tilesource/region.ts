@@ -12,6 +12,7 @@ import {
 } from './encode.js';
 import { boxAtLevel, preferredLevel, type Box, type RegionPlan, type Size } from './geometry.js';
 import { completeBlock, withColor, type Picture } from './pixels.js';
+import type { LevelBox } from './compose.js';
 import type { Look, Renderer } from './renderer.js';
 import {
   defaultMaxOutputPixels,
@@ -73,13 +74,12 @@ export class RegionMaker {
     checkOutputSize(prepared.canvas, encoding, this.#maxPixels);
     const { plan, frame, look, kernel, fill } = prepared;
     const shown = { ...look, opaque: !encoding.alpha };
-    const picture = await this.#renderer.box({ level: plan.level, frame, box: plan.levelBox }, shown, request.signal);
+    const where = { level: plan.level, frame, box: plan.levelBox };
+    const resize = { ...plan.output, kernel };
     return this.#encode(
-      picture,
+      { where, look: shown },
       encoding,
-      { ...steps(prepared), ...(fill && { background: fill.color }) },
-      kernel,
-      plan.output,
+      { resize, ...steps(prepared), ...(fill && { background: fill.color }) },
       request.signal,
     );
   }
@@ -117,8 +117,8 @@ export class RegionMaker {
     const needed = Math.max(0, finest + Math.min(0, Math.ceil(Math.round(octaves * 1e4) / 1e4)));
     const level = preferredLevel(populatedLevels, needed);
     const levelBox = boxAtLevel(metadata, box, level);
-    const picture = await this.#renderer.box({ level, frame, box: levelBox }, look, signal);
-    return this.#encode(picture, encoding, {}, usualKernel(levelBox, output), output, signal);
+    const resize = { ...output, kernel: usualKernel(levelBox, output) };
+    return this.#encode({ where: { level, frame, box: levelBox }, look }, encoding, { resize }, signal);
   }
 
   /** Checks a request and finds out what to read; `null` where it selects nothing. @throws BadValueError, TileSourceError */
@@ -171,18 +171,23 @@ export class RegionMaker {
     };
   }
 
+  /** Draws and encodes a rectangle of a level: in one pass of libvips where the file holds it in a form that libvips reads. */
   async #encode(
-    picture: Picture,
+    { where, look }: { where: LevelBox; look: Look },
     encoding: EncodingOptions,
     further: EncodingSteps,
-    kernel: Kernel,
-    output: Size,
     signal?: AbortSignal,
   ): Promise<EncodedPicture> {
+    const isPainted = further.extend !== undefined && !isGray(further.extend.color);
+    const opened = isPainted ? null : await this.#renderer.open(where, look, signal);
     signal?.throwIfAborted();
-    const painted = further.extend && !isGray(further.extend.color) ? withColor(picture) : picture;
-    const bytes = await encodePicture(painted, encoding, { ...further, resize: { ...output, kernel } });
-    return { kind: 'bytes', bytes, type: encoding.type };
+    // Where that fails, drawing tile by tile tells which one is damaged, or does without this pass.
+    const bytes = opened && (await encodePicture(opened, encoding, further).catch(() => null));
+    if (bytes) return { kind: 'bytes', bytes, type: encoding.type };
+    const picture = await this.#renderer.box(where, look, signal);
+    signal?.throwIfAborted();
+    const drawn = await encodePicture(isPainted ? withColor(picture) : picture, encoding, further);
+    return { kind: 'bytes', bytes: drawn, type: encoding.type };
   }
 
   async #stream(prepared: PreparedRegion, encoding: EncodingOptions, signal?: AbortSignal): Promise<StreamedPicture> {

@@ -1,8 +1,8 @@
 import { TileOutsideError, TileSourceError } from '../errors.js';
-import { TileReader } from './compose.js';
+import { TileReader, type LevelBox } from './compose.js';
 import type { ImageMetadata, TileSource } from './contract.js';
-import { resizePicture, usualKernel, type Kernel } from './encode.js';
-import { planRegion, type Box, type RegionPlan, type Size } from './geometry.js';
+import { resizePicture, usualKernel, type Kernel, type OpenedPicture } from './encode.js';
+import { planRegion, type RegionPlan, type Size } from './geometry.js';
 import { bandStatistics } from './histogram.js';
 import { convertToSrgb, isSrgbProfile } from './icc.js';
 import { isPicture, resizeNearest, toPicture, type Picture } from './pixels.js';
@@ -96,12 +96,21 @@ export class Renderer {
   }
 
   /** A rectangle of a level, in its pixels. */
-  box(where: { level: number; frame: number; box: Box }, look: Look, signal?: AbortSignal): Promise<Picture> {
+  box(where: LevelBox, look: Look, signal?: AbortSignal): Promise<Picture> {
     return this.#show((frame) => this.#reader.readBox({ ...where, frame }, signal), where.frame, look, signal);
   }
 
+  /**
+   * A rectangle of a level, to be decoded on its way into an encoding; `null` where it has to be drawn: {@link Renderer.box}. What
+   * is damaged shows when it is used.
+   */
+  async open(where: LevelBox, look: Look, signal?: AbortSignal): Promise<OpenedPicture | null> {
+    if (look.style !== null || this.profileFor(where.frame, look) !== null) return null;
+    return this.#reader.openBox(where, signal);
+  }
+
   /** Samples of a rectangle of a level as the source delivers them. */
-  samples(where: { level: number; frame: number; box: Box }, signal?: AbortSignal): Promise<Raster> {
+  samples(where: LevelBox, signal?: AbortSignal): Promise<Raster> {
     return this.#reader.readBox(where, signal);
   }
 
@@ -142,7 +151,7 @@ export class Renderer {
   }
 
   /** Rasters of all frames that a style needs for one rectangle. */
-  styleInputs(where: { level: number; frame: number; box: Box }, style: Style, signal?: AbortSignal) {
+  styleInputs(where: LevelBox, style: Style, signal?: AbortSignal) {
     return this.#styleRasters(style, where.frame, (frame) => this.samples({ ...where, frame }, signal)).then((rasters) => ({
       frame: where.frame,
       rasters,

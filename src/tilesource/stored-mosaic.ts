@@ -1,4 +1,5 @@
 import sharp from 'sharp';
+import type { OpenedPicture } from './encode.js';
 import type { Box, Size } from './geometry.js';
 import type { Raster } from './raster.js';
 
@@ -52,19 +53,21 @@ export interface StoredMosaic {
   columns: number;
   tile: Size;
   bands: number;
+  /** How much of the mosaic, from its upper left, shows the image. */
+  shown: Size;
 }
 
 /**
- * Decodes a rectangle of a mosaic of JPEG tiles in one call of libvips, which is several times as fast as one call per tile:
- * the tiles become a TIFF in memory. Where a tile is missing, some other tile shows.
+ * Opens a rectangle of a mosaic of JPEG tiles as one input of libvips, which is several times as fast as one for each tile: the
+ * tiles become a TIFF in memory. Where a tile is missing, some other tile shows. A damaged tile shows when the picture is used.
  *
  * @returns `null` where the tiles do not fit into one TIFF.
- * @throws Error of libvips when a tile is damaged.
  */
-export async function decodeMosaic(mosaic: StoredMosaic, box: Box): Promise<Raster | null> {
+export function openMosaic(mosaic: StoredMosaic, box: Box): OpenedPicture | null {
   const present = mosaic.tiles.find((tile) => tile !== null);
   const form = present && jpegForm(present);
-  if (!form || form.components !== mosaic.bands || (form.components !== 1 && form.components !== 3)) return null;
+  const bands = form?.components === 1 || form?.components === 3 ? form.components : null;
+  if (!form || bands === null || bands !== mosaic.bands) return null;
   for (const tile of mosaic.tiles) {
     if (tile === null || tile === present) continue;
     const other = jpegForm(tile);
@@ -73,11 +76,16 @@ export async function decodeMosaic(mosaic: StoredMosaic, box: Box): Promise<Rast
   if (form.width !== mosaic.tile.width || form.height !== mosaic.tile.height) return null;
   // TIFF wants tile sides in multiples of 16.
   if (form.width % 16 !== 0 || form.height % 16 !== 0) return null;
-  let image = sharp(asTiff(mosaic, form, present), { limitInputPixels: false, failOn: 'error', sequentialRead: true }).extract(
-    box,
-  );
-  if (form.components === 1) image = image.toColourspace('b-w');
-  const { data, info } = await image.raw().toBuffer({ resolveWithObject: true });
+  const input = sharp(asTiff(mosaic, form, present), { limitInputPixels: false, failOn: 'error', sequentialRead: true });
+  const image = input.extract(box);
+  return { image: bands === 1 ? image.toColourspace('b-w') : image, width: box.width, height: box.height, bands };
+}
+
+/** The pixels of such a rectangle. @throws Error of libvips when a tile is damaged. */
+export async function decodeMosaic(mosaic: StoredMosaic, box: Box): Promise<Raster | null> {
+  const opened = openMosaic(mosaic, box);
+  if (opened === null) return null;
+  const { data, info } = await opened.image.raw().toBuffer({ resolveWithObject: true });
   if (info.channels !== mosaic.bands) return null;
   return { data, width: info.width, height: info.height, bands: info.channels, dtype: 'uint8' };
 }

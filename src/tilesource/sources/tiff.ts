@@ -182,16 +182,24 @@ class TiffTileSource implements TileSource {
     return extend(orient(raster, layout.orientation), region.width, region.height);
   }
 
-  async readStoredTile(address: TileAddress, options: { signal?: AbortSignal } = {}): Promise<EncodedImage | null> {
+  async readStoredTile(
+    address: TileAddress,
+    options: { signal?: AbortSignal; partial?: boolean } = {},
+  ): Promise<EncodedImage | null> {
     const { tileWidth, tileHeight } = this.metadata;
     const { left, top, width, height } = this.#region(address);
-    if (width !== tileWidth || height !== tileHeight) return null;
+    const isPartial = width !== tileWidth || height !== tileHeight;
+    if (isPartial && options.partial !== true) return null;
     const layout = await this.#layout(address.level, address.frame);
     if (layout === null || storedEncoding(layout) === null) return null;
     if (layout.chunkWidth !== tileWidth || layout.chunkHeight !== tileHeight) return null;
-    if (left + width > layout.width || top + height > layout.height) return null;
+    // Reduced levels may be rounded down, where the pyramid has one more column or row.
+    const content = { width: Math.min(width, layout.width - left), height: Math.min(height, layout.height - top) };
+    const isShort = content.width < width || content.height < height;
+    if ((isShort && options.partial !== true) || content.width < 1 || content.height < 1) return null;
     const bytes = await storedChunk(this.#chunks(options.signal), layout, address.y * layout.chunksAcross + address.x);
-    return bytes === null ? null : storedPicture(bytes, layout);
+    const picture = bytes && storedPicture(bytes, layout);
+    return picture && isShort ? { ...picture, content } : picture;
   }
 
   async readAssociatedImage(name: string, options: { signal?: AbortSignal } = {}): Promise<AssociatedImage | null> {

@@ -1,7 +1,14 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import sharp from 'sharp';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fileInput } from '../../../src/tilesource/byte-reader.js';
 import { TileReader } from '../../../src/tilesource/compose.js';
 import type { TileAddress, TileSource } from '../../../src/tilesource/contract.js';
+import { openLargeImage } from '../../../src/tilesource/large-image.js';
+import type { RegionRequest } from '../../../src/tilesource/requests.js';
+import { tiffSource } from '../../../src/tilesource/sources/tiff.js';
 import { jpegForm } from '../../../src/tilesource/stored-mosaic.js';
 import { paint, rasterSource } from '../../support/raster-source.js';
 
@@ -97,5 +104,91 @@ describe('stored tiles decoded together', () => {
     expect(jpegForm(await sharp({ create }).jpeg({ progressive: true }).toBuffer())).toBeNull();
     expect(jpegForm(Buffer.from([0xff, 0xd8, 0xff, 0xda, 0, 0]))).toBeNull();
     expect(jpegForm(Buffer.alloc(0))).toBeNull();
+  });
+});
+
+describe('regions of stored tiles, decoded and encoded in one pass', () => {
+  let directory: string;
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'stored-mosaic-'));
+  });
+  afterAll(() => rm(directory, { recursive: true, force: true }));
+
+  /** A pyramid whose sides are no multiples of its tiles; odd ones, so that its levels are rounded. */
+  async function openSlide(bands: 1 | 3, quality: number) {
+    const [width, height] = [517, 387];
+    const samples = Buffer.from(
+      Array.from({ length: width * height * bands }, (_, at) => {
+        const [x, y] = [Math.floor(at / bands) % width, Math.floor(at / bands / width)];
+        return 128 + 100 * Math.sin((x * (1 + (at % bands))) / 23) * Math.cos(y / 31);
+      }),
+    );
+    const path = join(directory, `${bands}-${quality}.tif`);
+    const image = sharp(samples, { raw: { width, height, channels: bands } });
+    const shown = bands === 1 ? image.toColourspace('b-w') : image;
+    const tiles = { tile: true, tileWidth: 64, tileHeight: 64, pyramid: true };
+    await writeFile(path, await shown.tiff({ ...tiles, compression: 'jpeg', quality }).toBuffer());
+    return tiffSource.open(fileInput(path));
+  }
+
+  const requests: RegionRequest[] = [
+    { width: 100, height: 100 },
+    { width: 60 },
+    { left: 350, top: 250 },
+    { left: 325, top: 200, width: 150 },
+    { left: 5, top: 5, right: 45, bottom: 50 },
+    { left: 66, top: 66, right: 125, bottom: 125, width: 240, encoding: 'PNG' },
+    { left: 500, width: 15, encoding: 'WEBP' },
+    { width: 150, height: 150, fill: 'gray', encoding: 'PNG' },
+    { width: 150, height: 150, fill: '#12ab34' },
+    { width: 150, resample: 0, encoding: 'PPM' },
+  ];
+
+  it.each([
+    [3, 80],
+    [3, 95],
+    [1, 80],
+  ] as const)('have the bytes of those drawn tile by tile: %i bands, quality %i', async (bands, quality) => {
+    const source = await openSlide(bands, quality);
+    const { metadata, populatedLevels } = source;
+    expect(populatedLevels.length).toBeGreaterThan(2);
+    let decoded = 0;
+    const readTile: TileSource['readTile'] = (...call) => {
+      decoded += 1;
+      return source.readTile(...call);
+    };
+    const stored = { metadata, populatedLevels, readTile, readStoredTile: source.readStoredTile!.bind(source) };
+    const together = openLargeImage({ ...stored, close: async () => {} });
+    const apart = openLargeImage({ metadata, populatedLevels, readTile, close: async () => {} });
+    for (const request of requests) {
+      decoded = 0;
+      const picture = await together.region(request);
+      const decodedTogether = decoded;
+      const other = await apart.region(request);
+      if (picture.kind !== 'bytes' || other.kind !== 'bytes') throw new Error('not TILED');
+      expect(Buffer.compare(picture.bytes, other.bytes), JSON.stringify(request)).toBe(0);
+      // A colour that gray pictures do not have is painted on what was drawn.
+      if (bands === 3 || request.fill !== '#12ab34') expect(decodedTogether, JSON.stringify(request)).toBeLessThanOrEqual(1);
+      expect(decoded).toBeGreaterThan(decodedTogether);
+    }
+    await source.close();
+  });
+
+  it('are drawn tile by tile where a tile is damaged, which the error names', async () => {
+    const source = await openSlide(3, 80);
+    const { metadata, populatedLevels } = source;
+    const broken = openLargeImage({
+      metadata,
+      populatedLevels,
+      readTile: (tile) => (tile.x === 1 && tile.y === 1 ? Promise.reject(new Error('tile 1, 1')) : source.readTile(tile)),
+      async readStoredTile(tile, options) {
+        const stored = await source.readStoredTile!(tile, options);
+        return stored && tile.x === 1 && tile.y === 1 ? { ...stored, bytes: stored.bytes.subarray(0, 250) } : stored;
+      },
+      close: async () => {},
+    });
+    await expect(broken.region({ left: 0, top: 0, right: 125, bottom: 125 })).rejects.toThrow('tile 1, 1');
+    expect(await broken.region({ left: 0, top: 0, right: 60, bottom: 125 })).toMatchObject({ kind: 'bytes' });
+    await source.close();
   });
 });
