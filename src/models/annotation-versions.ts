@@ -2,7 +2,7 @@ import type { Connection, Model, QueryFilter } from 'mongoose';
 import type { StoredElements } from '../annotation/store/contract.js';
 import type { AnnotationState, AnnotationVersionRecord } from './annotation-record.js';
 import { isDuplicateKey, stateFields, toVersion, type VersionDocument } from './annotation-documents.js';
-import { idText } from './host-records.js';
+import { idText } from './id-text.js';
 import { batches, idsPerQuery } from './id-batches.js';
 
 /** What cleaning up needs to know of a former version. */

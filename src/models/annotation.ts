@@ -19,7 +19,7 @@ import {
   type HeadDocument,
 } from './annotation-documents.js';
 import { AnnotationVersions } from './annotation-versions.js';
-import { idText } from './host-records.js';
+import { idText } from './id-text.js';
 import { batches, idsPerQuery } from './id-batches.js';
 
 /** What {@link AnnotationModel.insert} takes: everything but what the model gives. */

@@ -1,22 +1,8 @@
 import type { Connection, Model } from 'mongoose';
 import type { Host, HostFields, StoredDocument } from '../host.js';
 import { batches, idsPerQuery } from './id-batches.js';
-
-/** The record on an item that makes it a large image (`item.largeImage`). Ids are text here. */
-export interface LargeImageMarker {
-  /** The file that is served. Absent while a job is making it. */
-  fileId?: string;
-  /** Tile source that reads the file. */
-  sourceName?: string;
-  /** The uploaded file, where {@link LargeImageMarker.fileId} was made from it by a job. */
-  originalId?: string;
-  /** True while the creation is unfinished. */
-  expected?: boolean;
-  /** The job that makes or made the file. */
-  jobId?: string;
-  /** Whether somebody is to be told when the job ends. */
-  notify?: boolean;
-}
+import { idText } from './id-text.js';
+import { LargeImageMarkers, markerOf, type LargeImageMarker } from './large-image-markers.js';
 
 /** What the plugin knows of an item. */
 export interface ItemRecord {
@@ -73,18 +59,12 @@ function textOf(value: unknown): string {
 
 type AnyModel = Model<Record<string, unknown>>;
 
-/** Text of an id, whatever the host keeps ids as; empty for what is none. */
-export function idText(id: unknown): string {
-  if (typeof id === 'string') return id;
-  const isObjectId = typeof id === 'object' && id !== null && 'toHexString' in id && typeof id.toHexString === 'function';
-  return isObjectId ? (id as { toHexString(): string }).toHexString() : '';
-}
-
 /**
  * The host's items, files and folders, with the plugin's fields added to their schemas. All queries on these models are here.
  */
 export class HostRecords {
   readonly connection: Connection;
+  readonly markers: LargeImageMarkers;
   readonly #fields: HostFields;
   readonly #items: AnyModel;
   readonly #files: AnyModel;
@@ -100,6 +80,7 @@ export class HostRecords {
       AnyModel,
     ];
     this.connection = this.#items.db;
+    this.markers = new LargeImageMarkers(this.#items, (doc) => this.itemOf(doc));
     this.#fields = {
       item: { ...defaultFields.item, ...fields?.item },
       file: { ...defaultFields.file, ...fields?.file },
@@ -211,21 +192,6 @@ export class HostRecords {
     return { items: this.#items, folders: this.#folders, names };
   }
 
-  /** How many items have a large image that is ready. */
-  async countImageItems(): Promise<number> {
-    return this.#items.countDocuments({ 'largeImage.fileId': { $ne: null } });
-  }
-
-  /** Items with a large image that is ready, by ascending id, behind the item `after`; a page of at most `limit`. */
-  async imageItems({ after, limit }: { after: ItemRecord | null; limit: number }): Promise<ItemRecord[]> {
-    const docs = await this.#items
-      .find({ 'largeImage.fileId': { $ne: null }, ...(after !== null && { _id: { $gt: after.doc._id } }) })
-      .sort({ _id: 1 })
-      .limit(limit)
-      .lean<StoredDocument[]>();
-    return docs.map((doc) => this.itemOf(doc));
-  }
-
   async findItem(id: string): Promise<ItemRecord | null> {
     const doc = await this.#items.findById(id).lean<StoredDocument>();
     return doc === null ? null : this.itemOf(doc);
@@ -325,71 +291,6 @@ export class HostRecords {
     return docs.map((doc) => this.fileOf(doc));
   }
 
-  /**
-   * Writes the large-image record of an item that has none, in one atomic step.
-   *
-   * @returns the item as it is then, or `null` when it is gone or somebody else was first.
-   */
-  async claimLargeImage(item: ItemRecord, marker: Record<string, unknown>): Promise<ItemRecord | null> {
-    const doc = await this.#items
-      .findOneAndUpdate({ _id: item.doc._id, largeImage: null }, { $set: { largeImage: marker } }, { returnDocument: 'after' })
-      .lean<StoredDocument>();
-    return doc === null ? null : this.itemOf(doc);
-  }
-
-  /** Removes the large-image record of an item if it still serves or expects what `item` says. @returns whether it did. */
-  async releaseLargeImage(item: ItemRecord): Promise<boolean> {
-    const { largeImage } = item.doc as { largeImage?: { fileId?: unknown; jobId?: unknown } };
-    const result = await this.#items.updateOne(
-      { _id: item.doc._id, 'largeImage.fileId': largeImage?.fileId ?? null, 'largeImage.jobId': largeImage?.jobId ?? null },
-      { $unset: { largeImage: 1 } },
-    );
-    return result.modifiedCount > 0;
-  }
-
-  /**
-   * Replaces the large-image record of an item, if it still serves or expects what `item` says, in one atomic step.
-   *
-   * @returns the item as it is then, or `null` when it is gone or changed meanwhile.
-   */
-  async replaceLargeImage(item: ItemRecord, marker: Record<string, unknown>): Promise<ItemRecord | null> {
-    const { largeImage } = item.doc as { largeImage?: { fileId?: unknown; jobId?: unknown } };
-    const doc = await this.#items
-      .findOneAndUpdate(
-        {
-          _id: item.doc._id,
-          'largeImage.fileId': largeImage?.fileId ?? null,
-          'largeImage.jobId': largeImage?.jobId ?? null,
-          ...(item.largeImage === null && { largeImage: null }),
-        },
-        { $set: { largeImage: marker } },
-        { returnDocument: 'after' },
-      )
-      .lean<StoredDocument>();
-    return doc === null ? null : this.itemOf(doc);
-  }
-
-  /** Writes the large-image record of an item that expects the result of a job; `null` when it does not expect it any more. */
-  async settleLargeImage(
-    { itemId, jobId }: { itemId: string; jobId: string },
-    marker: Record<string, unknown> | null,
-  ): Promise<ItemRecord | null> {
-    const doc = await this.#items
-      .findOneAndUpdate(
-        { _id: itemId, 'largeImage.jobId': jobId, 'largeImage.expected': true },
-        marker === null ? { $unset: { largeImage: 1 } } : { $set: { largeImage: marker } },
-        { returnDocument: 'after' },
-      )
-      .lean<StoredDocument>();
-    return doc === null ? null : this.itemOf(doc);
-  }
-
-  /** One item that expects the result of a job; `null` when there is none. */
-  async findUnfinishedItem(): Promise<ItemRecord | null> {
-    const doc = await this.#items.findOne({ 'largeImage.expected': true }).sort({ _id: 1 }).lean<StoredDocument>();
-    return doc === null ? null : this.itemOf(doc);
-  }
-
   /** The items of a folder, oldest first, each as it is when it is reached. */
   async *itemsOfFolder(folder: FolderRecord): AsyncGenerator<ItemRecord> {
     const cursor = this.#items
@@ -431,12 +332,6 @@ export class HostRecords {
   /** Removes an item that {@link HostRecords.insertItem} has made. */
   async deleteItem(item: ItemRecord): Promise<void> {
     await this.#items.deleteOne({ _id: item.doc._id });
-  }
-
-  /** Items whose large image is served from this file. */
-  async itemsServing(file: FileRecord): Promise<ItemRecord[]> {
-    const docs = await this.#items.find({ 'largeImage.fileId': file.doc._id }).lean<StoredDocument[]>();
-    return docs.map((doc) => this.itemOf(doc));
   }
 
   /** The value of a field of an item; `meta` is the metadata whatever the host calls them. */
@@ -490,17 +385,4 @@ const protectedItemFields: ReadonlySet<string> = new Set([
 
 function isPlainFieldName(key: string): boolean {
   return /^[^_$.\0][^.\0]*$/.test(key);
-}
-
-function markerOf(value: unknown): LargeImageMarker | null {
-  if (typeof value !== 'object' || value === null) return null;
-  const stored = value as Record<string, unknown>;
-  return {
-    ...(stored.fileId != null && { fileId: idText(stored.fileId) }),
-    ...(typeof stored.sourceName === 'string' && { sourceName: stored.sourceName }),
-    ...(stored.originalId != null && { originalId: idText(stored.originalId) }),
-    ...(stored.expected === true && { expected: true }),
-    ...(stored.jobId != null && { jobId: idText(stored.jobId) }),
-    ...(typeof stored.notify === 'boolean' && { notify: stored.notify }),
-  };
 }

@@ -1,6 +1,7 @@
 import { BadParameterError } from '../errors.js';
 import type { StoredDocument } from '../host.js';
-import { idText, type HostRecords } from './host-records.js';
+import type { HostRecords } from './host-records.js';
+import { idText } from './id-text.js';
 
 /** Conditions on a model. */
 export type Conditions = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import type { Connection, Model, QueryFilter, Types, UpdateQuery } from 'mongoose';
-import { idText } from './host-records.js';
+import { idText } from './id-text.js';
 
 import {
   logEntryBytes,

@@ -1,5 +1,5 @@
 import type { HostEvents } from '../host.js';
-import { idText } from '../models/host-records.js';
+import { idText } from '../models/id-text.js';
 import type { AnnotationServices } from './annotation-services.js';
 import type { AnnotationUploads } from './annotation-uploads.js';
 import type { AnnotationsOptions } from './annotation-writer.js';

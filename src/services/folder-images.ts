@@ -170,7 +170,7 @@ export class FolderImages {
     let removed = 0;
     for (;;) {
       options.signal?.throwIfAborted();
-      const item = await records.findUnfinishedItem();
+      const item = await records.markers.findUnfinished();
       if (item === null) return { removed };
       const { jobId } = item.largeImage ?? {};
       const job = jobId === undefined ? null : await jobs.find(jobId);

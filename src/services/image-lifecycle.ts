@@ -1,5 +1,5 @@
 import type { HostEvents } from '../host.js';
-import { idText } from '../models/host-records.js';
+import { idText } from '../models/id-text.js';
 import type { Callers } from './callers.js';
 import type { Images } from './images.js';
 import type { Items } from './items.js';

@@ -3,7 +3,8 @@ import { BadParameterError, InvalidError, LargeImageError, NoLargeImageError, Ti
 import type { Host, HostFiles, HostLogger } from '../host.js';
 import type { CachedTile, TileCache } from '../cache/contract.js';
 import type { SourceCache } from '../cache/source-cache.js';
-import { idText, type FileRecord, type HostRecords, type ItemRecord } from '../models/host-records.js';
+import type { FileRecord, HostRecords, ItemRecord } from '../models/host-records.js';
+import { idText } from '../models/id-text.js';
 import { needsConversion } from '../tilesource/conversion/needs-conversion.js';
 import { openLargeImage } from '../tilesource/large-image.js';
 import type { TileSourceRegistry } from '../tilesource/registry.js';
@@ -185,7 +186,7 @@ export class Images {
   async create(item: ItemRecord, file: FileRecord): Promise<ItemRecord> {
     assertCreatable(item, file);
     const sourceName = await this.findSource(file);
-    const claimed = await this.#options.records.claimLargeImage(item, { fileId: file.doc._id, sourceName });
+    const claimed = await this.#options.records.markers.claim(item, { fileId: file.doc._id, sourceName });
     this.#options.items.forget(item.id);
     if (claimed === null) throw new BadParameterError('Item already has largeImage set.');
     return claimed;
@@ -194,7 +195,7 @@ export class Images {
   /** Takes the large image off an item; the file stays. @returns false when there was none. */
   async remove(item: ItemRecord): Promise<boolean> {
     if (item.largeImage === null) return false;
-    const removed = await this.#options.records.releaseLargeImage(item);
+    const removed = await this.#options.records.markers.release(item);
     this.#options.items.forget(item.id);
     this.closeFile(item.largeImage.fileId);
     if (removed) await this.#options.cachedFiles.removeAll(item);
@@ -247,7 +248,7 @@ export class Images {
     const file = this.#options.records.fileOf(doc);
     // Attached files, of which there may be many, serve nobody.
     if (file.itemId === null) return;
-    for (const item of await this.#options.records.itemsServing(file)) await this.remove(item);
+    for (const item of await this.#options.records.markers.itemsServing(file)) await this.remove(item);
     this.closeFile(file.id);
   }
 

@@ -1,6 +1,6 @@
 import { BadParameterError } from '../errors.js';
 import type { Caller, HostAccess, StoredDocument } from '../host.js';
-import { idText } from '../models/host-records.js';
+import { idText } from '../models/id-text.js';
 import { amongMany, type Conditions, type ItemQueries } from '../models/item-queries.js';
 import { parseListText, parseSortOrder, type ExtendedText, type GroupPass, type SortOrder } from './item-list-request.js';
 import type { Items } from './items.js';

@@ -1,6 +1,7 @@
 import { BadParameterError, InvalidError, TileSourceError } from '../errors.js';
 import type { Host, HostFiles, HostLogger, HostNotification } from '../host.js';
-import { idText, type FileRecord, type FolderRecord, type HostRecords, type ItemRecord } from '../models/host-records.js';
+import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../models/host-records.js';
+import { idText } from '../models/id-text.js';
 import type { JobRecord } from '../models/job-record.js';
 import type { ConversionOptions } from '../tilesource/conversion/options.js';
 import { assertCreatable, type Images } from './images.js';
@@ -94,7 +95,7 @@ export class LargeImageCreation {
     if (options.createJob !== 'always') {
       try {
         const sourceName = await images.findSource(file);
-        const replaced = await records.replaceLargeImage(item, { fileId: file.doc._id, sourceName });
+        const replaced = await records.markers.replace(item, { fileId: file.doc._id, sourceName });
         items.forget(item.id);
         if (replaced === null) throw new BadParameterError('The item was changed meanwhile.');
         await images.replaced(item);
@@ -189,7 +190,7 @@ export class LargeImageCreation {
   /** Makes a stored file the large image that an item expects of a job. @returns false when it expects it no more. */
   async deliver(job: JobRecord, work: ConversionWork, file: FileRecord): Promise<boolean> {
     const { records, items } = this.#parts;
-    const settled = await records.settleLargeImage(
+    const settled = await records.markers.settle(
       { itemId: work.itemId, jobId: job.id },
       {
         fileId: file.doc._id,
@@ -208,7 +209,7 @@ export class LargeImageCreation {
   async removeLeftovers(jobId: string): Promise<void> {
     const { records, files } = this.#parts;
     for (const file of await records.filesOfConversion(jobId)) {
-      if ((await records.itemsServing(file)).length === 0) await files.remove(file.doc);
+      if ((await records.markers.itemsServing(file)).length === 0) await files.remove(file.doc);
     }
   }
 
@@ -223,7 +224,7 @@ export class LargeImageCreation {
     if (work.target !== null) return;
     const { records, items } = this.#parts;
     if (status !== jobStatus.success) {
-      await records.settleLargeImage({ itemId: work.itemId, jobId: job.id }, await this.#previousOf(work));
+      await records.markers.settle({ itemId: work.itemId, jobId: job.id }, await this.#previousOf(work));
       items.forget(work.itemId);
     }
     await this.#tell(job, work, status, kind === 'removed');
@@ -264,7 +265,7 @@ export class LargeImageCreation {
     const job = await this.#newJob(item, file, options, previous, null);
     const marker = { expected: true, notify: options.notify, originalId: file.doc._id, jobId: job.id };
     const claimed =
-      item.largeImage === null ? await records.claimLargeImage(item, marker) : await records.replaceLargeImage(item, marker);
+      item.largeImage === null ? await records.markers.claim(item, marker) : await records.markers.replace(item, marker);
     items.forget(item.id);
     if (claimed === null) {
       await jobs.remove(job.id);

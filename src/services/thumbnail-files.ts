@@ -40,7 +40,7 @@ export async function createThumbnailFiles(
   counts: ThumbnailCounts,
   { concurrent, signal, onFile }: RunOptions,
 ): Promise<void> {
-  counts.total = (await services.records.countImageItems()) * entries.length;
+  counts.total = (await services.records.markers.count()) * entries.length;
   if (entries.length === 0) return;
   const names = entries.map(pictureName);
   const makers = new Gate(concurrent);
@@ -106,7 +106,7 @@ async function* itemsWithExisting(
   const keys = names.map(({ key }) => key);
   let after: ItemRecord | null = null;
   for (;;) {
-    const page: ItemRecord[] = await records.imageItems({ after, limit: pageSize });
+    const page: ItemRecord[] = await records.markers.page({ after, limit: pageSize });
     const last = page.at(-1);
     if (last === undefined) return;
     const existing = await cachedFiles.existing(page, 'thumbnail', keys);

@@ -3,7 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import type { AccessLevel, Host, HostEventName, StoredDocument } from '../host.js';
 import { ModelEvents } from '../models/host-events.js';
-import { HostRecords, idText } from '../models/host-records.js';
+import { HostRecords } from '../models/host-records.js';
+import { idText } from '../models/id-text.js';
 import type { TestFunctions } from './test-functions.js';
 
 /** A user of the host under test, signed in. */
@@ -169,9 +170,7 @@ export function describeHost(name: string, makeHost: () => Promise<HostUnderTest
       const { item } = await newItem(false);
       const file = await createFile(item);
       const record = records.itemOf(item);
-      const claims = await Promise.all(
-        [1, 2].map(() => records.claimLargeImage(record, { fileId: file._id, sourceName: 'tiff' })),
-      );
+      const claims = await Promise.all([1, 2].map(() => records.markers.claim(record, { fileId: file._id, sourceName: 'tiff' })));
       assert.equal(claims.filter((claim) => claim !== null).length, 1);
       assert.equal((await records.findItem(record.id))?.largeImage?.sourceName, 'tiff');
     });
