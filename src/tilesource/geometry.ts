@@ -1,5 +1,6 @@
 import { BadParameterError, BadValueError, TileOutsideError } from '../errors.js';
 import type { ImageMetadata } from './contract.js';
+import type { RegionBounds } from './requests.js';
 
 /** Size of an image and of its tiles; what all pyramid mathematics need. */
 export type PyramidShape = Pick<ImageMetadata, 'sizeX' | 'sizeY' | 'tileWidth' | 'tileHeight' | 'levels'>;
@@ -180,18 +181,6 @@ export function wantedScale(image: Calibration, wanted: { magnification?: number
   };
 }
 
-/** Bounds as requested, before units and defaults are applied. */
-export interface WantedBounds {
-  left?: number;
-  top?: number;
-  right?: number;
-  bottom?: number;
-  regionWidth?: number;
-  regionHeight?: number;
-  units?: string;
-  unitsWH?: string;
-}
-
 /**
  * The rectangle of base-layer pixels that a request selects, clipped to the image; width or height 0 where it selects nothing.
  *
@@ -199,7 +188,7 @@ export interface WantedBounds {
  */
 export function regionBox(
   image: PyramidShape & Calibration,
-  wanted: WantedBounds,
+  wanted: RegionBounds,
   scale: { magnification?: number; mmX?: number; mmY?: number } = {},
 ): Box {
   const units = parseUnits(wanted.units);
@@ -312,7 +301,7 @@ const usualReadLimit = 2 ** 26;
 export function planRegion(
   image: PyramidShape & Calibration,
   populated: readonly number[],
-  wanted: WantedBounds & WantedOutput,
+  wanted: RegionBounds & WantedOutput,
   readLimit = usualReadLimit,
 ): RegionPlan | null {
   for (const side of [wanted.width, wanted.height]) {

@@ -1,32 +1,25 @@
 import { Readable } from 'node:stream';
-import { Mongoose, type Connection } from 'mongoose';
+import type { Connection } from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { parseElementQuery } from '../../src/annotation/element-query.js';
 import { LargeImageError } from '../../src/errors.js';
 import type { ReceivedBody, StoredElements } from '../../src/annotation/store/contract.js';
 import { PackedElementStore } from '../../src/annotation/store/store.js';
-import { MongoElementRecords } from '../../src/models/element-records.js';
-import { startTestDatabase } from '../support/database.js';
+import type { MongoElementRecords } from '../../src/models/element-records.js';
+import { startElementStore } from '../support/element-store.js';
 
 vi.setConfig({ testTimeout: 120_000 });
 
-let database: Awaited<ReturnType<typeof startTestDatabase>>;
+let started: Awaited<ReturnType<typeof startElementStore>>;
 let connection: Connection;
 let records: MongoElementRecords;
 let store: PackedElementStore;
-const layout = { packElements: 4, packTextBytes: 4096, windowElements: 40, windowTextBytes: 64 * 1024 };
 
 beforeAll(async () => {
-  database = await startTestDatabase();
-  connection = await new Mongoose().createConnection(database.uri).asPromise();
-  records = new MongoElementRecords(connection);
-  store = new PackedElementStore({ records, brand: 'service', overlaySizes: () => Promise.resolve(null), layout });
-  await store.prepare();
+  started = await startElementStore();
+  ({ connection, records, store } = started);
 });
-afterAll(async () => {
-  await connection.close();
-  await database.stop();
-});
+afterAll(() => started?.close());
 
 function stored(): Promise<number[]> {
   const names = ['pack', 'window', 'index', 'family'].map((name) => `annotationelement${name}`);

@@ -1,35 +1,25 @@
 import fc from 'fast-check';
-import { Mongoose, type Connection } from 'mongoose';
+import type { Connection } from 'mongoose';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { boundingBox } from '../../src/annotation/bounding-box.js';
 import { matchesConditions, parseElementQuery, type ElementQuery } from '../../src/annotation/element-query.js';
 import type { StoredElements } from '../../src/annotation/store/contract.js';
-import { PackedElementStore } from '../../src/annotation/store/store.js';
-import { MongoElementRecords } from '../../src/models/element-records.js';
-import { startTestDatabase } from '../support/database.js';
+import type { PackedElementStore } from '../../src/annotation/store/store.js';
+import { startElementStore } from '../support/element-store.js';
 import { centroidsNaively, selectNaively, type Stored } from '../support/element-model.js';
 import { anyElement } from '../unit/annotation/arbitraries.js';
 
 vi.setConfig({ testTimeout: 120_000 });
 
-let database: Awaited<ReturnType<typeof startTestDatabase>>;
+let started: Awaited<ReturnType<typeof startElementStore>>;
 let connection: Connection;
-let records: MongoElementRecords;
 let store: PackedElementStore;
-/** Small packs and windows, so that a few elements fill many. */
-const layout = { packElements: 4, packTextBytes: 4096, windowElements: 40, windowTextBytes: 64 * 1024 };
 
 beforeAll(async () => {
-  database = await startTestDatabase();
-  connection = await new Mongoose().createConnection(database.uri).asPromise();
-  records = new MongoElementRecords(connection);
-  store = new PackedElementStore({ records, brand: 'service', overlaySizes: () => Promise.resolve(null), layout });
-  await store.prepare();
+  started = await startElementStore();
+  ({ connection, store } = started);
 });
-afterAll(async () => {
-  await connection.close();
-  await database.stop();
-});
+afterAll(() => started?.close());
 
 /** Every head there is: the sweep at the end of each test leaves nothing. */
 const heads = new Set<StoredElements>();

@@ -1,0 +1,26 @@
+import { Mongoose, type Connection } from 'mongoose';
+import { PackedElementStore } from '../../src/annotation/store/store.js';
+import { MongoElementRecords } from '../../src/models/element-records.js';
+import { startTestDatabase } from './database.js';
+
+/** Small packs and windows, so that a few elements fill many. */
+const layout = { packElements: 4, packTextBytes: 4096, windowElements: 40, windowTextBytes: 64 * 1024 };
+
+/** A store of elements with small packs, on a database of its own. */
+export async function startElementStore() {
+  const database = await startTestDatabase();
+  const connection: Connection = await new Mongoose().createConnection(database.uri).asPromise();
+  const records = new MongoElementRecords(connection);
+  const overlaySizes = () => Promise.resolve(null);
+  const store = new PackedElementStore({ records, brand: 'service', overlaySizes, layout });
+  await store.prepare();
+  return {
+    connection,
+    records,
+    store,
+    close: async () => {
+      await connection.close();
+      await database.stop();
+    },
+  };
+}
