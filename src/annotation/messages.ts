@@ -15,6 +15,17 @@ export function patchSchemaError(detail: string): InvalidError {
   return new InvalidError(detail);
 }
 
+/** The error with the entry of a list of annotations that it is about, named where the text of the contract leaves off. */
+export function inEntry(error: unknown, index: number): unknown {
+  if (!(error instanceof BadParameterError)) return error;
+  const { message } = error;
+  const at = message.indexOf('(') + 1;
+  const text = message.startsWith('Validation Error:')
+    ? `${message.slice(0, at)}entry ${index}: ${message.slice(at)}`
+    : `Entry ${index} of the annotation list: ${message}`;
+  return new BadParameterError(text, { cause: error });
+}
+
 /** The detail when two elements have the same id. */
 export const idsNotUnique = 'Annotation Element IDs are not unique';
 

@@ -135,6 +135,7 @@ export function isId(value: string): boolean {
 /** The id of a document. */
 export function id(options: Describe = {}): Parameter<string | undefined> {
   return optional({ type: 'string', pattern: '^[0-9a-f]{24}$', ...options }, (value) => {
+    if (value === '') throw new InvalidError('Attempt to load null ObjectId: ', 'id');
     if (!isId(value)) throw new InvalidError(`Invalid ObjectId: ${value}`, 'id');
     return value.toLowerCase();
   });

@@ -181,6 +181,7 @@ function parseEntries(sent: unknown): AccessEntry[] {
     if (typeof entry !== 'object' || entry === null) throw new InvalidError('Invalid access list', 'access');
     const { id, level, flags } = entry as Record<string, unknown>;
     if (typeof id !== 'string' || id === '' || level === undefined) throw new InvalidError('Invalid access list', 'access');
+    if (flags !== undefined && flags !== null && !Array.isArray(flags)) throw new InvalidError('Invalid access list', 'access');
     if (level !== 0 && level !== 1 && level !== 2) throw new InvalidError('Invalid access level', 'access');
     entries.set(id, { id, level, flags: parseFlags(flags) });
   }

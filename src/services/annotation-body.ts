@@ -1,6 +1,6 @@
 import { withDefaultName } from '../annotation/default-name.js';
 import { geoJsonToAnnotation, isGeoJsonType } from '../annotation/formats/geojson-import.js';
-import { describeValue, schemaError } from '../annotation/messages.js';
+import { describeValue, inEntry, schemaError } from '../annotation/messages.js';
 import type { AnnotationHead } from '../annotation/schema/document.js';
 import type { ElementStore, ReceivedBody, ReceiveOptions, StoredElements } from '../annotation/store/contract.js';
 import { createHeadValidator } from '../annotation/validate.js';
@@ -163,15 +163,4 @@ function headMembers(annotation: JsonObject): JsonObject {
     if (annotation[key] !== undefined && annotation[key] !== null) members[key] = annotation[key];
   }
   return members;
-}
-
-/** The same error, with the entry named where the text of the contract leaves off. */
-function inEntry(error: unknown, index: number): unknown {
-  if (!(error instanceof BadParameterError)) return error;
-  const { message } = error;
-  const at = message.indexOf('(') + 1;
-  const text = message.startsWith('Validation Error:')
-    ? `${message.slice(0, at)}entry ${index}: ${message.slice(at)}`
-    : `Entry ${index} of the annotation list: ${message}`;
-  return new BadParameterError(text, { cause: error });
 }

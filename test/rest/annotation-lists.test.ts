@@ -42,9 +42,14 @@ describe('lists, rights and the life of annotations', () => {
       [{ sort: '[' }, 'Parameter sort must be valid JSON.'],
       [{ itemId: unknownId }, `Invalid item id (${unknownId}).`],
       [{ userId: unknownId }, `Invalid user id (${unknownId}).`],
+      [{ itemId: '' }, 'Attempt to load null ObjectId: '],
     ];
     for (const [query, message] of bad) expect((await find(at.admin, query)).body).toMatchObject({ message });
-    expect((await find(at.stranger, { itemId: at.privateItem })).status).toBe(403);
+    const refused = await find(at.stranger, { itemId: at.privateItem });
+    expect([refused.status, refused.body]).toEqual([
+      403,
+      { type: 'access', message: `Read access denied for item ${at.privateItem} (user ${at.stranger.id}).` },
+    ]);
   });
 
   it('counts by item, also by POST with an overriding method', async () => {
@@ -265,7 +270,10 @@ describe('lists, rights and the life of annotations', () => {
     expect(listed[0]).toMatchObject({ annotation: { name: 'one', attributes: { elements: [1] } }, _elementQuery: { count: 0 } });
     const bad: [unknown, RegExp][] = [
       [[{ name: 'ok', elements: [point(1)] }, { name: 5 }], /entry 1: name/],
-      [[{ elements: [point(1)] }, { elements: [{}] }], /elements\[0\]/],
+      [[{ elements: [point(1)] }, { elements: [{}] }], /schema \(entry 1: elements\[0\]\.type/],
+      [[{}, [[], {}], { annotation: { elements: [point(1), {}] } }], /entry 2: elements\[1\]\.type/],
+      [[{}, { type: 'FeatureCollection', features: [{}] }], /^Entry 1 of the annotation list: GeoJSON feature 0/],
+      [{ elements: [{}] }, /schema \(elements\[0\]\.type/],
       [[{}, 7], /^Entries in the annotation list must be JSON objects\.$/],
       ['text', /document: must be an object/],
     ];

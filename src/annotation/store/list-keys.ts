@@ -32,6 +32,12 @@ export class ListKeys {
   /** The next string is a key. */
   #expectsKey = false;
   #keyBytes: number[] | null = null;
+  #entry = 0;
+
+  /** Which entry of the body is being read; `null` where the body is no list. */
+  get entry(): number | null {
+    return this.#containers[0]?.isObject === false ? this.#entry : null;
+  }
 
   /** Reads from `from`. @returns where it stopped, and the key of the list that begins there, `null` at the end of the text. */
   read(text: Buffer, from: number, end: number): { end: number; key: string | null } {
@@ -45,10 +51,15 @@ export class ListKeys {
         return { end: at + 1, key: this.#containers.at(-1)?.key ?? '' };
       } else if (byte === openList || byte === openObject) this.#open(byte === openObject);
       else if (byte === closeList || byte === closeObject) this.#close();
-      else if (byte === comma && this.#deeper === 0) this.#expectsKey = this.#containers.at(-1)?.isObject ?? false;
+      else if (byte === comma && this.#deeper === 0) this.#next();
       else if (byte === colon) this.#expectsKey = false;
     }
     return { end, key: null };
+  }
+
+  #next(): void {
+    this.#expectsKey = this.#containers.at(-1)?.isObject ?? false;
+    if (this.#containers.length === 1) this.#entry += 1;
   }
 
   #readString(byte: number): void {

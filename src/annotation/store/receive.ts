@@ -1,7 +1,7 @@
 import { BadParameterError, LargeImageError } from '../../errors.js';
 import { parseJson } from '../../json.js';
 import { createGeoJsonReader, type GeoJsonReader } from '../formats/geojson-import.js';
-import { describeValue, schemaError } from '../messages.js';
+import { describeValue, inEntry, schemaError } from '../messages.js';
 import type { Publish, ReceivedBody, ReceiveOptions, StoredElements } from './contract.js';
 import { textOf } from './json-text.js';
 import type { ListWriter } from './list-writer.js';
@@ -14,6 +14,8 @@ interface ReceivedList {
   writer: ListWriter;
   /** Of lists of GeoJSON features. */
   reader: GeoJsonReader | null;
+  /** Which entry of the body has the list; `null` where the body is no list. */
+  entry: number | null;
 }
 
 type JsonObject = Record<string, unknown>;
@@ -59,11 +61,12 @@ async function receive(
       signal?.throwIfAborted();
       if (event.kind === 'list-start') {
         const reader = event.key === 'features' ? createGeoJsonReader(tools.brand) : null;
-        lists.push({ key: event.key, writer: write.list(), reader });
+        lists.push({ key: event.key, writer: write.list(), reader, entry: event.entry });
       } else {
         const list = lists[event.list] as ReceivedList;
-        if (event.kind === 'slice') await addSlice(list, event, prepare);
-        else await list.writer.finish();
+        await (event.kind === 'slice' ? addSlice(list, event, prepare) : list.writer.finish()).catch((error: unknown) => {
+          throw list.entry === null ? error : inEntry(error, list.entry);
+        });
         // Whoever waits for the event loop gets his turn between slices.
         await new Promise((resolve) => setImmediate(resolve));
       }

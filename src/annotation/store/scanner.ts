@@ -23,7 +23,11 @@ export interface ElementSlice {
 }
 
 /** What a scanner finds. */
-export type ScannerEvent = ElementSlice | { kind: 'list-start'; list: number; key: string } | { kind: 'list-end'; list: number };
+export type ScannerEvent =
+  | ElementSlice
+  /** `entry`: which entry of the body has the list; `null` where the body is no list. */
+  | { kind: 'list-start'; list: number; key: string; entry: number | null }
+  | { kind: 'list-end'; list: number };
 
 /** A slice is handed over when it has this many elements or bytes. */
 const sliceElements = 1024;
@@ -121,7 +125,7 @@ export class BodyScanner {
         const begins = this.#scanRest();
         if (begins !== null) {
           this.#beginList();
-          yield { kind: 'list-start', list: this.#lists - 1, key: begins };
+          yield { kind: 'list-start', list: this.#lists - 1, key: begins, entry: this.#keys.entry };
         }
       }
     }

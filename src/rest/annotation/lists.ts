@@ -1,10 +1,22 @@
-import { InvalidError } from '../../errors.js';
+import { AccessDeniedError, InvalidError } from '../../errors.js';
+import type { Caller } from '../../host.js';
+import type { Items } from '../../services/items.js';
 import { defineRoute, scopes } from '../define.js';
 import { id, integer, isId, required, text, withDefault } from '../parameters.js';
 import { Reply } from '../reply.js';
 import { annotationListSchema, annotationPaging, pagingOf } from './parameters.js';
 import { replyPage } from './replies.js';
 import { filteredView, privately, withoutElements } from './views.js';
+
+/** This route names the item that it refuses; others name its folder. @throws UnknownIdError, AccessDeniedError */
+async function requireItem(items: Items, id: string, caller: Caller | null): Promise<void> {
+  try {
+    await items.load(id, 0, caller);
+  } catch (error) {
+    if (!(error instanceof AccessDeniedError)) throw error;
+    throw new AccessDeniedError(`Read access denied for item ${id} (user ${caller?.id ?? 'None'}).`);
+  }
+}
 
 const find = defineRoute({
   method: 'get',
@@ -23,7 +35,7 @@ const find = defineRoute({
   errors: ['invalid', 'bad-parameter', 'unknown-id', 'access-denied'],
   async handle({ query, caller }, { items, annotations }) {
     const paging = pagingOf(query);
-    if (query.itemId !== undefined) await items.load(query.itemId, 0, caller);
+    if (query.itemId !== undefined) await requireItem(items, query.itemId, caller);
     const { itemId, userId: creatorId, name, text: words } = query;
     const search = { itemId, creatorId: creatorId === '' ? undefined : creatorId, name, text: words };
     return replyPage(await annotations.lists.find(search, paging, caller), async (annotation) =>
