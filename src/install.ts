@@ -46,6 +46,7 @@ import { Images, type OpenImage } from './services/images.js';
 import { ItemLists } from './services/item-lists.js';
 import { Items } from './services/items.js';
 import { JobStore } from './services/jobs.js';
+import { OverlayImages } from './services/overlay-images.js';
 import { PlotData } from './services/plot-data.js';
 import { Turns } from './services/turns.js';
 import { AnnotationMetadataSearch } from './services/annotation-metadata-search.js';
@@ -205,19 +206,13 @@ async function build(
     temporaryDirectory,
   });
   const brand = host.brand ?? 'service';
-  const overlaySizes = async (itemId: string) => {
-    try {
-      const item = await records.findItem(itemId);
-      if (item === null) return null;
-      const { sizeX, sizeY } = await images.use(item, (image) => image.metadata());
-      return { width: sizeX, height: sizeY };
-    } catch {
-      // An overlay that cannot be read now may be readable later: it is stored, with a box of zeros.
-      return null;
-    }
-  };
+  const overlayImages = new OverlayImages({ records, images, access: host.access });
   const elementRecords = new MongoElementRecords(connection);
-  const store = new PackedElementStore({ records: elementRecords, brand, overlaySizes });
+  const store = new PackedElementStore({
+    records: elementRecords,
+    brand,
+    overlaySizes: (itemId) => overlayImages.size(itemId),
+  });
   const annotationModel = new AnnotationModel(connection);
   models.push(elementRecords, annotationModel);
   const densityModel = new AnnotationDensityModel(connection);
@@ -231,7 +226,7 @@ async function build(
   ]);
   const densities = new AnnotationDensities({ store, model: densityModel, logger });
   const annotated = { model: annotationModel, store, densities, records, settings, logger };
-  const annotations = createAnnotationServices(host, { ...annotated, items, brand });
+  const annotations = createAnnotationServices(host, { ...annotated, items, overlayImages, brand });
   const overlays = new AnnotationTiles({
     load: (id, caller) => annotations.writer.load(id, 0, caller),
     overlay: new AnnotationOverlay({ store, densities }),

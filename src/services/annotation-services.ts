@@ -9,6 +9,7 @@ import { AnnotationLists } from './annotation-lists.js';
 import { AnnotationWriter, type AnnotationsOptions } from './annotation-writer.js';
 import { Annotations } from './annotations.js';
 import type { Items } from './items.js';
+import type { OverlayImages } from './overlay-images.js';
 
 /** Everything that routes and jobs do with annotations. */
 export interface AnnotationServices {
@@ -20,6 +21,7 @@ export interface AnnotationServices {
   history: AnnotationHistory;
   lists: AnnotationLists;
   cleanup: AnnotationCleanup;
+  overlayImages: OverlayImages;
   /** Word of the host's brand; names the item field of overlays. */
   brand: string;
 }
@@ -27,7 +29,16 @@ export interface AnnotationServices {
 /** Puts the services for annotations together. */
 export function createAnnotationServices(
   host: Pick<Host, 'access' | 'directory' | 'notify'>,
-  { items, brand, ...given }: Omit<AnnotationsOptions, 'bodies' | 'permissions' | 'notify'> & { items: Items; brand: string },
+  {
+    items,
+    overlayImages,
+    brand,
+    ...given
+  }: Omit<AnnotationsOptions, 'bodies' | 'permissions' | 'notify'> & {
+    items: Items;
+    overlayImages: OverlayImages;
+    brand: string;
+  },
 ): AnnotationServices {
   const { store, records } = given;
   const { access, directory } = host;
@@ -44,6 +55,7 @@ export function createAnnotationServices(
     history: new AnnotationHistory(options, writer),
     lists: new AnnotationLists(options, access),
     cleanup: new AnnotationCleanup(options),
+    overlayImages,
     brand,
   };
 }

@@ -106,7 +106,7 @@ describe('annotation documents', () => {
       });
     }
     expect((await at.admin.send('GET', `/annotation/${(await at.annotate({}))._id}/xml`)).body).toMatchObject({
-      message: 'Invalid value for format: "xml". Allowed values: geojson.',
+      message: 'Invalid value for format: "xml". Allowed values: geojson, qupath.',
     });
   });
 

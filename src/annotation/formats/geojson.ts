@@ -1,4 +1,5 @@
 import { boundingBox, overlayCorners, type OverlaySize } from '../bounding-box.js';
+import type { KnownOverlaySizes } from '../overlay-sizes.js';
 import type { Coordinate } from '../schema/common.js';
 import type { AnnotationElement, AnnotationHead } from '../schema/document.js';
 import { boxCorners, closedRing, meanPosition, samePosition, type Geometry } from './geometry.js';
@@ -18,8 +19,8 @@ export type FeatureWriter = (element: AnnotationElement, overlay: OverlaySize | 
 
 /** Options of {@link geoJsonText}. */
 export interface GeoJsonOptions {
-  /** Size of the large image that an image or pixelmap shows, or `null` when unknown. Default: unknown. */
-  overlaySize?: (element: AnnotationElement) => OverlaySize | null;
+  /** Sizes of the large images that image and pixelmap elements show; asked for when such an element comes. Default: unknown. */
+  overlaySizes?: KnownOverlaySizes;
   /** Default: {@link elementToFeature}. */
   writeFeature?: FeatureWriter;
 }
@@ -132,12 +133,13 @@ const pieceLength = 65_536;
 export async function* geoJsonText(
   head: AnnotationHead,
   elements: Iterable<AnnotationElement> | AsyncIterable<AnnotationElement>,
-  { overlaySize, writeFeature = elementToFeature }: GeoJsonOptions = {},
+  { overlaySizes, writeFeature = elementToFeature }: GeoJsonOptions = {},
 ): AsyncGenerator<string, void, undefined> {
   let text = '{"type":"FeatureCollection","features":[';
   let isFirst = true;
   for await (const element of elements) {
-    const feature = writeFeature(element, overlaySize?.(element) ?? null);
+    if (overlaySizes?.isMissing(element) === true) await overlaySizes.load(element);
+    const feature = writeFeature(element, overlaySizes?.of(element) ?? null);
     if (isFirst) feature.properties.annotation = headOf(head);
     text += `${isFirst ? '' : ','}${JSON.stringify(feature)}`;
     isFirst = false;

@@ -1,11 +1,12 @@
 import { ElementIds } from '../element-ids.js';
 import { schemaError, type RaiseProblem } from '../messages.js';
+import { KnownOverlaySizes } from '../overlay-sizes.js';
 import type { AnnotationElement } from '../schema/document.js';
 import { duplicateId, type ElementValidator } from '../validate.js';
 import type { ChangedElements, ElementChanges, Publish, StoredElements, StoredWindow } from './contract.js';
 import { Hold } from './holds.js';
 import { elementTooLong, maxElementBytes, requireListableGroups } from './limits.js';
-import { KnownOverlaySizes, storedElements } from './list-writer.js';
+import { storedElements } from './list-writer.js';
 import type { ElementLoader, LoadedWindow } from './loader.js';
 import { locate, type Location } from './locate.js';
 import { itemOf, type PackItem } from './pack-items.js';

@@ -1,4 +1,4 @@
-import type { BoundingBox, OverlaySize } from '../bounding-box.js';
+import type { BoundingBox } from '../bounding-box.js';
 import type { CentroidPropTable } from '../centroids.js';
 import type { ElementBudget, ElementQuery, BoxCondition } from '../element-query.js';
 import type { RaiseProblem } from '../messages.js';
@@ -174,9 +174,6 @@ export interface PackMarks {
 export interface ScanOptions extends StoreOptions {
   conditions?: readonly BoxCondition[];
 }
-
-/** Size in pixels of an item's large image, `null` when it has none; for the boxes of image and pixelmap elements. */
-export type OverlaySizes = (itemId: string) => Promise<OverlaySize | null>;
 
 /** What {@link ElementStore.sweep} did. */
 export interface SweepReport {

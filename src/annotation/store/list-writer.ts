@@ -1,9 +1,9 @@
-import { boundingBox, type BoundingBox, type OverlaySize } from '../bounding-box.js';
+import { boundingBox, type BoundingBox } from '../bounding-box.js';
 import { ElementIds } from '../element-ids.js';
-import { itemField } from '../schema/common.js';
+import { KnownOverlaySizes, type OverlaySizes } from '../overlay-sizes.js';
 import type { AnnotationElement } from '../schema/document.js';
 import { duplicateId, type ElementValidator } from '../validate.js';
-import type { OverlaySizes, StoredElements, StoredWindow } from './contract.js';
+import type { StoredElements, StoredWindow } from './contract.js';
 import { boxAround } from './directory.js';
 import { WindowDraft } from './draft.js';
 import type { IdMaker } from './ids.js';
@@ -59,47 +59,6 @@ export class DraftPool {
   async finish(): Promise<void> {
     await this.#storing;
   }
-}
-
-/** Sizes of overlays' large images, asked for once. */
-export class KnownOverlaySizes {
-  readonly #field: string;
-  readonly #known = new Map<string, OverlaySize | null>();
-
-  constructor(
-    brand: string,
-    private readonly overlaySizes: OverlaySizes,
-  ) {
-    this.#field = itemField(brand);
-  }
-
-  /** Whether the size of an element's image must be asked for first. */
-  isMissing(element: AnnotationElement): boolean {
-    return isOverlay(element) && !this.#known.has(this.#item(element));
-  }
-
-  async load(element: AnnotationElement): Promise<void> {
-    const item = this.#item(element);
-    if (!this.#known.has(item)) this.#known.set(item, await this.overlaySizes(item));
-  }
-
-  /** The items that were asked about. */
-  items(): Iterable<string> {
-    return this.#known.keys();
-  }
-
-  of(element: AnnotationElement): OverlaySize | null {
-    return isOverlay(element) ? (this.#known.get(this.#item(element)) ?? null) : null;
-  }
-
-  #item(element: AnnotationElement): string {
-    // The schema requires the field of the brand on overlays.
-    return String((element as unknown as Record<string, unknown>)[this.#field]);
-  }
-}
-
-function isOverlay({ type }: AnnotationElement): boolean {
-  return type === 'image' || type === 'pixelmap';
 }
 
 /** Bytes put before the text of an element that came without id. */

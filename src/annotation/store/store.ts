@@ -1,5 +1,6 @@
 import { schemaError, type RaiseProblem } from '../messages.js';
 import type { ElementQuery } from '../element-query.js';
+import type { OverlaySizes } from '../overlay-sizes.js';
 import type { AnnotationElement } from '../schema/document.js';
 import { createElementValidator, type ElementValidator } from '../validate.js';
 import { changeElements, type ChangeTools } from './change.js';
@@ -10,7 +11,6 @@ import type {
   ElementReading,
   ElementSource,
   ElementStore,
-  OverlaySizes,
   PackMarks,
   PackSummary,
   Publish,

@@ -1,6 +1,7 @@
 import { LargeImageError } from '../../errors.js';
 import type { ElementValidator } from '../validate.js';
-import type { ElementSource, OverlaySizes, Publish, StoredElements } from './contract.js';
+import type { OverlaySizes } from '../overlay-sizes.js';
+import type { ElementSource, Publish, StoredElements } from './contract.js';
 import { Hold } from './holds.js';
 import type { IdMaker } from './ids.js';
 import type { Layout } from './layout.js';

@@ -1,5 +1,7 @@
 import { parseElementQuery } from '../../annotation/element-query.js';
-import { geoJsonText } from '../../annotation/formats/geojson.js';
+import { elementToFeature, geoJsonText } from '../../annotation/formats/geojson.js';
+import { elementToQuPathFeature } from '../../annotation/formats/qupath.js';
+import { KnownOverlaySizes } from '../../annotation/overlay-sizes.js';
 import { schemaFor } from '../../annotation/schema/document.js';
 import type { AnnotationElement } from '../../annotation/schema/document.js';
 import type { ScannedElement } from '../../annotation/store/contract.js';
@@ -10,7 +12,7 @@ import { boolean, id, integer, number, oneOf, required, text } from '../paramete
 import { Reply } from '../reply.js';
 import { annotationPath, annotationSchema, requireTarget, targetItem } from './parameters.js';
 import { bodyChunks, bodyOrNull, replyEmpty, replyWithElements, replyWithoutElements } from './replies.js';
-import { centroidChunks, recordChunks, streamOf } from './streams.js';
+import { centroidChunks, recordChunks, started, streamOf } from './streams.js';
 import { annotationHeaders, annotationTag, filteredView, preconditionOf } from './views.js';
 
 const changeErrors = [
@@ -118,31 +120,35 @@ async function* elementsOnly(scanned: AsyncIterable<ScannedElement>): AsyncGener
   for await (const { element } of scanned) yield element;
 }
 
+/** Formats beside our own, each a way to write an element as a feature. */
+const featureWriters = { geojson: elementToFeature, qupath: elementToQuPathFeature };
+
 const format = defineRoute({
   method: 'get',
   path: '/annotation/:id/:format',
-  summary: 'Get an annotation in another format: GeoJSON.',
+  summary: 'Get an annotation in another format: GeoJSON, or GeoJSON in the words of QuPath.',
   access: 'public',
   scope: scopes.read,
   cookie: true,
-  params: { ...annotationPath, format: required(oneOf(['geojson'])) },
+  params: { ...annotationPath, format: required(oneOf(['geojson', 'qupath'])) },
   returns: { schema: { type: 'object' } },
   errors: ['invalid', 'bad-parameter', 'access-denied', 'not-found', 'unknown-id', 'precondition-failed'],
   async handle({ params, sent, caller, headers, signal }, { annotations }) {
-    const { permissions, store } = annotations;
+    const { permissions, store, overlayImages } = annotations;
     const annotation = await annotations.writer.load(params.id, 0, caller);
     const level = await permissions.shownLevel(annotation, caller);
-    const tag = annotationTag(annotation, level, { route: params.format, sent });
+    // Another file of an overlay's image may have another size.
+    const shown = await overlayImages.readable(annotation.elements.references, caller);
+    const tag = annotationTag(annotation, level, { route: JSON.stringify([params.format, ...shown]), sent });
     const replyHeaders = annotationHeaders(tag);
     const known = answerConditional(headers, tag, replyHeaders);
     if (known !== null) return known;
-    const chunks = geoJsonText(annotation.head, elementsOnly(store.scan(annotation.elements, { signal })));
-    const first = await chunks.next();
-    const rest = (async function* () {
-      if (first.done !== true) yield first.value;
-      yield* chunks;
-    })();
-    return Reply.stream(streamOf(rest), 'application/json', { headers: replyHeaders });
+    const size = async (itemId: string) => (shown.has(itemId) ? overlayImages.size(itemId) : null);
+    const chunks = geoJsonText(annotation.head, elementsOnly(store.scan(annotation.elements, { signal })), {
+      overlaySizes: new KnownOverlaySizes(annotations.brand, size),
+      writeFeature: featureWriters[params.format],
+    });
+    return Reply.stream(streamOf(await started(chunks)), 'application/json', { headers: replyHeaders });
   },
 });
 

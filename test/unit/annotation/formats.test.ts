@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { BadParameterError } from '../../../src/errors.js';
 import { rgbOf } from '../../../src/annotation/formats/color.js';
-import { detectFormat } from '../../../src/annotation/formats/detect.js';
 import { createGeoJsonReader, geoJsonToAnnotation } from '../../../src/annotation/formats/geojson-import.js';
 import { elementToFeature, geoJsonText, type FeatureWriter } from '../../../src/annotation/formats/geojson.js';
 import { elementToQuPathFeature } from '../../../src/annotation/formats/qupath.js';
@@ -518,7 +517,6 @@ describe('import', () => {
     );
     fc.assert(
       fc.property(value, (input) => {
-        detectFormat(input);
         try {
           geoJsonToAnnotation(input, 'service');
         } catch (error) {
@@ -533,7 +531,6 @@ describe('import', () => {
     const path = sampleFile('sample.geojson');
     if (path === null) return;
     const sample = JSON.parse(readFileSync(path, 'utf8')) as { features: Json[] };
-    expect(detectFormat(sample)).toBe('geojson');
     const { elements, ...head } = geoJsonToAnnotation(sample, 'service');
     expect(elements).toHaveLength(10);
     expect(elements.every(({ type, closed }) => type === 'polyline' && closed === true)).toBe(true);
@@ -633,7 +630,6 @@ describe('QuPath', () => {
         measurements: [{ name: 'm', value: 1.5 }, { bad: 1 }],
       },
     };
-    expect(detectFormat([old])).toBe('qupath');
     expect(read(old)).toMatchObject([
       { type: 'point', group: 'A', lineColor: 'rgb(255, 0, 0)', fillColor: 'rgb(255, 0, 0)', user: { measurements: { m: 1.5 } } },
     ]);
@@ -672,23 +668,4 @@ describe('QuPath', () => {
       null,
     ]);
   });
-});
-
-test.each<[unknown, string]>([
-  [{ elements: [] }, 'annotation'],
-  [{}, 'annotation'],
-  [{ annotation: { name: 'a' }, _id: 'x' }, 'record'],
-  [[{ name: 'a' }], 'list'],
-  [[], 'list'],
-  [{ type: 'FeatureCollection', features: [] }, 'geojson'],
-  [{ type: 'GeometryCollection' }, 'geojson'],
-  [[{ type: 'Point', coordinates: [] }], 'geojson'],
-  [{ type: 'FeatureCollection', features: [{ type: 'Feature', properties: { objectType: 'annotation' } }] }, 'qupath'],
-  [{ type: 'Feature', properties: { classification: { name: 'a' } } }, 'qupath'],
-  [{ type: 'toString' }, 'annotation'],
-  [null, 'unknown'],
-  ['text', 'unknown'],
-  [5, 'unknown'],
-])('%j is taken for %s', (value, format) => {
-  expect(detectFormat(value)).toBe(format);
 });

@@ -1,0 +1,47 @@
+import type { OverlaySize } from './bounding-box.js';
+import { itemField } from './schema/common.js';
+import type { AnnotationElement } from './schema/document.js';
+
+/** Size in pixels of an item's large image, `null` when it has none; for image and pixelmap elements. */
+export type OverlaySizes = (itemId: string) => Promise<OverlaySize | null>;
+
+/** Sizes of overlays' large images, asked for once. */
+export class KnownOverlaySizes {
+  readonly #field: string;
+  readonly #known = new Map<string, OverlaySize | null>();
+
+  constructor(
+    brand: string,
+    private readonly overlaySizes: OverlaySizes,
+  ) {
+    this.#field = itemField(brand);
+  }
+
+  /** Whether the size of an element's image must be asked for first. */
+  isMissing(element: AnnotationElement): boolean {
+    return isOverlay(element) && !this.#known.has(this.#item(element));
+  }
+
+  async load(element: AnnotationElement): Promise<void> {
+    const item = this.#item(element);
+    if (!this.#known.has(item)) this.#known.set(item, await this.overlaySizes(item));
+  }
+
+  /** The items that were asked about. */
+  items(): Iterable<string> {
+    return this.#known.keys();
+  }
+
+  of(element: AnnotationElement): OverlaySize | null {
+    return isOverlay(element) ? (this.#known.get(this.#item(element)) ?? null) : null;
+  }
+
+  #item(element: AnnotationElement): string {
+    // The schema requires the field of the brand on overlays.
+    return String((element as unknown as Record<string, unknown>)[this.#field]);
+  }
+}
+
+function isOverlay({ type }: AnnotationElement): boolean {
+  return type === 'image' || type === 'pixelmap';
+}
