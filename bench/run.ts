@@ -6,7 +6,6 @@ const benches: Readonly<Record<string, string>> = {
   convert: 'convert.ts',
   'annotation-validate': 'annotation-validate.ts',
   'annotation-packs': 'annotation-packs.ts',
-  overlay: 'overlay.ts',
 };
 
 const name = process.argv[2] ?? '';

@@ -47,6 +47,7 @@ import { ItemLists } from './services/item-lists.js';
 import { Items } from './services/items.js';
 import { JobStore } from './services/jobs.js';
 import { OverlayImages } from './services/overlay-images.js';
+import { scheduleWarmUp } from './services/overlay-warm-up.js';
 import { PlotData } from './services/plot-data.js';
 import { Turns } from './services/turns.js';
 import { AnnotationMetadataSearch } from './services/annotation-metadata-search.js';
@@ -349,6 +350,8 @@ async function build(
     // Express cannot unmount; a closed installation lets every request pass.
     app?.use(host.apiRoot, (request, response, next) => (closed ? next() : router(request, response, next)));
   }
+
+  if (app !== null) undo.add(scheduleWarmUp(logger));
 
   const queries = new ItemQueries(records);
   return {

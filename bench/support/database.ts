@@ -6,10 +6,16 @@ import { startDatabase } from '../../src/reference-host/index.js';
 
 const durable = new URL('../../../shared/tools/documentdb/start', import.meta.url).pathname;
 
-/** A database server for benchmarks: `MONGODB_URI`, the durable one beside the repository, or the one of `npm start`. */
-export async function benchDatabase(directory: string): Promise<{ uri: string; engine: string; stop: () => Promise<void> }> {
+/**
+ * A database server for benchmarks: `MONGODB_URI`; else the durable one beside the repository; else, or when `embedded` is asked for,
+ * the one of `npm start`.
+ */
+export async function benchDatabase(
+  directory: string,
+  kind: 'durable' | 'embedded' = 'durable',
+): Promise<{ uri: string; engine: string; stop: () => Promise<void> }> {
   const run = promisify(execFile);
-  if (process.env.MONGODB_URI === undefined && existsSync(durable)) {
+  if (kind === 'durable' && process.env.MONGODB_URI === undefined && existsSync(durable)) {
     // Its own folder: it may run as another user, who must be let in.
     const data = join('/var/tmp', `${directory.split('/').at(-1)}-database`);
     const { stdout } = await run(durable, [data]);

@@ -13,6 +13,7 @@ import {
 } from '../models/annotation-density.js';
 import { breathe, Gate } from '../tilesource/concurrency.js';
 import { LRUCache } from 'lru-cache';
+import { orAborted } from './shared-work.js';
 
 /** Annotations with fewer elements have no densities in the database: counting them anew is as quick. */
 export const countedAlways = 2048;
@@ -23,6 +24,9 @@ const maxHeads = 10_000;
 /** How long a request waits for densities that are being made, in milliseconds. */
 const patienceMs = 30_000;
 
+/** How long nothing is written before densities are made without being asked for, in milliseconds. */
+const quietMs = 1000;
+
 /** Work done before others have a turn: packs counted, cells packed. */
 const packsPerTurn = 16;
 const cellsPerTurn = 20_000;
@@ -30,7 +34,7 @@ const cellsPerTurn = 20_000;
 /** What {@link AnnotationDensities} works with. */
 export interface AnnotationDensitiesOptions {
   store: Pick<ElementStore, 'marks'>;
-  model: AnnotationDensityModel;
+  model: Pick<AnnotationDensityModel, 'heads' | 'blocks' | 'write' | 'families' | 'keepOnly'>;
   logger: HostLogger;
 }
 
@@ -43,18 +47,34 @@ export class AnnotationDensities {
   readonly #underWay = new Map<string, Promise<DensityHead>>();
   /** Counting keeps a processor busy; one window at a time leaves room for requests. */
   readonly #gate = new Gate(1);
+  /** What is to be made when nothing has been written for a while, by family. */
+  readonly #planned = new Map<string, NodeJS.Timeout>();
   #closed = false;
 
   constructor(options: AnnotationDensitiesOptions) {
     this.#options = options;
   }
 
-  /** Makes what is missing, without anybody waiting for it. For after a write. */
+  /** Makes what is missing, without anybody waiting for it. For after a write: of many that follow one another, only after the last. */
   prepare(stored: StoredElements): void {
-    if (stored.count < countedAlways) return;
-    this.#allHeads(stored).catch((err: unknown) => {
-      if (!this.#closed) this.#options.logger.warn({ err, family: stored.family }, 'Annotation:Density:Failed');
-    });
+    if (stored.count < countedAlways || this.#closed) return;
+    clearTimeout(this.#planned.get(stored.family));
+    const timer = setTimeout(() => {
+      this.#planned.delete(stored.family);
+      this.#makeMissing(stored).catch((err: unknown) => {
+        if (!this.#closed) this.#options.logger.warn({ err, family: stored.family }, 'Annotation:Density:Failed');
+      });
+    }, quietMs);
+    this.#planned.set(stored.family, timer.unref());
+  }
+
+  /** One window after the other, so that a request has to wait for one of them at most. */
+  async #makeMissing(stored: StoredElements): Promise<void> {
+    await this.#readHeads(stored);
+    for (const window of stored.windows) {
+      if (this.#closed) return;
+      if (!this.#heads.has(window.id)) await this.#made(stored, window);
+    }
   }
 
   /**
@@ -65,24 +85,24 @@ export class AnnotationDensities {
   async heads(stored: StoredElements, options: { signal?: AbortSignal | undefined } = {}): Promise<DensityHead[]> {
     const heads = this.#allHeads(stored);
     let timer: NodeJS.Timeout | undefined;
-    let abort: (() => void) | undefined;
     const impatience = new Promise<never>((_resolve, reject) => {
       const message = 'The overlay of this annotation is being prepared. Ask again in a moment.';
       timer = setTimeout(() => reject(new LargeImageError('unavailable', message)), patienceMs);
-      abort = () => reject(options.signal?.reason as Error);
-      options.signal?.addEventListener('abort', abort, { once: true });
     });
     try {
-      return await Promise.race([heads, impatience]);
+      return await orAborted(Promise.race([heads, impatience]), options.signal);
     } finally {
       clearTimeout(timer);
-      if (abort !== undefined) options.signal?.removeEventListener('abort', abort);
     }
   }
 
-  async #allHeads(stored: StoredElements): Promise<DensityHead[]> {
+  async #readHeads(stored: StoredElements): Promise<void> {
     const unknown = stored.windows.map(({ id }) => id).filter((id) => !this.#heads.has(id));
     if (unknown.length > 0) for (const head of await this.#options.model.heads(unknown)) this.#heads.set(head.window, head);
+  }
+
+  async #allHeads(stored: StoredElements): Promise<DensityHead[]> {
+    await this.#readHeads(stored);
     return Promise.all(stored.windows.map(async (window) => this.#heads.get(window.id) ?? this.#made(stored, window)));
   }
 
@@ -175,6 +195,7 @@ export class AnnotationDensities {
   /** Ends what is under way. */
   async close(): Promise<void> {
     this.#closed = true;
+    for (const timer of this.#planned.values()) clearTimeout(timer);
     await Promise.allSettled(this.#underWay.values());
   }
 }

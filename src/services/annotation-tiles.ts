@@ -11,6 +11,7 @@ import type { HostRecords } from '../models/host-records.js';
 import { checkTile, levelScale, type PyramidShape } from '../tilesource/geometry.js';
 import type { AnnotationOverlay } from './annotation-overlay.js';
 import type { Images } from './images.js';
+import { SharedWork } from './shared-work.js';
 
 /** What the tiles of an annotation need to know of it. */
 export interface ShownAnnotation {
@@ -65,6 +66,8 @@ export interface AnnotationTile {
 /** Tiles of annotations that lie exactly above the tiles of their item. */
 export class AnnotationTiles {
   readonly #options: AnnotationTilesOptions;
+  /** Tiles being drawn now. */
+  readonly #drawing = new SharedWork<CachedTile>();
 
   constructor(options: AnnotationTilesOptions) {
     this.#options = options;
@@ -100,19 +103,17 @@ export class AnnotationTiles {
       width: tileWidth,
       height: tileHeight,
     };
+    const { elements } = annotation;
+    const draw = async (signal: AbortSignal): Promise<CachedTile> => {
+      const made = await (kind === 'png'
+        ? overlay.png(elements, view, style, { signal })
+        : overlay.vector(elements, view, style, { signal }));
+      await tiles.set(key, made);
+      return made;
+    };
     return {
       key,
-      async make(options) {
-        const cached = await tiles.get(key);
-        if (cached !== undefined) return cached;
-        const { elements } = annotation;
-        const made =
-          kind === 'png'
-            ? await overlay.png(elements, view, style, options)
-            : await overlay.vector(elements, view, style, options);
-        await tiles.set(key, made);
-        return made;
-      },
+      make: async ({ signal }) => (await tiles.get(key)) ?? this.#drawing.join(key, draw, signal),
     };
   }
 

@@ -25,6 +25,7 @@ const maxIndexBytes = 16 * 1024 * 1024;
 /** Memory of a decoded directory, for the limit of the cache. */
 const bytesPerPackEntry = 320;
 const windowsPerQuery = 64;
+const packsPerQuery = 128;
 
 /** The error of a read whose elements are gone: the annotation was changed or removed, and swept, while it was read. */
 export function elementsGone(): LargeImageError {
@@ -94,6 +95,15 @@ export class ElementLoader {
 
   /** Packs in the order of the entries. @throws LargeImageError when one is gone. */
   async packs(entries: readonly PackEntry[], part: PackPart, signal?: AbortSignal): Promise<LoadedPack[]> {
+    const groups: Promise<LoadedPack[]>[] = [];
+    // What has come is decompressed while more comes.
+    for (let start = 0; start < entries.length; start += packsPerQuery) {
+      groups.push(this.#packs(entries.slice(start, start + packsPerQuery), part, signal));
+    }
+    return (await Promise.all(groups)).flat();
+  }
+
+  async #packs(entries: readonly PackEntry[], part: PackPart, signal?: AbortSignal): Promise<LoadedPack[]> {
     signal?.throwIfAborted();
     const found = await this.records.findPacks(
       entries.map(({ id }) => id),

@@ -5,7 +5,16 @@ import type { AnnotationElement } from '../schema/document.js';
 import type { CentroidReading, ElementReading, StoredElements, StoreOptions } from './contract.js';
 import type { ElementLoader, LoadedPack } from './loader.js';
 import type { PackColumns } from './pack.js';
-import { columnsOf, packText, perPack, selectInOrder, type Selection, type SelectRequest } from './select.js';
+import {
+  columnsOf,
+  packOf,
+  packText,
+  perPack,
+  placeInPack,
+  selectInOrder,
+  type Selection,
+  type SelectRequest,
+} from './select.js';
 import { selectSorted } from './select-sorted.js';
 
 /** Bytes of a chunk, about. */
@@ -56,8 +65,8 @@ async function* textChunks(
     const offsets: (Float64Array | undefined)[] = [];
     for (let i = 0; i < members.length; i += 1) {
       const member = members[i] as number;
-      const index = Math.floor(member / perPack);
-      const at = member % perPack;
+      const index = packOf(member);
+      const at = placeInPack(member);
       const pack = packs[index] as LoadedPack;
       const columns = columnsOf(pack);
       const whole = cut?.[i];
@@ -127,8 +136,8 @@ async function* centroidChunks(
       const chunk = Buffer.allocUnsafeSlow((end - start) * centroidBytes);
       for (let i = start; i < end; i += 1) {
         const member = members[i] as number;
-        const index = Math.floor(member / perPack);
-        const at = member % perPack;
+        const index = packOf(member);
+        const at = placeInPack(member);
         const columns = columnsOf(packs[index] as LoadedPack);
         const lookIndex = columns.lookIndices[at] as number;
         let row = rows.get(index * perPack + lookIndex);

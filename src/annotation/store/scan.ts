@@ -3,7 +3,7 @@ import type { PackMarks, PackSummary, ScannedElement, ScanOptions, StoredElement
 import { windowPlaces, type PackEntry } from './directory.js';
 import type { ElementLoader, LoadedPack } from './loader.js';
 import { parsedAt } from './locate.js';
-import { candidatePacks, columnsOf, perPack, selectInOrder } from './select.js';
+import { candidatePacks, columnsOf, packOf, placeInPack, selectInOrder } from './select.js';
 
 /** Packs fetched at once. */
 const packsPerFetch = 128;
@@ -28,8 +28,8 @@ export async function* scanElements(
   for await (const { window, packs, members } of selectInOrder(request)) {
     const offsets: (Float64Array | undefined)[] = [];
     for (const member of members) {
-      const index = Math.floor(member / perPack);
-      const at = member % perPack;
+      const index = packOf(member);
+      const at = placeInPack(member);
       const pack = packs[index] as LoadedPack;
       const columns = columnsOf(pack);
       const element = parsedAt(pack, at, (offsets[index] ??= columns.offsets()));

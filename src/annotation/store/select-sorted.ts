@@ -2,7 +2,17 @@ import { mostElements, ElementBudget } from '../element-query.js';
 import { windowPlaces, type PackEntry } from './directory.js';
 import type { ElementLoader, LoadedPack } from './loader.js';
 import type { PackColumns } from './pack.js';
-import { candidatePacks, columnsOf, matchingPlaces, packText, perPack, type Selection, type SelectRequest } from './select.js';
+import {
+  candidatePacks,
+  columnsOf,
+  matchingPlaces,
+  packOf,
+  packText,
+  perPack,
+  placeInPack,
+  type Selection,
+  type SelectRequest,
+} from './select.js';
 
 /** Texts that are held at once for a part of the answer, bytes uncompressed; the packs are gone through once for each part. */
 const partTextBytes = 64 * 1024 * 1024;
@@ -124,7 +134,7 @@ function chosen(matches: Matches, request: SelectRequest): Uint32Array {
 
 function detailsOf({ packs, members }: Matches, index: number): number {
   const member = members[index] as number;
-  return columnsOf(packs[Math.floor(member / perPack)] as LoadedPack).details[member % perPack] as number;
+  return columnsOf(packs[packOf(member)] as LoadedPack).details[placeInPack(member)] as number;
 }
 
 /** Selects in the order of a field. */
@@ -140,7 +150,7 @@ export async function* selectSorted(request: SelectRequest): AsyncGenerator<Sele
       const index = indices[end] as number;
       const member = matches.members[index] as number;
       members.push(member);
-      bytes += columnsOf(matches.packs[Math.floor(member / perPack)] as LoadedPack).lengths[member % perPack] as number;
+      bytes += columnsOf(matches.packs[packOf(member)] as LoadedPack).lengths[placeInPack(member)] as number;
       budget.take(detailsOf(matches, index));
       end += 1;
     }
@@ -156,7 +166,7 @@ async function cutOut(loader: ElementLoader, selection: Selection, signal?: Abor
   const cut: Buffer[] = Array.from({ length: members.length });
   const wanted = new Map<number, number[]>();
   for (let i = 0; i < members.length; i += 1) {
-    const index = Math.floor((members[i] as number) / perPack);
+    const index = packOf(members[i] as number);
     const places = wanted.get(index);
     if (places === undefined) wanted.set(index, [i]);
     else places.push(i);
@@ -170,7 +180,7 @@ async function cutOut(loader: ElementLoader, selection: Selection, signal?: Abor
       const offsets = columnsOf(packs[index] as LoadedPack).offsets();
       const text = packText(pack);
       for (const i of wanted.get(index) ?? []) {
-        const place = (members[i] as number) % perPack;
+        const place = placeInPack(members[i] as number);
         const piece = text.subarray(offsets[place] as number, offsets[place + 1] as number);
         // A piece of a whole pack's text would keep all of it.
         cut[i] = Buffer.from(piece);

@@ -19,10 +19,23 @@ export interface Selection {
 /** More than a pack ever holds; a power of two. */
 export const perPack = 4096;
 
+/** Index of the pack of a member. */
+export function packOf(member: number): number {
+  return Math.floor(member / perPack);
+}
+
+/** Place of a member in its pack. The remainder of such large numbers would take many times longer. */
+export function placeInPack(member: number): number {
+  return member - Math.floor(member / perPack) * perPack;
+}
+
 /** Texts that may be held at once for a selection, bytes uncompressed. */
 const batchTextBytes = 32 * 1024 * 1024;
 /** Up to this many bytes, texts are fetched with the columns, although not all may be needed. */
 const eagerTextBytes = 8 * 1024 * 1024;
+
+/** Up to this many members are brought into order by comparing them. */
+const membersCompared = 4096;
 
 /** What to select, and with what. */
 export interface SelectRequest {
@@ -164,37 +177,57 @@ function takeMembers(
   budget: ElementBudget,
   skipped: { offset: number },
 ): Float64Array {
-  const keys = new Float64Array(packs.reduce((sum, { entry }) => sum + entry.count, 0));
+  const count = packs.reduce((sum, { entry }) => sum + entry.count, 0);
+  const takesAll = query.conditions.length === 0 && count > membersCompared;
+  const sorted = takesAll ? allMembers(packs) : matchingMembers(packs, query.conditions, count);
+  if (query.sort[1] === -1) sorted.reverse();
+  const from = Math.min(sorted.length, query.offset - skipped.offset);
+  skipped.offset += from;
+  let to = from;
+  while (to < sorted.length && budget.isOpen) {
+    const member = sorted[to] as number;
+    budget.take(columnsOf(packs[packOf(member)] as LoadedPack).details[placeInPack(member)] as number);
+    to += 1;
+  }
+  return sorted.subarray(from, to);
+}
+
+/** All members in order. Each place of a window is taken once at most, so none needs to be compared with another. */
+function allMembers(packs: readonly LoadedPack[]): Float64Array {
+  const slots = new Float64Array(windowPlaces).fill(-1);
+  for (const [index, pack] of packs.entries()) {
+    const { places, count } = columnsOf(pack);
+    for (let at = 0; at < count; at += 1) slots[places[at] as number] = index * perPack + at;
+  }
+  return slots.filter((member) => member >= 0);
+}
+
+/** Members that match, in order. */
+function matchingMembers(packs: readonly LoadedPack[], conditions: readonly BoxCondition[], most: number): Float64Array {
+  const keys = new Float64Array(most);
   const membersSpan = perPack * windowPlaces;
   let count = 0;
   for (const [index, pack] of packs.entries()) {
     const columns = columnsOf(pack);
-    for (const at of matchingPlaces(columns, query.conditions)) {
+    for (const at of matchingPlaces(columns, conditions)) {
       // Place in the window, then which member: 16 + 16 + 12 bits.
       keys[count] = (columns.places[at] as number) * membersSpan + index * perPack + at;
       count += 1;
     }
   }
   const sorted = keys.subarray(0, count).sort();
-  if (query.sort[1] === -1) sorted.reverse();
-  const from = Math.min(sorted.length, query.offset - skipped.offset);
-  skipped.offset += from;
-  let to = from;
-  while (to < sorted.length && budget.isOpen) {
-    const member = (sorted[to] as number) % membersSpan;
-    sorted[to] = member;
-    const pack = packs[Math.floor(member / perPack)] as LoadedPack;
-    budget.take(columnsOf(pack).details[member % perPack] as number);
-    to += 1;
+  for (let i = 0; i < count; i += 1) {
+    const key = sorted[i] as number;
+    sorted[i] = key - Math.floor(key / membersSpan) * membersSpan;
   }
-  return sorted.subarray(from, to);
+  return sorted;
 }
 
 /** The selection with the texts of its packs. */
 async function withTexts(loader: ElementLoader, selection: Selection, signal?: AbortSignal): Promise<Selection> {
   const { packs, members } = selection;
   const needed = new Set<number>();
-  for (const member of members) needed.add(Math.floor(member / perPack));
+  for (const member of members) needed.add(packOf(member));
   const indices = [...needed];
   const loaded = await loader.packs(
     indices.map((index) => (packs[index] as LoadedPack).entry),

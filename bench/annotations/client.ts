@@ -1,0 +1,57 @@
+import { Agent, request } from 'node:http';
+import type { Readable, Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+
+/** What is sent. */
+export interface Sending {
+  query?: Readonly<Record<string, string | number>>;
+  body?: string | Uint8Array | Readable;
+  /** Where the answer is written; default: only its beginning is kept. */
+  to?: Writable;
+}
+
+/** What came back, and when: milliseconds since the request began. */
+export interface Received {
+  /** Until the status was there. */
+  headMs: number;
+  /** Until the last byte was. */
+  ms: number;
+  bytes: number;
+  /** The beginning of the answer, up to 64 KiB. */
+  text: string;
+}
+
+const keptBytes = 64 * 1024;
+const agent = new Agent({ keepAlive: true });
+
+/** Sends one request over a kept connection and receives all of the answer. @throws for any status but a success. */
+export async function send(method: string, address: string, { query = {}, body, to }: Sending, token = ''): Promise<Received> {
+  const url = new URL(address);
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
+  const start = performance.now();
+  const sent = request(url, { method, agent, headers: token === '' ? {} : { 'Girder-Token': token } });
+  const answered = new Promise<Received>((resolve, reject) => {
+    sent.once('error', reject);
+    sent.once('response', (response) => {
+      const headMs = performance.now() - start;
+      const kept: Buffer[] = [];
+      let bytes = 0;
+      response.on('data', (chunk: Buffer) => {
+        if (bytes < keptBytes) kept.push(chunk);
+        bytes += chunk.length;
+      });
+      if (to !== undefined) pipeline(response, to).catch(reject);
+      response.once('error', reject);
+      response.once('end', () => {
+        const ms = performance.now() - start;
+        const text = Buffer.concat(kept).toString('latin1').slice(0, keptBytes);
+        const { statusCode = 0 } = response;
+        if (statusCode >= 300) reject(new Error(`${method} ${url.pathname} answered ${statusCode}: ${text}`));
+        else resolve({ headMs, ms, bytes, text });
+      });
+    });
+  });
+  if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) sent.end(body);
+  else await Promise.race([pipeline(body, sent), answered]);
+  return answered;
+}

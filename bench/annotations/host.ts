@@ -1,0 +1,19 @@
+// A reference host in a process of its own: database, data directory.
+import { createReferenceHost } from '../../src/reference-host/index.js';
+import { priorities, type TileSourceDefinition } from '../../src/tilesource/contract.js';
+import { openTestImage } from '../../src/tilesource/sources/test.js';
+import { slideHeight, slideWidth } from '../support/polygons.js';
+import { serveParent } from './children.js';
+
+/** As large as the slide that the polygons lie on. */
+const blank: TileSourceDefinition = {
+  name: 'blank',
+  extensions: { default: priorities.manual, blank: priorities.preferred },
+  mimeTypes: { default: priorities.manual },
+  open: () => Promise.resolve(openTestImage({ sizeX: slideWidth, sizeY: slideHeight })),
+};
+
+const [mongoUri, dataDirectory] = process.argv.slice(2) as [string, string];
+const host = await createReferenceHost({ mongoUri, dataDirectory, passwordCost: 4, install: { tileSources: [blank] } });
+const { url } = await host.listen();
+await serveParent(url, {}, () => host.close());

@@ -1,0 +1,81 @@
+import { median } from '../support/measure.js';
+import { slideHeight, slideWidth } from '../support/polygons.js';
+import { call, type Bench } from './measures.js';
+
+const tileSize = 256;
+const levels = 10;
+const tilesPerLevel = 8;
+const mostMs = 100;
+/** A client signs in and looks around before it shows a tile; the host compiles meanwhile. */
+const settleMs = 2000;
+
+/** Columns and rows of tiles of a level, spread over the slide. */
+function places(level: number): { x: number; y: number }[] {
+  const side = tileSize * 2 ** (levels - 1 - level);
+  const [columns, rows] = [Math.ceil(slideWidth / side), Math.ceil(slideHeight / side)];
+  const all = Array.from({ length: tilesPerLevel }, (_, i) => ({
+    x: Math.floor(columns * (0.5 + i * 0.618)) % columns,
+    y: Math.floor(rows * (0.5 + i * 0.414)) % rows,
+  }));
+  // No tile twice: the second would come from the cache.
+  return [...new Map(all.map((place) => [`${place.x}/${place.y}`, place])).values()];
+}
+
+/** Waits until the densities are there. @returns seconds. */
+export async function prepareOverlay(bench: Bench, id: string): Promise<number> {
+  const start = performance.now();
+  for (;;) {
+    try {
+      await call(bench, 'GET', `/annotation/${id}/tiles/zxy/0/0/0`);
+      return (performance.now() - start) / 1000;
+    } catch (error) {
+      if (!(error instanceof Error && error.message.includes('503'))) throw error;
+    }
+  }
+}
+
+/**
+ * Tiles that no cache holds, at every zoom: for each level a new host, so that nothing is compiled or read yet, of which the first
+ * tile and some others are asked for.
+ */
+export async function measureOverlay(bench: Bench, id: string, restart: () => Promise<Bench['host']>): Promise<void> {
+  const { targets } = bench;
+  const firsts: number[] = [];
+  const others: number[] = [];
+  targets.tell(
+    'overlay tiles: scale',
+    'first of a new process: clock, processor; others: median, worst, processor; vector; PNG bytes',
+  );
+  for (let level = 0; level < levels; level += 1) {
+    const host = await restart();
+    await new Promise((resolve) => setTimeout(resolve, settleMs));
+    const tile = async (kind: string, { x, y }: { x: number; y: number }) => {
+      const before = await host.usage();
+      const received = await call({ ...bench, host }, 'GET', `/annotation/${id}/tiles/${kind}/${level}/${x}/${y}`);
+      return { ...received, cpuMs: (await host.usage()).cpuMs - before.cpuMs };
+    };
+    const [first, ...rest] = places(level);
+    const measured = await tile('zxy', first!);
+    const more: (typeof measured)[] = [];
+    for (const place of rest) more.push(await tile('zxy', place));
+    const vectors: number[] = [];
+    for (const place of places(level)) vectors.push((await tile('mvt', place)).ms);
+    const later = more.map(({ ms }) => ms);
+    firsts.push(measured.ms);
+    others.push(...later);
+    const numbers = [
+      measured.ms,
+      measured.cpuMs,
+      median(later),
+      Math.max(...later),
+      median(more.map(({ cpuMs }) => cpuMs)),
+      median(vectors),
+    ];
+    targets.tell(
+      `  1:${2 ** (levels - 1 - level)}`,
+      `${numbers.map((number) => (Number.isFinite(number) ? number.toFixed(0) : '-').padStart(6)).join('')} ${String(measured.bytes).padStart(8)}`,
+    );
+  }
+  targets.note('overlay tile, first of a process', Math.max(...firsts), mostMs, 'ms', 'the worst of all levels');
+  targets.note('overlay tile, in no cache', Math.max(...others.filter(Number.isFinite)), mostMs, 'ms', 'the worst of all levels');
+}

@@ -1,0 +1,22 @@
+/** Prints measured values beside what they are to reach, and counts those that do not. */
+export class Targets {
+  missed = 0;
+  count = 0;
+
+  /** @param most the value that is still enough; `unit` stands behind both. */
+  note(what: string, value: number, most: number, unit: string, more = ''): void {
+    this.count += 1;
+    const reached = value <= most;
+    if (!reached) this.missed += 1;
+    const shown = value < 10 ? value.toFixed(2) : value.toFixed(0);
+    const verdict = reached ? 'reached' : 'NOT REACHED';
+    console.log(
+      `  ${what.padEnd(34)} ${`${shown} ${unit}`.padStart(10)}  to reach ${`${most} ${unit}`.padEnd(8)} ${verdict}  ${more}`,
+    );
+  }
+
+  /** A value without a target. */
+  tell(what: string, text: string): void {
+    console.log(`  ${what.padEnd(34)} ${text}`);
+  }
+}
