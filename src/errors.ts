@@ -23,6 +23,7 @@ export const errorReplies = {
   'unsatisfiable-range': { status: 416, type: 'rest' },
   'not-implemented': { status: 501, type: 'rest' },
   unavailable: { status: 503, type: 'rest' },
+  'storage-full': { status: 507, type: 'rest' },
 } as const satisfies Record<string, { status: number; type: ErrorType }>;
 
 /** Stable names of the errors this package raises on purpose. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { InvalidError, LargeImageError, TileSourceError } from '../errors.js';
 import type { HostFiles } from '../host.js';
+import { outageOf } from '../outage.js';
 import type { FileRecord, HostRecords } from '../models/host-records.js';
 import { conversionJob, createdMessage, type LargeImageCreation } from '../services/large-image-creation.js';
 import { conversionDirectory, convertFile, type ConvertedFile } from '../tilesource/conversion/convert-file.js';
@@ -31,8 +32,9 @@ export function conversionDefinition(parts: ConversionParts): JobDefinition {
 
 function reasonOf(error: unknown): string {
   if (error instanceof LargeImageError) return error.message;
+  const outage = outageOf(error);
+  if (outage !== null) return outage.message;
   const { code } = error as { code?: unknown };
-  if (code === 'ENOSPC') return 'There is no space left for the file that is made.';
   return typeof code === 'string' ? `The file that is made cannot be written (${code}).` : 'The log of the server says why.';
 }
 

@@ -1,4 +1,5 @@
 import { LargeImageError } from '../errors.js';
+import { outageOf } from '../outage.js';
 import type { JobProgress, JobRecord } from '../models/job-record.js';
 
 /** What a running job has at hand. */
@@ -42,6 +43,7 @@ export interface JobDefinition<D = Record<string, unknown>> {
 
 /** Log entry for an error: its message if it was written for users, else no more than that there was one. */
 export function failureText(error: unknown): string {
-  if (error instanceof LargeImageError) return `${error.message}\n`;
+  const known = error instanceof LargeImageError ? error : outageOf(error);
+  if (known !== null) return `${known.message}\n`;
   return 'The job has failed unexpectedly; the log of the server says why.\n';
 }

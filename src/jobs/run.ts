@@ -1,4 +1,5 @@
 import type { HostLogger } from '../host.js';
+import { isDatabaseOutage } from '../outage.js';
 import { logEntryBytes, maxLogBytes, type JobChanges, type JobProgress, type JobRecord } from '../models/job-record.js';
 import { isFinished, jobStatus } from '../services/job-status.js';
 import type { JobEvent, JobStore } from '../services/jobs.js';
@@ -38,8 +39,10 @@ interface RunOptions {
   onBeat?: () => Promise<void>;
 }
 
-/** Pauses before the record of an ended job is written once more, in milliseconds; each try waits for the database on its own. */
+/** Pauses before the record of an ended job is written once more, in milliseconds. */
 const settlePausesMs = [250, 1000, 4000, 8000];
+/** The same while the database is away, which lasts as long as it lasts; each try waits for the database on its own. */
+const outagePauseMs = 1000;
 
 /** The work on one claimed job in this process, from RUNNING to what ends it. */
 export class JobRun {
@@ -53,6 +56,8 @@ export class JobRun {
   #flushTimer: NodeJS.Timeout | null = null;
   #flushing: Promise<void> = Promise.resolve();
   #settled: Promise<void> | null = null;
+  #sawOutage = false;
+  #interrupted = false;
 
   constructor(options: RunOptions) {
     this.#options = options;
@@ -60,6 +65,11 @@ export class JobRun {
 
   get id(): string {
     return this.#options.job.id;
+  }
+
+  /** Whether the work was broken off and is to be begun anew: the job waits for somebody to queue it. */
+  get interrupted(): boolean {
+    return this.#interrupted;
   }
 
   /** Tells the work to stop. The first reason counts. */
@@ -175,6 +185,7 @@ export class JobRun {
         await onBeat?.();
       } catch (err) {
         // Work goes on without the database; if another process takes the job meanwhile, the next look tells.
+        if (isDatabaseOutage(err)) this.#sawOutage = true;
         logger?.warn({ err, jobId: this.id }, 'Job:WatchFailed');
       }
     }
@@ -188,7 +199,7 @@ export class JobRun {
   async #writeEnd(failure: { error: unknown } | null): Promise<void> {
     if (this.#flushTimer !== null) clearTimeout(this.#flushTimer);
     await this.#flushing;
-    for (const pauseMs of [...settlePausesMs, null]) {
+    for (const pauses = [...settlePausesMs]; ;) {
       try {
         while (!(await this.#tryWriteEnd(failure))) {
           // Somebody changed the record between reading and writing: what is stored now decides.
@@ -196,7 +207,10 @@ export class JobRun {
         return;
       } catch (err) {
         this.#options.logger?.error({ err, jobId: this.id }, 'Job:EndNotWritten');
-        if (pauseMs === null) return;
+        const isAway = isDatabaseOutage(err) && this.#stopReason !== 'closing';
+        const pauseMs = isAway ? outagePauseMs : pauses.shift();
+        if (pauseMs === undefined) return;
+        if (isAway) this.#sawOutage = true;
         await pause(pauseMs);
       }
     }
@@ -229,6 +243,12 @@ export class JobRun {
       return { status: jobStatus.error, ...says('The server was stopped before the job had ended.\n') };
     }
     if (failure === null) return { status: jobStatus.success };
+    if (job.run?.resumable && isDatabaseOutage(failure.error)) {
+      this.#interrupted = true;
+      const log = says('The database could not be reached; the job is taken up again.\n');
+      // What nobody else has noticed may be the fault of the job: it counts as an attempt.
+      return this.#sawOutage ? { attempts: -1, ...log } : log;
+    }
     return { status: jobStatus.error, ...says(definition.failureLog?.(failure.error) ?? failureText(failure.error)) };
   }
 }

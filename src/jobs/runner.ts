@@ -224,6 +224,7 @@ export class JobRunner implements JobStarter {
     this.#runs.set(run, running);
     if (this.#closed) run.stop('closing');
     await running;
+    if (run.interrupted) await this.#requeue(jobId);
   }
 
   async #requeue(id: string): Promise<void> {

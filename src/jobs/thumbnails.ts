@@ -21,7 +21,7 @@ export function thumbnailJob(services: Services): JobDefinition {
     async run({ job, log, progress, signal }) {
       log('Started creating large image thumbnails\n');
       const { entries, logInterval = defaultLogIntervalSeconds, concurrent = 0 } = thumbnailJobData(job);
-      const places = concurrent < 1 ? cpus().length : concurrent;
+      const places = concurrent < 1 ? cpus().length : Math.floor(concurrent);
       log(`Creating thumbnails (${places} concurrent)\n`);
       const wrong = entries.findIndex((entry) => typeof entry !== 'object' || entry === null || Array.isArray(entry));
       if (wrong >= 0) {

@@ -18,6 +18,7 @@ import {
 import { ByteStore } from './byte-store.js';
 import type { HostContext } from './context.js';
 import { cors } from './cors.js';
+import { watchEndedConnections } from './database/ended-connections.js';
 import { EventHub } from './event-hub.js';
 import { hostAccess, hostAuth, hostDirectory, hostFiles, hostCreateItem, hostRemoveItem } from './host-adapter.js';
 import { registerFileInPlace, type InPlaceFile } from './in-place.js';
@@ -84,6 +85,16 @@ export interface ReferenceHost {
 const silent: HostLogger = { debug() {}, info() {}, warn() {}, error() {} };
 const jobPollMs = 500;
 const hourMs = 60 * 60 * 1000;
+/**
+ * How long the database is waited for, in milliseconds: requests are refused after the first of them when it refuses connections, after
+ * all of them when it is silent.
+ */
+const databaseTimes = {
+  serverSelectionTimeoutMS: 5000,
+  connectTimeoutMS: 5000,
+  heartbeatFrequencyMS: 5000,
+  waitQueueTimeoutMS: 5000,
+};
 /** Longer than proxies and clients keep idle connections, so that none is closed here while a request is on its way. */
 const keepAliveMs = 65_000;
 /** Requests under way get this long to end when the host closes. */
@@ -104,8 +115,11 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
   };
   try {
     const mongoose = new Mongoose();
-    const connection = await mongoose.createConnection(options.mongoUri, { serverSelectionTimeoutMS: 15_000 }).asPromise();
+    const ended = watchEndedConnections();
+    undo.push(async () => ended.stop());
+    const connection = await mongoose.createConnection(options.mongoUri, timesFor(options.mongoUri)).asPromise();
     undo.push(() => connection.close());
+    ended.follow(connection);
     const models = await compileModels(connection);
     const store = new ByteStore(resolve(options.dataDirectory));
     await store.prepare();
@@ -197,6 +211,12 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
     await closeAll();
     throw error;
   }
+}
+
+/** What the address says itself wins. */
+function timesFor(uri: string): Partial<typeof databaseTimes> {
+  const isOpen = ([name]: [string, number]) => !new RegExp(`[?&]${name}=`, 'i').test(uri);
+  return Object.fromEntries(Object.entries(databaseTimes).filter(isOpen));
 }
 
 interface Parts {

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { errorReplies, LargeImageError, type ErrorCode } from '../errors.js';
 import type { HostLogger } from '../host.js';
+import { outageOf } from '../outage.js';
 import { Reply } from './reply.js';
 import { toWire } from './wire.js';
 
@@ -70,9 +71,12 @@ export async function respondWithError(
   const clientLeft = response.destroyed || response.writableEnded;
   if (clientLeft) return;
   let reply: Reply;
-  if (error instanceof LargeImageError) {
+  const outage = error instanceof LargeImageError ? null : outageOf(error);
+  if (outage !== null) options.logger?.warn({ err: error, route: options.route }, 'Request:Unavailable');
+  const known = outage ?? error;
+  if (known instanceof LargeImageError) {
     const { errorStatus } = options;
-    reply = errorReply(error, { anonymous: options.anonymous, ...(errorStatus && { errorStatus }) });
+    reply = errorReply(known, { anonymous: options.anonymous, ...(errorStatus && { errorStatus }) });
   } else {
     const uid = randomUUID();
     options.logger?.error({ err: error, uid, route: options.route }, 'Request:Failed');

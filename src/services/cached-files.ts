@@ -21,6 +21,8 @@ export interface Obtained {
   content: CachedContent;
   /** Whether the file was made by this call, or by one that this one waited for in this process. */
   created: boolean;
+  /** Why the content is not kept although it should be; the caller has it all the same. */
+  notKept?: unknown;
 }
 
 /** One file of an item. */
@@ -56,6 +58,8 @@ const waitMs = 60;
 export class CachedFiles {
   readonly #options: CachedFilesOptions;
   readonly #leaseMs: number;
+  /** Owners of this process that could not give their claim back. */
+  readonly #departed = new Set<string>();
   /** Being obtained in this process. */
   readonly #underWay = new Map<string, { result: Promise<Obtained>; signal: AbortSignal | undefined }>();
 
@@ -82,7 +86,8 @@ export class CachedFiles {
   }
 
   /**
-   * The kept content, or what `make` gives, which is kept then. Errors of `make` are thrown; errors while keeping are logged.
+   * The kept content, or what `make` gives, which is kept then. Errors of `make` are thrown; errors while keeping are logged and told in
+   * {@link Obtained.notKept}.
    */
   async obtain(
     item: ItemRecord,
@@ -132,7 +137,12 @@ export class CachedFiles {
       if (made !== null) return { content: made, created: false };
       if (current === null) throw new NoLargeImageError();
       const content = await make(current);
-      stored = await this.#store(current, name, content);
+      try {
+        stored = await this.#create(current, { ...name, content, creatorId: null });
+      } catch (err) {
+        logger.warn({ err, itemId: item.id, key: name.key }, 'CachedFile:Store:Failed');
+        return { content, created: true, notKept: err };
+      }
       return { content, created: true };
     } finally {
       clearInterval(beating);
@@ -157,19 +167,12 @@ export class CachedFiles {
       if (state === null) continue;
       // Judged by this process's clock alone: those of other machines may be wrong.
       if (seen?.owner !== state.owner || seen.beat !== state.beat) seen = { ...state, since: performance.now() };
-      if (performance.now() - seen.since < this.#leaseMs) continue;
-      if (await model.takeOver(id, { owner: seen.owner, beat: seen.beat }, owner)) return null;
-    }
-    return null;
-  }
-
-  async #store(item: ItemRecord, { kind, key }: CachedFileName, content: CachedContent): Promise<StoredDocument | null> {
-    try {
-      return await this.#create(item, { kind, key, content, creatorId: null });
-    } catch (err) {
-      this.#options.logger.warn({ err, itemId: item.id, key }, 'CachedFile:Store:Failed');
+      if (performance.now() - seen.since < this.#leaseMs && !this.#departed.has(seen.owner)) continue;
+      if (!(await model.takeOver(id, { owner: seen.owner, beat: seen.beat }, owner))) continue;
+      this.#departed.delete(seen.owner);
       return null;
     }
+    return null;
   }
 
   #create(
@@ -193,8 +196,10 @@ export class CachedFiles {
   /** Gives the claim back and keeps the limits; what was made of an image that has gone meanwhile goes too. Never rejects. */
   async #finish(id: string, owner: string, item: ItemRecord, name: CachedFileName, stored: StoredDocument | null): Promise<void> {
     const { model, files, logger } = this.#options;
+    this.#departed.add(owner);
     try {
       const kept = await model.release(id, owner);
+      this.#departed.delete(owner);
       if (stored === null) return;
       if (kept) await this.#prune(item, name);
       else await files.remove(stored);

@@ -40,6 +40,8 @@ export interface ObtainOptions {
   known?: 'absent';
   /** Whether an empty file is kept for an associated image that there is not. */
   keepMissing?: boolean;
+  /** Whether it is an error that the picture cannot be kept. */
+  mustKeep?: boolean;
   /** Pictures are drawn behind this gate. */
   gate?: Gate;
   /** Aborted: a drawing that has not begun does not begin. */
@@ -59,14 +61,20 @@ export async function obtainPicture(
   const name = options.name ?? pictureName(entry);
   const imageKey = entry.imageKey ?? '';
   if (options.keepMissing === true || imageKey === '' || imageKey === imageKeys.tileFrames) {
-    return cachedFiles.obtain(item, name, make, options);
+    return kept(await cachedFiles.obtain(item, name, make, options), options);
   }
   const found = await cachedFiles.read(item, name);
   if (found !== null) return { content: found, created: false };
   // Nothing is kept for names that anybody may think of.
   const names = await images.use(item, (image) => image.associatedImages());
   if (typeof imageKey !== 'string' || !names.includes(imageKey)) return { content: missingPicture(), created: true };
-  return cachedFiles.obtain(item, name, make, { ...options, known: 'absent' });
+  return kept(await cachedFiles.obtain(item, name, make, { ...options, known: 'absent' }), options);
+}
+
+/** @throws why it is not kept, where it must be. */
+function kept(obtained: Obtained, { mustKeep = false }: Pick<ObtainOptions, 'mustKeep'>): Obtained {
+  if (mustKeep && obtained.notKept !== undefined) throw obtained.notKept;
+  return obtained;
 }
 
 /** The histogram of an entry, one member a band, kept or made and kept. @throws LargeImageError when it cannot be made. */
@@ -74,15 +82,16 @@ export async function obtainHistogram(
   { cachedFiles, images }: { cachedFiles: CachedFiles; images: Images },
   item: ItemRecord,
   entry: CachedEntry,
+  options: Pick<ObtainOptions, 'mustKeep'> = {},
 ): Promise<HistogramBand[]> {
   const name = histogramName(entry);
   const make = (current: ItemRecord) => images.use(current, (image) => image.histogram(histogramRequest(entry)));
-  const { content } = await cachedFiles.obtain(item, name, async (current) => ({
+  const obtained = await cachedFiles.obtain(item, name, async (current) => ({
     bytes: Buffer.from(JSON.stringify(await make(current))),
     type: 'application/octet-stream',
   }));
-  const kept = parseHistogram(content.bytes);
-  if (kept !== null) return kept;
+  const histogram = parseHistogram(kept(obtained, options).content.bytes);
+  if (histogram !== null) return histogram;
   // Written by somebody who keeps histograms in another form.
   await cachedFiles.removeOne(item, name);
   return make(item);

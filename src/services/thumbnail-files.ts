@@ -1,5 +1,6 @@
 import { LargeImageError } from '../errors.js';
 import type { ItemRecord } from '../models/host-records.js';
+import { isDatabaseOutage } from '../outage.js';
 import { Gate } from '../tilesource/concurrency.js';
 import type { CachedFileName } from './cached-files.js';
 import { obtainPicture, pictureName, type CachedEntry } from './cached-pictures.js';
@@ -33,6 +34,8 @@ type Needed = Pick<Services, 'records' | 'images' | 'cachedFiles' | 'logger'>;
 /**
  * Makes what is missing of the pictures of some entries for every large image, by ascending item id; `counts` is kept up to date. Ends
  * early, without an error, when the signal is aborted.
+ *
+ * @throws what the database has raised when it cannot be reached; what was made is found when this begins anew.
  */
 export async function createThumbnailFiles(
   services: Needed,
@@ -47,10 +50,12 @@ export async function createThumbnailFiles(
   const running = new Set<Promise<void>>();
   // Look-ups and writes of some items go on while others are being drawn.
   const maxRunning = 4 * concurrent;
+  let outage: { error: unknown } | null = null;
+  const isOver = () => signal.aborted || outage !== null;
 
   const work = async (item: ItemRecord, existing: ReadonlySet<string>) => {
     for (const [position, entry] of entries.entries()) {
-      if (signal.aborted) return;
+      if (isOver()) return;
       const name = names[position]!;
       try {
         const isThere = existing.has(`${item.id}\n${name.key}`);
@@ -59,7 +64,12 @@ export async function createThumbnailFiles(
         else counts.checked += 1;
       } catch (error) {
         // What is broken off is not a failure.
-        if (signal.aborted) return;
+        if (isOver()) return;
+        // Without the database every file would be counted as failed.
+        if (isDatabaseOutage(error)) {
+          outage = { error };
+          return;
+        }
         counts.failed += 1;
         counts.lastFailed = item.id;
         report(services, item, name, error);
@@ -69,12 +79,13 @@ export async function createThumbnailFiles(
   };
 
   for await (const { item, existing } of itemsWithExisting(services, names)) {
-    while (running.size >= maxRunning && !signal.aborted) await Promise.race(running);
-    if (signal.aborted) break;
+    while (running.size >= maxRunning && !isOver()) await Promise.race(running);
+    if (isOver()) break;
     const task = work(item, existing).finally(() => running.delete(task));
     running.add(task);
   }
   await Promise.all(running);
+  if (outage !== null) throw (outage as { error: unknown }).error;
 }
 
 async function obtain(
@@ -87,6 +98,7 @@ async function obtain(
     name,
     known: 'absent',
     keepMissing: true,
+    mustKeep: true,
     signal,
     gate: makers,
   });

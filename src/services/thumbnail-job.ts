@@ -21,9 +21,9 @@ export interface ThumbnailJobData {
 /** The job for the data. @throws BadParameterError for a concurrency that no machine has. */
 export function newThumbnailJob(data: ThumbnailJobData, userId: string | null): NewDefinedJob {
   const { entries, logInterval, concurrent } = data;
-  if (concurrent !== undefined && (!Number.isInteger(concurrent) || concurrent > maxConcurrent)) {
+  if (concurrent !== undefined && concurrent > maxConcurrent) {
     throw new BadParameterError(
-      `Invalid value for numeric parameter concurrent: ${concurrent}. Allowed values: whole numbers up to ${maxConcurrent}.`,
+      `Invalid value for numeric parameter concurrent: ${concurrent}. Allowed values: numbers up to ${maxConcurrent}.`,
     );
   }
   const exact = canonicalText(entries);

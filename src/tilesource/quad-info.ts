@@ -65,9 +65,29 @@ function atLeast(value: number, minimum: number, name: string): number {
   throw new BadValueError(`Invalid ${name}: ${value}. Allowed values: whole numbers of at least ${minimum}.`);
 }
 
+/** Axes that an image may lack: there is one frame along them then. */
+const usualAxes: readonly string[] = ['c', 'z', 't', 'xy'];
+
+function isAxis(metadata: LargeImageMetadata, value: CountOrAxis): value is string {
+  if (typeof value !== 'string') return false;
+  return usualAxes.includes(value.toLowerCase()) || Object.hasOwn(metadata.IndexRange ?? {}, `Index${value.toUpperCase()}`);
+}
+
+/** A number, or the range of an axis. @throws BadValueError for what is neither. */
 function count(metadata: LargeImageMetadata, value: CountOrAxis, name: string): number {
-  if (typeof value === 'string' && /^[a-z][a-z0-9_]*$/i.test(value)) return axisRange(metadata, value);
-  return atLeast(Number(value), 1, name);
+  return isAxis(metadata, value) ? axisRange(metadata, value) : numberOf(metadata, value, { minimum: 1, name });
+}
+
+function numberOf(
+  metadata: LargeImageMetadata,
+  value: CountOrAxis,
+  { minimum, name }: { minimum: number; name: string },
+): number {
+  const number = typeof value === 'string' && value.trim() === '' ? NaN : Number(value);
+  if (Number.isSafeInteger(number) && number >= minimum) return number;
+  const own = Object.keys(metadata.IndexRange ?? {}).map((key) => key.slice('Index'.length).toLowerCase());
+  const axes = [...new Set([...usualAxes, ...own])].join(', ');
+  throw new BadValueError(`Invalid ${name}: ${value}. Allowed values: whole numbers of at least ${minimum}, ${axes}.`);
 }
 
 function resolve(metadata: LargeImageMetadata, options: QuadInfoOptions): ResolvedOptions {
@@ -84,7 +104,7 @@ function resolve(metadata: LargeImageMetadata, options: QuadInfoOptions): Resolv
   return {
     format: options.format ?? defaultFormat,
     query: options.query ?? {},
-    frameBase: typeof frameBase === 'string' && /^\d+$/.test(frameBase) ? Number(frameBase) : frameBase,
+    frameBase: isAxis(metadata, frameBase) ? frameBase : numberOf(metadata, frameBase, { minimum: 0, name: 'frameBase' }),
     frameStride,
     frameGroup,
     frameGroupFactor: atLeast(options.frameGroupFactor ?? 4, 1, 'frameGroupFactor'),

@@ -295,7 +295,7 @@ describe('files that are kept for items', () => {
       'PUT',
       'thumbnails?spec=[]&concurrent=10000',
       400,
-      'Invalid value for numeric parameter concurrent: 10000. Allowed values: whole numbers up to 256.',
+      'Invalid value for numeric parameter concurrent: 10000. Allowed values: numbers up to 256.',
     ],
   ])('%s %s answers %i: %s', async (method, path, status, message) => {
     const jobs = await admin.ok('GET', '/job/all');

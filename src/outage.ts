@@ -1,0 +1,69 @@
+import { LargeImageError } from './errors.js';
+
+/** What the driver and Mongoose raise while the database cannot be reached, by name. */
+const unreachable: ReadonlySet<string> = new Set([
+  'MongoNetworkError',
+  'MongoNetworkTimeoutError',
+  'MongoNotConnectedError',
+  'MongoOperationTimeoutError',
+  'MongoPoolClearedError',
+  'MongoPoolClosedError',
+  'MongoServerClosedError',
+  'MongoServerSelectionError',
+  'MongoTopologyClosedError',
+  'MongoWaitQueueTimeoutError',
+  'MongooseServerSelectionError',
+  'PoolClearedOnNetworkError',
+]);
+
+/** Codes of a server that shuts down or is no primary any more. */
+const notServing: ReadonlySet<unknown> = new Set([91, 189, 10107, 11600, 11602, 13435, 13436]);
+
+const diskMessages: Readonly<Record<string, string>> = {
+  EROFS: 'The server cannot write its files: their disk is read-only.',
+  EACCES: 'The server may not read or write one of its files.',
+  EPERM: 'The server may not read or write one of its files.',
+  EIO: 'The disk of the server fails.',
+  EMFILE: 'The server has too many files open.',
+  ENFILE: 'The server has too many files open.',
+};
+
+/** Longest chain of causes that is looked at. */
+const maxDepth = 10;
+
+/**
+ * The error to answer with when something failed because a part of the server is out of order for a time, whoever asks: the database
+ * cannot be reached (`unavailable`), the disk is full (`storage-full`) or cannot be used (`unavailable`).
+ *
+ * @returns `null` for every other error.
+ */
+export function outageOf(error: unknown): LargeImageError | null {
+  if (isDatabaseOutage(error)) {
+    return new LargeImageError('unavailable', 'The database cannot be reached at the moment. Try again later.', { cause: error });
+  }
+  for (const cause of chainOf(error)) {
+    const { code } = cause as { code?: unknown };
+    if (code === 'ENOSPC' || code === 'EDQUOT') {
+      return new LargeImageError('storage-full', 'There is no space left on the disk of the server.', { cause: error });
+    }
+    const message = typeof code === 'string' ? diskMessages[code] : undefined;
+    if (message !== undefined) return new LargeImageError('unavailable', message, { cause: error });
+  }
+  return null;
+}
+
+/** Whether something failed because the database cannot be reached: what failed may work later. */
+export function isDatabaseOutage(error: unknown): boolean {
+  return chainOf(error).some((cause) => {
+    if (unreachable.has(cause.name)) return true;
+    if (cause.name === 'MongooseError') return /buffering timed out/.test(cause.message);
+    return cause.name === 'MongoServerError' && notServing.has((cause as { code?: unknown }).code);
+  });
+}
+
+/** An error, its cause, and so on. */
+function chainOf(error: unknown): Error[] {
+  const chain: Error[] = [];
+  for (let cause = error; chain.length < maxDepth && cause instanceof Error; cause = cause.cause) chain.push(cause);
+  return chain;
+}

@@ -1,0 +1,54 @@
+import { mongo } from 'mongoose';
+import { describe, expect, it } from 'vitest';
+import { isDatabaseOutage, outageOf } from '../../src/outage.js';
+
+const withCode = (code: string) => Object.assign(new Error(`${code}: no such luck, write '/secret'`), { code });
+const wrapped = (cause: unknown) => new Error('outer', { cause: new Error('middle', { cause }) });
+
+describe('what is out of order for a time', () => {
+  it.each([
+    new mongo.MongoNetworkError('connection 3 to 127.0.0.1:27017 closed'),
+    new mongo.MongoServerSelectionError('connect ECONNREFUSED', { servers: new Map() } as never),
+    new mongo.MongoServerError({ message: 'interrupted at shutdown', code: 11600 }),
+    new mongo.MongoServerError({ message: 'not primary', code: 10107 }),
+    Object.assign(new Error('Operation `items.findOne()` buffering timed out after 10000ms'), { name: 'MongooseError' }),
+  ])('is the database: %s', (error) => {
+    for (const seen of [error, wrapped(error)]) {
+      expect(isDatabaseOutage(seen)).toBe(true);
+      expect(outageOf(seen)).toMatchObject({
+        code: 'unavailable',
+        message: 'The database cannot be reached at the moment. Try again later.',
+      });
+    }
+  });
+
+  it.each([
+    ['ENOSPC', 'storage-full'],
+    ['EDQUOT', 'storage-full'],
+    ['EROFS', 'unavailable'],
+    ['EACCES', 'unavailable'],
+    ['EMFILE', 'unavailable'],
+  ])('is the disk: %s', (code, expected) => {
+    const error = outageOf(wrapped(withCode(code)));
+    expect(error?.code).toBe(expected);
+    expect(error?.message).not.toContain('secret');
+    expect(isDatabaseOutage(withCode(code))).toBe(false);
+  });
+
+  it.each([
+    new Error('boom'),
+    withCode('ENOENT'),
+    new mongo.MongoServerError({ message: 'duplicate', code: 11000 }),
+    null,
+    'text',
+  ])('is not a mistake of the program: %s', (error) => {
+    expect(outageOf(error)).toBeNull();
+    expect(isDatabaseOutage(error)).toBe(false);
+  });
+
+  it('ends with causes that go round', () => {
+    const error = new Error('round');
+    error.cause = error;
+    expect(outageOf(error)).toBeNull();
+  });
+});
