@@ -14,6 +14,8 @@ export interface UploadTask {
   userId: string | null;
   /** Whether they were a site administrator then. */
   admin: boolean;
+  /** Whether it has waited long enough: what is missing now is an error. */
+  last: boolean;
 }
 
 /** An {@link UploadTask} that waits for other uploads of its batch. */

@@ -84,7 +84,7 @@ export class AnnotationUploads {
     const userId = caller?.id ?? null;
     const { identifier, itemId, uuid } = said;
     if (identifier.endsWith(annotationIdentifier)) {
-      await this.#start({ ingestion: '', fileId: file.id, itemId, uuid, userId, admin: caller?.admin === true });
+      await this.#start({ ingestion: '', fileId: file.id, itemId, uuid, userId, admin: caller?.admin === true, last: false });
     } else if (uuid !== null && userId !== null && file.itemId !== null) {
       const batch = { userId, uuid };
       await model.name(batch, identifier, file.itemId);
@@ -103,11 +103,17 @@ export class AnnotationUploads {
   async #wake(batch?: Batch, caller?: Caller | null): Promise<void> {
     const { model } = this.options;
     for await (const { task, identifiers } of model.waiting({ ...(batch && { batch }) })) {
-      if (!(await this.#allKnown(task, identifiers)) || !(await model.claim(task.ingestion))) continue;
       // Their rights may have changed since.
-      await this.#start({ ...task, ...(caller && { admin: caller.admin }) });
-      await model.release(task.ingestion);
+      if (await this.#allKnown(task, identifiers)) await this.#startAgain({ ...task, ...(caller && { admin: caller.admin }) });
     }
+  }
+
+  /** Starts what waits, unless another process does. */
+  async #startAgain(task: UploadTask): Promise<void> {
+    const { model } = this.options;
+    if (!(await model.claim(task.ingestion))) return;
+    await this.#start(task);
+    await model.release(task.ingestion);
   }
 
   async #allKnown(task: UploadTask, identifiers: readonly string[]): Promise<boolean> {
@@ -115,17 +121,11 @@ export class AnnotationUploads {
     return true;
   }
 
-  /** Starts what a process that has died was about to start, and gives up what has waited too long. To be called now and then. */
+  /** Starts what a process that has died was about to start, and what has waited too long a last time. To be called now and then. */
   async sweep(): Promise<void> {
-    const { model, logger } = this.options;
+    const { model } = this.options;
     const before = new Date(Date.now() - waitMs);
-    for await (const { task, identifiers } of model.waiting({ before })) {
-      if (!(await model.claim(task.ingestion))) continue;
-      const error = new MissingUploads(identifiers);
-      logger.error({ err: error, fileId: task.fileId }, 'Annotation:Upload:Failed');
-      await this.#tell(task, null, error);
-      await model.release(task.ingestion);
-    }
+    for await (const { task } of model.waiting({ before })) await this.#startAgain({ ...task, last: true });
     await model.forgetNames(before);
     await this.#wake();
   }
@@ -153,6 +153,7 @@ export class AnnotationUploads {
     if (file.size > maxBytes) {
       throw new LargeImageError('too-large', `The file has ${file.size} bytes; files of annotations may have ${maxBytes}.`);
     }
+    if (task.last) log('It has waited long enough for other uploads and is read a last time.\n');
     log(`Reading ${file.name} (${file.size} bytes)\n`);
     const references = new OverlayReferences(annotations.brand, (name) => this.#resolve(task, name, { forUse: true }));
     const bytes = await files.read(file.doc, { start: 0, end: file.size }, { signal });
@@ -216,8 +217,8 @@ export class AnnotationUploads {
 
   /** Keeps the task until the other uploads are there. @returns false where there can be none. */
   async #park(task: UploadTask, { identifiers }: MissingUploads): Promise<boolean> {
-    const { userId, uuid } = task;
-    if (userId === null || uuid === null) return false;
+    const { userId, uuid, last } = task;
+    if (userId === null || uuid === null || last) return false;
     const batch = { userId, uuid };
     await this.options.model.wait(batch, { task, identifiers: [...identifiers] });
     // One of them may have come in between.
@@ -237,7 +238,7 @@ export class AnnotationUploads {
     }
   }
 
-  async #tell({ userId, fileId, itemId }: UploadTask, jobId: string | null, error: unknown): Promise<void> {
+  async #tell({ userId, fileId, itemId }: UploadTask, jobId: string, error: unknown): Promise<void> {
     const { notify, logger } = this.options;
     if (notify === undefined || userId === null) return;
     const message = error instanceof LargeImageError ? error.message : 'The file could not be read.';

@@ -4,6 +4,7 @@ import { mkdtemp, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Mongoose, type Connection } from 'mongoose';
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startHost, type Client, type TestHost } from '../support/reference-host.js';
@@ -12,11 +13,12 @@ import { until } from '../support/until.js';
 const workerFile = fileURLToPath(new URL('../support/host-worker.ts', import.meta.url));
 const children: ChildProcess[] = [];
 
-describe('conversions in worker processes', { timeout: 150_000 }, () => {
+describe('jobs in worker processes', { timeout: 150_000 }, () => {
   let started: TestHost;
   let admin: Client;
   let folder: string;
   let picture: Buffer;
+  let database: Connection;
 
   async function startWorker(): Promise<ChildProcess> {
     const words = ['--import', 'tsx', workerFile, started.databaseUri, started.dataDirectory];
@@ -52,6 +54,7 @@ describe('conversions in worker processes', { timeout: 150_000 }, () => {
     process.env.TMPDIR = await mkdtemp(join(tmpdir(), 'conversion-'));
     started = await startHost();
     admin = await started.register('admin');
+    database = await new Mongoose().createConnection(started.databaseUri).asPromise();
     const collection = await admin.create('/collection', { name: 'Images', public: true });
     folder = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: 'Public', public: true });
     const noise = { type: 'gaussian' as const, mean: 128, sigma: 30 };
@@ -68,24 +71,47 @@ describe('conversions in worker processes', { timeout: 150_000 }, () => {
       await once(child, 'exit');
     }
   });
-  afterAll(() => started?.close());
+  afterAll(async () => {
+    await database?.close();
+    await started?.close();
+  });
 
-  it('run each exactly once, and a worker that is killed loses none', async () => {
-    const [doomed] = await Promise.all([startWorker(), startWorker()]);
+  /** Uploads a list of annotations. @returns the job that reads it */
+  async function uploadAnnotations(item: string, annotations: unknown[]): Promise<string> {
+    const body = Buffer.from(JSON.stringify(annotations));
+    const reference = JSON.stringify({ identifier: 'LargeImageAnnotationUpload', itemId: item });
+    const query = { parentType: 'item', parentId: item, name: 'a.json', size: body.length, reference };
+    await admin.ok('POST', '/file', { query, body });
+    const jobs = await admin.ok('GET', '/job/all', { query: { userId: 'None', types: '["large_image_annotation_upload"]' } });
+    return String((jobs[0] as { _id: string })._id);
+  }
+  const packs = () => database.collection('annotationelementpack').countDocuments();
+  const points = (count: number) => Array.from({ length: count }, (_, x) => ({ type: 'point', center: [x, x, 0] }));
+
+  it('are done exactly once, conversions and uploaded annotations, also those of a worker that is killed', async () => {
+    const workers = await Promise.all([startWorker(), startWorker()]);
     const long = await submit({ compression: 'zstd', level: 12 });
     const others = [await submit({}), await submit({ localJob: true })];
-    await until(
-      'the long one is running',
-      async () => (await record(long.id))?.run?.owner?.includes(`:${doomed.pid}:`) === true,
-      5000,
-    ).catch(() => undefined);
-    doomed.kill('SIGKILL');
+    const annotated = await admin.create('/item', { folderId: folder, name: 'annotated' });
+    const names = ['a', 'b', 'c', 'd'];
+    const upload = await uploadAnnotations(
+      annotated,
+      names.map((name) => ({ name, elements: points(15_000) })),
+    );
+    await until('some of the upload to be stored', async () => (await packs()) > 100, 60_000);
+    const owner = (await record(upload))?.run?.owner ?? '';
+    // It may have ended by now: then any will do.
+    (workers.find(({ pid }) => owner.includes(`:${pid}:`)) ?? workers[0]).kill('SIGKILL');
     for (const { id, item } of [long, ...others]) {
       const job = await ended(id, 3);
       expect(job.results?.file).toHaveLength(1);
       expect(job.log?.filter((line) => line.startsWith('Finished'))).toHaveLength(1);
       expect(await files(item)).toBe(2);
     }
+    await ended(upload, 3);
+    const made = await admin.ok('GET', '/annotation', { query: { itemId: annotated, sort: 'annotation.name' } });
+    expect(made).toMatchObject(names.map((name) => ({ annotation: { name }, _elementCount: 15_000 })));
+    expect(await files(annotated)).toBe(0);
     expect((await readdir(tmpdir())).filter((name) => name.startsWith('large-image-conversion-')).length).toBeLessThanOrEqual(1);
   });
 
