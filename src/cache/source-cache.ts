@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { orAborted } from '../tilesource/shared-work.js';
 import type { CacheReport } from './contract.js';
 
 /** Something that holds a file open. */
@@ -8,6 +9,10 @@ export interface Closable {
 
 interface Entry<T> {
   value: Promise<T>;
+  /** Aborted when the last reader leaves before the value is there. */
+  opening: AbortController;
+  /** Whether the value is there, or the opening has failed. */
+  settled: boolean;
   readers: number;
   evicted: boolean;
   /** Set once: an entry is closed when it is evicted and nobody reads any more. */
@@ -54,34 +59,56 @@ export class SourceCache<T extends Closable> {
         : null;
   }
 
-  /** Calls `use` with the source of this key, opening it where it is not open yet. */
-  async use<R>(key: string, open: () => Promise<T>, use: (value: T) => Promise<R> | R): Promise<R> {
-    const entry = this.#acquire(key, open);
-    try {
-      return await use(await entry.value);
-    } finally {
-      entry.readers--;
-      if (this.#entries === null) entry.evicted = true;
-      this.#closeIfUnused(entry);
+  /**
+   * Calls `use` with the source of this key, opening it where it is not open yet. The signal given to `open` is aborted when those of
+   * all who wait for it are.
+   */
+  async use<R>(
+    key: string,
+    open: (signal: AbortSignal) => Promise<T>,
+    use: (value: T) => Promise<R> | R,
+    signal?: AbortSignal,
+  ): Promise<R> {
+    for (;;) {
+      signal?.throwIfAborted();
+      const entry = this.#acquire(key, open);
+      try {
+        return await use(await orAborted(entry.value, signal));
+      } catch (error) {
+        // Broken off because all others had left: that is no answer for this reader.
+        if (signal?.aborted === true || error !== entry.opening.signal.reason) throw error;
+      } finally {
+        this.#leave(entry);
+      }
     }
   }
 
-  #acquire(key: string, open: () => Promise<T>): Entry<T> {
+  #leave(entry: Entry<T>): void {
+    entry.readers--;
+    if (this.#entries === null) entry.evicted = true;
+    if (entry.readers === 0 && !entry.settled) entry.opening.abort();
+    this.#closeIfUnused(entry);
+  }
+
+  #acquire(key: string, open: (signal: AbortSignal) => Promise<T>): Entry<T> {
     const cached = this.#entries?.get(key)?.entry;
     if (cached !== undefined) {
       cached.readers++;
       return cached;
     }
-    const entry: Entry<T> = { value: open(), readers: 1, evicted: false, closing: null };
+    const opening = new AbortController();
+    const entry: Entry<T> = { value: open(opening.signal), opening, settled: false, readers: 1, evicted: false, closing: null };
     this.#open.add(entry);
     this.#entries?.set(key, { entry });
     entry.value.then(
       (value) => {
+        entry.settled = true;
         if (entry.evicted) return;
         const size = Math.min(Math.max(1, this.#options.sizeOf(value)), Math.max(1, this.#options.maxBytes));
         if (this.#entries?.peek(key)?.entry === entry) this.#entries.set(key, { entry }, { size, noDisposeOnSet: true });
       },
       () => {
+        entry.settled = true;
         this.#open.delete(entry);
         if (this.#entries?.peek(key)?.entry === entry) this.#entries.delete(key);
       },

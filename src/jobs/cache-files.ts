@@ -23,7 +23,7 @@ export function cacheFilesJob(services: Services, what: keyof typeof cacheJobNam
         log(`Caching ${cacheJobKey(what, entry)}\n`);
         const item = await services.records.findItem(itemId);
         if (item === null) throw new UnknownIdError('item', itemId);
-        if (what === 'histogram') await obtainHistogram(services, item, entry, { mustKeep: true });
+        if (what === 'histogram') await obtainHistogram(services, item, entry, { signal, mustKeep: true });
         else await obtainPicture(services, item, entry, { signal, mustKeep: true });
         progress({ total: entries.length, current: index + 1 });
       }

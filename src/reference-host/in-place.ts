@@ -5,6 +5,7 @@ import type { HostContext } from './context.js';
 import type { FolderDocument } from './models/folder.js';
 import type { FileDocument } from './models/file.js';
 import type { ItemDocument } from './models/item.js';
+import { addItemSize } from './services/sizes.js';
 import { insertFile } from './services/files.js';
 import { createItem, removeItem } from './services/items.js';
 import { basename } from 'node:path';
@@ -32,11 +33,28 @@ export async function registerFileInPlace(
   const item = await createItem(context, folder, { name: itemName, creatorId });
   try {
     const name = basename(path);
-    const storage = { kind: 'in-place' as const, path: resolved };
+    const storage = { kind: 'in-place' as const, path: resolved, modified: found.mtime };
     const file = await insertFile(context, item, { name, size: found.size, storage, creatorId });
     return { item: (await context.models.item.findById(item._id).lean<ItemDocument>()) ?? item, file };
   } catch (error) {
     await removeItem(context, item);
     throw error;
   }
+}
+
+/** Brings the record of a file up to date that somebody has replaced where it lies, and tells of it. */
+export async function refreshFileInPlace(context: HostContext, file: FileDocument): Promise<void> {
+  const { models, events } = context;
+  const { storage } = file;
+  if (storage.kind !== 'in-place') return;
+  const found = await stat(storage.path);
+  if (found.size === file.size && found.mtime.getTime() === storage.modified?.getTime()) return;
+  const changes = { size: found.size, 'storage.modified': found.mtime, updated: new Date() };
+  const updated = await models.file
+    .findOneAndUpdate({ _id: file._id, size: file.size }, { $set: changes }, { returnDocument: 'after' })
+    .lean<FileDocument>();
+  if (updated === null) return;
+  const item = updated.itemId === null ? null : await models.item.findById(updated.itemId).lean<ItemDocument>();
+  if (item !== null) await addItemSize(context, item, found.size - (file.size ?? 0));
+  await events.emit('file.saved', { file: { ...updated }, created: false });
 }

@@ -116,9 +116,11 @@ async function handle<C>(
           if (controller === undefined) {
             const made = new AbortController();
             controller = made;
-            response.once('close', () => {
+            const leave = (): void => {
               if (!response.writableFinished) made.abort(new LargeImageError('unavailable', 'The client has gone away.'));
-            });
+            };
+            if (response.closed) leave();
+            else response.once('close', leave);
           }
           return controller.signal;
         },

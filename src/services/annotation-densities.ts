@@ -13,7 +13,7 @@ import {
 } from '../models/annotation-density.js';
 import { breathe, Gate } from '../tilesource/concurrency.js';
 import { LRUCache } from 'lru-cache';
-import { orAborted } from './shared-work.js';
+import { orAborted } from '../tilesource/shared-work.js';
 
 /** Annotations with fewer elements have no densities in the database: counting them anew is as quick. */
 export const countedAlways = 2048;

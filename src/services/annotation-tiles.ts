@@ -11,7 +11,7 @@ import type { HostRecords } from '../models/host-records.js';
 import { checkTile, levelScale, type PyramidShape } from '../tilesource/geometry.js';
 import type { AnnotationOverlay } from './annotation-overlay.js';
 import type { Images } from './images.js';
-import { SharedWork } from './shared-work.js';
+import { SharedWork } from '../tilesource/shared-work.js';
 
 /** What the tiles of an annotation need to know of it. */
 export interface ShownAnnotation {

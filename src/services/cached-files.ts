@@ -6,6 +6,7 @@ import type { HostFiles, HostLogger, StoredDocument } from '../host.js';
 import { claimId, kindFields, type CachedFileFilter, type CachedFileKind, type CachedFileModel } from '../models/cached-file.js';
 import type { HostRecords, ItemRecord } from '../models/host-records.js';
 import { mapConcurrently } from '../tilesource/concurrency.js';
+import { SharedWork } from '../tilesource/shared-work.js';
 import { imageKeyOf } from './cached-file-key.js';
 import type { Settings } from './settings.js';
 
@@ -30,6 +31,17 @@ export interface CachedFileName {
   kind: CachedFileKind;
   /** See `cachedFileKey`. */
   key: string;
+}
+
+/** Makes the content of a file of an item; broken off when the signal is aborted. */
+type Maker = (item: ItemRecord, signal: AbortSignal) => Promise<CachedContent>;
+
+/** How {@link CachedFiles.obtain} goes about it. */
+interface ObtainOptions {
+  /** There was no such file a moment ago. */
+  known?: 'absent';
+  /** Of whoever asks. */
+  signal?: AbortSignal;
 }
 
 /** What {@link CachedFiles} works with. */
@@ -61,7 +73,7 @@ export class CachedFiles {
   /** Owners of this process that could not give their claim back. */
   readonly #departed = new Set<string>();
   /** Being obtained in this process. */
-  readonly #underWay = new Map<string, { result: Promise<Obtained>; signal: AbortSignal | undefined }>();
+  readonly #underWay = new SharedWork<Obtained>();
 
   constructor(options: CachedFilesOptions) {
     this.#options = options;
@@ -87,43 +99,29 @@ export class CachedFiles {
 
   /**
    * The kept content, or what `make` gives, which is kept then. Errors of `make` are thrown; errors while keeping are logged and told in
-   * {@link Obtained.notKept}.
+   * {@link Obtained.notKept}. The signal that `make` is given is aborted when those of all who wait for the file are.
    */
-  async obtain(
-    item: ItemRecord,
-    name: CachedFileName,
-    make: (item: ItemRecord) => Promise<CachedContent>,
-    options: { known?: 'absent'; signal?: AbortSignal } = {},
-  ): Promise<Obtained> {
+  obtain(item: ItemRecord, name: CachedFileName, make: Maker, options: ObtainOptions = {}): Promise<Obtained> {
     const id = claimId(item.id, name.kind, name.key);
-    for (let running = this.#underWay.get(id); running !== undefined; running = this.#underWay.get(id)) {
-      try {
-        return await running.result;
-      } catch (error) {
-        // Broken off by somebody who did not want it any more: that is not the answer for this caller.
-        if (running.signal?.aborted !== true) throw error;
-      }
-    }
-    const result = this.#obtain(id, item, name, make, options).finally(() => this.#underWay.delete(id));
-    this.#underWay.set(id, { result, signal: options.signal });
-    return result;
+    const { signal, ...rest } = options;
+    return this.#underWay.join(id, (wanted) => this.#obtain(id, item, name, make, { ...rest, signal: wanted }), signal);
   }
 
   async #obtain(
     id: string,
     item: ItemRecord,
     name: CachedFileName,
-    make: (item: ItemRecord) => Promise<CachedContent>,
-    { known, signal }: { known?: 'absent'; signal?: AbortSignal },
+    make: Maker,
+    { known, signal }: { known?: 'absent'; signal: AbortSignal },
   ): Promise<Obtained> {
     if (name.kind === 'thumbnail' && (await this.maxThumbnails()) <= 0) {
       await this.#prune(item, name);
-      return { content: await make(item), created: true };
+      return { content: await make(item, signal), created: true };
     }
     const found = known === 'absent' ? null : await this.read(item, name);
     if (found !== null) return { content: found, created: false };
     const owner = randomUUID();
-    const waited = await this.#claim(id, item, name, { owner, ...(signal && { signal }) });
+    const waited = await this.#claim(id, item, name, { owner, signal });
     if (waited !== null) return { content: waited, created: false };
     const { model, logger } = this.#options;
     const beating = setInterval(() => {
@@ -136,7 +134,7 @@ export class CachedFiles {
       const [made, current] = await Promise.all([this.read(item, name), this.#options.records.findItem(item.id)]);
       if (made !== null) return { content: made, created: false };
       if (current === null) throw new NoLargeImageError();
-      const content = await make(current);
+      const content = await make(current, signal);
       try {
         stored = await this.#create(current, { ...name, content, creatorId: null });
       } catch (err) {
@@ -155,12 +153,12 @@ export class CachedFiles {
     id: string,
     item: ItemRecord,
     name: CachedFileName,
-    { owner, signal }: { owner: string; signal?: AbortSignal },
+    { owner, signal }: { owner: string; signal: AbortSignal },
   ): Promise<CachedContent | null> {
     const { model } = this.#options;
     let seen: { owner: string; beat: number; since: number } | null = null;
     while (!(await model.claim(id, item.id, owner))) {
-      await pause(waitMs, undefined, { ...(signal && { signal }) });
+      await pause(waitMs, undefined, { signal });
       const found = await this.read(item, name);
       if (found !== null) return found;
       const state = await model.claimState(id);

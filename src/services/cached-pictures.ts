@@ -44,7 +44,7 @@ export interface ObtainOptions {
   mustKeep?: boolean;
   /** Pictures are drawn behind this gate. */
   gate?: Gate;
-  /** Aborted: a drawing that has not begun does not begin. */
+  /** Aborted when the picture is not wanted any more. */
   signal?: AbortSignal;
 }
 
@@ -56,8 +56,10 @@ export async function obtainPicture(
   options: ObtainOptions = {},
 ): Promise<Obtained> {
   const { gate, signal } = options;
-  const draw = (current: ItemRecord) => images.use(current, (image) => makePicture(image, entry));
-  const make = (current: ItemRecord) => (gate === undefined ? draw(current) : gate.run(() => draw(current), signal));
+  const draw = (current: ItemRecord, wanted: AbortSignal) =>
+    images.use(current, (image) => makePicture(image, entry, wanted), wanted);
+  const make = (current: ItemRecord, wanted: AbortSignal) =>
+    gate === undefined ? draw(current, wanted) : gate.run(() => draw(current, wanted), wanted);
   const name = options.name ?? pictureName(entry);
   const imageKey = entry.imageKey ?? '';
   if (options.keepMissing === true || imageKey === '' || imageKey === imageKeys.tileFrames) {
@@ -66,7 +68,7 @@ export async function obtainPicture(
   const found = await cachedFiles.read(item, name);
   if (found !== null) return { content: found, created: false };
   // Nothing is kept for names that anybody may think of.
-  const names = await images.use(item, (image) => image.associatedImages());
+  const names = await images.use(item, (image) => image.associatedImages(), signal);
   if (typeof imageKey !== 'string' || !names.includes(imageKey)) return { content: missingPicture(), created: true };
   return kept(await cachedFiles.obtain(item, name, make, { ...options, known: 'absent' }), options);
 }
@@ -82,19 +84,26 @@ export async function obtainHistogram(
   { cachedFiles, images }: { cachedFiles: CachedFiles; images: Images },
   item: ItemRecord,
   entry: CachedEntry,
-  options: Pick<ObtainOptions, 'mustKeep'> = {},
+  options: Pick<ObtainOptions, 'mustKeep' | 'signal'> = {},
 ): Promise<HistogramBand[]> {
   const name = histogramName(entry);
-  const make = (current: ItemRecord) => images.use(current, (image) => image.histogram(histogramRequest(entry)));
-  const obtained = await cachedFiles.obtain(item, name, async (current) => ({
-    bytes: Buffer.from(JSON.stringify(await make(current))),
-    type: 'application/octet-stream',
-  }));
+  const { signal } = options;
+  const make = (current: ItemRecord, wanted?: AbortSignal) =>
+    images.use(current, (image) => image.histogram({ ...histogramRequest(entry), ...(wanted && { signal: wanted }) }), wanted);
+  const obtained = await cachedFiles.obtain(
+    item,
+    name,
+    async (current, wanted) => ({
+      bytes: Buffer.from(JSON.stringify(await make(current, wanted))),
+      type: 'application/octet-stream',
+    }),
+    { ...(signal && { signal }) },
+  );
   const histogram = parseHistogram(kept(obtained, options).content.bytes);
   if (histogram !== null) return histogram;
   // Written by somebody who keeps histograms in another form.
   await cachedFiles.removeOne(item, name);
-  return make(item);
+  return make(item, signal);
 }
 
 function parseHistogram(bytes: Uint8Array): HistogramBand[] | null {
@@ -113,8 +122,8 @@ function missingPicture(): EncodedPicture {
   return { kind: 'bytes', bytes: new Uint8Array(0), type: 'application/octet-stream' };
 }
 
-async function makePicture(image: LargeImage, entry: CachedEntry): Promise<EncodedPicture> {
-  const request = pictureRequest(entry);
+async function makePicture(image: LargeImage, entry: CachedEntry, signal: AbortSignal): Promise<EncodedPicture> {
+  const request = { ...pictureRequest(entry), signal };
   if (request.encoding === 'TILED') throw new BadValueError('Invalid encoding "TILED": such pictures are not kept');
   const { imageKey } = entry;
   if (imageKey != null && typeof imageKey !== 'string') throw new BadValueError(`Invalid imageKey ${JSON.stringify(imageKey)}`);

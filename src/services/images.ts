@@ -7,8 +7,10 @@ import type { FileRecord, HostRecords, ItemRecord } from '../models/host-records
 import { idText } from '../models/id-text.js';
 import { needsConversion } from '../tilesource/conversion/needs-conversion.js';
 import { openLargeImage } from '../tilesource/large-image.js';
+import { SharedWork } from '../tilesource/shared-work.js';
 import type { TileSourceRegistry } from '../tilesource/registry.js';
 import type { IccOption, LargeImage } from '../tilesource/requests.js';
+import { FileStamps } from './file-stamps.js';
 import { hostFileInput } from './file-input.js';
 import type { CachedFiles } from './cached-files.js';
 import type { Items } from './items.js';
@@ -39,14 +41,34 @@ export interface ImagesOptions {
   temporaryDirectory: Host['temporaryDirectory'];
 }
 
+interface ServedFile {
+  fileId: string;
+  sourceName?: string;
+}
+
+interface OpenOptions {
+  sourceName?: string | undefined;
+  icc: IccOption;
+  signal?: AbortSignal;
+}
+
 /** Large images of items: made, removed, and opened for the requests that show them. */
 export class Images {
   readonly #options: ImagesOptions;
   /** Pictures being made now, so that the same one is made once for all who ask at the same time. */
-  readonly #underWay = new Map<string, Promise<CachedTile>>();
+  readonly #underWay = new SharedWork<CachedTile>();
+
+  readonly #stamps: FileStamps;
 
   constructor(options: ImagesOptions) {
     this.#options = options;
+    this.#stamps = new FileStamps({
+      pathOf: async (fileId) => {
+        const file = await options.records.findFile(fileId);
+        return file === null ? null : options.files.localPath(file.doc);
+      },
+      changed: (fileId) => this.#changedOnDisk(fileId),
+    });
   }
 
   /** The sources that may read files. */
@@ -61,7 +83,7 @@ export class Images {
    * @throws NoLargeImageError
    */
   async pictureKey(item: ItemRecord, kind: string, request: Readonly<Record<string, unknown>>): Promise<string> {
-    const state = fileState(item, await this.#icc());
+    const { state } = await this.#state(item);
     const canonical = Object.keys(request)
       .sort()
       .filter((name) => request[name] !== undefined)
@@ -70,46 +92,78 @@ export class Images {
     return `${state}/${kind}?${canonical}`;
   }
 
-  /** The picture of this key from the cache, or made, then kept. */
-  async picture(item: ItemRecord, key: string, make: (image: LargeImage) => Promise<CachedTile>): Promise<CachedTile> {
+  /**
+   * The picture of this key from the cache, or made, then kept. What is being made is broken off when the signals of all who asked for
+   * it are aborted.
+   *
+   * @param signalOf called only for what is not in the cache
+   */
+  async picture(
+    item: ItemRecord,
+    key: string,
+    make: (image: LargeImage, signal: AbortSignal) => Promise<CachedTile>,
+    signalOf: () => AbortSignal,
+  ): Promise<CachedTile> {
     const cached = this.#options.tiles.get(key);
     const found = cached instanceof Promise ? await cached : cached;
     if (found !== undefined) return found;
-    let making = this.#underWay.get(key);
-    if (making === undefined) {
-      making = this.use(item, make).finally(() => this.#underWay.delete(key));
-      this.#underWay.set(key, making);
-      // Keeping it is nobody's wait: a cache answers for its own errors.
-      making.then((tile) => this.#options.tiles.set(key, tile)).catch(() => {});
-    }
-    return making;
+    return this.#underWay.join(
+      key,
+      async (wanted) => {
+        const tile = await this.use(item, (image) => make(image, wanted), wanted);
+        // Keeping it is nobody's wait: a cache answers for its own errors.
+        Promise.resolve(this.#options.tiles.set(key, tile)).catch(() => {});
+        return tile;
+      },
+      signalOf(),
+    );
   }
 
   /**
    * Opens the large image of an item for one use; it stays open for the next.
    *
-   * @throws NoLargeImageError, TileSourceError
+   * @param signal of whoever asks: an opening that nobody waits for any more is broken off
+   * @throws NoLargeImageError, TileSourceError; LargeImageError `unavailable` where the file was replaced meanwhile
    */
-  async use<R>(item: ItemRecord, use: (image: LargeImage) => Promise<R> | R): Promise<R> {
-    const { fileId, sourceName } = servedFile(item);
-    const icc = await this.#icc();
-    return this.#options.sources.use(
-      fileState(item, icc),
-      () => this.#open(item, fileId, sourceName, icc),
+  async use<R>(item: ItemRecord, use: (image: LargeImage) => Promise<R> | R, signal?: AbortSignal): Promise<R> {
+    const { state, served, icc } = await this.#state(item);
+    const { fileId, sourceName } = served;
+    const result = await this.#options.sources.use(
+      state,
+      (wanted) => this.#open(item, fileId, { sourceName, icc, signal: wanted }),
       (open) => use(open.image),
+      signal,
     );
+    if (state === (await this.#state(item)).state) return result;
+    throw new LargeImageError('unavailable', 'The file of this image was replaced while it was read. Please try again.');
   }
 
-  async #open(item: ItemRecord, fileId: string, sourceName: string | undefined, icc: IccOption): Promise<OpenImage> {
+  /** Names the file that an item is served from, in the state that its pictures depend on; begins with the id of the file. */
+  async #state(item: ItemRecord): Promise<{ state: string; served: ServedFile; icc: IccOption }> {
+    const served = servedFile(item);
+    const icc = await this.#icc();
+    const looked = this.#stamps.of(served.fileId);
+    const stamp = typeof looked === 'string' ? looked : await looked;
+    return { state: `${served.fileId}:${item.changed}:${served.sourceName ?? ''}:${String(icc)}:${stamp}`, served, icc };
+  }
+
+  /** Somebody has replaced a file where it lies: what was made of it goes. */
+  async #changedOnDisk(fileId: string): Promise<void> {
+    const { records, cachedFiles, logger } = this.#options;
+    this.#options.sources.evict((key) => key.startsWith(`${fileId}:`));
+    const file = await records.findFile(fileId);
+    if (file === null) return;
+    logger.info({ fileId }, 'LargeImage:File:Changed');
+    for (const item of await records.markers.itemsServing(file)) await cachedFiles.removeAll(item);
+  }
+
+  async #open(item: ItemRecord, fileId: string, options: OpenOptions): Promise<OpenImage> {
     const file = await this.#options.records.findFile(fileId);
     if (file === null) throw new TileSourceError(`No large image file in this item: file ${fileId} of item ${item.id} is gone.`);
-    return this.#openFile(file, { sourceName, icc });
+    return this.#openFile(file, options);
   }
 
-  async #openFile(
-    file: FileRecord,
-    { sourceName, icc }: { sourceName?: string | undefined; icc: IccOption },
-  ): Promise<OpenImage> {
+  async #openFile(file: FileRecord, { sourceName, icc, signal }: OpenOptions): Promise<OpenImage> {
     const { registry, files, logger, settings, temporaryDirectory } = this.#options;
     const input = await hostFileInput(file, files);
     const maxSmallImageSize = Number(await settings.get('large_image.max_small_image_size'));
@@ -117,6 +171,7 @@ export class Images {
       maxSmallImageSize,
       ...(sourceName !== undefined && { sourceName }),
       ...(temporaryDirectory !== undefined && { temporaryDirectory }),
+      ...(signal && { signal }),
     });
     const image = openLargeImage(opened.source, {
       sourceName: opened.name,
@@ -287,6 +342,7 @@ export class Images {
   /** Lets go of a file that is open for requests to come. */
   closeFile(fileId: string | undefined): void {
     if (fileId === undefined) return;
+    this.#stamps.forget(fileId);
     this.#options.sources.evict((key) => key.startsWith(`${fileId}:`));
     this.#options.fileChanged?.(fileId);
   }
@@ -299,13 +355,7 @@ export function assertCreatable(item: ItemRecord, file: FileRecord): void {
   if (item.largeImage !== null) throw new BadParameterError('Item is scheduled to generate a largeImage.');
 }
 
-/** Names the file that an item is served from, in the state that its pictures depend on; begins with the id of the file. */
-function fileState(item: ItemRecord, icc: IccOption): string {
-  const { fileId, sourceName } = servedFile(item);
-  return `${fileId}:${item.changed}:${sourceName ?? ''}:${String(icc)}`;
-}
-
-function servedFile(item: ItemRecord): { fileId: string; sourceName?: string } {
+function servedFile(item: ItemRecord): ServedFile {
   const { largeImage } = item;
   if (largeImage === null) throw new NoLargeImageError();
   if (largeImage.fileId === undefined) {

@@ -122,11 +122,12 @@ export class TileReader {
     const height = Math.min(place.height, mosaic.shown.height - place.top);
     if (width < 1 || height < 1) return null;
     try {
-      const raster = await decodeMosaic(mosaic, { ...place, width, height });
+      const raster = await decodeMosaic(mosaic, { ...place, width, height }, signal);
       if (raster === null) return null;
       const missing = tiles.filter((_, index) => mosaic.tiles[index] === null);
       return { raster: fitBorder(raster, where.box, this.#source.metadata), missing };
     } catch {
+      signal?.throwIfAborted();
       // A damaged tile: reading one by one tells which, and what is wrong with it.
       return null;
     }
@@ -188,7 +189,7 @@ export class TileReader {
       const mosaic = await this.readBox({ level, frame: address.frame, box }, signal);
       // Partial pixels at the border are completed, so that they do not stretch the whole tile.
       const whole = fitBorder(mosaic, { width: content.width * factor, height: content.height * factor }, metadata);
-      if (isPicture(whole)) return resizePicture(whole, { ...content, kernel: 'lanczos3' });
+      if (isPicture(whole)) return resizePicture(whole, { ...content, kernel: 'lanczos3' }, signal);
     }
     const target = createRaster({ ...content, bands: bandCount, dtype });
     const children: { x: number; y: number }[] = [];

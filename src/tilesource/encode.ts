@@ -2,6 +2,7 @@ import sharp, { type Sharp } from 'sharp';
 import { BadValueError } from '../errors.js';
 import type { Rgba } from './color.js';
 import type { Size } from './geometry.js';
+import { processed } from './processing.js';
 import { hasAlpha, type Picture } from './pixels.js';
 import type { EncodingRequest } from './requests.js';
 
@@ -142,6 +143,8 @@ export interface EncodingSteps {
   extend?: Size & { left: number; top: number; color: Rgba };
   /** Colour under transparent pixels where the format has no alpha; default white. */
   background?: Rgba;
+  /** Aborted before it begins, nothing is done. */
+  signal?: AbortSignal | undefined;
 }
 
 /** A picture that is decoded only when it is used, for one use. */
@@ -175,15 +178,20 @@ export async function encodePicture(
     });
   }
   if (picture.bands <= 2) image = image.toColourspace('b-w');
-  return write(image, options);
+  return processed(() => write(image, options), steps.signal);
 }
 
 /** Encodes a stored picture anew, decoding and encoding in one pass of libvips. */
-export async function transcodePicture(bytes: Uint8Array, bands: number, options: EncodingOptions): Promise<Uint8Array> {
+export async function transcodePicture(
+  bytes: Uint8Array,
+  bands: number,
+  options: EncodingOptions,
+  signal?: AbortSignal,
+): Promise<Uint8Array> {
   let image = sharp(bytes, { limitInputPixels: false, failOn: 'error', ignoreIcc: true });
   if (bands === 2 || bands === 4) image = options.alpha ? image : image.flatten({ background: '#fff' });
   if (bands <= 2) image = image.toColourspace('b-w');
-  return write(image, options);
+  return processed(() => write(image, options), signal);
 }
 
 /** A picture as input of libvips, without copying. */
@@ -205,12 +213,13 @@ export function usualKernel(from: Size, to: Size): Kernel {
 }
 
 /** Scales a picture; keeps its bands. */
-export async function resizePicture(picture: Picture, size: Size & { kernel: Kernel }): Promise<Picture> {
+export async function resizePicture(picture: Picture, size: Size & { kernel: Kernel }, signal?: AbortSignal): Promise<Picture> {
   if (size.width === picture.width && size.height === picture.height) return picture;
   let image = scaled(openPicture(picture), size);
   // libvips gives gray back as one band only on demand, and gray with alpha as four.
   if (picture.bands === 1) image = image.toColourspace('b-w');
-  const { data, info } = await image.raw().toBuffer({ resolveWithObject: true });
+  const resized = image.raw();
+  const { data, info } = await processed(() => resized.toBuffer({ resolveWithObject: true }), signal);
   const out: Picture = { data, width: info.width, height: info.height, bands: picture.bands, dtype: 'uint8' };
   return info.channels === picture.bands ? out : { ...out, data: grayAndAlpha(data) };
 }

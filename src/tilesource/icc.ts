@@ -1,4 +1,5 @@
 import sharp from 'sharp';
+import { processed } from './processing.js';
 import { hasAlpha, type Picture } from './pixels.js';
 
 /** Name that a colour profile gives itself; `null` where it gives none. */
@@ -50,7 +51,8 @@ export async function convertToSrgb(picture: Picture, profile: Uint8Array): Prom
   );
   // Raw output of gray with alpha loses the alpha, which needs no conversion anyway.
   if (picture.bands === 2) image = image.removeAlpha();
-  const { data, info } = await image.raw().toBuffer({ resolveWithObject: true });
+  const converted = image.raw();
+  const { data, info } = await processed(() => converted.toBuffer({ resolveWithObject: true }));
   if (picture.bands === 2 && info.channels === 1) {
     const out = picture.data.slice();
     for (let pixel = 0; pixel < data.length; pixel += 1) out[pixel * 2] = data[pixel] ?? 0;

@@ -127,7 +127,7 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
       checkOutputSize(size, encoding, maxPixels);
       const larger = size.width > picture.width;
       const resize = { width: size.width, height: size.height, kernel: larger ? ('cubic' as const) : ('lanczos3' as const) };
-      return { kind: 'bytes', bytes: await encodePicture(picture, encoding, { resize }), type: encoding.type };
+      return { kind: 'bytes', bytes: await encodePicture(picture, encoding, { resize, signal }), type: encoding.type };
     },
 
     async associatedImageMetadata(name, { signal } = {}) {
@@ -163,10 +163,16 @@ function answers(stored: EncodedImage, options: EncodingOptions): boolean {
 }
 
 /** @throws TileSourceError where the stored bytes are damaged. */
-async function transcode(stored: EncodedImage, bands: number, options: EncodingOptions): Promise<Uint8Array> {
+async function transcode(
+  stored: EncodedImage,
+  bands: number,
+  options: EncodingOptions,
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array> {
   try {
-    return await transcodePicture(stored.bytes, bands, options);
+    return await transcodePicture(stored.bytes, bands, options, signal);
   } catch (cause) {
+    signal?.throwIfAborted();
     throw new TileSourceError(`A tile of the file cannot be decoded as ${stored.encoding}`, { cause });
   }
 }
@@ -191,7 +197,7 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
     const stored = await source.readStoredTile(address, signal && { signal });
     if (stored) {
       const fits = answers(stored, options);
-      const bytes = fits ? stored.bytes : await transcode(stored, metadata.bandCount, options);
+      const bytes = fits ? stored.bytes : await transcode(stored, metadata.bandCount, options, signal);
       return { kind: 'bytes', bytes, type: options.type };
     }
   }
@@ -200,8 +206,7 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
   if (edge.kind === 'crop') picture = crop(picture, croppedTileContent(metadata, address));
   else if (edge.color) picture = pad(crop(picture, croppedTileContent(metadata, address)), size, edge.color);
   else picture = padPlain(picture, size, options.alpha);
-  signal?.throwIfAborted();
-  return { kind: 'bytes', bytes: await encodePicture(picture, options), type: options.type };
+  return { kind: 'bytes', bytes: await encodePicture(picture, options, { signal }), type: options.type };
 }
 
 /** Completes a border tile: with transparent pixels where the encoding can, else with black. */

@@ -139,7 +139,7 @@ export class RegionMaker {
   async picture(prepared: PreparedRegion, signal?: AbortSignal): Promise<Picture> {
     const { plan, frame, look, kernel } = prepared;
     const picture = await this.#renderer.box({ level: plan.level, frame, box: plan.levelBox }, look, signal);
-    return resizePicture(picture, { ...plan.output, kernel });
+    return resizePicture(picture, { ...plan.output, kernel }, signal);
   }
 
   /** @throws BadValueError when a picture of that size may not be made in that encoding. */
@@ -182,11 +182,12 @@ export class RegionMaker {
     const opened = isPainted ? null : await this.#renderer.open(where, look, signal);
     signal?.throwIfAborted();
     // Where that fails, drawing tile by tile tells which one is damaged, or does without this pass.
-    const bytes = opened && (await encodePicture(opened, encoding, further).catch(() => null));
+    const bytes = opened && (await encodePicture(opened, encoding, { ...further, signal }).catch(() => null));
     if (bytes) return { kind: 'bytes', bytes, type: encoding.type };
+    signal?.throwIfAborted();
     const picture = await this.#renderer.box(where, look, signal);
     signal?.throwIfAborted();
-    const drawn = await encodePicture(isPainted ? withColor(picture) : picture, encoding, further);
+    const drawn = await encodePicture(isPainted ? withColor(picture) : picture, encoding, { ...further, signal });
     return { kind: 'bytes', bytes: drawn, type: encoding.type };
   }
 
@@ -229,7 +230,7 @@ export class RegionMaker {
     const y = sourceSpan(box.top, box.height, output.height, levelBox.height);
     const at = { left: levelBox.left + x.from, top: levelBox.top + y.from, width: x.length, height: y.length };
     const picture = await this.#renderer.box({ level, frame, box: at }, look, signal);
-    const scaled = await resizePicture(picture, { width: x.scaled, height: y.scaled, kernel });
+    const scaled = await resizePicture(picture, { width: x.scaled, height: y.scaled, kernel }, signal);
     return cut(scaled, { left: x.skip, top: y.skip, width: box.width, height: box.height });
   }
 }

@@ -8,6 +8,7 @@ import { convertToSrgb, isSrgbProfile } from './icc.js';
 import { isPicture, resizeNearest, toPicture, type Picture } from './pixels.js';
 import type { Raster } from './raster.js';
 import type { IccOption, LargeImageOptions, RegionBounds, RegionOutput } from './requests.js';
+import { SharedWork } from './shared-work.js';
 import { parseStyle, type Style } from './style/parse.js';
 import { StyleMemo } from './style/color-table.js';
 import type { FrameSurvey } from './style/range.js';
@@ -38,7 +39,8 @@ export class Renderer {
   readonly #icc: IccOption;
   readonly #warn: NonNullable<LargeImageOptions['warn']>;
   readonly #styles = new Map<string, Look>();
-  readonly #surveys = new Map<number, Promise<FrameSurvey>>();
+  readonly #surveys = new Map<number, FrameSurvey>();
+  readonly #surveying = new SharedWork<FrameSurvey>();
   readonly #memo = new StyleMemo();
   #warned = false;
 
@@ -126,17 +128,16 @@ export class Renderer {
   async reducedSamples(plan: RegionPlan, frame: number, options: { resample: boolean; signal?: AbortSignal }): Promise<Raster> {
     const raster = await this.samples({ level: plan.level, frame, box: plan.levelBox }, options.signal);
     if (!options.resample || sameSize(raster, plan.output)) return raster;
-    return resample(raster, plan.output);
+    return resample(raster, plan.output, options.signal);
   }
 
   /** Facts about a frame that ranges of styles rest on; measured once. */
-  survey(frame: number): Promise<FrameSurvey> {
+  async survey(frame: number, signal?: AbortSignal): Promise<FrameSurvey> {
     const kept = this.#surveys.get(frame);
     if (kept) return kept;
-    const made = this.#measure(frame);
+    const made = await this.#surveying.join(String(frame), (wanted) => this.#measure(frame, wanted), signal);
     if (this.#surveys.size >= keptSurveys) this.#surveys.clear();
     this.#surveys.set(frame, made);
-    made.catch(() => this.#surveys.delete(frame));
     return made;
   }
 
@@ -155,7 +156,7 @@ export class Renderer {
     return this.#styleRasters(style, where.frame, (frame) => this.samples({ ...where, frame }, signal)).then((rasters) => ({
       frame: where.frame,
       rasters,
-      survey: (frame: number) => this.survey(frame),
+      survey: (frame: number) => this.survey(frame, signal),
       memo: this.#memo,
     }));
   }
@@ -172,7 +173,7 @@ export class Renderer {
       const raster = await read(each);
       return isPicture(raster) ? this.#correct(raster, each, look) : raster;
     });
-    const inputs = { frame, rasters, survey: (each: number) => this.survey(each), memo: this.#memo };
+    const inputs = { frame, rasters, survey: (each: number) => this.survey(each, signal), memo: this.#memo };
     return styleRaster(style, inputs, { opaque: look.opaque === true, ...(signal && { signal }) });
   }
 
@@ -189,12 +190,12 @@ export class Renderer {
     }
   }
 
-  async #measure(frame: number): Promise<FrameSurvey> {
+  async #measure(frame: number, signal: AbortSignal): Promise<FrameSurvey> {
     const { sizeX, sizeY } = this.metadata;
     const small = Math.max(sizeX, sizeY) <= surveySide;
     const plan = this.plan(small ? {} : { width: surveySide, height: surveySide });
     if (!plan) throw new TileSourceError('The image has no pixels');
-    const raster = await this.reducedSamples(plan, frame, { resample: true });
+    const raster = await this.reducedSamples(plan, frame, { resample: true, signal });
     return { raster, statistics: bandStatistics(raster) };
   }
 }
@@ -203,9 +204,9 @@ function sameSize(a: Size, b: Size): boolean {
   return a.width === b.width && a.height === b.height;
 }
 
-async function resample(raster: Raster, size: Size): Promise<Raster> {
+async function resample(raster: Raster, size: Size, signal: AbortSignal | undefined): Promise<Raster> {
   const kernel: Kernel = usualKernel(raster, size);
-  if (isPicture(raster)) return resizePicture(raster, { ...size, kernel });
-  if (raster.dtype === 'int8' && raster.bands <= 4) return resizePicture(toPicture(raster), { ...size, kernel });
+  if (isPicture(raster)) return resizePicture(raster, { ...size, kernel }, signal);
+  if (raster.dtype === 'int8' && raster.bands <= 4) return resizePicture(toPicture(raster), { ...size, kernel }, signal);
   return resizeNearest(raster, size);
 }

@@ -1,6 +1,7 @@
 import sharp from 'sharp';
 import type { OpenedPicture } from './encode.js';
 import type { Box, Size } from './geometry.js';
+import { processed } from './processing.js';
 import type { Raster } from './raster.js';
 
 /** What must be equal for JPEG pictures to be tiles of one TIFF. */
@@ -82,10 +83,11 @@ export function openMosaic(mosaic: StoredMosaic, box: Box): OpenedPicture | null
 }
 
 /** The pixels of such a rectangle. @throws Error of libvips when a tile is damaged. */
-export async function decodeMosaic(mosaic: StoredMosaic, box: Box): Promise<Raster | null> {
+export async function decodeMosaic(mosaic: StoredMosaic, box: Box, signal?: AbortSignal): Promise<Raster | null> {
   const opened = openMosaic(mosaic, box);
   if (opened === null) return null;
-  const { data, info } = await opened.image.raw().toBuffer({ resolveWithObject: true });
+  const raw = opened.image.raw();
+  const { data, info } = await processed(() => raw.toBuffer({ resolveWithObject: true }), signal);
   if (info.channels !== mosaic.bands) return null;
   return { data, width: info.width, height: info.height, bands: info.channels, dtype: 'uint8' };
 }

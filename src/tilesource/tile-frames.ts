@@ -77,7 +77,7 @@ export async function tileFrames(
   );
   if (!sprite) return { kind: 'bytes', bytes: new Uint8Array(0), type: encoding.type };
   if (encoding.encoding === 'TILED') return regions.streamPicture(sprite, encoding, request.signal);
-  const bytes = await encodePicture(sprite, encoding, fill ? { background: fill.color } : {});
+  const bytes = await encodePicture(sprite, encoding, { signal: request.signal, ...(fill && { background: fill.color }) });
   return { kind: 'bytes', bytes, type: encoding.type };
 }
 

@@ -110,7 +110,8 @@ describe('tiles of an item', () => {
     mongoose.set('debug', spy);
     for (let i = 0; i < 20; i++) expect((await admin.send('GET', path)).status).toBe(200);
     mongoose.set('debug', false);
-    expect(commands).toEqual([]);
+    // Jobs are looked for by their runner, every few seconds.
+    expect(commands.filter((command) => !command.startsWith('job'))).toEqual([]);
     // The counter itself works: what is not cached is seen.
     mongoose.set('debug', spy);
     await admin.send('GET', `/item/${item}`);

@@ -55,6 +55,25 @@ describe('SourceCache', () => {
     expect(cache.report()).toEqual({ maxsize: 2, used: 1 });
   });
 
+  it('breaks an opening off when all who wait for it have left, and opens anew for who comes then', async () => {
+    const { cache, open } = makeCache();
+    const signals: AbortSignal[] = [];
+    const endless = (signal: AbortSignal) =>
+      new Promise<Handle>((_resolve, reject) => {
+        signals.push(signal);
+        signal.addEventListener('abort', () => reject(signal.reason));
+      });
+    const [first, second] = [new AbortController(), new AbortController()];
+    const waiting = [first, second].map(({ signal }) => cache.use('a', endless, (handle) => handle, signal));
+    first.abort();
+    await expect(waiting[0]).rejects.toThrow();
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+    second.abort();
+    await expect(waiting[1]).rejects.toThrow();
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+    expect((await cache.use('a', open(), (handle) => handle)).isOpen).toBe(true);
+  });
+
   it('closes the least recently used beyond its number', async () => {
     const { cache, opened, touch } = makeCache();
     for (const key of ['a', 'b', 'a', 'c']) await touch(key);

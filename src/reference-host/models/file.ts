@@ -4,8 +4,8 @@ import { Schema, type Types } from 'mongoose';
 export type FileStorage =
   /** In the data directory, under this key, perhaps shared with other files. */
   | { kind: 'stored'; key: string }
-  /** Elsewhere on this machine; never written or removed by the host. */
-  | { kind: 'in-place'; path: string }
+  /** Elsewhere on this machine; never written or removed by the host, but perhaps by others: `modified` is what it was last seen with. */
+  | { kind: 'in-place'; path: string; modified?: Date }
   /** Nowhere: an address that clients are sent to. */
   | { kind: 'link' };
 
@@ -29,7 +29,7 @@ export interface FileDocument {
   updated?: Date;
 }
 
-const storage = new Schema({ kind: { type: String, required: true }, key: String, path: String }, { _id: false });
+const storage = new Schema({ kind: { type: String, required: true }, key: String, path: String, modified: Date }, { _id: false });
 
 /** Schema of {@link FileDocument}. */
 export const fileSchema = new Schema<FileDocument>(

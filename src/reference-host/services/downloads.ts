@@ -1,7 +1,7 @@
 import { Reply } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from '../models/file.js';
-import { readFile } from './files.js';
+import { readFile, sizeOf } from './files.js';
 
 /** How a file is to be sent. */
 export interface DownloadRequest {
@@ -16,7 +16,7 @@ export interface DownloadRequest {
 /** The answer to a download: the bytes or a part of them, or where a link leads. */
 export async function downloadFile(context: HostContext, file: FileDocument, request: DownloadRequest): Promise<Reply> {
   if (file.linkUrl !== undefined) return Reply.redirect(file.linkUrl);
-  const size = file.size ?? 0;
+  const size = await sizeOf(file);
   const asked = parseRange(request.range, size);
   if (asked === 'unsatisfiable') return unsatisfiable(size);
   const start = asked?.start ?? request.offset;

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import type { Types } from 'mongoose';
 import { InvalidError, UnknownIdError } from '../../index.js';
 import type { Readable } from 'node:stream';
@@ -171,6 +172,16 @@ export function localPathOf({ store }: HostContext, { storage }: FileDocument): 
   return storage.kind === 'in-place' ? storage.path : null;
 }
 
+/** Length of a file in bytes as it is now: somebody else may have replaced one that is served in place. 0 for links. */
+export async function sizeOf({ size = 0, storage }: FileDocument): Promise<number> {
+  if (storage.kind !== 'in-place') return size;
+  // Reading it says that it is gone.
+  return stat(storage.path).then(
+    (found) => found.size,
+    () => size,
+  );
+}
+
 /** Bytes of a file from `start` up to, not including, `end`. @throws InvalidError for links. */
 export async function readFile(
   context: HostContext,
@@ -180,5 +191,5 @@ export async function readFile(
   const path = localPathOf(context, file);
   if (path === null)
     throw new InvalidError(`The file ${file.name} is a link; its bytes are at ${file.linkUrl ?? 'its address'}.`);
-  return readBytes(path, { start: range.start, end: Math.min(range.end, file.size ?? 0) });
+  return readBytes(path, { start: range.start, end: Math.min(range.end, await sizeOf(file)) });
 }

@@ -4,6 +4,8 @@ import type { Types } from 'mongoose';
 import { AccessDeniedError } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { CollectionDocument } from '../models/collection.js';
+import { refreshFileInPlace } from '../in-place.js';
+import type { FileDocument } from '../models/file.js';
 import type { FolderDocument } from '../models/folder.js';
 import type { UserDocument } from '../models/user.js';
 import { createCollection } from '../services/collections.js';
@@ -91,10 +93,13 @@ async function addFile(
   const { models } = context;
   const { folder, itemName, creatorId } = file;
   const path = await realpath(file.path);
-  const known = await models.file.find({ 'storage.kind': 'in-place', 'storage.path': path }, { itemId: 1 }).lean();
+  const known = await models.file.find({ 'storage.kind': 'in-place', 'storage.path': path }).lean<FileDocument[]>();
   const itemIds = known.flatMap(({ itemId }) => (itemId === null ? [] : [itemId]));
   const there = itemIds.length === 0 ? null : await models.item.exists({ _id: { $in: itemIds }, folderId: folder._id });
-  if (there !== null) return there._id;
+  if (there !== null) {
+    for (const each of known) await refreshFileInPlace(context, each);
+    return there._id;
+  }
   // An item of this name whose file is no longer where it was (the data folder has moved) is the same item.
   const item = await models.item.findOne({ folderId: folder._id, name: itemName }).lean();
   const old = item === null ? null : await models.file.findOne({ itemId: item._id, 'storage.kind': 'in-place' }).lean();

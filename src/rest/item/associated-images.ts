@@ -42,12 +42,13 @@ const get = defineRoute({
   },
   parameterMessages: 'incorrect-type',
   returns: { types: ['image/jpeg', 'image/png', 'image/tiff', 'application/octet-stream'] },
-  async handle({ params, query, caller, headers }, services) {
+  async handle(asked, services) {
+    const { params, query, caller } = asked;
     const item = await services.items.load(params.itemId, 0, caller);
     const { contentDisposition, contentDispositionFilename, ...picture } = query;
     const request = defined(picture);
     const extraHeaders = dispositionHeader(item, params.image, { contentDisposition, contentDispositionFilename, ...picture });
-    const route = { item, kind: 'associated', request: { ...request, name: params.image }, caller, headers, extraHeaders };
+    const route = { item, kind: 'associated', request: { ...request, name: params.image }, asked, extraHeaders };
     return keptPicture(services, route, { ...request, imageKey: params.image });
   },
 });
@@ -60,7 +61,7 @@ const metadata = defineRoute({
   returns: { schema: { type: 'object' } },
   async handle({ params, caller, signal }, { items, images }) {
     const item = await items.load(params.itemId, 0, caller);
-    return images.use(item, (image) => image.associatedImageMetadata(params.image, { signal }));
+    return images.use(item, (image) => image.associatedImageMetadata(params.image, { signal }), signal);
   },
 });
 

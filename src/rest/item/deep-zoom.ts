@@ -46,11 +46,14 @@ const tile = defineRoute({
   },
   query: { ...grid, ...renderParameters },
   returns: { types: ['image/jpeg', 'image/png'] },
-  async handle({ params, query, caller, headers }, services) {
+  async handle(asked, services) {
+    const { params, query, caller } = asked;
     if (!/^\d{1,4}$/.test(params.level)) throw new BadParameterError('level must be between 0 and the image scale');
     const item = await services.items.load(params.itemId, 0, caller);
     const request = { ...defined(query), level: Number(params.level), name: params.xandy };
-    return cachedPicture(services, { item, kind: 'dzi', request, caller, headers }, (image) => image.dziTile(request));
+    return cachedPicture(services, { item, kind: 'dzi', request, asked }, (image, signal) =>
+      image.dziTile({ ...request, signal }),
+    );
   },
 });
 

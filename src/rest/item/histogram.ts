@@ -77,8 +77,8 @@ const histogram = defineRoute({
     const request = { ...regionRequest(region), ...counting, ...defined({ rangeMin, rangeMax, roundRange }) };
     return taggedJson(services, { item, kind: 'histogram', request, caller, headers }, () =>
       hasRange
-        ? services.images.use(item, (image) => image.histogram({ ...request, signal }))
-        : obtainHistogram(services, item, entry),
+        ? services.images.use(item, (image) => image.histogram({ ...request, signal }), signal)
+        : obtainHistogram(services, item, entry, { signal }),
     );
   },
 });
@@ -111,7 +111,7 @@ const bands = defineRoute({
     const item = await services.items.load(params.itemId, 0, caller);
     const request = defined(query);
     return taggedJson(services, { item, kind: 'bands', request, caller, headers }, () =>
-      services.images.use(item, (image) => image.bands({ ...request, signal })),
+      services.images.use(item, (image) => image.bands({ ...request, signal }), signal),
     );
   },
 });

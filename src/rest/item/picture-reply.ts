@@ -1,11 +1,12 @@
 import { create as contentDisposition } from 'content-disposition';
-import type { Caller } from '../../host.js';
 import type { ItemRecord } from '../../models/host-records.js';
 import { obtainPicture, type CachedEntry } from '../../services/cached-pictures.js';
 import type { Services } from '../../services/services.js';
 import type { EncodedPicture, LargeImage, StreamedPicture } from '../../tilesource/requests.js';
 import { answerConditional, cacheHeaders, entityTag } from '../conditional.js';
+import type { Parameters } from '../parameters.js';
 import { Reply, type ReplyHeaders } from '../reply.js';
+import type { RouteInput } from '../route.js';
 
 /** What a picture route knows of its request. */
 interface PictureRoute {
@@ -14,10 +15,12 @@ interface PictureRoute {
   kind: string;
   /** All that decides how the picture looks; undefined members do not count. */
   request: Readonly<Record<string, unknown>>;
-  caller: Caller | null;
-  headers: Readonly<Record<string, string | string[] | undefined>>;
+  asked: Asked;
   extraHeaders?: ReplyHeaders;
 }
+
+/** Who asks. The signal is looked at only where something has to be made, because looking makes it. */
+export type Asked = Pick<RouteInput<Parameters, Parameters, 'none'>, 'caller' | 'headers' | 'signal'>;
 
 /** What holds where a request says nothing: saying it makes no other picture. */
 const usual: Readonly<Record<string, unknown>> = { encoding: 'JPEG', jpegQuality: 95, jpegSubsampling: 0, frame: 0, style: '' };
@@ -34,14 +37,14 @@ function keyOf({ images }: Services, { item, kind, request }: PictureRoute): Pro
 export async function cachedPicture(
   services: Services,
   route: PictureRoute,
-  make: (image: LargeImage) => Promise<EncodedPicture>,
+  make: (image: LargeImage, signal: AbortSignal) => Promise<EncodedPicture>,
 ): Promise<Reply> {
   const key = await keyOf(services, route);
   const tag = entityTag(key);
-  const headers = cacheHeaders(tag, route.caller);
-  const unchanged = answerConditional(route.headers, tag, headers);
+  const headers = cacheHeaders(tag, route.asked.caller);
+  const unchanged = answerConditional(route.asked.headers, tag, headers);
   if (unchanged !== null) return unchanged;
-  const picture = await services.images.picture(route.item, key, make);
+  const picture = await services.images.picture(route.item, key, make, () => route.asked.signal);
   return Reply.content(picture.bytes, picture.type, { headers: { ...headers, ...route.extraHeaders } });
 }
 
@@ -49,13 +52,20 @@ export async function cachedPicture(
 export async function keptPicture(services: Services, route: PictureRoute, entry: CachedEntry): Promise<Reply> {
   const key = await services.images.pictureKey(route.item, route.kind, route.request);
   const tag = entityTag(key);
-  const headers = cacheHeaders(tag, route.caller);
-  const unchanged = answerConditional(route.headers, tag, headers);
+  const headers = cacheHeaders(tag, route.asked.caller);
+  const unchanged = answerConditional(route.asked.headers, tag, headers);
   if (unchanged !== null) return unchanged;
-  const obtain = async () => (await obtainPicture(services, route.item, entry)).content;
+  const obtain = async (signal: AbortSignal) => (await obtainPicture(services, route.item, entry, { signal })).content;
   // Where no files are kept, the tile cache is better than nothing.
   const keepsFiles = (await services.cachedFiles.maxThumbnails()) > 0;
-  const { bytes, type } = keepsFiles ? await obtain() : await services.images.picture(route.item, key, obtain);
+  const { bytes, type } = keepsFiles
+    ? await obtain(route.asked.signal)
+    : await services.images.picture(
+        route.item,
+        key,
+        (_image, signal) => obtain(signal),
+        () => route.asked.signal,
+      );
   return Reply.content(bytes, type, { headers: { ...headers, ...route.extraHeaders } });
 }
 
@@ -63,13 +73,14 @@ export async function keptPicture(services: Services, route: PictureRoute, entry
 export async function freshPicture(
   services: Services,
   route: PictureRoute,
-  make: (image: LargeImage) => Promise<EncodedPicture | StreamedPicture>,
+  make: (image: LargeImage, signal: AbortSignal) => Promise<EncodedPicture | StreamedPicture>,
 ): Promise<Reply> {
   const tag = entityTag(await keyOf(services, route));
-  const headers = cacheHeaders(tag, route.caller);
-  const unchanged = answerConditional(route.headers, tag, headers);
+  const headers = cacheHeaders(tag, route.asked.caller);
+  const unchanged = answerConditional(route.asked.headers, tag, headers);
   if (unchanged !== null) return unchanged;
-  const picture = await services.images.use(route.item, make);
+  const { signal } = route.asked;
+  const picture = await services.images.use(route.item, (image) => make(image, signal), signal);
   const all = { ...headers, ...route.extraHeaders };
   return picture.kind === 'bytes'
     ? Reply.content(picture.bytes, picture.type, { headers: all })

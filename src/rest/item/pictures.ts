@@ -16,13 +16,16 @@ const thumbnail = defineRoute({
     ...dispositionParameters,
   },
   returns: { types },
-  async handle({ params, query, caller, headers, signal }, services) {
+  async handle(asked, services) {
+    const { params, query, caller } = asked;
     const item = await services.items.load(params.itemId, 0, caller);
     const { contentDisposition, contentDispositionFilename, ...picture } = query;
     const request = defined(picture);
     const extraHeaders = dispositionHeader(item, 'thumbnail', { contentDisposition, contentDispositionFilename, ...picture });
-    const route = { item, kind: 'thumbnail', request, caller, headers, extraHeaders };
-    if (request.encoding === 'TILED') return freshPicture(services, route, (image) => image.thumbnail({ ...request, signal }));
+    const route = { item, kind: 'thumbnail', request, asked, extraHeaders };
+    if (request.encoding === 'TILED') {
+      return freshPicture(services, route, (image, signal) => image.thumbnail({ ...request, signal }));
+    }
     return keptPicture(services, route, request);
   },
 });
@@ -35,7 +38,8 @@ const region = defineRoute({
     'An empty rectangle, or one outside the image, is answered by an empty body. `encoding=TILED` gives a pyramidal TIFF of any size.',
   query: { ...regionParameters, ...renderParameters, ...dispositionParameters },
   returns: { types },
-  async handle({ params, query, caller, headers, signal }, services) {
+  async handle(asked, services) {
+    const { params, query, caller } = asked;
     const item = await services.items.load(params.itemId, 0, caller);
     const {
       contentDisposition,
@@ -51,8 +55,8 @@ const region = defineRoute({
     const picture = { encoding, jpegQuality, jpegSubsampling, tiffCompression, frame, style };
     const request = { ...regionRequest(bounds), ...defined(picture) };
     const extraHeaders = dispositionHeader(item, 'region', { contentDisposition, contentDispositionFilename, encoding });
-    const route = { item, kind: 'region', request, caller, headers, extraHeaders };
-    return freshPicture(services, route, (image) => image.region({ ...request, signal }));
+    const route = { item, kind: 'region', request, asked, extraHeaders };
+    return freshPicture(services, route, (image, signal) => image.region({ ...request, signal }));
   },
 });
 
@@ -73,8 +77,10 @@ const pixel = defineRoute({
     const item = await items.load(params.itemId, 0, caller);
     const { frameList, ...place } = query;
     const request = { ...defined(place), signal };
-    return images.use<unknown>(item, (image) =>
-      frameList === undefined || frameList.length === 0 ? image.pixel(request) : image.pixels(request, frameList),
+    return images.use<unknown>(
+      item,
+      (image) => (frameList === undefined || frameList.length === 0 ? image.pixel(request) : image.pixels(request, frameList)),
+      signal,
     );
   },
 });

@@ -32,7 +32,8 @@ const tileFrames = defineRoute({
     cache: withDefault(boolean({ description: 'Keep the picture as a file of the item.' }), false),
   },
   returns: { types },
-  async handle({ params, query, caller, headers, signal }, services) {
+  async handle(asked, services) {
+    const { params, query, caller } = asked;
     const item = await services.items.load(params.itemId, 0, caller);
     const { contentDisposition, contentDispositionFilename, cache, ...picture } = query;
     const {
@@ -49,12 +50,12 @@ const tileFrames = defineRoute({
     const look = { encoding, jpegQuality, jpegSubsampling, tiffCompression, style, framesAcross, frameList };
     const request = { ...regionRequest(bounds), ...defined(look) };
     const extraHeaders = dispositionHeader(item, 'tileframes', { contentDisposition, contentDispositionFilename, encoding });
-    const route = { item, kind: 'tileFrames', request, caller, headers, extraHeaders };
+    const route = { item, kind: 'tileFrames', request, asked, extraHeaders };
     const entry = tileFramesEntry(picture);
     const isKept = encoding !== 'TILED' && (cache || (await services.cachedFiles.read(item, pictureName(entry))) !== null);
     return isKept
       ? keptPicture(services, route, entry)
-      : freshPicture(services, route, (image) => image.tileFrames({ ...request, signal }));
+      : freshPicture(services, route, (image, signal) => image.tileFrames({ ...request, signal }));
   },
 });
 

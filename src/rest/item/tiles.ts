@@ -6,7 +6,7 @@ import type { Services } from '../../services/services.js';
 import type { ItemRecord } from '../../models/host-records.js';
 import { storedPicture } from '../../services/file-input.js';
 import { defined, itemPath, renderParameters } from './parameters.js';
-import { cachedPicture } from './picture-reply.js';
+import { cachedPicture, type Asked } from './picture-reply.js';
 
 const address = {
   z: required(text({ description: 'Level; 0 is the smallest.' })),
@@ -68,16 +68,16 @@ async function fileInstead(
 
 async function answerTile(
   services: Services,
-  input: Pick<Parameters<Parameters<typeof defineRoute>[0]['handle']>[0], 'caller' | 'headers'>,
+  asked: Asked,
   place: { itemId: string; level: number; x: number; y: number },
   { redirect, ...query }: Record<string, unknown> & { redirect: Redirect },
 ): Promise<Reply> {
-  const item = await services.items.load(place.itemId, 0, input.caller);
+  const item = await services.items.load(place.itemId, 0, asked.caller);
   const request = { ...defined(query), level: place.level, x: place.x, y: place.y };
   const instead = await fileInstead(services, item, redirect, request);
   if (instead !== null) return Reply.redirect(instead);
-  const route = { item, kind: 'tile', request, caller: input.caller, headers: input.headers };
-  return cachedPicture(services, route, (image) => image.tile(request));
+  const route = { item, kind: 'tile', request, asked };
+  return cachedPicture(services, route, (image, signal) => image.tile({ ...request, signal }));
 }
 
 const shared = {
@@ -99,8 +99,8 @@ const zxy = defineRoute({
     'Tiles at the right and bottom border are padded to full size: transparent in PNG and WEBP, black in JPEG, unless `edge` says otherwise.',
   params: { ...itemPath, ...address },
   query: tileQuery,
-  handle: ({ params, query, caller, headers }, services) =>
-    answerTile(services, { caller, headers }, { itemId: params.itemId, ...tileAddress(params) }, query),
+  handle: (asked, services) =>
+    answerTile(services, asked, { itemId: asked.params.itemId, ...tileAddress(asked.params) }, asked.query),
 });
 
 const fzxy = defineRoute({
@@ -109,10 +109,11 @@ const fzxy = defineRoute({
   summary: 'Get a tile of one frame of the image.',
   params: { ...itemPath, frame: required(text({ description: 'Plane, from 0.' })), ...address },
   query: tileQuery,
-  handle({ params, query, caller, headers }, services) {
+  handle(asked, services) {
+    const { params, query } = asked;
     if (!/^[-+]?\d{1,15}$/.test(params.frame)) throw new BadParameterError('"frame" parameter is an incorrect type.');
     const place = { itemId: params.itemId, ...tileAddress(params) };
-    return answerTile(services, { caller, headers }, place, { ...query, frame: Number(params.frame) });
+    return answerTile(services, asked, place, { ...query, frame: Number(params.frame) });
   },
 });
 

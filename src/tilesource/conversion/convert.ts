@@ -12,6 +12,7 @@ import type { Raster } from '../raster.js';
 import { readFacts, sampleForm, type VipsFile } from '../sources/sharp/decode.js';
 import { recognizeFormat } from '../sources/sharp/format.js';
 import { countFrames } from '../sources/sharp/small-image.js';
+import { isStoredInTiles } from '../sources/sharp/stored-in-tiles.js';
 import { checkSvg } from '../sources/sharp/svg.js';
 import { sharpSource } from '../sources/sharp.js';
 import { tiffSource } from '../sources/tiff.js';
@@ -150,6 +151,7 @@ async function recognize(path: string, refused: TileSourceError): Promise<VipsFi
   try {
     const format = recognizeFormat(await reader.read(0, 4096));
     if (format === null) throw new TileSourceError(`No reader knows this file. As a TIFF: ${refused.message}`);
+    if (format === 'tiff' && (await isStoredInTiles(reader))) throw refused;
     if (format === 'svg') {
       if (reader.size > 2 ** 26) throw new TileSourceError('SVG files of more than 67108864 bytes are not read.');
       checkSvg(await readFile(path));

@@ -10,8 +10,8 @@ const lossyCodes = [6, 7, 33_003, 33_004, 33_005, 34_712, 50_001];
 export async function isLossyTiff(path: string): Promise<boolean> {
   const reader = await openFileReader(path);
   try {
-    const [first] = await (await TiffBytes.open(reader)).directories();
-    return first !== undefined && lossyCodes.includes(await first.number(tags.compression, 1));
+    const first = await (await TiffBytes.open(reader)).firstDirectory();
+    return lossyCodes.includes(await first.number(tags.compression, 1));
   } catch (error) {
     if (error instanceof TileSourceError) return false;
     throw error;

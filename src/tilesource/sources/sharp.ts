@@ -26,7 +26,7 @@ async function open(file: SourceInput, options: SourceOptions = {}): Promise<Til
     if (Math.max(width, height) > maxSmallImageSize) {
       return await openPyramid(material, settings, facts, { directory, ...options });
     }
-    return await SmallImage.open(material, settings, facts);
+    return await SmallImage.open(material, settings, facts, signal);
   } catch (error) {
     await material.release();
     throw explain(error);

@@ -10,9 +10,11 @@ import type { SourceOptions, TileSource, TileSourceDefinition } from '../../../s
 import { openLargeImage } from '../../../src/tilesource/large-image.js';
 import { TileSourceRegistry } from '../../../src/tilesource/registry.js';
 import { sharpSource } from '../../../src/tilesource/sources/sharp.js';
+import { tiffSource } from '../../../src/tilesource/sources/tiff.js';
 import { openTestImage, testSource } from '../../../src/tilesource/sources/test.js';
 import { TileSourceError } from '../../../src/errors.js';
 import { sampleFile } from '../../support/data.js';
+import { grayTags, writeTiff } from '../../support/tiff-writer.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'large-image-sources-'));
 const temporaryDirectory = mkdtempSync(join(tmpdir(), 'large-image-temporary-'));
@@ -33,6 +35,16 @@ async function open(path: string, options: SourceOptions = {}): Promise<TileSour
 
 const ramp = Buffer.from(Uint8Array.from({ length: 300 * 200 * 3 }, (_, at) => (at * 7) % 256));
 const raw = { raw: { width: 300, height: 200, channels: 3 as const } };
+
+/** libvips shows tiles black that it cannot decode, and reports no error. */
+it('no source reads a TIFF whose tiles are compressed in a way that none decodes', async () => {
+  const lzma = { ...grayTags(64, 64, 64), 259: { short: [34_925] } };
+  const path = write('lzma.tif', writeTiff([{ tags: lzma, chunks: [Buffer.alloc(100, 7)] }]));
+  const registry = new TileSourceRegistry().register(tiffSource, sharpSource);
+  await expect(registry.open(fileInput(path), { temporaryDirectory })).rejects.toThrow(
+    /compression 34925 is not supported.*left to the tiff source/,
+  );
+});
 
 describe('the sharp source', () => {
   it.each(['png', 'webp', 'gif', 'tiff', 'avif', 'jpeg'] as const)(

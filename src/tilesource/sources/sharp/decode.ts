@@ -1,6 +1,7 @@
 import sharp, { type Metadata, type Sharp, type SharpOptions } from 'sharp';
-import { TileSourceError } from '../../../errors.js';
+import { LargeImageError, TileSourceError } from '../../../errors.js';
 import type { SourceOptions } from '../../contract.js';
+import { processed } from '../../processing.js';
 import type { Raster } from '../../raster.js';
 import type { FileFormat } from './format.js';
 import type { Material } from './material.js';
@@ -19,7 +20,7 @@ const heldFormats: ReadonlySet<FileFormat> = new Set<FileFormat>(['avif', 'gif',
 
 /** Errors of libvips as what they mean for the file. */
 export function explain(error: unknown): unknown {
-  if (error instanceof TileSourceError || !(error instanceof Error) || error.name === 'AbortError') return error;
+  if (error instanceof LargeImageError || !(error instanceof Error) || error.name === 'AbortError') return error;
   const [first = ''] = error.message.split('\n');
   return new TileSourceError(`The image cannot be read: ${first}`, { cause: error });
 }
@@ -72,11 +73,14 @@ export function upright(
 }
 
 /** Decodes one page as a whole. */
-export async function decode(material: Material, settings: SharpOptions, form: SampleForm, page: number): Promise<Raster> {
+export async function decode(
+  material: Material,
+  settings: SharpOptions,
+  { form, page, signal }: { form: SampleForm; page: number; signal?: AbortSignal | undefined },
+): Promise<Raster> {
   const image = upright(material, settings, form, page);
-  const { data, info } = await image
-    .raw({ depth: form.dtype === 'uint16' ? 'ushort' : 'uchar' })
-    .toBuffer({ resolveWithObject: true });
+  const raw = image.raw({ depth: form.dtype === 'uint16' ? 'ushort' : 'uchar' });
+  const { data, info } = await processed(() => raw.toBuffer({ resolveWithObject: true }), signal);
   const samples = form.dtype === 'uint16' ? new Uint16Array(data.buffer, data.byteOffset, data.length / 2) : new Uint8Array(data);
   const raster: Raster = { data: samples, width: info.width, height: info.height, bands: info.channels, dtype: form.dtype };
   return raster.bands === form.bands ? raster : chooseBands(raster, form.bands);

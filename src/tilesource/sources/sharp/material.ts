@@ -7,6 +7,7 @@ import { TileSourceError } from '../../../errors.js';
 import type { ByteReader, SourceInput } from '../../contract.js';
 import { temporaryPath } from '../../temporary-files.js';
 import { recognizeFormat, type FileFormat } from './format.js';
+import { refuseStoredInTiles } from './stored-in-tiles.js';
 import { checkSvg } from './svg.js';
 
 /** Files up to this length are handed to libvips as bytes, so that its cache of operations holds neither the file nor its name. */
@@ -29,6 +30,7 @@ export async function prepare(file: SourceInput, directory: string, signal: Abor
     const format = recognizeFormat(head);
     if (format === null)
       throw new TileSourceError('The file is no image that libvips reads (JPEG, PNG, WebP, AVIF, GIF, SVG or TIFF).');
+    if (format === 'tiff') await refuseStoredInTiles(reader);
     if (reader.size <= maxBufferedBytes) {
       const input = Buffer.from(await reader.read(0, reader.size, signal && { signal }));
       if (format === 'svg') checkSvg(input);

@@ -43,7 +43,9 @@ export async function openPyramid(
         })
         .toFile(path);
     }, signal);
-    const pyramid = await tiffSource.open(fileInput(path), options);
+    // What has been converted is kept even if nobody waits any more.
+    const { signal: _signal, ...lasting } = options;
+    const pyramid = await tiffSource.open(fileInput(path), lasting);
     await material.release();
     // The open file needs no name; where the system insists on one, it goes when the image is closed.
     const unlinked = await unlink(path).then(

@@ -31,9 +31,14 @@ export class SmallImage implements TileSource {
   });
 
   /** Decodes the first frame, so that a file that cannot be shown is refused at once. */
-  static async open(material: Material, settings: SharpOptions, facts: Metadata): Promise<SmallImage> {
+  static async open(
+    material: Material,
+    settings: SharpOptions,
+    facts: Metadata,
+    signal: AbortSignal | undefined,
+  ): Promise<SmallImage> {
     const form = sampleForm(facts);
-    const first = await decode(material, settings, form, 0);
+    const first = await decode(material, settings, { form, page: 0, signal });
     return new SmallImage(material, settings, facts, form, first, await countFrames(material, settings, facts));
   }
 
@@ -74,7 +79,7 @@ export class SmallImage implements TileSource {
     if (kept) return kept;
     options.signal?.throwIfAborted();
     try {
-      const raster = await decode(this.#material, this.#settings, this.#form, frame);
+      const raster = await decode(this.#material, this.#settings, { form: this.#form, page: frame, signal: options.signal });
       if (raster.width !== this.metadata.sizeX || raster.height !== this.metadata.sizeY) {
         throw new TileSourceError(`Frame ${frame} has ${raster.width} x ${raster.height} pixels, unlike the first one.`);
       }

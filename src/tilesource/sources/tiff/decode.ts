@@ -1,5 +1,6 @@
 import sharp from 'sharp';
 import { TileSourceError } from '../../../errors.js';
+import { processed } from '../../processing.js';
 import type { Raster, Samples } from '../../raster.js';
 import { interpretColours } from './colour.js';
 import type { CodecWorkers } from './codec-workers.js';
@@ -23,15 +24,16 @@ interface Pixels {
   channels: number;
 }
 
-async function decodePicture(bytes: Uint8Array, what: string, gray: boolean): Promise<Pixels> {
+async function decodePicture(
+  bytes: Uint8Array,
+  { what, gray, signal }: { what: string; gray: boolean; signal: AbortSignal | undefined },
+): Promise<Pixels> {
   try {
     // Sizes have been checked by the layout; libvips' own limit would refuse long rows of bytes. Warnings are let pass as libtiff
     // warns of harmless oddities of writers, too.
     const picture = sharp(bytes, { failOn: 'error', limitInputPixels: false, sequentialRead: true });
-    const { data, info } = await picture
-      .toColourspace(gray ? 'b-w' : 'srgb')
-      .raw({ depth: 'uchar' })
-      .toBuffer({ resolveWithObject: true });
+    const raw = picture.toColourspace(gray ? 'b-w' : 'srgb').raw({ depth: 'uchar' });
+    const { data, info } = await processed(() => raw.toBuffer({ resolveWithObject: true }), signal);
     return {
       data: new Uint8Array(data.buffer, data.byteOffset, data.length),
       width: info.width,
@@ -39,6 +41,7 @@ async function decodePicture(bytes: Uint8Array, what: string, gray: boolean): Pr
       channels: info.channels,
     };
   } catch (cause) {
+    signal?.throwIfAborted();
     const reason = cause instanceof Error ? (cause.message.split('\n')[0] ?? '') : String(cause);
     throw new TileSourceError(`Corrupt TIFF: ${what} cannot be decoded (${reason}).`, { cause });
   }
@@ -92,13 +95,18 @@ async function decompress(
     ],
     strips,
   );
-  const { data } = await decodePicture(wrapped, 'compressed data', true);
+  const { data } = await decodePicture(wrapped, { what: 'compressed data', gray: true, signal: context.signal });
   if (data.length !== needed) throw new TileSourceError(`Corrupt TIFF: ${data.length} decoded bytes where ${needed} are needed.`);
   return data;
 }
 
 /** 8-bit pictures that libvips decodes colour and all: JPEG, CCITT, YCbCr. */
-async function decodeWrapped(layout: ImageLayout, strips: readonly Uint8Array[], rows: number): Promise<Pixels> {
+async function decodeWrapped(
+  layout: ImageLayout,
+  strips: readonly Uint8Array[],
+  rows: number,
+  { signal }: DecodeContext,
+): Promise<Pixels> {
   const samples = layout.planes > 1 ? 1 : layout.samplesPerPixel;
   const photometric = layout.planes > 1 ? photometrics.blackIsZero : layout.photometric;
   const wrapped: WrappedTag[] = [
@@ -123,7 +131,7 @@ async function decodeWrapped(layout: ImageLayout, strips: readonly Uint8Array[],
   if (layout.compression === compressions.ccittFax3) wrapped.push(long(tags.t4Options, layout.t4Options));
   if (layout.compression === compressions.ccittFax4) wrapped.push(long(tags.t6Options, layout.t4Options));
   const gray = photometric <= photometrics.blackIsZero && samples === 1;
-  return decodePicture(wrapStrips(wrapped, strips), 'a tile or strip', gray);
+  return decodePicture(wrapStrips(wrapped, strips), { what: 'a tile or strip', gray, signal });
 }
 
 function iccTag(layout: ImageLayout): WrappedTag[] {
@@ -131,7 +139,7 @@ function iccTag(layout: ImageLayout): WrappedTag[] {
 }
 
 /** CMYK and L*a*b* samples, uncompressed, become sRGB as libvips shows them: through the file's ICC profile where it has one. */
-async function toRgb(layout: ImageLayout, stored: Raster): Promise<Pixels> {
+async function toRgb(layout: ImageLayout, stored: Raster, { signal }: DecodeContext): Promise<Pixels> {
   const samples = stored.bands;
   // libvips 8.18 refuses L*a*b* of 8 bits, which it read before.
   const widened = layout.photometric === photometrics.cieLab && layout.bits === 8;
@@ -150,7 +158,7 @@ async function toRgb(layout: ImageLayout, stored: Raster): Promise<Pixels> {
     ...(layout.photometric === photometrics.separated ? [short(tags.inkSet, layout.inkSet), ...iccTag(layout)] : []),
   ];
   const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
-  return decodePicture(wrapStrips(wrapped, [bytes]), 'a tile or strip', false);
+  return decodePicture(wrapStrips(wrapped, [bytes]), { what: 'a tile or strip', gray: false, signal });
 }
 
 /** L*a*b* of 8 bits as the same colours in 16 (TIFF 6.0, section 23): L* fills the range, a* and b* are signed. */
@@ -212,12 +220,12 @@ export async function decodeChunks(
   if (layout.decoding === 'bytes') {
     const stored = await storedSamples(layout, planes, rows, context);
     if (layout.photometric === photometrics.separated || layout.photometric === photometrics.cieLab) {
-      return asRaster(await toRgb(layout, stored), layout, layout.bands, rows);
+      return asRaster(await toRgb(layout, stored, context), layout, layout.bands, rows);
     }
     return interpretColours(stored, layout);
   }
   if (layout.decoding === 'picture') {
-    const pictures = await Promise.all(planes.map((strips) => decodeWrapped(layout, strips, rows)));
+    const pictures = await Promise.all(planes.map((strips) => decodeWrapped(layout, strips, rows, context)));
     const [first] = pictures;
     if (first === undefined) throw new TileSourceError('Corrupt TIFF: no plane of samples.');
     if (pictures.length === 1) return asRaster(first, layout, layout.bands, rows);
@@ -229,7 +237,14 @@ export async function decodeChunks(
   for (const [index, strip] of (planes[0] ?? []).entries()) {
     const partRows = Math.min(layout.chunkHeight, rows - index * layout.chunkHeight);
     if (layout.decoding === 'webp') {
-      parts.push(asRaster(await decodePicture(strip, 'a WebP tile', false), layout, layout.bands, partRows));
+      parts.push(
+        asRaster(
+          await decodePicture(strip, { what: 'a WebP tile', gray: false, signal: context.signal }),
+          layout,
+          layout.bands,
+          partRows,
+        ),
+      );
     } else {
       parts.push(await decodeJpeg2000(context.workers, { bytes: strip, layout, rows: partRows, signal: context.signal }));
     }

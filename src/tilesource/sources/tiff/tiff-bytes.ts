@@ -96,6 +96,12 @@ export class TiffBytes {
     return { directory: new Directory(this, offset, offset + countBytes, new Uint8Array(body.subarray(0, entryBytes))), next };
   }
 
+  /** The first main directory. @throws TileSourceError where there is none that can be read. */
+  async firstDirectory(): Promise<Directory> {
+    if (this.#first === 0) throw new TileSourceError('The TIFF file holds no directory.');
+    return (await this.#directory(this.#first)).directory;
+  }
+
   /**
    * The chain of main directories, in file order.
    *

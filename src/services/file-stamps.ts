@@ -1,0 +1,76 @@
+import { stat } from 'node:fs/promises';
+import { LRUCache } from 'lru-cache';
+
+/**
+ * How long a look at a file on disk is believed, in milliseconds. Whoever replaces a file in its place without telling the host is
+ * noticed after this.
+ */
+export const stampLifetimeMs = 100;
+
+/** Files remembered: a path and a line of text each. */
+const maxFiles = 20_000;
+
+interface Known {
+  path: string | null;
+  stamp: string;
+  /** Clock of this process. */
+  lookedAt: number;
+  looking: Promise<string> | null;
+}
+
+/** What {@link FileStamps} works with. */
+export interface FileStampsOptions {
+  /** Where a file lies on this machine; `null` where it does not, or is gone. */
+  pathOf(fileId: string): Promise<string | null>;
+  /** Called before a changed stamp is told to anybody. */
+  changed(fileId: string): Promise<void>;
+}
+
+/** Tells by size and time of change whether a file is still the one that it was. */
+export class FileStamps {
+  readonly #known = new LRUCache<string, Known>({ max: maxFiles });
+  readonly #options: FileStampsOptions;
+
+  constructor(options: FileStampsOptions) {
+    this.#options = options;
+  }
+
+  /** Equal as long as the file is the same; empty for files that are not on this machine, whose changes the host announces. */
+  of(fileId: string): string | Promise<string> {
+    const known = this.#known.get(fileId);
+    if (known === undefined) return this.#remember(fileId);
+    if (known.path === null || performance.now() - known.lookedAt < stampLifetimeMs) return known.stamp;
+    known.looking ??= this.#look(fileId, known, known.path).finally(() => (known.looking = null));
+    return known.looking;
+  }
+
+  /** Its path may be another one now. */
+  forget(fileId: string): void {
+    this.#known.delete(fileId);
+  }
+
+  async #remember(fileId: string): Promise<string> {
+    const path = await this.#options.pathOf(fileId);
+    const stamp = path === null ? '' : await stampOf(path);
+    this.#known.set(fileId, { path, stamp, lookedAt: performance.now(), looking: null });
+    return stamp;
+  }
+
+  async #look(fileId: string, known: Known, path: string): Promise<string> {
+    const stamp = await stampOf(path);
+    if (stamp !== known.stamp) await this.#options.changed(fileId);
+    known.stamp = stamp;
+    known.lookedAt = performance.now();
+    return stamp;
+  }
+}
+
+async function stampOf(path: string): Promise<string> {
+  try {
+    const { size, mtimeMs, ino } = await stat(path);
+    return `${size}-${mtimeMs}-${ino}`;
+  } catch {
+    // Whoever opens it says what is wrong.
+    return 'gone';
+  }
+}
