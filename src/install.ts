@@ -40,6 +40,7 @@ import { AnnotationTiles } from './services/annotation-tiles.js';
 import { AnnotationUploads } from './services/annotation-uploads.js';
 import { Callers } from './services/callers.js';
 import { Configuration } from './services/configuration.js';
+import { Exclusive } from './services/exclusive.js';
 import { FolderConfiguration } from './services/folder-configuration.js';
 import { FolderImages } from './services/folder-images.js';
 import { Images, type OpenImage } from './services/images.js';
@@ -288,6 +289,7 @@ async function build(
       files: host.files,
       directory: host.directory,
       createItem: host.createItem,
+      exclusive: new Exclusive({ claims: cachedFileModel, logger }),
     }),
     files: host.files,
     jobs,

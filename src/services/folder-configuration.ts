@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { AccessDeniedError, BadParameterError, LargeImageError } from '../errors.js';
 import type { Caller, Host, HostFiles } from '../host.js';
 import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../models/host-records.js';
+import type { Exclusive } from './exclusive.js';
 import { defaultLists } from './folder-lists.js';
 import type { Items } from './items.js';
 import type { Settings } from './settings.js';
@@ -22,13 +23,13 @@ export interface FolderConfigurationOptions {
   files: HostFiles;
   directory: Host['directory'];
   createItem: Host['createItem'];
+  /** Lets one of all processes at a time write a configuration: what one user adds must not undo what another has. */
+  exclusive: Exclusive;
 }
 
 /** Configuration texts in YAML that lie in folders as items and hold for what is below (administration.md, section 11). */
 export class FolderConfiguration {
   readonly #options: FolderConfigurationOptions;
-  /** Writes under way in this process, by folder and name: each waits for the one before. */
-  readonly #writing = new Map<string, Promise<unknown>>();
 
   constructor(options: FolderConfigurationOptions) {
     this.#options = options;
@@ -88,7 +89,7 @@ export class FolderConfiguration {
     const item = await records.itemNamed(folder, name);
     if (item === null) return [];
     const values: unknown[] = [];
-    for (const file of await records.filesOfItem(item)) {
+    for (const file of withoutFormer(await records.filesOfItem(item), name)) {
       if (file.size > maxFolderConfigurationBytes) continue;
       const value = parseYaml(await this.#text(file), `${name} in folder ${folder.id}`);
       values.push(Array.isArray(value) && value.length === 1 ? value[0] : value);
@@ -120,19 +121,10 @@ export class FolderConfiguration {
     const given = parseYaml(text, name);
     if (ofUser && given !== null && !isMapping(given))
       throw new BadParameterError(`${name} for one user must be a YAML mapping.`);
-    const key = `${folder.id}/${name}`;
-    const before = this.#writing.get(key) ?? Promise.resolve();
-    const written = before.then(async () => {
+    await this.#options.exclusive.run(`folder configuration ${folder.id}/${name}`, folder.id, async () => {
       const content = ofUser ? await this.#withUser(folder, name, given, caller) : text;
       await this.#store(folder, name, content, caller?.id ?? null);
     });
-    const settled = written.catch(() => undefined);
-    this.#writing.set(key, settled);
-    try {
-      await written;
-    } finally {
-      if (this.#writing.get(key) === settled) this.#writing.delete(key);
-    }
   }
 
   async #withUser(folder: FolderRecord, name: string, given: unknown, caller: Caller | null): Promise<string> {
@@ -161,4 +153,11 @@ export class FolderConfiguration {
     if (createItem === undefined) throw new LargeImageError('not-implemented', 'This server makes no items for configurations.');
     return records.itemOf(await createItem({ folderId: folder.id, name, creatorId, reuse: true }));
   }
+}
+
+/** Without the files that were to be removed when another one had taken their place, as when a process was killed between the two. */
+function withoutFormer(files: readonly FileRecord[], name: string): FileRecord[] {
+  const isWritten = (file: FileRecord) => file.name === name && file.mimeType === yamlType;
+  const newest = files.findLast(isWritten);
+  return files.filter((file) => !isWritten(file) || file === newest);
 }

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startHost, type Client, type TestHost } from '../support/reference-host.js';
+import { createReferenceHost } from '../../src/reference-host/index.js';
+import { retryDeadlock } from '../support/deadlocks.js';
+import { Client, startHost, type TestHost } from '../support/reference-host.js';
 
 const name = '.config.yaml';
 
@@ -97,6 +99,35 @@ describe('YAML configurations of folders', () => {
     expect(await get(user, top)).toEqual({ b: 1, view: 'grid', size: 3 });
     expect(await get(admin, top)).toEqual({ b: 1, x: 1, y: 'yes' });
     expect(await get(started.anonymous, top)).toEqual({ b: 1 });
+  });
+
+  it('lose nothing of what is stored in two processes at once', async () => {
+    const { databaseUri: mongoUri, dataDirectory } = started;
+    const second = await retryDeadlock(() => createReferenceHost({ mongoUri, dataDirectory, brand: 'girder' }));
+    try {
+      const elsewhere = new Client((await second.listen()).url, user.token, user.id);
+      await put(admin, top, 'b: 1\n');
+      const numbers = Array.from({ length: 12 }, (_, i) => i);
+      const answers = await Promise.all(
+        numbers.map((i) => put(i % 2 === 0 ? user : elsewhere, top, `key${i}: ${i}\n`, { user_context: true })),
+      );
+      expect(answers.map(({ status }) => status)).toEqual(numbers.map(() => 200));
+      expect(await get(user, top)).toEqual({ b: 1, ...Object.fromEntries(numbers.map((i) => [`key${i}`, i])) });
+    } finally {
+      await second.close();
+    }
+    const [item] = await admin.ok('GET', '/item', { query: { folderId: top, name } });
+    expect(await admin.ok('GET', `/item/${String((item as { _id: string })._id)}/files`)).toHaveLength(1);
+  });
+
+  it('count as written last when a process was killed before it had removed the former one', async () => {
+    await put(admin, top, 'a: former\n');
+    const [item] = await admin.ok('GET', '/item', { query: { folderId: top, name } });
+    const parentId = String((item as { _id: string })._id);
+    const text = 'a: newest\n';
+    const query = { parentType: 'item', parentId, name, size: text.length, mimeType: 'application/yaml' };
+    await admin.ok('POST', '/file', { query, body: text });
+    expect(await get(user, top)).toEqual({ a: 'newest' });
   });
 
   it.each([
