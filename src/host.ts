@@ -188,10 +188,17 @@ export interface Host {
   files: HostFiles;
   /**
    * Makes an item: for configurations that are stored in a folder, and copies of images in another form. With `reuse` the item of
-   * that name where there is one; else the name may be changed where it is taken. Default: storing a new configuration answers 501,
+   * that name where there is one; else the name may be changed where it is taken. `fields` are further fields of the record, declared by
+   * the plugin on the item model; where they are not stored, the plugin adds them afterwards. Default: storing a new configuration answers 501,
    * and copies are made through the model.
    */
-  createItem?: (item: { name: string; folderId: string; creatorId: string | null; reuse: boolean }) => Promise<StoredDocument>;
+  createItem?: (item: {
+    name: string;
+    folderId: string;
+    creatorId: string | null;
+    reuse: boolean;
+    fields?: Record<string, unknown>;
+  }) => Promise<StoredDocument>;
   /** Removes an item with everything that belongs to it. Default: through the model. */
   removeItem?: (item: StoredDocument) => Promise<void>;
   /** Default: hooks on the three models; changes made past them are seen when the cached verdicts end. */

@@ -39,6 +39,7 @@ import { createAnnotationServices } from './services/annotation-services.js';
 import { AnnotationTiles } from './services/annotation-tiles.js';
 import { AnnotationUploads } from './services/annotation-uploads.js';
 import { Callers } from './services/callers.js';
+import { ConversionItems } from './services/conversion-items.js';
 import { Configuration } from './services/configuration.js';
 import { Exclusive } from './services/exclusive.js';
 import { FolderConfiguration } from './services/folder-configuration.js';
@@ -236,12 +237,13 @@ async function build(
     records,
     tiles,
   });
+  const copies = new ConversionItems({ records, files: host.files, host, jobs, logger });
   const creation = new LargeImageCreation({
     records,
     items,
     images,
     files: host.files,
-    host,
+    conversionItems: copies,
     jobs,
     runner,
     notify: host.notify,
@@ -249,7 +251,7 @@ async function build(
   });
   const folderImages = new FolderImages({ records, items, images, jobs, creation, access: host.access, logger });
   jobs.onUpdate((event) => creation.jobChanged(event));
-  runner.define(conversionDefinition({ creation, records, files: host.files, temporaryDirectory }));
+  runner.define(conversionDefinition({ creation, copies, records, files: host.files, temporaryDirectory }));
   const uploads = new AnnotationUploads({
     model: uploadModel,
     annotations,
@@ -316,6 +318,7 @@ async function build(
   undo.add(() => modelEvents?.close());
   undo.add(followImages(events, { items, callers, images }));
   undo.add(followHost(events, annotations, { model: annotationModel, records, uploads }));
+  void copies.sweep();
   uploads.sweep().catch((err: unknown) => logger.warn({ err }, 'Annotation:Upload:SweepFailed'));
 
   // Routers

@@ -5,6 +5,7 @@ import { InvalidError, LargeImageError, TileSourceError } from '../errors.js';
 import type { HostFiles } from '../host.js';
 import { outageOf } from '../outage.js';
 import type { FileRecord, HostRecords } from '../models/host-records.js';
+import type { ConversionItems } from '../services/conversion-items.js';
 import { conversionJob, createdMessage, type LargeImageCreation } from '../services/large-image-creation.js';
 import { conversionDirectory, convertFile, type ConvertedFile } from '../tilesource/conversion/convert-file.js';
 import type { JobContext, JobDefinition } from './definition.js';
@@ -12,6 +13,8 @@ import type { JobContext, JobDefinition } from './definition.js';
 /** What the conversion job works with. */
 export interface ConversionParts {
   creation: LargeImageCreation;
+  /** The items of converted copies. */
+  copies: ConversionItems;
   records: HostRecords;
   files: HostFiles;
   /** For the files that are made, before they are stored. */
@@ -39,11 +42,16 @@ function reasonOf(error: unknown): string {
 }
 
 async function run(parts: ConversionParts, { job, signal, log, progress, results }: JobContext): Promise<void> {
-  const { creation } = parts;
+  const { creation, copies } = parts;
   log('Started large image conversion\n');
   progress({ total: 100, current: 0, message: 'Converting' });
   // What an earlier attempt has stored before its process was killed.
-  await creation.removeLeftovers(job.id);
+  const finished = await copies.tidy(job.id);
+  if (finished !== null) {
+    results({ file: [finished.id] });
+    log('Finished large image conversion\n');
+    return;
+  }
   const { work, item, file } = await creation.load(job);
   const folder = work.target === null ? null : await creation.loadTarget(work.target);
   const directory = await conversionDirectory(parts.temporaryDirectory);
@@ -70,12 +78,12 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
       progress({ message: createdMessage(item.name) });
     } else {
       const itemName = work.target?.name ?? name;
-      const made = await creation.createItem({ name: itemName, folder, creatorId: job.userId });
+      const made = await copies.create({ name: itemName, folder, creatorId: job.userId, jobId: job.id });
       try {
         stored = await store(parts, { converted, name: itemName, itemId: made.id, jobId: job.id, userId: job.userId, signal });
         signal.throwIfAborted();
       } catch (error) {
-        await creation.removeItem(made);
+        await copies.remove(made);
         throw error;
       }
     }

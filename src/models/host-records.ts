@@ -2,6 +2,7 @@ import type { Connection, Model } from 'mongoose';
 import type { Host, HostFields, StoredDocument } from '../host.js';
 import { batches, idsPerQuery } from './id-batches.js';
 import { idText } from './id-text.js';
+import { conversionField, ConversionTraces } from './conversion-traces.js';
 import { LargeImageMarkers, markerOf, type LargeImageMarker } from './large-image-markers.js';
 
 /** What the plugin knows of an item. */
@@ -42,14 +43,14 @@ const defaultFields: HostFields = {
 };
 
 /** Fields that the plugin keeps on the host's items and files (mission 2.5 and 2.6). */
-const itemExtension = ['largeImage'] as const;
+const itemExtension = ['largeImage', conversionField] as const;
 const fileExtension = [
   'attachedToType',
   'attachedToId',
   'isLargeImageThumbnail',
   'isLargeImageData',
   'thumbnailKey',
-  'conversionJobId',
+  conversionField,
 ] as const;
 
 /** A text field; anything else counts as empty. */
@@ -65,6 +66,7 @@ type AnyModel = Model<Record<string, unknown>>;
 export class HostRecords {
   readonly connection: Connection;
   readonly markers: LargeImageMarkers;
+  readonly conversions: ConversionTraces;
   readonly #fields: HostFields;
   readonly #items: AnyModel;
   readonly #files: AnyModel;
@@ -80,7 +82,10 @@ export class HostRecords {
       AnyModel,
     ];
     this.connection = this.#items.db;
-    this.markers = new LargeImageMarkers(this.#items, (doc) => this.itemOf(doc));
+    const itemOf = (doc: StoredDocument) => this.itemOf(doc);
+    const fileOf = (doc: StoredDocument) => this.fileOf(doc);
+    this.markers = new LargeImageMarkers(this.#items, itemOf);
+    this.conversions = new ConversionTraces({ items: this.#items, files: this.#files, itemOf, fileOf });
     this.#fields = {
       item: { ...defaultFields.item, ...fields?.item },
       file: { ...defaultFields.file, ...fields?.file },
@@ -94,7 +99,7 @@ export class HostRecords {
       isLargeImageThumbnail: { type: Boolean },
       isLargeImageData: { type: Boolean },
       thumbnailKey: { type: String },
-      conversionJobId: { type: String },
+      [conversionField]: { type: String },
     } satisfies Record<(typeof fileExtension)[number], object>);
   }
 
@@ -123,7 +128,7 @@ export class HostRecords {
   async createIndexes(): Promise<void> {
     await this.#items.collection.createIndex({ 'largeImage.fileId': 1 });
     await this.#items.collection.createIndex({ 'largeImage.expected': 1 });
-    await this.#files.collection.createIndex({ conversionJobId: 1 });
+    await this.conversions.createIndexes();
   }
 
   itemOf(doc: StoredDocument): ItemRecord {
@@ -313,18 +318,18 @@ export class HostRecords {
     return docs.map((doc) => this.folderOf(doc));
   }
 
-  /** Files that a conversion has stored. */
-  async filesOfConversion(jobId: string): Promise<FileRecord[]> {
-    const docs = await this.#files.find({ conversionJobId: jobId }).lean<StoredDocument[]>();
-    return docs.map((doc) => this.fileOf(doc));
-  }
-
   /** Makes an item through the model, for hosts that have no way of their own. */
-  async insertItem(item: { name: string; folder: FolderRecord }): Promise<ItemRecord> {
+  async insertItem(item: { name: string; folder: FolderRecord; fields?: Record<string, unknown> }): Promise<ItemRecord> {
     const names = this.#fields.item;
     const now = new Date();
     const [made] = await this.#items.create([
-      { [names.name]: item.name, [names.folderId]: item.folder.doc._id, [names.created]: now, [names.updated]: now },
+      {
+        ...item.fields,
+        [names.name]: item.name,
+        [names.folderId]: item.folder.doc._id,
+        [names.created]: now,
+        [names.updated]: now,
+      },
     ]);
     return this.itemOf(made!.toObject() as StoredDocument);
   }
@@ -369,6 +374,7 @@ export class HostRecords {
 /** Fields that no client writes, whether the host declares them or not. */
 const protectedItemFields: ReadonlySet<string> = new Set([
   'largeImage',
+  conversionField,
   'access',
   'public',
   'name',

@@ -1,9 +1,10 @@
 import { BadParameterError, InvalidError, TileSourceError } from '../errors.js';
-import type { Host, HostFiles, HostLogger, HostNotification } from '../host.js';
+import type { HostFiles, HostLogger, HostNotification } from '../host.js';
 import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../models/host-records.js';
 import { idText } from '../models/id-text.js';
 import type { JobRecord } from '../models/job-record.js';
 import type { ConversionOptions } from '../tilesource/conversion/options.js';
+import type { ConversionItems } from './conversion-items.js';
 import { assertCreatable, type Images } from './images.js';
 import type { Items } from './items.js';
 import type { JobStarter } from './job-starter.js';
@@ -45,7 +46,7 @@ interface CreationParts {
   items: Items;
   images: Images;
   files: HostFiles;
-  host: Pick<Host, 'createItem' | 'removeItem'>;
+  conversionItems: ConversionItems;
   jobs: JobStore;
   runner: JobStarter;
   notify: ((notification: HostNotification) => Promise<void>) | undefined;
@@ -173,20 +174,6 @@ export class LargeImageCreation {
     return folder;
   }
 
-  /** Makes an item for a converted copy. */
-  async createItem(item: { name: string; folder: FolderRecord; creatorId: string | null }): Promise<ItemRecord> {
-    const { records, host } = this.#parts;
-    const { name, folder, creatorId } = item;
-    if (host.createItem === undefined) return records.insertItem({ name, folder });
-    return records.itemOf(await host.createItem({ name, folderId: folder.id, creatorId, reuse: false }));
-  }
-
-  /** Removes an item that {@link LargeImageCreation.createItem} has made. */
-  async removeItem(item: ItemRecord): Promise<void> {
-    const { records, host } = this.#parts;
-    await (host.removeItem === undefined ? records.deleteItem(item) : host.removeItem(item.doc));
-  }
-
   /** Makes a stored file the large image that an item expects of a job. @returns false when it expects it no more. */
   async deliver(job: JobRecord, work: ConversionWork, file: FileRecord): Promise<boolean> {
     const { records, items } = this.#parts;
@@ -205,14 +192,6 @@ export class LargeImageCreation {
     return true;
   }
 
-  /** Removes files that a job has stored and nobody is served: those of an attempt that was killed. */
-  async removeLeftovers(jobId: string): Promise<void> {
-    const { records, files } = this.#parts;
-    for (const file of await records.filesOfConversion(jobId)) {
-      if ((await records.markers.itemsServing(file)).length === 0) await files.remove(file.doc);
-    }
-  }
-
   /** Keeps the item of a conversion in step with its job, and tells the owner of its end. */
   async jobChanged({ kind, job, previousStatus }: JobEvent): Promise<void> {
     const work = workOf(job);
@@ -220,9 +199,11 @@ export class LargeImageCreation {
     const ended = kind === 'removed' ? !isFinished(job.status) : isFinished(job.status) && previousStatus !== job.status;
     if (!ended) return;
     const status = kind === 'removed' ? jobStatus.canceled : job.status;
+    // Who still works on it tidies up itself.
+    const { records, items, conversionItems } = this.#parts;
+    if (status !== jobStatus.success && job.run?.owner == null) await conversionItems.tidy(job.id);
     // A copy is an item of its own from the moment it is complete.
-    if (work.target !== null) return;
-    const { records, items } = this.#parts;
+    if (work.target !== null) return status === jobStatus.success ? conversionItems.complete(job.id) : undefined;
     if (status !== jobStatus.success) {
       await records.markers.settle({ itemId: work.itemId, jobId: job.id }, await this.#previousOf(work));
       items.forget(work.itemId);

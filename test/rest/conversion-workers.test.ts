@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,6 +15,8 @@ const children: ChildProcess[] = [];
 
 describe('jobs in worker processes', { timeout: 150_000 }, () => {
   let started: TestHost;
+  let usual: string;
+  let place: string;
   let admin: Client;
   let folder: string;
   let picture: Buffer;
@@ -51,7 +53,9 @@ describe('jobs in worker processes', { timeout: 150_000 }, () => {
 
   beforeAll(async () => {
     // A place of its own, in which nobody else makes files.
-    process.env.TMPDIR = await mkdtemp(join(tmpdir(), 'conversion-'));
+    usual = tmpdir();
+    place = await mkdtemp(join(usual, 'conversion-'));
+    process.env.TMPDIR = place;
     started = await startHost();
     admin = await started.register('admin');
     database = await new Mongoose().createConnection(started.databaseUri).asPromise();
@@ -74,6 +78,8 @@ describe('jobs in worker processes', { timeout: 150_000 }, () => {
   afterAll(async () => {
     await database?.close();
     await started?.close();
+    process.env.TMPDIR = usual;
+    await rm(place, { recursive: true, force: true });
   });
 
   /** Uploads a list of annotations. @returns the job that reads it */

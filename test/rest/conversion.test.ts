@@ -1,8 +1,10 @@
-import { mkdtemp, readdir } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createReferenceHost } from '../../src/reference-host/index.js';
+import { retryDeadlock } from '../support/deadlocks.js';
 import { startHost, type Answer, type Client, type TestHost } from '../support/reference-host.js';
 import { until } from '../support/until.js';
 
@@ -16,6 +18,8 @@ async function noise(width: number, height: number): Promise<Buffer> {
 
 describe('large images by conversion', { timeout: 60_000 }, () => {
   let started: TestHost;
+  let usual: string;
+  let place: string;
   let admin: Client;
   let reader: Client;
   let folder: string;
@@ -50,7 +54,9 @@ describe('large images by conversion', { timeout: 60_000 }, () => {
 
   beforeAll(async () => {
     // A place of its own, in which nobody else makes files.
-    process.env.TMPDIR = await mkdtemp(join(tmpdir(), 'conversion-'));
+    usual = tmpdir();
+    place = await mkdtemp(join(usual, 'conversion-'));
+    process.env.TMPDIR = place;
     started = await startHost();
     admin = await started.register('admin');
     reader = await started.register('reader');
@@ -58,7 +64,11 @@ describe('large images by conversion', { timeout: 60_000 }, () => {
     folder = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: 'Public', public: true });
     picture = await noise(600, 400);
   });
-  afterAll(() => started?.close());
+  afterAll(async () => {
+    await started?.close();
+    process.env.TMPDIR = usual;
+    await rm(place, { recursive: true, force: true });
+  });
 
   it('are made by force with the options asked for, and the item knows file, job and original', async () => {
     const item = await plainItem('noise.png', picture);
@@ -209,6 +219,43 @@ describe('large images by conversion', { timeout: 60_000 }, () => {
       status: 400,
     });
     expect(await marker(item)).toMatchObject({ sourceName: 'sharp' });
+  });
+
+  it('are not made twice, and leave no empty item, when a process was killed while they were stored', async () => {
+    const item = await upload('killed.png', picture);
+    const target = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Killed' });
+    const inTarget = () => admin.ok('GET', '/item', { query: { folderId: target } }) as unknown as Promise<{ _id: string }[]>;
+    const { _id } = await admin.ok('POST', `/item/${item}/tiles/convert`, { query: { folderId: target } });
+    const first = await ended(_id, 3);
+    const [copy] = await inTarget();
+    const { models } = started.host.context;
+    const jobId = String(_id);
+    // As it is when the first attempt was killed behind its file, and one before that in front of it.
+    const empty = await admin.create('/item', { folderId: target, name: 'half made' });
+    const ids = { $in: [empty, copy!._id].map((id) => new models.item.base.Types.ObjectId(id)) };
+    await models.item.collection.updateMany({ _id: ids }, { $set: { conversionJobId: jobId } });
+    const jobs = models.item.db.collection<{ _id: unknown }>('job');
+    const stored = await jobs.findOne({ title: 'Large Image Conversion: killed.png' });
+    await jobs.updateOne({ _id: stored!._id }, { $set: { status: 1, results: null, 'run.owner': null } });
+    await started.host.host.agenda.now('large_image.local.large_image_tiff', { jobId });
+    const again = await ended(_id, 3);
+    expect(again.results).toEqual(first.results);
+    expect((await inTarget()).map((each) => each._id)).toEqual([copy!._id]);
+    expect(await models.item.collection.countDocuments({ conversionJobId: jobId })).toBe(0);
+  });
+
+  it('leave nothing when their job was cancelled and its process killed', async () => {
+    const lost = await admin.create('/item', { folderId: folder, name: 'lost' });
+    const { models } = started.host.context;
+    const _id = new models.item.base.Types.ObjectId(lost);
+    await models.item.collection.updateOne({ _id }, { $set: { conversionJobId: 'of a job that is gone' } });
+    const { databaseUri: mongoUri, dataDirectory } = started;
+    const second = await retryDeadlock(() => createReferenceHost({ mongoUri, dataDirectory, brand: 'girder', worker: true }));
+    try {
+      await until('it is gone', async () => (await admin.send('GET', `/item/${lost}`)).status === 400);
+    } finally {
+      await second.close();
+    }
   });
 
   it('are made for a folder by its rules, and nothing is lost when that fails', async () => {

@@ -36,6 +36,8 @@ export interface NewItem {
   creatorId: Types.ObjectId | null;
   /** Gives the item of this name, where there is one, instead of a new one. */
   reuseExisting?: boolean | undefined;
+  /** Fields of the plugin. */
+  fields?: Record<string, unknown> | undefined;
 }
 
 /** Makes an item; a name that is taken gets a number behind it. */
@@ -47,6 +49,7 @@ export async function createItem(context: HostContext, folder: FolderDocument, i
     if (existing !== null) return existing;
   }
   return insertItem(context, folder, {
+    ...item.fields,
     name,
     description: item.description?.trim() ?? '',
     creatorId: item.creatorId,
