@@ -2,7 +2,7 @@
 import { adminView } from './admin/admin-view.js';
 import { ApiError } from './api.js';
 import { announce, errorNotice, fill, h, icon, messageOf } from './dom.js';
-import { goTo, parseRoute, routeHash } from './router.js';
+import { parseRoute, routeHash, setAddress } from './router.js';
 import { currentUser, followOtherTabs, onSession, resumeSession, signOut } from './session.js';
 import { accountView } from './views/account.js';
 import { containerView } from './views/container.js';
@@ -121,13 +121,15 @@ async function leaveSession() {
   // What is on the page goes first: it may still be loading tiles, which would be refused.
   current?.leave.abort();
   fill(main);
+  // The page of before must not be built anew for nobody: what is private on it would be refused.
+  setAddress('#');
   try {
     await signOut();
     announce('Signed out');
   } catch (error) {
     announce(messageOf(error));
   }
-  goTo('#');
+  main.focus({ preventScroll: true });
 }
 
 // The fragment of the address is the route, so this link cannot be left to the browser.

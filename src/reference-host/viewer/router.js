@@ -41,6 +41,15 @@ export function goTo(hash) {
 }
 
 /**
+ * Takes another address, as a step in the history, without showing what it says.
+ *
+ * @param {string} hash
+ */
+export function setAddress(hash) {
+  history.pushState(history.state, '', hash);
+}
+
+/**
  * Rewrites the address without a step in the history: for the frame and the place that an open image shows.
  *
  * @param {string} hash
