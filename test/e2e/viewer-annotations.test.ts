@@ -1,11 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import sharp from 'sharp';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { addNuclei } from '../../src/reference-host/start/nuclei.js';
 import { makeSyntheticSlide } from '../../src/reference-host/synthetic-slide.js';
 import { chromiumPath } from '../support/chromium.js';
+import { uploadItem } from '../support/images.js';
 import { startHost, type Client, type TestHost } from '../support/reference-host.js';
 import { until } from '../support/until.js';
 
@@ -305,6 +307,71 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await page.getByRole('checkbox', { name: 'Nuclei' }).uncheck();
     await until('shapes are drawn', async () => (await inkOf(page)) > 10_000);
     expect(complaints).toEqual([]);
+  });
+
+  it('lays other images over this one, turned and colored as the annotation says', async () => {
+    const gray = (width: number, height: number, value: (x: number) => number) =>
+      sharp(
+        Uint8Array.from({ length: width * height }, (_, at) => value(at % width)),
+        { raw: { width, height, channels: 1 } },
+      )
+        .png()
+        .toBuffer();
+    const red = sharp({ create: { width: 200, height: 100, channels: 3, background: '#f00' } }).png();
+    const image = await uploadItem(admin, folderId, 'red.png', await red.toBuffer());
+    const map = await uploadItem(admin, folderId, 'map.png', await gray(100, 100, (x) => (x < 50 ? 1 : 4)));
+    const slide = await uploadItem(admin, folderId, 'white.png', await gray(1000, 1000, () => 255));
+    // A quarter turn: x runs down, y to the left.
+    const turned = [
+      [0, 1],
+      [-1, 0],
+    ];
+    const elements = [
+      { type: 'image', girderId: image, opacity: 1, transform: { xoffset: 500, yoffset: 100, matrix: turned } },
+      {
+        type: 'pixelmap',
+        girderId: map,
+        values: [2, 0, 2, 2, 1],
+        categories: [{ fillColor: '#0f0' }, { fillColor: 'rgba(0, 0, 255, 1)' }, { fillColor: '#000' }],
+        boundaries: false,
+        transform: { xoffset: 700, yoffset: 700 },
+      },
+      { type: 'image', girderId: slide.replace(/^.{8}/, 'ffffffff') },
+      { type: 'rectangle', center: [450, 200, 0], width: 40, height: 40, lineColor: '#ff0', fillColor: '#ff0' },
+    ];
+    await admin.ok('POST', '/annotation', { query: { itemId: slide }, json: { name: 'Overlays', elements } });
+    await page.goto(`${testHost.url}/#item/${slide}`);
+    await row('Overlays').waitFor();
+    const colorsAt = (places: readonly (readonly [number, number])[]) =>
+      page.evaluate<number[][]>(`(() => {
+        const canvas = document.querySelector('.annotation-layer');
+        const side = Math.min(canvas.width, canvas.height);
+        const [left, top] = [(canvas.width - side) / 2, (canvas.height - side) / 2];
+        return ${JSON.stringify(places)}.map(([x, y]) =>
+          [...canvas.getContext('2d').getImageData(left + (x / 1000) * side, top + (y / 1000) * side, 1, 1).data]);
+      })()`);
+    const expected = [
+      [255, 0, 0, 255],
+      [255, 255, 0, 255],
+      [0, 0, 0, 0],
+      [0, 255, 0, 255],
+      [0, 0, 255, 255],
+    ];
+    await until('the overlays are drawn', async () => {
+      const seen = await colorsAt([
+        [450, 280],
+        [450, 200],
+        [550, 150],
+        [720, 750],
+        [780, 750],
+      ]);
+      if (JSON.stringify(seen) === JSON.stringify(expected)) return true;
+      throw new Error(JSON.stringify(seen));
+    });
+    await page.getByTestId('annotation-message').getByText('An overlay cannot be shown: Invalid item id').waitFor();
+    await page.getByRole('checkbox', { name: 'Overlays' }).uncheck();
+    await until('nothing is drawn', async () => (await inkOf(page)) === 0);
+    expect(complaints).toEqual([expect.stringContaining('400')]);
   });
 
   it('shows annotations to visitors and readers, without tools', async () => {

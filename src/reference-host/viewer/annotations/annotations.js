@@ -2,6 +2,7 @@
 import { messageOf } from '../dom.js';
 import { editAnnotation } from './editor.js';
 import { drawingLayer } from './layer.js';
+import { OverlayPictures } from './overlay-pictures.js';
 import { annotationPanel } from './panel.js';
 import { Sheet } from './sheet.js';
 import { toolbar } from './toolbar.js';
@@ -55,7 +56,12 @@ export function showAnnotations({ item, metadata, stage, drawing, place, signal 
     redraw: () => redraw(),
     onTool: () => bar.show(tools.tool),
   });
+  const pictures = new OverlayPictures({ signal, onLoad: () => redraw(), onProblem: (text) => panel.say(text) });
   const redraw = drawingLayer(stage, drawing, {
+    *overlays() {
+      for (const sheet of sheets.values()) yield* sheet.overlays();
+    },
+    picture: (element) => pictures.of(element),
     *shapes() {
       for (const sheet of sheets.values()) if (sheet.visible) yield withDraft(sheet);
     },

@@ -5,9 +5,10 @@ import { Painter } from './paint.js';
 /**
  * @typedef {import('../image/stage.js').Stage} Stage
  * @typedef {import('./model.js').Element} Element
+ * @typedef {import('./overlay-pictures.js').OverlayPicture} OverlayPicture
  *
- * What lies on the stage, lowest first: shapes with their labels, then whatever `above` paints.
- * @typedef {{ shapes: () => Iterable<Iterable<Element>>, hovered: () => Element | null, above: (painter: Painter) => void }} Content
+ * What lies on the stage, lowest first: overlays, shapes with their labels, then whatever `above` paints.
+ * @typedef {{ overlays: () => Iterable<Element>, picture: (element: Element) => OverlayPicture | null, shapes: () => Iterable<Iterable<Element>>, hovered: () => Element | null, above: (painter: Painter) => void }} Content
  */
 
 /**
@@ -46,6 +47,10 @@ export function drawingLayer(stage, element, content) {
       context.clearRect(0, 0, canvas.width, canvas.height);
     }
     const painter = new Painter(context, ratio, stage.placement(), stage.view());
+    for (const overlay of content.overlays()) {
+      const picture = content.picture(overlay);
+      if (picture) painter.overlay(overlay, picture);
+    }
     const hovered = content.hovered();
     /** @type {Element[]} */
     const labelled = [];

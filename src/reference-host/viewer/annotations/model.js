@@ -34,6 +34,11 @@
  * @property {Coordinate[]} [points]
  * @property {Coordinate[][]} [holes]
  * @property {boolean} [closed]
+ * @property {number} [opacity] of an overlay
+ * @property {{ xoffset?: number, yoffset?: number, matrix?: [[number, number], [number, number]] }} [transform] of an overlay
+ * @property {number[]} [values] of a pixelmap: the category of each pixel value
+ * @property {{ fillColor: string, strokeColor?: string }[]} [categories]
+ * @property {boolean} [boundaries]
  *
  * @typedef {{ x: number, y: number }} Point
  * @typedef {{ left: number, top: number, right: number, bottom: number }} Box

@@ -108,6 +108,24 @@ export class Painter {
     this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
   }
 
+  /** Another image, laid over this one: a point of it lies at `[x, y] · matrix + offsets`. @param {Element} element @param {import('./overlay-pictures.js').OverlayPicture} picture */
+  overlay({ transform = {}, opacity = 1 }, { picture, width, height }) {
+    const { context } = this;
+    const {
+      xoffset = 0,
+      yoffset = 0,
+      matrix = [
+        [1, 0],
+        [0, 1],
+      ],
+    } = transform;
+    this.#inImage();
+    context.transform(...matrix[0], ...matrix[1], xoffset, yoffset);
+    context.globalAlpha = opacity;
+    context.drawImage(picture, 0, 0, width, height);
+    context.globalAlpha = 1;
+  }
+
   /** @param {Iterable<Element>} elements in the order in which they cover one another */
   shapes(elements) {
     const { context, view } = this;

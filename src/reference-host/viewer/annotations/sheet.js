@@ -2,6 +2,7 @@
 import { contains, overlaps } from './model.js';
 import { editsOf } from './edits.js';
 import { loadElements, overlayTileUrl } from './requests.js';
+import { isOverlay } from './overlay-pictures.js';
 import { isOutlined } from './shapes.js';
 
 /**
@@ -27,6 +28,8 @@ const worthAsking = 1.5;
 export class Sheet {
   /** @type {Map<string, Element>} as stored, of the region that was fetched */
   #stored = new Map();
+  /** @type {Element[]} image and pixelmap elements among those that were fetched last */
+  #overlays = [];
   /** @type {Box | null} what `#stored` is all of */
   #covered = null;
   /** @type {AbortController | null} */
@@ -68,6 +71,11 @@ export class Sheet {
     return this.edits.applied(this.hasShapes ? this.#stored : new Map());
   }
 
+  /** Elements that lay other images over this one, as far as they are at hand. @returns {readonly Element[]} */
+  overlays() {
+    return this.visible ? this.#overlays : [];
+  }
+
   /** @param {string} id */
   find(id) {
     return this.edits.find(id, this.#stored);
@@ -99,7 +107,10 @@ export class Sheet {
     const view = this.stage.view();
     if (!this.visible || this.record._elementCount === 0) {
       this.#stop();
-      if (this.record._elementCount === 0) this.#stored.clear();
+      if (this.record._elementCount === 0) {
+        this.#stored.clear();
+        this.#overlays = [];
+      }
       this.#present(this.visible ? 'shapes' : 'none');
       return;
     }
@@ -161,14 +172,17 @@ export class Sheet {
       const { signal } = asking;
       const elements = await loadElements(this.record, { region, limit: maxShapes, maxDetails, signal });
       if (signal.aborted) return;
+      this.#overlays = elements?.filter(isOverlay) ?? [];
+      const shapes = elements?.filter((element) => !isOverlay(element));
       // Heatmaps and the like are drawn by the server only.
-      if (elements === null || !elements.every(isOutlined)) {
+      if (!shapes?.every(isOutlined)) {
         this.#covered = null;
         this.#present('tiles');
+        this.redraw();
         return;
       }
       this.#covered = covers;
-      this.#stored = new Map(elements.map((element) => [element.id, element]));
+      this.#stored = new Map(shapes.map((element) => [element.id, element]));
       this.#askedFor = null;
       this.#present('shapes');
     } catch (error) {
