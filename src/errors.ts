@@ -20,6 +20,7 @@ export const errorReplies = {
   conflict: { status: 409, type: 'rest' },
   'precondition-failed': { status: 412, type: 'rest' },
   'too-large': { status: 413, type: 'rest' },
+  'unsupported-encoding': { status: 415, type: 'rest' },
   'unsatisfiable-range': { status: 416, type: 'rest' },
   'not-implemented': { status: 501, type: 'rest' },
   unavailable: { status: 503, type: 'rest' },

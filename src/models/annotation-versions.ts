@@ -8,6 +8,32 @@ import { batches, idsPerQuery } from './id-batches.js';
 /** What cleaning up needs to know of a former version. */
 export type VersionStamp = Pick<AnnotationVersionRecord, 'id' | 'version' | 'updated'>;
 
+/** Names by which versions may be sorted, and the fields behind them. */
+const versionFields = {
+  _version: '_version',
+  updated: 'updated',
+  created: 'created',
+  _elementCount: 'elements.count',
+  _detailsCount: 'elements.detailsCount',
+} as const;
+
+/** A name by which versions may be sorted. */
+export type VersionField = keyof typeof versionFields;
+
+/** Whether versions may be sorted by this name. */
+export function isVersionField(name: string): name is VersionField {
+  return Object.hasOwn(versionFields, name);
+}
+
+/** Which former versions of an annotation, and in which order. */
+export interface VersionPlace {
+  annotationId: string;
+  /** Only versions below this one. */
+  before: number;
+  field: VersionField;
+  direction: 1 | -1;
+}
+
 /** All queries on former versions of annotations. */
 export class AnnotationVersions {
   constructor(
@@ -29,10 +55,23 @@ export class AnnotationVersions {
     }
   }
 
-  /** Former versions, newest first. */
-  async of(annotationId: string): Promise<AnnotationVersionRecord[]> {
-    const docs = await this.model.find({ annotationId }).sort({ _version: -1 }).lean<VersionDocument[]>();
-    return docs.map(toVersion);
+  /** Former versions before one, in this order and newest first where it says nothing; read as they are asked for. `limit` 0: all. */
+  async *list(
+    place: VersionPlace,
+    { limit, offset }: { limit: number; offset: number },
+  ): AsyncGenerator<AnnotationVersionRecord> {
+    const { annotationId, before, field, direction } = place;
+    const order: Record<string, 1 | -1> = { [versionFields[field]]: direction };
+    order._version ??= -1;
+    const query = { annotationId, _version: { $lt: before } };
+    const cursor = this.model.find(query).sort(order).skip(offset).limit(limit).lean<VersionDocument[]>().cursor();
+    for await (const doc of cursor) yield toVersion(doc);
+  }
+
+  /** How many former versions come before a value in the order of a list. */
+  async countAhead({ annotationId, before, field, direction }: VersionPlace, value: number | Date): Promise<number> {
+    const ahead = { [versionFields[field]]: direction === 1 ? { $lt: value } : { $gt: value } };
+    return this.model.countDocuments({ $and: [{ annotationId, _version: { $lt: before } }, ahead] });
   }
 
   /** The newest version before one. */

@@ -50,6 +50,7 @@ export function isForm(request: IncomingMessage): boolean {
 /** Adds the fields of a form body to the parameters. Does nothing for other bodies. */
 export async function addFormParameters(request: HttpRequest, sent: Sent): Promise<void> {
   if (!isForm(request)) return;
+  requireIdentity(request);
   if (request.readableEnded || wasParsed(request)) {
     if (typeof request.body === 'object' && request.body !== null) addParameters(sent, request.body as NodeJS.Dict<unknown>);
     return;
@@ -62,6 +63,13 @@ export async function addFormParameters(request: HttpRequest, sent: Sent): Promi
 /** Whether a body parser of the host has consumed the stream. */
 function wasParsed(request: HttpRequest): boolean {
   return request.body !== undefined && request.readableDidRead;
+}
+
+/** @throws LargeImageError `unsupported-encoding` for a body that is compressed, unless a parser of the host has unpacked it. */
+function requireIdentity(request: HttpRequest): void {
+  const coding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
+  if (coding === 'identity' || coding === '' || wasParsed(request)) return;
+  throw new LargeImageError('unsupported-encoding', `Send the request body as it is, without Content-Encoding ${coding}.`);
 }
 
 function addMultipartFields(request: HttpRequest, sent: Sent): Promise<void> {
@@ -112,6 +120,7 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
 export async function readRouteBody(request: HttpRequest, route: RouteDefinition): Promise<unknown> {
   const kind: RouteBody = route.body ?? 'none';
   if (kind === 'none') return undefined;
+  requireIdentity(request);
   const form = isForm(request);
   if (kind === 'stream') {
     if (form) return Readable.from([]);

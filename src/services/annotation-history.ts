@@ -1,5 +1,6 @@
 import { BadParameterError } from '../errors.js';
 import type { AnnotationRecord, AnnotationState, AnnotationVersionRecord } from '../models/annotation-record.js';
+import type { VersionField } from '../models/annotation-versions.js';
 import type { AnnotationsOptions, AnnotationWriter, ChangeRequest } from './annotation-writer.js';
 
 /** One version of an annotation. */
@@ -13,6 +14,14 @@ export interface AnnotationVersion extends AnnotationState {
   active: boolean;
 }
 
+/** A part of the versions of an annotation. */
+export interface VersionOrder {
+  field: VersionField;
+  direction: 1 | -1;
+  limit: number;
+  offset: number;
+}
+
 /** Former versions of annotations: read and restored. */
 export class AnnotationHistory {
   constructor(
@@ -20,10 +29,33 @@ export class AnnotationHistory {
     private readonly writer: AnnotationWriter,
   ) {}
 
-  /** All versions of an annotation, newest first, each once. */
-  async versions(annotation: AnnotationRecord): Promise<AnnotationVersion[]> {
-    const former = await this.options.model.former.of(annotation.id);
-    return [currentVersion(annotation), ...former.filter(isBefore(annotation)).map(formerVersion)];
+  /**
+   * Versions of an annotation, each once; read as they are asked for.
+   *
+   * @param order `limit` 0: all. Of equal ones the newest comes first.
+   */
+  async *versions(annotation: AnnotationRecord, order: VersionOrder): AsyncGenerator<AnnotationVersion> {
+    const { former } = this.options.model;
+    const { field, direction, limit, offset } = order;
+    // A version that was written down before a change that then failed is still the current one: it is not listed twice.
+    const listed = { annotationId: annotation.id, before: annotation.version, field, direction };
+    const place = (await former.countAhead(listed, valueOf[field](annotation))) - offset;
+    const isShown = place >= 0 && (limit === 0 || place < limit);
+    if (isShown && limit === 1) return yield currentVersion(annotation);
+    const page = { offset: place < 0 ? offset - 1 : offset, limit: isShown && limit > 0 ? limit - 1 : limit };
+    let count = 0;
+    for await (const version of former.list(listed, page)) {
+      if (isShown && count === place) yield currentVersion(annotation);
+      count += 1;
+      yield formerVersion(version);
+    }
+    if (isShown && place >= count) yield currentVersion(annotation);
+  }
+
+  /** Changes whenever the list of versions does. */
+  async stateOf(annotation: AnnotationRecord): Promise<string> {
+    // Every change makes a new version; a cleanup takes former ones away.
+    return `${annotation.version}/${await this.options.model.former.count(annotation.id)}`;
   }
 
   /** @throws BadParameterError when there is no such version. */
@@ -76,10 +108,14 @@ function noVersion(): BadParameterError {
   return new BadParameterError('Annotation history version not found.');
 }
 
-/** A version that was written down before a change that then failed is still the current one: it is not listed twice. */
-function isBefore({ version }: AnnotationRecord): (former: AnnotationVersionRecord) => boolean {
-  return (former) => former.version < version;
-}
+/** What a version is sorted by. */
+const valueOf: Readonly<Record<VersionField, (state: AnnotationState) => number | Date>> = {
+  _version: ({ version }) => version,
+  updated: ({ updated }) => updated,
+  created: ({ created }) => created,
+  _elementCount: ({ elements }) => elements.count,
+  _detailsCount: ({ elements }) => elements.detailsCount,
+};
 
 function currentVersion(annotation: AnnotationRecord): AnnotationVersion {
   return { ...annotation, annotationId: annotation.id, isCurrent: true };

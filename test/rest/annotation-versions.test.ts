@@ -36,6 +36,48 @@ describe('versions of annotations', () => {
     expect(page.map((entry) => ((entry as Json).annotation as Json).name)).toEqual(['two']);
   });
 
+  it('gives pages of them in every order, the current one in its place', async () => {
+    const counts = [3, 1, 2, 2, 0];
+    const elements = (count: number) => Array.from({ length: count }, (_, i) => point(i));
+    const { _id } = await at.annotate({ name: 'v0', elements: elements(counts[0]!) });
+    for (const [i, count] of counts.slice(1).entries()) {
+      await at.admin.ok('PUT', `/annotation/${_id}`, { json: { name: `v${i + 1}`, elements: elements(count) } });
+    }
+    const names = async (query: Record<string, string | number>) =>
+      ((await at.admin.ok('GET', `/annotation/${_id}/history`, { query })) as Json[])
+        .map(({ annotation }) => (annotation as { name: string }).name)
+        .join();
+    const orders = { '-1': 'v0,v3,v2,v1,v4', '1': 'v4,v1,v3,v2,v0' };
+    for (const [sortdir, all] of Object.entries(orders)) {
+      for (let offset = 0; offset <= counts.length; offset += 1) {
+        for (const limit of [0, 1, 2, 5]) {
+          const page = all.split(',').slice(offset, limit === 0 ? undefined : offset + limit);
+          const query = { sort: '_elementCount', sortdir, offset, limit };
+          expect([query, await names(query)]).toEqual([query, page.join()]);
+        }
+      }
+    }
+    expect(await names({ sort: 'no such field' })).toBe('v4,v3,v2,v1,v0');
+    expect(await names({ sortdir: 1, limit: 2 })).toBe('v0,v1');
+    expect(await names({ sort: 'updated', sortdir: 1, limit: 2 })).toBe('v0,v1');
+  });
+
+  it('are sent again only when there is another one', async () => {
+    const { _id } = await at.annotate({ name: 'one', elements: [point(1)] });
+    await at.admin.ok('PUT', `/annotation/${_id}`, { json: { name: 'two' } });
+    const path = `/annotation/${_id}/history`;
+    const tag = (await at.admin.send('GET', path)).headers.get('etag')!;
+    const again = (headers: Record<string, string>, query = {}) => at.admin.send('GET', path, { headers, query });
+    for (const listed of [tag, `W/${tag}`, `"other", ${tag}`, '*']) {
+      const answer = await again({ 'If-None-Match': listed });
+      expect([listed, answer.status, answer.bytes.length]).toEqual([listed, 304, 0]);
+    }
+    expect((await again({ 'If-None-Match': tag }, { limit: 1 })).status).toBe(200);
+    expect((await again({ 'If-Match': '"other"' })).status).toBe(412);
+    await at.admin.ok('PUT', `${path}/revert`);
+    expect((await again({ 'If-None-Match': tag })).status).toBe(200);
+  });
+
   it('reverts the document only, by a new version', async () => {
     const { _id } = await at.annotate({ name: 'one', elements: [point(1)] });
     const path = `/annotation/${_id}`;

@@ -3,6 +3,7 @@ import { BadParameterError, InvalidError, NotFoundError } from '../../errors.js'
 import type { Caller } from '../../host.js';
 import type { AnnotationServices } from '../../services/annotation-services.js';
 import type { ChangeRequest } from '../../services/annotation-writer.js';
+import { answerConditional } from '../conditional.js';
 import { defineRoute, scopes } from '../define.js';
 import { required, text } from '../parameters.js';
 import { Reply } from '../reply.js';
@@ -106,15 +107,15 @@ const get = defineRoute({
   cookie: true,
   params: elementPath,
   returns: { schema: { type: 'object' } },
-  errors: ['invalid', 'unknown-id', 'not-found', 'access-denied'],
-  async handle({ params, caller, signal }, { annotations }) {
+  errors: ['invalid', 'unknown-id', 'not-found', 'access-denied', 'precondition-failed'],
+  async handle({ params, caller, headers, signal }, { annotations }) {
     const annotation = await annotations.writer.load(params.id, 0, caller);
     const found = await annotations.store.find(annotation.elements, [params.elementId], { signal });
     const element = found.get(params.elementId);
     if (element === undefined) throw notFound(params.elementId);
     const level = await annotations.permissions.shownLevel(annotation, caller);
     const tag = annotationTag(annotation, level, { route: `elements/${params.elementId}` });
-    return Reply.json(element, { headers: annotationHeaders(tag) });
+    return answerConditional(headers, tag, annotationHeaders(tag)) ?? Reply.json(element, { headers: annotationHeaders(tag) });
   },
 });
 

@@ -1,14 +1,25 @@
 import { BadParameterError, UnknownIdError } from '../../errors.js';
 import type { Caller } from '../../host.js';
 import type { AnnotationRecord } from '../../models/annotation-record.js';
+import { isVersionField } from '../../models/annotation-versions.js';
 import type { AnnotationVersion } from '../../services/annotation-history.js';
 import type { AnnotationServices } from '../../services/annotation-services.js';
+import { answerConditional } from '../conditional.js';
 import { defineRoute, scopes } from '../define.js';
 import { integer, required } from '../parameters.js';
 import { Reply } from '../reply.js';
 import { annotationListSchema, annotationPaging, annotationPath, annotationSchema, pagingOf } from './parameters.js';
 import { allElements, recordChunks, streamOf } from './streams.js';
-import { preconditionOf, privately, storedView, versionView, withoutElements } from './views.js';
+import { replyList } from './replies.js';
+import {
+  annotationHeaders,
+  annotationTag,
+  preconditionOf,
+  privately,
+  storedView,
+  versionView,
+  withoutElements,
+} from './views.js';
 
 /** The annotation when the caller may read it, deleted or not; `null` when there is none for them. */
 async function readable({ permissions, writer }: AnnotationServices, id: string, caller: Caller | null) {
@@ -22,15 +33,6 @@ async function readable({ permissions, writer }: AnnotationServices, id: string,
   return (await permissions.level(annotation, caller)) >= 0 ? annotation : null;
 }
 
-/** Fields by which versions may be sorted. */
-const sortValues: Readonly<Record<string, (version: AnnotationVersion) => number>> = {
-  _version: ({ version }) => version,
-  updated: ({ updated }) => updated.getTime(),
-  created: ({ created }) => created.getTime(),
-  _elementCount: ({ elements }) => elements.count,
-  _detailsCount: ({ elements }) => elements.detailsCount,
-};
-
 const list = defineRoute({
   method: 'get',
   path: '/annotation/:id/history',
@@ -41,20 +43,19 @@ const list = defineRoute({
   params: annotationPath,
   query: annotationPaging('_version', -1, 0),
   returns: { schema: annotationListSchema },
-  errors: ['invalid', 'bad-parameter'],
-  async handle({ params, query, caller }, { annotations }) {
+  errors: ['invalid', 'bad-parameter', 'precondition-failed'],
+  async handle({ params, query, sent, caller, headers }, { annotations }) {
     const { limit, offset, sort } = pagingOf(query);
     const annotation = await readable(annotations, params.id, caller);
-    if (annotation === null) return [];
-    const versions = await annotations.history.versions(annotation);
-    const [[field, direction] = ['_version', -1] as const] = sort;
-    const valueOf = (Object.hasOwn(sortValues, field) ? sortValues[field] : undefined) ?? sortValues._version!;
-    versions.sort((a, b) => direction * (valueOf(a) - valueOf(b)));
-    const page = versions.slice(offset, limit === 0 ? undefined : offset + limit);
-    return Reply.json(
-      page.map((version) => withoutElements(versionView(version, annotation))),
-      { headers: privately },
-    );
+    if (annotation === null) return Reply.json([], { headers: privately });
+    const level = await annotations.permissions.shownLevel(annotation, caller);
+    const tag = annotationTag(annotation, level, { route: `history/${await annotations.history.stateOf(annotation)}`, sent });
+    const known = answerConditional(headers, tag, annotationHeaders(tag));
+    if (known !== null) return known;
+    const [[name, direction] = ['_version', -1] as const] = sort;
+    const order = { field: isVersionField(name) ? name : '_version', direction, limit, offset } as const;
+    const show = (version: AnnotationVersion) => withoutElements(versionView(version, annotation));
+    return replyList(annotations.history.versions(annotation, order), show, annotationHeaders(tag));
   },
 });
 

@@ -1,12 +1,13 @@
 import type { Caller } from '../../host.js';
 import type { AnnotationRecord } from '../../models/annotation-record.js';
 import type { AnnotationServices } from '../../services/annotation-services.js';
+import { answerConditional, entityTag } from '../conditional.js';
 import { defineRoute, scopes } from '../define.js';
 import { Reply } from '../reply.js';
 import { annotationListSchema, itemPath } from './parameters.js';
 import { bodyChunks } from './replies.js';
 import { allElements, recordChunks, started, streamOf } from './streams.js';
-import { filteredView, privately } from './views.js';
+import { annotationHeaders, annotationTag, filteredView } from './views.js';
 
 /** A JSON list of annotations with their elements; one page of elements is in memory at a time. */
 async function* listChunks(
@@ -36,13 +37,23 @@ const get = defineRoute({
   cookie: true,
   params: itemPath,
   returns: { schema: annotationListSchema },
-  errors: ['invalid', 'unknown-id', 'access-denied'],
-  async handle({ params, caller, signal }, { items, annotations }) {
+  errors: ['invalid', 'unknown-id', 'access-denied', 'precondition-failed'],
+  async handle({ params, caller, headers, signal }, { items, annotations }) {
     const item = await items.load(params.id, 0, caller);
+    const tag = await tagOfAll(annotations, annotations.lists.ofItem(item.id, caller), caller);
+    const known = answerConditional(headers, tag, annotationHeaders(tag));
+    if (known !== null) return known;
     const chunks = listChunks(annotations, annotations.lists.ofItem(item.id, caller), { caller, signal });
-    return Reply.stream(streamOf(await started(chunks)), 'application/json', { headers: privately });
+    return Reply.stream(streamOf(await started(chunks)), 'application/json', { headers: annotationHeaders(tag) });
   },
 });
+
+/** Entity tag of a list of annotations with their elements. */
+async function tagOfAll({ permissions }: AnnotationServices, listed: AsyncIterable<AnnotationRecord>, caller: Caller | null) {
+  const tags: string[] = [];
+  for await (const annotation of listed) tags.push(annotationTag(annotation, await permissions.shownLevel(annotation, caller)));
+  return entityTag(tags.join());
+}
 
 const create = defineRoute({
   method: 'post',

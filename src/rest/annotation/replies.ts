@@ -3,7 +3,7 @@ import type { Caller } from '../../host.js';
 import type { AnnotationRecord } from '../../models/annotation-record.js';
 import type { AnnotationPage } from '../../services/annotation-lists.js';
 import type { AnnotationServices } from '../../services/annotation-services.js';
-import { Reply } from '../reply.js';
+import { Reply, type ReplyHeaders } from '../reply.js';
 import { toWire } from '../wire.js';
 import { allElements, recordChunks, started, streamOf } from './streams.js';
 import { annotationHeaders, annotationTag, filteredView, privately, withoutElements, type AnnotationView } from './views.js';
@@ -41,20 +41,28 @@ export async function replyWithoutElements(
   return Reply.json(value, { headers });
 }
 
-/** A page of a list, sent as it is read; the total goes into a header. What can fail early has failed before a byte is sent. */
-export async function replyPage(
+/** A page of a list, sent as it is read; the total goes into a header. */
+export function replyPage(
   { annotations, total }: AnnotationPage,
   show: (annotation: AnnotationRecord) => object | Promise<object>,
 ): Promise<Reply> {
+  return replyList(annotations, show, { 'Girder-Total-Count': total, ...privately });
+}
+
+/** A JSON list, sent as it is read. What can fail early has failed before a byte is sent. */
+export async function replyList<Entry>(
+  entries: AsyncIterable<Entry>,
+  show: (entry: Entry) => object | Promise<object>,
+  headers: ReplyHeaders,
+): Promise<Reply> {
   const texts = (async function* () {
     let separator = '[';
-    for await (const annotation of annotations) {
-      yield separator + JSON.stringify(toWire(await show(annotation)));
+    for await (const entry of entries) {
+      yield separator + JSON.stringify(toWire(await show(entry)));
       separator = ',';
     }
     yield separator === '[' ? '[]' : ']';
   })();
-  const headers = { 'Girder-Total-Count': total, ...privately };
   return Reply.stream(streamOf(await started(texts)), 'application/json', { headers });
 }
 
