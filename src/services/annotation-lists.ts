@@ -54,10 +54,15 @@ export class AnnotationLists {
     return { annotations: model.list(filter, paging), total: await model.count(filter) };
   }
 
-  /** The active annotations of an item that the caller may read, oldest first; one is held at a time. */
+  /**
+   * The active annotations of an item that the caller may read, oldest first; some are held at a time. No cursor stays open meanwhile: who
+   * reads them may take hours.
+   */
   async *ofItem(itemId: string, caller: Caller | null, level: 0 | 1 | 2 = 0): AsyncGenerator<AnnotationRecord> {
-    const permitted = await this.options.permissions.permitted(caller, level);
-    yield* this.options.model.list({ ...permitted, itemIds: [itemId] }, { limit: 0, offset: 0, sort: [['_id', 1]] });
+    const { model, permissions } = this.options;
+    const filter = { ...(await permissions.permitted(caller, level)), itemIds: [itemId] };
+    const keys = await model.keys(filter, [['_id', 1]], 0);
+    for await (const annotation of model.some(keys.map(({ id }) => id))) if (annotation.active) yield annotation;
   }
 
   /** How many active annotations an item has, whoever may see them. */

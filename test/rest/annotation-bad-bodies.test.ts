@@ -67,9 +67,10 @@ describe('bodies of annotations that cannot be used', () => {
       const place = Math.floor(random() * bytes.length);
       bytes[place] = Math.floor(random() * 256);
       const { status, bytes: answer } = await post(bytes);
-      expect([200, 400], `${place}: ${bytes.toString('latin1', Math.max(0, place - 20), place + 20)} ${answer}`).toContain(
-        status,
-      );
+      expect(
+        [200, 400],
+        `${place}: ${bytes.toString('latin1', Math.max(0, place - 20), place + 20)} ${answer.toString()}`,
+      ).toContain(status);
     }
   });
 

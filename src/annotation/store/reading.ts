@@ -10,6 +10,7 @@ import {
   packOf,
   packText,
   perPack,
+  loadTexts,
   placeInPack,
   selectInOrder,
   type Selection,
@@ -20,6 +21,8 @@ import { selectSorted } from './select-sorted.js';
 /** Bytes of a chunk, about. */
 const chunkBytes = 256 * 1024;
 const comma = 0x2c;
+/** A reader that comes back for more within this time is not kept waiting, in milliseconds. */
+const patienceMs = 1000;
 
 function select(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
   return request.query.sort[0] === '_id' ? selectInOrder(request) : selectSorted(request);
@@ -49,19 +52,38 @@ export async function readElements(
   const budget = new ElementBudget(query);
   const reading = { budget, box: null as BoundingBox | null };
   const selections = select({ loader, stored, query, budget, texts: true, signal });
-  const chunks = await begun(textChunks(selections, query.bbox ? (box) => (reading.box = unionBox(reading.box, box)) : null));
+  const onBox = query.bbox ? (box: BoundingBox) => (reading.box = unionBox(reading.box, box)) : null;
+  const reload = (selection: Selection) => loadTexts(loader, selection, signal);
+  const chunks = await begun(textChunks(selections, onBox, reload));
   return Object.assign(reading, { chunks });
 }
 
-/** Texts of the selected elements, joined by commas. @param onBox takes the box of each, which is then added as `_bbox`. */
+/** Hands a chunk over; a reader that is slow to come back for more finds what it needs next fetched anew. */
+function* handOver(chunk: Buffer, { letGo }: Selection): Generator<Buffer, void, undefined> {
+  const timer = letGo && setTimeout(letGo, patienceMs).unref();
+  try {
+    yield chunk;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Texts of the selected elements, joined by commas.
+ *
+ * @param onBox takes the box of each, which is then added as `_bbox`.
+ * @param reload fetches texts that have been let go.
+ */
 async function* textChunks(
   selections: AsyncIterable<Selection>,
   onBox: ((box: BoundingBox) => void) | null,
+  reload: (selection: Selection) => Promise<void>,
 ): AsyncGenerator<Buffer, void, undefined> {
   let chunk = Buffer.allocUnsafeSlow(chunkBytes);
   let filled = 0;
   let isFirst = true;
-  for await (const { packs, members, cut } of selections) {
+  for await (const selection of selections) {
+    const { packs, members, cut } = selection;
     const offsets: (Float64Array | undefined)[] = [];
     for (let i = 0; i < members.length; i += 1) {
       const member = members[i] as number;
@@ -76,7 +98,7 @@ async function* textChunks(
       const suffix = onBox === null ? '' : boxSuffix(columns, at, onBox);
       const needed = end - start + 1 + suffix.length;
       if (filled + needed > chunk.length) {
-        if (filled > 0) yield chunk.subarray(0, filled);
+        if (filled > 0) yield* handOver(chunk.subarray(0, filled), selection);
         // Another buffer: the socket may not have sent the former one yet.
         chunk = Buffer.allocUnsafeSlow(Math.max(chunkBytes, needed));
         filled = 0;
@@ -86,8 +108,9 @@ async function* textChunks(
         filled += 1;
       }
       isFirst = false;
-      // With a box, in place of the closing brace.
+      if (whole === undefined && pack.text === null) await reload({ ...selection, members: members.subarray(i) });
       const text = whole ?? packText(pack);
+      // With a box, in place of the closing brace.
       const length = suffix === '' ? end - start : end - start - 1;
       // Half the time of Buffer.copy, which matters here only.
       chunk.set(new Uint8Array(text.buffer, text.byteOffset + start, length), filled);
@@ -96,7 +119,7 @@ async function* textChunks(
     }
     // What was selected waits for nothing: the next may take its time.
     if (filled > 0) {
-      yield chunk.subarray(0, filled);
+      yield* handOver(chunk.subarray(0, filled), selection);
       chunk = Buffer.allocUnsafeSlow(chunkBytes);
       filled = 0;
     }

@@ -14,6 +14,11 @@ export interface Selection {
   members: Float64Array;
   /** The text of each element, where not the whole packs' texts are held. */
   cut?: readonly Buffer[];
+  /**
+   * Forgets the texts of these packs and of what was fetched ahead, for a reader that takes its time. What is needed then comes back by
+   * {@link loadTexts}.
+   */
+  letGo?: () => void;
 }
 
 /** More than a pack ever holds; a power of two. */
@@ -131,7 +136,7 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
   const skipped = { offset: 0 };
   const takesAll = query.conditions.length === 0 && query.limit === 0 && query.maxDetails === 0;
   // The next batch is fetched while the former one is sent.
-  let ahead: Promise<{ batch: WindowBatch; packs: LoadedPack[]; eager: boolean } | null> | null = null;
+  let ahead: Promise<{ batch: WindowBatch; packs: LoadedPack[] } | null> | null = null;
   const batches = windowBatches(request, skipped);
   const fetchNext = async () => {
     const next = await batches.next();
@@ -139,7 +144,7 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
     const batch = next.value;
     const eager = texts && (takesAll || batch.textBytes <= eagerTextBytes);
     const entries = batch.windows.flatMap(({ candidates }) => candidates);
-    return { batch, eager, packs: await loader.packs(entries, eager ? 'both' : 'columns', signal) };
+    return { batch, packs: await loader.packs(entries, eager ? 'both' : 'columns', signal) };
   };
   try {
     ahead = fetchNext();
@@ -159,7 +164,12 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
         const members = takeMembers(packs, query, budget, skipped);
         if (members.length === 0) continue;
         const selection = { window: request.stored.windows.indexOf(stored), packs, members };
-        yield current.eager || !texts ? selection : await withTexts(loader, selection, signal);
+        if (texts) await loadTexts(loader, selection, signal);
+        const letGo = () => {
+          forgetTexts(current.packs);
+          ahead?.then((next) => forgetTexts(next?.packs ?? [])).catch(() => undefined);
+        };
+        yield { ...selection, letGo };
         if (!budget.isOpen) return;
       }
       ahead ??= fetchNext();
@@ -223,20 +233,22 @@ function matchingMembers(packs: readonly LoadedPack[], conditions: readonly BoxC
   return sorted;
 }
 
-/** The selection with the texts of its packs. */
-async function withTexts(loader: ElementLoader, selection: Selection, signal?: AbortSignal): Promise<Selection> {
-  const { packs, members } = selection;
-  const needed = new Set<number>();
-  for (const member of members) needed.add(packOf(member));
-  const indices = [...needed];
+function forgetTexts(packs: readonly LoadedPack[]): void {
+  for (const pack of packs) pack.text = null;
+}
+
+/** Fetches the texts that members of these packs are in and that are not at hand. */
+export async function loadTexts(loader: ElementLoader, { packs, members }: Selection, signal?: AbortSignal): Promise<void> {
+  const needed = new Set<LoadedPack>();
+  for (const member of members) {
+    const pack = packs[packOf(member)] as LoadedPack;
+    if (pack.text === null) needed.add(pack);
+  }
+  const missing = [...needed];
   const loaded = await loader.packs(
-    indices.map((index) => (packs[index] as LoadedPack).entry),
+    missing.map(({ entry }) => entry),
     'text',
     signal,
   );
-  const complete = [...packs];
-  for (const [at, index] of indices.entries()) {
-    complete[index] = { ...(packs[index] as LoadedPack), text: (loaded[at] as LoadedPack).text };
-  }
-  return { ...selection, packs: complete };
+  for (const [at, pack] of missing.entries()) pack.text = (loaded[at] as LoadedPack).text;
 }
