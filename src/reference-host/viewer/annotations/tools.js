@@ -96,7 +96,8 @@ export class Tools {
 
   /** The pointer moves without a button. @param {Point} at in pixels of the stage */
   hover(at) {
-    if (!this.draft?.points || this.#press) return;
+    // What is grasped follows the pointer by itself.
+    if (!this.draft?.points || this.#press || this.#grasp) return;
     this.tip = this.bench.stage.toImage(at.x, at.y);
     this.bench.redraw();
   }
