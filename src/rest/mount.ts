@@ -4,7 +4,7 @@ import { BadParameterError, LargeImageError } from '../errors.js';
 import type { Caller, HostLogger } from '../host.js';
 import { admit, findToken, isAnonymous, type TokenPlaces } from './authentication.js';
 import type { Parameter, Parameters } from './parameters.js';
-import { addFormParameters, isForm, queryParameters, readRouteBody } from './request.js';
+import { addFormParameters, dropRest, isForm, queryParameters, readRouteBody } from './request.js';
 import { respond, respondWithError } from './respond.js';
 import type { RouteDefinition } from './route.js';
 
@@ -130,6 +130,8 @@ async function handle<C>(
     await respond(response, result);
   } catch (error) {
     await respondWithError(response, error, { anonymous, logger: options.logger, route: name, errorStatus: route.errorStatus });
+  } finally {
+    dropRest(request);
   }
 }
 

@@ -96,7 +96,7 @@ function addMultipartFields(request: HttpRequest, sent: Sent): Promise<void> {
   });
 }
 
-/** Reads a body into memory. @throws LargeImageError `too-large` beyond `maxBytes`. */
+/** Reads a body into memory. @throws LargeImageError `too-large` beyond `maxBytes`; the rest is for {@link dropRest} then. */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? 0);
   const tooLarge = () => new LargeImageError('too-large', `The request body is longer than ${maxBytes} bytes.`);
@@ -104,7 +104,8 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
   const chunks: Buffer[] = [];
   let length = 0;
   try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
+    // Ending the loop early must leave the connection open: the client is still to be told why.
+    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       length += chunk.length;
       if (length > maxBytes) throw tooLarge();
       chunks.push(chunk);
@@ -114,6 +115,14 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
     throw new BadParameterError('The request body stopped half way.', { cause });
   }
   return Buffer.concat(chunks, length);
+}
+
+/**
+ * Reads on to the end of a body that nobody wants, and drops it. A client that is still sending would else never read the answer, and
+ * the connection could not carry another request. The server's `requestTimeout` ends it.
+ */
+export function dropRest(request: IncomingMessage): void {
+  if (!request.complete && !request.destroyed) request.resume();
 }
 
 /** The body in the form that the route declares. */

@@ -1,5 +1,5 @@
 import { request as httpRequest } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
 import type { Server } from 'node:http';
 import { Readable } from 'node:stream';
 import express from 'express';
@@ -28,6 +28,12 @@ interface Context {
 const defineRoute = routeDefiner<Context>();
 const open = { access: 'public', returns: { schema: {} }, summary: 'A route under test.' } as const;
 
+/** How many bytes come first; the rest is left where it is. */
+async function firstOf(body: Readable): Promise<number> {
+  for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) return chunk.length;
+  return 0;
+}
+
 const routes = [
   defineRoute({
     ...open,
@@ -47,6 +53,8 @@ const routes = [
   defineRoute({ ...open, method: 'get', path: '/thing/fixed', handle: () => 'fixed' }),
   defineRoute({ ...open, method: 'put', path: '/thing', query: { name: required(text()) }, handle: ({ query }) => query }),
   defineRoute({ ...open, method: 'post', path: '/body', body: 'json-object', bodyName: 'metadata', handle: ({ body }) => body }),
+  defineRoute({ ...open, method: 'post', path: '/unread', body: 'stream', handle: () => 'not read' }),
+  defineRoute({ ...open, method: 'post', path: '/beginning', body: 'stream', handle: ({ body }) => firstOf(body) }),
   defineRoute({ ...open, method: 'post', path: '/small', body: 'text', maxBodyBytes: 10, handle: ({ body }) => body }),
   defineRoute({
     ...open,
@@ -165,6 +173,40 @@ describe('mounted routes', () => {
   ])('answers %s (%s) by 400: %s', async (path, method, message) => {
     const { status, body } = await call(path, { method });
     expect({ status, body }).toMatchObject({ status: 400, body: { message, type: 'rest' } });
+  });
+
+  const mebibyte = 2 ** 20;
+  it.each([
+    ['too long, unannounced', '/small', 'Transfer-Encoding: chunked', 8, 413],
+    ['too long, announced', '/small', `Content-Length: ${8 * mebibyte}`, 8, 413],
+    [
+      'of a form that is too long',
+      '/small',
+      'Content-Type: application/x-www-form-urlencoded\r\nTransfer-Encoding: chunked',
+      40,
+      413,
+    ],
+    ['of which the route reads the beginning', '/beginning', `Content-Length: ${8 * mebibyte}`, 8, 200],
+    ['that the route does not read', '/unread', `Content-Length: ${8 * mebibyte}`, 8, 200],
+  ])('answers a body %s, and another request on the same connection', async (_what, path, headers, mebibytes, status) => {
+    const { hostname, port } = new URL(base);
+    const socket = connect({ host: hostname, port: Number(port) });
+    let received = '';
+    socket.setEncoding('latin1').on('data', (text: string) => (received += text));
+    socket.on('error', (error) => (received += String(error)));
+    // A client that reads only when all is sent, as most do.
+    socket.write(`POST /api${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n\r\n`);
+    const isChunked = headers.includes('chunked');
+    const part = Buffer.concat([
+      Buffer.from(isChunked ? `${mebibyte.toString(16)}\r\n` : ''),
+      Buffer.alloc(mebibyte, 'a'),
+      Buffer.from(isChunked ? '\r\n' : ''),
+    ]);
+    for (let sent = 0; sent < mebibytes; sent += 1) socket.write(part);
+    socket.write(`${isChunked ? '0\r\n\r\n' : ''}GET /api/thing/fixed HTTP/1.1\r\nHost: x\r\n\r\n`);
+    await until('both are answered', () => received.includes('"fixed"') || received.includes('Error'));
+    socket.destroy();
+    expect(received.match(/HTTP\/1.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`, 'HTTP/1.1 200']);
   });
 
   it('reports a malformed id as a validation error of the field id', async () => {

@@ -209,6 +209,15 @@ describe('files made by hand', () => {
     expect([side * side * 3, 'tile-source']).toContain(outcome);
   });
 
+  it.each<[string, Record<number, TagValue>, string]>([
+    ['with alpha', { 277: { short: [4] }, 258: { short: [8, 8, 8, 8] } }, '4 samples per pixel is not supported'],
+    ['with planes stored apart', { 284: { short: [2] } }, 'planes stored apart'],
+    ['of L*a*b*', { 262: { short: [8] } }, 'photometric interpretation 8'],
+  ])('JPEG 2000 %s is refused at once', async (_what, tags, message) => {
+    const chunks = [0, 1, 2].map(() => Buffer.alloc(100));
+    await expect(openBytes({ ...rgb, 259: { short: [34_712] }, ...tags }, ...chunks)).rejects.toThrow(message);
+  });
+
   it('L*a*b* of 16 bits as libvips shows it, and of 8 bits as the same colours', async () => {
     const shallow = pattern(side, side, 3);
     const deep = Int16Array.from(shallow, (value, i) => (i % 3 === 0 ? value * 257 : ((value << 24) >> 24) * 256));

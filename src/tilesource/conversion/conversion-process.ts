@@ -4,6 +4,7 @@ import { BadValueError, LargeImageError } from '../../errors.js';
 import { maxResidentBytes, runInChild, type ChildMessage, type ChildTask } from './child-process.js';
 import { convert } from './convert.js';
 import { runVipsPass } from './vips-pass.js';
+import { vipsReason } from '../vips-reason.js';
 
 const memoryLookMs = 100;
 const progressMs = 100;
@@ -41,13 +42,12 @@ function describe(error: unknown): ChildMessage {
   if (error instanceof BadValueError) return { kind: 'failed', error: 'value', message: error.message };
   if (error instanceof LargeImageError) return { kind: 'failed', error: 'source', message: error.message };
   const { message = String(error), code } = error as Partial<Error> & { code?: string };
-  const [first = ''] = message.split('\n');
   if (code === 'ENOSPC' || /no space left/i.test(message)) {
     return { kind: 'failed', error: 'source', message: 'There is no space left for the file that is made.' };
   }
   if (code !== undefined)
     return { kind: 'failed', error: 'source', message: `The file that is made cannot be written (${code}).` };
-  return { kind: 'failed', error: 'source', message: `libvips: ${first}` };
+  return { kind: 'failed', error: 'source', message: `libvips: ${vipsReason(error)}` };
 }
 
 process.once('message', (task: ChildTask) => {

@@ -16,6 +16,7 @@ import { isStoredInTiles } from '../sources/sharp/stored-in-tiles.js';
 import { checkSvg } from '../sources/sharp/svg.js';
 import { sharpSource } from '../sources/sharp.js';
 import { tiffSource } from '../sources/tiff.js';
+import { vipsReason } from '../vips-reason.js';
 import { associatedDirectories } from './associated.js';
 import { BlockReader } from './block-reader.js';
 import { describeConversion, describeFrame, redescribe, type ConversionFacts } from './description.js';
@@ -81,7 +82,7 @@ async function convertByVips(task: ConversionTask, report: ConversionReport, ref
   const file = await recognize(input.path, refused);
   const facts = await readFacts(file, vipsSettings, { maxDecodedPixels: Infinity }).catch((error: unknown) => {
     if (error instanceof TileSourceError) throw error;
-    throw new TileSourceError(`The image cannot be read: ${String((error as Error).message).split('\n')[0]}`, { cause: error });
+    throw new TileSourceError(`The image cannot be read: ${vipsReason(error)}`, { cause: error });
   });
   const frames = await countFrames(file, vipsSettings, facts);
   const chosen = chosenFrames(options.onlyFrame, frames);

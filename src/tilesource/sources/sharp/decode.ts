@@ -3,6 +3,7 @@ import { LargeImageError, TileSourceError } from '../../../errors.js';
 import type { SourceOptions } from '../../contract.js';
 import { processed } from '../../processing.js';
 import type { Raster } from '../../raster.js';
+import { vipsReason } from '../../vips-reason.js';
 import type { FileFormat } from './format.js';
 import type { Material } from './material.js';
 
@@ -21,8 +22,7 @@ const heldFormats: ReadonlySet<FileFormat> = new Set<FileFormat>(['avif', 'gif',
 /** Errors of libvips as what they mean for the file. */
 export function explain(error: unknown): unknown {
   if (error instanceof LargeImageError || !(error instanceof Error) || error.name === 'AbortError') return error;
-  const [first = ''] = error.message.split('\n');
-  return new TileSourceError(`The image cannot be read: ${first}`, { cause: error });
+  return new TileSourceError(`The image cannot be read: ${vipsReason(error)}`, { cause: error });
 }
 
 /** What libvips says of a file, checked against the limits before anything is decoded. */

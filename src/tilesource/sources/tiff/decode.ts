@@ -2,6 +2,7 @@ import sharp from 'sharp';
 import { TileSourceError } from '../../../errors.js';
 import { processed } from '../../processing.js';
 import type { Raster, Samples } from '../../raster.js';
+import { vipsReason } from '../../vips-reason.js';
 import { interpretColours } from './colour.js';
 import type { CodecWorkers } from './codec-workers.js';
 import { decodeJpeg2000 } from './jpeg2000.js';
@@ -42,9 +43,13 @@ async function decodePicture(
     };
   } catch (cause) {
     signal?.throwIfAborted();
-    const reason = cause instanceof Error ? (cause.message.split('\n')[0] ?? '') : String(cause);
-    throw new TileSourceError(`Corrupt TIFF: ${what} cannot be decoded (${reason}).`, { cause });
+    throw new TileSourceError(`Corrupt TIFF: ${what} cannot be decoded (${vipsReason(cause)}).`, { cause });
   }
+}
+
+/** Name of the compression for messages. */
+function compressionName({ compression }: ImageLayout): string {
+  return Object.entries(compressions).find(([, number]) => number === compression)?.[0] ?? `compression ${compression}`;
 }
 
 /** The libtiff that comes with sharp is built without zstd. */
@@ -95,7 +100,11 @@ async function decompress(
     ],
     strips,
   );
-  const { data } = await decodePicture(wrapped, { what: 'compressed data', gray: true, signal: context.signal });
+  const { data } = await decodePicture(wrapped, {
+    what: `a tile or strip of ${compressionName(layout)}`,
+    gray: true,
+    signal: context.signal,
+  });
   if (data.length !== needed) throw new TileSourceError(`Corrupt TIFF: ${data.length} decoded bytes where ${needed} are needed.`);
   return data;
 }
@@ -131,7 +140,7 @@ async function decodeWrapped(
   if (layout.compression === compressions.ccittFax3) wrapped.push(long(tags.t4Options, layout.t4Options));
   if (layout.compression === compressions.ccittFax4) wrapped.push(long(tags.t6Options, layout.t4Options));
   const gray = photometric <= photometrics.blackIsZero && samples === 1;
-  return decodePicture(wrapStrips(wrapped, strips), { what: 'a tile or strip', gray, signal });
+  return decodePicture(wrapStrips(wrapped, strips), { what: `a tile or strip of ${compressionName(layout)}`, gray, signal });
 }
 
 function iccTag(layout: ImageLayout): WrappedTag[] {

@@ -74,6 +74,8 @@ const jpeg2000Compressions: ReadonlySet<number> = new Set([
   compressions.jpeg2000,
 ]);
 
+const jpeg2000Photometrics: ReadonlySet<number> = new Set([photometrics.blackIsZero, photometrics.rgb, photometrics.yCbCr]);
+
 function refuse(message: string): never {
   throw new TileSourceError(`Cannot read this TIFF image: ${message}.`);
 }
@@ -139,13 +141,18 @@ function outputOf(shape: Shape): { bands: number; dtype: SampleType } {
     return { bands: samples, dtype: 'uint8' };
   }
   if (decoding === 'webp') {
-    if (!eight || (samples !== 3 && samples !== 4) || shape.planes !== 1) refuse('WebP goes with three or four 8-bit samples');
+    if (!eight || (samples !== 3 && samples !== 4) || shape.planes !== 1)
+      refuse('WebP goes with three or four 8-bit samples, stored together');
     return { bands: samples, dtype: 'uint8' };
   }
   if (decoding === 'jpeg2000') {
     if ((bits !== 8 && bits !== 16) || sampleFormat === 3)
       refuse(`JPEG 2000 with ${bits}-bit samples is not supported (8 or 16 are)`);
-    if (samples > 4 || shape.planes !== 1) refuse(`JPEG 2000 with ${samples} samples per pixel is not supported (1 to 4 are)`);
+    if (shape.planes !== 1) refuse('JPEG 2000 with planes stored apart is not supported');
+    // The decoder refuses alpha.
+    if (samples !== 1 && samples !== 3) refuse(`JPEG 2000 with ${samples} samples per pixel is not supported (1 and 3 are)`);
+    if (!jpeg2000Photometrics.has(photometric))
+      refuse(`JPEG 2000 with photometric interpretation ${photometric} is not supported`);
     return { bands: samples, dtype: sampleType(sampleFormat, bits) };
   }
   if (photometric === photometrics.palette) {
