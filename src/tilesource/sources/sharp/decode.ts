@@ -46,8 +46,16 @@ export interface SampleForm {
   converted: boolean;
 }
 
-/** How the samples of a file are decoded. */
+/** Depths, by libvips name, that come through: libvips would cut all others off at 0 and 255. */
+const keptDepths: ReadonlySet<string> = new Set(['uchar', 'ushort', 'float']);
+
+/** How the samples of a file are decoded. @throws TileSourceError for depths that would come out wrong. */
 export function sampleForm(facts: Metadata): SampleForm {
+  if (facts.depth !== undefined && !keptDepths.has(facts.depth)) {
+    throw new TileSourceError(
+      `Samples of type ${facts.depth} are read from TIFF files that are stored in tiles, or are small, not from large ones in strips.`,
+    );
+  }
   const gray = facts.channels <= 2;
   const alpha = facts.hasAlpha === true;
   const converted = !['srgb', 'rgb', 'rgb16', 'b-w', 'grey16', 'scrgb'].includes(facts.space ?? '');
