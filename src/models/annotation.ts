@@ -146,12 +146,17 @@ export class AnnotationModel {
     return toRecord(doc);
   }
 
-  /** Writes a new version over version `from`, in one atomic step. `null`: the annotation is gone, or is at another version now. */
-  async replace(id: string, from: number, state: AnnotationState): Promise<AnnotationRecord | null> {
+  /**
+   * Writes a new version over the one that was read, in one atomic step. `null`: the annotation is gone, is at another version now, or was
+   * deleted or restored meanwhile.
+   */
+  async replace(
+    { id, version, active }: Pick<AnnotationRecord, 'id' | 'version' | 'active'>,
+    state: AnnotationState,
+  ): Promise<AnnotationRecord | null> {
+    const from = { _id: id, _version: version, _active: active ? { $ne: false } : false };
     const $set = { ...stateFields(state), ...searchFields(state.head), _active: true };
-    const doc = await this.#heads
-      .findOneAndUpdate({ _id: id, _version: from }, { $set }, { returnDocument: 'after' })
-      .lean<HeadDocument>();
+    const doc = await this.#heads.findOneAndUpdate(from, { $set }, { returnDocument: 'after' }).lean<HeadDocument>();
     return doc === null ? null : toRecord(doc);
   }
 

@@ -129,7 +129,7 @@ export class AnnotationWriter {
     const version = await model.nextVersion();
     const { itemId, creatorId, created, head, elements } = { ...current, ...changes };
     const state = { itemId, creatorId, created, head, elements, updated: new Date(), updatedId: caller?.id ?? null, version };
-    const written = await model.replace(current.id, current.version, state);
+    const written = await model.replace(current, state);
     if (written === null) throw new Superseded();
     this.options.densities.prepare(elements);
     return written;

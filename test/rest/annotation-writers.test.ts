@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { elementId, elementsOf, point, startAnnotated, type Annotated } from '../support/annotated.js';
+
+type Json = Record<string, unknown>;
+
+/** How two changes at the same time may end: both are kept, one of them is refused, or what one wrote last counts. */
+interface Change {
+  send(id: string): Promise<number>;
+  /** Whether its effect is to be seen. */
+  shows(annotation: Json): boolean;
+}
+
+describe('two writers at the same time', () => {
+  let at: Annotated;
+  beforeAll(async () => {
+    at = await startAnnotated();
+  });
+  afterAll(() => at?.close());
+
+  const request = (method: string, path: (id: string) => string, sending: object) => async (id: string) =>
+    (await at.admin.send(method, path(id), sending)).status;
+  const lineWidth = (annotation: Json, n: number) => elementsOf(annotation).find(({ id }) => id === elementId(n))?.lineWidth;
+  const headOf = (annotation: Json) => annotation.annotation as Json;
+
+  const put = (name: string): Change => ({
+    send: request('PUT', (id) => `/annotation/${id}`, { json: { name, elements: [point(9, { id: elementId(9) })] } }),
+    shows: (annotation) => headOf(annotation).name === name,
+  });
+  const patch = (value: string): Change => ({
+    send: request('PATCH', (id) => `/annotation/${id}`, { json: [{ op: 'add', path: 'description', value }] }),
+    shows: (annotation) => headOf(annotation).description === value,
+  });
+  const element = (n: number, width: number): Change => ({
+    send: request('PATCH', (id) => `/annotation/${id}/elements/${elementId(n)}`, { json: { lineWidth: width } }),
+    shows: (annotation) => lineWidth(annotation, n) === width,
+  });
+  const added = (n: number): Change => ({
+    send: request('POST', (id) => `/annotation/${id}/elements`, { json: point(n, { id: elementId(n) }) }),
+    shows: (annotation) => elementsOf(annotation).some(({ id }) => id === elementId(n)),
+  });
+  const metadata = (key: string): Change => ({
+    send: request('PUT', (id) => `/annotation/${id}/metadata`, { json: { [key]: 1 } }),
+    shows: (annotation) => (headOf(annotation).attributes as Json | undefined)?.[key] === 1,
+  });
+  const access = (isPublic: boolean): Change => ({
+    send: (id) => request('PUT', () => `/annotation/${id}/access`, { query: { access: '{}', public: isPublic } })(id),
+    shows: (annotation) => annotation.public === isPublic,
+  });
+  const revert: Change = {
+    send: request('PUT', (id) => `/annotation/${id}/history/revert`, {}),
+    shows: (annotation) => headOf(annotation).name === 'first',
+  };
+
+  /** An annotation with a former version, two elements and no description. */
+  const fresh = async () => {
+    const elements = [1, 2].map((n) => point(n, { id: elementId(n) }));
+    const { _id } = await at.annotate({ name: 'first', elements });
+    await at.admin.ok('PUT', `/annotation/${_id}`, { json: { name: 'second', elements } });
+    return _id;
+  };
+
+  it.each([
+    ['element and element', () => [element(1, 5), element(2, 6)]],
+    ['added and added', () => [added(5), added(6)]],
+    ['added and element', () => [added(5), element(1, 7)]],
+    ['patch and element', () => [patch('both'), element(2, 8)]],
+    ['metadata and element', () => [metadata('a'), element(1, 3)]],
+    ['metadata and metadata', () => [metadata('a'), metadata('b')]],
+    ['metadata and patch', () => [metadata('c'), patch('too')]],
+    ['access and element', () => [access(false), element(1, 4)]],
+    ['access and patch', () => [access(false), patch('open')]],
+    ['access and put', () => [access(false), put('third')]],
+    ['access and revert', () => [access(false), revert]],
+  ] as const)('are both kept: %s', async (_what, changes) => {
+    for (let round = 0; round < 3; round += 1) {
+      const id = await fresh();
+      const pair = changes();
+      const statuses = await Promise.all(pair.map((change) => change.send(id)));
+      for (const status of statuses) expect([200, 204]).toContain(status);
+      const seen = (await at.admin.ok('GET', `/annotation/${id}`)) as unknown as Json;
+      expect(pair.map((change) => change.shows(seen))).toEqual([true, true]);
+    }
+  });
+
+  it.each([
+    ['put and put', () => [put('left'), put('right')]],
+    ['put and patch', () => [put('left'), patch('right')]],
+    ['put and element', () => [put('left'), element(1, 5)]],
+    ['put and metadata', () => [put('left'), metadata('a')]],
+    ['revert and put', () => [revert, put('right')]],
+    ['revert and element', () => [revert, element(1, 5)]],
+  ] as const)('never lose a change silently: %s', async (_what, changes) => {
+    for (let round = 0; round < 3; round += 1) {
+      const id = await fresh();
+      const pair = changes();
+      const statuses = await Promise.all(pair.map((change) => change.send(id)));
+      // 404: the element was in the document no more when its change came to be made.
+      for (const status of statuses) expect([200, 204, 404, 409]).toContain(status);
+      const made = pair.filter((_, i) => statuses[i]! < 300);
+      expect(made.length).toBeGreaterThan(0);
+      // Whoever was told that a change was made finds it now, or in a version between: one of both came after the other.
+      const history = (await at.admin.ok('GET', `/annotation/${id}/history`)) as { _version: number }[];
+      const versions = await Promise.all(
+        history.map(
+          async ({ _version }) => (await at.admin.ok('GET', `/annotation/${id}/history/${_version}`)) as unknown as Json,
+        ),
+      );
+      for (const change of made) expect(versions.some((version) => change.shows(version))).toBe(true);
+      expect(made.some((change) => change.shows(versions[0]!))).toBe(true);
+      expect(versions).toHaveLength(2 + made.length);
+    }
+  });
+
+  it('deleting wins over editing, which came before it or is refused', async () => {
+    for (const change of [element(1, 5), patch('x'), put('y'), metadata('z')]) {
+      const id = await fresh();
+      const remove = request('DELETE', (which) => `/annotation/${which}`, {});
+      const [removed, edited] = await Promise.all([remove(id), change.send(id)]);
+      expect(removed).toBe(200);
+      expect([200, 204, 404, 409]).toContain(edited);
+      expect((await at.admin.send('GET', `/annotation/${id}`)).status).toBe(404);
+    }
+  });
+});
