@@ -89,6 +89,12 @@ export interface NewFile {
   creatorId?: string | null;
 }
 
+/** A file to be created and its bytes. */
+export interface NewFileContent {
+  file: NewFile;
+  content: Readable;
+}
+
 /** Bytes of files. Records are read and queried through `models.file`. */
 export interface HostFiles {
   /** Path of the bytes on this machine, or `null` when they lie elsewhere. */
@@ -99,6 +105,16 @@ export interface HostFiles {
   create(file: NewFile, content: Readable, options?: { signal?: AbortSignal }): Promise<StoredDocument>;
   /** Removes record and bytes. */
   remove(file: StoredDocument): Promise<void>;
+  /**
+   * {@link HostFiles.create} for several small files, in fewer steps than one by one. Each succeeds or fails for itself, which the
+   * results say in order; all have been tried when it resolves. Default: one by one.
+   */
+  createMany?(files: readonly NewFileContent[]): Promise<PromiseSettledResult<StoredDocument>[]>;
+  /**
+   * {@link HostFiles.remove} for at most some hundred files, in fewer steps than one by one. Files that are gone already are no
+   * error. Default: one by one.
+   */
+  removeMany?(files: readonly StoredDocument[]): Promise<void>;
   /** Where the bytes can be fetched, for `redirect` on tiles; `null` when there is no such address. */
   downloadPath?(file: StoredDocument): string | null;
 }

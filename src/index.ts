@@ -20,6 +20,7 @@ export type {
   HostLogger,
   HostNotification,
   NewFile,
+  NewFileContent,
   StoredDocument,
   WorkerHost,
 } from './host.js';

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Connection, Model } from 'mongoose';
 import type { StoredDocument } from '../host.js';
+import { grouped } from './grouped.js';
 import type { HostRecords, ItemRecord } from './host-records.js';
 
 /** Pictures are `thumbnail` files (thumbnails, associated images, tile frames), histograms are `data` files. */
@@ -51,6 +52,10 @@ export function claimId(itemId: string, kind: CachedFileKind, key: string): stri
 export class CachedFileModel {
   readonly #files: Model<Record<string, unknown>>;
   readonly #claims: Model<ClaimDocument>;
+  readonly #findGrouped = grouped((wanted: readonly FileOfItem[]) => this.#findMany(wanted));
+  readonly #entriesGrouped = grouped((wanted: readonly FilesOfItem[]) => this.#entriesOfMany(wanted), { maxSize: 20 });
+  readonly #claimGrouped = grouped((claims: readonly NewClaim[]) => this.#claimMany(claims));
+  readonly #releaseGrouped = grouped((claims: readonly HeldClaim[]) => this.#releaseMany(claims));
 
   constructor(records: HostRecords, connection: Connection) {
     this.#files = records.fileModel;
@@ -80,11 +85,24 @@ export class CachedFileModel {
   }
 
   /** The newest file of this key. */
-  async find(item: ItemRecord, kind: CachedFileKind, key: string): Promise<StoredDocument | null> {
-    return this.#files
-      .findOne(query({ kind, itemId: item.doc._id, key }))
-      .sort({ _id: -1 })
-      .lean<StoredDocument>();
+  find(item: ItemRecord, kind: CachedFileKind, key: string): Promise<StoredDocument | null> {
+    return this.#findGrouped({ itemId: item.doc._id, kind, key });
+  }
+
+  async #findMany(wanted: readonly FileOfItem[]): Promise<(StoredDocument | null)[]> {
+    const found = new Map<string, StoredDocument>();
+    for (const kind of kindsOf(wanted)) {
+      const ofKind = wanted.filter((each) => each.kind === kind);
+      const docs = await this.#files
+        .find({ ...ofItems(kind, ofKind), thumbnailKey: { $in: unique(ofKind.map(({ key }) => key)) } })
+        .sort({ _id: -1 })
+        .lean<StoredDocument[]>();
+      for (const doc of docs) {
+        const name = `${kind}\n${String(doc.attachedToId)}\n${String(doc.thumbnailKey)}`;
+        if (!found.has(name)) found.set(name, doc);
+      }
+    }
+    return wanted.map(({ itemId, kind, key }) => found.get(`${kind}\n${String(itemId)}\n${key}`) ?? null);
   }
 
   /** Which of the keys the items have a file of, as `<item id>\n<key>`. One query for many items. */
@@ -104,11 +122,31 @@ export class CachedFileModel {
   }
 
   /** Ids and keys of an item's files, newest first. */
-  async entries(item: ItemRecord, kind: CachedFileKind): Promise<CachedFileEntry[]> {
-    return this.#files
-      .find(query({ kind, itemId: item.doc._id }), { thumbnailKey: 1 })
-      .sort({ _id: -1 })
-      .lean<CachedFileEntry[]>();
+  entries(item: ItemRecord, kind: CachedFileKind): Promise<CachedFileEntry[]> {
+    return this.#entriesGrouped({ itemId: item.doc._id, kind });
+  }
+
+  async #entriesOfMany(wanted: readonly FilesOfItem[]): Promise<CachedFileEntry[][]> {
+    const found = new Map<string, CachedFileEntry[]>();
+    for (const kind of kindsOf(wanted)) {
+      const docs = await this.#files
+        .find(
+          ofItems(
+            kind,
+            wanted.filter((each) => each.kind === kind),
+          ),
+          { thumbnailKey: 1, attachedToId: 1 },
+        )
+        .sort({ _id: -1 })
+        .lean<(CachedFileEntry & { attachedToId: unknown })[]>();
+      for (const { _id, thumbnailKey, attachedToId } of docs) {
+        const name = `${kind}\n${String(attachedToId)}`;
+        const entries = found.get(name);
+        if (entries === undefined) found.set(name, [{ _id, thumbnailKey }]);
+        else entries.push({ _id, thumbnailKey });
+      }
+    }
+    return wanted.map(({ itemId, kind }) => found.get(`${kind}\n${String(itemId)}`) ?? []);
   }
 
   /** Records of an item's files, newest first. */
@@ -138,14 +176,30 @@ export class CachedFileModel {
   }
 
   /** Stores a claim. @returns false when there is one already. */
-  async claim(id: string, itemId: string, owner: string): Promise<boolean> {
+  claim(id: string, itemId: string, owner: string): Promise<boolean> {
+    return this.#claimGrouped({ id, itemId, owner });
+  }
+
+  async #claimMany(claims: readonly NewClaim[]): Promise<boolean[]> {
+    const at = new Date();
+    const docs = claims.map(({ id, itemId, owner }) => ({ _id: id, itemId, owner, beat: 0, at }));
     try {
-      await this.#claims.create({ _id: id, itemId, owner, beat: 0, at: new Date() });
-      return true;
+      await this.#claims.insertMany(docs, { ordered: false, lean: true });
+      return claims.map(() => true);
     } catch (error) {
-      if ((error as { code?: unknown }).code === 11000) return false;
-      throw error;
+      if ((error as { code?: unknown }).code !== 11000) throw error;
+      // What an error says of the others is not the same with every database; the owners are.
+      return this.#areHeld(claims);
     }
+  }
+
+  /** Whether each of some claims is its owner's. */
+  async #areHeld(claims: readonly HeldClaim[]): Promise<boolean[]> {
+    const found = await this.#claims
+      .find({ _id: { $in: claims.map(({ id }) => id) } }, { owner: 1 })
+      .lean<{ _id: string; owner: string }[]>();
+    const owners = new Map(found.map(({ _id, owner }) => [_id, owner]));
+    return claims.map(({ id, owner }) => owners.get(id) === owner);
   }
 
   /** Who holds a claim and how often they gave a sign of life; `null` when nobody does. */
@@ -165,15 +219,53 @@ export class CachedFileModel {
   }
 
   /** Gives a claim back. @returns false when it was taken or revoked meanwhile: what was made must go then. */
-  async release(id: string, owner: string): Promise<boolean> {
-    const released = await this.#claims.deleteOne({ _id: id, owner });
-    return released.deletedCount > 0;
+  release(id: string, owner: string): Promise<boolean> {
+    return this.#releaseGrouped({ id, owner });
+  }
+
+  /** Who revokes a claim after this has looked removes what was stored before: it lists the files after revoking. */
+  async #releaseMany(claims: readonly HeldClaim[]): Promise<boolean[]> {
+    const held = await this.#areHeld(claims);
+    const ids = { $in: claims.map(({ id }) => id) };
+    await this.#claims.deleteMany({ _id: ids, owner: { $in: claims.map(({ owner }) => owner) } });
+    return held;
   }
 
   /** Revokes all claims on files of an item. */
   async revoke(itemId: string): Promise<void> {
     await this.#claims.deleteMany({ itemId });
   }
+}
+
+interface FilesOfItem {
+  itemId: unknown;
+  kind: CachedFileKind;
+}
+
+interface FileOfItem extends FilesOfItem {
+  key: string;
+}
+
+interface HeldClaim {
+  id: string;
+  /** Each claim has an owner of its own. */
+  owner: string;
+}
+
+interface NewClaim extends HeldClaim {
+  itemId: string;
+}
+
+function unique<T>(values: readonly T[]): T[] {
+  return [...new Set(values)];
+}
+
+function kindsOf(wanted: readonly FilesOfItem[]): CachedFileKind[] {
+  return unique(wanted.map(({ kind }) => kind));
+}
+
+function ofItems(kind: CachedFileKind, wanted: readonly FilesOfItem[]): Record<string, unknown> {
+  return { attachedToId: { $in: unique(wanted.map(({ itemId }) => itemId)) }, [kindFields[kind]]: true, attachedToType: 'item' };
 }
 
 function query({ kind, itemId, key, keyContains }: CachedFileFilter): Record<string, unknown> {

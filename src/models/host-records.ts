@@ -1,5 +1,6 @@
 import type { Connection, Model } from 'mongoose';
 import type { Host, HostFields, StoredDocument } from '../host.js';
+import { grouped } from './grouped.js';
 import { batches, idsPerQuery } from './id-batches.js';
 import { idText } from './id-text.js';
 import { conversionField, ConversionTraces } from './conversion-traces.js';
@@ -60,6 +61,18 @@ function textOf(value: unknown): string {
 
 type AnyModel = Model<Record<string, unknown>>;
 
+/** The documents with these ids, each an object of its own; `null` for what there is not. */
+async function byIds(model: AnyModel, ids: readonly string[]): Promise<(StoredDocument | null)[]> {
+  const [only] = ids;
+  if (only !== undefined && ids.length === 1) return [await model.findById(only).lean<StoredDocument>()];
+  const docs = await model.find({ _id: { $in: [...new Set(ids)] } }).lean<StoredDocument[]>();
+  const found = new Map(docs.map((doc) => [idText(doc._id), doc]));
+  return ids.map((id) => {
+    const doc = found.get(id) ?? found.get(id.toLowerCase());
+    return doc === undefined ? null : { ...doc };
+  });
+}
+
 /**
  * The host's items, files and folders, with the plugin's fields added to their schemas. All queries on these models are here.
  */
@@ -70,6 +83,8 @@ export class HostRecords {
   readonly #fields: HostFields;
   readonly #items: AnyModel;
   readonly #files: AnyModel;
+  readonly #itemById = grouped((ids: readonly string[]) => byIds(this.#items, ids));
+  readonly #fileById = grouped((ids: readonly string[]) => byIds(this.#files, ids));
   readonly #folders: AnyModel;
   readonly #added: { model: AnyModel; paths: string[] }[] = [];
 
@@ -198,12 +213,12 @@ export class HostRecords {
   }
 
   async findItem(id: string): Promise<ItemRecord | null> {
-    const doc = await this.#items.findById(id).lean<StoredDocument>();
+    const doc = await this.#itemById(id);
     return doc === null ? null : this.itemOf(doc);
   }
 
   async findFile(id: string): Promise<FileRecord | null> {
-    const doc = await this.#files.findById(id).lean<StoredDocument>();
+    const doc = await this.#fileById(id);
     return doc === null ? null : this.fileOf(doc);
   }
 

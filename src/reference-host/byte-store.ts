@@ -44,9 +44,10 @@ export class ByteStore {
     uploadId: string,
     { offset, size, source, signal }: { offset: number; size: number; source: Readable; signal?: AbortSignal },
   ): Promise<WrittenChunk> {
-    const handle = await open(this.#uploadPath(uploadId), constants.O_RDWR | constants.O_CREAT, 0o600);
+    const cut = offset === 0 ? constants.O_TRUNC : 0;
+    const handle = await open(this.#uploadPath(uploadId), constants.O_RDWR | constants.O_CREAT | cut, 0o600);
     try {
-      await handle.truncate(offset);
+      if (offset > 0) await handle.truncate(offset);
       const result = await writeAll(handle, { offset, size, source, ...(signal && { signal }) });
       if (result.tooMany) await handle.truncate(offset);
       await handle.datasync();
@@ -76,11 +77,16 @@ export class ByteStore {
   /** Turns a complete upload into the bytes of a key. Done once more after a crash, it does nothing. */
   async commit(uploadId: string, key: string): Promise<void> {
     const target = this.pathOf(key);
-    await mkdir(dirname(target), { recursive: true });
+    const source = this.#uploadPath(uploadId);
     try {
-      await rename(this.#uploadPath(uploadId), target);
+      await rename(source, target);
     } catch (error) {
-      if (!isMissing(error) || !(await exists(target))) throw error;
+      if (!isMissing(error)) throw error;
+      if (!(await exists(target))) {
+        // The first file of its directory.
+        await mkdir(dirname(target), { recursive: true });
+        await rename(source, target);
+      }
     }
     const directory = await open(dirname(target), 'r');
     try {

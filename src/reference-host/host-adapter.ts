@@ -1,7 +1,6 @@
 import { Types } from 'mongoose';
-import type { Readable } from 'node:stream';
-import type { Caller, Host, HostAccess, HostAuth, HostDirectory, HostFiles, NewFile, StoredDocument } from '../index.js';
-import { InvalidError, isId } from '../index.js';
+import type { Caller, Host, HostAccess, HostAuth, HostDirectory, HostFiles, StoredDocument } from '../index.js';
+import { isId } from '../index.js';
 import type { HostContext } from './context.js';
 import type { AccessEntry } from './models/access-list.js';
 import type { FileDocument } from './models/file.js';
@@ -9,7 +8,8 @@ import type { FolderDocument } from './models/folder.js';
 import type { ItemDocument } from './models/item.js';
 import { accessFilter, flagsOn, itemAccessFilter, levelOn, principalOf, system, type Principal } from './services/access.js';
 import { loadFolder } from './services/folders.js';
-import { insertFile, localPathOf, readFile, registerBytes, releaseBytes, removeFile } from './services/files.js';
+import { localPathOf, readFile, removeFile } from './services/files.js';
+import { removeFiles, storeFiles } from './services/stored-files.js';
 import { createItem, removeItem } from './services/items.js';
 import { verifyToken } from './services/tokens.js';
 
@@ -92,10 +92,16 @@ export function hostFiles(context: HostContext): HostFiles {
       return localPathOf(context, asFile(file));
     },
     read: (file, range) => readFile(context, asFile(file), range),
-    create: (file, content, options) => createFile(context, file, content, options?.signal),
+    async create(file, content, options) {
+      const [stored] = await storeFiles(context, [{ file, content }], options?.signal);
+      if (stored!.status === 'rejected') throw stored!.reason;
+      return stored!.value;
+    },
+    createMany: (files) => storeFiles(context, files),
     async remove(file) {
       await removeFile(context, asFile(file)._id);
     },
+    removeMany: (files) => removeFiles(context, files.map(asFile)),
     downloadPath: (file) => `${context.apiRoot}/file/${asFile(file)._id.toHexString()}/download`,
   };
 }
@@ -108,42 +114,4 @@ export function hostRemoveItem(context: HostContext): NonNullable<Host['removeIt
 /** The plugin hands back documents that it got from the host's own model. */
 function asFile(file: StoredDocument): FileDocument {
   return file as unknown as FileDocument;
-}
-
-async function createFile(context: HostContext, file: NewFile, content: Readable, signal?: AbortSignal): Promise<StoredDocument> {
-  const { models, store } = context;
-  const item = await models.item.findById(file.parent.itemId).lean<ItemDocument>();
-  if (item === null) throw new InvalidError(`No such item: ${file.parent.itemId}`, 'id');
-  const _id = new Types.ObjectId();
-  const key = _id.toHexString();
-  try {
-    const written = await store.write(key, { offset: 0, size: file.size, source: content, ...(signal && { signal }) });
-    if (written.failure !== undefined) throw written.failure;
-    if (written.tooMany || written.received !== file.size) {
-      const found = written.tooMany ? 'more' : `only ${written.received}`;
-      throw new InvalidError(`The file ${file.name} should have ${file.size} bytes, but its stream has ${found}.`, 'size');
-    }
-    await store.commit(key, key);
-  } catch (error) {
-    content.destroy();
-    await store.discard(key);
-    throw error;
-  }
-  await registerBytes(context, key, file.size);
-  try {
-    const created = await insertFile(context, item, {
-      _id,
-      name: file.name,
-      mimeType: file.mimeType,
-      size: file.size,
-      storage: { kind: 'stored', key },
-      creatorId: file.creatorId == null ? null : new Types.ObjectId(file.creatorId),
-      attached: file.parent.type === 'attached',
-      ...(file.fields && { fields: file.fields }),
-    });
-    return { ...created };
-  } catch (error) {
-    await releaseBytes(context, { kind: 'stored', key });
-    throw error;
-  }
 }

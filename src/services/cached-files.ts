@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { NoLargeImageError } from '../errors.js';
-import type { HostFiles, HostLogger, StoredDocument } from '../host.js';
+import type { HostFiles, HostLogger, NewFileContent, StoredDocument } from '../host.js';
 import { claimId, kindFields, type CachedFileFilter, type CachedFileKind, type CachedFileModel } from '../models/cached-file.js';
+import { grouped } from '../models/grouped.js';
 import type { HostRecords, ItemRecord } from '../models/host-records.js';
 import { mapConcurrently } from '../tilesource/concurrency.js';
 import { SharedWork } from '../tilesource/shared-work.js';
@@ -61,6 +62,10 @@ const maxDataFiles = 1000;
 /** Removals at the same time: each is several short round trips to database and disk. */
 const removalConcurrency = 8;
 const removalBatch = 500;
+/** Files given to the host together. */
+const createdTogether = 32;
+/** What comes so soon after others goes to the host together, in milliseconds. */
+const createdPauseMs = 80;
 const waitMs = 60;
 
 /**
@@ -72,6 +77,10 @@ export class CachedFiles {
   readonly #leaseMs: number;
   /** Owners of this process that could not give their claim back. */
   readonly #departed = new Set<string>();
+  readonly #createGrouped = grouped((files: readonly NewFileContent[]) => this.#createMany(files), {
+    maxSize: createdTogether,
+    pauseMs: createdPauseMs,
+  });
   /** Being obtained in this process. */
   readonly #underWay = new SharedWork<Obtained>();
 
@@ -178,8 +187,8 @@ export class CachedFiles {
     { kind, key, content, creatorId }: CachedFileName & { content: CachedContent; creatorId: string | null },
   ): Promise<StoredDocument> {
     const { bytes, type } = content;
-    return this.#options.files.create(
-      {
+    return this.#createGrouped({
+      file: {
         name: fileName,
         mimeType: type,
         size: bytes.byteLength,
@@ -187,8 +196,22 @@ export class CachedFiles {
         fields: { attachedToType: 'item', attachedToId: item.doc._id, [kindFields[kind]]: true, thumbnailKey: key },
         creatorId,
       },
-      Readable.from(bytes.byteLength === 0 ? [] : [Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)]),
-    );
+      content: Readable.from(bytes.byteLength === 0 ? [] : [Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)]),
+    }).then((result) => {
+      if (result.status === 'rejected') throw result.reason;
+      return result.value;
+    });
+  }
+
+  /** Stores files, together where the host can; never rejects, since a stream cannot be read twice. */
+  async #createMany(files: readonly NewFileContent[]): Promise<PromiseSettledResult<StoredDocument>[]> {
+    const host = this.#options.files;
+    try {
+      if (host.createMany && files.length > 1) return await host.createMany(files);
+    } catch (reason) {
+      return files.map(() => ({ status: 'rejected', reason }));
+    }
+    return Promise.allSettled(files.map(({ file, content }) => host.create(file, content)));
   }
 
   /** Gives the claim back and keeps the limits; what was made of an image that has gone meanwhile goes too. Never rejects. */
@@ -299,7 +322,8 @@ export class CachedFiles {
     let removed = 0;
     let batch: StoredDocument[] = [];
     const removeBatch = async () => {
-      await mapConcurrently(batch, removalConcurrency, (doc) => files.remove(doc));
+      if (files.removeMany) await files.removeMany(batch);
+      else await mapConcurrently(batch, removalConcurrency, (doc) => files.remove(doc));
       removed += batch.length;
       batch = [];
     };

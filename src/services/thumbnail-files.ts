@@ -28,6 +28,8 @@ interface RunOptions {
 
 /** Items whose existing files are asked for by one query. */
 const pageSize = 100;
+/** Items worked on at once beside those that are drawn. */
+const leastRunning = 16;
 
 type Needed = Pick<Services, 'records' | 'images' | 'cachedFiles' | 'logger'>;
 
@@ -48,8 +50,8 @@ export async function createThumbnailFiles(
   const names = entries.map(pictureName);
   const makers = new Gate(concurrent);
   const running = new Set<Promise<void>>();
-  // Look-ups and writes of some items go on while others are being drawn.
-  const maxRunning = 4 * concurrent;
+  // Look-ups and writes of some items go on while others are being drawn, and those of several items at the same time go together.
+  const maxRunning = 4 * concurrent + leastRunning;
   let outage: { error: unknown } | null = null;
   const isOver = () => signal.aborted || outage !== null;
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
-import type { AccessLevel, Host, HostEventName, StoredDocument } from '../host.js';
+import type { AccessLevel, Host, HostEventName, NewFile, StoredDocument } from '../host.js';
 import { ModelEvents } from '../models/host-events.js';
 import { HostRecords } from '../models/host-records.js';
 import { idText } from '../models/id-text.js';
@@ -126,18 +126,22 @@ export function describeHost(name: string, makeHost: () => Promise<HostUnderTest
       if (path !== null) assert.deepEqual(await readFile(path), content);
     });
 
+    const attachedTo = (item: StoredDocument, width: number): NewFile => ({
+      name: '_largeImageThumbnail',
+      mimeType: 'image/png',
+      size: content.length,
+      parent: { type: 'attached', itemId: idText(item._id) },
+      fields: {
+        attachedToType: 'item',
+        attachedToId: item._id,
+        isLargeImageThumbnail: true,
+        thumbnailKey: `{"width":${width}}`,
+      },
+    });
+
     it('keeps files attached to an item out of its list, with the fields of the plugin', async () => {
       const { item } = await newItem(false);
-      const attached = await made.host.files.create(
-        {
-          name: '_largeImageThumbnail',
-          mimeType: 'image/png',
-          size: content.length,
-          parent: { type: 'attached', itemId: idText(item._id) },
-          fields: { attachedToType: 'item', attachedToId: item._id, isLargeImageThumbnail: true, thumbnailKey: '{"width":16}' },
-        },
-        Readable.from([content]),
-      );
+      const attached = await made.host.files.create(attachedTo(item, 16), Readable.from([content]));
       const stored = await records.findFile(idText(attached._id));
       assert.equal(stored?.doc.isLargeImageThumbnail, true);
       assert.equal(stored?.doc.thumbnailKey, '{"width":16}');
@@ -164,6 +168,51 @@ export function describeHost(name: string, makeHost: () => Promise<HostUnderTest
       await made.host.files.remove(file);
       assert.equal(await records.findFile(idText(file._id)), null);
       if (path !== null) await assert.rejects(async () => readFile(path));
+    });
+
+    it('creates several files at once where it offers that, each for itself', async () => {
+      const { files, models } = made.host;
+      if (!files.createMany) return;
+      const { item } = await newItem(false);
+      const gone = { ...item, _id: '0123456789abcdef01234567' };
+      const entry = (owner: StoredDocument, size: number, stream: Readable) => ({
+        file: { ...attachedTo(owner, size), size },
+        content: stream,
+      });
+      const broken = new Readable({ read: () => void broken.destroy(new Error('the disk has gone')) });
+      const results = await files.createMany([
+        entry(item, content.length, Readable.from([content])),
+        entry(item, content.length + 1, Readable.from([content])),
+        entry(item, 3, Readable.from([Buffer.from('abc')])),
+        entry(item, 3, broken),
+        entry(gone, 3, Readable.from([Buffer.from('abc')])),
+        entry(item, 0, Readable.from([])),
+      ]);
+      const states = ['fulfilled', 'rejected', 'fulfilled', 'rejected', 'rejected', 'fulfilled'];
+      assert.deepEqual(
+        results.map(({ status }) => status),
+        states,
+      );
+      const [first, , third] = results.map((each) => (each.status === 'fulfilled' ? each.value : null));
+      assert.deepEqual(await readAll(await files.read(first!, { start: 0, end: content.length })), content);
+      assert.deepEqual(await readAll(await files.read(third!, { start: 0, end: 3 })), Buffer.from('abc'));
+      assert.equal(await models.file.countDocuments({ attachedToId: item._id } as never), 3);
+    });
+
+    it('removes several files at once where it offers that, also some that are gone already', async () => {
+      const { files, models } = made.host;
+      if (!files.removeMany) return;
+      const { item } = await newItem(false);
+      const docs = [await createFile(item), await createFile(item)];
+      for (let width = 1; width <= 5; width += 1)
+        docs.push(await files.create(attachedTo(item, width), Readable.from([content])));
+      const paths = await Promise.all(docs.map((doc) => files.localPath(doc)));
+      await files.remove(docs[1]!);
+      await files.remove(docs[2]!);
+      await Promise.all([files.removeMany(docs), files.removeMany(docs)]);
+      await files.removeMany([]);
+      assert.equal(await models.file.countDocuments({ _id: { $in: docs.map(({ _id }) => _id) } } as never), 0);
+      for (const path of paths) if (path !== null) await assert.rejects(readFile(path), { code: 'ENOENT' });
     });
 
     it('keeps the large-image record of an item, claimed by one of two at a time', async () => {

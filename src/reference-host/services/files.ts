@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import type { Types } from 'mongoose';
+import { Types } from 'mongoose';
 import { InvalidError, UnknownIdError } from '../../index.js';
 import type { Readable } from 'node:stream';
 import { readBytes } from '../byte-store.js';
@@ -49,32 +49,65 @@ export interface FileRecord {
   fields?: Record<string, unknown>;
 }
 
+/** A file record to be stored, and the item it belongs to. */
+export interface NewFileOfItem {
+  itemId: Types.ObjectId;
+  record: FileRecord;
+}
+
 /**
  * Records a file of an item, or one attached to it. The bytes must be complete before.
  *
  * @throws InvalidError when the item has been removed meanwhile; no record is left then.
  */
 export async function insertFile(context: HostContext, item: ItemDocument, record: FileRecord): Promise<FileDocument> {
-  const { attached = false, fields, mimeType, ...rest } = record;
-  const [created] = await context.models.file.create([
-    {
-      ...fields,
-      ...rest,
-      mimeType: mimeType || 'application/octet-stream',
-      itemId: attached ? null : item._id,
-      ...(attached && { attachedToType: 'item', attachedToId: item._id }),
-      exts: extensionsOf(record.name),
-      created: new Date(),
-    },
-  ]);
-  const file = created!.toObject<FileDocument>();
-  if ((await context.models.item.exists({ _id: item._id })) === null) {
-    await context.models.file.deleteOne({ _id: file._id });
-    throw new InvalidError(`No such item: ${item._id.toHexString()}`, 'id');
+  const [inserted] = await insertFiles(context, [{ itemId: item._id, record }]);
+  if (inserted!.status === 'rejected') throw inserted!.reason;
+  return inserted!.value;
+}
+
+/** Records several files as {@link insertFile} does; those whose items have been removed meanwhile are rejected. */
+export async function insertFiles(
+  context: HostContext,
+  files: readonly NewFileOfItem[],
+): Promise<PromiseSettledResult<FileDocument>[]> {
+  const { models } = context;
+  const created = files.map(newFields);
+  // Complete as they are: what comes from clients has been checked.
+  await models.file.insertMany(created, { lean: true });
+  const itemIds = [...new Map(files.map(({ itemId }) => [itemId.toHexString(), itemId])).values()];
+  const found = await models.item
+    .find({ _id: { $in: itemIds } }, { folderId: 1, baseParentType: 1, baseParentId: 1 })
+    .lean<ItemDocument[]>();
+  const items = new Map(found.map((item) => [item._id.toHexString(), item]));
+  const results: PromiseSettledResult<FileDocument>[] = [];
+  for (const [index, { itemId, record }] of files.entries()) {
+    const file = created[index]!;
+    const item = items.get(itemId.toHexString());
+    if (item === undefined) {
+      await models.file.deleteOne({ _id: file._id });
+      results.push({ status: 'rejected', reason: new InvalidError(`No such item: ${itemId.toHexString()}`, 'id') });
+      continue;
+    }
+    if (record.attached !== true) await addItemSize(context, item, file.size ?? 0);
+    await context.events.emit('file.saved', { file: { ...file }, created: true });
+    results.push({ status: 'fulfilled', value: file });
   }
-  if (!attached) await addItemSize(context, item, file.size ?? 0);
-  await context.events.emit('file.saved', { file: { ...file }, created: true });
-  return file;
+  return results;
+}
+
+function newFields({ itemId, record }: NewFileOfItem): FileDocument {
+  const { attached = false, fields, mimeType, ...rest } = record;
+  return {
+    _id: new Types.ObjectId(),
+    ...fields,
+    ...rest,
+    mimeType: mimeType || 'application/octet-stream',
+    itemId: attached ? null : itemId,
+    ...(attached && { attachedToType: 'item', attachedToId: itemId }),
+    exts: extensionsOf(record.name),
+    created: new Date(),
+  };
 }
 
 /** Counts one more file record that uses bytes of the store. @throws InvalidError when the bytes are gone. */
@@ -98,9 +131,17 @@ export async function releaseBytes({ models, store }: HostContext, storage: File
 }
 
 /** Registers bytes of the store that one file record will use. Done twice for a key, it does nothing more. */
-export async function registerBytes({ models }: HostContext, key: string, size: number): Promise<void> {
+export async function registerBytes(context: HostContext, key: string, size: number): Promise<void> {
+  await registerAllBytes(context, [{ key, size }]);
+}
+
+/** {@link registerBytes} for several. */
+export async function registerAllBytes({ models }: HostContext, bytes: readonly { key: string; size: number }[]): Promise<void> {
   try {
-    await models.blob.updateOne({ _id: key }, { $setOnInsert: { size, references: 1 } }, { upsert: true });
+    await models.blob.insertMany(
+      bytes.map(({ key, size }) => ({ _id: key, size, references: 1 })),
+      { ordered: false, lean: true },
+    );
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;
   }

@@ -99,7 +99,8 @@ class TiffTileSource implements TileSource {
   }
 
   get retainedBytes(): number {
-    return this.#structure.main.length * bytesPerDirectory + this.#tables.calculatedSize + this.#structure.description.length * 4;
+    const directories = this.#structure.main.length * bytesPerDirectory + this.#file.retainedBytes;
+    return directories + this.#tables.calculatedSize + this.#structure.description.length * 4;
   }
 
   #chunks(signal: AbortSignal | undefined): ChunkReader {

@@ -9,6 +9,8 @@ const maxDirectories = 100_000;
 const maxEntries = 4096;
 /** Directories and their arrays lie side by side: one read of this many bytes usually serves several of them. */
 const windowBytes = 32 * 1024;
+/** Such parts kept: what the tags of a directory point at is asked for after all directories have been found. */
+const keptWindows = 8;
 
 /**
  * The bytes of a TIFF or BigTIFF file and their byte order.
@@ -23,7 +25,8 @@ export class TiffBytes {
   readonly size: number;
   readonly #reader: ByteReader;
   readonly #first: number;
-  #window: { offset: number; bytes: Uint8Array } = { offset: 0, bytes: new Uint8Array(0) };
+  /** The last parts that directories were read from, newest first. */
+  #windows: readonly { offset: number; bytes: Uint8Array }[] = [];
 
   private constructor(reader: ByteReader, header: DataView) {
     this.#reader = reader;
@@ -62,21 +65,27 @@ export class TiffBytes {
         `Truncated or corrupt TIFF: ${what} should lie at byte ${offset}, ${length} bytes long, but the file has ${this.size}.`,
       );
     }
-    const window = this.#window;
-    if (offset >= window.offset && offset + length <= window.offset + window.bytes.length) {
-      return window.bytes.subarray(offset - window.offset, offset - window.offset + length);
-    }
+    const window = this.#windowWith(offset, length);
+    if (window !== undefined) return window.bytes.subarray(offset - window.offset, offset - window.offset + length);
     const bytes = await this.#reader.read(offset, length, signal === undefined ? {} : { signal });
     if (bytes.length < length) throw new TileSourceError(`The file has become shorter while ${what} was read.`);
     return bytes;
   }
 
+  #windowWith(offset: number, length: number): { offset: number; bytes: Uint8Array } | undefined {
+    return this.#windows.find((each) => offset >= each.offset && offset + length <= each.offset + each.bytes.length);
+  }
+
+  /** Memory that is kept for reads to come. */
+  get retainedBytes(): number {
+    return this.#windows.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  }
+
   async #directoryBytes(offset: number, length: number): Promise<Uint8Array> {
-    const window = this.#window;
-    const isKnown = offset >= window.offset && offset + length <= window.offset + window.bytes.length;
-    if (!isKnown && offset + length <= this.size) {
+    if (this.#windowWith(offset, length) === undefined && offset + length <= this.size) {
       const wanted = Math.min(Math.max(windowBytes, length), this.size - offset);
-      this.#window = { offset, bytes: await this.#reader.read(offset, wanted) };
+      const window = { offset, bytes: await this.#reader.read(offset, wanted) };
+      this.#windows = [window, ...this.#windows].slice(0, keptWindows);
     }
     return this.exactly(offset, length, 'a directory');
   }
