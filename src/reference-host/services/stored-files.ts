@@ -76,11 +76,8 @@ async function writeBytes(
 async function record(context: HostContext, written: readonly Written[]): Promise<PromiseSettledResult<StoredDocument>[]> {
   if (written.length === 0) return [];
   const results = await recordAll(context, written);
-  await Promise.all(
-    results.map((each, index) =>
-      each.status === 'rejected' ? releaseBytes(context, { kind: 'stored', key: written[index]!.key }) : undefined,
-    ),
-  );
+  const failed = written.filter((_, index) => results[index]!.status === 'rejected');
+  await Promise.all(failed.map(({ key }) => releaseBytes(context, { kind: 'stored', key })));
   return results;
 }
 
