@@ -166,6 +166,23 @@ describe('the package in an empty folder', () => {
     const database = inject('database');
     if ('failure' in database) throw new Error(database.failure);
     const uri = withDatabaseName(database.uri, `test_package_${process.pid}`);
+    // Conversions run in a program of the package beside the main one.
+    const conversion = `
+      const send = async (method, path, query, token, body) => {
+        const headers = token === undefined ? {} : { 'Girder-Token': token };
+        const answer = await fetch(url + '/api/v1' + path + '?' + new URLSearchParams(query), { method, headers, body });
+        return answer.json();
+      };
+      const login = 'user' + Date.now();
+      const person = { login, email: login + '@example.org', firstName: 'A', lastName: 'B', password: 'a password' };
+      const { _id: userId, authToken: { token } } = await send('POST', '/user', person);
+      const [folder] = await send('GET', '/folder', { parentType: 'user', parentId: userId }, token);
+      const image = Buffer.concat([Buffer.from('P6 300 200 255\\n'), Buffer.alloc(300 * 200 * 3, 120)]);
+      const place = { parentType: 'folder', parentId: folder._id, name: 'a.ppm', size: image.length };
+      const { itemId } = await send('POST', '/file', place, token, image);
+      let job = await send('POST', '/item/' + itemId + '/tiles', { force: true, localJob: true }, token);
+      while (job.status < 3) job = await send('GET', '/job/' + job._id, {}, token);
+      console.log(job.status, job.log.at(-1).trim());`;
     const script = `
       const { createReferenceHost, startDatabase } = await import('express-large-image/reference-host');
       const env = { ...process.env, MONGODB_URI: ${JSON.stringify(uri)} };
@@ -174,6 +191,7 @@ describe('the package in an empty folder', () => {
       const { url } = await host.listen();
       const page = await fetch(url);
       console.log(page.status, page.headers.get('content-type'));
+      ${conversion}
       await host.close();
       await database.stop();`;
     for (const [file, text] of [
@@ -182,7 +200,7 @@ describe('the package in an empty folder', () => {
     ] as const) {
       await writeFile(join(work, file), text);
       const { stdout } = await run(process.execPath, [file], { cwd: work });
-      expect(stdout.trim()).toBe('200 text/html; charset=utf-8');
+      expect(stdout.trim().split('\n')).toEqual(['200 text/html; charset=utf-8', '3 Finished large image conversion']);
     }
   });
 });

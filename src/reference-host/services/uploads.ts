@@ -168,6 +168,8 @@ async function writeChunk(
   if (written.tooMany) throw tooMany();
   onProgress(written.received);
   if (written.failure !== undefined) {
+    // The disk is full, or fails: not the client's mistake.
+    if ((written.failure as NodeJS.ErrnoException).syscall === 'write') throw written.failure;
     throw new BadParameterError(`The chunk stopped after ${written.received - offset} bytes.`, { cause: written.failure });
   }
   if (tooShort(written.received - offset)) {
