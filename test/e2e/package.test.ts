@@ -99,6 +99,9 @@ describe('npm pack', () => {
   });
 });
 
+/** A picture of one pixel, PNG. */
+const onePixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+
 describe('the package in an empty folder', () => {
   it.for(entries)('%s is imported as an ES module and required as CommonJS, with the same names', async (entry, { skip }) => {
     skip(notInstalled !== null, notInstalled ?? '');
@@ -177,10 +180,10 @@ describe('the package in an empty folder', () => {
       const person = { login, email: login + '@example.org', firstName: 'A', lastName: 'B', password: 'a password' };
       const { _id: userId, authToken: { token } } = await send('POST', '/user', person);
       const [folder] = await send('GET', '/folder', { parentType: 'user', parentId: userId }, token);
-      const image = Buffer.concat([Buffer.from('P6 300 200 255\\n'), Buffer.alloc(300 * 200 * 3, 120)]);
-      const place = { parentType: 'folder', parentId: folder._id, name: 'a.ppm', size: image.length };
+      const image = Buffer.from('${onePixel}', 'base64');
+      const place = { parentType: 'folder', parentId: folder._id, name: 'a.png', size: image.length };
       const { itemId } = await send('POST', '/file', place, token, image);
-      let job = await send('POST', '/item/' + itemId + '/tiles', { force: true, localJob: true }, token);
+      let job = await send('POST', '/item/' + itemId + '/tiles/convert', {}, token);
       while (job.status < 3) job = await send('GET', '/job/' + job._id, {}, token);
       console.log(job.status, job.log.at(-1).trim());`;
     const script = `

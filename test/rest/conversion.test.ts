@@ -321,4 +321,29 @@ describe('large images by conversion', { timeout: 60_000 }, () => {
       message: 'Invalid value for createJobs: "maybe". Allowed values: true, false, always.',
     });
   });
+
+  it('are made below a folder where the caller may write, and only counted where the caller may read', async () => {
+    const top = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Shared' });
+    const share = async (id: string, level: 0 | 1 | null) => {
+      const users = level === null ? [] : [{ id: reader.id, level, flags: [] }];
+      await admin.ok('PUT', `/folder/${id}/access`, {
+        query: { access: JSON.stringify({ users, groups: [] }), public: false },
+      });
+    };
+    await share(top, 1);
+    const items: string[] = [];
+    for (const [name, level] of [
+      ['written', 1],
+      ['read', 0],
+      ['hidden', null],
+    ] as const) {
+      const below = await admin.create('/folder', { parentType: 'folder', parentId: top, name });
+      await share(below, level);
+      items.push(await plainItem(`${name}.png`, picture, below));
+    }
+    const counts = await reader.ok('PUT', `/large_image/folder/${top}/tiles`, { query: { recurse: true } });
+    expect(counts).toMatchObject({ childFoldersRecursed: 2, largeImagesCreated: 1, itemsSkipped: 1, totalItems: 2 });
+    const made = await Promise.all(items.map(async (item) => (await marker(item)) !== undefined));
+    expect(made).toEqual([true, false, false]);
+  });
 });
