@@ -6,7 +6,10 @@ import type { ConversionTask } from './convert.js';
 import type { VipsPass } from './vips-pass.js';
 
 /** Work for a process of its own. */
-export type ChildTask = { kind: 'convert'; task: ConversionTask } | { kind: 'vips'; pass: VipsPass };
+export type ChildTask =
+  | { kind: 'convert'; task: ConversionTask }
+  | { kind: 'vips'; pass: VipsPass }
+  | { kind: 'svg'; drawing: { input: string; output: string } };
 
 /** What the process says. It ends after `done` or `failed`. */
 export type ChildMessage =

@@ -1,8 +1,10 @@
 /** The program of the processes that `child-process.ts` starts: does one task and ends. */
 import { rmSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { BadValueError, LargeImageError } from '../../errors.js';
 import { maxResidentBytes, runInChild, type ChildMessage, type ChildTask } from './child-process.js';
 import { convert } from './convert.js';
+import { runDrawing } from '../sources/sharp/drawing.js';
 import { runVipsPass } from './vips-pass.js';
 import { vipsReason } from '../vips-reason.js';
 
@@ -23,6 +25,7 @@ async function end(message: ChildMessage): Promise<void> {
 
 async function run(task: ChildTask): Promise<void> {
   if (task.kind === 'vips') return runVipsPass(task.pass);
+  if (task.kind === 'svg') return runDrawing({ bytes: await readFile(task.drawing.input), output: task.drawing.output });
   let saidAt = 0;
   let most = 0;
   const progress = (done: number): void => {
@@ -62,7 +65,10 @@ process.once('message', (task: ChildTask) => {
     void end({
       kind: 'failed',
       error: 'source',
-      message: `The conversion of this file needs more than ${mebibytes} MiB of memory.`,
+      message:
+        task.kind === 'svg'
+          ? `Drawing this file needs more than ${mebibytes} MiB of memory.`
+          : `The conversion of this file needs more than ${mebibytes} MiB of memory.`,
     });
   }, memoryLookMs).unref();
   run(task).then(

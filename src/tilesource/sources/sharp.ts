@@ -2,6 +2,7 @@ import { tmpdir } from 'node:os';
 import sharp, { type SharpOptions } from 'sharp';
 import { priorities, type SourceInput, type SourceOptions, type TileSource, type TileSourceDefinition } from '../contract.js';
 import { defaultMaxDecodedPixels, explain, readFacts } from './sharp/decode.js';
+import { drawSvg } from './sharp/drawing.js';
 import { prepare } from './sharp/material.js';
 import { openPyramid } from './sharp/pyramid.js';
 import { SmallImage } from './sharp/small-image.js';
@@ -12,7 +13,7 @@ const defaultMaxSmallImageSize = 4096;
 async function open(file: SourceInput, options: SourceOptions = {}): Promise<TileSource> {
   const { maxSmallImageSize = defaultMaxSmallImageSize, signal } = options;
   const directory = options.temporaryDirectory ?? tmpdir();
-  const material = await prepare(file, directory, signal);
+  let material = await prepare(file, directory, signal);
   try {
     const settings: SharpOptions = {
       limitInputPixels: options.maxDecodedPixels ?? defaultMaxDecodedPixels,
@@ -22,6 +23,7 @@ async function open(file: SourceInput, options: SourceOptions = {}): Promise<Til
     };
     const facts = await readFacts(material, settings, options);
     signal?.throwIfAborted();
+    if (material.format === 'svg') material = await drawSvg(material, directory, { signal });
     const { width, height } = facts.autoOrient;
     if (Math.max(width, height) > maxSmallImageSize) {
       return await openPyramid(material, settings, facts, { directory, ...options });

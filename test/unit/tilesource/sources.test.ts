@@ -9,6 +9,7 @@ import { fileInput } from '../../../src/tilesource/byte-reader.js';
 import type { SourceOptions, TileSource, TileSourceDefinition } from '../../../src/tilesource/contract.js';
 import { openLargeImage } from '../../../src/tilesource/large-image.js';
 import { TileSourceRegistry } from '../../../src/tilesource/registry.js';
+import { drawSvg } from '../../../src/tilesource/sources/sharp/drawing.js';
 import { sharpSource } from '../../../src/tilesource/sources/sharp.js';
 import { tiffSource } from '../../../src/tilesource/sources/tiff.js';
 import { openTestImage, testSource } from '../../../src/tilesource/sources/test.js';
@@ -277,10 +278,25 @@ describe('the sharp source', () => {
       const source = await open(write('fine.svg', fine));
       expect(source.metadata).toMatchObject({ sizeX: 20, sizeY: 10 });
       expect(await openLargeImage(source).pixel({ left: 5, top: 5 })).toMatchObject({ r: 0, g: 0, b: 255 });
+      await source.close();
       expect(requests).toEqual([]);
     } finally {
       server.close();
     }
+  });
+
+  it('ends the drawing of an SVG that would take hours', async () => {
+    const blur = '<feGaussianBlur stdDeviation="500"/>'.repeat(20);
+    const bomb =
+      `<svg xmlns="http://www.w3.org/2000/svg" width="8000" height="8000"><filter id="f">${blur}</filter>` +
+      '<rect width="8000" height="8000" filter="url(#f)"/></svg>';
+    const material = { input: Buffer.from(bomb), format: 'svg' as const, release: async () => {} };
+    await expect(drawSvg(material, temporaryDirectory, { timeoutMs: 1500 })).rejects.toThrow(
+      'The SVG takes longer than 1.5 s to draw.',
+    );
+    const gone = AbortSignal.timeout(100);
+    await expect(open(write('bomb.svg', bomb), { signal: gone })).rejects.toThrow(/aborted/);
+    expect(readdirSync(temporaryDirectory)).toEqual([]);
   });
 
   it('sees a file that was replaced under the same name', async () => {

@@ -1,0 +1,58 @@
+import { unlink, writeFile } from 'node:fs/promises';
+import sharp from 'sharp';
+import { TileSourceError } from '../../../errors.js';
+import { runInChild } from '../../conversion/child-process.js';
+import { processed } from '../../processing.js';
+import { temporaryPath } from '../../temporary-files.js';
+import type { Material } from './material.js';
+
+/** How long a drawing may take: what it costs is not to be seen from its text, and filters can cost hours. */
+const drawingMs = 30_000;
+
+/**
+ * The pixels of an SVG, drawn in a process of its own, which can be ended; the drawing library itself cannot.
+ *
+ * @throws TileSourceError where it takes longer than `timeoutMs`, more memory than a conversion may, or cannot be drawn; the
+ * signal's reason when it was aborted.
+ */
+export async function drawSvg(
+  material: Material,
+  directory: string,
+  { signal, timeoutMs = drawingMs }: { signal?: AbortSignal | undefined; timeoutMs?: number } = {},
+): Promise<Material> {
+  const [input, output] = [temporaryPath(directory, '.svg'), temporaryPath(directory, '.png')];
+  const release = async (): Promise<void> => {
+    await unlink(output).catch(() => {});
+  };
+  try {
+    await writeFile(input, material.input, { flag: 'wx', mode: 0o600 });
+    await processed(() => draw({ input, output }, signal, timeoutMs), signal);
+    await material.release();
+    return { input: output, format: material.format, release };
+  } catch (error) {
+    await release();
+    throw error;
+  } finally {
+    await unlink(input).catch(() => {});
+  }
+}
+
+async function draw(paths: { input: string; output: string }, signal: AbortSignal | undefined, timeoutMs: number): Promise<void> {
+  const limit = AbortSignal.timeout(timeoutMs);
+  const either = signal === undefined ? limit : AbortSignal.any([signal, limit]);
+  try {
+    await runInChild({ kind: 'svg', drawing: paths }, { progress: () => {} }, { signal: either });
+  } catch (error) {
+    if (signal?.aborted !== true && limit.aborted) {
+      throw new TileSourceError(`The SVG takes longer than ${timeoutMs / 1000} s to draw.`, { cause: error });
+    }
+    throw error;
+  }
+}
+
+/** Draws one file; runs in the process. */
+export async function runDrawing({ bytes, output }: { bytes: Buffer; output: string }): Promise<void> {
+  sharp.cache(false);
+  // The size was checked by whoever asks.
+  await sharp(bytes, { limitInputPixels: false, failOn: 'error' }).png({ compressionLevel: 1 }).toFile(output);
+}
