@@ -169,7 +169,7 @@ describe('the package in an empty folder', () => {
     const database = inject('database');
     if ('failure' in database) throw new Error(database.failure);
     const uri = withDatabaseName(database.uri, `test_package_${process.pid}`);
-    // Conversions run in a program of the package beside the main one.
+    // Conversions run, and SVG files are drawn, in a program of the package beside the main one.
     const conversion = `
       const send = async (method, path, query, token, body) => {
         const headers = token === undefined ? {} : { 'Girder-Token': token };
@@ -185,7 +185,10 @@ describe('the package in an empty folder', () => {
       const { itemId } = await send('POST', '/file', place, token, image);
       let job = await send('POST', '/item/' + itemId + '/tiles/convert', {}, token);
       while (job.status < 3) job = await send('GET', '/job/' + job._id, {}, token);
-      console.log(job.status, job.log.at(-1).trim());`;
+      console.log(job.status, job.log.at(-1).trim());
+      const drawing = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="8" height="6"/>');
+      const drawn = await send('POST', '/file', { ...place, name: 'a.svg', size: drawing.length }, token, drawing);
+      console.log((await send('GET', '/item/' + drawn.itemId + '/tiles', {}, token)).sizeX);`;
     const script = `
       const { createReferenceHost, startDatabase } = await import('express-large-image/reference-host');
       const env = { ...process.env, MONGODB_URI: ${JSON.stringify(uri)} };
@@ -203,7 +206,7 @@ describe('the package in an empty folder', () => {
     ] as const) {
       await writeFile(join(work, file), text);
       const { stdout } = await run(process.execPath, [file], { cwd: work });
-      expect(stdout.trim().split('\n')).toEqual(['200 text/html; charset=utf-8', '3 Finished large image conversion']);
+      expect(stdout.trim().split('\n')).toEqual(['200 text/html; charset=utf-8', '3 Finished large image conversion', '8']);
     }
   });
 });

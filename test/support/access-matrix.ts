@@ -45,6 +45,8 @@ const annotateDenied = refused(403, 'Write access and annotation creation access
 const loggedIn = () => refused(401, 'You must be logged in.');
 const folderDenied = (level: string) => (subjects: Subjects) =>
   refused(403, `${level} access denied for folder ${subjects.folder} (user ${subjects.user}).`);
+/** Where a route names the item it was asked for and not the folder that says who may read it. */
+const itemDenied = (subjects: Subjects) => refused(403, `Read access denied for item ${subjects.item} (user ${subjects.user}).`);
 const jobDenied = (level: string) => (subjects: Subjects) =>
   refused(403, `${level} access denied for job ${subjects.job} (user ${subjects.user}).`);
 const as401 =
@@ -75,6 +77,8 @@ export const kinds = {
   ),
   /** Who may read the folder. */
   read: verdicts(as401(folderDenied('Read')), (subjects) => ({ stranger: folderDenied('Read')(subjects) })),
+  /** Who may read the item. */
+  itemRead: verdicts(as401(itemDenied), (subjects) => ({ stranger: itemDenied(subjects) })),
   /** Who is signed in and may write the folder. */
   write: verdicts(loggedIn, (subjects) => {
     const denied = folderDenied('Write')(subjects);
