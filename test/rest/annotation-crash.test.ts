@@ -113,7 +113,7 @@ describe('a server that is killed while annotations are written', () => {
         ),
       );
       const sent = [
-        ...Object.entries(changes).map(([name, { send }]) => send(client, ids[name]!)),
+        ...Object.entries(changes).map(([name, change]) => change.send(client, ids[name]!)),
         client.send('POST', '/annotation', { query: { itemId: item }, ...bodyOf(second) }),
       ];
       const settled = Promise.allSettled(sent);
