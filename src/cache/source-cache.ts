@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { sharedAbortController } from '../abort.js';
 import { orAborted } from '../tilesource/shared-work.js';
 import type { CacheReport } from './contract.js';
 
@@ -96,7 +97,7 @@ export class SourceCache<T extends Closable> {
       cached.readers++;
       return cached;
     }
-    const opening = new AbortController();
+    const opening = sharedAbortController();
     const entry: Entry<T> = { value: open(opening.signal), opening, settled: false, readers: 1, evicted: false, closing: null };
     this.#open.add(entry);
     this.#entries?.set(key, { entry });

@@ -1,3 +1,4 @@
+import { sharedAbortController } from '../abort.js';
 import type { HostLogger } from '../host.js';
 import { isDatabaseOutage } from '../outage.js';
 import { logEntryBytes, maxLogBytes, type JobChanges, type JobProgress, type JobRecord } from '../models/job-record.js';
@@ -47,8 +48,8 @@ const outagePauseMs = 1000;
 /** The work on one claimed job in this process, from RUNNING to what ends it. */
 export class JobRun {
   readonly #options: RunOptions;
-  readonly #stopping = new AbortController();
-  readonly #over = new AbortController();
+  readonly #stopping = sharedAbortController();
+  readonly #over = sharedAbortController();
   #log: string[] = [];
   #logBytes = 0;
   #progress: Partial<JobProgress> | null = null;

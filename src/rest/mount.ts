@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Router, type NextFunction, type Request, type RequestHandler, type Response } from 'express';
+import { sharedAbortController } from '../abort.js';
 import { BadParameterError, LargeImageError } from '../errors.js';
 import type { Caller, HostLogger } from '../host.js';
 import { admit, findToken, isAnonymous, type TokenPlaces } from './authentication.js';
@@ -114,7 +115,7 @@ async function handle<C>(
         // Made on demand: a tile from a cache needs none.
         get signal() {
           if (controller === undefined) {
-            const made = new AbortController();
+            const made = sharedAbortController();
             controller = made;
             const leave = (): void => {
               if (!response.writableFinished) made.abort(new LargeImageError('unavailable', 'The client has gone away.'));

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { sharedAbortController } from '../abort.js';
 import type { HostLogger } from '../host.js';
 import type { ScheduleModel } from '../models/schedule.js';
 import type { AnnotationCleanup } from './annotation-cleanup.js';
@@ -25,7 +26,7 @@ const cleanupSetting = 'large_image.annotation_cleanup';
 /** Cleans up after annotations from time to time, in one of all processes. */
 export class AnnotationHousekeeping {
   readonly #owner = randomUUID();
-  readonly #closing = new AbortController();
+  readonly #closing = sharedAbortController();
   readonly #timer: NodeJS.Timeout | null;
   #running: Promise<unknown> | null = null;
 

@@ -1,3 +1,4 @@
+import { sharedAbortController } from '../abort.js';
 import type { ElementStore } from '../annotation/store/contract.js';
 import { LargeImageError, NotFoundError, UnknownIdError } from '../errors.js';
 import type { Caller, Host, HostLogger } from '../host.js';
@@ -51,7 +52,7 @@ class Superseded extends LargeImageError {
 export class AnnotationWriter {
   readonly #untidy = new Set<string>();
   #tidying: Promise<void> | null = null;
-  readonly #closing = new AbortController();
+  readonly #closing = sharedAbortController();
 
   constructor(private readonly options: AnnotationsOptions) {}
 

@@ -1,3 +1,4 @@
+import { sharedAbortController } from '../abort.js';
 import { AccessDeniedError, UnknownIdError } from '../errors.js';
 import type { Caller, HostLogger, HostNotification } from '../host.js';
 import {
@@ -74,7 +75,7 @@ export class JobStore {
   readonly #notifications: JobNotifications;
   readonly #logger: HostLogger | undefined;
   readonly #listeners = new Set<JobListener>();
-  readonly #closing = new AbortController();
+  readonly #closing = sharedAbortController();
 
   constructor({ model, notify, logger }: JobStoreOptions) {
     this.#model = model;

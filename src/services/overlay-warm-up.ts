@@ -1,3 +1,4 @@
+import { sharedAbortController } from '../abort.js';
 import { boundingBox, unionBox, type BoundingBox } from '../annotation/bounding-box.js';
 import { encodeDensity } from '../annotation/overlay/density-codec.js';
 import { densityLevels, type DensityClass } from '../annotation/overlay/density.js';
@@ -29,7 +30,7 @@ let isWarm = false;
  * times longer, because everything that draws is compiled meanwhile. @returns what ends it.
  */
 export function scheduleWarmUp(logger: HostLogger): () => Promise<void> {
-  const closing = new AbortController();
+  const closing = sharedAbortController();
   let running: Promise<void> = Promise.resolve();
   const run = () => {
     if (isWarm) return;

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { sharedAbortController } from '../abort.js';
 
 /** Names of turns that are remembered. */
 const maxTurns = 1000;
@@ -10,7 +11,7 @@ export class Turns {
   /** Begins a turn and ends the former one of this name: its signal is aborted. */
   begin(name: string): { signal: AbortSignal; end: () => void } {
     this.#current.get(name)?.abort();
-    const turn = new AbortController();
+    const turn = sharedAbortController();
     this.#current.set(name, turn);
     const end = () => {
       if (this.#current.get(name) === turn) this.#current.delete(name);

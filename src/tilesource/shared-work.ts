@@ -1,3 +1,4 @@
+import { sharedAbortController } from '../abort.js';
 import { LargeImageError } from '../errors.js';
 
 interface Shared<Result> {
@@ -32,7 +33,7 @@ export class SharedWork<Result> {
   }
 
   #begin(name: string, work: (signal: AbortSignal) => Promise<Result>): Shared<Result> {
-    const controller = new AbortController();
+    const controller = sharedAbortController();
     const shared: Shared<Result> = { result: work(controller.signal), waiting: 0, controller };
     this.#underWay.set(name, shared);
     // Whoever waits gets the failure; after the last has gone it is nobody's.
