@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import mongoose from 'mongoose';
 import sharp from 'sharp';
+import { withDatabaseName } from '../src/reference-host/database/uri.js';
 import { createReferenceHost, startDatabase } from '../src/reference-host/index.js';
 import { median } from './support/measure.js';
 
@@ -23,7 +24,9 @@ const numbers = (process.argv[3] ?? '10000,100000').split(',').map(Number);
 
 const directory = await mkdtemp(join(tmpdir(), 'bench-jobs-'));
 const database = await startDatabase({ env: process.env, directory: null });
-const host = await createReferenceHost({ mongoUri: database.uri, dataDirectory: directory, passwordCost: 4 });
+// A database of its own: runs do not find what former ones left on a server.
+const mongoUri = withDatabaseName(database.uri, `bench_jobs_${Date.now()}`);
+const host = await createReferenceHost({ mongoUri, dataDirectory: directory, passwordCost: 4 });
 try {
   const { url } = await host.listen();
   const call = async (method: string, path: string, parameters: Record<string, string>, body?: Uint8Array) => {
