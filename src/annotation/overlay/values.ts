@@ -130,7 +130,11 @@ function drawGaussians(
 ): void {
   const { left, top, scale, width, height } = canvas.view;
   const spread = Math.min(maxRadius, Math.max(1, scaleWithZoom ? radius / scale : radius));
-  const margin = Math.ceil(spread);
+  // Three means over a window come close to a gaussian; this width gives a standard deviation of half the radius.
+  const sigma = spread / 2;
+  const reach = Math.max(0, Math.round((Math.sqrt(4 * sigma * sigma + 1) - 1) / 2));
+  // Values farther away than three windows add nothing; nearer ones must be known, or neighbouring tiles do not fit together.
+  const margin = 3 * reach;
   const [fullWidth, fullHeight] = [width + 2 * margin, height + 2 * margin];
   const sums = new Float32Array(fullWidth * fullHeight);
   let found = false;
@@ -143,9 +147,6 @@ function drawGaussians(
     found = true;
   }
   if (!found) return;
-  // Three means over a window come close to a gaussian; this width gives a standard deviation of half the radius.
-  const sigma = spread / 2;
-  const reach = Math.max(0, Math.round((Math.sqrt(4 * sigma * sigma + 1) - 1) / 2));
   const spare = new Float32Array(sums.length);
   for (let pass = 0; pass < 3; pass += 1) {
     meanAlong(sums, spare, { lines: fullHeight, length: fullWidth, step: 1, jump: fullWidth }, reach);

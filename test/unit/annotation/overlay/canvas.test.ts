@@ -189,4 +189,28 @@ describe('drawing elements', () => {
     expect(at(38, 32)[3]).toBeLessThan(200);
     expect(at(60, 60)[3]).toBe(0);
   });
+
+  it('draws a heatmap in tiles as it does in one picture', () => {
+    const values = Array.from({ length: 100 }, (_, i) => 1 + (i % 7));
+    const heatmap: AnnotationElement = {
+      type: 'griddata',
+      interpretation: 'heatmap',
+      gridWidth: 10,
+      dx: 16,
+      dy: 16,
+      values,
+      radius: 40,
+      colorRange: ['rgba(255, 0, 0, 0)', 'rgba(255, 0, 0, 1)'],
+      rangeValues: [0, 100],
+    };
+    const whole = drawn([heatmap], { width: 128 });
+    const tiles = [0, 64].map((left) => drawn([heatmap], { left }));
+    for (let y = 0; y < 64; y += 3) {
+      for (let x = 0; x < 128; x += 1) {
+        const [, , , opacity] = tiles[x < 64 ? 0 : 1]!.at(x % 64, y);
+        expect(Math.abs(opacity! - whole.at(x, y)[3]!), `${x}, ${y}`).toBeLessThanOrEqual(1);
+      }
+    }
+    expect(whole.at(64, 32)[3]).toBeGreaterThan(20);
+  });
 });
