@@ -118,7 +118,9 @@ describe('jobs in worker processes', { timeout: 150_000 }, () => {
     const made = await admin.ok('GET', '/annotation', { query: { itemId: annotated, sort: 'annotation.name' } });
     expect(made).toMatchObject(names.map((name) => ({ annotation: { name }, _elementCount: 15_000 })));
     expect(await files(annotated)).toBe(0);
-    expect((await readdir(tmpdir())).filter((name) => name.startsWith('large-image-conversion-')).length).toBeLessThanOrEqual(1);
+    // The killed worker leaves those of what it was converting, for an hour.
+    const left = (await readdir(tmpdir())).filter((name) => name.startsWith('large-image-conversion-'));
+    expect(left.length).toBeLessThanOrEqual(1 + others.length);
   });
 
   it('stop within a second after they were cancelled here', { retry: 2 }, async () => {
