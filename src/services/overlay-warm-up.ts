@@ -1,6 +1,7 @@
 import { sharedAbortController } from '../abort.js';
 import { boundingBox, unionBox, type BoundingBox } from '../annotation/bounding-box.js';
 import { encodeDensity } from '../annotation/overlay/density-codec.js';
+import { DensityCells } from '../annotation/overlay/density-cells.js';
 import { densityLevels, type DensityClass } from '../annotation/overlay/density.js';
 import { matchesConditions } from '../annotation/element-query.js';
 import type { AnnotationElement } from '../annotation/schema/document.js';
@@ -107,9 +108,9 @@ function polygon(index: number): AnnotationElement {
 
 /** Densities that are there at every level, the same in every tile. */
 function madeUpDensities(window: string): ConstructorParameters<typeof AnnotationDensities>[0]['model'] {
-  const cells = new Map<number, number>();
+  const cells = new DensityCells();
   // Of two classes.
-  for (let i = 0; i < densityCells; i += 1) cells.set((i * 13) % (2 * tileSize * tileSize), 0.001 * (1 + (i % 500)));
+  for (let i = 0; i < densityCells; i += 1) cells.add((i * 13) % (2 * tileSize * tileSize), 0.001 * (1 + (i % 500)));
   const tile = encodeDensity(cells);
   const classes: DensityClass[] = [
     { group: null, color: [0, 0, 255, 0.5] },

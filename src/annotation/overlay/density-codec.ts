@@ -1,5 +1,5 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import type { DensityCells } from './density.js';
+import type { DensityCells } from './density-cells.js';
 
 /**
  * Shares are kept as one byte on a logarithmic scale: 12 steps for each doubling, so that each is within 3 % and sums of many are
@@ -13,42 +13,39 @@ function byteOf(share: number): number {
   return Math.max(0, Math.min(255, Math.round((Math.log2(share) - lowestPower) * steps) + 1));
 }
 
+/** Least buffer that zlib takes, in bytes. */
+const leastChunk = 64;
+
+/** Bytes that a cell takes at most, one that is alone in its class: class, count and place three each, and its share. */
+const mostBytes = 10;
+
 /**
  * Packs the cells of a tile: for each class its number, how many cells, their places as differences, and their shares; numbers as
  * variable-length bytes. Compressed.
  */
 export function encodeDensity(cells: DensityCells): Buffer {
-  const keys = Float64Array.from(cells.keys()).sort();
-  const bytes: number[] = [];
-  for (let start = 0; start < keys.length;) {
-    const classIndex = Math.floor(keys[start]! / 65_536);
-    let end = start;
-    while (end < keys.length && Math.floor(keys[end]! / 65_536) === classIndex) end += 1;
-    const kept: [place: number, share: number][] = [];
-    for (let i = start; i < end; i += 1) {
-      const share = byteOf(cells.get(keys[i]!)!);
-      if (share > 0) kept.push([keys[i]! % 65_536, share]);
-    }
-    pushNumber(bytes, classIndex);
-    pushNumber(bytes, kept.length);
+  const bytes = new Uint8Array(cells.size * mostBytes);
+  let end = 0;
+  const put = (value: number) => {
+    for (; value > 127; value >>>= 7) bytes[end++] = (value & 127) | 128;
+    bytes[end++] = value;
+  };
+  cells.eachClass((classIndex, places, cellShares) => {
+    const kept = new Uint8Array(places.length);
+    let count = 0;
+    for (let i = 0; i < places.length; i += 1) if ((kept[i] = byteOf(cellShares[i]!)) > 0) count += 1;
+    put(classIndex);
+    put(count);
     let before = 0;
-    for (const [place] of kept) {
-      pushNumber(bytes, place - before);
-      before = place;
+    for (let i = 0; i < places.length; i += 1) {
+      if (kept[i] === 0) continue;
+      put(places[i]! - before);
+      before = places[i]!;
     }
-    for (const [, share] of kept) bytes.push(share);
-    start = end;
-  }
-  return deflateRawSync(Uint8Array.from(bytes), { level: 4 });
-}
-
-function pushNumber(bytes: number[], value: number): void {
-  let rest = value;
-  while (rest > 127) {
-    bytes.push((rest & 127) | 128);
-    rest >>>= 7;
-  }
-  bytes.push(rest);
+    for (const byte of kept) if (byte > 0) bytes[end++] = byte;
+  });
+  // The usual buffer of 16 KiB costs more than compressing does.
+  return deflateRawSync(bytes.subarray(0, end), { level: 1, chunkSize: Math.max(leastChunk, end) });
 }
 
 /** Calls `visit` with the places (row * 256 + column) and shares of each class, the first `count` of each array. */

@@ -27,9 +27,11 @@ const scratch = new Float64Array(65_536);
 /** Measures a level. */
 export function crowdOf({ level, tiles }: DensityLevel, classes: readonly DensityClass[]): DensityCrowd {
   const crowd = { level, sum: 0, squares: 0 };
+  const opacities = classes.map(({ color }) => color[3]);
   for (const cells of tiles.values()) {
-    for (const [key, share] of cells) scratch[key & 65_535]! += share * (classes[Math.floor(key / 65_536)]?.color[3] ?? 0);
-    for (const key of cells.keys()) {
+    const { keys, shares } = cells;
+    for (let i = 0; i < keys.length; i += 1) scratch[keys[i]! & 65_535]! += shares[i]! * (opacities[keys[i]! >>> 16] ?? 0);
+    for (const key of keys) {
       const weight = scratch[key & 65_535]!;
       scratch[key & 65_535] = 0;
       crowd.sum += weight;

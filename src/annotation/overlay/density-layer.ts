@@ -1,7 +1,8 @@
 import type { Canvas } from './canvas.js';
 import { groupColor, type PaintColor } from './colors.js';
 import { decodeDensity } from './density-codec.js';
-import { densityTile, type DensityCells, type DensityClass } from './density.js';
+import type { DensityCells } from './density-cells.js';
+import { densityTile, type DensityClass } from './density.js';
 import type { ColorMode, GroupFilter } from './shape.js';
 
 /** Which cells are shown, from this one on; in cells of `level`. */
@@ -55,10 +56,10 @@ function eachCell(tile: DensityTile, window: CellWindow, sinkOf: (entry: Density
     });
     return;
   }
-  for (const [key, share] of tile.content) {
-    const sink = sinks[Math.floor(key / 65_536)];
-    if (sink) put(sink, [key & 65_535], [share], 1);
-  }
+  tile.content.eachClass((classIndex, places, shares) => {
+    const sink = sinks[classIndex];
+    if (sink) put(sink, places, shares, places.length);
+  });
 }
 
 function isShown({ group }: DensityClass, groups: GroupFilter): boolean {

@@ -1,6 +1,7 @@
 import type { ElementLook, PackMarks } from '../store/contract.js';
 import { defaultLineColor, defaultLineWidth, paintColor, type PaintColor } from './colors.js';
 import { Coverage } from './coverage.js';
+import { DensityCells } from './density-cells.js';
 import { pointDiameter } from './shape.js';
 
 /**
@@ -27,9 +28,6 @@ export interface DensityClass {
   group: string | null | undefined;
   color: PaintColor;
 }
-
-/** Covered shares of the cells of one tile. A key is class * 65 536 + row * 256 + column. */
-export type DensityCells = Map<number, number>;
 
 /** Columns of tiles come one after the other in the key of a tile: row * this + column. */
 const tileRow = 2 ** 20;
@@ -251,18 +249,20 @@ function perimeter(a: number, b: number): number {
 
 function addTo(tiles: Map<number, DensityCells>, classIndex: number, column: number, row: number, share: number): void {
   if (!(column >= 0 && row >= 0 && column < lastCell && row < lastCell)) return;
-  const at = tileKey(column >> 8, row >> 8);
-  let cells = tiles.get(at);
-  if (cells === undefined) tiles.set(at, (cells = new Map<number, number>()));
-  const key = classIndex * 65_536 + ((row & 255) << 8) + (column & 255);
-  cells.set(key, (cells.get(key) ?? 0) + share);
+  cellsAt(tiles, tileKey(column >> 8, row >> 8)).add(classIndex * 65_536 + ((row & 255) << 8) + (column & 255), share);
+}
+
+function cellsAt(tiles: Map<number, DensityCells>, key: number): DensityCells {
+  let cells = tiles.get(key);
+  if (cells === undefined) tiles.set(key, (cells = new DensityCells()));
+  return cells;
 }
 
 function merge(into: Map<number, DensityCells>, from: Map<number, DensityCells>): void {
   for (const [at, cells] of from) {
     const existing = into.get(at);
     if (existing === undefined) into.set(at, cells);
-    else for (const [key, share] of cells) existing.set(key, (existing.get(key) ?? 0) + share);
+    else existing.addAll(cells);
   }
 }
 
@@ -270,7 +270,7 @@ function merge(into: Map<number, DensityCells>, from: Map<number, DensityCells>)
 function isOneCell(tiles: Map<number, DensityCells>): boolean {
   if (tiles.size === 0) return true;
   if (tiles.size > 1) return false;
-  return Array.from(tiles.get(0)?.keys() ?? [1]).every((key) => key % 65_536 === 0);
+  return tiles.get(0)?.keys.every((key) => key % 65_536 === 0) ?? false;
 }
 
 /** The same densities in cells of twice the side. */
@@ -278,15 +278,7 @@ function halved(tiles: Map<number, DensityCells>): Map<number, DensityCells> {
   const result = new Map<number, DensityCells>();
   for (const [at, cells] of tiles) {
     const { column, row } = tilePlace(at);
-    const parent = tileKey(column >> 1, row >> 1);
-    let sums = result.get(parent);
-    if (sums === undefined) result.set(parent, (sums = new Map<number, number>()));
-    const offset = ((row & 1) << 15) + ((column & 1) << 7);
-    for (const [key, share] of cells) {
-      const cell = key & 65_535;
-      const coarse = key - cell + offset + ((cell >> 9) << 8) + ((cell & 255) >> 1);
-      sums.set(coarse, (sums.get(coarse) ?? 0) + share / 4);
-    }
+    cells.halveInto(cellsAt(result, tileKey(column >> 1, row >> 1)), ((row & 1) << 15) + ((column & 1) << 7));
   }
   return result;
 }

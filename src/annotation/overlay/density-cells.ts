@@ -1,0 +1,136 @@
+/** Places in a tile: row * 256 + column. */
+const placesPerTile = 65_536;
+
+/**
+ * Covered shares of the cells of one tile, by class. A key is class * 65 536 + row * 256 + column. What is added for the same key is
+ * summed. Lists of numbers rather than a map: windows have hundreds of thousands of cells, and every level is the sum of the finer one.
+ */
+export class DensityCells {
+  #keys = new Uint32Array(16);
+  #shares = new Float64Array(16);
+  #length = 0;
+  /** So many entries, from the first on, are in ascending order without repetition. */
+  #settled = 0;
+
+  add(key: number, share: number): void {
+    if (this.#length === this.#keys.length) this.#makeRoom();
+    this.#keys[this.#length] = key;
+    this.#shares[this.#length] = share;
+    this.#length += 1;
+  }
+
+  /** Number of cells that something was added to, counted once for each class. */
+  get size(): number {
+    this.#settle();
+    return this.#length;
+  }
+
+  /** Keys in ascending order. Holds until something is added. */
+  get keys(): Uint32Array {
+    this.#settle();
+    return this.#keys.subarray(0, this.#length);
+  }
+
+  /** The share of each of {@link keys}. */
+  get shares(): Float64Array {
+    this.#settle();
+    return this.#shares.subarray(0, this.#length);
+  }
+
+  /** Calls `visit` with the places (row * 256 + column) and shares of each class. */
+  eachClass(visit: (classIndex: number, places: Uint16Array, shares: Float64Array) => void): void {
+    const { keys, shares } = this;
+    for (let start = 0; start < keys.length;) {
+      const classIndex = keys[start]! >>> 16;
+      let stop = start;
+      while (stop < keys.length && keys[stop]! >>> 16 === classIndex) stop += 1;
+      // Cut off to 16 bits, a key is its place.
+      visit(classIndex, Uint16Array.from(keys.subarray(start, stop)), shares.subarray(start, stop));
+      start = stop;
+    }
+  }
+
+  addAll(other: DensityCells): void {
+    const { keys, shares } = other;
+    for (let i = 0; i < keys.length; i += 1) this.add(keys[i]!, shares[i]!);
+  }
+
+  /** Adds to `parent` what these cells are in cells of twice the side. @param offset place of this tile's first cell in the parent. */
+  halveInto(parent: DensityCells, offset: number): void {
+    const { keys, shares } = this;
+    for (let i = 0; i < keys.length; i += 1) {
+      const key = keys[i]!;
+      const place = key & (placesPerTile - 1);
+      parent.add(key - place + offset + ((place >> 9) << 8) + ((place & 255) >> 1), shares[i]! / 4);
+    }
+  }
+
+  #makeRoom(): void {
+    this.#settle();
+    if (this.#length <= this.#keys.length / 2) return;
+    const room = this.#keys.length * 2;
+    const [keys, shares] = [new Uint32Array(room), new Float64Array(room)];
+    keys.set(this.#keys);
+    shares.set(this.#shares);
+    [this.#keys, this.#shares] = [keys, shares];
+  }
+
+  /** Sorts, and sums what belongs together. */
+  #settle(): void {
+    if (this.#settled === this.#length) return;
+    const { keys, shares } = sorted(this.#keys, this.#shares, this.#length);
+    let last = -1;
+    for (let i = 0; i < this.#length; i += 1) {
+      if (last >= 0 && this.#keys[last] === keys[i]) this.#shares[last]! += shares[i]!;
+      else {
+        last += 1;
+        this.#keys[last] = keys[i]!;
+        this.#shares[last] = shares[i]!;
+      }
+    }
+    this.#length = last + 1;
+    this.#settled = this.#length;
+  }
+}
+
+interface Entries {
+  keys: Uint32Array;
+  shares: Float64Array;
+}
+
+const digitBits = 8;
+const digits = 2 ** digitBits;
+const starts = new Uint32Array(digits);
+
+/** The first entries in ascending order of their keys: a stable radix sort, several times as quick as `sort` here. */
+function sorted(keys: Uint32Array, shares: Float64Array, length: number): Entries {
+  let from: Entries = { keys: keys.slice(0, length), shares: shares.slice(0, length) };
+  let to: Entries = { keys: new Uint32Array(length), shares: new Float64Array(length) };
+  for (let shift = 0; shift < 32; shift += digitBits) {
+    if (!order(from, to, shift)) continue;
+    [from, to] = [to, from];
+  }
+  return from;
+}
+
+/** Brings entries into the order of one digit of their keys. @returns false: nothing was done, because all have the same digit. */
+function order(from: Entries, to: Entries, shift: number): boolean {
+  const { keys, shares } = from;
+  starts.fill(0);
+  for (let i = 0; i < keys.length; i += 1) starts[(keys[i]! >>> shift) & (digits - 1)]! += 1;
+  if (starts[(keys[0]! >>> shift) & (digits - 1)] === keys.length) return false;
+  let start = 0;
+  for (let digit = 0; digit < digits; digit += 1) {
+    const count = starts[digit]!;
+    starts[digit] = start;
+    start += count;
+  }
+  for (let i = 0; i < keys.length; i += 1) {
+    const digit = (keys[i]! >>> shift) & (digits - 1);
+    const at = starts[digit]!;
+    starts[digit] = at + 1;
+    to.keys[at] = keys[i]!;
+    to.shares[at] = shares[i]!;
+  }
+  return true;
+}
