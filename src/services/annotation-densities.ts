@@ -33,7 +33,7 @@ const cellsPerTurn = 20_000;
 
 /** What {@link AnnotationDensities} works with. */
 export interface AnnotationDensitiesOptions {
-  store: Pick<ElementStore, 'marks'>;
+  store: Pick<ElementStore, 'marks' | 'idleMs'>;
   model: Pick<AnnotationDensityModel, 'heads' | 'blocks' | 'write' | 'families' | 'keepOnly'>;
   logger: HostLogger;
 }
@@ -48,32 +48,47 @@ export class AnnotationDensities {
   /** Counting keeps a processor busy; one window at a time leaves room for requests. */
   readonly #gate = new Gate(1);
   /** What is to be made when nothing has been written for a while, by family. */
-  readonly #planned = new Map<string, NodeJS.Timeout>();
+  readonly #planned = new Map<string, StoredElements>();
+  #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(options: AnnotationDensitiesOptions) {
     this.#options = options;
   }
 
-  /** Makes what is missing, without anybody waiting for it. For after a write: of many that follow one another, only after the last. */
+  /**
+   * Makes what is missing, without anybody waiting for it, when nothing has been written to any annotation for a while: of many
+   * writes that follow one another, only after the last.
+   */
   prepare(stored: StoredElements): void {
     if (stored.count < countedAlways || this.#closed) return;
-    clearTimeout(this.#planned.get(stored.family));
-    const timer = setTimeout(() => {
-      this.#planned.delete(stored.family);
-      this.#makeMissing(stored).catch((err: unknown) => {
-        if (!this.#closed) this.#options.logger.warn({ err, family: stored.family }, 'Annotation:Density:Failed');
-      });
-    }, quietMs);
-    this.#planned.set(stored.family, timer.unref());
+    this.#planned.set(stored.family, stored);
+    this.#schedule();
   }
 
-  /** One window after the other, so that a request has to wait for one of them at most. */
-  async #makeMissing(stored: StoredElements): Promise<void> {
-    await this.#readHeads(stored);
-    for (const window of stored.windows) {
-      if (this.#closed) return;
-      if (!this.#heads.has(window.id)) await this.#made(stored, window);
+  #schedule(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      void this.#makePlanned();
+    }, quietMs).unref();
+  }
+
+  /** One window after the other, so that a request has to wait for one of them at most, and so does a write. */
+  async #makePlanned(): Promise<void> {
+    for (const [family, stored] of this.#planned) {
+      try {
+        await this.#readHeads(stored);
+        for (const window of stored.windows) {
+          if (this.#closed) return;
+          if (this.#heads.has(window.id)) continue;
+          if (this.#options.store.idleMs < quietMs) return this.#schedule();
+          await this.#made(stored, window);
+        }
+      } catch (err) {
+        if (!this.#closed) this.#options.logger.warn({ err, family }, 'Annotation:Density:Failed');
+      }
+      // Unless it was written again meanwhile.
+      if (this.#planned.get(family) === stored) this.#planned.delete(family);
     }
   }
 
@@ -195,7 +210,7 @@ export class AnnotationDensities {
   /** Ends what is under way. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const timer of this.#planned.values()) clearTimeout(timer);
+    clearTimeout(this.#timer);
     await Promise.allSettled(this.#underWay.values());
   }
 }

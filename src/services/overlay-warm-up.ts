@@ -83,7 +83,8 @@ function madeUp(): { stored: StoredElements; overlay: AnnotationOverlay } {
     windows: [window],
     references: [],
   };
-  const store: Pick<ElementStore, 'scan' | 'marks'> = {
+  const store: Pick<ElementStore, 'scan' | 'marks' | 'idleMs'> = {
+    idleMs: Infinity,
     async *scan(_stored, { conditions = [] } = {}) {
       for (const found of scanned) if (matchesConditions(found.box, conditions)) yield found;
     },

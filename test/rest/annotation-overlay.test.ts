@@ -9,6 +9,7 @@ import { AnnotationDensities, countedAlways } from '../../src/services/annotatio
 import { AnnotationOverlay, type OverlayStyle } from '../../src/services/annotation-overlay.js';
 import { startTestDatabase } from '../support/database.js';
 import { randomNumbers } from '../support/marks.js';
+import { until } from '../support/until.js';
 
 const silent = () => {};
 const logger = { debug: silent, info: silent, warn: silent, error: silent };
@@ -110,6 +111,20 @@ describe('the overlay of stored elements', () => {
     const removed = await densities.sweep((family) => Promise.resolve(family === stored.family ? [changed] : []));
     expect(removed).toBeGreaterThan(0);
     expect(await model.heads([stored.windows[0]!.id, changed.windows[0]!.id])).toHaveLength(1);
+  });
+
+  it('makes densities in the background only when nothing has been written for a while', { retry: 2 }, async () => {
+    const made = await store.write(shapes(countedAlways), (given) => Promise.resolve(given));
+    const { densities } = overlayOf(model);
+    const isThere = async () => (await model.heads(made.windows.map(({ id }) => id))).length > 0;
+    densities.prepare(made);
+    const start = performance.now();
+    while (performance.now() - start < 1300) {
+      await store.write(shapes(1), (given) => Promise.resolve(given));
+      expect(await isThere()).toBe(false);
+    }
+    await until('densities are there', isThere);
+    await densities.close();
   });
 
   it('shows all elements at the lowest level, with groups chosen, as PNG and as vector tile', async () => {

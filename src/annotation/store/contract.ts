@@ -198,6 +198,9 @@ export interface ElementStore {
   /** The elements of an annotation without any: nothing is stored. */
   readonly empty: StoredElements;
 
+  /** Milliseconds since elements were last received or changed through this store; work that can wait lets writes go first. */
+  readonly idleMs: number;
+
   /**
    * Reads a JSON body as it comes in, never the whole in memory: elements are checked and stored window by window (about 100 MB
    * of memory for any length). Lists of elements are recognised as `elements` of the body, of its `annotation`, and of

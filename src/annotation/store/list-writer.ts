@@ -25,6 +25,8 @@ export interface ListContext {
   signal: AbortSignal | undefined;
   /** Begins the family, when first something is to be stored. */
   begin: () => Promise<void>;
+  /** To be called when elements are received. */
+  touch: () => void;
 }
 
 /** Two drafts: one is filled while the other is packed, compressed and stored. */
@@ -89,6 +91,7 @@ export class ListWriter {
    */
   async add(elements: readonly unknown[], slice?: ElementSlice): Promise<void> {
     this.context.signal?.throwIfAborted();
+    this.context.touch();
     for (let i = 0; i < elements.length; i += 1) {
       const value = elements[i];
       const element = this.context.validate(value, this.#index);

@@ -67,6 +67,7 @@ export class PackedElementStore implements ElementStore {
       ids: new IdMaker(),
       loader: new ElementLoader(records, directoryCacheBytes),
       validate: createElementValidator(brand),
+      lastWrite: { at: -Infinity },
       validatorFor: (raise) => this.#validatorFor(raise),
     };
     this.#validators.set(schemaError, this.#tools.validate);
@@ -79,6 +80,10 @@ export class PackedElementStore implements ElementStore {
       this.#validators.set(raise, validator);
     }
     return validator;
+  }
+
+  get idleMs(): number {
+    return performance.now() - this.#tools.lastWrite.at;
   }
 
   prepare(): Promise<void> {

@@ -17,6 +17,8 @@ export interface WriteTools {
   overlaySizes: OverlaySizes;
   layout: Layout;
   validate: ElementValidator;
+  /** When elements were last received, by `performance.now()`. */
+  lastWrite: { at: number };
 }
 
 /** Whether an error says for sure that nothing was published: errors raised on purpose do, a lost connection does not. */
@@ -43,7 +45,10 @@ export class FamilyWrite {
       this.#hold ??= Hold.ofNewFamily(records, family, ids);
       await this.#hold;
     };
-    this.#context = { family, brand, overlaySizes, validate, ids, windows, drafts, signal, begin };
+    const touch = () => {
+      tools.lastWrite.at = performance.now();
+    };
+    this.#context = { family, brand, overlaySizes, validate, ids, windows, drafts, signal, begin, touch };
   }
 
   /**
@@ -69,6 +74,7 @@ export class FamilyWrite {
       if (!published || isRefusal(error)) await write.#discard();
       throw error;
     } finally {
+      write.#context.touch();
       await (await write.#hold)?.release();
     }
   }
