@@ -55,7 +55,11 @@ export function conversionOf(query: Sent): ConversionOptions {
   });
 }
 
-/** Those parameters of a request, as sent, that a route declares. */
-export function declared(sent: Readonly<Record<string, string>>, parameters: object): Record<string, string> {
-  return Object.fromEntries(Object.entries(sent).filter(([name]) => Object.hasOwn(parameters, name)));
+/** What says where a job runs and where its result goes, not how it converts. */
+const addressing: readonly string[] = ['fileId', 'localJob', 'notify', 'folderId', 'name'];
+
+/** The options among the parameters of a request that a route declares, as sent: they are shown with the job. */
+export function sentOptions(sent: Readonly<Record<string, string>>, parameters: object): Record<string, string> {
+  const isOption = (name: string): boolean => Object.hasOwn(parameters, name) && !addressing.includes(name);
+  return Object.fromEntries(Object.entries(sent).filter(([name]) => isOption(name)));
 }

@@ -1,7 +1,7 @@
 import { jobDocument } from '../../services/job-document.js';
 import { boolean, withDefault } from '../parameters.js';
 import { defineRoute, scopes } from '../define.js';
-import { conversionOf, conversionParameters, copyParameters, declared } from './conversion-parameters.js';
+import { conversionOf, conversionParameters, copyParameters, sentOptions } from './conversion-parameters.js';
 import { itemPath } from './parameters.js';
 
 const get = defineRoute({
@@ -61,7 +61,7 @@ const create = defineRoute({
       localJob: query.localJob ?? false,
       notify: query.notify,
       options,
-      sent: declared(sent, createParameters),
+      sent: sentOptions(sent, createParameters),
       userId: caller?.id ?? null,
     });
     return job === null ? null : { ...jobDocument(job, caller), log: [] };
@@ -92,7 +92,7 @@ const convert = defineRoute({
       {
         localJob: query.localJob ?? true,
         options,
-        sent: declared(sent, { ...conversionParameters, ...copyParameters }),
+        sent: sentOptions(sent, { ...conversionParameters, ...copyParameters }),
         userId: caller?.id ?? null,
       },
     );
