@@ -62,8 +62,8 @@ describe.skipIf(missing !== null)(`recorded answers about items${missing === nul
     users = { admin, user: await started.register('user') };
     Object.assign(ids, { admin: admin.id, user: users.user.id });
     const pub = await newFolder(admin, 'Pub', true);
-    ids.priv = await newFolder(admin, 'Priv');
-    ids.conv = await newFolder(admin, 'Conv', true);
+    const conv = await newFolder(admin, 'Conv', true);
+    Object.assign(ids, { conv, priv: await newFolder(admin, 'Priv') });
     const [svs, ome, jpg] = samples.map((path) => readFileSync(path!));
     [ids.svs, ids.ome, ids.jpg] = await Promise.all(
       [svs!, ome!, jpg!].map((bytes, i) => uploadItem(admin, pub, names[i]!, bytes)),
@@ -71,9 +71,9 @@ describe.skipIf(missing !== null)(`recorded answers about items${missing === nul
     ids.k1 = ids.jpg!;
     ids.k5 = ids.ome!;
     // Of what the recorded folder held: an item that no source reads, one that is done, and below it one to be made.
-    await uploadItem(admin, ids.conv, 'notes.txt', Buffer.from('text'));
-    await uploadItem(admin, ids.conv, 'done.jpg', jpg!);
-    const below = await admin.create('/folder', { parentType: 'folder', parentId: ids.conv, name: 'Below', public: true });
+    await uploadItem(admin, conv, 'notes.txt', Buffer.from('text'));
+    await uploadItem(admin, conv, 'done.jpg', jpg!);
+    const below = await admin.create('/folder', { parentType: 'folder', parentId: conv, name: 'Below', public: true });
     await withoutImage('plain.jpg', jpg!, below);
   });
   afterAll(() => started?.close());
@@ -118,13 +118,16 @@ describe.skipIf(missing !== null)(`recorded answers about items${missing === nul
   });
 
   it('create.opt.0 begins a job, which ends as recorded; the same file is converted into a new item', async () => {
+    const [source] = (await users.admin.ok('GET', `/item/${ids.k1}/files`)).map((entry) =>
+      String((entry as { _id: string })._id),
+    );
     await users.admin.ok('DELETE', `/item/${ids.k1}/tiles`);
     await replay('create.opt.8.internal');
     const created = await replay('create.opt.0');
     const { status: _status, timestamps: _times, ...known } = created.body.json as Record<string, unknown>;
     expect(created.answer.body).toMatchObject(shape(known) as object);
     const ended = await endedJob(users.admin, String(created.answer.body._id));
-    ids.k1_file = String((ended.kwargs as { fileId: string }).fileId);
+    ids.k1_file = source!;
     const { log, progress, ...end } = recorded.get('create.opt.0.job')!.body.json as Record<string, unknown>;
     expect(ended).toMatchObject({
       ...(shape(end) as object),
