@@ -65,11 +65,13 @@ describe.skipIf(missing !== null)(`recorded answers about items${missing === nul
     const conv = await newFolder(admin, 'Conv', true);
     Object.assign(ids, { conv, priv: await newFolder(admin, 'Priv') });
     const [svs, ome, jpg] = samples.map((path) => readFileSync(path!));
-    [ids.svs, ids.ome, ids.jpg] = await Promise.all(
-      [svs!, ome!, jpg!].map((bytes, i) => uploadItem(admin, pub, names[i]!, bytes)),
-    );
-    ids.k1 = ids.jpg!;
-    ids.k5 = ids.ome!;
+    for (const [id, bytes, name] of [
+      ['svs', svs, names[0]],
+      ['ome', ome, names[1]],
+      ['jpg', jpg, names[2]],
+    ] as const)
+      ids[id] = await uploadItem(admin, pub, name, bytes!);
+    Object.assign(ids, { k1: ids.jpg, k5: ids.ome });
     // Of what the recorded folder held: an item that no source reads, one that is done, and below it one to be made.
     await uploadItem(admin, conv, 'notes.txt', Buffer.from('text'));
     await uploadItem(admin, conv, 'done.jpg', jpg!);
