@@ -356,7 +356,17 @@ async function build(
     app?.use(host.apiRoot, (request, response, next) => (closed ? next() : router(request, response, next)));
   }
 
-  if (app !== null) undo.add(scheduleWarmUp(logger));
+  if (app !== null) {
+    const nobody = new host.mongoose.Types.ObjectId().toHexString();
+    const place = { window: nobody, level: 0, column: 0, row: 0 };
+    const reads = [
+      () => annotationModel.find(nobody),
+      () => records.findItem(nobody),
+      () => densityModel.heads([nobody]),
+      () => densityModel.blocks([place]),
+    ];
+    undo.add(scheduleWarmUp(logger, reads));
+  }
 
   const queries = new ItemQueries(records);
   return {

@@ -28,15 +28,18 @@ let isWarm = false;
 
 /**
  * Draws some tiles of made-up shapes in the background, once in a process: the first tile of a process that has drawn none takes several
- * times longer, because everything that draws is compiled meanwhile. @returns what ends it.
+ * times longer, because everything that draws is compiled meanwhile, and connections to the database are opened.
+ *
+ * @param reads what a tile asks the database for; called for something that is not there.
+ * @returns what ends it.
  */
-export function scheduleWarmUp(logger: HostLogger): () => Promise<void> {
+export function scheduleWarmUp(logger: HostLogger, reads: readonly (() => Promise<unknown>)[]): () => Promise<void> {
   const closing = sharedAbortController();
   let running: Promise<void> = Promise.resolve();
   const run = () => {
     if (isWarm) return;
     isWarm = true;
-    running = warmUp(closing.signal).catch((err: unknown) => {
+    running = warmUp(reads, closing.signal).catch((err: unknown) => {
       if (!closing.signal.aborted) logger.warn({ err }, 'Annotation:Overlay:WarmUpFailed');
     });
   };
@@ -48,10 +51,12 @@ export function scheduleWarmUp(logger: HostLogger): () => Promise<void> {
   };
 }
 
-async function warmUp(signal: AbortSignal): Promise<void> {
+async function warmUp(reads: readonly (() => Promise<unknown>)[], signal: AbortSignal): Promise<void> {
   const { stored, overlay } = madeUp();
   const style = { mode: 'element', groups: undefined, gain: undefined } as const;
   for (let round = 0; round < rounds; round += 1) {
+    signal.throwIfAborted();
+    await Promise.all(reads.map((read) => read()));
     for (const scale of scales) {
       const view = { left: (round * tileSize * scale) % side, top: 0, scale, width: tileSize, height: tileSize };
       await overlay.png(stored, view, style, { signal });

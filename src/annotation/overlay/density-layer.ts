@@ -27,24 +27,26 @@ export interface DensityTile {
 /** Receives what cells of the window, `row * width + column`, get of one class: the first `count` of both lists. */
 type CellSink = (cells: Uint32Array, shares: Float64Array, count: number) => void;
 
+// Used again for every tile.
+const cells = new Uint32Array(densityTile * densityTile);
+const kept = new Float64Array(cells.length);
+
 /** Brings the cells of a tile into the cells of a window. `sinkOf` is asked once for each class; `null`: not wanted. */
 function eachCell(tile: DensityTile, window: CellWindow, sinkOf: (entry: DensityClass) => CellSink | null): void {
   const { column, row, width, height } = window;
   const shrink = window.level - tile.level;
   const [tileLeft, tileTop] = [tile.column * densityTile, tile.row * densityTile];
-  const side = 2 ** shrink;
+  const part = 4 ** -shrink;
   const sinks = tile.classes.map(sinkOf);
-  const cells = new Uint32Array(densityTile * densityTile);
-  const kept = new Float64Array(cells.length);
-  const put = (sink: CellSink, places: ArrayLike<number>, shares: ArrayLike<number>, count: number) => {
+  const put = (sink: CellSink, places: Uint16Array, shares: Float64Array, count: number) => {
     let inside = 0;
     for (let i = 0; i < count; i += 1) {
       const place = places[i]!;
-      const x = Math.floor((tileLeft + (place & 255)) / side) - column;
-      const y = Math.floor((tileTop + (place >> 8)) / side) - row;
+      const x = ((tileLeft + (place & 255)) >> shrink) - column;
+      const y = ((tileTop + (place >> 8)) >> shrink) - row;
       if (x < 0 || y < 0 || x >= width || y >= height) continue;
       cells[inside] = y * width + x;
-      kept[inside] = shares[i]! / (side * side);
+      kept[inside] = shares[i]! * part;
       inside += 1;
     }
     if (inside > 0) sink(cells, kept, inside);

@@ -43,13 +43,14 @@ export function idWord(id: string, word: number): number {
   return value >>> 0;
 }
 
-function wordText(word: number): string {
-  return word.toString(16).padStart(8, '0');
-}
+const idBytes = Buffer.alloc(4 * idWords);
 
 /** The id at a place of a column. */
 export function idAt({ high, middle, low }: IdColumns, at: number): string {
-  return wordText(high[at] as number) + wordText(middle[at] as number) + wordText(low[at] as number);
+  idBytes.writeUInt32BE(high[at] as number, 0);
+  idBytes.writeUInt32BE(middle[at] as number, 4);
+  idBytes.writeUInt32BE(low[at] as number, 8);
+  return idBytes.toString('hex');
 }
 
 /** 32 bits that ids are looked up by: consecutive ids and random ones are spread alike. */
