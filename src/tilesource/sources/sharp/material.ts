@@ -7,6 +7,7 @@ import { TileSourceError } from '../../../errors.js';
 import type { ByteReader, SourceInput } from '../../contract.js';
 import { temporaryPath } from '../../temporary-files.js';
 import { recognizeFormat, type FileFormat } from './format.js';
+import { checkPng } from './png.js';
 import { refuseStoredInTiles } from './stored-in-tiles.js';
 import { checkSvg } from './svg.js';
 
@@ -31,6 +32,7 @@ export async function prepare(file: SourceInput, directory: string, signal: Abor
     if (format === null)
       throw new TileSourceError('The file is no image that libvips reads (JPEG, PNG, WebP, AVIF, GIF, SVG or TIFF).');
     if (format === 'tiff') await refuseStoredInTiles(reader);
+    if (format === 'png') await checkPng(reader, signal);
     if (reader.size <= maxBufferedBytes) {
       const input = Buffer.from(await reader.read(0, reader.size, signal && { signal }));
       if (format === 'svg') checkSvg(input);

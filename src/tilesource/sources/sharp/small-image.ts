@@ -10,6 +10,9 @@ import type { Material } from './material.js';
 /** Most pages that are served as frames. */
 const maxFrames = 1000;
 
+/** Most pixels of all frames of an animation: each frame is drawn on the ones before it, so the last one costs as much as all. */
+const maxAnimationPixels = 2 ** 30;
+
 /** Bytes of decoded frames kept per open image. */
 const keptFrameBytes = 2 ** 26;
 
@@ -109,7 +112,14 @@ export async function countFrames(material: VipsFile, settings: SharpOptions, fa
   const { pages = 1 } = facts;
   if (!framedFormats.has(material.format) || pages <= 1) return 1;
   if (pages > maxFrames) throw new TileSourceError(`The file has ${pages} pages; at most ${maxFrames} are served as frames.`);
-  if (material.format !== 'tiff') return pages;
+  if (material.format !== 'tiff') {
+    if (pages * facts.width * facts.height > maxAnimationPixels) {
+      throw new TileSourceError(
+        `The animation has ${pages} frames of ${facts.width} x ${facts.height} pixels; at most ${maxAnimationPixels} pixels are served in all.`,
+      );
+    }
+    return pages;
+  }
   for (let page = 1; page < pages; page += 1) {
     const { width, height } = await sharp(material.input, { ...settings, page }).metadata();
     if (width !== facts.width || height !== facts.height) return 1;
