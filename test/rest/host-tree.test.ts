@@ -259,6 +259,10 @@ describe('items', () => {
       field: 'name',
       message: 'Item name must not be empty.',
     });
+    expect(await admin.fails('POST', '/item', { query: { folderId, name: 'é'.repeat(1025) } })).toMatchObject({
+      status: 400,
+      message: 'Item name must have at most 1024 characters.',
+    });
   });
 
   it('get different names when many of one name are made at once', async () => {

@@ -32,6 +32,7 @@ import {
   type NewUpload,
   type UploadResult,
 } from '../services/uploads.js';
+import { checkedName } from '../services/checked-name.js';
 import { byId, returnsMessage, returnsObject, scopes } from './parameters.js';
 import { fileView, uploadView } from './views.js';
 
@@ -257,10 +258,10 @@ async function makeLink(
   if (!/^https?:/i.test(url) || !URL.canParse(url)) {
     throw new InvalidError('Linked file URL must start with http: or https:.', 'linkUrl');
   }
-  if (name.trim() === '') throw new InvalidError('File name must not be empty.', 'name');
-  const parent = item ?? (await createItem(context, folder, { name, creatorId: principal.id }));
+  const checked = checkedName('File', name);
+  const parent = item ?? (await createItem(context, folder, { name: checked, creatorId: principal.id }));
   const file = await insertFile(context, parent, {
-    name: name.trim(),
+    name: checked,
     // As a header: no line breaks, no other alphabets.
     linkUrl: new URL(url).href,
     storage: { kind: 'link' },

@@ -4,6 +4,7 @@ import type { HostContext } from '../context.js';
 import type { AccessList, GrantedLevel } from '../models/access-list.js';
 import type { CollectionDocument } from '../models/collection.js';
 import { wordsOf } from '../words.js';
+import { checkedName } from './checked-name.js';
 import { requireLevel, withUserLevel, type Principal } from './access.js';
 import { isDuplicateKey } from './duplicate-key.js';
 import { removeFoldersIn } from './folder-trees.js';
@@ -45,7 +46,7 @@ export async function createCollection(
     creatorId,
   }: { name: string; description: string | null; isPublic: boolean; creatorId: Types.ObjectId | null },
 ): Promise<CollectionDocument> {
-  const trimmed = checkCollectionName(name);
+  const trimmed = checkedName('Collection', name);
   const nobody: AccessList = { users: [], groups: [] };
   const now = new Date();
   const collection: CollectionDocument = {
@@ -70,12 +71,6 @@ export async function createCollection(
   return collection;
 }
 
-function checkCollectionName(name: string): string {
-  const trimmed = name.trim();
-  if (trimmed === '') throw new InvalidError('Collection name must not be empty.', 'name');
-  return trimmed;
-}
-
 function explain(error: unknown): unknown {
   return isDuplicateKey(error) ? new InvalidError('A collection with that name already exists.', 'name') : error;
 }
@@ -86,7 +81,7 @@ export async function updateCollection(
   collection: CollectionDocument,
   changes: { name?: string | undefined; description?: string | undefined },
 ): Promise<CollectionDocument> {
-  const name = changes.name === undefined ? collection.name : checkCollectionName(changes.name);
+  const name = changes.name === undefined ? collection.name : checkedName('Collection', changes.name);
   const description = changes.description?.trim() ?? collection.description;
   const set = { name, lowerName: name.toLowerCase(), description, words: wordsOf(name, description), updated: new Date() };
   let updated: CollectionDocument | null;

@@ -75,10 +75,11 @@ function contentTypeOf(mimeType: string): string {
 export function contentDisposition(name: string, disposition: 'inline' | 'attachment'): string {
   // Lone surrogates have no UTF-8.
   const text = name.replace(/\p{Surrogate}/gu, '\ufffd');
+  // ASCII only: Node takes a header of this name apart as UTF-8 where the length of the body is known.
   // eslint-disable-next-line no-control-regex -- control characters are what must go
-  const latin = text.replace(/[\u0000-\u001f\u007f]/g, '_').replace(/[^\u0020-\u007e\u00a0-\u00ff]/g, '?');
-  const quoted = latin.replace(/[\\"]/g, '\\$&');
+  const plain = text.replace(/[\u0000-\u001f\u007f]/g, '_').replace(/[^\u0020-\u007e]/g, '?');
+  const quoted = plain.replace(/[\\"]/g, '\\$&');
   const encoded = encodeURIComponent(text).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
-  const extended = latin === text && /^[\u0020-\u007e]*$/.test(text) ? '' : `; filename*=UTF-8''${encoded}`;
+  const extended = plain === text ? '' : `; filename*=UTF-8''${encoded}`;
   return `${disposition}; filename="${quoted}"${extended}`;
 }

@@ -7,6 +7,7 @@ import type { HostContext } from '../context.js';
 import type { GrantedLevel } from '../models/access-list.js';
 import type { FileDocument, FileStorage } from '../models/file.js';
 import type { ItemDocument } from '../models/item.js';
+import { checkedName } from './checked-name.js';
 import { requireLevel, type Principal } from './access.js';
 import { isDuplicateKey } from './duplicate-key.js';
 import { addItemSize } from './sizes.js';
@@ -166,10 +167,9 @@ export async function updateFile(
   file: FileDocument,
   { name, mimeType }: { name?: string | undefined; mimeType?: string | undefined },
 ): Promise<FileDocument> {
-  const trimmed = name?.trim();
-  if (trimmed === '') throw new InvalidError('File name must not be empty.', 'name');
+  const checked = name === undefined ? undefined : checkedName('File', name);
   const changes = {
-    ...(trimmed !== undefined && { name: trimmed, exts: extensionsOf(trimmed) }),
+    ...(checked !== undefined && { name: checked, exts: extensionsOf(checked) }),
     ...(mimeType !== undefined && { mimeType }),
     updated: new Date(),
   };

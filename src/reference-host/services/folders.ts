@@ -6,6 +6,7 @@ import type { CollectionDocument } from '../models/collection.js';
 import type { FolderDocument, FolderParentType, RootType } from '../models/folder.js';
 import type { UserDocument } from '../models/user.js';
 import { wordsOf } from '../words.js';
+import { checkedName } from './checked-name.js';
 import { accessFilter, requireLevel, withUserLevel, type Principal } from './access.js';
 import { newMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';
 import { claimFreeName, claimName, releaseName } from './names.js';
@@ -84,7 +85,7 @@ export function rootOf(parent: FolderParent): { baseParentType: RootType; basePa
 /** Makes a folder. Its permissions are those of its parent, and its creator administers it. */
 export async function createFolder(context: HostContext, parent: FolderParent, folder: NewFolder): Promise<FolderDocument> {
   const { models } = context;
-  const wanted = checkFolderName(folder.name);
+  const wanted = checkedName('Folder', folder.name);
   const metadata = folder.copiedMetadata ?? newMetadata(folder.metadata);
   if (folder.reuseExisting) {
     const existing = await models.folder.findOne({ parentId: parent.doc._id, name: wanted }).lean<FolderDocument>();
@@ -146,12 +147,6 @@ function inheritedAccess(parent: FolderParent, creatorId: Types.ObjectId | null)
   };
 }
 
-function checkFolderName(name: string): string {
-  const trimmed = name.trim();
-  if (trimmed === '') throw new InvalidError('Folder name must not be empty.', 'name');
-  return trimmed;
-}
-
 async function claimFolderName(
   context: HostContext,
   place: { parentId: Types.ObjectId; ownerType: 'folder'; ownerId: Types.ObjectId },
@@ -168,7 +163,7 @@ export async function updateFolder(
   folder: FolderDocument,
   changes: { name?: string | undefined; description?: string | undefined; metadata?: MetadataUpdate | undefined },
 ): Promise<FolderDocument> {
-  const name = changes.name === undefined ? folder.name : checkFolderName(changes.name);
+  const name = changes.name === undefined ? folder.name : checkedName('Folder', changes.name);
   const description = changes.description?.trim() ?? folder.description;
   const updated = await placeFolder(context, folder, {
     name,

@@ -5,6 +5,7 @@ import type { GrantedLevel } from '../models/access-list.js';
 import type { GroupDocument } from '../models/group.js';
 import type { UserDocument } from '../models/user.js';
 import { wordsOf } from '../words.js';
+import { checkedName } from './checked-name.js';
 import { levelOn, requireLevel, withUserLevel, type Principal } from './access.js';
 import { isDuplicateKey } from './duplicate-key.js';
 
@@ -21,12 +22,6 @@ export async function loadGroup(
   return group;
 }
 
-function checkGroupName(name: string): string {
-  const trimmed = name.trim();
-  if (trimmed === '') throw new InvalidError('Group name must not be empty.', 'name');
-  return trimmed;
-}
-
 function explain(error: unknown): unknown {
   return isDuplicateKey(error) ? new InvalidError('A group with that name already exists.', 'name') : error;
 }
@@ -36,7 +31,7 @@ export async function createGroup(
   context: HostContext,
   { name, description, isPublic, creatorId }: { name: string; description: string; isPublic: boolean; creatorId: Types.ObjectId },
 ): Promise<GroupDocument> {
-  const trimmed = checkGroupName(name);
+  const trimmed = checkedName('Group', name);
   const now = new Date();
   const group: GroupDocument = {
     _id: new Types.ObjectId(),
@@ -66,7 +61,7 @@ export async function updateGroup(
   group: GroupDocument,
   changes: { name?: string | undefined; description?: string | undefined; public?: boolean | undefined },
 ): Promise<GroupDocument> {
-  const name = changes.name === undefined ? group.name : checkGroupName(changes.name);
+  const name = changes.name === undefined ? group.name : checkedName('Group', changes.name);
   const description = changes.description?.trim() ?? group.description;
   const set = {
     name,

@@ -6,6 +6,7 @@ import type { FileDocument } from '../models/file.js';
 import type { FolderDocument } from '../models/folder.js';
 import type { ItemDocument } from '../models/item.js';
 import { wordsOf } from '../words.js';
+import { checkedName } from './checked-name.js';
 import { requireLevel, type Principal } from './access.js';
 import { copyFile, removeFile } from './files.js';
 import { newMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';
@@ -42,7 +43,7 @@ export interface NewItem {
 
 /** Makes an item; a name that is taken gets a number behind it. */
 export async function createItem(context: HostContext, folder: FolderDocument, item: NewItem): Promise<ItemDocument> {
-  const name = checkItemName(item.name);
+  const name = checkedName('Item', item.name);
   const metadata = newMetadata(item.metadata);
   if (item.reuseExisting) {
     const existing = await context.models.item.findOne({ folderId: folder._id, name }).lean<ItemDocument>();
@@ -93,12 +94,6 @@ async function insertItem(context: HostContext, folder: FolderDocument, start: I
   return item;
 }
 
-function checkItemName(name: string): string {
-  const trimmed = name.trim();
-  if (trimmed === '') throw new InvalidError('Item name must not be empty.', 'name');
-  return trimmed;
-}
-
 /** What can be changed of an item. */
 export interface ItemChanges {
   name?: string | undefined;
@@ -113,7 +108,7 @@ export interface ItemChanges {
 export async function updateItem(context: HostContext, item: ItemDocument, changes: ItemChanges): Promise<ItemDocument> {
   const { models } = context;
   const folderId = changes.folder?._id ?? item.folderId;
-  const wanted = changes.name === undefined ? item.name : checkItemName(changes.name);
+  const wanted = changes.name === undefined ? item.name : checkedName('Item', changes.name);
   const isElsewhere = !folderId.equals(item.folderId);
   const place = { parentId: folderId, ownerType: 'item' as const, ownerId: item._id };
   const name = isElsewhere || wanted !== item.name ? await claimFreeName(context, place, wanted) : item.name;
@@ -219,7 +214,7 @@ export async function copyItem(
 ): Promise<ItemDocument> {
   const copy = await insertItem(context, folder, {
     ...source,
-    name: name === undefined ? source.name : checkItemName(name),
+    name: name === undefined ? source.name : checkedName('Item', name),
     description: description?.trim() ?? source.description,
     creatorId,
     copyOfItem: source._id,

@@ -8,6 +8,7 @@ import type { FileDocument } from '../models/file.js';
 import type { FolderDocument } from '../models/folder.js';
 import type { ItemDocument } from '../models/item.js';
 import type { UploadDocument } from '../models/upload.js';
+import { checkedName } from './checked-name.js';
 import { isDuplicateKey } from './duplicate-key.js';
 import { insertFile, registerBytes, releaseBytes } from './files.js';
 import { createItem, touchItem } from './items.js';
@@ -32,12 +33,12 @@ export type UploadResult = { upload: UploadDocument } | { file: FileDocument };
 
 /** Announces a file of a known size. */
 export async function createUpload(context: HostContext, upload: NewUpload): Promise<UploadDocument> {
-  if (upload.name.trim() === '') throw new InvalidError('File name must not be empty.', 'name');
+  const name = checkedName('File', upload.name);
   if (upload.size < 0) throw new InvalidError(`Upload size must be 0 or more, not ${upload.size}.`, 'size');
   const now = new Date();
   const [created] = await context.models.upload.create([
     {
-      name: upload.name.trim(),
+      name,
       size: upload.size,
       received: 0,
       mimeType: upload.mimeType || 'application/octet-stream',

@@ -4,6 +4,7 @@ import type { HostContext } from '../context.js';
 import type { GrantedLevel } from '../models/access-list.js';
 import type { UserDocument, UserStatus } from '../models/user.js';
 import { wordsOf } from '../words.js';
+import { checkedName } from './checked-name.js';
 import { requireLevel, type Principal } from './access.js';
 import { removeFoldersIn } from './folder-trees.js';
 import { createFolder } from './folders.js';
@@ -119,10 +120,10 @@ function checkEmail(sent: string): string {
 }
 
 function checkNames(sent: { firstName: string; lastName: string }): { firstName: string; lastName: string } {
-  const [firstName, lastName] = [sent.firstName.trim(), sent.lastName.trim()];
-  if (firstName === '') throw new InvalidError('First name must not be empty.', 'firstName');
-  if (lastName === '') throw new InvalidError('Last name must not be empty.', 'lastName');
-  return { firstName, lastName };
+  return {
+    firstName: checkedName('First', sent.firstName, 'firstName'),
+    lastName: checkedName('Last', sent.lastName, 'lastName'),
+  };
 }
 
 function checkPasswordRule(password: string): void {

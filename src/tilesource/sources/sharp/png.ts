@@ -36,7 +36,7 @@ async function* chunksOf(reader: ByteReader, signal: AbortSignal | undefined): A
   const signature = 8;
   const head = 8;
   const checksum = 4;
-  let window = new Uint8Array(0);
+  let window: Uint8Array = new Uint8Array(0);
   let windowStart = 0;
   for (let offset = signature; offset + head <= reader.size;) {
     if (offset + head > windowStart + window.length) {
