@@ -80,9 +80,9 @@ export class Edits {
     // What was changed while the request was under way stays unsaved, on top of what is stored now.
     for (const [id, sent] of entries) {
       const now = this.#edits.get(id);
-      if (now === undefined) {
-        if (sent.after) this.#edits.set(id, { before: sent.after, after: null });
-      } else if (now === sent) this.#edits.delete(id);
+      // Taken back while it was sent: that is a change of what is stored now.
+      if (now === undefined) this.#edits.set(id, { before: sent.after, after: sent.before });
+      else if (now === sent) this.#edits.delete(id);
       else this.#edits.set(id, { before: sent.after, after: now.after });
     }
     this.#former = [];
