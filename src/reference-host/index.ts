@@ -22,6 +22,7 @@ import { watchEndedConnections } from './database/ended-connections.js';
 import { EventHub } from './event-hub.js';
 import { hostAccess, hostAuth, hostDirectory, hostFiles, hostCreateItem, hostRemoveItem } from './host-adapter.js';
 import { registerFileInPlace, type InPlaceFile } from './in-place.js';
+import { keepAliveMs } from './keep-alive.js';
 import { compileModels, type Models } from './models/models.js';
 import { hostRoutes } from './routes/routes.js';
 import { isDuplicateKey } from './services/duplicate-key.js';
@@ -95,8 +96,6 @@ const databaseTimes = {
   heartbeatFrequencyMS: 5000,
   waitQueueTimeoutMS: 5000,
 };
-/** Longer than proxies and clients keep idle connections, so that none is closed here while a request is on its way. */
-const keepAliveMs = 65_000;
 /** Requests under way get this long to end when the host closes. */
 const closePatienceMs = 5000;
 

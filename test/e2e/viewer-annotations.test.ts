@@ -9,6 +9,7 @@ import { makeSyntheticSlide } from '../../src/reference-host/synthetic-slide.js'
 import { chromiumPath } from '../support/chromium.js';
 import { uploadItem } from '../support/images.js';
 import { startHost, type Client, type TestHost } from '../support/reference-host.js';
+import { inkOf, stageOf } from '../support/stage.js';
 import { until } from '../support/until.js';
 
 const executablePath = chromiumPath();
@@ -102,36 +103,10 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await on.getByRole('list', { name: 'Annotations' }).waitFor();
   }
 
-  /** Place on the page of a point given in screen pixels from the middle of the stage. */
-  async function at(x: number, y: number): Promise<[number, number]> {
-    const box = (await page.locator('.stage').boundingBox())!;
-    return [box.x + box.width / 2 + x, box.y + box.height / 2 + y];
-  }
-
-  async function drag(from: [number, number], to: [number, number]) {
-    await page.mouse.move(...(await at(...from)));
-    await page.mouse.down();
-    await page.mouse.move(...(await at((from[0] + to[0]) / 2, (from[1] + to[1]) / 2)));
-    await page.mouse.move(...(await at(...to)));
-    await page.mouse.up();
-  }
-
-  async function click(x: number, y: number) {
-    await page.mouse.click(...(await at(x, y)));
-  }
-
+  const drag = (...places: Parameters<ReturnType<typeof stageOf>['drag']>) => stageOf(page).drag(...places);
+  const click = (x: number, y: number) => stageOf(page).click(x, y);
   const tool = (name: string) => page.getByRole('toolbar', { name: 'Drawing tools' }).getByRole('button', { name }).click();
   const row = (name: string) => page.locator('.annotation').filter({ hasText: name });
-
-  /** How many pixels of a canvas are not transparent. */
-  const inkOf = (on: Page) =>
-    on.evaluate<number>(`(() => {
-      const canvas = document.querySelector('.annotation-layer');
-      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-      let count = 0;
-      for (let index = 3; index < data.length; index += 4) if (data[index] > 0) count += 1;
-      return count;
-    })()`);
 
   async function stored(name: string): Promise<Stored> {
     const [found] = (await admin.ok('GET', '/annotation', { query: { itemId, name } })) as unknown as Stored[];
@@ -231,6 +206,36 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(after[0]!.center![1]! - before[0]!.center![1]!).toBeCloseTo(40, 0);
     expect(after[2]!.points![2]![1]! - before[2]!.points![2]![1]!).toBeCloseTo(40, 0);
     expect(after[2]!.points!.slice(0, 2)).toEqual(before[2]!.points!.slice(0, 2));
+    expect(complaints).toEqual([]);
+  });
+
+  it('adds vertices and takes changes back, also while they are being saved', async () => {
+    const polygon = async () => (await stored('Regions <b>&')).annotation.elements[2]!.points!;
+    const before = await polygon();
+    await click(160, -160);
+    await page.getByLabel('Label').waitFor();
+    await drag([160, -195], [160, -240]);
+    await page.getByText('1 unsaved change', { exact: true }).waitFor();
+    await page.keyboard.press('Control+z');
+    await page.getByText('All changes are saved.').waitFor();
+    await drag([160, -195], [160, -240]);
+    await save();
+    const added = await polygon();
+    expect(added.filter((_, index) => index !== 1)).toEqual(before);
+    expect(Math.hypot(added[1]![0]! - size / 2 - 160, added[1]![1]! - size / 2 + 240)).toBeLessThan(2);
+    let answer = () => {};
+    const held = new Promise<void>((resolve) => (answer = resolve));
+    await page.route('**/elements', (route) => held.then(() => route.continue()));
+    await drag([160, -240], [190, -260]);
+    const asked = page.waitForRequest((request) => request.method() === 'PATCH');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await asked;
+    await page.keyboard.press('Control+z');
+    answer();
+    await until('the change is stored', async () => JSON.stringify(await polygon()) !== JSON.stringify(added));
+    await save();
+    await page.unroute('**/elements');
+    expect(await polygon()).toEqual(added);
     expect(complaints).toEqual([]);
   });
 

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
+import { keepAliveMs } from '../keep-alive.js';
 import { UsageError } from './options.js';
 
 /** How long requests may go on after the server has been asked to stop. */
@@ -37,6 +38,7 @@ export async function listen(host: string, port: number): Promise<Listening> {
     }
     run(request, reply);
   });
+  server.keepAliveTimeout = keepAliveMs;
   const run = (request: IncomingMessage, reply: ServerResponse): void => {
     running.add(reply);
     reply.once('close', () => running.delete(reply));

@@ -138,6 +138,13 @@ describe('listening', () => {
     await expect(fetch(server.url)).rejects.toThrow();
   });
 
+  it('keeps idle connections longer than clients do, which would lose a request that is on its way', async () => {
+    const server = await listen('127.0.0.1', 0);
+    const { headers } = await fetch(server.url);
+    await server.close();
+    expect(Number(/timeout=(\d+)/.exec(headers.get('keep-alive') ?? '')?.[1])).toBeGreaterThan(60);
+  });
+
   it('says what to do when the port is taken', async () => {
     const other = createServer();
     await new Promise<void>((done) => other.listen(0, '127.0.0.1', done));
