@@ -210,7 +210,12 @@ const reasons: Readonly<Record<string, string>> = {
 function explain(error: unknown, path: string): unknown {
   if (error instanceof LargeImageError || !(error instanceof Error) || !('code' in error)) return error;
   const reason = reasons[String(error.code)] ?? `of ${String(error.code)}`;
-  return new LargeImageError('unavailable', `The configuration file ${path} cannot be read or replaced: ${reason}.`, {
-    cause: error,
-  });
+  const isFull = error.code === 'ENOSPC' || error.code === 'EDQUOT';
+  return new LargeImageError(
+    isFull ? 'storage-full' : 'unavailable',
+    `The configuration file ${path} cannot be read or replaced: ${reason}.`,
+    {
+      cause: error,
+    },
+  );
 }

@@ -78,7 +78,7 @@ describe.skipIf(unmounted !== null)(`a disk that is full${unmounted === null ? '
     expect([refused.status, refused.body]).toEqual([507, space]);
 
     const replaced = await replace(`[a]\nb = ${JSON.stringify('x'.repeat(20_000))}\n`);
-    expect(replaced.status).toBe(503);
+    expect(replaced.status).toBe(507);
     expect(String(replaced.body.message)).toContain('the disk is full');
     expect((await admin.ok('GET', '/large_image/config')).text).toBe('[a]\nb = 1\n');
 

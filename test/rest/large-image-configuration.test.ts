@@ -157,7 +157,7 @@ describe('the configuration file', () => {
   })();
 
   it.skipIf(!canMount).each([
-    ['full', '503', 'the disk is full'],
+    ['full', '507', 'the disk is full'],
     ['read-only', '503', 'its folder is on a read-only disk'],
   ])(
     `keeps the file on a disk that is %s${canMount ? '' : ' (skipped: mounting a tmpfs needs root)'}`,

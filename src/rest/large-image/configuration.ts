@@ -87,7 +87,7 @@ const replace = defineRoute({
       },
     },
   },
-  errors: ['access-denied', 'bad-parameter', 'too-large', 'not-implemented', 'unavailable', 'conflict'],
+  errors: ['access-denied', 'bad-parameter', 'too-large', 'not-implemented', 'unavailable', 'storage-full', 'conflict'],
   async handle({ body, query }, { configuration }) {
     const replaced = await configuration.replace(body, query);
     if (replaced.restarted !== undefined) return { restarted: replaced.restarted };

@@ -198,14 +198,14 @@ describe('replaceConfig', () => {
       // Too large at once, and room for the new file but not for the backup beside it.
       const large = `[a]\nb = "${'x'.repeat(100_000)}"\n`;
       expect(await failure(replaceConfig(large, { path: target }))).toMatchObject({
-        code: 'unavailable',
+        code: 'storage-full',
         message: expect.stringContaining('disk is full'),
       });
       expect(await readFile(target, 'utf8')).toBe(old);
       expect(await readdir(disk)).toEqual(['service.cfg']);
       const half = `[a]\nb = "${'y'.repeat(24_000)}"\n`;
       await writeFile(target, half);
-      expect(await failure(replaceConfig(half.replaceAll('y', 'z'), { path: target }))).toMatchObject({ code: 'unavailable' });
+      expect(await failure(replaceConfig(half.replaceAll('y', 'z'), { path: target }))).toMatchObject({ code: 'storage-full' });
       expect(await readFile(target, 'utf8')).toBe(half);
       expect(await readdir(disk)).toEqual(['service.cfg']);
     } finally {
