@@ -9,7 +9,7 @@ import { makeSyntheticSlide } from '../../src/reference-host/synthetic-slide.js'
 import { chromiumPath } from '../support/chromium.js';
 import { uploadItem } from '../support/images.js';
 import { startHost, type Client, type TestHost } from '../support/reference-host.js';
-import { inkOf, stageOf } from '../support/stage.js';
+import { inkOf, signIn, stageOf } from '../support/stage.js';
 import { until } from '../support/until.js';
 
 const executablePath = chromiumPath();
@@ -61,7 +61,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
     browser = await chromium.launch({ executablePath: executablePath!, args: sandbox });
     page = await open();
-    await signIn(page, 'anna');
+    await signIn(page, testHost.url, 'anna');
   }, 120_000);
 
   afterAll(async () => {
@@ -83,14 +83,6 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     });
     opened.on('pageerror', (error) => complaints.push(error.message));
     return opened;
-  }
-
-  async function signIn(on: Page, login: string) {
-    await on.goto(`${testHost.url}/#sign-in`);
-    await on.getByLabel('Login or e-mail').fill(login);
-    await on.getByLabel('Password').fill(`${login}.password`);
-    await on.getByRole('button', { name: 'Sign in' }).click();
-    await on.getByRole('heading', { name: 'Collections' }).waitFor();
   }
 
   /** Opens the slide so that the middle of the stage shows its middle, at a zoom. */
@@ -258,18 +250,26 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(complaints).toEqual([expect.stringContaining('412')]);
   });
 
-  it('renames and deletes annotations', async () => {
+  it('renames and deletes annotations, and loses nothing that somebody else has changed', async () => {
+    const { _id: id, annotation } = await stored('Regions <b>&');
+    await click(-230, -130);
+    await drag([-230, -130], [-230, -110]);
+    await page.getByText('1 unsaved change', { exact: true }).waitFor();
+    await admin.ok('PATCH', `/annotation/${id}/elements/${annotation.elements[0]!.id}`, { json: { width: 77 } });
     await page.getByRole('button', { name: 'Rename annotation' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Areas');
     await page.getByRole('button', { name: 'Rename', exact: true }).click();
+    await page.getByRole('dialog').getByText('1 of your changes was to shapes that are changed there too').waitFor();
+    await page.getByRole('button', { name: 'Rename', exact: true }).click();
     await row('Areas').waitFor();
-    expect((await stored('Areas'))._elementCount).toBe(5);
+    await page.getByText('All changes are saved.').waitFor();
+    expect(await stored('Areas')).toMatchObject({ _elementCount: 5, annotation: { elements: [{ width: 77 }, {}, {}, {}, {}] } });
     await page.getByRole('button', { name: 'Delete annotation' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
     await page.getByText('No annotations yet.').waitFor();
     await until('nothing is drawn', async () => (await inkOf(page)) === 0);
     expect(await admin.ok('GET', '/annotation', { query: { itemId } })).toEqual([]);
-    expect(complaints).toEqual([]);
+    expect(complaints).toEqual([expect.stringContaining('412')]);
   });
 
   it('shows the server’s picture of many shapes, and the shapes themselves when few are in sight', async () => {
@@ -387,7 +387,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       await until('shapes are drawn', async () => (await inkOf(visitor)) > 1000);
       expect(await visitor.getByRole('button', { name: /^Edit|New annotation/ }).count()).toBe(0);
       await testHost.register('rita');
-      await signIn(visitor, 'rita');
+      await signIn(visitor, testHost.url, 'rita');
       await look(visitor, 2);
       await visitor.locator('.annotation').filter({ hasText: 'Grid' }).waitFor();
       expect(await visitor.getByRole('button', { name: /^Edit|New annotation/ }).count()).toBe(0);

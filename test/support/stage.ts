@@ -22,6 +22,15 @@ export function stageOf(page: Page) {
   };
 }
 
+/** Signs in, as the test host registers users. */
+export async function signIn(page: Page, url: string, login: string) {
+  await page.goto(`${url}/#sign-in`);
+  await page.getByLabel('Login or e-mail').fill(login);
+  await page.getByLabel('Password').fill(`${login}.password`);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('heading', { name: 'Collections' }).waitFor();
+}
+
 /** How many pixels of the canvas of annotations are not transparent. */
 export function inkOf(page: Page): Promise<number> {
   return page.evaluate<number>(`(() => {

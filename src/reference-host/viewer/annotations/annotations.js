@@ -73,7 +73,15 @@ export function showAnnotations({ item, metadata, stage, drawing, place, signal 
       painter.selection(shown, { accent, handles: tools.tool === 'select' || selected.points !== undefined });
     },
   });
-  const panel = annotationPanel({ item, signal, onList, onVisible, onEdit: edit });
+  const panel = annotationPanel({
+    item,
+    signal,
+    onList,
+    onVisible,
+    onEdit: edit,
+    onRenamed: async () => work?.editor.reload(),
+    onConflict: async (reason) => (await work?.editor.takeOver(reason)) ?? reason,
+  });
   followPointer();
   document.addEventListener('keydown', onKey, { signal });
   stage.onMove(throttled(refresh, signal));

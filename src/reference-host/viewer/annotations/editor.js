@@ -1,18 +1,15 @@
 // @ts-check
-import { announce, fill, h, icon } from '../dom.js';
+import { announce, fill, h, icon, messageOf } from '../dom.js';
 import { formatCount } from '../format.js';
 import { groupPalette, Groups, lookOf } from './groups.js';
 import { nameOf, newId } from './model.js';
-import { groupColors, reloadAnnotation } from './requests.js';
+import { groupColors, isConflict, reloadAnnotation } from './requests.js';
 
 /**
  * @typedef {import('./model.js').Element} Element
  * @typedef {import('./model.js').AnnotationRecord} AnnotationRecord
  * @typedef {import('./sheet.js').Sheet} Sheet
  */
-
-/** Statuses by which the server says that somebody else was first. */
-const conflicts = new Set([409, 412]);
 
 /**
  * Work on one annotation: its groups, the shape that is selected, and what is not saved yet.
@@ -49,7 +46,7 @@ export function editAnnotation({ sheet, signal, redraw, report, onSaved }) {
   palette.show();
   select(null);
   showStatus();
-  return { element, selected, select, make, commit, undo, removeSelected };
+  return { element, selected, select, make, commit, undo, removeSelected, reload, takeOver };
 
   async function learnColors() {
     groups.learn(sheet.elements());
@@ -82,7 +79,7 @@ export function editAnnotation({ sheet, signal, redraw, report, onSaved }) {
 
   /** @param {Element | null} before @param {Element | null} after */
   function commit(before, after) {
-    edits.change(before, after);
+    edits.change(before, after, sheet.record._version);
     showShape();
     showStatus();
     redraw();
@@ -181,23 +178,28 @@ export function editAnnotation({ sheet, signal, redraw, report, onSaved }) {
       announce(`Saved ${nameOf(record)}`);
       onSaved();
     } catch (error) {
-      const isConflict = conflicts.has(/** @type {{ status?: number }} */ (error).status ?? 0);
-      const message = error instanceof Error ? error.message : String(error);
-      report(isConflict ? await takeOver(message) : message);
+      report(isConflict(error) ? await takeOver(messageOf(error)) : messageOf(error));
     } finally {
       saving = false;
       showStatus();
     }
   }
 
-  /** Shows the version of somebody else, with the changes made here that do not contradict it. @param {string} reason */
+  /** Shows the newest version, with the changes made here that do not contradict it. @returns {Promise<number>} how many do, and are given up */
+  async function reload() {
+    const record = await reloadAnnotation(sheet.record);
+    const lost = await edits.rebase(record);
+    select(null);
+    sheet.update(record);
+    showStatus();
+    onSaved();
+    return lost;
+  }
+
+  /** Shows the version of somebody else. @param {string} reason @returns {Promise<string>} what to say about it */
   async function takeOver(reason) {
     try {
-      const record = await reloadAnnotation(sheet.record);
-      const lost = await edits.rebase(record);
-      select(null);
-      sheet.update(record);
-      onSaved();
+      const lost = await reload();
       const kept = edits.size > 0 ? ' Your other changes are still here: save again to keep them.' : '';
       const given =
         lost > 0
@@ -205,7 +207,7 @@ export function editAnnotation({ sheet, signal, redraw, report, onSaved }) {
           : '';
       return `Somebody else has changed this annotation meanwhile; it has been loaded again.${given}${kept} (${reason})`;
     } catch (error) {
-      return error instanceof Error ? error.message : String(error);
+      return messageOf(error);
     }
   }
 }

@@ -18,6 +18,8 @@ export class Edits {
   #edits = new Map();
   /** @type {Map<string, Edit>[]} */
   #former = [];
+  /** The version of the annotation that the changes are made on. */
+  #version = 0;
 
   get size() {
     return this.#edits.size;
@@ -30,8 +32,10 @@ export class Edits {
   /**
    * @param {Element | null} before as it was until now
    * @param {Element | null} after
+   * @param {number} version of the annotation that `before` is seen in
    */
-  change(before, after) {
+  change(before, after, version) {
+    if (this.#edits.size === 0) this.#version = version;
     const id = (after ?? before)?.id;
     if (id === undefined) return;
     this.#former.push(new Map(this.#edits));
@@ -71,12 +75,13 @@ export class Edits {
     return (edit ? edit.after : stored.get(id)) ?? null;
   }
 
-  /** Sends the changes. @param {AnnotationRecord} record as it was when they were made */
+  /** Sends the changes; refused when the annotation is not the one any more that they were made on. @param {AnnotationRecord} record */
   async save(record) {
     const entries = [...this.#edits];
     const put = entries.flatMap(([, { after }]) => (after ? [after] : []));
     const remove = entries.flatMap(([id, { after }]) => (after ? [] : [id]));
-    const report = await sendChanges(record, { put, remove });
+    const report = await sendChanges({ ...record, _version: this.#version }, { put, remove });
+    this.#version = report._version;
     // What was changed while the request was under way stays unsaved, on top of what is stored now.
     for (const [id, sent] of entries) {
       const now = this.#edits.get(id);
@@ -104,6 +109,7 @@ export class Edits {
       this.#edits.delete(id);
       lost += 1;
     }
+    this.#version = record._version;
     this.#former = [];
     return lost;
   }

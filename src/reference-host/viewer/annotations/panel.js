@@ -1,18 +1,11 @@
 // @ts-check
-import { announce, errorNotice, fill, h, icon } from '../dom.js';
+import { announce, errorNotice, fill, h, icon, messageOf } from '../dom.js';
 import { askToCreate, askToRemove } from '../browse/create-dialog.js';
 import { formatCount } from '../format.js';
 import { currentUser } from '../session.js';
 import { forgetEdits } from './edits.js';
 import { nameOf } from './model.js';
-import {
-  createAnnotation,
-  listAnnotations,
-  mayAnnotate,
-  reloadAnnotation,
-  removeAnnotation,
-  renameAnnotation,
-} from './requests.js';
+import { createAnnotation, isConflict, listAnnotations, mayAnnotate, removeAnnotation, renameAnnotation } from './requests.js';
 
 /**
  * @typedef {import('./model.js').AnnotationRecord} AnnotationRecord
@@ -28,8 +21,10 @@ import {
  * @param {(records: AnnotationRecord[]) => (id: string) => boolean} options.onList takes the list, answers which are visible
  * @param {(id: string, visible: boolean) => void} options.onVisible
  * @param {(id: string | null) => HTMLElement | null} options.onEdit begins or ends work on one, answers what it is done with
+ * @param {() => Promise<unknown>} options.onRenamed loads the one that is worked on again
+ * @param {(reason: string) => Promise<string>} options.onConflict the same where somebody else was first; answers what to say
  */
-export function annotationPanel({ item, signal, onList, onVisible, onEdit }) {
+export function annotationPanel({ item, signal, onList, onVisible, onEdit, onRenamed, onConflict }) {
   /** @type {AnnotationRecord[]} */
   let records = [];
   let mayCreate = false;
@@ -128,22 +123,30 @@ export function annotationPanel({ item, signal, onList, onVisible, onEdit }) {
     });
   }
 
+  /** The newest version that is known. @param {AnnotationRecord} record */
+  function latest(record) {
+    return records.find(({ _id }) => _id === record._id) ?? record;
+  }
+
+  /** Waits for a change; where somebody else was first, their version is there for the next attempt. @template T @param {Promise<T>} change */
+  async function orConflict(change) {
+    try {
+      return await change;
+    } catch (error) {
+      throw isConflict(error) ? new Error(await onConflict(messageOf(error))) : error;
+    }
+  }
+
   /** @param {AnnotationRecord} shown */
   function rename(shown) {
-    const record = records.find(({ _id }) => _id === shown._id) ?? shown;
+    const { annotation } = latest(shown);
     askToCreate({
-      title: `Rename “${nameOf(record)}”`,
+      title: `Rename “${nameOf(latest(shown))}”`,
       action: 'Rename',
-      values: { name: record.annotation.name ?? '', description: record.annotation.description ?? '' },
+      values: { name: annotation.name ?? '', description: annotation.description ?? '' },
       async create(words) {
-        try {
-          await renameAnnotation(record, words);
-        } finally {
-          // Also after a refusal: it may be of somebody else's change, which is then seen.
-          const now = await reloadAnnotation(record);
-          records = records.map((known) => (known._id === now._id ? now : known));
-          if (!signal.aborted) show();
-        }
+        await orConflict(renameAnnotation(latest(shown), words));
+        if (!signal.aborted) await onRenamed();
       },
     });
   }
@@ -154,8 +157,7 @@ export function annotationPanel({ item, signal, onList, onVisible, onEdit }) {
       title: `Delete “${nameOf(record)}”?`,
       text: `The annotation with its ${formatCount(record._elementCount)} shapes is removed.`,
       async remove() {
-        const latest = records.find(({ _id }) => _id === record._id) ?? record;
-        await removeAnnotation(latest);
+        await orConflict(removeAnnotation(latest(record)));
         forgetEdits(record._id);
         records = records.filter(({ _id }) => _id !== record._id);
         if (editedId === record._id) edit(null);

@@ -8,6 +8,12 @@ import { apiUrl, request } from '../api.js';
  * @typedef {{ put: Element[], remove: string[] }} ElementChanges
  */
 
+/** Whether the server says that somebody else was first. @param {unknown} error */
+export function isConflict(error) {
+  const { status } = /** @type {{ status?: number }} */ (error);
+  return status === 409 || status === 412;
+}
+
 /** Only changes the version that this page knows. @param {AnnotationRecord} record */
 function ifMatch(record) {
   return { 'If-Match': `"${record._version}"` };
