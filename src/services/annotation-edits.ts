@@ -7,6 +7,9 @@ import { createHeadValidator } from '../annotation/validate.js';
 import type { AnnotationRecord } from '../models/annotation-record.js';
 import type { AnnotationsOptions, AnnotationWriter, ChangeRequest } from './annotation-writer.js';
 
+/** Longest id that a message repeats. */
+const quotedLength = 60;
+
 /** Changes of parts of annotations. They can be applied to any version, so two at once are both kept. */
 export class AnnotationEdits {
   readonly #checkPatchedHead = createHeadValidator(patchSchemaError);
@@ -39,7 +42,7 @@ export class AnnotationEdits {
           const changed = await this.#withReferences(current.elements, made, request);
           return this.writer.commit(current, { head, elements: changed }, request.caller);
         },
-        { ...options, raise: patchSchemaError },
+        { ...options, raise: (detail) => patchSchemaError(namedById(detail, put)) },
       );
     });
   }
@@ -103,6 +106,14 @@ export class AnnotationEdits {
       { itemToo: false },
     );
   }
+}
+
+/** The schema's words about the nth changed element, which a patch does not number but name: `elements/id:….width: must be …`. */
+function namedById(detail: string, put: readonly Record<string, unknown>[]): string {
+  return detail.replace(
+    /^elements\[(\d+)\]/,
+    (_, index) => `elements/id:${String(put[Number(index)]?.id).slice(0, quotedLength)}`,
+  );
 }
 
 function isElementId(id: string): boolean {

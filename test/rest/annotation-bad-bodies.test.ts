@@ -37,6 +37,16 @@ describe('bodies of annotations that cannot be used', () => {
   const post = (body: Uint8Array | string, headers: Record<string, string> = {}) =>
     at.admin.send('POST', '/annotation', { query: { itemId: at.item }, body, headers });
 
+  it('with unpaired surrogates are kept as they came, and list their groups as they are read later', async () => {
+    const made = await at.annotate({ name: 'n', elements: ['\ud800', '\udc00', 'a'].map((group) => point(1, { group })) });
+    const read = await at.admin.ok('GET', `/annotation/${made._id}`);
+    expect(read.annotation).toEqual(made.annotation);
+    expect([made.groups, read.groups]).toEqual([
+      ['a', '\ufffd'],
+      ['a', '\ufffd'],
+    ]);
+  });
+
   it('are refused when cut at any byte, and leave nothing', async () => {
     const before = await stored();
     const element = { type: 'point', center: [-1.5, 2e3, 0], label: { value: 'é"\\' }, user: { a: [null, true] } };

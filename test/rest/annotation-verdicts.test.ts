@@ -22,17 +22,29 @@ describe('every route that takes elements judges them as the tables of the forma
   const item = () => ({ itemId: at.item });
   const send = (method: string, path: string, json: unknown, query: Record<string, string> = {}) =>
     at.admin.send(method, `/annotation${path}`, { json, query });
-  type Way = { name: string; index: number; givesId?: boolean; send: (element: Json) => ReturnType<typeof send> };
+  type Way = { name: string; place: string; givesId?: boolean; send: (element: Json) => ReturnType<typeof send> };
   const ways: Way[] = [
-    { name: 'create', index: 1, send: (element) => send('POST', '', { elements: [point(1), element] }, item()) },
-    { name: 'replace', index: 0, send: (element) => send('PUT', `/${annotation}`, { elements: [element, point(1)] }) },
-    { name: 'list', index: 0, send: (element) => send('POST', `/item/${at.item}`, [{ name: 'a' }, { elements: [element] }]) },
-    { name: 'append', index: 0, send: (element) => send('POST', `/${annotation}/elements`, element) },
-    { name: 'bulk', index: 1, send: (element) => send('PATCH', `/${annotation}/elements`, { put: [point(1), element] }) },
-    { name: 'put one', index: 0, givesId: true, send: (e) => send('PUT', `/${annotation}/elements/${nextId()}`, e) },
+    { name: 'create', place: 'elements[1]', send: (element) => send('POST', '', { elements: [point(1), element] }, item()) },
+    {
+      name: 'replace',
+      place: 'elements[0]',
+      send: (element) => send('PUT', `/${annotation}`, { elements: [element, point(1)] }),
+    },
+    {
+      name: 'list',
+      place: 'elements[0]',
+      send: (element) => send('POST', `/item/${at.item}`, [{ name: 'a' }, { elements: [element] }]),
+    },
+    { name: 'append', place: 'elements[0]', send: (element) => send('POST', `/${annotation}/elements`, element) },
+    {
+      name: 'bulk',
+      place: 'elements[1]',
+      send: (element) => send('PATCH', `/${annotation}/elements`, { put: [point(1), element] }),
+    },
+    { name: 'put one', place: 'elements[0]', givesId: true, send: (e) => send('PUT', `/${annotation}/elements/${nextId()}`, e) },
     {
       name: 'patch',
-      index: 0,
+      place: `elements/id:${'0'.repeat(18)}`,
       givesId: true,
       send: (value) => send('PATCH', `/${annotation}`, [{ op: 'add', path: `elements/id:${nextId()}`, value }]),
     },
@@ -53,7 +65,7 @@ describe('every route that takes elements judges them as the tables of the forma
       const { status, body } = await way.send(wire);
       verdicts[expected ? 'accepted' : 'refused'] += 1;
       const message = String((body as Json | null)?.message);
-      const isRight = expected ? status < 300 : status === 400 && message.includes(`elements[${way.index}]`);
+      const isRight = expected ? status < 300 : status === 400 && message.includes(way.place);
       if (!isRight) differences.push(`${way.name}: ${type}, ${what}: ${status} ${message}`);
     }
     for (const [type, full] of Object.entries(fullElements)) {

@@ -21,9 +21,9 @@ export function requireListableGroups(groups: Iterable<string | null>): void {
   }
 }
 
-/** Distinct groups as a head lists them: sorted, `null` last. */
+/** Distinct groups as a head lists them: sorted, `null` last, and as every database keeps text: unpaired surrogates are U+FFFD. */
 export function sortedGroups(groups: Iterable<string | null>): (string | null)[] {
-  const distinct = new Set(groups);
+  const distinct = new Set(Array.from(groups, (group) => group && Buffer.from(group).toString()));
   const names = [...distinct].filter((group) => group !== null).sort();
   return distinct.has(null) ? [...names, null] : names;
 }
