@@ -1,10 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readlink, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { contentDisposition, parseRange } from '../../src/reference-host/services/downloads.js';
+import type { FileDocument } from '../../src/reference-host/models/file.js';
+import { zipReply, type ZipEntry } from '../../src/reference-host/services/zip.js';
 import { startHost, type Client, type TestHost } from '../support/reference-host.js';
 import { until } from '../support/until.js';
 
@@ -16,6 +18,13 @@ let item: string;
 
 const upload = async (parentId: string, name: string, body: string | Uint8Array, mimeType = 'text/plain') =>
   admin.ok('POST', '/file', { query: { parentType: 'folder', parentId, name, size: body.length, mimeType }, body });
+
+/** Whether this process holds the bytes of a file open. */
+const openCheck = (made: Record<string, unknown>) => async () => {
+  const path = server.host.context.store.pathOf(String(made._id));
+  const links = (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ''));
+  return (await Promise.all(links)).includes(path);
+};
 
 beforeAll(async () => {
   server = await startHost();
@@ -107,14 +116,7 @@ describe('GET file/:id/download', () => {
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
     socket.write(`GET /api/v1/file/${String(made._id)}/download HTTP/1.1\r\nHost: x\r\nGirder-Token: ${admin.token}\r\n\r\n`);
-    const path = server.host.context.store.pathOf(String(made._id));
-    const { readdir, readlink } = await import('node:fs/promises');
-    const isOpen = async () => {
-      const links = await Promise.all(
-        (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')),
-      );
-      return links.includes(path);
-    };
+    const isOpen = openCheck(made);
     await until('the file is open', isOpen);
     socket.destroy();
     await until('the file is closed', async () => !(await isOpen()));
@@ -171,16 +173,27 @@ describe('archives', () => {
 });
 
 describe('an archive whose reader goes away', () => {
+  it('closes the file that was being opened for it', async () => {
+    const made = await upload(folder, 'late', Buffer.alloc(1024 * 1024), 'application/octet-stream');
+    const content = await server.host.context.models.file.findById(made._id).lean<FileDocument>();
+    const end = { archive: () => {}, reached: false };
+    async function* entries(): AsyncGenerator<ZipEntry> {
+      // After all that follows at once, which is until the system opens the file.
+      process.nextTick(() => end.archive());
+      yield { path: 'late', date: new Date(), content: content! };
+      end.reached = true;
+    }
+    const reply = zipReply(server.host.context, 'a', entries());
+    if (reply.content.kind !== 'stream') throw new Error('An archive is a stream.');
+    const { body } = reply.content;
+    end.archive = () => body.destroy();
+    await until('nothing waits for the archive', () => end.reached);
+    await until('the file is closed', async () => !(await openCheck(made)()));
+  });
+
   it('closes the file it was reading', async () => {
     const made = await upload(folder, 'large', Buffer.alloc(32 * 1024 * 1024), 'application/octet-stream');
-    const path = server.host.context.store.pathOf(String(made._id));
-    const { readdir, readlink } = await import('node:fs/promises');
-    const isOpen = async () => {
-      const links = await Promise.all(
-        (await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')),
-      );
-      return links.includes(path);
-    };
+    const isOpen = openCheck(made);
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
     const address = `/api/v1/item/${String(made.itemId)}/download?format=zip&token=${admin.token}`;

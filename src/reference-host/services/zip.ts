@@ -87,10 +87,13 @@ async function append(context: HostContext, archive: ZipArchive, entries: AsyncI
     if (typeof content !== 'string' && content.linkUrl !== undefined) continue;
     const body =
       typeof content === 'string' ? Buffer.from(content) : await readFile(context, content, { start: 0, end: content.size ?? 0 });
-    // One entry at a time, so that one file is open at a time however many the archive holds.
-    const done = untilEntryEnds(archive);
-    archive.append(body, { name: freePath(path, used), date });
-    await done;
+    // Whoever asked may have gone while the file was opened.
+    if (!archive.destroyed) {
+      // One entry at a time, so that one file is open at a time however many the archive holds.
+      const done = untilEntryEnds(archive);
+      archive.append(body, { name: freePath(path, used), date });
+      await done;
+    }
     if (body instanceof Readable) body.destroy();
   }
   await archive.finalize();
