@@ -16,6 +16,8 @@ const unreachable: ReadonlySet<string> = new Set([
   'PoolClearedOnNetworkError',
 ]);
 
+const fromServer: ReadonlySet<string> = new Set(['MongoServerError', 'MongoBulkWriteError']);
+
 /** Codes of a server that shuts down or is no primary any more. */
 const notServing: ReadonlySet<unknown> = new Set([91, 189, 10107, 11600, 11602, 13435, 13436]);
 
@@ -57,13 +59,18 @@ export function isDatabaseOutage(error: unknown): boolean {
   return chainOf(error).some((cause) => {
     if (unreachable.has(cause.name)) return true;
     if (cause.name === 'MongooseError') return /buffering timed out/.test(cause.message);
-    return cause.name === 'MongoServerError' && notServing.has((cause as { code?: unknown }).code);
+    return fromServer.has(cause.name) && notServing.has((cause as { code?: unknown }).code);
   });
 }
 
 /** An error, its cause, and so on. */
 function chainOf(error: unknown): Error[] {
   const chain: Error[] = [];
-  for (let cause = error; chain.length < maxDepth && cause instanceof Error; cause = cause.cause) chain.push(cause);
+  for (let cause = error; chain.length < maxDepth && cause instanceof Error; cause = causeOf(cause)) chain.push(cause);
   return chain;
+}
+
+/** A write of several documents that lost its connection is raised as the server's error, and holds the true one as its answer. */
+function causeOf(error: Error): unknown {
+  return error.cause ?? (error as { errorResponse?: unknown }).errorResponse;
 }

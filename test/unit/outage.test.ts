@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { isDatabaseOutage, outageOf } from '../../src/outage.js';
 
 const withCode = (code: string) => Object.assign(new Error(`${code}: no such luck, write '/secret'`), { code });
+const noResult = {} as mongo.BulkWriteResult;
 const wrapped = (cause: unknown) => new Error('outer', { cause: new Error('middle', { cause }) });
 
 describe('what is out of order for a time', () => {
@@ -11,6 +12,8 @@ describe('what is out of order for a time', () => {
     new mongo.MongoServerSelectionError('connect ECONNREFUSED', { servers: new Map() } as never),
     new mongo.MongoServerError({ message: 'interrupted at shutdown', code: 11600 }),
     new mongo.MongoServerError({ message: 'not primary', code: 10107 }),
+    new mongo.MongoBulkWriteError(new mongo.MongoNetworkError('read ECONNRESET'), noResult),
+    new mongo.MongoBulkWriteError({ message: 'interrupted at shutdown', code: 11600 }, noResult),
     Object.assign(new Error('Operation `items.findOne()` buffering timed out after 10000ms'), { name: 'MongooseError' }),
   ])('is the database: %s', (error) => {
     for (const seen of [error, wrapped(error)]) {
@@ -39,6 +42,7 @@ describe('what is out of order for a time', () => {
     new Error('boom'),
     withCode('ENOENT'),
     new mongo.MongoServerError({ message: 'duplicate', code: 11000 }),
+    new mongo.MongoBulkWriteError({ message: 'duplicate', code: 11000 }, noResult),
     null,
     'text',
   ])('is not a mistake of the program: %s', (error) => {
