@@ -75,29 +75,34 @@ async function writeBytes(
 
 async function record(context: HostContext, written: readonly Written[]): Promise<PromiseSettledResult<StoredDocument>[]> {
   if (written.length === 0) return [];
-  const results = await recordAll(context, written);
-  const failed = written.filter((_, index) => results[index]!.status === 'rejected');
-  await Promise.all(failed.map(({ key }) => releaseBytes(context, { kind: 'stored', key })));
-  return results;
+  const release = (files: readonly Written[]) =>
+    Promise.all(files.map(({ key }) => releaseBytes(context, { kind: 'stored', key })));
+  try {
+    const results = await recordAll(context, written);
+    await release(written.filter((_, index) => results[index]!.status === 'rejected'));
+    return results;
+  } catch (reason) {
+    // Some may have been recorded before the error. Where nobody can say, they keep their bytes: a record without would be half a file.
+    const ids = written.map(({ key }) => key);
+    const noRecords = await context.models.file.deleteMany({ _id: { $in: ids } }).then(
+      () => true,
+      () => false,
+    );
+    if (noRecords) await release(written);
+    return written.map(() => ({ status: 'rejected', reason }));
+  }
 }
 
 async function recordAll(context: HostContext, written: readonly Written[]): Promise<PromiseSettledResult<StoredDocument>[]> {
-  try {
-    await registerAllBytes(
-      context,
-      written.map(({ key, entry }) => ({ key, size: entry.record.size ?? 0 })),
-    );
-    const inserted = await insertFiles(
-      context,
-      written.map(({ entry }) => entry),
-    );
-    return inserted.map((each) => (each.status === 'fulfilled' ? { status: each.status, value: { ...each.value } } : each));
-  } catch (reason) {
-    const ids = written.map(({ key }) => key);
-    // Some may have been recorded before the error; where this fails too, reading them says that the bytes are gone.
-    await context.models.file.deleteMany({ _id: { $in: ids } }).catch(() => undefined);
-    return written.map(() => ({ status: 'rejected', reason }));
-  }
+  await registerAllBytes(
+    context,
+    written.map(({ key, entry }) => ({ key, size: entry.record.size ?? 0 })),
+  );
+  const inserted = await insertFiles(
+    context,
+    written.map(({ entry }) => entry),
+  );
+  return inserted.map((each) => (each.status === 'fulfilled' ? { status: each.status, value: { ...each.value } } : each));
 }
 
 async function settled<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<PromiseSettledResult<R>[]> {

@@ -214,8 +214,11 @@ async function finishUpload(context: HostContext, upload: UploadDocument, caller
     file =
       upload.fileId === undefined ? await fileOfUpload(context, upload) : await replaceContents(context, upload, upload.fileId);
   } catch (error) {
-    await releaseBytes(context, { kind: 'stored', key });
-    await discardUpload(context, upload._id);
+    // What was lost may be the reply and not the record, which then needs its bytes; the upload can be completed once more.
+    if ((await models.file.exists({ _id: upload.fileId ?? upload._id, 'storage.key': key })) === null) {
+      await releaseBytes(context, { kind: 'stored', key });
+      await discardUpload(context, upload._id);
+    }
     throw error;
   }
   await models.upload.deleteOne({ _id: upload._id });
