@@ -2,9 +2,11 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Types } from 'mongoose';
+import { destination, pino, stdTimeFunctions } from 'pino';
 import { startDatabase } from './database.js';
 import { DatabaseUnavailableError, type Database } from './database/contract.js';
 import { DataDirectoryInUseError, lockDataDirectory } from './data-lock.js';
+import type { HostLogger } from '../index.js';
 import { createReferenceHost, type ReferenceHost } from './index.js';
 import { Closers } from './start/closers.js';
 import { addOwnFiles, addSyntheticSlide, adminLogin, ensureAdmin, type RegisterInPlace } from './start/content.js';
@@ -49,12 +51,14 @@ async function main(): Promise<void> {
   void database.lost.then((error) => stop(1, `The database has ended: ${error.message}`));
   signal.throwIfAborted();
 
+  const logger = logOf(options);
   const running = await RunningHost.start({
     make: (restart) =>
       createReferenceHost({
         mongoUri: database.uri,
         dataDirectory: options.dataDirectory,
         ...(options.brand !== null && { brand: options.brand }),
+        logger,
         restart,
       }),
     server,
@@ -71,6 +75,11 @@ async function main(): Promise<void> {
   if (filled !== null) await running.use((host) => annotate(host, server.url, filled.slideId, signal));
 }
 
+/** Written at once: the last line before a crash counts most. */
+function logOf({ logLevel }: StartOptions): HostLogger {
+  return pino({ level: logLevel, base: null, timestamp: stdTimeFunctions.isoTime }, destination({ dest: 2, sync: true }));
+}
+
 /** Runs jobs until it is stopped. The data folder belongs to the server: it is not locked. */
 async function work(options: StartOptions): Promise<void> {
   const database = await startDatabase({ env: process.env, directory: null, signal: stopping.signal });
@@ -79,6 +88,7 @@ async function work(options: StartOptions): Promise<void> {
     dataDirectory: options.dataDirectory,
     worker: true,
     ...(options.brand !== null && { brand: options.brand }),
+    logger: logOf(options),
   });
   await closers.add('worker', () => host.close());
   display.end();

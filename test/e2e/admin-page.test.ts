@@ -254,6 +254,17 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('shows in the list what becomes of a job elsewhere', async () => {
+    const spec = JSON.stringify(Array.from({ length: 500 }, (_none, index) => ({ width: 600 + index, encoding: 'PNG' })));
+    const job = await admin.ok('PUT', '/large_image/thumbnails', { form: { spec, concurrent: '1' } });
+    await tab('Jobs').click();
+    const first = page.getByRole('list', { name: 'Jobs' }).getByRole('listitem').first();
+    await first.getByText(/Queued|Running/).waitFor();
+    await admin.ok('PUT', `/job/${String(job._id)}/cancel`);
+    await first.getByText('Canceled', { exact: true }).waitFor();
+    expect(complaints).toEqual([]);
+  });
+
   describe('the configuration', () => {
     const editor = () => page.getByRole('textbox', { name: 'Configuration' });
 

@@ -60,6 +60,7 @@ describe('npm start, restarted through config/replace', () => {
     expect([...seen][0]).toBe(before);
     expect(await rooms()).toBe(7);
     expect(restarts()).toBe(1);
+    expect(server.output()).toContain(`"msg":"Replacing config file ${configFile}"`);
     expect(server.process.exitCode).toBe(null);
     // The same session, the same data.
     expect(await admin.ok('GET', '/user/me')).toMatchObject({ login: 'admin' });

@@ -15,6 +15,8 @@ export interface StartOptions {
   bare: boolean;
   /** Only run jobs, beside a server on the same database and data folder. */
   worker: boolean;
+  /** What of the log is written, to standard error. */
+  logLevel: string;
   /** Absolute paths of the caller's own files and folders, to be served in place. */
   paths: string[];
 }
@@ -32,6 +34,7 @@ export const environmentVariables = [
   ['MONGODB_URI', '', 'MongoDB to use. Without it a database is started (see Database).'],
   ['ADMIN_PASSWORD', '', 'Password of the user `admin` when it is created. Without it one is made up and kept in DATA_DIR.'],
   ['BRAND', '', 'Word that names the product on the wire; `girder` suits existing clients.'],
+  ['LOG_LEVEL', 'info', 'What is written to standard error, a JSON object a line: debug, info, warn, error or silent.'],
   [
     'LARGE_IMAGE_CACHE_DIR',
     '',
@@ -98,6 +101,7 @@ export function readOptions(
     adminPassword,
     bare: bare === true,
     worker: worker === true,
+    logLevel: readLogLevel(env.LOG_LEVEL),
     paths,
   };
 }
@@ -109,6 +113,14 @@ function readPort(text: string | undefined): number {
     throw new UsageError(`PORT is ${JSON.stringify(text)}; it is a whole number from 0 (any free port) to 65535.`);
   }
   return port;
+}
+
+const logLevels = ['debug', 'info', 'warn', 'error', 'silent'];
+
+function readLogLevel(text: string | undefined): string {
+  if (text === undefined || text === '') return 'info';
+  if (logLevels.includes(text)) return text;
+  throw new UsageError(`LOG_LEVEL is ${JSON.stringify(text)}; it is one of ${logLevels.join(', ')}.`);
 }
 
 function helpText(version: string): string {

@@ -27,6 +27,7 @@ describe('the command line and the environment', () => {
       adminPassword: null,
       bare: false,
       worker: false,
+      logLevel: 'info',
       paths: [],
     });
   });
@@ -43,6 +44,7 @@ describe('the command line and the environment', () => {
       adminPassword: 'secret!',
       bare: false,
       worker: false,
+      logLevel: 'info',
       paths: [join(work, '1.5'), join(work, '--odd')],
     });
     expect(readOptions(['--bare'], {}, '1.0.0')).toMatchObject({ bare: true });
@@ -60,6 +62,7 @@ describe('the command line and the environment', () => {
     [[], { ADMIN_PASSWORD: '12345' }, 'at least 6 characters'],
     [[], { BRAND: 'two words' }, 'BRAND is "two words"'],
     [[], { BRAND: '$where' }, 'BRAND is "$where"'],
+    [[], { LOG_LEVEL: 'loud' }, 'LOG_LEVEL is "loud"'],
   ])('%j with %j is refused in words', (words, env, message) => {
     expect(() => readOptions(words, env, '1.0.0')).toThrow(UsageError);
     expect(() => readOptions(words, env, '1.0.0')).toThrow(message);

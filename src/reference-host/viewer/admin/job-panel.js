@@ -35,7 +35,7 @@ function statusName(status) {
 }
 
 /** @param {number} status */
-function isFinished(status) {
+export function isFinished(status) {
   return status === 3 || status === 4 || status === 5;
 }
 
