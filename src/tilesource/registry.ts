@@ -1,4 +1,5 @@
 import { TileSourceError } from '../errors.js';
+import { checkedSource } from './checked-source.js';
 import {
   priorities,
   type Priority,
@@ -120,7 +121,10 @@ export class TileSourceRegistry {
         if (!chosen && this.#ignores(definition, input.name)) {
           throw new TileSourceError(`File will not be opened by ${definition.name} reader`);
         }
-        return { name: definition.name, source: await definition.open(input, sourceOptions) };
+        return {
+          name: definition.name,
+          source: await checkedSource(definition.name, await definition.open(input, sourceOptions)),
+        };
       } catch (error) {
         options.signal?.throwIfAborted();
         failures.push(`${definition.name}: ${this.#reason(definition, input, error)}`);

@@ -410,6 +410,24 @@ describe('the registry', () => {
     );
   });
 
+  it('refuses what a source says of an image that cannot be, and closes it', async () => {
+    const path = write('odd.bin', 'x');
+    const whole = await openTestImage({ sizeX: 1000, sizeY: 500 });
+    for (const [facts, fault] of [
+      [{ sizeX: Number.NaN }, 'sizeX is NaN, not a whole number of 1 or more.'],
+      [{ tileWidth: 0 }, 'tileWidth is 0, not a whole number of 1 or more.'],
+      [{ levels: 99 }, 'levels is 99, where sizes and tiles give 3.'],
+    ] as const) {
+      let closed = false;
+      const close = async () => void (closed = true);
+      const metadata = { ...whole.metadata, ...facts };
+      const odd = { ...testSource, name: 'odd', open: async () => ({ ...whole, metadata, close }) };
+      const opening = new TileSourceRegistry().register(odd).open(fileInput(path), { sourceName: 'odd' });
+      await expect(opening).rejects.toThrow(`The tile source odd describes an image that cannot be: ${fault}`);
+      expect(closed).toBe(true);
+    }
+  });
+
   it('says what was tried and why it failed, but not the insides of a crash', async () => {
     const registry = new TileSourceRegistry().register(
       source('crash', 1, 'svs', new RangeError('internal detail')),

@@ -1,0 +1,27 @@
+import { TileSourceError } from '../errors.js';
+import type { TileSource } from './contract.js';
+import { levelCount } from './geometry.js';
+
+const counts = ['sizeX', 'sizeY', 'tileWidth', 'tileHeight', 'levels', 'bandCount'] as const;
+
+/**
+ * What a source has opened, if such an image can be: sizes that are no sizes would have tiles looked for without end.
+ *
+ * @throws TileSourceError that names the fault, for who wrote the source.
+ */
+export async function checkedSource(name: string, source: TileSource): Promise<TileSource> {
+  const fault = faultOf(source);
+  if (fault === null) return source;
+  await source.close();
+  throw new TileSourceError(`The tile source ${name} describes an image that cannot be: ${fault}`);
+}
+
+function faultOf({ metadata, populatedLevels }: TileSource): string | null {
+  const wrong = counts.find((count) => !(Number.isSafeInteger(metadata[count]) && metadata[count] >= 1));
+  if (wrong !== undefined) return `${wrong} is ${metadata[wrong]}, not a whole number of 1 or more.`;
+  const given = levelCount(metadata);
+  if (metadata.levels !== given) return `levels is ${metadata.levels}, where sizes and tiles give ${given}.`;
+  if (!populatedLevels.includes(metadata.levels - 1))
+    return `populatedLevels lacks level ${metadata.levels - 1}, full resolution.`;
+  return null;
+}
