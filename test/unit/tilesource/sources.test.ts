@@ -412,7 +412,7 @@ describe('the registry', () => {
 
   it('refuses what a source says of an image that cannot be, and closes it', async () => {
     const path = write('odd.bin', 'x');
-    const whole = await openTestImage({ sizeX: 1000, sizeY: 500 });
+    const whole = openTestImage({ sizeX: 1000, sizeY: 500 });
     for (const [facts, fault] of [
       [{ sizeX: Number.NaN }, 'sizeX is NaN, not a whole number of 1 or more.'],
       [{ tileWidth: 0 }, 'tileWidth is 0, not a whole number of 1 or more.'],
