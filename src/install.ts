@@ -126,7 +126,9 @@ async function build(
   const settingModel = new SettingModel(host.mongoose, connection);
   const cachedFileModel = new CachedFileModel(records, connection);
   models.push(settingModel, cachedFileModel);
-  await Promise.all([records.createIndexes(), settingModel.createIndexes(), cachedFileModel.createIndexes()]);
+  // Not at the same time: both have indexes of files, and some databases refuse two builds on one collection.
+  await Promise.all([records.createIndexes(), settingModel.createIndexes()]);
+  await cachedFileModel.createIndexes();
 
   // Settings
   const folderExists = async (id: string) => (await records.findFolder(id)) !== null;

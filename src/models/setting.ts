@@ -15,7 +15,8 @@ export class SettingModel {
   constructor(mongoose: Mongoose, connection: Connection) {
     const schema = new mongoose.Schema<SettingDocument>(
       { key: { type: String, required: true, unique: true }, value: mongoose.Schema.Types.Mixed },
-      { minimize: false, versionKey: false, collection: 'setting' },
+      // Indexes are made by createIndexes alone: two builds at once on one collection fail on some databases.
+      { minimize: false, versionKey: false, collection: 'setting', autoIndex: false, autoCreate: false },
     );
     this.#model = connection.model<SettingDocument>(modelName, schema);
   }
