@@ -1,6 +1,8 @@
 import sharp from 'sharp';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { closeSpecimenServer, openSpecimenServer, specimenHost } from '../../examples/host-adapter.js';
 import { EventEmitterOfHost, install, type HostEventName, type HostEventPayloads } from '../../src/index.js';
+import { startTestDatabase } from '../support/database.js';
 import { meanColor, plainSlide, startSpecimens, type InstalledSpecimens } from '../support/installed-specimens.js';
 
 /** Counts who listens. */
@@ -212,5 +214,44 @@ describe('a host whose files lie elsewhere', () => {
     } finally {
       await specimens.close();
     }
+  });
+});
+
+describe('the indexes of an installation', () => {
+  const undo: (() => Promise<unknown>)[] = [];
+  afterEach(async () => {
+    for (const step of undo.splice(0).reverse()) await step();
+  });
+
+  it('are never built two at a time on one collection: some databases refuse that', async () => {
+    const database = await startTestDatabase();
+    undo.push(() => database.stop());
+    const address = new URL(database.uri);
+    address.searchParams.set('monitorCommands', 'true');
+    const server = await openSpecimenServer(address.href);
+    undo.push(() => closeSpecimenServer(server));
+    // As hosts have it by default.
+    Object.assign(server.mongoose.connection.config, { autoIndex: true });
+    const building = new Map<string, number>();
+    const built = new Map<number, string>();
+    const together: string[] = [];
+    const client = server.mongoose.connection.getClient();
+    client.on('commandStarted', ({ command, commandName, requestId }) => {
+      if (commandName !== 'createIndexes') return;
+      const collection = String(command.createIndexes);
+      built.set(requestId, collection);
+      const count = (building.get(collection) ?? 0) + 1;
+      building.set(collection, count);
+      if (count > 1) together.push(collection);
+    });
+    const end = ({ requestId }: { requestId: number }) => {
+      const collection = built.get(requestId);
+      if (collection !== undefined) building.set(collection, building.get(collection)! - 1);
+    };
+    client.on('commandSucceeded', end).on('commandFailed', end);
+    const installation = await install(specimenHost(server), { env: {} });
+    undo.push(() => installation.close());
+    expect(new Set(built.values()).size).toBeGreaterThan(8);
+    expect(together).toEqual([]);
   });
 });
