@@ -408,7 +408,7 @@ describe('what looks like a query operator', () => {
 
   it('is only a name in names', async () => {
     const folderId = await newFolder();
-    for (const name of ['{"$gt":""}', '../../etc/passwd', '..', 'a\0b', '$where', 'n'.repeat(5000)]) {
+    for (const name of ['{"$gt":""}', '../../etc/passwd', '..', 'a\0b', '$where', 'n'.repeat(1024)]) {
       const { _id } = await admin.ok('POST', '/item', { form: { folderId, name } });
       expect(await admin.ok('GET', `/item/${String(_id)}`)).toMatchObject({ name });
       const found = await admin.ok('POST', '/item', { form: { folderId, name }, headers: { 'X-HTTP-Method-Override': 'GET' } });
