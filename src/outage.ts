@@ -33,6 +33,11 @@ const diskMessages: Readonly<Record<string, string>> = {
 /** Longest chain of causes that is looked at. */
 const maxDepth = 10;
 
+/** Whether the code of an error says that there is no room for what was to be written. */
+export function isFullDisk(code: unknown): boolean {
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
 /**
  * The error to answer with when something failed because a part of the server is out of order for a time, whoever asks: the database
  * cannot be reached (`unavailable`), the disk is full (`storage-full`) or cannot be used (`unavailable`).
@@ -45,7 +50,7 @@ export function outageOf(error: unknown): LargeImageError | null {
   }
   for (const cause of chainOf(error)) {
     const { code } = cause as { code?: unknown };
-    if (code === 'ENOSPC' || code === 'EDQUOT') {
+    if (isFullDisk(code)) {
       return new LargeImageError('storage-full', 'There is no space left on the disk of the server.', { cause: error });
     }
     const message = typeof code === 'string' ? diskMessages[code] : undefined;

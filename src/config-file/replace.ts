@@ -4,6 +4,7 @@ import { lstat, open, readFile, readdir, realpath, rename, stat, unlink, utimes 
 import { basename, dirname, join } from 'node:path';
 import { BadParameterError, LargeImageError } from '../errors.js';
 import type { HostLogger } from '../host.js';
+import { isFullDisk } from '../outage.js';
 import { validateConfig } from './validate.js';
 
 /** What {@link replaceConfig} did. */
@@ -210,12 +211,6 @@ const reasons: Readonly<Record<string, string>> = {
 function explain(error: unknown, path: string): unknown {
   if (error instanceof LargeImageError || !(error instanceof Error) || !('code' in error)) return error;
   const reason = reasons[String(error.code)] ?? `of ${String(error.code)}`;
-  const isFull = error.code === 'ENOSPC' || error.code === 'EDQUOT';
-  return new LargeImageError(
-    isFull ? 'storage-full' : 'unavailable',
-    `The configuration file ${path} cannot be read or replaced: ${reason}.`,
-    {
-      cause: error,
-    },
-  );
+  const kind = isFullDisk(error.code) ? 'storage-full' : 'unavailable';
+  return new LargeImageError(kind, `The configuration file ${path} cannot be read or replaced: ${reason}.`, { cause: error });
 }
