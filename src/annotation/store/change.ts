@@ -61,7 +61,7 @@ export async function changeElements<Result>(
     const elements = checked.map(({ element, id }) => ({ ...element, id }));
     return writeElements(tools, elements, (stored) => publish(outcome(stored, { added: ids.length })), signal);
   }
-  tools.lastWrite.at = performance.now();
+  tools.touch();
   const hold = await Hold.of(tools.records, base.family, tools.ids);
   const inserts = new RecordedInserts(tools.records);
   let published = false;

@@ -54,6 +54,8 @@ const defaultDirectoryCacheBytes = 64 * 1024 * 1024;
 export class PackedElementStore implements ElementStore {
   readonly empty: StoredElements = noElements;
   readonly #tools: ChangeTools;
+  /** When elements were last received, by `performance.now()`. */
+  #lastWrite = -Infinity;
   readonly #validators = new Map<RaiseProblem, ElementValidator>();
 
   constructor(options: ElementStoreOptions) {
@@ -67,7 +69,9 @@ export class PackedElementStore implements ElementStore {
       ids: new IdMaker(),
       loader: new ElementLoader(records, directoryCacheBytes),
       validate: createElementValidator(brand),
-      lastWrite: { at: -Infinity },
+      touch: () => {
+        this.#lastWrite = performance.now();
+      },
       validatorFor: (raise) => this.#validatorFor(raise),
     };
     this.#validators.set(schemaError, this.#tools.validate);
@@ -83,7 +87,7 @@ export class PackedElementStore implements ElementStore {
   }
 
   get idleMs(): number {
-    return performance.now() - this.#tools.lastWrite.at;
+    return performance.now() - this.#lastWrite;
   }
 
   prepare(): Promise<void> {

@@ -17,8 +17,8 @@ export interface WriteTools {
   overlaySizes: OverlaySizes;
   layout: Layout;
   validate: ElementValidator;
-  /** When elements were last received, by `performance.now()`. */
-  lastWrite: { at: number };
+  /** To be called when elements are received: what can wait lets writes go first. */
+  touch: () => void;
 }
 
 /** Whether an error says for sure that nothing was published: errors raised on purpose do, a lost connection does not. */
@@ -36,7 +36,7 @@ export class FamilyWrite {
     private readonly tools: WriteTools,
     signal: AbortSignal | undefined,
   ) {
-    const { ids, brand, overlaySizes, validate, records } = tools;
+    const { ids, brand, overlaySizes, validate, records, touch } = tools;
     const family = ids.make();
     this.#family = family;
     const windows = new WindowWriter(records, family, ids, signal);
@@ -44,9 +44,6 @@ export class FamilyWrite {
     const begin = async () => {
       this.#hold ??= Hold.ofNewFamily(records, family, ids);
       await this.#hold;
-    };
-    const touch = () => {
-      tools.lastWrite.at = performance.now();
     };
     this.#context = { family, brand, overlaySizes, validate, ids, windows, drafts, signal, begin, touch };
   }
@@ -74,7 +71,7 @@ export class FamilyWrite {
       if (!published || isRefusal(error)) await write.#discard();
       throw error;
     } finally {
-      write.#context.touch();
+      tools.touch();
       await (await write.#hold)?.release();
     }
   }
