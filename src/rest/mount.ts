@@ -96,7 +96,7 @@ async function handle<C>(
     const caller = admit(verified, route.access, route.scope);
     const params = parseParameters(route.params ?? {}, request.params as Record<string, string>, route);
     const query = parseParameters(route.query ?? {}, sent, route);
-    const body = await readRouteBody(request, route as unknown as RouteDefinition);
+    const body = await readRouteBody(request, route as unknown as RouteDefinition, sent);
     let controller: AbortController | undefined;
     const result = await route.handle(
       {

@@ -16,6 +16,9 @@ export interface HttpRequest extends IncomingMessage {
 /** Form fields are kept in memory: a request with more than this is no form. */
 const maxFormBytes = 32 * 1024 * 1024;
 const defaultMaxBodyBytes = 32 * 1024 * 1024;
+const ownType =
+  'Send a body as it is, with a Content-Type of its own (application/json, text/plain or application/octet-stream), ' +
+  'and parameters in the query string.';
 
 type Sent = Record<string, string>;
 
@@ -125,12 +128,17 @@ export function dropRest(request: IncomingMessage): void {
   if (!request.complete && !request.destroyed) request.resume();
 }
 
-/** The body in the form that the route declares. */
-export async function readRouteBody(request: HttpRequest, route: RouteDefinition): Promise<unknown> {
+/**
+ * The body as the route declares it.
+ *
+ * @param sent Parameters of the request, with the fields of a form.
+ */
+export async function readRouteBody(request: HttpRequest, route: RouteDefinition, sent: Readonly<Sent>): Promise<unknown> {
   const kind: RouteBody = route.body ?? 'none';
   if (kind === 'none') return undefined;
   requireIdentity(request);
   const form = isForm(request);
+  if (form) requireParametersAlone(request, route, sent);
   if (kind === 'stream') {
     if (form) return Readable.from([]);
     return wasParsed(request) ? Readable.from([parsedBytes(request)]) : request;
@@ -142,6 +150,21 @@ export async function readRouteBody(request: HttpRequest, route: RouteDefinition
       : await readBody(request, route.maxBodyBytes ?? defaultMaxBodyBytes);
   const content = decodeUtf8(bytes);
   return kind === 'text' ? content : parseJsonBody(content, kind, route);
+}
+
+/**
+ * Refuses a body that was sent as a form by mistake, as some clients do unless they are told otherwise: its text would be lost.
+ *
+ * @throws BadParameterError where the route cannot do without a body, or the form holds what is no parameter of the route.
+ */
+function requireParametersAlone(request: HttpRequest, route: RouteDefinition, sent: Readonly<Sent>): void {
+  if (!route.bodyOptional)
+    throw new BadParameterError(`A form (${contentType(request)}) is not the body of this request. ${ownType}`);
+  if (route.body === 'text') return;
+  const other = Object.keys(sent).find((name) => name !== 'token' && !(name in (route.query ?? {})));
+  if (other === undefined) return;
+  const named = other.length > 40 ? `${other.slice(0, 40)}…` : other;
+  throw new BadParameterError(`The form holds "${named}", which is no parameter of this request. ${ownType}`);
 }
 
 /** A body that a parser of the host has consumed, as bytes again. */

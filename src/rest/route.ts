@@ -12,8 +12,8 @@ export type RouteAccess = 'public' | 'user' | 'token' | 'admin';
 
 /**
  * How a request body is read. `none`: it is not, except a form, whose fields join the parameters. `json`: parsed, any value.
- * `json-object`, `json-array`: parsed and of this kind. `text`: decoded as UTF-8. `stream`: handed over as it comes; a form is
- * still read as parameters and leaves the stream empty.
+ * `json-object`, `json-array`: parsed and of this kind. `text`: decoded as UTF-8. `stream`: handed over as it comes. A form is read as
+ * parameters; a route that needs its body refuses it, the others take the body for left out.
  */
 export type RouteBody = 'none' | 'json' | 'json-object' | 'json-array' | 'text' | 'stream';
 
@@ -76,7 +76,7 @@ export interface RouteDefinition<
   body?: B;
   /** Largest body, in bytes, that `json` and `text` accept. Default 32 MiB. */
   maxBodyBytes?: number;
-  /** Whether a JSON body may be left out. */
+  /** Whether the body may be left out. A form instead of it then is an empty text or stream, or no JSON. */
   bodyOptional?: boolean;
   /** Name of the JSON body in messages, as existing clients know it. Default `body`. */
   bodyName?: string;

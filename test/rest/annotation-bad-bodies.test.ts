@@ -92,13 +92,20 @@ describe('bodies of annotations that cannot be used', () => {
     ['UTF-16', Buffer.from('{"name":"a"}', 'utf16le'), {}, 400, 'UTF-16'],
     ['UTF-16 the other way round', Buffer.from('{"name":"a"}', 'utf16le').swap16(), {}, 400, 'UTF-16'],
     ['Latin-1', Buffer.from('{"name":"\xe9"}', 'latin1'), {}, 400, 'must be UTF-8'],
-    ['a form', Buffer.from('{"name":"a"}'), { 'Content-Type': 'application/x-www-form-urlencoded' }, 400, 'JSON'],
+    [
+      'a form',
+      Buffer.from('{"name":"a"}'),
+      { 'Content-Type': 'application/x-www-form-urlencoded' },
+      400,
+      'with a Content-Type of its own',
+    ],
     ['no form', Buffer.from('{"name":"a"}'), { 'Content-Type': 'multipart/form-data' }, 400, 'boundary'],
   ])('are refused in %s, on every route', async (_what, body, headers, status, words) => {
     const before = await stored();
     const routes = [
       ['POST', '/annotation', { itemId: at.item }],
       ['POST', `/annotation/item/${at.item}`, {}],
+      ['PUT', `/annotation/${id}`, {}],
       ['PATCH', `/annotation/${id}`, {}],
       ['POST', `/annotation/${id}/elements`, {}],
       ['PATCH', `/annotation/${id}/elements`, {}],

@@ -174,6 +174,13 @@ describe('files that are kept for items', () => {
     });
   });
 
+  it('keeps no picture of a form, which holds none', async () => {
+    const sending = { query: { key: 'posted' }, body: 'a=1', headers: { 'Content-Type': 'application/x-www-form-urlencoded' } };
+    const refused = await admin.fails('POST', `/item/${item}/tiles/thumbnails`, sending);
+    expect(refused).toMatchObject({ status: 400, message: expect.stringContaining('with a Content-Type of its own') });
+    expect(await keys()).toEqual([]);
+  });
+
   it('makes a histogram anew when what is kept is none', async () => {
     const key = '{"imageKey":"histogram","output":{"maxHeight":2048,"maxWidth":2048},"resample":false}';
     const query = { key, thumbnail: false };

@@ -147,6 +147,14 @@ describe('YAML configurations of folders', () => {
     expect(await get(user, top)).toEqual({ kept: 1 });
   });
 
+  it.each(['application/x-www-form-urlencoded', 'multipart/form-data; boundary=b'])('refuse a form: %s', async (type) => {
+    await put(admin, top, 'kept: 1\n');
+    const body = type.startsWith('multipart') ? '--b--\r\n' : 'a: 1\n';
+    const answer = await admin.send('PUT', `/folder/${top}/yaml_config/${name}`, { body, headers: { 'Content-Type': type } });
+    expect([answer.status, answer.body.message]).toEqual([400, expect.stringContaining('with a Content-Type of its own')]);
+    expect(await get(user, top)).toEqual({ kept: 1 });
+  });
+
   it('are refused to who may not', async () => {
     expect((await put(started.anonymous, top, 'a: 1')).status).toBe(401);
     expect((await put(started.anonymous, top, 'a: 1', { user_context: true })).status).toBe(401);

@@ -63,6 +63,20 @@ describe('the configuration file', () => {
     expect(await admin.ok('POST', '/large_image/config/validate', { form: { x: 'y' } })).toEqual([]);
   });
 
+  it('replaces nothing by a form, in which clients send text unless they are told otherwise', async () => {
+    for (const sending of [
+      { form: { restart: 'false' } },
+      { body: changed, headers: { 'Content-Type': 'application/x-www-form-urlencoded' } },
+    ]) {
+      expect(await admin.fails('POST', '/large_image/config/replace', sending)).toMatchObject({
+        status: 400,
+        message: expect.stringContaining('with a Content-Type of its own'),
+      });
+    }
+    expect(await readdir(folder)).toEqual(['server.cfg']);
+    expect(await readFile(path, 'utf8')).toBe(former);
+  });
+
   it('replaces the file, keeps the former one with its time, mode and bytes, and then says that nothing changes', async () => {
     await chmod(path, 0o640);
     const before = Date.now();

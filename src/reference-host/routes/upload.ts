@@ -119,6 +119,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
       uploadExtraParameters: text(),
     },
     body: 'stream',
+    bodyOptional: true,
     returns: returnsObject,
     errors: ['bad-parameter', 'invalid', 'access-denied'],
     async handle({ query, caller, body, headers, signal }, context) {
@@ -153,6 +154,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
       offset: withDefault(integer({ minimum: 0, description: 'How many bytes were sent before.' }), 0),
     },
     body: 'stream',
+    bodyOptional: true,
     returns: returnsObject,
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'conflict'],
     async handle({ query, caller, body, headers, signal }, context) {
@@ -222,6 +224,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     params: byId,
     query: { size: required(integer({ minimum: 0, maximum: largestFile })), reference: text(), assetstoreId: id() },
     body: 'stream',
+    bodyOptional: true,
     returns: returnsObject,
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
     async handle({ params, query, caller, body, headers, signal }, context) {

@@ -36,10 +36,13 @@ const validate = defineRoute({
   method: 'post',
   path: '/large_image/config/validate',
   summary: 'Check a configuration text.',
-  description: 'The body is the text, in UTF-8. The answer is an empty list, or a list with the first error; lines count from 0.',
+  description:
+    'The body is the text, in UTF-8; a form is taken for an empty text. The answer is an empty list, or a list with the first error; ' +
+    'lines count from 0.',
   access: 'admin',
   scope: scopes.write,
   body: 'text',
+  bodyOptional: true,
   maxBodyBytes: maxConfigBytes,
   returns: {
     schema: {
@@ -55,10 +58,12 @@ const format = defineRoute({
   method: 'post',
   path: '/large_image/config/format',
   summary: 'Bring a configuration text into its normal form.',
-  description: 'The body is the text, in UTF-8. A text that is not valid is answered as it is.',
+  description:
+    'The body is the text, in UTF-8; a form is taken for an empty text. A text that is not valid is answered as it is.',
   access: 'admin',
   scope: scopes.write,
   body: 'text',
+  bodyOptional: true,
   maxBodyBytes: maxConfigBytes,
   returns: { schema: { type: 'string' } },
   errors: ['access-denied', 'bad-parameter', 'too-large'],
