@@ -55,6 +55,9 @@ export {
 export { levelCount, tileContent, type PyramidShape } from './tilesource/geometry.js';
 export { createRaster, type Raster, type Samples, type SampleType } from './tilesource/raster.js';
 
+// The database, for hosts that may be given one on PostgreSQL
+export { repeatCollisions } from './models/refused-writes.js';
+
 // Errors
 export {
   AccessDeniedError,

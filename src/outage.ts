@@ -30,6 +30,9 @@ const diskMessages: Readonly<Record<string, string>> = {
   ENFILE: 'The server has too many files open.',
 };
 
+/** Codes of a server that refuses a write which collided with another one: write conflict. */
+const collided: ReadonlySet<unknown> = new Set([112]);
+
 /** Longest chain of causes that is looked at. */
 const maxDepth = 10;
 
@@ -40,13 +43,16 @@ export function isFullDisk(code: unknown): boolean {
 
 /**
  * The error to answer with when something failed because a part of the server is out of order for a time, whoever asks: the database
- * cannot be reached (`unavailable`), the disk is full (`storage-full`) or cannot be used (`unavailable`).
+ * cannot be reached or has too many writers of one document (`unavailable`), the disk is full (`storage-full`) or cannot be used (`unavailable`).
  *
  * @returns `null` for every other error.
  */
 export function outageOf(error: unknown): LargeImageError | null {
   if (isDatabaseOutage(error)) {
     return new LargeImageError('unavailable', 'The database cannot be reached at the moment. Try again later.', { cause: error });
+  }
+  if (isCollision(error)) {
+    return new LargeImageError('unavailable', 'Others change the same data at this moment. Try again later.', { cause: error });
   }
   for (const cause of chainOf(error)) {
     const { code } = cause as { code?: unknown };
@@ -65,6 +71,14 @@ export function isDatabaseOutage(error: unknown): boolean {
     if (unreachable.has(cause.name)) return true;
     if (cause.name === 'MongooseError') return /buffering timed out/.test(cause.message);
     return fromServer.has(cause.name) && notServing.has((cause as { code?: unknown }).code);
+  });
+}
+
+/** Whether the database refused a write because it collided with another one: nothing was done, and it can be done again. */
+export function isCollision(error: unknown): boolean {
+  return chainOf(error).some((cause) => {
+    if (!fromServer.has(cause.name)) return false;
+    return collided.has((cause as { code?: unknown }).code) || /\bdeadlock detected\b/.test(cause.message);
   });
 }
 

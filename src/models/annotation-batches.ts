@@ -1,5 +1,6 @@
 import type { Connection, Model, QueryFilter } from 'mongoose';
-import { isDuplicateKey, type HeadDocument } from './annotation-documents.js';
+import type { HeadDocument } from './annotation-documents.js';
+import { isDuplicateKey, ownCollection } from './refused-writes.js';
 
 interface BatchDocument {
   _id: string;
@@ -27,7 +28,7 @@ export class AnnotationBatches {
   ) {}
 
   get #documents() {
-    return this.connection.collection<BatchDocument>('annotation_batch');
+    return ownCollection<BatchDocument>(this.connection, 'annotation_batch');
   }
 
   /** A name for a new list. */

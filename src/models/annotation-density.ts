@@ -1,6 +1,7 @@
 import type { Connection } from 'mongoose';
 import type { DensityCrowd } from '../annotation/overlay/density-gain.js';
 import type { DensityClass } from '../annotation/overlay/density.js';
+import { ownCollection } from './refused-writes.js';
 
 /** Densities of one window of elements: which levels there are, and what their classes are. */
 export interface DensityHead {
@@ -82,7 +83,7 @@ export class AnnotationDensityModel {
   }
 
   get #documents() {
-    return this.#connection.collection<StoredHead | StoredBlock>(collectionName);
+    return ownCollection<StoredHead | StoredBlock>(this.#connection, collectionName);
   }
 
   async createIndexes(): Promise<void> {

@@ -44,13 +44,6 @@ export interface VersionDocument extends StateDocument {
   annotationId: string;
 }
 
-const duplicateKey = 11000;
-
-/** Whether a unique index refused a write. */
-export function isDuplicateKey(error: unknown): boolean {
-  return (error as { code?: unknown }).code === duplicateKey;
-}
-
 /** Names by which lists may be sorted, and the fields behind them. Other names have no values: the order is that of the ids. */
 const sortFields: Readonly<Record<string, string>> = {
   created: 'created',

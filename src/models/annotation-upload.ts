@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Connection, Model } from 'mongoose';
+import { isDuplicateKey, ownModel } from './refused-writes.js';
 
 /** An upload that carries annotations, as the job that reads it knows it. */
 export interface UploadTask {
@@ -43,7 +44,6 @@ interface WaitingDocument extends WaitingUpload {
 
 const namedModel = 'LargeImageNamedUpload';
 const waitingModel = 'LargeImageWaitingUpload';
-const duplicateKey = 11000;
 /** A process that has not brought a claimed upload on its way by then has died. */
 const claimMs = 60_000;
 
@@ -56,14 +56,16 @@ export class AnnotationUploadModel {
     const { Schema } = connection.base;
     const { Mixed } = Schema.Types;
     const options = { minimize: false, versionKey: false, autoIndex: false, autoCreate: false } as const;
-    this.#named = connection.model<NamedDocument>(
+    this.#named = ownModel<NamedDocument>(
+      connection,
       namedModel,
       new Schema<NamedDocument>(
         { _id: String, itemId: String, created: { type: Date, index: true } },
         { ...options, collection: 'annotation_upload_name' },
       ),
     );
-    this.#waiting = connection.model<WaitingDocument>(
+    this.#waiting = ownModel<WaitingDocument>(
+      connection,
       waitingModel,
       new Schema<WaitingDocument>(
         {
@@ -96,7 +98,7 @@ export class AnnotationUploadModel {
       await write();
     } catch (error) {
       // Two first writes at once: the later one finds the document there.
-      if ((error as { code?: unknown }).code !== duplicateKey) throw error;
+      if (!isDuplicateKey(error)) throw error;
       await write();
     }
   }

@@ -1,9 +1,10 @@
 import type { Connection, Model, QueryFilter } from 'mongoose';
 import type { StoredElements } from '../annotation/store/contract.js';
 import type { AnnotationState, AnnotationVersionRecord } from './annotation-record.js';
-import { isDuplicateKey, stateFields, toVersion, type VersionDocument } from './annotation-documents.js';
+import { stateFields, toVersion, type VersionDocument } from './annotation-documents.js';
 import { idText } from './id-text.js';
 import { batches, idsPerQuery } from './id-batches.js';
+import { isDuplicateKey } from './refused-writes.js';
 
 /** What cleaning up needs to know of a former version. */
 export type VersionStamp = Pick<AnnotationVersionRecord, 'id' | 'version' | 'updated'>;

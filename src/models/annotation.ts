@@ -10,7 +10,6 @@ import type {
 import { AnnotationBatches } from './annotation-batches.js';
 import {
   annotationSchemas,
-  isDuplicateKey,
   searchFields,
   sortField,
   stateFields,
@@ -21,6 +20,7 @@ import {
 import { AnnotationVersions } from './annotation-versions.js';
 import { idText } from './id-text.js';
 import { batches, idsPerQuery } from './id-batches.js';
+import { isDuplicateKey, ownModel } from './refused-writes.js';
 
 /** What {@link AnnotationModel.insert} takes: everything but what the model gives. */
 export type NewAnnotation = Omit<AnnotationRecord, 'id' | 'accessStamp' | 'active'> & { id?: string };
@@ -60,9 +60,9 @@ export class AnnotationModel {
       { _id: String, next: Number },
       { versionKey: false, autoIndex: false, autoCreate: false, collection: 'annotation_sequence' },
     );
-    this.#heads = connection.model<HeadDocument>(headModel, heads);
-    this.#sequence = connection.model<{ _id: string; next: number }>(sequenceModel, sequence);
-    this.former = new AnnotationVersions(connection, connection.model(versionModel, versions));
+    this.#heads = ownModel<HeadDocument>(connection, headModel, heads);
+    this.#sequence = ownModel<{ _id: string; next: number }>(connection, sequenceModel, sequence);
+    this.former = new AnnotationVersions(connection, ownModel(connection, versionModel, versions));
     this.batches = new AnnotationBatches(connection, this.#heads);
   }
 

@@ -3,6 +3,8 @@ import type { Connection, Model } from 'mongoose';
 import type { StoredDocument } from '../host.js';
 import { grouped } from './grouped.js';
 import type { HostRecords, ItemRecord } from './host-records.js';
+import { isCollision } from '../outage.js';
+import { isDuplicateKey, ownModel } from './refused-writes.js';
 
 /** Pictures are `thumbnail` files (thumbnails, associated images, tile frames), histograms are `data` files. */
 export type CachedFileKind = 'thumbnail' | 'data';
@@ -66,7 +68,7 @@ export class CachedFileModel {
     );
     schema.index({ itemId: 1 });
     schema.index({ at: 1 }, { expireAfterSeconds: forgottenClaimSeconds });
-    this.#claims = connection.model<ClaimDocument>(claimModelName, schema);
+    this.#claims = ownModel<ClaimDocument>(connection, claimModelName, schema);
   }
 
   async createIndexes(): Promise<void> {
@@ -187,7 +189,7 @@ export class CachedFileModel {
       await this.#claims.insertMany(docs, { ordered: false, lean: true });
       return claims.map(() => true);
     } catch (error) {
-      if ((error as { code?: unknown }).code !== 11000) throw error;
+      if (!isDuplicateKey(error) && !isCollision(error)) throw error;
       // What an error says of the others is not the same with every database; the owners are.
       return this.#areHeld(claims);
     }

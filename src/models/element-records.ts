@@ -8,6 +8,7 @@ import type {
   RecordKind,
   WindowRecord,
 } from '../annotation/store/records.js';
+import { ownModel } from './refused-writes.js';
 
 /** A document holds at most 16 MiB: longer texts are continued in documents of their own. */
 const pieceBytes = 8 * 1024 * 1024;
@@ -80,22 +81,26 @@ export class MongoElementRecords implements ElementRecords {
     const { ObjectId } = Schema.Types;
     const options = (collection: string) => ({ versionKey: false, collection, autoIndex: false, autoCreate: false }) as const;
     const family = { type: ObjectId, required: true, index: true } as const;
-    this.#packs = connection.model<PackDocument>(
+    this.#packs = ownModel<PackDocument>(
+      connection,
       modelNames.pack,
       new Schema(
         { family, columns: Buffer, codec: String, text: Buffer, more: { type: [ObjectId], default: undefined }, of: ObjectId },
         options(collectionNames.pack),
       ),
     );
-    this.#windows = connection.model<WindowDocument>(
+    this.#windows = ownModel<WindowDocument>(
+      connection,
       modelNames.window,
       new Schema({ family, directory: Buffer, groups: String, index: [ObjectId] }, options(collectionNames.window)),
     );
-    this.#indexes = connection.model<IndexDocument>(
+    this.#indexes = ownModel<IndexDocument>(
+      connection,
       modelNames.index,
       new Schema({ family, entries: Buffer }, options(collectionNames.index)),
     );
-    this.#families = connection.model<FamilyDocument>(
+    this.#families = ownModel<FamilyDocument>(
+      connection,
       modelNames.family,
       new Schema(
         { holds: [{ _id: false, id: String, at: Date }], sweeping: Date, claim: String },

@@ -11,6 +11,7 @@ import {
   type JobRecord,
   type NewJobRecord,
 } from './job-record.js';
+import { ownModel } from './refused-writes.js';
 
 interface JobDocument extends Omit<JobRecord, 'id' | 'args' | 'kwargs' | 'other' | 'log'> {
   _id: Types.ObjectId;
@@ -74,7 +75,7 @@ export class JobModel {
     schema.index({ parentId: 1 });
     schema.index({ type: 1, status: 1 });
     schema.index({ status: 1, created: 1 });
-    this.#model = connection.model<JobDocument>(modelName, schema);
+    this.#model = ownModel<JobDocument>(connection, modelName, schema);
   }
 
   async createIndexes(): Promise<void> {

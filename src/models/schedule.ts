@@ -1,5 +1,5 @@
 import type { Connection } from 'mongoose';
-import { isDuplicateKey } from './annotation-documents.js';
+import { isDuplicateKey, ownCollection } from './refused-writes.js';
 
 interface ScheduleDocument {
   _id: string;
@@ -14,7 +14,7 @@ export class ScheduleModel {
   constructor(private readonly connection: Connection) {}
 
   get #documents() {
-    return this.connection.collection<ScheduleDocument>('large_image_schedule');
+    return ownCollection<ScheduleDocument>(this.connection, 'large_image_schedule');
   }
 
   /** Takes work that is due, in one atomic step, and says when it is due again. @returns whether it was due and nobody was faster. */

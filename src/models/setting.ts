@@ -1,4 +1,5 @@
 import type { Connection, Model, Mongoose } from 'mongoose';
+import { isDuplicateKey, ownModel } from './refused-writes.js';
 
 /** A stored setting. */
 export interface SettingDocument {
@@ -18,7 +19,7 @@ export class SettingModel {
       // Indexes are made by createIndexes alone: two builds at once on one collection fail on some databases.
       { minimize: false, versionKey: false, collection: 'setting', autoIndex: false, autoCreate: false },
     );
-    this.#model = connection.model<SettingDocument>(modelName, schema);
+    this.#model = ownModel<SettingDocument>(connection, modelName, schema);
   }
 
   async createIndexes(): Promise<void> {
@@ -37,7 +38,7 @@ export class SettingModel {
       await write();
     } catch (error) {
       // Two first writes of one key at once: the unique index refuses the later insert, which then is an update.
-      if ((error as { code?: unknown }).code !== 11000) throw error;
+      if (!isDuplicateKey(error)) throw error;
       await write();
     }
   }

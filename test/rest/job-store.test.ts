@@ -5,7 +5,6 @@ import { maxLogBytes } from '../../src/models/job-record.js';
 import { createJobModel, type JobModel } from '../../src/models/job.js';
 import { JobStore, type JobEvent } from '../../src/services/jobs.js';
 import { startTestDatabase } from '../support/database.js';
-import { retryDeadlock } from '../support/deadlocks.js';
 
 let database: Awaited<ReturnType<typeof startTestDatabase>>;
 let connection: Connection;
@@ -32,7 +31,7 @@ describe('a job that many change at once', () => {
     for (let round = 0; round < 10; round++) {
       const job = await create();
       await store.updateStatus(job.id, 2);
-      const attempts = [3, 5, 3, 5, 4, 5].map((status) => retryDeadlock(() => store.updateStatus(job.id, status)));
+      const attempts = [3, 5, 3, 5, 4, 5].map((status) => store.updateStatus(job.id, status));
       const outcomes = await Promise.allSettled(attempts);
       const stored = await store.find(job.id);
       expect(stored?.timestamps).toHaveLength(2);
@@ -48,7 +47,7 @@ describe('a job that many change at once', () => {
     for (let round = 0; round < 10; round++) {
       const job = await create();
       const owners = ['a', 'b', 'c', 'd', 'e', 'f'];
-      const claims = await Promise.all(owners.map((owner) => retryDeadlock(() => store.claim(job.id, owner))));
+      const claims = await Promise.all(owners.map((owner) => store.claim(job.id, owner)));
       const claimed = claims.filter((claim) => claim !== null);
       expect(claimed).toHaveLength(1);
       expect(claimed[0]).toMatchObject({ status: 2, run: { attempts: 1 } });
@@ -61,7 +60,7 @@ describe('a job that many change at once', () => {
       const claimed = await store.claim(job.id, 'gone');
       await store.change(claimed!, { owner: 'gone' }, { owner: null });
       const owners = ['a', 'b', 'c', 'd', 'e', 'f'];
-      const claims = await Promise.all(owners.map((owner) => retryDeadlock(() => store.claim(job.id, owner))));
+      const claims = await Promise.all(owners.map((owner) => store.claim(job.id, owner)));
       expect(claims.filter((claim) => claim !== null)).toHaveLength(1);
       expect((await store.find(job.id))?.run?.attempts).toBe(2);
     }
@@ -70,7 +69,7 @@ describe('a job that many change at once', () => {
   it('keeps every log entry of writers at once', async () => {
     const job = await create();
     const write = async (writer: number) => {
-      for (let i = 0; i < 10; i++) await retryDeadlock(() => store.appendLog(job.id, `${writer}-${i}\n`));
+      for (let i = 0; i < 10; i++) await store.appendLog(job.id, `${writer}-${i}\n`);
     };
     await Promise.all([0, 1, 2, 3].map(write));
     const stored = await store.find(job.id, { log: true });
@@ -147,7 +146,7 @@ describe('a log', () => {
   it('stays below what a document can hold when many write much at once', async () => {
     const job = await create();
     const much = 'y'.repeat(3 * 1024 * 1024);
-    await Promise.all([1, 2, 3, 4, 5, 6].map(() => retryDeadlock(() => store.appendLog(job.id, much))));
+    await Promise.all([1, 2, 3, 4, 5, 6].map(() => store.appendLog(job.id, much)));
     const stored = await store.find(job.id, { log: true });
     expect(stored?.log).toEqual([much]);
   });

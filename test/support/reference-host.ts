@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createReferenceHost, type ReferenceHost, type ReferenceHostOptions } from '../../src/reference-host/index.js';
 import { startTestDatabase } from './database.js';
-import { retryDeadlock } from './deadlocks.js';
 
 /** A reference host on a port, with an empty database and data directory of its own. */
 export interface TestHost {
@@ -87,15 +86,13 @@ export class Client {
 export async function startHost(options: Partial<ReferenceHostOptions> = {}): Promise<TestHost> {
   const database = await startTestDatabase();
   const dataDirectory = await mkdtemp(join(tmpdir(), 'reference-host-'));
-  const host = await retryDeadlock(() =>
-    createReferenceHost({
-      mongoUri: database.uri,
-      dataDirectory,
-      brand: 'girder',
-      passwordCost: 4,
-      ...options,
-    }),
-  );
+  const host = await createReferenceHost({
+    mongoUri: database.uri,
+    dataDirectory,
+    brand: 'girder',
+    passwordCost: 4,
+    ...options,
+  });
   const { url } = await host.listen();
   const anonymous = new Client(url, null, null);
   return {

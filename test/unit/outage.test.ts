@@ -1,6 +1,6 @@
 import { mongo } from 'mongoose';
 import { describe, expect, it } from 'vitest';
-import { isDatabaseOutage, outageOf } from '../../src/outage.js';
+import { isCollision, isDatabaseOutage, outageOf } from '../../src/outage.js';
 
 const withCode = (code: string) => Object.assign(new Error(`${code}: no such luck, write '/secret'`), { code });
 const noResult = {} as mongo.BulkWriteResult;
@@ -39,6 +39,19 @@ describe('what is out of order for a time', () => {
   });
 
   it.each([
+    new mongo.MongoServerError({ message: 'deadlock detected', code: 16908292 }),
+    new mongo.MongoServerError({ message: 'Write conflict', code: 112 }),
+    new mongo.MongoBulkWriteError({ message: 'deadlock detected', code: 16908292 }, noResult),
+  ])('is a collision with another write: %s', (error) => {
+    for (const seen of [error, wrapped(error)]) {
+      expect(isCollision(seen)).toBe(true);
+      expect(isDatabaseOutage(seen)).toBe(false);
+      expect(outageOf(seen)).toMatchObject({ code: 'unavailable', message: expect.stringContaining('change the same data') });
+    }
+  });
+
+  it.each([
+    new Error('deadlock detected'),
     new Error('boom'),
     withCode('ENOENT'),
     new mongo.MongoServerError({ message: 'duplicate', code: 11000 }),
@@ -48,6 +61,7 @@ describe('what is out of order for a time', () => {
   ])('is not a mistake of the program: %s', (error) => {
     expect(outageOf(error)).toBeNull();
     expect(isDatabaseOutage(error)).toBe(false);
+    expect(isCollision(error)).toBe(false);
   });
 
   it('ends with causes that go round', () => {

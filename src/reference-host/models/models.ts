@@ -1,4 +1,5 @@
 import type { Connection, Model, Schema } from 'mongoose';
+import { repeatCollisions } from '../../index.js';
 import { apiKeySchema, type ApiKeyDocument } from './api-key.js';
 import { blobSchema, type BlobDocument } from './blob.js';
 import { collectionSchema, type CollectionDocument } from './collection.js';
@@ -57,7 +58,10 @@ const collectionNames: Partial<Record<keyof DocumentTypes, string>> = {
 /** Compiles the models on a connection and waits until their indexes exist. Schemas are cloned: two hosts share nothing. */
 export async function compileModels(connection: Connection): Promise<Models> {
   const names = Object.keys(schemas) as (keyof DocumentTypes)[];
-  for (const name of names) connection.model(name, (schemas[name] as Schema).clone(), collectionNames[name] ?? name);
+  for (const name of names) {
+    const { collection } = connection.model(name, (schemas[name] as Schema).clone(), collectionNames[name] ?? name);
+    repeatCollisions(collection);
+  }
   await Promise.all(names.map((name) => connection.model(name).init()));
   const models = {} as Record<keyof DocumentTypes, unknown>;
   for (const name of names) Object.defineProperty(models, name, { enumerable: true, get: () => connection.model(name) });
