@@ -12,13 +12,18 @@ import {
   type ElementType,
 } from './schema/document.js';
 
+/** What messages call the nth of several elements. */
+export type ElementName = (index: number) => string;
+
+export const nameByIndex: ElementName = (index) => `elements[${index}]`;
+
 /**
  * Checks a parsed element and gives it back without the keys that begin with `_`. `index` is its place among the elements, for
- * messages. Ids are not compared: see {@link ElementIds}.
+ * messages, which `nameOf` turns into its name; default: {@link nameByIndex}. Ids are not compared: see {@link ElementIds}.
  *
- * @throws what the `raise` of the validator makes, naming index, type, property and what is allowed.
+ * @throws what the `raise` of the validator makes, naming element, type, property and what is allowed.
  */
-export type ElementValidator = (value: unknown, index: number) => AnnotationElement;
+export type ElementValidator = (value: unknown, index: number, nameOf?: ElementName) => AnnotationElement;
 
 /** Ajv as the annotation schema needs it: errors hold the refused value. */
 export function annotationAjv(): Ajv {
@@ -71,8 +76,8 @@ function typeValidators(brand: string): ReadonlyMap<unknown, TypeValidator> {
 export function createElementValidator(brand: string, raise: RaiseProblem = schemaError): ElementValidator {
   const validators = typeValidators(brand);
   const types = [...elementSchemas(brand).keys()].join(', ');
-  return (value, index) => {
-    const subject = `elements[${index}]`;
+  return (value, index, nameOf = nameByIndex) => {
+    const subject = nameOf(index);
     if (!isObject(value)) throw raise(`${subject}: must be an object, not ${describeValue(value)}`);
     const element = withoutPrivateKeys(value);
     const type = element.type;
@@ -147,7 +152,7 @@ export function createDocumentValidator(
     if (!Object.hasOwn(head, 'elements')) return head;
     const { elements } = head as { elements?: unknown };
     if (!Array.isArray(elements)) throw raise(`elements: must be an array, not ${describeValue(elements)}`);
-    const checked = elements.map(checkElement);
+    const checked = elements.map((element, index) => checkElement(element, index));
     requireUniqueIds(checked, raise);
     return { ...head, elements: checked };
   };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { InvalidError, LargeImageError, TileSourceError } from '../errors.js';
 import type { HostFiles } from '../host.js';
-import { outageOf } from '../outage.js';
+import { isFullDisk, outageOf } from '../outage.js';
 import type { FileRecord, HostRecords } from '../models/host-records.js';
 import type { ConversionItems } from '../services/conversion-items.js';
 import { conversionJob, createdMessage, type LargeImageCreation } from '../services/large-image-creation.js';
@@ -102,7 +102,7 @@ async function fetchFile(files: HostFiles, file: FileRecord, directory: string, 
     await pipeline(content, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal });
   } catch (cause) {
     signal.throwIfAborted();
-    if ((cause as { code?: unknown }).code === 'ENOSPC') throw cause;
+    if (isFullDisk((cause as { code?: unknown }).code)) throw cause;
     throw new TileSourceError(`The bytes of ${file.name} could not be read.`, { cause });
   }
   return path;

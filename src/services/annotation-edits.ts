@@ -35,6 +35,8 @@ export class AnnotationEdits {
       if (result.elements.length === 0) return this.writer.commit(current, { head }, request.caller);
       const put = result.elements.flatMap((change) => (change.kind === 'remove' ? [] : [change.element]));
       const remove = result.elements.flatMap((change) => (change.kind === 'remove' ? [change.id] : []));
+      // A patch does not number its elements but names them.
+      const nameOf = (index: number) => `elements/id:${String(put[index]?.id).slice(0, quotedLength)}`;
       return store.change(
         current.elements,
         { put, remove },
@@ -42,7 +44,7 @@ export class AnnotationEdits {
           const changed = await this.#withReferences(current.elements, made, request);
           return this.writer.commit(current, { head, elements: changed }, request.caller);
         },
-        { ...options, raise: (detail) => patchSchemaError(namedById(detail, put)) },
+        { ...options, raise: patchSchemaError, nameOf },
       );
     });
   }
@@ -106,14 +108,6 @@ export class AnnotationEdits {
       { itemToo: false },
     );
   }
-}
-
-/** The schema's words about the nth changed element, which a patch does not number but name: `elements/id:….width: must be …`. */
-function namedById(detail: string, put: readonly Record<string, unknown>[]): string {
-  return detail.replace(
-    /^elements\[(\d+)\]/,
-    (_, index) => `elements/id:${String(put[Number(index)]?.id).slice(0, quotedLength)}`,
-  );
 }
 
 function isElementId(id: string): boolean {

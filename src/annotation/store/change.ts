@@ -2,8 +2,8 @@ import { ElementIds } from '../element-ids.js';
 import { schemaError, type RaiseProblem } from '../messages.js';
 import { KnownOverlaySizes } from '../overlay-sizes.js';
 import type { AnnotationElement } from '../schema/document.js';
-import { duplicateId, type ElementValidator } from '../validate.js';
-import type { ChangedElements, ElementChanges, Publish, StoredElements, StoredWindow } from './contract.js';
+import { duplicateId, nameByIndex, type ElementName, type ElementValidator } from '../validate.js';
+import type { ChangedElements, ChangeOptions, ElementChanges, Publish, StoredElements, StoredWindow } from './contract.js';
 import { Hold } from './holds.js';
 import { elementTooLong, maxElementBytes, requireListableGroups } from './limits.js';
 import { storedElements } from './list-writer.js';
@@ -28,11 +28,11 @@ interface CheckedPut {
 }
 
 /** Checks the elements to put and gives those without an id one. */
-function checkPut(tools: ChangeTools, put: readonly unknown[], raise: RaiseProblem): CheckedPut[] {
+function checkPut(tools: ChangeTools, put: readonly unknown[], raise: RaiseProblem, nameOf: ElementName): CheckedPut[] {
   const validate = tools.validatorFor(raise);
   const ids = new ElementIds();
   return put.map((value, index) => {
-    const element = validate(value, index);
+    const element = validate(value, index, nameOf);
     if (element.id !== undefined && !ids.add(element.id)) throw duplicateId(element.id, index, raise);
     return { element, id: element.id ?? tools.ids.make() };
   });
@@ -44,9 +44,9 @@ export async function changeElements<Result>(
   base: StoredElements,
   { put = [], remove = [] }: ElementChanges,
   publish: Publish<ChangedElements, Result>,
-  { signal, raise = schemaError }: { signal?: AbortSignal; raise?: RaiseProblem },
+  { signal, raise = schemaError, nameOf = nameByIndex }: ChangeOptions,
 ): Promise<Result> {
-  const checked = checkPut(tools, put, raise);
+  const checked = checkPut(tools, put, raise, nameOf);
   const ids = checked.map(({ id }) => id);
   const outcome = (stored: StoredElements, counts: Partial<ChangedElements> = {}): ChangedElements => ({
     stored,

@@ -3,6 +3,7 @@ import type { CentroidPropTable } from '../centroids.js';
 import type { ElementBudget, ElementQuery, BoxCondition } from '../element-query.js';
 import type { RaiseProblem } from '../messages.js';
 import type { AnnotationElement } from '../schema/document.js';
+import type { ElementName } from '../validate.js';
 
 /** Up to 65 536 elements that follow one another in original order; kept by reference in {@link StoredElements}. */
 export interface StoredWindow {
@@ -48,6 +49,14 @@ export interface StoredElements {
 /** Options of everything that takes time. An aborted signal ends it with the signal's reason. */
 export interface StoreOptions {
   signal?: AbortSignal;
+}
+
+/** Options of {@link ElementStore.change}. */
+export interface ChangeOptions extends StoreOptions {
+  /** Makes the error of an element that is not valid; default: the envelope of create and PUT. Give the same function each time. */
+  raise?: RaiseProblem;
+  /** What messages call the nth element to put; default: `elements[n]`. */
+  nameOf?: ElementName;
 }
 
 /** Options of {@link ElementStore.readBody}. */
@@ -229,7 +238,7 @@ export interface ElementStore {
     base: StoredElements,
     changes: ElementChanges,
     publish: Publish<ChangedElements, Result>,
-    options?: StoreOptions & { raise?: RaiseProblem },
+    options?: ChangeOptions,
   ): Promise<Result>;
 
   /**

@@ -5,6 +5,7 @@ import type { AnnotationElement } from '../schema/document.js';
 import { createElementValidator, type ElementValidator } from '../validate.js';
 import { changeElements, type ChangeTools } from './change.js';
 import type {
+  ChangeOptions,
   CentroidReading,
   ChangedElements,
   ElementChanges,
@@ -110,7 +111,7 @@ export class PackedElementStore implements ElementStore {
     base: StoredElements,
     changes: ElementChanges,
     publish: Publish<ChangedElements, Result>,
-    options: StoreOptions & { raise?: RaiseProblem } = {},
+    options: ChangeOptions = {},
   ): Promise<Result> {
     return changeElements(this.#tools, base, changes, publish, options);
   }
