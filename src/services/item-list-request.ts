@@ -35,11 +35,15 @@ const operators: ReadonlySet<string> = new Set(
   '$and $or $nor $not $regex $options $eq $ne $gt $gte $lt $lte $in $nin $exists $all $size $elemMatch'.split(' '),
 );
 
-/** A path of fields: `meta.stain`. No operator, and nothing that JavaScript objects have of their own. */
+/** A path of fields: `meta.stain`. No operator, no character that ends names in databases, and nothing that JavaScript objects have of their own. */
 function isFieldPath(path: string): boolean {
   const parts = path.split('.');
   const reserved = ['__proto__', 'constructor', 'prototype'];
-  return path.length <= 256 && parts.every((part) => part !== '' && !part.startsWith('$') && !reserved.includes(part));
+  return (
+    path.length <= 256 &&
+    !path.includes('\0') &&
+    parts.every((part) => part !== '' && !part.startsWith('$') && !reserved.includes(part))
+  );
 }
 
 /** What a text asks for; `null` when it is words alone. @throws BadParameterError for what is not allowed. */

@@ -53,6 +53,31 @@ export class ItemLists {
     return this.#grouped(asked.passes, conditions, { order, limit, offset });
   }
 
+  /**
+   * How many items stand before an item in the list that the text asks for, of all pages; all of them when it is not in the list. `null`
+   * as for {@link list}.
+   *
+   * @throws as {@link list}
+   */
+  async position(
+    id: unknown,
+    request: ItemListRequest,
+    caller: Caller | null,
+    wordsFilter: (words: string) => Conditions,
+  ): Promise<number | null> {
+    const asked = parseListText(request.text);
+    if (asked === null) return null;
+    const order = parseSortOrder(request.sort, request.sortdir);
+    const conditions = await this.#conditions(asked, request, caller, wordsFilter);
+    const { remaining } = await this.#thinnedOut(asked.passes, conditions, order);
+    let before = 0;
+    for await (const { _id } of this.queries.each(conditions, [], order)) {
+      if (idText(_id) === idText(id)) break;
+      if (remaining?.has(idText(_id)) ?? true) before++;
+    }
+    return before;
+  }
+
   async #conditions(
     asked: ExtendedText,
     { folderId, name }: ItemListRequest,
@@ -82,13 +107,7 @@ export class ItemLists {
     conditions: Conditions,
     { order, limit, offset }: { order: SortOrder; limit: number; offset: number },
   ): Promise<ItemList> {
-    let remaining: ReadonlySet<string> | null = null;
-    const counted: { pass: GroupPass; counts: Map<string, number[]> }[] = [];
-    for (const pass of passes) {
-      const before: ReadonlySet<string> | null = remaining;
-      if (pass.counts.length > 0) counted.push({ pass, counts: await this.#count(pass, conditions, before) });
-      for (const key of pass.keys) remaining = await this.#firstOfEach(key, conditions, order, remaining);
-    }
+    const { remaining, counted } = await this.#thinnedOut(passes, conditions, order);
     // What is left, in the order that was asked for.
     const ids: unknown[] = [];
     for await (const { _id } of this.queries.each(conditions, [], order)) if (remaining?.has(idText(_id))) ids.push(_id);
@@ -103,6 +122,22 @@ export class ItemLists {
       setAt(document, `${meta}._grouping`, { keys, values: keys.map((key) => valueAt(document, key) ?? null) });
     }
     return { documents, total: ids.length };
+  }
+
+  /** Ids of the items that the passes leave, `null` for all, and what they count. */
+  async #thinnedOut(
+    passes: readonly GroupPass[],
+    conditions: Conditions,
+    order: SortOrder,
+  ): Promise<{ remaining: ReadonlySet<string> | null; counted: { pass: GroupPass; counts: Map<string, number[]> }[] }> {
+    let remaining: ReadonlySet<string> | null = null;
+    const counted: { pass: GroupPass; counts: Map<string, number[]> }[] = [];
+    for (const pass of passes) {
+      const before: ReadonlySet<string> | null = remaining;
+      if (pass.counts.length > 0) counted.push({ pass, counts: await this.#count(pass, conditions, before) });
+      for (const key of pass.keys) remaining = await this.#firstOfEach(key, conditions, order, remaining);
+    }
+    return { remaining, counted };
   }
 
   /** Ids of the first item, in the given order, of each value of a field. Items without the field are left out. */
@@ -166,6 +201,7 @@ function valueAt(document: unknown, path: string): unknown {
     );
 }
 
+/** Objects on the way are replaced by copies: they may stand in `value`, or be values of a group themselves. */
 function setAt(document: Record<string, unknown>, path: string, value: unknown): void {
   const parts = path.split('.');
   const last = parts.pop()!;
@@ -173,7 +209,7 @@ function setAt(document: Record<string, unknown>, path: string, value: unknown):
   for (const part of parts) {
     const next = place[part];
     const isObject = typeof next === 'object' && next !== null && !Array.isArray(next);
-    place = (isObject ? next : (place[part] = {})) as Record<string, unknown>;
+    place = place[part] = isObject ? { ...next } : {};
   }
   place[last] = value;
 }

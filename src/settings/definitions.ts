@@ -28,6 +28,8 @@ function booleanSetting(name: string, byDefault: boolean, description: string): 
   };
 }
 
+const decimal = /^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?\s*$/i;
+
 function countSetting(name: string, byDefault: number, description: string): SettingDefinition {
   const key = prefix + name;
   return {
@@ -37,8 +39,8 @@ function countSetting(name: string, byDefault: number, description: string): Set
     description,
     allowed: 'a whole number, 0 or more; fractions are cut off',
     parse(value) {
-      const usable =
-        typeof value === 'number' || typeof value === 'boolean' || (typeof value === 'string' && value.trim() !== '');
+      // Number() reads other notations as well, and empty text.
+      const usable = typeof value === 'string' ? decimal.test(value) : typeof value === 'number' || typeof value === 'boolean';
       const count = usable ? Math.trunc(Number(value)) : NaN;
       if (!Number.isSafeInteger(count) || count < 0) throw new InvalidError(`${key} must be a non-negative integer.`, 'value');
       return count;

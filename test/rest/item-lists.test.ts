@@ -20,7 +20,7 @@ describe('item lists and metadata search', () => {
   const list = async (client: Client, query: Record<string, string | number>) => {
     const { status, headers, body } = await client.send('GET', '/item', { query: { limit: 50, ...query } });
     expect(status, JSON.stringify(body)).toBe(200);
-    const items = body as unknown as { name: string; meta: Record<string, unknown> }[];
+    const items = body as unknown as { _id: string; name: string; meta: Record<string, unknown> }[];
     return { items, names: items.map(({ name }) => name), total: Number(headers.get('girder-total-count')) };
   };
 
@@ -99,6 +99,29 @@ describe('item lists and metadata search', () => {
     expect(await admin.fails('GET', '/item', { query: { folderId: top, text: '_group_:$where:' } })).toMatchObject({
       status: 400,
     });
+  });
+
+  it('groups by a field that holds what is written about the group', async () => {
+    const { items } = await list(admin, { folderId: hidden, text: '_group_:meta,_count_,name,meta.n:' });
+    expect(items.map(({ meta }) => meta)).toEqual([
+      { stain: 'HE', patient: 'p3', n: 1, _grouping: { keys: ['meta'], values: [{ stain: 'HE', patient: 'p3', n: 1 }] } },
+    ]);
+  });
+
+  it.each(['_filter_:{"a\\u0000b":1}', '_group_:a\0b:'])('refuses the field name of %j', async (text) => {
+    expect(await user.fails('GET', '/item', { query: { folderId: top, text } })).toMatchObject({ status: 400, type: 'rest' });
+  });
+
+  it('says where an item stands in every list', async () => {
+    const orders = ['name', 'meta.n', '[["meta.stain",1],["meta.n",-1]]'];
+    for (const text of ['_recurse_:', '_recurse_:_group_:meta.stain:', '_filter_:{"meta.stain":"HE"}', undefined]) {
+      for (const [sort, sortdir] of orders.flatMap((order) => [1, -1].map((direction) => [order, direction] as const))) {
+        const query = { folderId: top, sort, sortdir, ...(text !== undefined && { text }) };
+        const ids = (await list(admin, query)).items.map(({ _id }) => _id);
+        const places = await Promise.all(ids.map((id) => admin.ok('GET', `/item/${id}/position`, { query })));
+        expect(places, JSON.stringify(query)).toEqual([...ids.keys()]);
+      }
+    }
   });
 
   it('sorts by several fields', async () => {

@@ -31,7 +31,7 @@ const count = (key: string, byDefault: number): Row => ({
     ['4.7', 4],
     ['9007199254740991', 9007199254740991],
   ],
-  refused: ['-1', 'many', '', '[]', '{"a": 1}', '1e400', 'NaN'].map((sent) => [
+  refused: ['-1', 'many', '', '0x10', '"0b1"', '[]', '{"a": 1}', '1e400', 'NaN'].map((sent) => [
     sent,
     `large_image.${key} must be a non-negative integer.`,
   ]),

@@ -5,7 +5,7 @@ import { itemAccessFilter, levelOn, principalOf, type Principal } from '../servi
 import { downloadFile } from '../services/downloads.js';
 import { ancestorsOf, loadTargetFolder } from '../services/folders.js';
 import { copyItem, createItem, filesOf, loadItem, removeItem, setItemMetadata, updateItem } from '../services/items.js';
-import { listReply, readPage } from '../services/lists.js';
+import { listReply, placeIn, readPage } from '../services/lists.js';
 import { metadataUpdate } from '../services/metadata.js';
 import { wordsFilter } from '../services/resources.js';
 import { itemEntries, zipReply } from '../services/zip.js';
@@ -157,7 +157,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
     path: '/item/:id/position',
-    summary: 'How many items come before this one in the listing.',
+    summary: 'How many items come before this one in the listing; all when it is not there.',
     access: 'public',
     scope: scopes.read,
     params: byId,
@@ -167,14 +167,9 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);
       const { item } = await loadItem(context, params.id, principal, 0);
-      const filter = await listFilter(context, query, principal);
-      const { sort, sortdir } = query;
-      const value = sort.split('.').reduce<unknown>((found, key) => (found as Record<string, unknown> | null)?.[key], item);
-      const before = sortdir === 1 ? '$lt' : '$gt';
-      const earlier = [{ [sort]: { [before]: value ?? null } }, { [sort]: value ?? null, _id: { [before]: item._id } }];
-      // Checks the name of the field before it is used as one.
-      await readPage(context.models.item, { _id: item._id }, { ...query, limit: 1, offset: 0 });
-      return context.models.item.countDocuments({ $and: [filter, { $or: earlier }] });
+      const extended = await context.plugin.itemLists.position(item._id, query, caller, wordsFilter);
+      if (extended !== null) return extended;
+      return placeIn(context.models.item, await listFilter(context, query, principal), item._id, query);
     },
   }),
   defineRoute({

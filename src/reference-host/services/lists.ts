@@ -1,4 +1,4 @@
-import type { Model, QueryFilter } from 'mongoose';
+import type { Model, QueryFilter, Types } from 'mongoose';
 import { BadParameterError, parseSortOrder, Reply } from '../../index.js';
 
 /** Which part of a list is wanted, and in what order. `limit` 0: all. */
@@ -9,6 +9,16 @@ export interface Page {
   sortdir: 1 | -1;
 }
 
+/** The fields that a page is ordered by. @throws BadParameterError for a field that lists are not sorted by. */
+function orderOf({ sort, sortdir }: Pick<Page, 'sort' | 'sortdir'>, sortable?: readonly string[]): Record<string, 1 | -1> {
+  const isList = sortable === undefined && sort.startsWith('[');
+  if (!isList && (sortable ? !sortable.includes(sort) : !/^[A-Za-z_][\w-]*(\.[\w-]+)*$/.test(sort))) {
+    const allowed = sortable ? ` Allowed values: ${sortable.join(', ')}.` : '';
+    throw new BadParameterError(`Invalid value for parameter sort: ${sort}.${allowed}`);
+  }
+  return Object.fromEntries(parseSortOrder(sort, sortdir));
+}
+
 /** Reads one page of what matches a filter, and counts all of it. Equal sort keys are ordered by id, so that pages never overlap. */
 export async function readPage<D>(
   model: Model<D>,
@@ -16,17 +26,31 @@ export async function readPage<D>(
   page: Page,
   sortable?: readonly string[],
 ): Promise<{ documents: D[]; total: number }> {
-  const { sort } = page;
-  const isList = sortable === undefined && sort.startsWith('[');
-  if (!isList && (sortable ? !sortable.includes(sort) : !/^[A-Za-z_][\w-]*(\.[\w-]+)*$/.test(sort))) {
-    const allowed = sortable ? ` Allowed values: ${sortable.join(', ')}.` : '';
-    throw new BadParameterError(`Invalid value for parameter sort: ${sort}.${allowed}`);
-  }
-  const order = Object.fromEntries(parseSortOrder(sort, page.sortdir));
-  const query = model.find(filter).sort(order).skip(page.offset);
+  const query = model.find(filter).sort(orderOf(page, sortable)).skip(page.offset);
   if (page.limit > 0) query.limit(page.limit);
   const [documents, total] = await Promise.all([query.lean<D[]>(), model.countDocuments(filter)]);
   return { documents, total };
+}
+
+/** How many of the documents that match stand before one of them; all, when it is not among them. */
+export async function placeIn<D>(
+  model: Model<D>,
+  filter: QueryFilter<D>,
+  id: Types.ObjectId,
+  page: Pick<Page, 'sort' | 'sortdir'>,
+): Promise<number> {
+  // Looked for in the list itself: conditions on what comes before miss documents without the field, or with values of another type.
+  const cursor = model.find(filter, { _id: 1 }).sort(orderOf(page)).lean<{ _id: Types.ObjectId }[]>().cursor();
+  let before = 0;
+  try {
+    for await (const { _id } of cursor) {
+      if (id.equals(_id)) break;
+      before++;
+    }
+  } finally {
+    await cursor.close();
+  }
+  return before;
 }
 
 /** A list as an answer, with the number of all matches in its header. */

@@ -19,7 +19,10 @@ const get = defineRoute({
   async handle({ query }, { settings }) {
     if (query.list !== undefined) {
       const values: [string, unknown][] = [];
-      for (const key of query.list) values.push([String(key), await settings.get(String(key))]);
+      for (const key of query.list) {
+        if (typeof key !== 'string') throw new BadParameterError('Entries of the list must be names of settings.');
+        values.push([key, await settings.get(key)]);
+      }
       return Object.fromEntries(values);
     }
     if (query.key === undefined) throw new BadParameterError('Parameter "key" is required.');
