@@ -1,5 +1,5 @@
 import sharp, { type SharpOptions } from 'sharp';
-import { readFacts, sampleForm, upright, type VipsFile } from '../sources/sharp/decode.js';
+import { readFacts, sampleForm, upright, type SampleForm, type VipsFile } from '../sources/sharp/decode.js';
 
 /** A picture that libvips turns into tiles in one pass, from its first row to its last. Plain data: it goes to a process. */
 export interface VipsPass {
@@ -22,6 +22,12 @@ export const vipsSettings: SharpOptions = { limitInputPixels: false, failOn: 'er
 /** Bytes of a picture from which on the output is a BigTIFF, whatever the compression makes of it. */
 const bigBytes = 2 ** 31;
 
+/** The form in which a compression holds samples: JPEG has bytes, WebP bytes of three or four bands. */
+function storedForm(form: SampleForm, compression: VipsPass['compression']): SampleForm {
+  if (compression === 'webp') return { ...form, dtype: 'uint8', bands: form.bands % 2 === 1 ? 3 : 4 };
+  return compression === 'jpeg' ? { ...form, dtype: 'uint8' } : form;
+}
+
 /** Makes the file. Runs in a process of its own, whose output says how far libvips has come. */
 export async function runVipsPass(pass: VipsPass): Promise<void> {
   sharp.cache(false);
@@ -30,10 +36,10 @@ export async function runVipsPass(pass: VipsPass): Promise<void> {
   const facts = await readFacts(file, vipsSettings, { maxDecodedPixels: Infinity });
   const form = sampleForm(facts);
   const { kind, tileSide, page } = pass;
-  const lossy = pass.compression === 'jpeg' || pass.compression === 'webp';
-  let image = upright(file, vipsSettings, lossy ? { ...form, dtype: 'uint8' } : form, page, { turn: kind === 'pyramid' });
+  let image = upright(file, vipsSettings, storedForm(form, pass.compression), page, { turn: kind === 'pyramid' });
   if (kind === 'pyramid' && pass.compression === 'jpeg' && facts.hasAlpha) image = image.flatten({ background: '#fff' });
-  if (kind === 'base') image = image.withMetadata({ orientation: facts.orientation ?? 1 });
+  // With its orientation; the like that names one also turns the samples into those of an sRGB profile.
+  if (kind === 'base') image = image.keepMetadata();
   else if (!form.converted && facts.icc) image = image.keepIccProfile();
   const bytes = facts.width * facts.height * facts.channels * (form.dtype === 'uint16' ? 2 : 1);
   await image

@@ -76,8 +76,8 @@ export function upright(
 ): Sharp {
   const opened = sharp(material.input, { ...settings, ...(page > 0 && { page }), ignoreIcc: !form.converted });
   const image = turn ? opened.autoOrient() : opened;
-  if (form.dtype === 'uint16') return image.toColourspace(form.bands === 1 ? 'grey16' : 'rgb16');
-  return image.toColourspace(form.bands === 1 ? 'b-w' : 'srgb');
+  if (form.dtype === 'uint16') return image.toColourspace(form.bands <= 2 ? 'grey16' : 'rgb16');
+  return image.toColourspace(form.bands <= 2 ? 'b-w' : 'srgb');
 }
 
 /** Decodes one page as a whole. */

@@ -1,0 +1,107 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import sharp, { type Sharp } from 'sharp';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fileInput } from '../../../src/tilesource/byte-reader.js';
+import { convert } from '../../../src/tilesource/conversion/convert.js';
+import { checkConversion, type ConversionRequest } from '../../../src/tilesource/conversion/options.js';
+import { runVipsPass, type VipsPass } from '../../../src/tilesource/conversion/vips-pass.js';
+import { tiffSource } from '../../../src/tilesource/sources/tiff.js';
+import type { TileSource } from '../../../src/tilesource/contract.js';
+import { wholeLevel, worstDifference } from '../../support/whole-level.js';
+
+/** Longer than what is decoded as a whole, so that libvips makes the tiles; low, so that it is quick. */
+const [width, height] = [4200, 4];
+let folder: string;
+let runs = 0;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'conversion-samples-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+/** Converts a file here and now, and opens the result. Tells which passes libvips made. */
+async function converted(path: string, request: ConversionRequest): Promise<{ source: TileSource; passes: VipsPass['kind'][] }> {
+  const output = join(folder, `made-${(runs += 1)}.tiff`);
+  const passes: VipsPass['kind'][] = [];
+  const input = { path, name: 'picture', mimeType: '' };
+  await convert(
+    { input, output, directory: folder, options: checkConversion(request), threads: 1, version: '0' },
+    {
+      progress: () => {},
+      log: () => {},
+      vipsPass: async (pass) => {
+        passes.push(pass.kind);
+        await runVipsPass(pass);
+      },
+    },
+  );
+  return { source: await tiffSource.open(fileInput(output)), passes };
+}
+
+type Samples = Uint8Array | Uint16Array;
+
+function picture(bands: 1 | 2 | 3 | 4, bits: 8 | 16): { samples: Samples; image: Sharp } {
+  const length = width * height * bands;
+  const samples =
+    bits === 8 ? Uint8Array.from({ length }, (_, at) => at * 7) : Uint16Array.from({ length }, (_, at) => at * 1237);
+  const image = sharp(samples, { raw: { width, height, channels: bands } });
+  const gray = bits === 8 ? 'b-w' : 'grey16';
+  return { samples, image: image.toColourspace(bands <= 2 ? gray : bits === 8 ? 'srgb' : 'rgb16') };
+}
+
+describe('files that libvips alone reads keep their samples when they are converted', () => {
+  const shapes = [
+    [1, 8],
+    [1, 16],
+    [2, 8],
+    [2, 16],
+    [3, 16],
+    [4, 8],
+  ] as const;
+  it.each(shapes)('%i bands of %i bits, in one pass and in two', async (bands, bits) => {
+    const { samples, image } = picture(bands, bits);
+    const path = join(folder, `${bands}-${bits}.png`);
+    await image.png({ compressionLevel: 1 }).toFile(path);
+    for (const [request, kind] of [
+      [{ compression: 'lzw', reduction: 'mean' }, 'pyramid'],
+      [{ compression: 'zstd' }, 'base'],
+    ] as const) {
+      const { source, passes } = await converted(path, request);
+      expect(passes).toEqual([kind]);
+      expect(source.metadata).toMatchObject({ bandCount: bands, dtype: `uint${bits}` });
+      expect(worstDifference(await wholeLevel(source), samples)).toBe(0);
+      await source.close();
+    }
+  });
+
+  it('colours of a profile, with the profile and the right way up', async () => {
+    const { samples, image } = picture(3, 8);
+    const profiled = await image.withIccProfile('p3').withMetadata({ icc: 'p3', orientation: 3 }).png().toBuffer();
+    const path = join(folder, 'p3.png');
+    await sharp(profiled).keepMetadata().toFile(path);
+    const { icc, orientation } = await sharp(path).metadata();
+    expect([icc?.length, orientation]).toEqual([expect.any(Number), 3]);
+    const stored = await sharp(path, { ignoreIcc: true }).raw().toBuffer();
+    expect(stored).toHaveLength(samples.length);
+    const turned = await sharp(stored, { raw: { width, height, channels: 3 } })
+      .rotate(180)
+      .raw()
+      .toBuffer();
+    const { source } = await converted(path, { compression: 'deflate' });
+    expect(worstDifference(await wholeLevel(source), turned)).toBe(0);
+    expect(Buffer.from(source.iccProfile?.(0) ?? []).equals(icc ?? Buffer.alloc(0))).toBe(true);
+    await source.close();
+  });
+
+  it.each([90, 0])('gray ones become color in WebP, which has no gray, at quality %i', async (quality) => {
+    for (const bands of [1, 2] as const) {
+      const path = join(folder, `webp-${bands}.png`);
+      await picture(bands, 8).image.png({ compressionLevel: 1 }).toFile(path);
+      const { source } = await converted(path, { compression: 'webp', quality });
+      expect(source.metadata.bandCount).toBe(bands + 2);
+      await source.close();
+    }
+  });
+});
