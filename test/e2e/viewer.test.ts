@@ -352,6 +352,23 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     admin = await clientOfPage();
   });
 
+  it('says that the session has ended, and goes on where it was after signing in again', async () => {
+    const id = itemId();
+    await admin.ok('DELETE', '/user/authentication');
+    const { x, y, width, height } = await stageBox();
+    await page.mouse.move(x + width / 2, y + height / 2);
+    await page.mouse.move(x + width / 2 + 5, y + height / 2);
+    await heading('Your session has ended');
+    expect(await page.getByRole('button', { name: 'Sign out' }).count()).toBe(0);
+    await page.locator('main').getByRole('link', { name: 'Sign in' }).click();
+    await page.getByLabel('Login or e-mail').fill('anna@example.org');
+    await page.getByLabel('Password').fill('anna.password');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByTestId('scale-bar').waitFor();
+    expect(itemId()).toBe(id);
+    admin = await clientOfPage();
+  });
+
   it('shows public content to people who have not signed in, and no buttons that would fail', async () => {
     const collection = await admin.create('/collection', { name: 'Open slides', public: true });
     await admin.create('/folder', { parentType: 'collection', parentId: collection, name: 'For all' });

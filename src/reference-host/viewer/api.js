@@ -68,6 +68,18 @@ export function onTokenChange(listener) {
   });
 }
 
+/** @type {Set<() => void>} */
+const refusalListeners = new Set();
+
+/**
+ * Called when the server does not know the user, although a token was sent.
+ *
+ * @param {() => void} listener
+ */
+export function onRefusedToken(listener) {
+  refusalListeners.add(listener);
+}
+
 /** Headers that say who asks. @returns {Record<string, string>} */
 export function authorization() {
   const value = token();
@@ -145,6 +157,7 @@ async function send(method, path, { query, form, text, json, headers, signal }) 
     init.headers = { ...authorization(), ...headers, 'Content-Type': 'application/json' };
   }
   if (signal) init.signal = signal;
+  const sent = token();
   let response;
   try {
     response = await fetch(apiUrl(path, query), init);
@@ -152,6 +165,7 @@ async function send(method, path, { query, form, text, json, headers, signal }) 
     if (signal?.aborted) throw error;
     throw toApiError(0, '');
   }
-  if (!response.ok) throw toApiError(response.status, await response.text());
-  return response;
+  if (response.ok) return response;
+  if (response.status === 401 && sent !== null && sent === token()) for (const listener of refusalListeners) listener();
+  throw toApiError(response.status, await response.text());
 }

@@ -3,7 +3,7 @@ import { adminView } from './admin/admin-view.js';
 import { ApiError } from './api.js';
 import { announce, errorNotice, fill, h, icon, messageOf } from './dom.js';
 import { parseRoute, routeHash, setAddress } from './router.js';
-import { currentUser, followOtherTabs, onSession, resumeSession, signOut } from './session.js';
+import { currentUser, followOtherTabs, hasEnded, onSession, resumeSession, signOut } from './session.js';
 import { accountView } from './views/account.js';
 import { containerView } from './views/container.js';
 import { homeView } from './views/home.js';
@@ -71,12 +71,20 @@ async function show({ focus, rebuild }) {
   } catch (error) {
     if (leave.signal.aborted) return;
     document.body.dataset.view = 'error';
-    const title = error instanceof ApiError && error.status === 401 ? 'Please sign in' : 'This cannot be shown';
+    const [title, notice] = explain(error);
     document.title = `${title} – ${productName}`;
-    fill(main, h('div', { class: 'page page-narrow' }, h('h1', {}, title), errorNotice(error), ...waysOut()));
+    fill(main, h('div', { class: 'page page-narrow' }, h('h1', {}, title), notice, ...waysOut()));
   } finally {
     if (current === place) main.removeAttribute('aria-busy');
   }
+}
+
+/** @param {unknown} error @returns {[title: string, notice: HTMLElement]} */
+function explain(error) {
+  if (!(error instanceof ApiError) || error.status !== 401) return ['This cannot be shown', errorNotice(error)];
+  if (!hasEnded()) return ['Please sign in', errorNotice(error)];
+  const text = 'Sign in again to go on. Changes that were not saved are kept while this page is open.';
+  return ['Your session has ended', h('p', { class: 'notice' }, text)];
 }
 
 function waysOut() {
@@ -100,6 +108,7 @@ function showAccount() {
     const link = h('a', { class: 'button', href: '#sign-in' }, 'Sign in');
     link.addEventListener('click', () => (link.href = signInHash()));
     fill(account, link);
+    if (hasEnded()) announce('Your session has ended. Sign in again to go on.');
     return;
   }
   const name = `${user.firstName} ${user.lastName}`.trim() || user.login;

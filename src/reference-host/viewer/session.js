@@ -1,5 +1,5 @@
 // @ts-check
-import { onTokenChange, request, setToken, token } from './api.js';
+import { onRefusedToken, onTokenChange, request, setToken, token } from './api.js';
 
 /**
  * @typedef {object} User
@@ -13,12 +13,20 @@ import { onTokenChange, request, setToken, token } from './api.js';
 /** @type {User | null} */
 let user = null;
 
+let ended = false;
+let isChecking = false;
+
 /** @type {Set<() => void>} */
 const listeners = new Set();
 
 /** Who is signed in, or `null`. */
 export function currentUser() {
   return user;
+}
+
+/** Whether the server has ended the session, and nobody has signed in since. */
+export function hasEnded() {
+  return ended;
 }
 
 /**
@@ -33,6 +41,7 @@ export function onSession(listener) {
 /** @param {User | null} next */
 function become(next) {
   user = next;
+  if (next !== null) ended = false;
   for (const listener of listeners) listener();
 }
 
@@ -42,6 +51,29 @@ export async function resumeSession() {
   if (kept === null) setToken(null);
   become(kept);
 }
+
+/**
+ * Asks the server whether the session goes on, where something was refused that the user could see before. Where it has expired, or was
+ * ended elsewhere, nobody is signed in any more.
+ */
+export async function checkSession() {
+  if (user === null || isChecking) return;
+  isChecking = true;
+  try {
+    const asked = token();
+    const known = await request('GET', 'user/me');
+    if (known !== null || token() !== asked) return;
+    ended = true;
+    setToken(null);
+    become(null);
+  } catch {
+    // The server is away: that is another matter, which every request tells of.
+  } finally {
+    isChecking = false;
+  }
+}
+
+onRefusedToken(() => void checkSession());
 
 /** Follows sign-ins and sign-outs of other tabs. @param {(error: unknown) => void} report */
 export function followOtherTabs(report) {

@@ -2,6 +2,7 @@
 import { showAnnotations } from '../annotations/annotations.js';
 import { append, h } from '../dom.js';
 import { replaceRoute, routeHash } from '../router.js';
+import { checkSession } from '../session.js';
 import { frameControls } from './frame-controls.js';
 import { readFrame } from './metadata.js';
 import { scaleRow, stageButtons } from './overlays.js';
@@ -74,6 +75,8 @@ export async function openImage({ element, item, metadata, query, signal }) {
   function showProblem(message) {
     problem.textContent = message;
     problem.hidden = false;
+    // The browser loads pictures by itself, and does not say why one fails.
+    void checkSession();
   }
 
   function writeAddress() {
