@@ -60,6 +60,22 @@ it('no source reads a large TIFF in strips whose samples are signed', async () =
   await small.source.close();
 });
 
+it('gives opaque tiles of a WebP TIFF with alpha the alpha that their encoder has left out', async () => {
+  const samples = Uint8Array.from({ length: 64 * 32 * 4 }, (_, at) => (at % 4 === 3 && at % 256 >= 128 ? 0 : 255));
+  const picture = sharp(samples, { raw: { width: 64, height: 32, channels: 4 } }).tiff({
+    tile: true,
+    tileWidth: 32,
+    tileHeight: 32,
+    compression: 'webp',
+  });
+  const source = await tiffSource.open(fileInput(write('webp-alpha.tiff', await picture.toBuffer())));
+  const alphas = await Promise.all(
+    [0, 1].map(async (x) => (await source.readTile({ level: source.metadata.levels - 1, x, y: 0, frame: 0 })).data[3]),
+  );
+  expect([source.metadata.bandCount, ...alphas]).toEqual([4, 255, 0]);
+  await source.close();
+});
+
 describe('the sharp source', () => {
   it.each(['png', 'webp', 'gif', 'tiff', 'avif', 'jpeg'] as const)(
     'reads %s as a single tile of a single level',

@@ -86,7 +86,8 @@ export async function decode(
   settings: SharpOptions,
   { form, page, signal }: { form: SampleForm; page: number; signal?: AbortSignal | undefined },
 ): Promise<Raster> {
-  const image = upright(material, settings, form, page);
+  // Of gray with alpha, libvips gives the gray alone where samples are to be raw.
+  const image = upright(material, settings, form.bands === 2 ? { ...form, bands: 4 } : form, page);
   const raw = image.raw({ depth: form.dtype === 'uint16' ? 'ushort' : 'uchar' });
   const { data, info } = await processed(() => raw.toBuffer({ resolveWithObject: true }), signal);
   const samples = form.dtype === 'uint16' ? new Uint16Array(data.buffer, data.byteOffset, data.length / 2) : new Uint8Array(data);
@@ -94,7 +95,7 @@ export async function decode(
   return raster.bands === form.bands ? raster : chooseBands(raster, form.bands);
 }
 
-/** Gray with alpha comes from libvips as RGB with alpha. */
+/** Gray with alpha comes as RGB with alpha. */
 function chooseBands(raster: Raster, bands: SampleForm['bands']): Raster {
   if (bands > raster.bands) throw new TileSourceError(`The image has ${raster.bands} bands where its header says ${bands}.`);
   const kept = bands === 2 ? [0, raster.bands - 1] : Array.from({ length: bands }, (_, band) => band);

@@ -192,6 +192,17 @@ function asRaster(pixels: Pixels, layout: ImageLayout, bands: number, rows: numb
   return { data, width, height, bands, dtype: 'uint8' };
 }
 
+/** The encoder of WebP leaves the alpha of opaque pictures out. */
+function withDroppedAlpha(pixels: Pixels, bands: number): Pixels {
+  if (bands !== 4 || pixels.channels !== 3) return pixels;
+  const data = new Uint8Array((pixels.data.length / 3) * 4);
+  for (let from = 0, to = 0; from < pixels.data.length; from += 3, to += 4) {
+    data.set(pixels.data.subarray(from, from + 3), to);
+    data[to + 3] = 255;
+  }
+  return { ...pixels, data, channels: 4 };
+}
+
 async function storedSamples(
   layout: ImageLayout,
   planes: readonly Uint8Array[][],
@@ -246,14 +257,8 @@ export async function decodeChunks(
   for (const [index, strip] of (planes[0] ?? []).entries()) {
     const partRows = Math.min(layout.chunkHeight, rows - index * layout.chunkHeight);
     if (layout.decoding === 'webp') {
-      parts.push(
-        asRaster(
-          await decodePicture(strip, { what: 'a WebP tile', gray: false, signal: context.signal }),
-          layout,
-          layout.bands,
-          partRows,
-        ),
-      );
+      const picture = await decodePicture(strip, { what: 'a WebP tile', gray: false, signal: context.signal });
+      parts.push(asRaster(withDroppedAlpha(picture, layout.bands), layout, layout.bands, partRows));
     } else {
       parts.push(await decodeJpeg2000(context.workers, { bytes: strip, layout, rows: partRows, signal: context.signal }));
     }
