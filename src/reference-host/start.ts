@@ -133,6 +133,7 @@ async function fill(host: ReferenceHost, options: StartOptions, signal: AbortSig
     creatorId,
     register,
     report: (path) => display.report({ text: `Registering ${path}` }),
+    leftOut: (path, reason) => display.line(`Left out ${path}: ${reason}`),
     signal,
   });
   const files = options.paths.length === 0 ? [] : [`Files     ${count} of your own, served in place: collection Local files`];

@@ -72,12 +72,13 @@ export async function addOwnFiles(
     register: RegisterInPlace;
     /** Is told before each file. */
     report: (path: string) => void;
+    leftOut: (path: string, reason: string) => void;
     signal?: AbortSignal;
   },
 ): Promise<number> {
   const collection = await ensureCollection(context, 'Local files', 'Files of this machine, served in place.', own.creatorId);
   let count = 0;
-  for await (const { path, folders } of ownFiles(own.paths, own.signal)) {
+  for await (const { path, folders } of ownFiles(own.paths, own)) {
     own.report(path);
     const folder = await ensureFolder(context, collection, folders, own.creatorId);
     await addFile(context, { ...own, path, folder, itemName: basename(path) });

@@ -7,15 +7,22 @@ export interface OwnFile {
   folders: string[];
 }
 
+/** How files are looked for. */
+export interface OwnFilesOptions {
+  signal?: AbortSignal;
+  /** Is told what is left out because it cannot be read, and why. */
+  leftOut?: (path: string, reason: string) => void;
+}
+
 /**
  * The files among the paths given and, for folders, all files below them. Names that begin with a dot are left out, and links to
  * folders that were seen already. Single files go into the folder `Files`, folders keep their names.
  */
-export async function* ownFiles(paths: readonly string[], signal?: AbortSignal): AsyncGenerator<OwnFile> {
+export async function* ownFiles(paths: readonly string[], options: OwnFilesOptions = {}): AsyncGenerator<OwnFile> {
   const seen = new Set<string>();
   for (const path of paths) {
     const entry = await stat(path);
-    if (entry.isDirectory()) yield* filesBelow(path, [basename(await realpath(path)) || 'root'], seen, signal);
+    if (entry.isDirectory()) yield* filesBelow(path, [basename(await realpath(path)) || 'root'], seen, options);
     else if (entry.isFile()) yield { path, folders: ['Files'] };
   }
 }
@@ -24,18 +31,29 @@ async function* filesBelow(
   directory: string,
   folders: string[],
   seen: Set<string>,
-  signal?: AbortSignal,
+  options: OwnFilesOptions,
 ): AsyncGenerator<OwnFile> {
-  signal?.throwIfAborted();
+  options.signal?.throwIfAborted();
+  // A link to nothing, or a folder that may not be read, is no reason to leave out the rest.
+  const leaveOut = (path: string, error: unknown) => {
+    options.leftOut?.(path, reasonOf(path, error));
+    return null;
+  };
   const real = await realpath(directory);
   if (seen.has(real)) return;
   seen.add(real);
-  const names = (await readdir(directory)).filter((name) => !name.startsWith('.'));
-  for (const name of names.toSorted()) {
+  const names = await readdir(directory).catch((error: unknown) => leaveOut(directory, error));
+  for (const name of (names ?? []).toSorted()) {
+    if (name.startsWith('.')) continue;
     const path = join(directory, name);
-    // A link to nothing, or a folder that may not be read, is no reason to leave out the rest.
-    const entry = await stat(path).catch(() => null);
-    if (entry?.isDirectory()) yield* filesBelow(path, [...folders, name], seen, signal);
+    const entry = await stat(path).catch((error: unknown) => leaveOut(path, error));
+    if (entry?.isDirectory()) yield* filesBelow(path, [...folders, name], seen, options);
     else if (entry?.isFile()) yield { path, folders };
   }
+}
+
+function reasonOf(path: string, error: unknown): string {
+  // Bytes of a name that are no UTF-8 have become this character, and no file has that name.
+  if (path.includes('\ufffd')) return 'its name is not UTF-8';
+  return error instanceof Error ? error.message : String(error);
 }

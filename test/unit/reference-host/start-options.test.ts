@@ -84,9 +84,11 @@ describe('the command line and the environment', () => {
 });
 
 describe("the caller's own files", () => {
+  let leftOut: [string, string][] = [];
   const list = async (paths: string[]): Promise<OwnFile[]> => {
+    leftOut = [];
     const files: OwnFile[] = [];
-    for await (const file of ownFiles(paths)) files.push(file);
+    for await (const file of ownFiles(paths, { leftOut: (...what) => leftOut.push(what) })) files.push(file);
     return files;
   };
 
@@ -110,7 +112,17 @@ describe("the caller's own files", () => {
     await symlink(slides, join(slides, 'round'));
     await symlink(join(work, 'nothing'), join(slides, 'broken'));
     expect(await list([slides])).toEqual([{ path: join(slides, 'a.tif'), folders: ['slides'] }]);
+    expect(leftOut).toEqual([[join(slides, 'broken'), expect.stringContaining('ENOENT')]]);
   });
+
+  it.skipIf(process.platform !== 'linux')(
+    'are said to be left out where their name is not UTF-8, which Linux alone lets it be',
+    async () => {
+      await writeFile(Buffer.concat([Buffer.from(`${work}/caf`), Buffer.from([0xe9]), Buffer.from('.tif')]), '');
+      expect(await list([work])).toEqual([]);
+      expect(leftOut).toEqual([[join(work, 'caf\ufffd.tif'), 'its name is not UTF-8']]);
+    },
+  );
 });
 
 describe('the kept password', () => {
