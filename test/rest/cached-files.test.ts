@@ -181,6 +181,22 @@ describe('files that are kept for items', () => {
     expect(await keys()).toEqual([]);
   });
 
+  it.each(['text/html', 'image/svg+xml', 'text/html;charset=utf-8'])(
+    'serves what was kept as %s as bytes only',
+    async (mimeType) => {
+      const query = { key: '{"width":13}', mimeType };
+      await admin.ok('POST', `/item/${item}/tiles/thumbnails`, { query, body: '<script>alert(1)</script>' });
+      const { headers } = await thumbnail({ width: 13 });
+      expect(headers.get('content-type')).toBe('application/octet-stream');
+    },
+  );
+
+  it.each(['x', 'text/html\r\nX-Other: b', 'a/b/c'])('refuses the type %j', async (mimeType) => {
+    const query = { key: '{"width":13}', mimeType };
+    expect(await admin.fails('POST', `/item/${item}/tiles/thumbnails`, { query, body: 'x' })).toMatchObject({ status: 400 });
+    expect(await keys()).toEqual([]);
+  });
+
   it('makes a histogram anew when what is kept is none', async () => {
     const key = '{"imageKey":"histogram","output":{"maxHeight":2048,"maxWidth":2048},"resample":false}';
     const query = { key, thumbnail: false };

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { LargeImageError } from '../../errors.js';
+import { BadParameterError, LargeImageError } from '../../errors.js';
 import { recognizeType } from '../../tilesource/mime-type.js';
 import { boolean, integer, required, text, withDefault } from '../parameters.js';
 import { defineRoute, scopes } from '../define.js';
@@ -7,6 +7,8 @@ import { itemPath } from './parameters.js';
 
 const shared = { path: '/item/:itemId/tiles/thumbnails', params: itemPath, errors: ['unknown-id', 'access-denied'] } as const;
 
+/** As it may stand in a header (RFC 9110, section 8.3.1), without quoted parameters. */
+const mimeTypePattern = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+( *; *[\w!#$&^.+-]+=[\w!#$&^.+-]+)*$/;
 const maxPictureBytes = 32 * 1024 * 1024;
 
 const thumbnailFlag = withDefault(
@@ -61,14 +63,18 @@ const put = defineRoute({
   },
   body: 'stream',
   returns: { schema: { type: 'object' } },
-  errors: [...shared.errors, 'login-required', 'too-large'],
+  errors: [...shared.errors, 'login-required', 'bad-parameter', 'too-large'],
   async handle({ params, query, body, caller }, { items, cachedFiles }) {
     const item = await items.loadFresh(params.itemId, 1, caller);
+    const { mimeType } = query;
+    if (mimeType !== undefined && mimeType !== '' && !mimeTypePattern.test(mimeType)) {
+      throw new BadParameterError('Parameter mimeType must be a type such as image/png.');
+    }
     const bytes = await readAll(body);
     return cachedFiles.put(item, {
       kind: query.thumbnail ? 'thumbnail' : 'data',
       key: query.key,
-      content: { bytes, type: recognizeType(bytes) ?? (query.mimeType || 'application/octet-stream') },
+      content: { bytes, type: recognizeType(bytes) ?? (mimeType || 'application/octet-stream') },
       creatorId: caller?.id ?? null,
     });
   },

@@ -66,7 +66,12 @@ export async function keptPicture(services: Services, route: PictureRoute, entry
         (_image, signal) => obtain(signal),
         () => route.asked.signal,
       );
-  return Reply.content(bytes, type, { headers: { ...headers, ...route.extraHeaders } });
+  return Reply.content(bytes, safeType(type), { headers: { ...headers, ...route.extraHeaders } });
+}
+
+/** Files may have been stored by clients with any type: what browsers would run as a page of this server is only bytes. */
+function safeType(type: string): string {
+  return /^image\/(?!svg)[\w.+-]+$/i.test(type) ? type : 'application/octet-stream';
 }
 
 /** Answers with a picture that is made for this request: it may be large, so it is not kept. */
