@@ -46,6 +46,9 @@ export interface SourceInput {
   open(): Promise<ByteReader>;
 }
 
+/** Most pixels of an image that a source decodes as a whole, where {@link SourceOptions} does not say. */
+export const defaultMaxDecodedPixels = 0x3fff * 0x3fff;
+
 /** Limits and switches that hold for every source. Pixels are counted as width times height of one frame. */
 export interface SourceOptions {
   signal?: AbortSignal;

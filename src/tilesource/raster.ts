@@ -40,6 +40,11 @@ const constructors: { [T in SampleType]: new (length: number) => SampleArrays[T]
   float64: Float64Array,
 };
 
+/** Bytes of one sample. */
+export function sampleBytes(dtype: SampleType): number {
+  return new constructors[dtype](0).BYTES_PER_ELEMENT;
+}
+
 /** A raster of zeros. */
 export function createRaster(shape: { width: number; height: number; bands: number; dtype: SampleType }): Raster {
   const { width, height, bands, dtype } = shape;

@@ -79,7 +79,7 @@ async function writePyramid(
       signal,
     },
   ).write();
-  const described = packingTags({ bands: storedBands(picture.bands, packing), bits: 8 }, packing);
+  const described = packingTags({ bands: storedBands(picture.bands, packing), dtype: 'uint8' }, packing);
   const { pixelsPerMm } = picture;
   const plans = levels.map((plan, level) => {
     const perInch = 25.4 / 2 ** level;

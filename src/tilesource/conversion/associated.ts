@@ -31,7 +31,7 @@ export async function associatedDirectories(
         tagOf.long(257, height),
         tagOf.long(278, height),
         tagOf.short(284, 1),
-        ...packingTags({ bands: storedBands(picture.bands, own), bits: 8 }, own),
+        ...packingTags({ bands: storedBands(picture.bands, own), dtype: 'uint8' }, own),
         tagOf.ascii(270, name),
       ],
       chunks: {

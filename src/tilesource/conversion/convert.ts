@@ -22,6 +22,7 @@ import { BlockReader } from './block-reader.js';
 import { describeConversion, describeFrame, redescribe, type ConversionFacts } from './description.js';
 import { isLossyTiff } from './lossy-tiff.js';
 import type { ConversionOptions } from './options.js';
+import { isPlainStrips } from './plain-strips.js';
 import { mapSamples } from './samples.js';
 import { vipsSettings, type VipsPass } from './vips-pass.js';
 
@@ -65,21 +66,37 @@ export async function convert(task: ConversionTask, report: ConversionReport): P
   sharp.cache(false);
   sharp.concurrency(1);
   const input = fileInput(task.input.path, { name: task.input.name, mimeType: task.input.mimeType });
-  const tiff = await tiffSource.open(input, { maxSmallImageSize: maxWholeSide }).catch((error: unknown) => {
+  const limits = { maxSmallImageSize: maxWholeSide, maxDecodedPixels: Infinity, temporaryDirectory: task.directory };
+  const tiff = await tiffSource.open(input, limits).catch((error: unknown) => {
     if (error instanceof TileSourceError) return error;
     throw error;
   });
-  if (!(tiff instanceof TileSourceError)) {
-    const lossy = await isLossyTiff(task.input.path);
-    return writeFrom([{ open: async () => tiff, first: tiff }], { task, report, lossy, from: 0 });
+  if (tiff instanceof TileSourceError) {
+    return convertByVips(task, report, await recognize(task.input.path, tiff), unscaled);
   }
-  await convertByVips(task, report, tiff);
+  const lossy = await isLossyTiff(task.input.path);
+  if (await isPlainStrips(task.input.path, tiff, maxWholeSide)) {
+    await tiff.close();
+    const { magnification, mmX, mmY, channels } = tiff.metadata;
+    const known = { magnification, mmX, mmY, ...(channels && { channels }) };
+    return convertByVips(task, report, { input: task.input.path, format: 'tiff' }, known);
+  }
+  await writeFrom([{ open: async () => tiff, first: tiff }], { task, report, lossy, from: 0 });
 }
 
-/** Files that only libvips reads. */
-async function convertByVips(task: ConversionTask, report: ConversionReport, refused: TileSourceError): Promise<void> {
+/** What libvips does not know of a file. */
+type KnownMetadata = Pick<ImageMetadata, 'magnification' | 'mmX' | 'mmY' | 'channels'>;
+
+const unscaled: KnownMetadata = { magnification: null, mmX: null, mmY: null };
+
+/** Files that only libvips reads, or that it reads as well and faster. */
+async function convertByVips(
+  task: ConversionTask,
+  report: ConversionReport,
+  file: VipsFile,
+  known: KnownMetadata,
+): Promise<void> {
   const { options, input } = task;
-  const file = await recognize(input.path, refused);
   const facts = await readFacts(file, vipsSettings, { maxDecodedPixels: Infinity }).catch((error: unknown) => {
     if (error instanceof TileSourceError) throw error;
     throw new TileSourceError(`The image cannot be read: ${vipsReason(error)}`, { cause: error });
@@ -108,7 +125,7 @@ async function convertByVips(task: ConversionTask, report: ConversionReport, ref
   if (chosen.length === 1 && plain && !losslessWebp && upright) {
     await report.vipsPass({ ...pass, compression: compression as VipsPass['compression'] }, report.progress);
     const made = await tiffSource.open(fileInput(task.output));
-    const { metadata } = made;
+    const metadata = { ...made.metadata, ...known };
     const levels = made.populatedLevels.length;
     await made.close();
     await redescribe(task.output, describeConversion(factsOf(task, packing, facts, { metadata, levels, frames: 1 }), null));
@@ -130,16 +147,16 @@ async function convertByVips(task: ConversionTask, report: ConversionReport, ref
       (done) => report.progress(start + done * share),
     );
     const source = await tiffSource.open(fileInput(base));
-    return withoutScale(source, icc);
+    return withKnown(source, known, icc);
   };
   const opened = chosen.map((page, index) => ({ open: frameAt(page, index) }));
   await writeFrom(opened, { task, report, lossy, from: baseShare, facts });
 }
 
 /** libvips makes up a resolution; the profile is that of the file it read. */
-function withoutScale(source: TileSource, icc: Uint8Array | null): TileSource {
+function withKnown(source: TileSource, known: KnownMetadata, icc: Uint8Array | null): TileSource {
   return {
-    metadata: { ...source.metadata, magnification: null, mmX: null, mmY: null },
+    metadata: { ...source.metadata, ...known },
     populatedLevels: source.populatedLevels,
     readTile: (...call) => source.readTile(...call),
     iccProfile: () => icc,
@@ -237,7 +254,7 @@ async function writeFrom(opened: readonly Opened[], writing: Writing): Promise<v
         encode: (tile) => packTile(tile, packing),
         progress: (done) => report.progress((index + from + (1 - from) * (done / pixels)) / frames.length),
       }).write();
-      const packed = packingTags({ bands: storedBands(bands, packing), bits: image.dtype === 'uint8' ? 8 : 16 }, packing);
+      const packed = packingTags({ bands: storedBands(bands, packing), dtype: image.dtype }, packing);
       const icc = source.iccProfile?.(frame) ?? null;
       const many = frames.length > 1;
       const associated = many || index > 0 ? [] : (source.associatedImages ?? []);

@@ -1,6 +1,6 @@
 import { TileSourceError } from '../../errors.js';
-import type { SourceInput } from '../contract.js';
-import { defaultMaxDecodedPixels, readFacts } from '../sources/sharp/decode.js';
+import { defaultMaxDecodedPixels, type SourceInput } from '../contract.js';
+import { readFacts } from '../sources/sharp/decode.js';
 import { prepare } from '../sources/sharp/material.js';
 import { vipsSettings } from './vips-pass.js';
 

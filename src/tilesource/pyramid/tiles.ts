@@ -4,7 +4,7 @@ import sharp from 'sharp';
 import { breathe } from '../concurrency.js';
 import { openPicture } from '../encode.js';
 import { hasAlpha, isPicture, withColor } from '../pixels.js';
-import type { Raster } from '../raster.js';
+import { createRaster, sampleBytes, type Raster, type Samples, type SampleType } from '../raster.js';
 import { tagOf, type Tag } from './container.js';
 
 /** Ways in which tiles of a TIFF are packed, and the numbers that TIFF has for them. */
@@ -50,18 +50,19 @@ export function storedBands(bands: number, { compression }: Pick<TilePacking, 'c
 }
 
 /** The tags that tell a reader how tiles of a picture with these (stored) bands are packed. */
-export function packingTags(shape: { bands: number; bits: 8 | 16 }, packing: TilePacking): Tag[] {
-  const { bands, bits } = shape;
+export function packingTags({ bands, dtype }: Pick<Raster, 'bands' | 'dtype'>, packing: TilePacking): Tag[] {
   const { compression } = packing;
   const jpegColor = compression === 'jpeg' && bands === 3;
   const colors = bands === 3 || bands === 4 ? 3 : 1;
   const tags = [
-    tagOf.short(258, ...Array.from({ length: bands }, () => bits)),
+    tagOf.short(258, ...Array.from({ length: bands }, () => sampleBytes(dtype) * 8)),
     tagOf.short(259, compressionCodes[compression]),
     tagOf.short(262, jpegColor ? 6 : colors === 3 ? 2 : 1),
     tagOf.short(277, bands),
   ];
-  if (usesPredictor(packing)) tags.push(tagOf.short(317, 2));
+  if (usesPredictor(packing, dtype)) tags.push(tagOf.short(317, 2));
+  const format = dtype.startsWith('float') ? 3 : dtype.startsWith('int') ? 2 : 1;
+  if (format !== 1) tags.push(tagOf.short(339, ...Array.from({ length: bands }, () => format)));
   // Two and four bands end with an opacity that is not multiplied in; what further bands are is not said.
   const extra = bands === 2 || bands === 4 ? [2] : Array.from({ length: bands - colors }, () => 0);
   if (extra.length > 0) tags.push(tagOf.short(338, ...extra));
@@ -69,8 +70,11 @@ export function packingTags(shape: { bands: number; bits: 8 | 16 }, packing: Til
   return tags;
 }
 
-function usesPredictor({ compression, predictor }: TilePacking): boolean {
-  return predictor && (compression === 'lzw' || compression === 'deflate' || compression === 'zstd');
+/** Differences are of whole numbers. */
+function usesPredictor({ compression, predictor }: TilePacking, dtype: SampleType): boolean {
+  return (
+    predictor && (compression === 'lzw' || compression === 'deflate' || compression === 'zstd') && !dtype.startsWith('float')
+  );
 }
 
 /**
@@ -91,7 +95,7 @@ export async function packTile(tile: Raster, packing: TilePacking): Promise<Uint
     if (tile.bands <= 2) image = image.toColourspace('b-w');
     return image.jpeg({ quality: Math.max(1, quality), chromaSubsampling: halfColor ? '4:2:0' : '4:4:4' }).toBuffer();
   }
-  const samples = usesPredictor(packing) ? differences(tile) : tile.data;
+  const samples = usesPredictor(packing, tile.dtype) ? differences(tile) : tile.data;
   const bytes = new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength);
   switch (compression) {
     case 'none':
@@ -109,8 +113,8 @@ export async function packTile(tile: Raster, packing: TilePacking): Promise<Uint
 }
 
 /** Each sample less the one of the same band to its left: the horizontal predictor of TIFF. */
-function differences({ data, width, height, bands }: Raster): Uint8Array | Uint16Array {
-  const out = data instanceof Uint16Array ? new Uint16Array(data.length) : new Uint8Array(data.length);
+function differences({ data, width, height, bands, dtype }: Raster): Samples {
+  const out = createRaster({ width, height, bands, dtype }).data;
   const stride = width * bands;
   for (let row = 0; row < height; row += 1) {
     const start = row * stride;

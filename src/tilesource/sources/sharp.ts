@@ -1,7 +1,14 @@
 import { tmpdir } from 'node:os';
 import sharp, { type SharpOptions } from 'sharp';
-import { priorities, type SourceInput, type SourceOptions, type TileSource, type TileSourceDefinition } from '../contract.js';
-import { defaultMaxDecodedPixels, explain, readFacts } from './sharp/decode.js';
+import {
+  defaultMaxDecodedPixels,
+  priorities,
+  type SourceInput,
+  type SourceOptions,
+  type TileSource,
+  type TileSourceDefinition,
+} from '../contract.js';
+import { explain, readFacts } from './sharp/decode.js';
 import { drawSvg } from './sharp/drawing.js';
 import { prepare } from './sharp/material.js';
 import { openPyramid } from './sharp/pyramid.js';

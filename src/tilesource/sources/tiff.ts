@@ -1,6 +1,9 @@
+import { tmpdir } from 'node:os';
 import { LRUCache } from 'lru-cache';
 import { TileOutsideError, TileSourceError } from '../../errors.js';
+import { fileInput } from '../byte-reader.js';
 import {
+  defaultMaxDecodedPixels,
   priorities,
   type AssociatedImage,
   type ByteReader,
@@ -20,6 +23,8 @@ import { readLayout, type ImageLayout } from './tiff/layout.js';
 import { orient, storedRegionOf, swapsSides } from './tiff/orientation.js';
 import { extend, readRegion, storedChunk, type ChunkReader, type ChunkTable } from './tiff/region.js';
 import { storedEncoding, storedPicture } from './tiff/stored-tile.js';
+import { StripPyramids } from './tiff/strip-pyramids.js';
+import { stripTileSide } from './tiff/strips.js';
 import { readStructure, type TiffStructure } from './tiff/structure.js';
 import { textTags } from './tiff/tags.js';
 import { TiffBytes } from './tiff/tiff-bytes.js';
@@ -43,13 +48,18 @@ function levelCount(size: { sizeX: number; sizeY: number; tileWidth: number; til
   return Math.max(1, Math.ceil(Math.log2(Math.max(size.sizeX / size.tileWidth, size.sizeY / size.tileHeight))) + 1);
 }
 
-function describe(structure: TiffStructure): ImageMetadata {
-  const { base, frames, described } = structure;
-  const swap = swapsSides(base.orientation);
-  const isStack = frames.length > 1 && !base.tiled;
-  const stored = base.tiled
+function storedTile({ base, largeStrips }: TiffStructure): { tileWidth: number; tileHeight: number } {
+  if (largeStrips) return { tileWidth: stripTileSide, tileHeight: stripTileSide };
+  return base.tiled
     ? { tileWidth: base.chunkWidth, tileHeight: base.chunkHeight }
     : { tileWidth: base.width, tileHeight: base.height };
+}
+
+function describe(structure: TiffStructure): ImageMetadata {
+  const { base, frames, described, largeStrips } = structure;
+  const swap = swapsSides(base.orientation);
+  const isStack = frames.length > 1 && !base.tiled && !largeStrips;
+  const stored = storedTile(structure);
   const size = {
     sizeX: swap ? base.height : base.width,
     sizeY: swap ? base.width : base.height,
@@ -70,6 +80,15 @@ function describe(structure: TiffStructure): ImageMetadata {
   };
 }
 
+/** What an opened file is made of. */
+interface TiffParts {
+  reader: ByteReader;
+  file: TiffBytes;
+  structure: TiffStructure;
+  workers: CodecWorkers;
+  options: SourceOptions;
+}
+
 class TiffTileSource implements TileSource {
   readonly metadata: ImageMetadata;
   readonly populatedLevels: readonly number[];
@@ -78,6 +97,7 @@ class TiffTileSource implements TileSource {
   readonly #file: TiffBytes;
   readonly #structure: TiffStructure;
   readonly #workers: CodecWorkers;
+  readonly #pyramids: StripPyramids | null;
   readonly #tables = new LRUCache<Directory, ChunkTable>({
     maxSize: tableBytes,
     // One table larger than that is kept alone rather than read anew for every tile.
@@ -86,21 +106,52 @@ class TiffTileSource implements TileSource {
   });
   readonly #layouts = new LRUCache<string, Promise<ImageLayout | null>>({ max: keptLayouts });
 
-  constructor(parts: { reader: ByteReader; file: TiffBytes; structure: TiffStructure; workers: CodecWorkers }) {
+  constructor(parts: TiffParts) {
     this.#reader = parts.reader;
     this.#file = parts.file;
     this.#structure = parts.structure;
     this.#workers = parts.workers;
     this.metadata = describe(parts.structure);
     const finest = this.metadata.levels - 1;
-    const levels = [...parts.structure.reductions.keys()].map((power) => finest - power).filter((level) => level >= 0);
+    const stored = [...parts.structure.reductions.keys()].map((power) => finest - power).filter((level) => level >= 0);
+    const { largeStrips } = parts.structure;
+    const levels = largeStrips ? Array.from({ length: finest }, (_, level) => level) : stored;
     this.populatedLevels = [...levels, finest].toSorted((a, b) => a - b);
+    this.#pyramids = largeStrips ? this.#stripPyramids(parts) : null;
     this.associatedImages = [...parts.structure.associated.keys()].toSorted();
   }
 
   get retainedBytes(): number {
     const directories = this.#structure.main.length * bytesPerDirectory + this.#file.retainedBytes;
     return directories + this.#tables.calculatedSize + this.#structure.description.length * 4;
+  }
+
+  #stripPyramids({ options }: TiffParts): StripPyramids {
+    return new StripPyramids({
+      layout: async (frame) => {
+        const layout = await this.#layout(this.metadata.levels - 1, frame);
+        if (layout === null) throw new TileSourceError(`The file holds no plane for frame ${frame}.`);
+        return layout;
+      },
+      chunks: (signal) => this.#chunks(signal),
+      levels: this.metadata.levels,
+      maxPixels: options.maxDecodedPixels ?? defaultMaxDecodedPixels,
+      directory: options.temporaryDirectory ?? tmpdir(),
+      open: (path) => tiffSource.open(fileInput(path)),
+    });
+  }
+
+  /** The pyramids, where a tile is in them and not in the file. */
+  #madeFor({ level, frame }: TileAddress): StripPyramids | null {
+    const { reductions, frames } = this.#structure;
+    if (frames[frame]?.directory === null) return null;
+    return reductions.has(this.metadata.levels - 1 - level) ? null : this.#pyramids;
+  }
+
+  /** Decodes a little of a file of which tiles are made only later. @throws TileSourceError where it is damaged. */
+  async check(signal: AbortSignal | undefined): Promise<void> {
+    const { base, largeStrips } = this.#structure;
+    if (largeStrips) await readRegion(this.#chunks(signal), base, { left: 0, top: 0, width: base.width, height: 1 });
   }
 
   #chunks(signal: AbortSignal | undefined): ChunkReader {
@@ -166,6 +217,8 @@ class TiffTileSource implements TileSource {
 
   async readTile(address: TileAddress, options: { signal?: AbortSignal } = {}): Promise<Raster> {
     const region = this.#region(address);
+    const made = this.#madeFor(address);
+    if (made !== null) return made.readTile(address, options);
     const layout = await this.#layout(address.level, address.frame);
     const { bandCount: bands, dtype } = this.metadata;
     if (layout === null) return createRaster({ width: region.width, height: region.height, bands, dtype });
@@ -190,7 +243,7 @@ class TiffTileSource implements TileSource {
     const { tileWidth, tileHeight } = this.metadata;
     const { left, top, width, height } = this.#region(address);
     const isPartial = width !== tileWidth || height !== tileHeight;
-    if (isPartial && options.partial !== true) return null;
+    if ((isPartial && options.partial !== true) || this.#madeFor(address) !== null) return null;
     const layout = await this.#layout(address.level, address.frame);
     if (layout === null || storedEncoding(layout) === null) return null;
     if (layout.chunkWidth !== tileWidth || layout.chunkHeight !== tileHeight) return null;
@@ -236,6 +289,7 @@ class TiffTileSource implements TileSource {
   }
 
   async close(): Promise<void> {
+    await this.#pyramids?.close();
     this.#tables.clear();
     this.#layouts.clear();
     await this.#reader.close();
@@ -270,9 +324,12 @@ function createTiffSource(): TileSourceDefinition {
         const file = await TiffBytes.open(reader);
         const structure = await readStructure(file, {
           maxUntiledSide: options.maxSmallImageSize ?? defaultMaxSmallImageSize,
+          maxPixels: options.maxDecodedPixels ?? defaultMaxDecodedPixels,
           ...(options.signal === undefined ? {} : { signal: options.signal }),
         });
-        return new TiffTileSource({ reader, file, structure, workers });
+        const source = new TiffTileSource({ reader, file, structure, workers, options });
+        await source.check(options.signal);
+        return source;
       } catch (error) {
         await reader.close();
         throw error;
@@ -282,7 +339,8 @@ function createTiffSource(): TileSourceDefinition {
 }
 
 /**
- * Reads tiled and pyramidal TIFF and BigTIFF, Aperio SVS, OME-TIFF and QPTIFF, and small untiled TIFF. A tile that was never
+ * Reads tiled and pyramidal TIFF and BigTIFF, Aperio SVS, OME-TIFF and QPTIFF, and untiled TIFF: small images as one tile, large ones by
+ * way of temporary pyramids. A tile that was never
  * written (length 0) reads as zeros, and so does a plane that OME-XML describes but the file does not hold.
  */
 export const tiffSource: TileSourceDefinition = createTiffSource();

@@ -1,6 +1,6 @@
 import sharp, { type Metadata, type Sharp, type SharpOptions } from 'sharp';
 import { LargeImageError, TileSourceError } from '../../../errors.js';
-import type { SourceOptions } from '../../contract.js';
+import { defaultMaxDecodedPixels, type SourceOptions } from '../../contract.js';
 import { processed } from '../../processing.js';
 import type { Raster } from '../../raster.js';
 import { vipsReason } from '../../vips-reason.js';
@@ -9,9 +9,6 @@ import type { Material } from './material.js';
 
 /** A file as libvips is given it. */
 export type VipsFile = Pick<Material, 'input' | 'format'>;
-
-/** Most pixels that are decoded at all, where the options do not say. */
-export const defaultMaxDecodedPixels = 0x3fff * 0x3fff;
 
 /** Most pixels of formats of which libvips holds the whole picture while it decodes. */
 const maxHeldPixels = 2 ** 26;
@@ -47,14 +44,12 @@ export interface SampleForm {
 }
 
 /** Depths, by libvips name, that come through: libvips would cut all others off at 0 and 255. */
-const keptDepths: ReadonlySet<string> = new Set(['uchar', 'ushort', 'float']);
+const keptDepths: ReadonlySet<string> = new Set(['uchar', 'ushort']);
 
 /** How the samples of a file are decoded. @throws TileSourceError for depths that would come out wrong. */
 export function sampleForm(facts: Metadata): SampleForm {
   if (facts.depth !== undefined && !keptDepths.has(facts.depth)) {
-    throw new TileSourceError(
-      `Samples of type ${facts.depth} are read from TIFF files that are stored in tiles, or are small, not from large ones in strips.`,
-    );
+    throw new TileSourceError(`Samples of type ${facts.depth} are not read by libvips here, but by the tiff source.`);
   }
   const gray = facts.channels <= 2;
   const alpha = facts.hasAlpha === true;

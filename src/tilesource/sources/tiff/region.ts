@@ -135,6 +135,48 @@ async function readTiles(reader: ChunkReader, layout: ImageLayout, region: Store
   return target.raster;
 }
 
+/** Whether single rows of a strip can be read. */
+export function hasPlainRows(layout: ImageLayout): boolean {
+  return !layout.tiled && layout.decoding === 'bytes' && layout.compression === compressions.none;
+}
+
+/** Rows of strips that are not compressed: what is not asked for is not read, as one strip may be the whole image. */
+async function readPlainRows(reader: ChunkReader, layout: ImageLayout, region: StoredRegion): Promise<Raster> {
+  const { chunkHeight, chunksDown, planes, width, height } = layout;
+  const target: Target = {
+    raster: createRaster({ width: region.width, height: region.height, bands: layout.bands, dtype: layout.dtype }),
+    region,
+  };
+  const rowBytes = Math.ceil((width * (planes > 1 ? 1 : layout.samplesPerPixel) * layout.bits) / 8);
+  const { offsets, lengths } = await chunkTable(reader, layout);
+  const end = Math.min(region.top + region.height, height);
+  for (let top = region.top; top < end;) {
+    const strip = Math.floor(top / chunkHeight);
+    const rows = Math.min(end, (strip + 1) * chunkHeight) - top;
+    const skipped = (top - strip * chunkHeight) * rowBytes;
+    const stored = await Promise.all(
+      Array.from({ length: planes }, async (_, plane) => {
+        const [offset, length] = [offsets[plane * chunksDown + strip] ?? 0, lengths[plane * chunksDown + strip] ?? 0];
+        if (offset === 0 || length === 0) return null;
+        const present = Math.max(0, Math.min(length - skipped, rows * rowBytes));
+        return reader.file.exactly(offset + skipped, present, `strip ${strip}`, reader.signal);
+      }),
+    );
+    const present = stored.filter((bytes) => bytes !== null);
+    if (present.length === planes) {
+      const decoded = await decodeChunks(
+        layout,
+        present.map((bytes) => [bytes]),
+        rows,
+        reader,
+      );
+      place(decoded, 0, top, target);
+    }
+    top += rows;
+  }
+  return target.raster;
+}
+
 /** Strips are decoded a whole run at a time: there may be one for every row. */
 async function readStrips(reader: ChunkReader, layout: ImageLayout, region: StoredRegion): Promise<Raster> {
   const { chunkHeight, chunksDown, planes, height } = layout;
@@ -198,11 +240,13 @@ export async function readRegion(reader: ChunkReader, layout: ImageLayout, regio
   reader.signal?.throwIfAborted();
   const columns = layout.tiled ? region.width : layout.width;
   const samples = Math.max(layout.bands, layout.samplesPerPixel) * Math.max(1, layout.bits / 8);
-  const bytes = columns * (region.height + layout.chunkHeight) * samples;
+  const plain = hasPlainRows(layout);
+  const bytes = columns * (region.height + (plain ? 0 : layout.chunkHeight)) * samples;
   if (bytes > 2 * maxDecodedBytes) {
     throw new TileSourceError(
       `Reading ${columns} by ${region.height} pixels would take ${bytes} bytes, more than ${2 * maxDecodedBytes}.`,
     );
   }
+  if (plain) return readPlainRows(reader, layout, region);
   return layout.tiled ? readTiles(reader, layout, region) : readStrips(reader, layout, region);
 }

@@ -12,6 +12,7 @@ import {
 import type { Directory } from './directory.js';
 import { readLayout, type ImageLayout } from './layout.js';
 import { isOme, readOme, type OmeDescription } from './ome.js';
+import { checkStrips, isQuick } from './strips.js';
 import { tags } from './tags.js';
 import type { TiffBytes } from './tiff-bytes.js';
 import { childText, type XmlElement } from './xml.js';
@@ -32,10 +33,20 @@ export interface TiffStructure {
   frames: readonly Frame[];
   /** By the power of two by which the reduced images are smaller, without 0. */
   reductions: ReadonlyMap<number, Reduction>;
+  /** Whether the frames are in strips and too large to be served as one tile each. */
+  largeStrips: boolean;
   associated: ReadonlyMap<string, ImageLayout>;
   described: DescribedImage;
   description: string;
   ome: XmlElement | null;
+}
+
+/** What bounds images in strips. */
+interface StructureLimits {
+  /** Longest side in pixels of one that is served as a single tile. */
+  maxUntiledSide: number;
+  /** Most pixels of one that tiles are made of. */
+  maxPixels: number;
 }
 
 /** What is needed of every directory to sort them, without reading its arrays. */
@@ -164,18 +175,42 @@ async function describeFrames(directories: readonly Directory[], description: st
   return frames;
 }
 
-function refuseLargeUntiled(base: Summary, limit: number): void {
-  if (base.tiled || Math.max(base.width, base.height) <= limit) return;
-  throw new TileSourceError(
-    `This TIFF is not stored in tiles, and with ${base.width} by ${base.height} pixels it is too large to be served as one (at most ${limit} per side).`,
-  );
+/** Whether tiles have to be made of an image. @throws TileSourceError where that would take too much. */
+function isLargeStrips(layout: ImageLayout, limits: StructureLimits): boolean {
+  if (layout.tiled || Math.max(layout.width, layout.height) <= limits.maxUntiledSide) return false;
+  checkStrips(layout, limits.maxPixels);
+  return true;
+}
+
+/** Levels of large images in strips that are served as they are stored. */
+async function quickReductions(
+  file: TiffBytes,
+  base: ImageLayout,
+  reductions: ReadonlyMap<number, Reduction>,
+): Promise<Map<number, Reduction>> {
+  const quick = new Map<number, Reduction>();
+  for (const [power, reduction] of reductions) {
+    const directories = reduction.kind === 'main' ? reduction.directories : await file.subDirectories(base.directory);
+    const directory = directories[reduction.kind === 'main' ? 0 : reduction.index];
+    if (directory !== undefined && isQuick(await readLayout(directory, base))) quick.set(power, reduction);
+  }
+  return quick;
+}
+
+/** The directory of the picture itself: the largest in tiles, unless the first one is larger and what is in tiles are smaller versions of it. */
+function mainSummary(summaries: readonly Summary[], description: string): Summary | undefined {
+  const [leading] = summaries;
+  const tiled = largest(summaries.filter((each) => each.tiled));
+  if (leading === undefined || tiled === undefined) return leading;
+  const isPicture = !leading.tiled && (leading.subfileType & 1) === 0 && associatedName(description, false) === null;
+  return isPicture && leading.width * leading.height > tiled.width * tiled.height ? leading : tiled;
 }
 
 async function genericStructure(
   file: TiffBytes,
   main: readonly Directory[],
   description: string,
-  limit: number,
+  limits: StructureLimits,
 ): Promise<TiffStructure> {
   const summaries: Summary[] = [];
   for (const directory of main) {
@@ -183,20 +218,15 @@ async function genericStructure(
     // Transparency masks (bit 2) are no pictures.
     if (summary !== null && (summary.subfileType & 4) === 0) summaries.push(summary);
   }
-  const base = largest(summaries.filter(({ tiled }) => tiled)) ?? summaries[0];
+  const base = mainSummary(summaries, description);
   const [first] = main;
   if (base === undefined || first === undefined) {
     // Reading it once more says what is wrong with it.
     if (first !== undefined) await readLayout(first);
     throw new TileSourceError('No directory of this TIFF holds a picture.');
   }
-  const [leading] = summaries;
-  if (leading !== undefined && !leading.tiled && (leading.subfileType & 1) === 0 && associatedName(description, false) === null) {
-    // The picture itself is the untiled one; what is tiled are smaller versions of it.
-    if (leading.width * leading.height > base.width * base.height) refuseLargeUntiled(leading, limit);
-  }
-  refuseLargeUntiled(base, limit);
   const layout = await readLayout(base.directory);
+  const largeStrips = isLargeStrips(layout, limits);
   const isFrame = (each: Summary): boolean =>
     each.width === base.width && each.height === base.height && each.tiled === base.tiled && sameKind(base, each);
   const frames = summaries.filter(isFrame);
@@ -225,7 +255,8 @@ async function genericStructure(
     main,
     base: layout,
     frames: directories.map((directory, index) => ({ directory, metadata: metadata[index] ?? { axes: {} } })),
-    reductions,
+    reductions: largeStrips ? await quickReductions(file, layout, reductions) : reductions,
+    largeStrips,
     associated,
     described: {
       ...described,
@@ -243,7 +274,7 @@ async function omeStructure(
   main: readonly Directory[],
   ome: OmeDescription,
   text: string,
-  limit: number,
+  limits: StructureLimits,
 ): Promise<TiffStructure> {
   const used = new Set<number>();
   const frames = ome.planes.map(({ directory, metadata }): Frame => {
@@ -263,8 +294,8 @@ async function omeStructure(
       `The OME-XML describes ${ome.sizeX} by ${ome.sizeY} pixels, but its first plane has ${base.width} by ${base.height}.`,
     );
   }
-  refuseLargeUntiled(base, limit);
   const layout = await readLayout(base.directory);
+  const largeStrips = isLargeStrips(layout, limits);
   const associated = new Map<string, ImageLayout>();
   for (const [name, number] of ome.associated) {
     const directory = main[number];
@@ -288,7 +319,8 @@ async function omeStructure(
     main,
     base: layout,
     frames,
-    reductions,
+    reductions: largeStrips ? await quickReductions(file, layout, reductions) : reductions,
+    largeStrips,
     associated,
     described: {
       magnification: ome.magnification,
@@ -308,10 +340,10 @@ async function omeStructure(
  */
 export async function readStructure(
   file: TiffBytes,
-  options: { maxUntiledSide: number; signal?: AbortSignal },
+  options: StructureLimits & { signal?: AbortSignal },
 ): Promise<TiffStructure> {
   const main = await file.directories(options.signal);
   const description = (await main[0]?.text(tags.imageDescription)) ?? '';
-  if (isOme(description)) return omeStructure(file, main, readOme(description), description, options.maxUntiledSide);
-  return genericStructure(file, main, description, options.maxUntiledSide);
+  if (isOme(description)) return omeStructure(file, main, readOme(description), description, options);
+  return genericStructure(file, main, description, options);
 }

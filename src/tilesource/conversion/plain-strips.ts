@@ -1,0 +1,47 @@
+import { TileSourceError } from '../../errors.js';
+import { openFileReader } from '../byte-reader.js';
+import type { TileSource } from '../contract.js';
+import { readLayout, type ImageLayout } from '../sources/tiff/layout.js';
+import { compressions, photometrics } from '../sources/tiff/tags.js';
+import { TiffBytes } from '../sources/tiff/tiff-bytes.js';
+
+const plainCompressions: readonly number[] = [
+  compressions.none,
+  compressions.lzw,
+  compressions.deflate,
+  compressions.deflateOld,
+  compressions.packbits,
+  compressions.jpeg,
+];
+
+/**
+ * Whether an opened TIFF is a single large picture in strips that libvips reads with the same samples, and from its first row to its
+ * last: then no tiles have to be made of it before it is converted.
+ */
+export async function isPlainStrips(path: string, source: TileSource, maxWholeSide: number): Promise<boolean> {
+  const { metadata, associatedImages = [] } = source;
+  const { sizeX, sizeY, frames } = metadata;
+  if (Math.max(sizeX, sizeY) <= maxWholeSide || (frames?.length ?? 1) > 1 || associatedImages.length > 0) return false;
+  const reader = await openFileReader(path);
+  try {
+    const layout = await readLayout(await (await TiffBytes.open(reader)).firstDirectory());
+    return layout.width * layout.height === sizeX * sizeY && isPlain(layout);
+  } catch (error) {
+    if (error instanceof TileSourceError) return false;
+    throw error;
+  } finally {
+    await reader.close();
+  }
+}
+
+function isPlain(layout: ImageLayout): boolean {
+  const { tiled, planes, bits, sampleFormat, compression, photometric, samplesPerPixel, extraSamples } = layout;
+  if (tiled || planes > 1 || (bits !== 8 && bits !== 16) || sampleFormat !== 1 || !plainCompressions.includes(compression)) {
+    return false;
+  }
+  if (photometric === photometrics.yCbCr) return compression === compressions.jpeg;
+  const colours = photometric === photometrics.rgb ? 3 : photometric === photometrics.blackIsZero ? 1 : 0;
+  // An opacity that is not multiplied in; other extra samples are more than libvips knows.
+  const alpha = samplesPerPixel === colours + 1 && extraSamples[0] === 2;
+  return colours > 0 && (samplesPerPixel === colours || alpha);
+}

@@ -1,0 +1,83 @@
+import type { Size } from '../geometry.js';
+import type { Raster } from '../raster.js';
+import { tagOf, type DirectoryPlan, type Tag, type TiffContainer } from './container.js';
+
+/** A level of a pyramid that is being written, and where its tiles lie. */
+export interface Level extends Size {
+  columns: number;
+  offsets: Float64Array;
+  lengths: Float64Array;
+}
+
+/** Bytes of uncompressed tiles that may wait for being written. */
+const waitingBytes = 2 ** 25;
+
+/** A level of this size. */
+export function levelOf({ width, height }: Size, tileSide: number): Level {
+  const columns = Math.ceil(width / tileSide);
+  const tiles = columns * Math.ceil(height / tileSide);
+  return { width, height, columns, offsets: new Float64Array(tiles), lengths: new Float64Array(tiles) };
+}
+
+/** Size of the next coarser level: an odd last row or column is dropped. */
+export function halfSize({ width, height }: Size): Size {
+  return { width: Math.max(1, Math.floor(width / 2)), height: Math.max(1, Math.floor(height / 2)) };
+}
+
+/** One directory for each level, the finest first, with what all TIFFs of tiles need. */
+export function levelDirectories(levels: readonly Level[], tileSide: number): DirectoryPlan[] {
+  return levels.map(({ width, height, offsets, lengths }, level): DirectoryPlan => {
+    const tags: Tag[] = [
+      tagOf.long(254, level === 0 ? 0 : 1),
+      tagOf.long(256, width),
+      tagOf.long(257, height),
+      tagOf.short(284, 1),
+      tagOf.long(322, tileSide),
+      tagOf.long(323, tileSide),
+    ];
+    return { tags, chunks: { kind: 'tiles', offsets, lengths } };
+  });
+}
+
+/** Encodes tiles and appends them to a file, several at a time. */
+export class TileQueue {
+  readonly #container: TiffContainer;
+  readonly #encode: (tile: Raster) => Promise<Uint8Array> | Uint8Array;
+  readonly #writing = new Set<Promise<void>>();
+  #failure: { error: unknown } | null = null;
+
+  constructor(container: TiffContainer, encode: (tile: Raster) => Promise<Uint8Array> | Uint8Array) {
+    this.#container = container;
+    this.#encode = encode;
+  }
+
+  /** Takes a tile; waits while many are under way. */
+  async add(level: Level, index: number, tile: Raster): Promise<void> {
+    const writing: Promise<void> = this.#write(level, index, tile)
+      .catch((error: unknown) => {
+        this.#failure ??= { error };
+      })
+      .finally(() => this.#writing.delete(writing));
+    this.#writing.add(writing);
+    // Reading goes on while tiles are encoded, but not without limit.
+    while (this.#writing.size > 0 && (this.#writing.size + 1) * tile.data.byteLength > waitingBytes) {
+      await Promise.race(this.#writing);
+    }
+  }
+
+  /** @throws what an earlier tile has failed of. */
+  check(): void {
+    if (this.#failure !== null) throw this.#failure.error;
+  }
+
+  /** Waits until nothing is under way any more, whatever became of it. */
+  async settle(): Promise<void> {
+    await Promise.all(this.#writing);
+  }
+
+  async #write(level: Level, index: number, tile: Raster): Promise<void> {
+    const bytes = await this.#encode(tile);
+    level.offsets[index] = await this.#container.append(bytes);
+    level.lengths[index] = bytes.length;
+  }
+}

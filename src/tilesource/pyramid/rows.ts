@@ -1,0 +1,97 @@
+import { breathe } from '../concurrency.js';
+import type { Size } from '../geometry.js';
+import { blit } from '../pixels.js';
+import { createRaster, type Raster, type SampleType } from '../raster.js';
+import type { DirectoryPlan, TiffContainer } from './container.js';
+import { halve } from './halve.js';
+import { halfSize, levelDirectories, levelOf, TileQueue, type Level } from './levels.js';
+
+/** A row of tiles of a level, as far as it has come. */
+interface Band extends Level {
+  pixels: Raster;
+  /** Rows that are in it. */
+  filled: number;
+  /** Rows that are written. */
+  done: number;
+}
+
+/**
+ * Builds the levels of a pyramid from rows that come from top to bottom, each once. Memory is bounded by two rows of tiles, not by the
+ * height of the picture.
+ */
+export class RowPyramidWriter {
+  readonly #tileSide: number;
+  readonly #bands: Band[] = [];
+  readonly #queue: TileQueue;
+
+  /** @param shape of the full size; `levels`: how many are made, whatever their size. */
+  constructor(
+    container: TiffContainer,
+    shape: Size & { bands: number; dtype: SampleType; levels: number },
+    options: { tileSide: number; encode: (tile: Raster) => Promise<Uint8Array> | Uint8Array },
+  ) {
+    this.#tileSide = options.tileSide;
+    this.#queue = new TileQueue(container, options.encode);
+    let size: Size = shape;
+    for (let level = 0; level < shape.levels; level += 1, size = halfSize(size)) {
+      const height = Math.min(size.height, options.tileSide);
+      const pixels = createRaster({ width: size.width, height, bands: shape.bands, dtype: shape.dtype });
+      this.#bands.push({ ...levelOf(size, options.tileSide), pixels, filled: 0, done: 0 });
+    }
+  }
+
+  /** Takes the next rows of the full size. */
+  async add(rows: Raster): Promise<void> {
+    await this.#add(0, rows);
+  }
+
+  /** To be called after the last row. @returns one directory for each level, the finest first. */
+  async finish(): Promise<DirectoryPlan[]> {
+    await this.settle();
+    this.#queue.check();
+    return levelDirectories(this.#bands, this.#tileSide);
+  }
+
+  /** Waits until nothing is written any more: before the file is closed, whatever has happened. */
+  async settle(): Promise<void> {
+    await this.#queue.settle();
+  }
+
+  async #add(index: number, rows: Raster): Promise<void> {
+    const band = this.#bands[index];
+    if (band === undefined) return;
+    for (let taken = 0; taken < rows.height && band.done < band.height;) {
+      const height = Math.min(rows.height - taken, band.pixels.height - band.filled, band.height - band.done - band.filled);
+      blit(band.pixels, rows, { left: 0, top: band.filled }, { left: 0, top: taken, width: rows.width, height });
+      taken += height;
+      band.filled += height;
+      const isLast = band.done + band.filled === band.height;
+      if (band.filled === this.#tileSide || isLast) await this.#write(index, band);
+    }
+  }
+
+  /** Writes a row of tiles, and hands what it becomes at half the size on to the next level. */
+  async #write(index: number, band: Band): Promise<void> {
+    const side = this.#tileSide;
+    const next = this.#bands[index + 1];
+    const { pixels, filled } = band;
+    const half = next && createRaster({ ...pixels, width: next.width, height: Math.max(1, Math.floor(filled / 2)) });
+    for (let column = 0; column < band.columns; column += 1) {
+      this.#queue.check();
+      const left = column * side;
+      const tile = createRaster({ ...pixels, width: side, height: side });
+      blit(tile, pixels, { left: 0, top: 0 }, { left, top: 0, width: side, height: filled });
+      await this.#queue.add(band, (band.done / side) * band.columns + column, tile);
+      if (half) {
+        const part = createRaster({ ...pixels, width: Math.min(side, band.width - left), height: filled });
+        blit(part, tile, { left: 0, top: 0 });
+        blit(half, halve(part, false), { left: left / 2, top: 0 });
+      }
+      // Others get their turn.
+      await breathe();
+    }
+    band.done += filled;
+    band.filled = 0;
+    if (half) await this.#add(index + 1, half);
+  }
+}

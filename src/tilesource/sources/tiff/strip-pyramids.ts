@@ -1,0 +1,185 @@
+import { open, unlink } from 'node:fs/promises';
+import { LRUCache } from 'lru-cache';
+import { TileSourceError } from '../../../errors.js';
+import { sharedAbortController } from '../../../abort.js';
+import { Gate } from '../../concurrency.js';
+import type { TileAddress, TileSource } from '../../contract.js';
+import { processed } from '../../processing.js';
+import { TiffContainer, tagOf } from '../../pyramid/container.js';
+import { RowPyramidWriter } from '../../pyramid/rows.js';
+import { packingTags, packTile, type TilePacking } from '../../pyramid/tiles.js';
+import { sampleBytes, type Raster } from '../../raster.js';
+import { SharedWork } from '../../shared-work.js';
+import { temporaryPath } from '../../temporary-files.js';
+import type { ImageLayout } from './layout.js';
+import { readRegion, type ChunkReader } from './region.js';
+import { checkStrips, rowsAtOnce, stripTileSide } from './strips.js';
+import { tags } from './tags.js';
+
+/** Longest that making the tiles of one frame may take, in seconds. */
+const makingSeconds = 900;
+/** Bytes of samples in temporary files kept per open image: of stacks of hundreds of frames only the last ones. */
+const keptBytes = 2 ** 33;
+/** One is made at a time: memory and processors are for all. */
+const makings = new Gate(1);
+
+const packing: TilePacking = { compression: 'deflate', level: 1, predictor: true, quality: 0, halfColor: false };
+
+/** What the pyramids are made of. */
+export interface StripFile {
+  /** Layout of the full size of a frame. */
+  layout(frame: number): Promise<ImageLayout>;
+  chunks(signal: AbortSignal): ChunkReader;
+  levels: number;
+  maxPixels: number;
+  /** For temporary files. */
+  directory: string;
+  /** Opens what has been made. */
+  open(path: string): Promise<TileSource>;
+}
+
+/** A temporary file, closed when it is dropped and nobody reads it. */
+class Made {
+  #readers = 0;
+  #dropped = false;
+
+  constructor(
+    readonly source: TileSource,
+    readonly bytes: number,
+    private readonly discard: () => Promise<void>,
+  ) {}
+
+  /** Reads a tile; `null` where it is closed already. */
+  async read(...call: Parameters<TileSource['readTile']>): Promise<Raster | null> {
+    if (this.#dropped) return null;
+    this.#readers += 1;
+    try {
+      return await this.source.readTile(...call);
+    } finally {
+      this.#readers -= 1;
+      if (this.#dropped && this.#readers === 0) await this.discard();
+    }
+  }
+
+  async drop(): Promise<void> {
+    if (this.#dropped) return;
+    this.#dropped = true;
+    if (this.#readers === 0) await this.discard();
+  }
+}
+
+/**
+ * Tiles of large images in strips. Each frame is read once, from top to bottom, when its first tile is asked for, and made into a
+ * temporary pyramid with the same samples.
+ */
+export class StripPyramids {
+  readonly #file: StripFile;
+  readonly #made = new LRUCache<number, Made>({
+    maxSize: keptBytes,
+    maxEntrySize: Number.MAX_SAFE_INTEGER,
+    sizeCalculation: ({ bytes }) => Math.max(1, Math.min(keptBytes, bytes)),
+    dispose: (made) => void this.#settling(made.drop()),
+  });
+  readonly #waiting = new SharedWork<Made>();
+  readonly #closing = sharedAbortController();
+  /** What has to end before the file may be closed. */
+  readonly #underWay = new Set<Promise<unknown>>();
+
+  constructor(file: StripFile) {
+    this.#file = file;
+  }
+
+  /** Reads a tile of any level. */
+  async readTile(address: TileAddress, options: { signal?: AbortSignal }): Promise<Raster> {
+    for (;;) {
+      const made = this.#made.get(address.frame) ?? (await this.#wait(address.frame, options.signal));
+      const raster = await made.read({ ...address, frame: 0 }, options);
+      if (raster !== null) return raster;
+    }
+  }
+
+  /** Stops what is being made, and removes all temporary files. */
+  async close(): Promise<void> {
+    this.#closing.abort(new TileSourceError('The image has been closed.'));
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
+    this.#made.clear();
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
+  }
+
+  /** What nobody waits for any more is not begun; what has been begun is kept, for whoever comes back. */
+  #wait(frame: number, signal: AbortSignal | undefined): Promise<Made> {
+    const work = (wanted: AbortSignal): Promise<Made> =>
+      makings.run(async () => this.#made.get(frame) ?? this.#settling(this.#make(frame)), wanted);
+    return this.#waiting.join(String(frame), work, signal);
+  }
+
+  #settling<R>(work: Promise<R>): Promise<R> {
+    const settled: Promise<unknown> = work.then(
+      () => this.#underWay.delete(settled),
+      () => this.#underWay.delete(settled),
+    );
+    this.#underWay.add(settled);
+    return work;
+  }
+
+  async #make(frame: number): Promise<Made> {
+    this.#closing.signal.throwIfAborted();
+    const path = temporaryPath(this.#file.directory, '.tiff');
+    try {
+      const layout = await this.#file.layout(frame);
+      checkStrips(layout, this.#file.maxPixels);
+      const bytes = await this.#write(path, layout);
+      const source = await this.#file.open(path);
+      // The open file needs no name; where the system insists on one, it goes when the image is closed.
+      const unlinked = await unlink(path).then(
+        () => true,
+        () => false,
+      );
+      const made = new Made(source, bytes, async () => {
+        await source.close();
+        if (!unlinked) await unlink(path).catch(() => {});
+      });
+      this.#made.set(frame, made);
+      return made;
+    } catch (error) {
+      await unlink(path).catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Writes the pyramid, as it is stored and with its orientation. @returns the bytes of its finest samples. */
+  async #write(path: string, layout: ImageLayout): Promise<number> {
+    const { signal } = this.#closing;
+    const deadline = Date.now() + makingSeconds * 1000;
+    const { width, height, bands, dtype, orientation } = layout;
+    const chunks = this.#file.chunks(signal);
+    const file = await open(path, 'wx+', 0o600);
+    try {
+      const container = new TiffContainer(file);
+      const writer = new RowPyramidWriter(
+        container,
+        { width, height, bands, dtype, levels: this.#file.levels },
+        { tileSide: stripTileSide, encode: (tile) => processed(() => packTile(tile, packing), signal) },
+      );
+      try {
+        const step = rowsAtOnce(layout);
+        for (let top = 0; top < height; top += step) {
+          signal.throwIfAborted();
+          if (Date.now() > deadline) throw new TileSourceError(`Making tiles of this TIFF takes longer than ${makingSeconds} s.`);
+          await writer.add(await readRegion(chunks, layout, { left: 0, top, width, height: Math.min(step, height - top) }));
+        }
+        const described = [...packingTags({ bands, dtype }, packing), tagOf.short(tags.orientation, orientation)];
+        const levels = await writer.finish();
+        await container.finish(
+          levels.map((plan) => ({ ...plan, tags: [...plan.tags, ...described] })),
+          { big: true },
+        );
+      } finally {
+        await writer.settle();
+      }
+    } finally {
+      await file.close();
+    }
+    return width * height * bands * sampleBytes(dtype);
+  }
+}
