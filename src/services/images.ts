@@ -183,7 +183,7 @@ export class Images {
       image,
       sourceName: opened.name,
       retainedBytes: opened.source.retainedBytes ?? 0,
-      close: () => opened.source.close(),
+      close: async () => opened.source.close(),
     };
   }
 
@@ -194,7 +194,10 @@ export class Images {
   /** Name of the first source that can read a file, by trying. @throws TileSourceError that says why none can. */
   async findSource(file: FileRecord): Promise<string> {
     const opened = await this.#openFile(file, { icc: false });
-    await opened.close();
+    // Nobody has to wait for it, however long a source takes.
+    opened.close().catch((err: unknown) => {
+      this.#options.logger.warn({ err, fileId: file.id, sourceName: opened.sourceName }, 'TileSource:Close:Failed');
+    });
     return opened.sourceName;
   }
 

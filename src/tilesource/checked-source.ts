@@ -9,10 +9,11 @@ const counts = ['sizeX', 'sizeY', 'tileWidth', 'tileHeight', 'levels', 'bandCoun
  *
  * @throws TileSourceError that names the fault, for who wrote the source.
  */
-export async function checkedSource(name: string, source: TileSource): Promise<TileSource> {
+export function checkedSource(name: string, source: TileSource): TileSource {
   const fault = faultOf(source);
   if (fault === null) return source;
-  await source.close();
+  // The fault is what matters, whether it can be closed or not.
+  void (async () => source.close())().catch(() => {});
   throw new TileSourceError(`The tile source ${name} describes an image that cannot be: ${fault}`);
 }
 

@@ -123,7 +123,7 @@ export class TileSourceRegistry {
         }
         return {
           name: definition.name,
-          source: await checkedSource(definition.name, await definition.open(input, sourceOptions)),
+          source: checkedSource(definition.name, await definition.open(input, sourceOptions)),
         };
       } catch (error) {
         options.signal?.throwIfAborted();

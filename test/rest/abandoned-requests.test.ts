@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { priorities, type TileSourceDefinition } from '../../src/tilesource/contract.js';
+import { openTestImage, testSource } from '../../src/tilesource/sources/test.js';
 import { newFolder, uploadItem } from '../support/images.js';
 import { paint, rasterSource } from '../support/raster-source.js';
 import { startHost, type Client, type TestHost } from '../support/reference-host.js';
@@ -73,18 +74,32 @@ function countRequests(part: string): { taken: number; closed: number; stop(): v
   return counts;
 }
 
+/** What it opens is never closed. */
+const neverClosed: TileSourceDefinition = {
+  ...testSource,
+  name: 'never-closed',
+  extensions: { default: priorities.manual, stuck: priorities.preferred },
+  mimeTypes: { default: priorities.manual },
+  open: async () => ({ ...openTestImage({ sizeX: 300, sizeY: 200 }), close: () => new Promise<void>(() => {}) }),
+};
+
 describe('requests whose clients go away', () => {
   const held = new HeldSource();
   let started: TestHost;
   let admin: Client;
   let item: string;
   beforeAll(async () => {
-    started = await startHost({ install: { tileSources: [held.definition] } });
+    started = await startHost({ install: { tileSources: [held.definition, neverClosed] } });
     admin = await started.register('admin');
     item = await uploadItem(admin, await newFolder(admin, 'Held'), 'a.held', Buffer.from('x'));
   });
   afterAll(() => started.close());
   beforeEach(() => held.hold());
+
+  it('an upload does not wait until what it has opened is closed', async () => {
+    const stuck = await uploadItem(admin, await newFolder(admin, 'Stuck'), 'a.stuck', Buffer.from('x'));
+    expect((await admin.ok('GET', `/item/${stuck}`)).largeImage).toMatchObject({ sourceName: 'never-closed' });
+  });
 
   const ask = (path: string, signal?: AbortSignal) =>
     fetch(`${started.url}/api/v1/item/${item}/tiles/${path}`, {

@@ -434,7 +434,8 @@ describe('the registry', () => {
       [{ levels: 99 }, 'levels is 99, where sizes and tiles give 3.'],
     ] as const) {
       let closed = false;
-      const close = async () => void (closed = true);
+      // Nobody waits until it is closed.
+      const close = () => new Promise<void>(() => (closed = true));
       const metadata = { ...whole.metadata, ...facts };
       const odd = { ...testSource, name: 'odd', open: async () => ({ ...whole, metadata, close }) };
       const opening = new TileSourceRegistry().register(odd).open(fileInput(path), { sourceName: 'odd' });
