@@ -48,6 +48,22 @@ const download = async (fileId: unknown) => (await admin.send('GET', `/file/${St
 const children = async (name: string) => admin.ok('GET', '/item', { query: { folderId: folder, name } });
 
 describe('POST file with a body', () => {
+  it.each([
+    ['slide.TIF', undefined, 'image/tiff'],
+    ['a.b.png', 'application/octet-stream', 'image/png'],
+    ['settings.yml', '', 'text/yaml'],
+    ['shapes.geojson', undefined, 'application/vnd.geo+json'],
+    ['notes.txt', 'text/x-own', 'text/x-own'],
+    ['slide.svs', undefined, 'application/octet-stream'],
+    ['png', undefined, 'application/octet-stream'],
+    ['x.constructor', undefined, 'application/octet-stream'],
+  ])('takes the type of %s, sent as %s, for %s', async (name, mimeType, expected) => {
+    const query = { parentType: 'item', parentId: item, name, size: 1, ...(mimeType !== undefined && { mimeType }) };
+    const file = await admin.ok('POST', '/file', { query, body: randomBytes(1) });
+    expect(file.mimeType).toBe(expected);
+    await admin.ok('DELETE', `/file/${String(file._id)}`);
+  });
+
   it('makes item and file in one request', async () => {
     const body = randomBytes(300_000);
     const file = await admin.ok('POST', '/file', {

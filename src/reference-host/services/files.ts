@@ -10,6 +10,7 @@ import type { ItemDocument } from '../models/item.js';
 import { checkedName } from './checked-name.js';
 import { requireLevel, type Principal } from './access.js';
 import { isDuplicateKey } from './duplicate-key.js';
+import { typeOfNewFile } from './mime-type.js';
 import { addItemSize } from './sizes.js';
 
 /** Lower-case parts of a file's name after its first dot. */
@@ -103,7 +104,7 @@ function newFields({ itemId, record }: NewFileOfItem): FileDocument {
     _id: new Types.ObjectId(),
     ...fields,
     ...rest,
-    mimeType: mimeType || 'application/octet-stream',
+    mimeType: typeOfNewFile(record.name, mimeType),
     itemId: attached ? null : itemId,
     ...(attached && { attachedToType: 'item', attachedToId: itemId }),
     exts: extensionsOf(record.name),
