@@ -69,8 +69,8 @@ export async function replaceConfig(
     path: string;
     now?: () => Date;
     logger?: HostLogger;
-    /** Called when there is something to write, before it is written; what it throws ends the replacement. */
-    allow?: () => void;
+    /** Called with what the file holds when there is something to write, before it is written; what it throws ends the replacement. */
+    allow?: (former: Buffer | null) => void;
   },
 ): Promise<ReplaceResult> {
   if (validateConfig(text).length > 0) throw new BadParameterError('Invalid config file');
@@ -88,11 +88,16 @@ export async function replaceConfig(
 
 async function replaceFile(
   content: Buffer,
-  { path, now, logger, allow }: { path: string; now: () => Date; logger: HostLogger | undefined; allow: () => void },
+  {
+    path,
+    now,
+    logger,
+    allow,
+  }: { path: string; now: () => Date; logger: HostLogger | undefined; allow: (former: Buffer | null) => void },
 ): Promise<ReplaceResult> {
   const target = await findTarget(path);
   if (target.content?.equals(content)) return { status: 'no change' };
-  allow();
+  allow(target.content);
   const temporary = join(dirname(target.path), `.${randomBytes(8).toString('hex')}.config.tmp`);
   const made: string[] = [];
   try {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { homedir, totalmem } from 'node:os';
 import { readSettings, type LibrarySettings } from '../config-file/read-settings.js';
 import { configPath, listBackups, readConfigFile, replaceConfig, type ReplaceResult } from '../config-file/replace.js';
@@ -21,6 +22,8 @@ export interface ConfigurationText {
   path: string;
   exists: boolean;
   text: string;
+  /** Another for each content of the file. */
+  version: string;
   /** Names of former files beside it, newest first; not all where there are many. */
   backups: string[];
   /** Whether the server can be restarted from here. */
@@ -70,6 +73,7 @@ export class Configuration {
       path: this.path,
       exists: bytes !== null,
       text: bytes === null ? '' : this.#decode(bytes),
+      version: versionOf(bytes),
       backups: backups.slice(0, shownBackups),
       canRestart: this.canRestart,
     };
@@ -98,14 +102,24 @@ export class Configuration {
    * Replaces the file, and restarts the server where that is asked for and the file has changed.
    *
    * @throws BadParameterError `Invalid config file`; LargeImageError `not-implemented` when a restart is asked for that the host does not
-   * offer, `unavailable` or `conflict` when the file cannot be written. Nothing is written then.
+   * offer, `unavailable` or `conflict` when the file cannot be written, `conflict` also when it is not of the `expected` version any more.
+   * Nothing is written then.
    */
-  async replace(text: string, { restart }: { restart: boolean }): Promise<ReplaceResult & { restarted?: Date }> {
+  async replace(
+    text: string,
+    { restart, expected }: { restart: boolean; expected?: string | undefined },
+  ): Promise<ReplaceResult & { restarted?: Date }> {
     const { logger } = this.#options;
     const replaced = await replaceConfig(text, {
       path: this.path,
       logger,
-      allow: () => {
+      allow: (former) => {
+        if (expected !== undefined && expected !== versionOf(former)) {
+          throw new LargeImageError(
+            'conflict',
+            'The configuration file has been changed by somebody else since it was read. Read it again.',
+          );
+        }
         if (restart && !this.canRestart) {
           throw new LargeImageError(
             'not-implemented',
@@ -125,6 +139,10 @@ export class Configuration {
     if (this.#restart !== null) clearTimeout(this.#restart);
     this.#restart = null;
   }
+}
+
+function versionOf(bytes: Buffer | null): string {
+  return bytes === null ? 'none' : createHash('sha256').update(bytes).digest('hex').slice(0, 32);
 }
 
 /** Memory that this process may use, in bytes: of the machine, or of the container where that is less. */

@@ -305,6 +305,19 @@ describe.skipIf(executablePath === null)('the administration page', () => {
       expect(complaints.filter((complaint) => !complaint.includes('400'))).toEqual([]);
     });
 
+    it('does not replace what somebody else has written meanwhile, unless told again', async () => {
+      await writeFile(configFile, '[large_image]\ncache_sources = False\n');
+      await editor().fill('[large_image]\ncache_tilesource_maximum = 9\n');
+      await button('Replace').click();
+      await said('Configuration file', /^Somebody else has changed the file since you opened it/);
+      expect(await readFile(configFile, 'utf8')).toContain('cache_sources = False');
+      await button('Replace').click();
+      await said('Configuration file', /^Updated\./);
+      expect(await readFile(configFile, 'utf8')).toContain('cache_tilesource_maximum = 9');
+      complaints = complaints.filter((complaint) => !complaint.includes('409'));
+      expect(complaints).toEqual([]);
+    });
+
     it('replaces it and restarts the server, which then works by it', async () => {
       const maxsize = async () => ((await admin.ok('GET', '/large_image/cache')).tilesource as { maxsize: number }).maxsize;
       expect(await maxsize()).toBe(64);

@@ -93,6 +93,18 @@ describe('the configuration file', () => {
     expect(restarts).toBe(0);
   });
 
+  it('replaces the version that is expected, and no other', async () => {
+    const { version } = await admin.ok('GET', '/large_image/config');
+    const write = (body: string) =>
+      admin.send('POST', '/large_image/config/replace', { body, query: { restart: false, expected: String(version) } });
+    const answers = await Promise.all([write(changed), write(`${changed}# other\n`)]);
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409]);
+    expect(answers.find(({ status }) => status === 409)!.body.message).toContain('changed by somebody else');
+    expect((await readdir(folder)).length).toBe(2);
+    // Whoever wants what is there already is content.
+    expect((await write(await readFile(path, 'utf8'))).body).toEqual({ status: 'no change' });
+  });
+
   it('restarts by default, once, after the answer, and not when nothing changes', async () => {
     expect((await replace(changed, null)).body).toEqual({ restarted: expect.any(String) });
     expect(restarts).toBe(0);

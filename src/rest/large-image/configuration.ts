@@ -1,7 +1,7 @@
 import { formatConfig } from '../../config-file/format.js';
 import { validateConfig } from '../../config-file/validate.js';
 import { defineRoute, scopes } from '../define.js';
-import { boolean, withDefault } from '../parameters.js';
+import { boolean, text, withDefault } from '../parameters.js';
 
 /**
  * A configuration is some kilobytes. Checking and formatting this much takes up to 0.7 s of one core (measured on texts that are nothing but
@@ -23,6 +23,7 @@ const read = defineRoute({
         path: { type: 'string' },
         exists: { type: 'boolean' },
         text: { type: 'string', description: 'Empty where there is no file.' },
+        version: { type: 'string', description: 'Another for each content of the file; `expected` of its replacement.' },
         backups: { type: 'array', items: { type: 'string' }, description: 'Names of former files beside it, newest first.' },
         canRestart: { type: 'boolean', description: 'Whether the server can restart itself.' },
       },
@@ -79,7 +80,12 @@ const replace = defineRoute({
     'Changes take effect when the server restarts.',
   access: 'admin',
   scope: scopes.user,
-  query: { restart: withDefault(boolean({ description: 'Whether the server restarts afterwards.' }), true) },
+  query: {
+    restart: withDefault(boolean({ description: 'Whether the server restarts afterwards.' }), true),
+    expected: text({
+      description: 'The version of the file that the text is to replace; a file of another one is a conflict (409).',
+    }),
+  },
   body: 'text',
   maxBodyBytes: maxConfigBytes,
   returns: {

@@ -1,5 +1,5 @@
 // @ts-check
-import { request } from '../api.js';
+import { ApiError, request } from '../api.js';
 import { fill, h } from '../dom.js';
 import { codeEditor } from './code-editor.js';
 import { actionButton, outcome, panel } from './parts.js';
@@ -10,6 +10,7 @@ import { untilRestarted } from './restart.js';
  * @property {string} path
  * @property {boolean} exists
  * @property {string} text
+ * @property {string} version
  * @property {string[]} backups
  * @property {boolean} canRestart
  */
@@ -121,9 +122,9 @@ export async function configurationSection({ signal }) {
   async function replace() {
     said.clear();
     const started = restart.checked ? (await request('GET', 'system/version')).serverStartDate : null;
-    const query = { restart: restart.checked };
+    const query = { restart: restart.checked, expected: file.version };
     const former = file.backups;
-    const answer = await request('POST', 'large_image/config/replace', { text: editor.text(), query });
+    const answer = await request('POST', 'large_image/config/replace', { text: editor.text(), query }).catch(explain);
     if (answer.status === 'no change') {
       said.good('No change: the file holds this text already.');
       return;
@@ -137,6 +138,19 @@ export async function configurationSection({ signal }) {
     const fresh = file.backups.find((name) => !former.includes(name));
     const kept = fresh ? ` The former file is kept as ${fresh}.` : '';
     said.good(`${answer.restarted ? 'Updated, and the server has restarted.' : 'Updated.'}${kept}`);
+  }
+
+  /** @param {unknown} error @returns {Promise<never>} */
+  async function explain(error) {
+    if (!(error instanceof ApiError) || error.status !== 409) throw error;
+    const read = file.version;
+    file = await request('GET', 'large_image/config', { signal });
+    showBackups();
+    if (file.version === read) throw error;
+    throw new Error(
+      'Somebody else has changed the file since you opened it, and nothing was stored. “Undo all changes” shows their text; ' +
+        '“Replace” puts yours in its place and keeps theirs beside it.',
+    );
   }
 
   function showBackups() {
