@@ -182,7 +182,7 @@ export class FolderImages {
       }
       // Cancelling a job takes the record away, or gives the former one back; a job of other processes does so later.
       const now = await records.findItem(item.id);
-      if (now?.largeImage?.expected === true && !(await creation.remove(now))) continue;
+      if (now?.largeImage?.expected === true && !(await creation.abandon(now))) continue;
       removed++;
     }
   }

@@ -141,6 +141,22 @@ export class LargeImageCreation {
     return true;
   }
 
+  /**
+   * Lets an item wait no more for its job: it has again what it had before, or no large image.
+   *
+   * @returns false when it does not wait any more.
+   */
+  async abandon(item: ItemRecord): Promise<boolean> {
+    const { jobId } = item.largeImage ?? {};
+    const job = jobId === undefined ? null : await this.#parts.jobs.find(jobId);
+    const work = job === null ? null : workOf(job);
+    const previous = work === null ? null : await this.#previousOf(work);
+    if (job === null || previous === null) return this.remove(item);
+    const settled = await this.#parts.records.markers.settle({ itemId: item.id, jobId: job.id }, previous);
+    this.#parts.items.forget(item.id);
+    return settled !== null;
+  }
+
   /** Cancels a job if that can be done. @returns its status then; `null` when it is gone. */
   async cancel(jobId: string): Promise<number | null> {
     const { jobs } = this.#parts;

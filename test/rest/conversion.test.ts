@@ -199,6 +199,22 @@ describe('large images by conversion', { timeout: 60_000 }, () => {
     expect(await admin.ok('DELETE', '/large_image/tiles/incomplete')).toEqual({ removed: 0 });
   });
 
+  it('give items back what they had when they are removed as incomplete, run or queued', async () => {
+    const own = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Redone' });
+    // Takes much longer than the requests that follow.
+    const large = await noise(2500, 2500);
+    const items = [await upload('one.png', large, own), await upload('two.png', large, own)];
+    const had = [await marker(items[0]!), await marker(items[1]!)];
+    expect(had).toMatchObject([{ fileId: expect.any(String) }, { fileId: expect.any(String) }]);
+    const query = { createJobs: 'always', redoExisting: true };
+    await admin.ok('PUT', `/large_image/folder/${own}/tiles`, { query });
+    for (const item of items) expect(await marker(item)).toMatchObject({ expected: true });
+    await admin.ok('DELETE', '/large_image/tiles/incomplete');
+    for (const [i, item] of items.entries()) expect(await marker(item)).toEqual(had[i]);
+    await until('nothing temporary is left', async () => (await temporary()).length === 0);
+    for (const item of items) expect(await files(item)).toHaveLength(1);
+  });
+
   it('are written as copies: a new item with name and folder, for who may write there', async () => {
     const item = await upload('source.png', picture);
     const target = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Copies' });
