@@ -2,6 +2,7 @@
 import { rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { BadValueError, LargeImageError } from '../../errors.js';
+import { isFullDisk } from '../../outage.js';
 import { maxResidentBytes, runInChild, type ChildMessage, type ChildTask } from './child-process.js';
 import { convert } from './convert.js';
 import { runDrawing } from '../sources/sharp/drawing.js';
@@ -45,7 +46,7 @@ function describe(error: unknown): ChildMessage {
   if (error instanceof BadValueError) return { kind: 'failed', error: 'value', message: error.message };
   if (error instanceof LargeImageError) return { kind: 'failed', error: 'source', message: error.message };
   const { message = String(error), code } = error as Partial<Error> & { code?: string };
-  if (code === 'ENOSPC' || /no space left/i.test(message)) {
+  if (isFullDisk(code) || /no space left|quota exceeded/i.test(message)) {
     return { kind: 'failed', error: 'source', message: 'There is no space left for the file that is made.' };
   }
   if (code !== undefined)
