@@ -45,6 +45,7 @@ describe('npm start, restarted through config/replace', () => {
       path: configFile,
       exists: false,
       text: '',
+      version: 'none',
       backups: [],
       canRestart: true,
     });
