@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -33,10 +33,26 @@ let packed: Packed;
 /** Why the package cannot be installed here, if it cannot. */
 let notInstalled: string | null = null;
 
+/** Whether a build has ended, and everything it made is younger than what it is made of. */
+async function isBuilt(): Promise<boolean> {
+  const filesBelow = async (folder: string) => {
+    const entries = await readdir(join(root, folder), { recursive: true, withFileTypes: true }).catch(() => []);
+    return entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+  };
+  const timesOf = (paths: string[]) => Promise.all(paths.map(async (path) => (await stat(path)).mtimeMs));
+  const named = ['package-lock.json', 'package.json', 'tsconfig.json', 'tsup.config.ts'].map((name) => join(root, name));
+  const built = await filesBelow('dist');
+  // Types come last.
+  if (!built.includes(join(root, 'dist', 'testing.d.cts'))) return false;
+  return Math.max(...(await timesOf([...named, ...(await filesBelow('src'))]))) < Math.min(...(await timesOf(built)));
+}
+
 beforeAll(async () => {
   work = await mkdtemp(join(tmpdir(), 'large-image-package-'));
   // Builds first (prepack), so that what is packed is what the sources say.
-  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', work], { cwd: root, maxBuffer: 1 << 26 });
+  const build = (await isBuilt()) ? ['--ignore-scripts'] : [];
+  const words = ['pack', '--json', '--pack-destination', work, ...build];
+  const { stdout } = await run('npm', words, { cwd: root, maxBuffer: 1 << 26 });
   const [first] = JSON.parse(stdout.slice(stdout.lastIndexOf('\n[') + 1)) as Packed[];
   if (!first) throw new Error('npm pack made nothing');
   packed = first;
@@ -46,7 +62,7 @@ beforeAll(async () => {
     `${name}@${manifest.peerDependencies[name] ?? manifest.devDependencies[name] ?? '*'}`;
   await writeFile(join(work, 'package.json'), JSON.stringify({ name: 'consumer', private: true, version: '1.0.0' }));
   const wanted = [...Object.keys(manifest.peerDependencies), 'typescript', '@types/node', '@types/express'].map(versionOf);
-  const words = [
+  const installing = [
     'install',
     '--no-audit',
     '--no-fund',
@@ -56,7 +72,7 @@ beforeAll(async () => {
     ...wanted,
   ];
   try {
-    await run('npm', words, { cwd: work, maxBuffer: 1 << 26 });
+    await run('npm', installing, { cwd: work, maxBuffer: 1 << 26 });
   } catch (error) {
     const text = String(error);
     if (!/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENOTCACHED|ENETUNREACH/.test(text)) throw error;
