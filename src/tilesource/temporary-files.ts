@@ -17,6 +17,16 @@ export function temporaryPath(directory: string, extension = ''): string {
 }
 
 /**
+ * Takes away the name of a temporary file that is open and needs none any more: what is in it goes when it is closed, or the process ends.
+ *
+ * @returns what removes the file after it was closed, where the system insists on a name for open files.
+ */
+export async function unlinkOpenFile(path: string): Promise<() => Promise<void>> {
+  const unlinked = await unlink(path).then(...yesOrNo);
+  return unlinked ? async () => {} : () => unlink(path).catch(() => {});
+}
+
+/**
  * Removes the temporary files of processes that are no more: a process that was killed cannot do it itself.
  *
  * @returns how many were removed.

@@ -1,4 +1,4 @@
-import { open, unlink } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { BadValueError } from '../errors.js';
 import type { EncodingOptions } from './encode.js';
@@ -8,7 +8,7 @@ import { PyramidWriter } from './pyramid/blocks.js';
 import { TiffContainer, tagOf } from './pyramid/container.js';
 import { packingTags, packTile, storedBands, type TilePacking } from './pyramid/tiles.js';
 import type { StreamedPicture } from './requests.js';
-import { temporaryPath } from './temporary-files.js';
+import { temporaryPath, unlinkOpenFile } from './temporary-files.js';
 
 /** Side of a tile, and of the block that is read and reduced at once, in pixels. */
 const tileSide = 256;
@@ -42,12 +42,7 @@ export async function streamTiledTiff(
   }
   const path = temporaryPath(options.directory ?? tmpdir(), '.tiff');
   const file = await open(path, 'wx+', 0o600);
-  // Where an open file cannot be unlinked, it is when it has been read.
-  const unlinked = await unlink(path).then(
-    () => true,
-    () => false,
-  );
-  const discard = unlinked ? async () => {} : () => unlink(path).catch(() => {});
+  const discard = await unlinkOpenFile(path);
   try {
     const size = await writePyramid(new TiffContainer(file), picture, options);
     const stream = file.createReadStream({ start: 0, highWaterMark: 65_536 });

@@ -5,7 +5,7 @@ import { Gate } from '../../concurrency.js';
 import type { ImageMetadata, SourceOptions, TileSource } from '../../contract.js';
 import { levelCount } from '../../geometry.js';
 import type { Raster } from '../../raster.js';
-import { temporaryPath } from '../../temporary-files.js';
+import { temporaryPath, unlinkOpenFile } from '../../temporary-files.js';
 import { tiffSource } from '../tiff.js';
 import { describeFacts, sampleForm, upright } from './decode.js';
 import type { Material } from './material.js';
@@ -47,14 +47,7 @@ export async function openPyramid(
     const { signal: _signal, ...lasting } = options;
     const pyramid = await tiffSource.open(fileInput(path), lasting);
     await material.release();
-    // The open file needs no name; where the system insists on one, it goes when the image is closed.
-    const unlinked = await unlink(path).then(
-      () => true,
-      () => false,
-    );
-    return new PyramidImage(pyramid, facts, form.converted ? null : (facts.icc ?? null), async () => {
-      if (!unlinked) await unlink(path).catch(() => {});
-    });
+    return new PyramidImage(pyramid, facts, form.converted ? null : (facts.icc ?? null), await unlinkOpenFile(path));
   } catch (error) {
     await unlink(path).catch(() => {});
     throw error;

@@ -10,7 +10,7 @@ import { RowPyramidWriter } from '../../pyramid/rows.js';
 import { packingTags, packTile, type TilePacking } from '../../pyramid/tiles.js';
 import { sampleBytes, type Raster } from '../../raster.js';
 import { SharedWork } from '../../shared-work.js';
-import { temporaryPath } from '../../temporary-files.js';
+import { temporaryPath, unlinkOpenFile } from '../../temporary-files.js';
 import type { ImageLayout } from './layout.js';
 import { readRegion, type ChunkReader } from './region.js';
 import { checkStrips, rowsAtOnce, stripTileSide } from './strips.js';
@@ -130,14 +130,10 @@ export class StripPyramids {
       checkStrips(layout, this.#file.maxPixels);
       const bytes = await this.#write(path, layout);
       const source = await this.#file.open(path);
-      // The open file needs no name; where the system insists on one, it goes when the image is closed.
-      const unlinked = await unlink(path).then(
-        () => true,
-        () => false,
-      );
+      const remove = await unlinkOpenFile(path);
       const made = new Made(source, bytes, async () => {
         await source.close();
-        if (!unlinked) await unlink(path).catch(() => {});
+        await remove();
       });
       this.#made.set(frame, made);
       return made;
