@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { stepsWords } from './steps.js';
 import { until } from './until.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
@@ -17,9 +18,16 @@ export interface ServerProcess {
   kill(signal: NodeJS.Signals): void;
 }
 
-/** Runs the program of `npm start` with these words on its command line; `env` is added to the environment, `undefined` removes. */
+/**
+ * Runs the program of `npm start` with these words on its command line; `env` is added to the environment, `undefined` removes.
+ * With `stepsEnvironment` in `env` it ends at a step, or writes down its steps.
+ */
 export function startServer(words: readonly string[], env: Readonly<Record<string, string | undefined>>): ServerProcess {
-  return runServer(process.execPath, ['--import', 'tsx', join(root, 'src', 'reference-host', 'start.ts'), ...words], env);
+  return runServer(
+    process.execPath,
+    ['--import', 'tsx', ...stepsWords, join(root, 'src', 'reference-host', 'start.ts'), ...words],
+    env,
+  );
 }
 
 /** The same through npm, as README says. */

@@ -1,0 +1,14 @@
+import { fileURLToPath } from 'node:url';
+
+const preload = new URL('kill-at-step.ts', import.meta.url);
+
+/** Words for Node that let `stepsEnvironment` reach the process; they go before the program, behind `--import tsx`. */
+export const stepsWords: readonly string[] = ['--import', fileURLToPath(preload)];
+
+/** Environment of a process that is to end at a step (`name` or `name#3`), or to write down the steps it reaches. */
+export function stepsEnvironment(options: { killAt?: string; file?: string }): Record<string, string> {
+  return {
+    ...(options.killAt !== undefined && { KILL_AT_STEP: options.killAt }),
+    ...(options.file !== undefined && { STEPS_FILE: options.file }),
+  };
+}
