@@ -32,8 +32,8 @@ export class Caches {
   }
 
   /** Leaves the other processes. */
-  async close(): Promise<void> {
-    await this.#peers?.close();
+  close(): void {
+    this.#peers?.close();
   }
 
   /** What each cache holds, added up over the processes. */
