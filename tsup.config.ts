@@ -7,7 +7,7 @@ export default defineConfig({
     'reference-host': 'src/reference-host/index.ts',
     testing: 'src/testing/index.ts',
     // Programs that the others start, in processes and threads of their own.
-    'conversion-process': 'src/tilesource/conversion/conversion-process.ts',
+    'conversion-process': 'src/tilesource/convert/conversion-process.ts',
     'codec-thread': 'src/tilesource/codecs/thread.ts',
   },
   format: ['esm', 'cjs'],

@@ -1,9 +1,9 @@
 import { Mongoose, type Connection } from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { HostNotification } from '../../src/host.js';
-import { maxLogBytes } from '../../src/models/job-record.js';
-import { createJobModel, type JobModel } from '../../src/models/job.js';
-import { JobStore, type JobEvent } from '../../src/services/jobs.js';
+import { maxLogBytes } from '../../src/features/jobs/job-record.js';
+import { createJobModel, type JobModel } from '../../src/features/jobs/job.model.js';
+import { JobStore, type JobEvent } from '../../src/features/jobs/jobs.js';
 import { startTestDatabase } from '../support/database.js';
 
 let database: Awaited<ReturnType<typeof startTestDatabase>>;

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { settingDefinitions } from '../../src/settings/definitions.js';
+import { settingDefinitions } from '../../src/features/settings/definitions.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const read = (path: string) => readFile(join(root, path), 'utf8');

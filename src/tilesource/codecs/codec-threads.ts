@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Piscina } from 'piscina';
 import { TileSourceError } from '../../errors.js';
-import { Gate } from '../concurrency.js';
+import { Gate } from '../process/concurrency.js';
 import { codecNames, type CodecTask, type Decoded, type FrameInfo } from './tasks.js';
 
 /** What takes longer than this is taken for hostile; a hundred times what ordinary tiles need. */

@@ -1,9 +1,9 @@
 import sharp from 'sharp';
 import { TileSourceError } from '../../../errors.js';
 import type { CodecThreads } from '../../codecs/codec-threads.js';
-import { processed } from '../../processing.js';
+import { processed } from '../../process/processing.js';
 import type { Raster, Samples } from '../../raster.js';
-import { vipsReason } from '../../vips-reason.js';
+import { vipsReason } from '../../process/vips-reason.js';
 import { interpretColours } from './colour.js';
 import { decodeJpeg2000 } from './jpeg2000.js';
 import type { ImageLayout } from './layout.js';
