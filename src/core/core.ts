@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os';
 import type { Connection } from 'mongoose';
 import type { Host, HostEvents, HostLogger, WorkerHost } from '../host.js';
+import { checkHost, claimModels } from './check-host.js';
 import { Callers } from './callers.js';
 import { ModelEvents } from './host-events.js';
 import { HostRecords } from './host-records.js';
@@ -23,8 +24,15 @@ export interface Core {
 /** Used where the host has no logger. */
 export const silentLogger: HostLogger = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** Extends the host's models and follows the host. @param onClose takes the steps that end this. */
-export async function openCore(host: WorkerHost, onClose: OnClose): Promise<Core> {
+/**
+ * Extends the host's models and follows the host.
+ *
+ * @param onClose takes the steps that end this.
+ * @throws InvalidHostError before anything is changed.
+ */
+export async function openCore(host: WorkerHost, isServing: boolean, onClose: OnClose): Promise<Core> {
+  checkHost(host, isServing);
+  onClose(claimModels(host.models));
   const records = new HostRecords(host);
   onClose(() => records.restoreSchemas());
   await records.createIndexes();
