@@ -16,7 +16,8 @@ import { AnnotationUploadModel } from './models/annotation-upload.js';
 import { MongoElementRecords } from './models/element-records.js';
 import { ScheduleModel } from './models/schedule.js';
 import { SettingModel } from './models/setting.js';
-import { createJobModel } from './models/job.js';
+import { JobModel } from './models/job.js';
+import { OwnCollections } from './models/own-collections.js';
 import { conversionDefinition } from './jobs/conversion.js';
 import { JobRunner } from './jobs/runner.js';
 import { annotationUploadJob } from './jobs/annotation-upload.js';
@@ -120,12 +121,14 @@ async function build(
   const records = new HostRecords(host);
   undo.add(() => records.restoreSchemas());
   const { connection } = records;
-  // Added here, closed behind the jobs that use them.
-  const models: { close(): void }[] = [];
-  undo.add(() => models.forEach((model) => model.close()));
-  const settingModel = new SettingModel(host.mongoose, connection);
-  const cachedFileModel = new CachedFileModel(records, connection);
-  models.push(settingModel, cachedFileModel);
+  const own = new OwnCollections(connection, options.collectionPrefix);
+  await own.check();
+  undo.add(() => own.close());
+  const settingModel = new SettingModel(own);
+  const cachedFileModel = new CachedFileModel(records, own);
+  // Closed behind the jobs that use it.
+  const annotationModel = new AnnotationModel(own);
+  undo.add(() => annotationModel.close());
   // Not at the same time: both have indexes of files, and some databases refuse two builds on one collection.
   await Promise.all([records.createIndexes(), settingModel.createIndexes()]);
   await cachedFileModel.createIndexes();
@@ -168,8 +171,7 @@ async function build(
   undo.add(() => sources.clear());
 
   // Jobs
-  const jobModel = createJobModel(connection);
-  models.push(jobModel);
+  const jobModel = new JobModel(own);
   await jobModel.createIndexes();
   const jobs = new JobStore({ model: jobModel, logger, ...(host.notify && { notify: host.notify }) });
   const runner = new JobRunner({ agenda: host.agenda, jobs, logger });
@@ -212,17 +214,14 @@ async function build(
   });
   const brand = host.brand ?? 'service';
   const overlayImages = new OverlayImages({ records, images, access: host.access });
-  const elementRecords = new MongoElementRecords(connection);
+  const elementRecords = new MongoElementRecords(own);
   const store = new PackedElementStore({
     records: elementRecords,
     brand,
     overlaySizes: (itemId) => overlayImages.size(itemId),
   });
-  const annotationModel = new AnnotationModel(connection);
-  models.push(elementRecords, annotationModel);
-  const densityModel = new AnnotationDensityModel(connection);
-  const uploadModel = new AnnotationUploadModel(connection);
-  models.push(uploadModel);
+  const densityModel = new AnnotationDensityModel(own);
+  const uploadModel = new AnnotationUploadModel(own);
   await Promise.all([
     store.prepare(),
     annotationModel.createIndexes(),
@@ -268,7 +267,7 @@ async function build(
   });
   const housekeeping = new AnnotationHousekeeping({
     cleanup: annotations.cleanup,
-    schedule: new ScheduleModel(connection),
+    schedule: new ScheduleModel(own),
     settings,
     logger,
     everyMs: options.annotationCleanupMs ?? usualCleanupMs,

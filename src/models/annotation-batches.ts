@@ -1,6 +1,7 @@
-import type { Connection, Model, QueryFilter } from 'mongoose';
+import type { Model, QueryFilter } from 'mongoose';
 import type { HeadDocument } from './annotation-documents.js';
-import { isDuplicateKey, ownCollection } from './refused-writes.js';
+import type { OwnCollections } from './own-collections.js';
+import { isDuplicateKey } from './refused-writes.js';
 
 interface BatchDocument {
   _id: string;
@@ -23,17 +24,17 @@ export class AnnotationBatches {
   readonly #timers = new Set<NodeJS.Timeout>();
 
   constructor(
-    private readonly connection: Connection,
+    private readonly own: OwnCollections,
     private readonly heads: Model<HeadDocument>,
   ) {}
 
   get #documents() {
-    return ownCollection<BatchDocument>(this.connection, 'annotation_batch');
+    return this.own.collection<BatchDocument>('annotation_batch');
   }
 
   /** A name for a new list. */
   begin(): string {
-    return new this.connection.base.Types.ObjectId().toHexString();
+    return new this.own.connection.base.Types.ObjectId().toHexString();
   }
 
   /** Makes a list visible whose heads have all been written. @throws when it was given up meanwhile. */
@@ -86,7 +87,7 @@ export class AnnotationBatches {
     const stale: string[] = [];
     for (const batch of await this.#named()) {
       const state = await this.#state(batch);
-      const begun = new this.connection.base.Types.ObjectId(batch).getTimestamp().getTime();
+      const begun = new this.own.connection.base.Types.ObjectId(batch).getTimestamp().getTime();
       if (state === 'aborted' || (state === null && begun < now - staleMs)) stale.push(batch);
     }
     return stale;

@@ -2,7 +2,8 @@ import { Mongoose, type Connection } from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { HostNotification } from '../../src/host.js';
 import { maxLogBytes } from '../../src/models/job-record.js';
-import { createJobModel, type JobModel } from '../../src/models/job.js';
+import { JobModel } from '../../src/models/job.js';
+import { OwnCollections } from '../../src/models/own-collections.js';
 import { JobStore, type JobEvent } from '../../src/services/jobs.js';
 import { startTestDatabase } from '../support/database.js';
 
@@ -14,7 +15,7 @@ let store: JobStore;
 beforeAll(async () => {
   database = await startTestDatabase();
   connection = await new Mongoose().createConnection(database.uri).asPromise();
-  model = createJobModel(connection);
+  model = new JobModel(new OwnCollections(connection));
   await model.createIndexes();
   store = new JobStore({ model });
 });
