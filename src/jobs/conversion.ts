@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { InvalidError, LargeImageError, TileSourceError } from '../errors.js';
 import type { HostFiles } from '../host.js';
 import { isFullDisk, outageOf } from '../outage.js';
+import { conversionField } from '../models/conversion-traces.js';
 import type { FileRecord, HostRecords } from '../models/host-records.js';
 import type { ConversionItems } from '../services/conversion-items.js';
 import { conversionJob, createdMessage, type LargeImageCreation } from '../services/large-image-creation.js';
@@ -125,7 +126,7 @@ async function store({ files, records }: ConversionParts, storing: Storing): Pro
       mimeType: 'image/tiff',
       size: converted.size,
       parent: { type: 'item', itemId },
-      fields: { conversionJobId: jobId },
+      fields: { [conversionField]: jobId },
       creatorId: userId,
     },
     createReadStream(converted.path),

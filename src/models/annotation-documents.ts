@@ -106,10 +106,7 @@ export function annotationSchemas(connection: Connection): { heads: Schema<HeadD
     .index({ 'elements.family': 1 })
     .index({ 'elements.references': 1 })
     .index({ batch: 1 }, { sparse: true });
-  const versions = new HostSchema<VersionDocument>(
-    { ...state, annotationId: String },
-    options,
-  )
+  const versions = new HostSchema<VersionDocument>({ ...state, annotationId: String }, options)
     .index({ annotationId: 1, _version: -1 }, { unique: true })
     .index({ creatorId: 1 })
     .index({ 'elements.family': 1 });

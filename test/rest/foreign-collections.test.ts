@@ -27,7 +27,15 @@ const shapes: Json[] = [
     creatorId: 'somebody',
   },
   { _id: id('b'), family: id('c'), holds: [], sweeping: null, claim: null, value: 99 },
-  { _id: 12, batch: id('d').toHexString(), family: { of: 'theirs' }, public: true, status: 2, run: { owner: 'x' }, type: 'theirs' },
+  {
+    _id: 12,
+    batch: id('d').toHexString(),
+    family: { of: 'theirs' },
+    public: true,
+    status: 2,
+    run: { owner: 'x' },
+    type: 'theirs',
+  },
   { _id: 'b'.repeat(24), state: 'committed', at: long, next: long, elements: 'none', batch: ['theirs'] },
 ];
 const strange = shapes.map((shape, n): Json => ({
@@ -67,7 +75,11 @@ async function useEverything({ server, installation, api, addSpecimen }: Install
   expect(await installation.settings.get('large_image.max_thumbnail_files')).toBe(4);
   const job = await send('PUT', '/large_image/thumbnails?spec=[{"width":64}]');
   await until('the job has ended', async () => Number((await send('GET', `/job/${String(job._id)}`)).status) === 3);
-  expect(await send('GET', '/annotation/old?age=0&versions=0')).toMatchObject({ abandonedVersions: 0, fromDeletedItems: 0, active: 2 });
+  expect(await send('GET', '/annotation/old?age=0&versions=0')).toMatchObject({
+    abandonedVersions: 0,
+    fromDeletedItems: 0,
+    active: 2,
+  });
   await send('DELETE', '/annotation/old?age=7&versions=0');
   await send('DELETE', '/large_image/thumbnails');
   expect(await send('GET', '/annotation')).toHaveLength(2);
@@ -114,20 +126,66 @@ describe('a server that has collections of its own', () => {
     const own = new Set(['cabinets', 'specimens', 'blobs', 'badges', 'agendaJobs', 'agenda_logs', ...names]);
     const others = (await collections()).filter((name) => !own.has(name));
     expect(others.filter((name) => !name.startsWith('large_image_'))).toEqual([]);
-    expect(others.toSorted()).toEqual(others.filter((name) => collectionNames.some((known) => name === `large_image_${known}`)).toSorted());
+    expect(others.toSorted()).toEqual(
+      others.filter((name) => collectionNames.some((known) => name === `large_image_${known}`)).toSorted(),
+    );
   });
 
   it('keeps what others write into the collections of the plugin, which sees none of it', async () => {
     const { server } = specimens;
     const own = collectionNames.map((name) => `large_image_${name}`);
     const db = server.mongoose.connection.getClient().db();
-    for (const name of own) await db.collection(name).insertMany(structuredClone(strange) as never, { ordered: false }).catch(() => undefined);
+    for (const name of own)
+      await db
+        .collection(name)
+        .insertMany(structuredClone(strange) as never, { ordered: false })
+        .catch(() => undefined);
     const before = await othersIn(server, own);
     for (const name of own) expect(before[name]!.length, name).toBeGreaterThan(2);
     await server.Badges.deleteMany({});
     await db.collection('large_image_annotation').deleteMany({ plugin: 'large_image' });
     await useEverything(specimens);
     expect(await othersIn(server, own)).toEqual(before);
+  });
+});
+
+describe('fields of the server that have the names of those of the plugin', () => {
+  it('keep their values', async () => {
+    const specimens = await startSpecimens();
+    undo.push(() => specimens.close());
+    const { server, api, addSpecimen } = specimens;
+    await server.Badges.create({ secret: 'curator', person: 'curator' });
+    const headers = { Authorization: 'Bearer curator' };
+    const { specimen } = await addSpecimen('slide.tif', await plainSlide({ r: 9, g: 99, b: 9 }));
+    const theirs = { largeImage: { url: 'somewhere' }, conversionJobId: 'e'.repeat(24) };
+    const _id = new server.mongoose.Types.ObjectId(specimen);
+    await server.Specimens.collection.updateOne({ _id }, { $set: theirs });
+    const answers = [];
+    for (const [method, path] of [
+      ['GET', `/item/${specimen}/tiles`],
+      ['POST', `/item/${specimen}/tiles`],
+      ['DELETE', `/item/${specimen}/tiles`],
+      ['DELETE', '/large_image/tiles/incomplete'],
+    ] as const) {
+      answers.push((await fetch(`${api}${path}`, { method, headers })).status);
+    }
+    expect(answers.slice(0, 2)).toEqual([400, 400]);
+    expect(Math.max(...answers)).toBeLessThan(500);
+    expect(await server.Specimens.collection.findOne({ _id })).toMatchObject(theirs);
+  });
+
+  it('are refused by install where the server declares them otherwise', async () => {
+    const database = await startTestDatabase();
+    undo.push(() => database.stop());
+    const server = await openSpecimenServer(database.uri);
+    undo.push(() => closeSpecimenServer(server));
+    await server.agenda.ready;
+    server.Blobs.schema.add({ thumbnailKey: Number } as never);
+    const before = Object.keys(server.Specimens.schema.paths);
+    await expect(install(specimenHost(server), { env: {} })).rejects.toThrow(
+      'The model Blob has a field thumbnailKey of its own',
+    );
+    expect(Object.keys(server.Specimens.schema.paths)).toEqual(before);
   });
 });
 
@@ -138,6 +196,7 @@ describe('install', () => {
     undo.push(() => database.stop());
     const server = await openSpecimenServer(database.uri);
     undo.push(() => closeSpecimenServer(server));
+    await server.agenda.ready;
     const start = async (options: InstallOptions = {}) => {
       const installation = await install(specimenHost(server), { env: {}, ...options });
       undo.push(() => installation.close());
@@ -162,7 +221,10 @@ describe('install', () => {
     for (const name of ['annotation', 'job', 'cached_file_claim']) {
       await db.collection(`large_image_${name}`).insertOne({ ...first } as never);
       const before = await state(server);
-      await expect(start()).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining(`large_image_${name} holds`) as string });
+      await expect(start()).rejects.toMatchObject({
+        code: 'conflict',
+        message: expect.stringContaining(`large_image_${name} holds`) as string,
+      });
       expect(await state(server)).toEqual(before);
       expect(Object.keys(connection.collections).filter((each) => each.startsWith('large_image_'))).toEqual([]);
       await db.collection(`large_image_${name}`).drop();
@@ -189,7 +251,11 @@ describe('install', () => {
     const { server, start } = await openServer();
     const { connection } = server.mongoose;
     const [first] = strange;
-    await connection.getClient().db().collection('large_image_job').insertOne({ ...first } as never);
+    await connection
+      .getClient()
+      .db()
+      .collection('large_image_job')
+      .insertOne({ ...first } as never);
     const installation = await start({ collectionPrefix: 'slides_' });
     await installation.settings.set('large_image.max_thumbnail_files', 3);
     const names = (await connection.listCollections()).map(({ name }) => name);
