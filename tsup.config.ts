@@ -7,7 +7,7 @@ export default defineConfig({
     'reference-host': 'src/reference-host/index.ts',
     testing: 'src/testing/index.ts',
     // A program that the others start.
-    'conversion-process': 'src/tilesource/conversion/conversion-process.ts',
+    'conversion-process': 'src/tilesource/convert/conversion-process.ts',
   },
   format: ['esm', 'cjs'],
   target: 'node20',

@@ -7,9 +7,9 @@
  */
 import { createRequire } from 'node:module';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import { boundingBox, type BoundingBox } from '../src/annotation/bounding-box.js';
-import type { AnnotationElement } from '../src/annotation/schema/document.js';
-import { createElementValidator } from '../src/annotation/validate.js';
+import { boundingBox, type BoundingBox } from '../src/annotation-format/bounding-box.js';
+import type { AnnotationElement } from '../src/annotation-format/schema/document.js';
+import { createElementValidator } from '../src/annotation-format/validate.js';
 
 interface Codec {
   pack(content: Buffer): Buffer;

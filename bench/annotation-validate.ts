@@ -2,9 +2,9 @@
  * Time to check elements and take their boxes, against parsing the same bytes: `npx tsx bench/annotation-validate.ts [N]`.
  * Prints the median of several rounds; N polygons of 12 points, 100 000 unless told.
  */
-import { boundingBox } from '../src/annotation/bounding-box.js';
-import { ElementIds } from '../src/annotation/element-ids.js';
-import { createElementValidator } from '../src/annotation/validate.js';
+import { boundingBox } from '../src/annotation-format/bounding-box.js';
+import { ElementIds } from '../src/annotation-format/element-ids.js';
+import { createElementValidator } from '../src/annotation-format/validate.js';
 
 const count = Number(process.argv[2] ?? 100_000);
 const rounds = 7;

@@ -9,8 +9,8 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import sharp from 'sharp';
-import { conversionDirectory, convertFile } from '../src/tilesource/conversion/convert-file.js';
-import { checkConversion, type ConversionRequest } from '../src/tilesource/conversion/options.js';
+import { conversionDirectory, convertFile } from '../src/tilesource/convert/convert-file.js';
+import { checkConversion, type ConversionRequest } from '../src/tilesource/convert/options.js';
 
 const side = Number(process.env.BENCH_SIDE ?? 30_000);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 3);

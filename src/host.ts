@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream';
 import type { Agenda } from 'agenda';
 import type { Application } from 'express';
 import type { Model, Mongoose } from 'mongoose';
-import type { RouteDefinition } from './rest/route.js';
-import type { SettingDefinition } from './settings/definition.js';
+import type { RouteDefinition } from './http/route.js';
+import type { SettingDefinition } from './features/settings/definition.js';
 
 /** A document as it lies in MongoDB. */
 export type StoredDocument = Record<string, unknown> & { _id: unknown };

@@ -24,17 +24,17 @@ export type {
   StoredDocument,
   WorkerHost,
 } from './host.js';
-export { EventEmitterOfHost } from './models/host-events.js';
-export type { SettingDefinition } from './settings/definition.js';
-export type { Settings } from './services/settings.js';
-export type { ItemList, ItemListRequest, ItemLists } from './services/item-lists.js';
-export { parseSortOrder, type SortOrder } from './services/item-list-request.js';
-export type { AnnotationMetadataSearch } from './services/annotation-metadata-search.js';
-export type { MetadataSearch, MetadataSearchRequest, MetadataSearchResult } from './services/metadata-search.js';
+export { EventEmitterOfHost } from './core/host-events.js';
+export type { SettingDefinition } from './features/settings/definition.js';
+export type { Settings } from './features/settings/settings.js';
+export type { ItemList, ItemListRequest, ItemLists } from './features/items/item-lists.js';
+export { parseSortOrder, type SortOrder } from './features/items/item-list-request.js';
+export type { AnnotationMetadataSearch } from './features/annotations/documents/metadata-search.js';
+export type { MetadataSearch, MetadataSearchRequest, MetadataSearchResult } from './features/items/metadata-search.js';
 
 // What a tile cache implements
-export type { CachedTile, CacheReport, TileCache } from './cache/contract.js';
-export type { CacheBackend } from './cache/open-tile-cache.js';
+export type { CachedTile, CacheReport, TileCache } from './features/caches/contract.js';
+export type { CacheBackend } from './features/caches/open-tile-cache.js';
 
 // What a tile source implements
 export {
@@ -56,7 +56,7 @@ export { levelCount, tileContent, type PyramidShape } from './tilesource/geometr
 export { createRaster, type Raster, type Samples, type SampleType } from './tilesource/raster.js';
 
 // The database, for hosts that may be given one on PostgreSQL
-export { repeatCollisions } from './models/refused-writes.js';
+export { repeatCollisions } from './core/refused-writes.js';
 
 // Errors
 export {
@@ -95,8 +95,8 @@ export {
   type ParameterSchema,
   type Parameters,
   type ParameterValues,
-} from './rest/parameters.js';
-export { Reply, type ReplyContent, type ReplyHeaders } from './rest/reply.js';
+} from './http/parameters.js';
+export { Reply, type ReplyContent, type ReplyHeaders } from './http/reply.js';
 export {
   routeDefiner,
   type RouteAccess,
@@ -104,8 +104,8 @@ export {
   type RouteBodyValues,
   type RouteDefinition,
   type RouteInput,
-} from './rest/route.js';
-export { mountRoutes, type MountOptions } from './rest/mount.js';
-export { findToken, hasScope, type TokenPlaces } from './rest/authentication.js';
-export { formatDate, toWire } from './rest/wire.js';
-export { errorReply } from './rest/respond.js';
+} from './http/route.js';
+export { mountRoutes, type MountOptions } from './http/mount.js';
+export { findToken, hasScope, type TokenPlaces } from './http/authentication.js';
+export { formatDate, toWire } from './http/wire.js';
+export { errorReply } from './http/respond.js';

@@ -1,11 +1,11 @@
-import type { TileCache } from './cache/contract.js';
-import type { CacheBackend } from './cache/open-tile-cache.js';
-import type { RouteDefinition } from './rest/route.js';
-import type { AnnotationMetadataSearch } from './services/annotation-metadata-search.js';
-import type { ItemLists } from './services/item-lists.js';
-import type { JobStore } from './services/jobs.js';
-import type { MetadataSearch } from './services/metadata-search.js';
-import type { Settings } from './services/settings.js';
+import type { TileCache } from './features/caches/contract.js';
+import type { CacheBackend } from './features/caches/open-tile-cache.js';
+import type { RouteDefinition } from './http/route.js';
+import type { AnnotationMetadataSearch } from './features/annotations/documents/metadata-search.js';
+import type { ItemLists } from './features/items/item-lists.js';
+import type { JobStore } from './features/jobs/jobs.js';
+import type { MetadataSearch } from './features/items/metadata-search.js';
+import type { Settings } from './features/settings/settings.js';
 import type { TileSourceDefinition } from './tilesource/contract.js';
 
 /** What may be given to `install` beside the host. */

@@ -1,8 +1,8 @@
 import type { WorkerHost } from './host.js';
 import { assemble } from './install.js';
 import type { InstallOptions } from './installation.js';
-import type { Settings } from './services/settings.js';
-import type { JobStore } from './services/jobs.js';
+import type { Settings } from './features/settings/settings.js';
+import type { JobStore } from './features/jobs/jobs.js';
 
 /** A process that runs jobs. */
 export interface Worker {

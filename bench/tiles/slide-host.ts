@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { cacheDirectory } from '../../src/reference-host/database/cache-directory.js';
 import { createReferenceHost, startDatabase } from '../../src/reference-host/index.js';
-import { makeSyntheticSlide } from '../../src/reference-host/synthetic-slide.js';
+import { makeSyntheticSlide } from '../../src/reference-host/synthetic-slide/slide.js';
 
 /** Side in pixels of the slide that is measured. */
 export const slideSize = 8192;

@@ -1,9 +1,9 @@
 import type { Types } from 'mongoose';
 import { routeDefiner, type HostLogger, type Installation } from '../index.js';
-import type { ByteStore } from './byte-store.js';
+import type { ByteStore } from './files/byte-store.js';
 import type { EventHub } from './event-hub.js';
-import type { Models } from './models/models.js';
-import type { CoreSettings } from './settings.js';
+import type { Models } from './models.js';
+import type { CoreSettings } from './system/settings.js';
 
 /** What the services and routes of one host work with. Nothing of it is shared between hosts. */
 export interface HostContext {

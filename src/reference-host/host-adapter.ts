@@ -2,16 +2,16 @@ import { Types } from 'mongoose';
 import type { Caller, Host, HostAccess, HostAuth, HostDirectory, HostFiles, StoredDocument } from '../index.js';
 import { isId } from '../index.js';
 import type { HostContext } from './context.js';
-import type { AccessEntry } from './models/access-list.js';
-import type { FileDocument } from './models/file.js';
-import type { FolderDocument } from './models/folder.js';
-import type { ItemDocument } from './models/item.js';
-import { accessFilter, flagsOn, itemAccessFilter, levelOn, principalOf, system, type Principal } from './services/access.js';
-import { loadFolder } from './services/folders.js';
-import { localPathOf, readFile, removeFile } from './services/files.js';
-import { removeFiles, storeFiles } from './services/stored-files.js';
-import { createItem, removeItem } from './services/items.js';
-import { verifyToken } from './services/tokens.js';
+import type { AccessEntry } from './access/access-list.model.js';
+import type { FileDocument } from './files/file.model.js';
+import type { FolderDocument } from './tree/folder.model.js';
+import type { ItemDocument } from './tree/item.model.js';
+import { accessFilter, flagsOn, itemAccessFilter, levelOn, principalOf, system, type Principal } from './access/access.js';
+import { loadFolder } from './tree/folders.js';
+import { localPathOf, readFile, removeFile } from './files/files.js';
+import { removeFiles, storeFiles } from './files/stored-files.js';
+import { createItem, removeItem } from './tree/items.js';
+import { verifyToken } from './accounts/tokens.js';
 
 /** The host's tokens, as the plugin asks for them. */
 export function hostAuth(context: HostContext): HostAuth {

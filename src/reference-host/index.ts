@@ -15,26 +15,26 @@ import {
   type InstallOptions,
   type RouteDefinition,
 } from '../index.js';
-import { ByteStore } from './byte-store.js';
+import { ByteStore } from './files/byte-store.js';
 import type { HostContext } from './context.js';
-import { cors } from './cors.js';
+import { cors } from './http/cors.js';
 import { watchEndedConnections } from './database/ended-connections.js';
 import { EventHub } from './event-hub.js';
 import { hostAccess, hostAuth, hostDirectory, hostFiles, hostCreateItem, hostRemoveItem } from './host-adapter.js';
-import { registerFileInPlace, type InPlaceFile } from './in-place.js';
-import { keepAliveMs } from './keep-alive.js';
-import { compileModels, type Models } from './models/models.js';
-import { hostRoutes } from './routes/routes.js';
-import { isDuplicateKey } from './services/duplicate-key.js';
-import { notifyUser } from './services/notifications.js';
-import { verifyToken } from './services/tokens.js';
-import { discardStaleUploads } from './services/upload-removal.js';
-import { repairFirstUser } from './services/users.js';
-import { coreSettingDefinitions, type CoreSettings } from './settings.js';
-import { answerError, answerUnmatched } from './unmatched.js';
+import { registerFileInPlace, type InPlaceFile } from './files/in-place.js';
+import { keepAliveMs } from './http/keep-alive.js';
+import { compileModels, type Models } from './models.js';
+import { hostRoutes } from './routes.js';
+import { isDuplicateKey } from './duplicate-key.js';
+import { notifyUser } from './notifications/notifications.js';
+import { verifyToken } from './accounts/tokens.js';
+import { discardStaleUploads } from './uploads/upload-removal.js';
+import { repairFirstUser } from './accounts/users.js';
+import { coreSettingDefinitions, type CoreSettings } from './system/settings.js';
+import { answerError, answerUnmatched } from './http/unmatched.js';
 import { mountViewer } from './viewer-routes.js';
 
-export { startDatabase } from './database.js';
+export { startDatabase } from './database/start-database.js';
 export { DatabaseUnavailableError, type Database, type DatabaseOptions, type Progress } from './database/contract.js';
 
 /** What a reference host is made of. */

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import type { AccessLevel, Host, HostEventName, NewFile, StoredDocument } from '../host.js';
-import { ModelEvents } from '../models/host-events.js';
-import { HostRecords } from '../models/host-records.js';
-import { idText } from '../models/id-text.js';
+import { ModelEvents } from '../core/host-events.js';
+import { HostRecords } from '../core/host-records.js';
+import { idText } from '../core/id-text.js';
 import type { TestFunctions } from './test-functions.js';
 
 /** A user of the host under test, signed in. */

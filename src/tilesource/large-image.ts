@@ -1,7 +1,7 @@
 import { BadValueError, TileSourceError } from '../errors.js';
 import { parseEdge, type Rgba } from './color.js';
 import type { EncodedImage, TileSource } from './contract.js';
-import { dziDescription, dziTileRegion, parseDziName, parseDziOptions } from './deep-zoom.js';
+import { dziDescription, dziTileRegion, parseDziName, parseDziOptions } from './render/deep-zoom.js';
 import {
   checkOutputSize,
   encodePicture,
@@ -9,15 +9,15 @@ import {
   parseEncoding,
   transcodePicture,
   type EncodingOptions,
-} from './encode.js';
+} from './render/encode.js';
 import { checkTile, croppedTileContent, fitSize, regionBox } from './geometry.js';
-import { bandInterpretations, bandStatistics, histogramOf } from './histogram.js';
-import { profileDescription } from './icc.js';
+import { bandInterpretations, bandStatistics, histogramOf } from './render/histogram.js';
+import { profileDescription } from './render/icc.js';
 import { wireMetadata } from './metadata.js';
-import { crop, pad, toDisplayByte, toPicture, withAlpha, type Picture } from './pixels.js';
+import { crop, pad, toDisplayByte, toPicture, withAlpha, type Picture } from './render/pixels.js';
 import { quadInfo } from './quad-info.js';
-import { RegionMaker } from './region.js';
-import { Renderer } from './renderer.js';
+import { RegionMaker } from './render/region.js';
+import { Renderer } from './render/renderer.js';
 import {
   defaultMaxOutputPixels,
   type BandFacts,
@@ -29,7 +29,7 @@ import {
   type TileRequest,
 } from './requests.js';
 import { stylePixel } from './style/render.js';
-import { tileFrames } from './tile-frames.js';
+import { tileFrames } from './render/tile-frames.js';
 
 /** Side, in pixels, to which an image is reduced for histograms and band facts, unless a request says otherwise. */
 const factsSide = 2048;

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { LargeImageMetadata } from './metadata.js';
 import type { Raster } from './raster.js';
-import type { HistogramBand } from './histogram.js';
+import type { HistogramBand } from './render/histogram.js';
 import type { QuadInfo, QuadInfoOptions } from './quad-info.js';
 
 /** Colour correction: `true` is perceptual, `false` off, else one of the four intents of ICC. */

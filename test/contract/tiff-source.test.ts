@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, describe, it } from 'vitest';
 import { describeTileSource } from '../../src/testing/tile-source.js';
-import { tiffSource } from '../../src/tilesource/sources/tiff.js';
+import { tiffSource } from '../../src/tilesource/sources/tiff/tiff-source.js';
 import { sampleFile } from '../support/data.js';
 import { pattern } from '../support/pattern.js';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MemoryTileCache } from '../../src/cache/memory.js';
-import { RedisConnection } from '../../src/cache/redis-connection.js';
-import { RedisTileCache } from '../../src/cache/redis.js';
+import { MemoryTileCache } from '../../src/features/caches/memory.js';
+import { RedisConnection } from '../../src/features/caches/redis-connection.js';
+import { RedisTileCache } from '../../src/features/caches/redis.js';
 import { describeTileCache } from '../../src/testing/index.js';
 import { noRedis, startRedis, type TestRedis } from '../support/redis.js';
 import { until } from '../support/until.js';

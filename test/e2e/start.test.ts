@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import sharp from 'sharp';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ping } from '../../src/reference-host/database/uri.js';
-import { makeSyntheticSlide, nucleiOf, syntheticSlide } from '../../src/reference-host/synthetic-slide.js';
+import { makeSyntheticSlide, nucleiOf, syntheticSlide } from '../../src/reference-host/synthetic-slide/slide.js';
 import { startTestDatabase } from '../support/database.js';
 import { npmStart, startServer, type ServerProcess } from '../support/server-process.js';
 import { until } from '../support/until.js';

@@ -5,7 +5,7 @@ import sharp from 'sharp';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { addNuclei } from '../../src/reference-host/start/nuclei.js';
-import { makeSyntheticSlide } from '../../src/reference-host/synthetic-slide.js';
+import { makeSyntheticSlide } from '../../src/reference-host/synthetic-slide/slide.js';
 import { chromiumPath } from '../support/chromium.js';
 import { uploadItem } from '../support/images.js';
 import { startHost, type Client, type TestHost } from '../support/reference-host.js';

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { priorities, type TileSourceDefinition } from '../../src/tilesource/contract.js';
-import { openTestImage, testSource } from '../../src/tilesource/sources/test.js';
+import { openTestImage, testSource } from '../../src/tilesource/sources/test/test-source.js';
 import { newFolder, uploadItem } from '../support/images.js';
 import { paint, rasterSource } from '../support/raster-source.js';
 import { startHost, type Client, type TestHost } from '../support/reference-host.js';

@@ -1,9 +1,9 @@
 import mongoose from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PackedElementStore } from '../../src/annotation/store/store.js';
-import { MongoElementRecords } from '../../src/models/element-records.js';
+import { PackedElementStore } from '../../src/features/annotations/elements/store.js';
+import { MongoElementRecords } from '../../src/features/annotations/elements/element-records.model.js';
 import { OwnCollections } from '../../src/models/own-collections.js';
-import { ScheduleModel } from '../../src/models/schedule.js';
+import { ScheduleModel } from '../../src/core/schedule.js';
 import { point, startAnnotated, type Annotated } from '../support/annotated.js';
 import { startTestDatabase } from '../support/database.js';
 import { until } from '../support/until.js';

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { schemaFor } from '../../src/annotation/schema/document.js';
+import { schemaFor } from '../../src/annotation-format/schema/document.js';
 import { elementId, elementsOf, parseCentroids, point, startAnnotated, type Annotated } from '../support/annotated.js';
 
 type Json = Record<string, unknown>;

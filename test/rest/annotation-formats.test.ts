@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { elementsOf, point, startAnnotated, type Annotated } from '../support/annotated.js';
 import { pyramid, uploadItem } from '../support/images.js';
 import { until } from '../support/until.js';
-import { fullElements } from '../unit/annotation/samples.js';
+import { fullElements } from '../unit/annotation-format/samples.js';
 
 type Json = Record<string, unknown>;
 interface Collection {

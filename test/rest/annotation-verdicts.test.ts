@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { elementId, point, startAnnotated, type Annotated } from '../support/annotated.js';
 import { mutants, type Mutant } from '../support/annotation-mutants.js';
 import { oracle } from '../support/annotation-oracle.js';
-import { fullElements } from '../unit/annotation/samples.js';
+import { fullElements } from '../unit/annotation-format/samples.js';
 
 type Json = Record<string, unknown>;
 /** Every how many-th mutant is sent: a number without a common factor with the number of routes. */

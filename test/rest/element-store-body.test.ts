@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream';
 import type { Connection } from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { parseElementQuery } from '../../src/annotation/element-query.js';
+import { parseElementQuery } from '../../src/annotation-format/element-query.js';
 import { LargeImageError } from '../../src/errors.js';
-import type { ReceivedBody, StoredElements } from '../../src/annotation/store/contract.js';
-import { PackedElementStore } from '../../src/annotation/store/store.js';
-import type { MongoElementRecords } from '../../src/models/element-records.js';
+import type { ReceivedBody, StoredElements } from '../../src/features/annotations/elements/contract.js';
+import { PackedElementStore } from '../../src/features/annotations/elements/store.js';
+import type { MongoElementRecords } from '../../src/features/annotations/elements/element-records.model.js';
 import { startElementStore } from '../support/element-store.js';
 
 vi.setConfig({ testTimeout: 120_000 });

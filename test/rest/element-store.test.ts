@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import type { Connection } from 'mongoose';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { boundingBox } from '../../src/annotation/bounding-box.js';
-import { matchesConditions, parseElementQuery, type ElementQuery } from '../../src/annotation/element-query.js';
-import type { StoredElements } from '../../src/annotation/store/contract.js';
-import type { PackedElementStore } from '../../src/annotation/store/store.js';
+import { boundingBox } from '../../src/annotation-format/bounding-box.js';
+import { matchesConditions, parseElementQuery, type ElementQuery } from '../../src/annotation-format/element-query.js';
+import type { StoredElements } from '../../src/features/annotations/elements/contract.js';
+import type { PackedElementStore } from '../../src/features/annotations/elements/store.js';
 import { startElementStore } from '../support/element-store.js';
 import { centroidsNaively, selectNaively, type Stored } from '../support/element-model.js';
-import { anyElement } from '../unit/annotation/arbitraries.js';
+import { anyElement } from '../unit/annotation-format/arbitraries.js';
 
 vi.setConfig({ testTimeout: 120_000 });
 

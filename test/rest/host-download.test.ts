@@ -4,9 +4,9 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { contentDisposition, parseRange } from '../../src/reference-host/services/downloads.js';
-import type { FileDocument } from '../../src/reference-host/models/file.js';
-import { zipReply, type ZipEntry } from '../../src/reference-host/services/zip.js';
+import { contentDisposition, parseRange } from '../../src/reference-host/files/downloads.js';
+import type { FileDocument } from '../../src/reference-host/files/file.model.js';
+import { zipReply, type ZipEntry } from '../../src/reference-host/files/zip.js';
 import { startHost, type Client, type TestHost } from '../support/reference-host.js';
 import { until } from '../support/until.js';
 

@@ -379,7 +379,7 @@ describe('removal', () => {
   });
 
   it('discards uploads that nobody continues', async () => {
-    const { discardStaleUploads } = await import('../../src/reference-host/services/upload-removal.js');
+    const { discardStaleUploads } = await import('../../src/reference-host/uploads/upload-removal.js');
     const before = await onDisk();
     const upload = await start('stale', minimumChunk * 2);
     await chunk(upload._id, 0, Buffer.alloc(minimumChunk));

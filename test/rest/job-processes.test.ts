@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { JobRecord } from '../../src/models/job-record.js';
+import type { JobRecord } from '../../src/features/jobs/job-record.js';
 import { startTestDatabase } from '../support/database.js';
 import { executions, leaseMs, openJobService, testDefinitions, type JobService } from '../support/job-process.js';
 import { until } from '../support/until.js';

@@ -1,10 +1,10 @@
 import { Mongoose, type Connection } from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { HostNotification } from '../../src/host.js';
-import { maxLogBytes } from '../../src/models/job-record.js';
-import { JobModel } from '../../src/models/job.js';
+import { maxLogBytes } from '../../src/features/jobs/job-record.js';
+import { JobModel } from '../../src/features/jobs/job.model.js';
 import { OwnCollections } from '../../src/models/own-collections.js';
-import { JobStore, type JobEvent } from '../../src/services/jobs.js';
+import { JobStore, type JobEvent } from '../../src/features/jobs/jobs.js';
 import { startTestDatabase } from '../support/database.js';
 
 let database: Awaited<ReturnType<typeof startTestDatabase>>;

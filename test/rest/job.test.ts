@@ -4,12 +4,12 @@ import express from 'express';
 import { Mongoose } from 'mongoose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Caller, HostNotification } from '../../src/host.js';
-import { JobModel } from '../../src/models/job.js';
+import { JobModel } from '../../src/features/jobs/job.model.js';
 import { OwnCollections } from '../../src/models/own-collections.js';
-import { jobRoutes } from '../../src/rest/job/routes.js';
-import { mountRoutes } from '../../src/rest/mount.js';
-import { followJob } from '../../src/services/job-events.js';
-import { JobStore } from '../../src/services/jobs.js';
+import { jobRoutes } from '../../src/features/jobs/jobs.routes.js';
+import { mountRoutes } from '../../src/http/mount.js';
+import { followJob } from '../../src/features/jobs/job-events.js';
+import { JobStore } from '../../src/features/jobs/jobs.js';
 import { startTestDatabase } from '../support/database.js';
 import { until } from '../support/until.js';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Types } from 'mongoose';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { FolderDocument } from '../../src/reference-host/models/folder.js';
+import type { FolderDocument } from '../../src/reference-host/tree/folder.model.js';
 import { newFolder } from '../support/images.js';
 import { startHost, type Client, type TestHost } from '../support/reference-host.js';
 import { until } from '../support/until.js';

@@ -1,7 +1,7 @@
-import { boundingBox, unionBox, type BoundingBox } from '../../src/annotation/bounding-box.js';
-import { CentroidPropTable, centroidBytes, writeCentroid } from '../../src/annotation/centroids.js';
-import { ElementBudget, matchesConditions, type ElementQuery } from '../../src/annotation/element-query.js';
-import type { AnnotationElement } from '../../src/annotation/schema/document.js';
+import { boundingBox, unionBox, type BoundingBox } from '../../src/annotation-format/bounding-box.js';
+import { CentroidPropTable, centroidBytes, writeCentroid } from '../../src/annotation-format/centroids.js';
+import { ElementBudget, matchesConditions, type ElementQuery } from '../../src/annotation-format/element-query.js';
+import type { AnnotationElement } from '../../src/annotation-format/schema/document.js';
 
 /** A checked element, as stored. */
 export type Stored = AnnotationElement & { id: string };

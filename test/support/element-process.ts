@@ -1,7 +1,7 @@
 import type { Connection } from 'mongoose';
-import type { StoredElements } from '../../src/annotation/store/contract.js';
-import { PackedElementStore } from '../../src/annotation/store/store.js';
-import { MongoElementRecords } from '../../src/models/element-records.js';
+import type { StoredElements } from '../../src/features/annotations/elements/contract.js';
+import { PackedElementStore } from '../../src/features/annotations/elements/store.js';
+import { MongoElementRecords } from '../../src/features/annotations/elements/element-records.model.js';
 import { OwnCollections } from '../../src/models/own-collections.js';
 
 /** Small packs and windows, so that each write makes many documents. */

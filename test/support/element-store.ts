@@ -1,6 +1,6 @@
 import { Mongoose, type Connection } from 'mongoose';
-import { PackedElementStore } from '../../src/annotation/store/store.js';
-import { MongoElementRecords } from '../../src/models/element-records.js';
+import { PackedElementStore } from '../../src/features/annotations/elements/store.js';
+import { MongoElementRecords } from '../../src/features/annotations/elements/element-records.model.js';
 import { OwnCollections } from '../../src/models/own-collections.js';
 import { startTestDatabase } from './database.js';
 

@@ -1,5 +1,5 @@
 import type { TestProject } from 'vitest/node';
-import { startDatabase } from '../../src/reference-host/database.js';
+import { startDatabase } from '../../src/reference-host/database/start-database.js';
 
 declare module 'vitest' {
   export interface ProvidedContext {

@@ -2,11 +2,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { MongoBackend } from '@agendajs/mongo-backend';
 import { Agenda } from 'agenda';
 import { Mongoose, type Connection } from 'mongoose';
-import type { JobDefinition } from '../../src/jobs/definition.js';
-import { JobRunner, type JobRunnerOptions } from '../../src/jobs/runner.js';
-import { JobModel } from '../../src/models/job.js';
+import type { JobDefinition } from '../../src/features/jobs/definition.js';
+import { JobRunner, type JobRunnerOptions } from '../../src/features/jobs/runner.js';
+import { JobModel } from '../../src/features/jobs/job.model.js';
 import { OwnCollections } from '../../src/models/own-collections.js';
-import { JobStore } from '../../src/services/jobs.js';
+import { JobStore } from '../../src/features/jobs/jobs.js';
 
 /** One process's part of a job service, on the database of `uri`. */
 export interface JobService {

@@ -1,6 +1,6 @@
-import { boundingBox, unionBox, type BoundingBox } from '../../src/annotation/bounding-box.js';
-import type { AnnotationElement } from '../../src/annotation/schema/document.js';
-import type { ElementLook, PackMarks } from '../../src/annotation/store/contract.js';
+import { boundingBox, unionBox, type BoundingBox } from '../../src/annotation-format/bounding-box.js';
+import type { AnnotationElement } from '../../src/annotation-format/schema/document.js';
+import type { ElementLook, PackMarks } from '../../src/features/annotations/elements/contract.js';
 
 /** Elements as the element store gives their boxes and looks. */
 export function marksOf(elements: readonly AnnotationElement[]): PackMarks {

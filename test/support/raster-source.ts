@@ -1,6 +1,6 @@
 import type { ImageMetadata, TileSource } from '../../src/tilesource/contract.js';
 import { levelCount, tileContent } from '../../src/tilesource/geometry.js';
-import { blit } from '../../src/tilesource/pixels.js';
+import { blit } from '../../src/tilesource/render/pixels.js';
 import { createRaster, type Raster } from '../../src/tilesource/raster.js';
 
 /** A tile source that cuts its tiles out of rasters in memory: one per frame, full resolution only. */

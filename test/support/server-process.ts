@@ -25,7 +25,7 @@ export interface ServerProcess {
 export function startServer(words: readonly string[], env: Readonly<Record<string, string | undefined>>): ServerProcess {
   return runServer(
     process.execPath,
-    ['--import', 'tsx', ...stepsWords, join(root, 'src', 'reference-host', 'start.ts'), ...words],
+    ['--import', 'tsx', ...stepsWords, join(root, 'src', 'reference-host', 'start', 'main.ts'), ...words],
     env,
   );
 }

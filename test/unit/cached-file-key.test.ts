@@ -8,8 +8,8 @@ import {
   imageKeyOf,
   parseSpecList,
   plainValue,
-} from '../../src/services/cached-file-key.js';
-import { regionEntry } from '../../src/services/cached-pictures.js';
+} from '../../src/features/cached-files/cached-file-key.js';
+import { regionEntry } from '../../src/features/images/cached-pictures.js';
 
 describe('key of a cached file', () => {
   it.each([

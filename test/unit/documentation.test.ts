@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { collectionNames } from '../../src/models/own-collections.js';
-import { settingDefinitions } from '../../src/settings/definitions.js';
+import { settingDefinitions } from '../../src/features/settings/definitions.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const read = (path: string) => readFile(join(root, path), 'utf8');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { InvalidError } from '../../src/errors.js';
-import { checkTransition } from '../../src/services/job-status.js';
+import { checkTransition } from '../../src/features/jobs/job-status.js';
 
 const all = [0, 1, 2, 3, 4, 5, 820, 821, 822, 823, 824];
 

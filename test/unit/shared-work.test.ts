@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SharedWork } from '../../src/tilesource/shared-work.js';
+import { SharedWork } from '../../src/tilesource/process/shared-work.js';
 
 /** Work that ends when it is told to. */
 function manual() {

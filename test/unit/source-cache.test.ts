@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SourceCache } from '../../src/cache/source-cache.js';
+import { SourceCache } from '../../src/features/caches/source-cache.js';
 
 /** Something that can be opened and closed, and knows whether it is. */
 class Handle {

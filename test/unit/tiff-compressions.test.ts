@@ -8,7 +8,7 @@ import { deflateSync } from 'node:zlib';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fileInput } from '../../src/tilesource/byte-reader.js';
-import { tiffSource } from '../../src/tilesource/sources/tiff.js';
+import { tiffSource } from '../../src/tilesource/sources/tiff/tiff-source.js';
 import { memoryInput } from '../support/memory-input.js';
 import { pattern } from '../support/pattern.js';
 import { wholeLevel, worstDifference } from '../support/whole-level.js';

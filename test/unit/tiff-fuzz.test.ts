@@ -1,7 +1,7 @@
 import sharp, { type Sharp } from 'sharp';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TileOutsideError, TileSourceError } from '../../src/errors.js';
-import { tiffSource } from '../../src/tilesource/sources/tiff.js';
+import { tiffSource } from '../../src/tilesource/sources/tiff/tiff-source.js';
 import { memoryInput } from '../support/memory-input.js';
 import { pattern } from '../support/pattern.js';
 import { grayTags, writeTiff, type TagValue, type WrittenDirectory } from '../support/tiff-writer.js';

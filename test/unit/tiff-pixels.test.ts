@@ -2,7 +2,7 @@ import { deflateSync } from 'node:zlib';
 import sharp, { type TiffOptions } from 'sharp';
 import { describe, expect, it } from 'vitest';
 import type { TileSource } from '../../src/tilesource/contract.js';
-import { tiffSource } from '../../src/tilesource/sources/tiff.js';
+import { tiffSource } from '../../src/tilesource/sources/tiff/tiff-source.js';
 import { sampleFile } from '../support/data.js';
 import { fileInput } from '../../src/tilesource/byte-reader.js';
 import { memoryInput } from '../support/memory-input.js';

@@ -5,7 +5,7 @@ import { deflateSync } from 'node:zlib';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { SourceOptions, TileSource } from '../../src/tilesource/contract.js';
 import { createRaster, type Raster, type SampleType } from '../../src/tilesource/raster.js';
-import { tiffSource } from '../../src/tilesource/sources/tiff.js';
+import { tiffSource } from '../../src/tilesource/sources/tiff/tiff-source.js';
 import { memoryInput } from '../support/memory-input.js';
 import { grayTags, writeTiff, type TagValue, type WriteOptions } from '../support/tiff-writer.js';
 import { wholeLevel, worstDifference } from '../support/whole-level.js';

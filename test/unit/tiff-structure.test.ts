@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { TileSource } from '../../src/tilesource/contract.js';
 import { fileInput } from '../../src/tilesource/byte-reader.js';
-import { tiffSource } from '../../src/tilesource/sources/tiff.js';
+import { tiffSource } from '../../src/tilesource/sources/tiff/tiff-source.js';
 import { sampleFile } from '../support/data.js';
 import { memoryInput } from '../support/memory-input.js';
 import { grayTags, writeTiff, type TagValue, type WrittenDirectory } from '../support/tiff-writer.js';

@@ -3,14 +3,14 @@ import { basename } from 'node:path';
 import type { Types } from 'mongoose';
 import { AccessDeniedError } from '../../index.js';
 import type { HostContext } from '../context.js';
-import type { CollectionDocument } from '../models/collection.js';
-import { refreshFileInPlace } from '../in-place.js';
-import type { FileDocument } from '../models/file.js';
-import type { FolderDocument } from '../models/folder.js';
-import type { UserDocument } from '../models/user.js';
-import { createCollection } from '../services/collections.js';
-import { createFolder, type FolderParent } from '../services/folders.js';
-import { createUser, signIn } from '../services/users.js';
+import type { CollectionDocument } from '../tree/collection.model.js';
+import { refreshFileInPlace } from '../files/in-place.js';
+import type { FileDocument } from '../files/file.model.js';
+import type { FolderDocument } from '../tree/folder.model.js';
+import type { UserDocument } from '../accounts/user.model.js';
+import { createCollection } from '../tree/collections.js';
+import { createFolder, type FolderParent } from '../tree/folders.js';
+import { createUser, signIn } from '../accounts/users.js';
 import { ownFiles } from './own-files.js';
 
 /** Login of the user that is made. */

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import { keepAliveMs } from '../keep-alive.js';
+import { keepAliveMs } from '../http/keep-alive.js';
 import { UsageError } from './options.js';
 
 /** How long requests may go on after the server has been asked to stop. */

@@ -1,5 +1,5 @@
 import type { Box, Size } from '../geometry.js';
-import { blit } from '../pixels.js';
+import { blit } from '../render/pixels.js';
 import { createRaster, type Raster } from '../raster.js';
 import type { DirectoryPlan, TiffContainer } from './container.js';
 import { halve } from './halve.js';

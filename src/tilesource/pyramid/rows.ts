@@ -1,6 +1,6 @@
-import { breathe } from '../concurrency.js';
+import { breathe } from '../process/concurrency.js';
 import type { Size } from '../geometry.js';
-import { blit } from '../pixels.js';
+import { blit } from '../render/pixels.js';
 import { createRaster, type Raster, type SampleType } from '../raster.js';
 import type { DirectoryPlan, TiffContainer } from './container.js';
 import { halve } from './halve.js';

@@ -1,9 +1,9 @@
 import { promisify } from 'node:util';
 import { deflate } from 'node:zlib';
 import sharp from 'sharp';
-import { breathe } from '../concurrency.js';
-import { openPicture } from '../encode.js';
-import { hasAlpha, isPicture, withColor } from '../pixels.js';
+import { breathe } from '../process/concurrency.js';
+import { openPicture } from '../render/encode.js';
+import { hasAlpha, isPicture, withColor } from '../render/pixels.js';
 import { createRaster, sampleBytes, type Raster, type Samples, type SampleType } from '../raster.js';
 import { tagOf, type Tag } from './container.js';
 

@@ -1,4 +1,4 @@
-import { histogramOf, type BandStatistics } from '../histogram.js';
+import { histogramOf, type BandStatistics } from '../render/histogram.js';
 import type { Raster } from '../raster.js';
 import type { BandStyle, StyleBound } from './parse.js';
 

@@ -1,5 +1,5 @@
-import { breathe } from '../concurrency.js';
-import { hasAlpha, type Picture } from '../pixels.js';
+import { breathe } from '../process/concurrency.js';
+import { hasAlpha, type Picture } from '../render/pixels.js';
 import type { Raster } from '../raster.js';
 import { channels, Colors, makeColorTable, tableSize, type ColorTable, type StyleMemo } from './color-table.js';
 import type { BandStyle, Style } from './parse.js';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { DataDirectoryInUseError, lockDataDirectory } from '../../../src/reference-host/data-lock.js';
+import { DataDirectoryInUseError, lockDataDirectory } from '../../../src/reference-host/start/data-lock.js';
 import { until } from '../../support/until.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
@@ -39,7 +39,7 @@ it('works where the path is too long for a socket', async () => {
 
 it('takes the folder over from a process that was killed, and only one of many does', async () => {
   const script = `
-    import { lockDataDirectory } from ${JSON.stringify(join(root, 'src/reference-host/data-lock.ts'))};
+    import { lockDataDirectory } from ${JSON.stringify(join(root, 'src/reference-host/start/data-lock.ts'))};
     await lockDataDirectory(${JSON.stringify(work)});
     setInterval(() => {}, 1000);`;
   const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { startDatabase } from '../../../src/reference-host/database.js';
+import { startDatabase } from '../../../src/reference-host/database/start-database.js';
 import { DatabaseUnavailableError, type Progress } from '../../../src/reference-host/database/contract.js';
 import { findExecutable } from '../../../src/reference-host/database/executable.js';
 import { freePort } from '../../../src/reference-host/database/mongod.js';
@@ -299,7 +299,7 @@ async function throwAwayFolders(): Promise<string[]> {
 /** Starts a database in a process of its own, which can be killed. */
 function startInProcess(env: Record<string, string>, directory: string | null): { uri: () => Promise<string>; kill: () => void } {
   const script = `
-    import { startDatabase } from ${JSON.stringify(join(root, 'src/reference-host/database.ts'))};
+    import { startDatabase } from ${JSON.stringify(join(root, 'src/reference-host/database/start-database.ts'))};
     const database = await startDatabase(${JSON.stringify({ env, directory })});
     console.log('URI ' + database.uri);
     setInterval(() => {}, 1000);`;

@@ -9,7 +9,7 @@ import {
   nucleiOf,
   syntheticSlide,
   type OutlinedNucleus,
-} from '../../../src/reference-host/synthetic-slide.js';
+} from '../../../src/reference-host/synthetic-slide/slide.js';
 import { Tissue } from '../../../src/reference-host/synthetic-slide/tissue.js';
 
 const size = 3072;

@@ -2,7 +2,7 @@ import { crc32, deflateSync } from 'node:zlib';
 import sharp from 'sharp';
 import { expect, it } from 'vitest';
 import type { TileSource } from '../../../src/tilesource/contract.js';
-import { sharpSource } from '../../../src/tilesource/sources/sharp.js';
+import { sharpSource } from '../../../src/tilesource/sources/sharp/sharp-source.js';
 import { memoryInput } from '../../support/memory-input.js';
 
 function open(bytes: Uint8Array): Promise<TileSource> {

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import sharp, { type Sharp } from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fileInput } from '../../../src/tilesource/byte-reader.js';
-import { convert } from '../../../src/tilesource/conversion/convert.js';
-import { checkConversion, type ConversionRequest } from '../../../src/tilesource/conversion/options.js';
-import { runVipsPass, type VipsPass } from '../../../src/tilesource/conversion/vips-pass.js';
-import { tiffSource } from '../../../src/tilesource/sources/tiff.js';
+import { convert } from '../../../src/tilesource/convert/convert.js';
+import { checkConversion, type ConversionRequest } from '../../../src/tilesource/convert/options.js';
+import { runVipsPass, type VipsPass } from '../../../src/tilesource/convert/vips-pass.js';
+import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js';
 import type { TileSource } from '../../../src/tilesource/contract.js';
 import { wholeLevel, worstDifference } from '../../support/whole-level.js';
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { wireFrames, wireMetadata } from '../../../src/tilesource/metadata.js';
 import { quadInfo } from '../../../src/tilesource/quad-info.js';
-import { parseFrameList, spriteGrid } from '../../../src/tilesource/tile-frames.js';
+import { parseFrameList, spriteGrid } from '../../../src/tilesource/render/tile-frames.js';
 
 function stack(axes: Record<string, number>) {
   const frames: { axes: Record<string, number> }[] = [];

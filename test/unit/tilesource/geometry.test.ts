@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { dziMaxLevel, dziTileRegion, parseDziName, parseDziOptions } from '../../../src/tilesource/deep-zoom.js';
+import { dziMaxLevel, dziTileRegion, parseDziName, parseDziOptions } from '../../../src/tilesource/render/deep-zoom.js';
 import {
   boxAtLevel,
   checkTile,

@@ -10,9 +10,9 @@ import type { SourceOptions, TileSource, TileSourceDefinition } from '../../../s
 import { openLargeImage } from '../../../src/tilesource/large-image.js';
 import { TileSourceRegistry } from '../../../src/tilesource/registry.js';
 import { drawSvg } from '../../../src/tilesource/sources/sharp/drawing.js';
-import { sharpSource } from '../../../src/tilesource/sources/sharp.js';
-import { tiffSource } from '../../../src/tilesource/sources/tiff.js';
-import { openTestImage, testSource } from '../../../src/tilesource/sources/test.js';
+import { sharpSource } from '../../../src/tilesource/sources/sharp/sharp-source.js';
+import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js';
+import { openTestImage, testSource } from '../../../src/tilesource/sources/test/test-source.js';
 import { TileSourceError } from '../../../src/errors.js';
 import { sampleFile } from '../../support/data.js';
 import { grayTags, writeTiff } from '../../support/tiff-writer.js';

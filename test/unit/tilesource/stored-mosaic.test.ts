@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fileInput } from '../../../src/tilesource/byte-reader.js';
-import { TileReader } from '../../../src/tilesource/compose.js';
+import { TileReader } from '../../../src/tilesource/render/compose.js';
 import type { TileAddress, TileSource } from '../../../src/tilesource/contract.js';
 import { openLargeImage } from '../../../src/tilesource/large-image.js';
 import type { RegionRequest } from '../../../src/tilesource/requests.js';
-import { tiffSource } from '../../../src/tilesource/sources/tiff.js';
-import { jpegForm } from '../../../src/tilesource/stored-mosaic.js';
+import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js';
+import { jpegForm } from '../../../src/tilesource/render/stored-mosaic.js';
 import { paint, rasterSource } from '../../support/raster-source.js';
 
 const side = 64;

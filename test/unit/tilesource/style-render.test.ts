@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Rgba } from '../../../src/tilesource/color.js';
-import { bandStatistics } from '../../../src/tilesource/histogram.js';
+import { bandStatistics } from '../../../src/tilesource/render/histogram.js';
 import { createRaster, type Raster, type SampleType } from '../../../src/tilesource/raster.js';
 import { StyleMemo } from '../../../src/tilesource/style/color-table.js';
 import { interpolateColor } from '../../../src/tilesource/style/palette.js';

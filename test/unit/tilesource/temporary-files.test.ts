@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { sweepTemporaryFiles, temporaryPath } from '../../../src/tilesource/temporary-files.js';
+import { sweepTemporaryFiles, temporaryPath } from '../../../src/tilesource/process/temporary-files.js';
 
 describe('temporary files', () => {
   let folder: string;
@@ -16,7 +16,7 @@ describe('temporary files', () => {
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
   it('of a process that was killed are swept; those of a running one and files of others stay', async () => {
-    const module = fileURLToPath(new URL('../../../src/tilesource/temporary-files.ts', import.meta.url));
+    const module = fileURLToPath(new URL('../../../src/tilesource/process/temporary-files.ts', import.meta.url));
     const script = `import { temporaryPath } from ${JSON.stringify(module)};
       import { symlinkSync, writeFileSync } from 'node:fs';
       writeFileSync(temporaryPath(process.argv[1], '.tiff'), 'pyramid');

@@ -1,9 +1,9 @@
 import sharp, { type Metadata, type Sharp, type SharpOptions } from 'sharp';
 import { LargeImageError, TileSourceError } from '../../../errors.js';
 import { defaultMaxDecodedPixels, type SourceOptions } from '../../contract.js';
-import { processed } from '../../processing.js';
+import { processed } from '../../process/processing.js';
 import type { Raster } from '../../raster.js';
-import { vipsReason } from '../../vips-reason.js';
+import { vipsReason } from '../../process/vips-reason.js';
 import type { FileFormat } from './format.js';
 import type { Material } from './material.js';
 

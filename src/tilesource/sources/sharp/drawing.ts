@@ -1,9 +1,9 @@
 import { unlink, writeFile } from 'node:fs/promises';
 import sharp from 'sharp';
 import { TileSourceError } from '../../../errors.js';
-import { runInChild } from '../../conversion/child-process.js';
-import { processed } from '../../processing.js';
-import { temporaryPath } from '../../temporary-files.js';
+import { runInChild } from '../../convert/child-process.js';
+import { processed } from '../../process/processing.js';
+import { temporaryPath } from '../../process/temporary-files.js';
 import type { Material } from './material.js';
 
 /** How long a drawing may take: what it costs is not to be seen from its text, and filters can cost hours. */

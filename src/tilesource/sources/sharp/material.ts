@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { TileSourceError } from '../../../errors.js';
 import type { ByteReader, SourceInput } from '../../contract.js';
-import { temporaryPath } from '../../temporary-files.js';
+import { temporaryPath } from '../../process/temporary-files.js';
 import { recognizeFormat, type FileFormat } from './format.js';
 import { checkPng } from './png.js';
 import { refuseStoredInTiles } from './stored-in-tiles.js';

@@ -1,12 +1,12 @@
 import { unlink } from 'node:fs/promises';
 import type { Metadata, SharpOptions } from 'sharp';
 import { fileInput } from '../../byte-reader.js';
-import { Gate } from '../../concurrency.js';
+import { Gate } from '../../process/concurrency.js';
 import type { ImageMetadata, SourceOptions, TileSource } from '../../contract.js';
 import { levelCount } from '../../geometry.js';
 import type { Raster } from '../../raster.js';
-import { temporaryPath, unlinkOpenFile } from '../../temporary-files.js';
-import { tiffSource } from '../tiff.js';
+import { temporaryPath, unlinkOpenFile } from '../../process/temporary-files.js';
+import { tiffSource } from '../tiff/tiff-source.js';
 import { describeFacts, sampleForm, upright } from './decode.js';
 import type { Material } from './material.js';
 

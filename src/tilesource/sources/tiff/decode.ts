@@ -1,8 +1,8 @@
 import sharp from 'sharp';
 import { TileSourceError } from '../../../errors.js';
-import { processed } from '../../processing.js';
+import { processed } from '../../process/processing.js';
 import type { Raster, Samples } from '../../raster.js';
-import { vipsReason } from '../../vips-reason.js';
+import { vipsReason } from '../../process/vips-reason.js';
 import { interpretColours } from './colour.js';
 import type { CodecWorkers } from './codec-workers.js';
 import { decodeJpeg2000 } from './jpeg2000.js';

@@ -1,0 +1,38 @@
+import type { OwnCollections } from '../models/own-collections.js';
+import { isDuplicateKey } from './refused-writes.js';
+
+interface ScheduleDocument {
+  _id: string;
+  /** When it is due again. */
+  next: Date;
+  /** Who took it last. */
+  owner: string;
+}
+
+/** Work that one of all processes does from time to time. */
+export class ScheduleModel {
+  constructor(private readonly own: OwnCollections) {}
+
+  get #documents() {
+    return this.own.collection<ScheduleDocument>('schedule');
+  }
+
+  /** Takes work that is due, in one atomic step, and says when it is due again. @returns whether it was due and nobody was faster. */
+  async claim(name: string, owner: string, next: Date): Promise<boolean> {
+    const now = new Date();
+    const taken = await this.#documents.findOneAndUpdate({ _id: name, next: { $lte: now } }, { $set: { next, owner } });
+    if (taken !== null) return true;
+    try {
+      await this.#documents.insertOne({ _id: name, next, owner });
+      return true;
+    } catch (error) {
+      if (isDuplicateKey(error)) return false;
+      throw error;
+    }
+  }
+
+  /** Puts off the next time while the work goes on. @returns false when somebody else has taken it. */
+  async renew(name: string, owner: string, next: Date): Promise<boolean> {
+    return (await this.#documents.updateOne({ _id: name, owner }, { $set: { next } })).matchedCount > 0;
+  }
+}

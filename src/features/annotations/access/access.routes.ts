@@ -1,0 +1,61 @@
+import { parseAccess, parseFlags } from './permissions.js';
+import { defineRoute, scopes } from '../../define.js';
+import { boolean, json, required } from '../../../http/parameters.js';
+import { annotationPath, annotationSchema } from '../parameters.js';
+import { replyWithoutElements } from '../replies.js';
+
+/** Parameters that replace an access list. */
+export const accessQuery = {
+  access: required(json({ kind: 'object', description: 'The whole new list: {users: [{id, level, flags}], groups: […]}.' })),
+  public: boolean({ description: 'Whether everybody may read. Unchanged when absent.' }),
+  publicFlags: json({ kind: 'array', description: 'Flags that everybody has. Unchanged when absent.' }),
+};
+
+/** The change that {@link accessQuery} asks for. @throws InvalidError */
+export function accessChange(query: {
+  access: Record<string, unknown> | undefined;
+  public: boolean | undefined;
+  publicFlags: unknown[] | undefined;
+}) {
+  return {
+    access: parseAccess(query.access ?? {}),
+    public: query.public,
+    publicFlags: query.publicFlags && parseFlags(query.publicFlags),
+  };
+}
+
+const get = defineRoute({
+  method: 'get',
+  path: '/annotation/:id/access',
+  summary: 'Get who may do what with an annotation.',
+  access: 'user',
+  scope: scopes.own,
+  params: annotationPath,
+  returns: { schema: { type: 'object', properties: { users: { type: 'array' }, groups: { type: 'array' } } } },
+  errors: ['invalid', 'unknown-id', 'not-found', 'access-denied'],
+  async handle({ params, caller }, { annotations }) {
+    const annotation = await annotations.writer.load(params.id, 2, caller);
+    return annotations.permissions.describe(annotation);
+  },
+});
+
+const set = defineRoute({
+  method: 'put',
+  path: '/annotation/:id/access',
+  summary: 'Set who may do what with an annotation.',
+  access: 'user',
+  scope: scopes.own,
+  params: annotationPath,
+  query: accessQuery,
+  returns: { schema: annotationSchema },
+  errors: ['invalid', 'bad-parameter', 'unknown-id', 'not-found', 'access-denied'],
+  async handle({ params, query, caller }, { annotations }) {
+    const change = accessChange(query);
+    await annotations.writer.load(params.id, 2, caller);
+    const annotation = await annotations.whole.setAccess(params.id, change);
+    return replyWithoutElements(annotations, { annotation, caller }, { record: { access: annotation.access } });
+  },
+});
+
+/** Permissions on annotations. */
+export const annotationAccessRoutes = [get, set];

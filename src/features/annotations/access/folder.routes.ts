@@ -1,0 +1,99 @@
+import { defineRoute, scopes } from '../../define.js';
+import { boolean, withDefault } from '../../../http/parameters.js';
+import { Reply } from '../../../http/reply.js';
+import { accessChange, accessQuery } from './access.routes.js';
+import { annotationListSchema, annotationPaging, folderPath, pagingOf } from '../parameters.js';
+import { replyPage } from '../replies.js';
+import { privately, storedView, withoutElements } from '../views.js';
+
+const recurse = (byDefault: boolean) => withDefault(boolean({ description: 'Whether the folders below count too.' }), byDefault);
+
+const list = defineRoute({
+  method: 'get',
+  path: '/annotation/folder/:id',
+  summary: 'List the annotations in a folder that you administer, without elements.',
+  access: 'public',
+  scope: scopes.read,
+  params: folderPath,
+  query: { recurse: recurse(false), ...annotationPaging('created', -1) },
+  returns: { schema: annotationListSchema },
+  errors: ['invalid', 'bad-parameter'],
+  async handle({ params, query, caller }, { annotations }) {
+    const paging = pagingOf(query);
+    const page = await annotations.lists.folderPage({ folderId: params.id, recurse: query.recurse, caller }, paging);
+    return replyPage(page, (annotation) => withoutElements(storedView(annotation, { access: true })));
+  },
+});
+
+const present = defineRoute({
+  method: 'get',
+  path: '/annotation/folder/:id/present',
+  summary: 'Say whether a folder has annotations that you administer.',
+  access: 'public',
+  scope: scopes.read,
+  params: folderPath,
+  query: { recurse: recurse(true) },
+  returns: { schema: { type: 'boolean' } },
+  errors: ['invalid'],
+  async handle({ params, query, caller }, { annotations }) {
+    const present = await annotations.lists.anyInFolder({ folderId: params.id, recurse: query.recurse, caller });
+    return Reply.json(present, { headers: privately });
+  },
+});
+
+const mayCreate = defineRoute({
+  method: 'get',
+  path: '/annotation/folder/:id/create',
+  summary: 'Say whether you may create annotations on the items of a folder.',
+  access: 'user',
+  scope: scopes.read,
+  params: folderPath,
+  returns: { schema: { type: 'boolean' } },
+  errors: ['invalid', 'unknown-id', 'access-denied'],
+  async handle({ params, caller }, { items, annotations }) {
+    const folder = await items.loadFolder(params.id, 0, caller);
+    if (await items.hasFolderLevel(folder, 1, caller)) return true;
+    return annotations.permissions.hasCreateFlag(folder.id, caller);
+  },
+});
+
+const setAccess = defineRoute({
+  method: 'put',
+  path: '/annotation/folder/:id/access',
+  summary: 'Set who may do what with the annotations in a folder that you administer.',
+  access: 'user',
+  scope: scopes.own,
+  params: folderPath,
+  query: { recurse: recurse(false), ...accessQuery },
+  returns: { schema: { type: 'object', properties: { updated: { type: 'integer' } } } },
+  errors: ['invalid', 'bad-parameter'],
+  async handle({ params, query, caller }, { annotations }) {
+    const change = accessChange(query);
+    const search = { folderId: params.id, recurse: query.recurse, caller };
+    let updated = 0;
+    for await (const { id } of annotations.lists.allInFolder(search)) {
+      await annotations.whole.setAccess(id, change);
+      updated += 1;
+    }
+    return { updated };
+  },
+});
+
+const remove = defineRoute({
+  method: 'delete',
+  path: '/annotation/folder/:id',
+  summary: 'Delete the annotations in a folder that you administer.',
+  access: 'user',
+  scope: scopes.write,
+  params: folderPath,
+  query: { recurse: recurse(false) },
+  returns: { schema: { type: 'object', properties: { deleted: { type: 'integer' } } } },
+  errors: ['invalid'],
+  async handle({ params, query, caller }, { annotations }) {
+    const search = { folderId: params.id, recurse: query.recurse, caller };
+    return { deleted: await annotations.whole.discard(annotations.lists.allInFolder(search)) };
+  },
+});
+
+/** The annotations in a folder. */
+export const annotationFolderRoutes = [list, present, mayCreate, setAccess, remove];

@@ -1,0 +1,194 @@
+import { AccessDeniedError, BadParameterError, InvalidError, LargeImageError } from '../../../errors.js';
+import type { AccessEntry, AccessLevel, Caller, HostAccess, HostDirectory } from '../../../host.js';
+import type { AnnotationAccess, AnnotationFilter, AnnotationRecord } from '../documents/annotation-record.js';
+import type { HostRecords, ItemRecord } from '../../../core/host-records.js';
+import type { Items } from '../../items/items.js';
+
+/** Flag on a folder: its holder may annotate items of the folder without writing to them. */
+export const createFlag = 'large_image_create_annotations';
+
+const levelNames = { 0: 'Read', 1: 'Write', 2: 'Admin' } as const;
+type Level = 0 | 1 | 2;
+type Permissions = Pick<AnnotationRecord, 'access' | 'public'>;
+
+/** The list with its names, as GET access answers it. */
+export interface DescribedAccess {
+  users: { id: string; level: number; flags: readonly string[]; login: string; name: string }[];
+  groups: { id: string; level: number; flags: readonly string[]; name: string; description: string }[];
+}
+
+/** A change of an access list; what is `undefined` stays. */
+export interface AccessChange {
+  access: AnnotationAccess;
+  public: boolean | undefined;
+  publicFlags: readonly string[] | undefined;
+}
+
+/** Who may do what with annotations. */
+export class AnnotationPermissions {
+  constructor(
+    private readonly options: {
+      access: HostAccess;
+      directory: HostDirectory | undefined;
+      items: Items;
+      records: HostRecords;
+    },
+  ) {}
+
+  /** The caller's level, public access included. */
+  async level(annotation: Permissions, caller: Caller | null): Promise<AccessLevel> {
+    const granted = await this.#granted(annotation, caller);
+    return granted === -1 && annotation.public ? 0 : granted;
+  }
+
+  /** `_accessLevel` as clients know it: a signed-in stranger gets -1 on a public annotation, which is readable all the same. */
+  async shownLevel(annotation: Permissions, caller: Caller | null): Promise<AccessLevel> {
+    if (caller === null || caller.id === null) return caller?.admin === true ? 2 : annotation.public ? 0 : -1;
+    return this.#granted(annotation, caller);
+  }
+
+  async #granted({ access }: Permissions, caller: Caller | null): Promise<AccessLevel> {
+    if (caller?.admin === true) return 2;
+    if (caller === null || caller.id === null) return -1;
+    let level: AccessLevel = -1;
+    for (const entry of access.users) if (entry.id === caller.id && entry.level > level) level = entry.level;
+    // Most lists name no group, or nothing above what the caller has: then the host need not be asked.
+    if (!access.groups.some((entry) => entry.level > level)) return level;
+    const groups = new Set(await this.groupsOf(caller));
+    for (const entry of access.groups) if (groups.has(entry.id) && entry.level > level) level = entry.level;
+    return level;
+  }
+
+  /** @throws AccessDeniedError */
+  async require(annotation: AnnotationRecord, level: Level, caller: Caller | null): Promise<void> {
+    if ((await this.level(annotation, caller)) >= level) return;
+    const user = caller?.id ?? 'None';
+    throw new AccessDeniedError(`${levelNames[level]} access denied for annotation ${annotation.id} (user ${user}).`);
+  }
+
+  /** The condition that lists of annotations put on permissions. Site administrators pass all. */
+  async permitted(
+    caller: Caller | null,
+    level: Level,
+    options: { byListOnly?: boolean } = {},
+  ): Promise<Pick<AnnotationFilter, 'permitted'>> {
+    if (caller?.admin === true) return {};
+    const userId = caller?.id ?? null;
+    return { permitted: { level, userId, groupIds: await this.groupsOf(caller), ...options } };
+  }
+
+  /** Ids of the caller's groups. */
+  async groupsOf(caller: Caller | null): Promise<readonly string[]> {
+    if (caller === null || caller.id === null) return [];
+    return (await this.options.directory?.groupsOf(caller.id)) ?? [];
+  }
+
+  /** Whether the caller may write to the item, or may annotate it by the flag on its folder. */
+  async mayAnnotate(item: ItemRecord, caller: Caller | null): Promise<boolean> {
+    if ((await this.itemLevel(item, caller)) >= 1) return true;
+    return this.hasCreateFlag(item.folderId, caller);
+  }
+
+  /** The caller's level on an item. */
+  async itemLevel(item: ItemRecord, caller: Caller | null): Promise<AccessLevel> {
+    return this.options.access.level(caller, { type: 'item', doc: item.doc });
+  }
+
+  /** Whether the caller has {@link createFlag} on a folder. */
+  async hasCreateFlag(folderId: string, caller: Caller | null): Promise<boolean> {
+    const { access, records } = this.options;
+    if (access.flags === undefined || folderId === '') return false;
+    const folder = await records.findFolder(folderId);
+    return folder !== null && (await access.flags(caller, folder.doc)).includes(createFlag);
+  }
+
+  /**
+   * The right to create and to change: the same rule on every route.
+   *
+   * @throws LargeImageError `forbidden`
+   */
+  async requireAnnotate(item: ItemRecord, caller: Caller | null): Promise<void> {
+    if (await this.mayAnnotate(item, caller)) return;
+    throw new LargeImageError('forbidden', 'Write access and annotation creation access were denied for the item.');
+  }
+
+  /** What a new annotation of an item begins with: the permissions of its folder, and everything for its maker. */
+  async initial(item: ItemRecord, ownerId: string | null): Promise<Pick<AnnotationRecord, 'access' | 'public' | 'publicFlags'>> {
+    const { access, records } = this.options;
+    const folder = item.folderId === '' ? null : await records.findFolder(item.folderId);
+    const list = folder === null ? undefined : await access.list?.(folder.doc);
+    const isPublic = list?.public ?? (await access.level(null, { type: 'item', doc: item.doc })) >= 0;
+    const users = (list?.users ?? []).filter(({ id }) => id !== ownerId).map(withFlags);
+    if (ownerId !== null) users.push({ id: ownerId, level: 2, flags: [] });
+    return {
+      access: { users, groups: (list?.groups ?? []).map(withFlags) },
+      public: isPublic,
+      ...(list?.publicFlags && { publicFlags: list.publicFlags }),
+    };
+  }
+
+  /** The list with the names of those it is about; users and groups that are gone are left out. */
+  async describe({ access }: Permissions): Promise<DescribedAccess> {
+    const { directory } = this.options;
+    const idsOf = (entries: readonly AccessEntry[]) => entries.map(({ id }) => id);
+    const users = directory
+      ? await directory.users(idsOf(access.users))
+      : access.users.map(({ id }) => ({ id, login: id, name: id }));
+    const groups = directory
+      ? await directory.groups(idsOf(access.groups))
+      : access.groups.map(({ id }) => ({ id, name: id, description: '' }));
+    const described: DescribedAccess = { users: [], groups: [] };
+    for (const { id, level, flags = [] } of access.users) {
+      const user = users.find((found) => found.id === id);
+      if (user) described.users.push({ id, level, flags, login: user.login, name: user.name });
+    }
+    for (const { id, level, flags = [] } of access.groups) {
+      const group = groups.find((found) => found.id === id);
+      if (group) described.groups.push({ id, level, flags, name: group.name, description: group.description });
+    }
+    return described;
+  }
+
+  /** Whether a user exists, as far as the host tells. */
+  async userExists(id: string): Promise<boolean> {
+    const { directory } = this.options;
+    return directory === undefined || (await directory.users([id])).length > 0;
+  }
+}
+
+function withFlags({ id, level, flags = [] }: AccessEntry): AccessEntry {
+  return { id, level, flags: [...flags] };
+}
+
+/**
+ * An access list as a client sends it. Flags other than {@link createFlag} are dropped: no other one has a meaning here.
+ *
+ * @throws InvalidError with field `access`, BadParameterError
+ */
+export function parseAccess(sent: Record<string, unknown>): AnnotationAccess {
+  return { users: parseEntries(sent.users), groups: parseEntries(sent.groups) };
+}
+
+/** Longest list of users or groups, so that a document stays far from what a database can hold. */
+const maxEntries = 10_000;
+
+function parseEntries(sent: unknown): AccessEntry[] {
+  if (sent === undefined || sent === null) return [];
+  if (!Array.isArray(sent)) throw new InvalidError('Invalid access list', 'access');
+  if (sent.length > maxEntries) throw new BadParameterError(`An access list has at most ${maxEntries} entries.`);
+  const entries = new Map<string, AccessEntry>();
+  for (const entry of sent as unknown[]) {
+    if (typeof entry !== 'object' || entry === null) throw new InvalidError('Invalid access list', 'access');
+    const { id, level, flags } = entry as Record<string, unknown>;
+    if (typeof id !== 'string' || id === '' || level === undefined) throw new InvalidError('Invalid access list', 'access');
+    if (flags !== undefined && flags !== null && !Array.isArray(flags)) throw new InvalidError('Invalid access list', 'access');
+    if (level !== 0 && level !== 1 && level !== 2) throw new InvalidError('Invalid access level', 'access');
+    entries.set(id, { id, level, flags: parseFlags(flags) });
+  }
+  return [...entries.values()];
+}
+
+/** The flags of a list that have a meaning for annotations. */
+export function parseFlags(sent: unknown): string[] {
+  return Array.isArray(sent) && sent.includes(createFlag) ? [createFlag] : [];
+}

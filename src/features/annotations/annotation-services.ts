@@ -1,0 +1,61 @@
+import type { ElementStore } from './elements/contract.js';
+import type { Host } from '../../host.js';
+import { AnnotationPermissions } from './access/permissions.js';
+import { AnnotationBodies } from './documents/body.js';
+import { AnnotationCleanup } from './history/cleanup.js';
+import { AnnotationEdits } from './documents/edits.js';
+import { AnnotationHistory } from './history/history.js';
+import { AnnotationLists } from './documents/lists.js';
+import { AnnotationWriter, type AnnotationsOptions } from './documents/writer.js';
+import { Annotations } from './documents/annotations.js';
+import type { Items } from '../items/items.js';
+import type { OverlayImages } from './overlay/overlay-images.js';
+
+/** Everything that routes and jobs do with annotations. */
+export interface AnnotationServices {
+  store: ElementStore;
+  permissions: AnnotationPermissions;
+  writer: AnnotationWriter;
+  whole: Annotations;
+  edits: AnnotationEdits;
+  history: AnnotationHistory;
+  lists: AnnotationLists;
+  cleanup: AnnotationCleanup;
+  overlayImages: OverlayImages;
+  /** Word of the host's brand; names the item field of overlays. */
+  brand: string;
+}
+
+/** Puts the services for annotations together. */
+export function createAnnotationServices(
+  host: Pick<Host, 'access' | 'directory' | 'notify'>,
+  {
+    items,
+    overlayImages,
+    brand,
+    ...given
+  }: Omit<AnnotationsOptions, 'bodies' | 'permissions' | 'notify'> & {
+    items: Items;
+    overlayImages: OverlayImages;
+    brand: string;
+  },
+): AnnotationServices {
+  const { store, records } = given;
+  const { access, directory } = host;
+  const permissions = new AnnotationPermissions({ access, directory, items, records });
+  const bodies = new AnnotationBodies(store, brand);
+  const options: AnnotationsOptions = { ...given, bodies, permissions, notify: host.notify };
+  const writer = new AnnotationWriter(options);
+  return {
+    store,
+    permissions,
+    writer,
+    whole: new Annotations(options, writer),
+    edits: new AnnotationEdits(options, writer, brand),
+    history: new AnnotationHistory(options, writer),
+    lists: new AnnotationLists(options, access),
+    cleanup: new AnnotationCleanup(options),
+    overlayImages,
+    brand,
+  };
+}

@@ -1,0 +1,23 @@
+import { annotationAccessRoutes } from './access/access.routes.js';
+import { annotationDocumentRoutes } from './documents/documents.routes.js';
+import { annotationElementRoutes } from './elements/elements.routes.js';
+import { annotationFolderRoutes } from './access/folder.routes.js';
+import { annotationHistoryRoutes } from './history/history.routes.js';
+import { annotationItemRoutes } from './documents/item.routes.js';
+import { annotationListRoutes } from './documents/lists.routes.js';
+import { annotationMetadataRoutes } from './documents/metadata.routes.js';
+
+import { annotationPlotRoutes } from './plot/plot.routes.js';
+
+/** Everything below /annotation. */
+export const annotationRoutes = [
+  ...annotationListRoutes,
+  ...annotationDocumentRoutes,
+  ...annotationElementRoutes,
+  ...annotationAccessRoutes,
+  ...annotationHistoryRoutes,
+  ...annotationMetadataRoutes,
+  ...annotationItemRoutes,
+  ...annotationPlotRoutes,
+  ...annotationFolderRoutes,
+];

@@ -1,0 +1,197 @@
+import type { Connection, QueryFilter, Schema, Types } from 'mongoose';
+import type { AnnotationHead } from '../../../annotation-format/schema/document.js';
+import type { StoredElements } from '../elements/contract.js';
+import type { AccessEntry } from '../../../host.js';
+import type {
+  AnnotationAccess,
+  AnnotationFilter,
+  AnnotationRecord,
+  AnnotationState,
+  AnnotationVersionRecord,
+} from './annotation-record.js';
+import { idText } from '../../../core/id-text.js';
+
+/** Members that heads and former versions have in common, under the names of the wire. */
+export interface StateDocument {
+  _id: Types.ObjectId;
+  itemId: string;
+  creatorId: string | null;
+  created: Date;
+  updated: Date;
+  updatedId: string | null;
+  _version: number;
+  /** The head as JSON text: keys that clients choose could not be stored as they are. */
+  head: string;
+  elements: StoredElements;
+}
+
+/** An annotation as it is now. */
+export interface HeadDocument extends StateDocument {
+  _active: boolean;
+  access: AnnotationAccess;
+  public: boolean;
+  publicFlags?: string[];
+  accessStamp: number;
+  name: string | null;
+  words: string[];
+  hasAttributes: boolean;
+  /** Names the list that it was made with, until that is known to be whole: see `annotation-batches.ts`. */
+  batch?: string;
+}
+
+/** A former version. */
+export interface VersionDocument extends StateDocument {
+  annotationId: string;
+}
+
+/** Names by which lists may be sorted, and the fields behind them. Other names have no values: the order is that of the ids. */
+const sortFields: Readonly<Record<string, string>> = {
+  created: 'created',
+  updated: 'updated',
+  itemId: 'itemId',
+  creatorId: 'creatorId',
+  updatedId: 'updatedId',
+  public: 'public',
+  _version: '_version',
+  _elementCount: 'elements.count',
+  _detailsCount: 'elements.detailsCount',
+  'annotation.name': 'name',
+  name: 'name',
+};
+
+/** The field behind a name on the wire. */
+export function sortField(name: string): string {
+  return Object.hasOwn(sortFields, name) ? sortFields[name]! : '_id';
+}
+
+const options = { minimize: false } as const;
+
+/** Schemas of heads and former versions. */
+export function annotationSchemas(connection: Connection): { heads: Schema<HeadDocument>; versions: Schema<VersionDocument> } {
+  const { Schema: HostSchema } = connection.base;
+  const { Mixed } = HostSchema.Types;
+  const state = {
+    itemId: String,
+    creatorId: String,
+    created: Date,
+    updated: Date,
+    updatedId: String,
+    _version: Number,
+    head: String,
+    elements: Mixed,
+  };
+  const heads = new HostSchema<HeadDocument>(
+    {
+      ...state,
+      _active: Boolean,
+      access: Mixed,
+      public: Boolean,
+      publicFlags: { type: [String], default: undefined },
+      accessStamp: Number,
+      name: String,
+      words: [String],
+      hasAttributes: Boolean,
+      batch: String,
+    },
+    options,
+  )
+    .index({ itemId: 1, _active: 1 })
+    .index({ creatorId: 1 })
+    .index({ created: 1 })
+    .index({ updated: 1 })
+    .index({ name: 1 })
+    .index({ words: 1 })
+    .index({ 'access.users.id': 1 })
+    .index({ 'access.groups.id': 1 })
+    .index({ 'elements.family': 1 })
+    .index({ 'elements.references': 1 })
+    .index({ batch: 1 }, { sparse: true });
+  const versions = new HostSchema<VersionDocument>({ ...state, annotationId: String }, options)
+    .index({ annotationId: 1, _version: -1 }, { unique: true })
+    .index({ creatorId: 1 })
+    .index({ 'elements.family': 1 });
+  return { heads, versions };
+}
+
+/** The members of a state as they are stored. */
+export function stateFields(state: AnnotationState): Omit<StateDocument, '_id'> {
+  const { itemId, creatorId, created, updated, updatedId, version, head, elements } = state;
+  return { itemId, creatorId, created, updated, updatedId, _version: version, head: JSON.stringify(head), elements };
+}
+
+export function searchFields({
+  name,
+  description,
+  attributes,
+}: AnnotationHead): Pick<HeadDocument, 'name' | 'words' | 'hasAttributes'> {
+  return {
+    name: name ?? null,
+    words: searchWords(name, description),
+    hasAttributes: attributes !== undefined && Object.keys(attributes).length > 0,
+  };
+}
+
+/** Longest word and most words kept of one annotation; the rest is not searched. */
+const maxWordLength = 64;
+const maxWords = 500;
+
+/** The words of texts: lower case, letters and digits only, each once. */
+export function searchWords(...texts: (string | undefined)[]): string[] {
+  const words = new Set<string>();
+  for (const text of texts) {
+    for (const [word] of (text ?? '')
+      .normalize('NFKC')
+      .toLowerCase()
+      .matchAll(/[\p{L}\p{N}]+/gu)) {
+      if (words.size === maxWords) return [...words];
+      words.add(word.slice(0, maxWordLength));
+    }
+  }
+  return [...words];
+}
+
+export function toQuery(filter: AnnotationFilter): QueryFilter<HeadDocument> {
+  const { active = true, itemIds, creatorId, name, words, permitted, withAttributes } = filter;
+  const query: QueryFilter<HeadDocument> = {};
+  if (active !== null) query._active = active;
+  if (itemIds !== undefined) query.itemId = itemIds.length === 1 ? itemIds[0]! : { $in: [...itemIds] };
+  if (creatorId !== undefined) query.creatorId = creatorId;
+  if (name !== undefined) query.name = name;
+  if (withAttributes === true) query.hasAttributes = true;
+  if (words !== undefined) query.words = { $in: [...words] };
+  if (permitted !== undefined) {
+    const { level, userId, groupIds, byListOnly } = permitted;
+    const ways: QueryFilter<HeadDocument>[] = level === 0 && byListOnly !== true ? [{ public: true }] : [];
+    const enough = { level: { $gte: level } };
+    if (userId !== null) ways.push({ 'access.users': { $elemMatch: { id: userId, ...enough } } });
+    if (groupIds.length > 0) ways.push({ 'access.groups': { $elemMatch: { id: { $in: [...groupIds] }, ...enough } } });
+    if (ways.length === 0) query._id = { $in: [] };
+    else query.$or = ways;
+  }
+  return query;
+}
+
+function toState(doc: StateDocument): AnnotationState {
+  const { itemId, creatorId, created, updated, updatedId, _version: version, elements } = doc;
+  // Only checked heads are ever written.
+  const head = JSON.parse(doc.head) as AnnotationHead;
+  return { itemId, creatorId: creatorId ?? null, created, updated, updatedId: updatedId ?? null, version, head, elements };
+}
+
+export function toRecord(doc: HeadDocument): AnnotationRecord {
+  const { access, publicFlags } = doc;
+  const entries = (list: AccessEntry[] | undefined) => list ?? [];
+  return {
+    id: idText(doc._id),
+    ...toState(doc),
+    active: doc._active !== false,
+    access: { users: entries(access?.users), groups: entries(access?.groups) },
+    public: doc.public === true,
+    ...(publicFlags && { publicFlags }),
+    accessStamp: doc.accessStamp ?? 0,
+  };
+}
+
+export function toVersion(doc: VersionDocument): AnnotationVersionRecord {
+  return { id: idText(doc._id), annotationId: doc.annotationId, ...toState(doc) };
+}

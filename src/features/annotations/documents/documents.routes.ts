@@ -1,0 +1,235 @@
+import { parseElementQuery } from '../../../annotation-format/element-query.js';
+import { elementToFeature, geoJsonText } from '../../../annotation-format/formats/geojson.js';
+import { elementToQuPathFeature } from '../../../annotation-format/formats/qupath.js';
+import { KnownOverlaySizes } from '../../../annotation-format/overlay-sizes.js';
+import { schemaFor } from '../../../annotation-format/schema/document.js';
+import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
+import type { ScannedElement } from '../elements/contract.js';
+import { NotFoundError, UnknownIdError } from '../../../errors.js';
+import { answerConditional } from '../../../http/conditional.js';
+import { defineRoute, scopes } from '../../define.js';
+import { boolean, id, integer, number, oneOf, required, text } from '../../../http/parameters.js';
+import { Reply } from '../../../http/reply.js';
+import { annotationPath, annotationSchema, requireTarget, targetItem } from '../parameters.js';
+import { bodyChunks, bodyOrNull, replyEmpty, replyWithElements, replyWithoutElements } from '../replies.js';
+import { centroidChunks, recordChunks, started, streamOf } from '../streams.js';
+import { annotationHeaders, annotationTag, filteredView, preconditionOf } from '../views.js';
+
+const changeErrors = [
+  'bad-parameter',
+  'invalid',
+  'unknown-id',
+  'not-found',
+  'access-denied',
+  'forbidden',
+  'login-required',
+  'conflict',
+  'precondition-failed',
+  'too-large',
+] as const;
+
+const writing =
+  'With `If-Match` (an entity tag of any answer about the annotation, or its `_version` in quotes) the change is only made to that version; else 412.';
+
+const schema = defineRoute({
+  method: 'get',
+  path: '/annotation/schema',
+  summary: 'Get the JSON schema of annotation documents, the one that validates.',
+  access: 'public',
+  scope: scopes.read,
+  returns: { schema: { type: 'object' } },
+  handle: (_input, { annotations }) => schemaFor(annotations.brand),
+});
+
+const create = defineRoute({
+  method: 'post',
+  path: '/annotation',
+  summary: 'Create an annotation on an item.',
+  description:
+    'The body is an annotation document (see GET /annotation/schema) or GeoJSON, read and stored as it comes in. Needs write access to the item, or the flag `large_image_create_annotations` on its folder.',
+  access: 'user',
+  scope: scopes.write,
+  query: { itemId: targetItem },
+  body: 'stream',
+  returns: { schema: annotationSchema },
+  errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'forbidden', 'too-large'],
+  async handle({ query, body, caller, signal }, { items, annotations }) {
+    const item = await items.loadFresh(requireTarget(query.itemId), 0, caller);
+    await annotations.permissions.requireAnnotate(item, caller);
+    const [annotation] = await annotations.whole.create(item, bodyChunks(body), 'created', { caller, signal });
+    return replyWithElements(annotations, { annotation: annotation!, caller, signal });
+  },
+});
+
+/** Parameters that select and order elements. They are read by `parseElementQuery`; here they are described. */
+const elementParameters = {
+  left: number({ description: 'Elements whose box reaches this x or beyond; nothing at 0 or below.' }),
+  right: number({ description: 'Elements whose box begins before this x.' }),
+  top: number({ description: 'Elements whose box reaches this y or beyond; nothing at 0 or below.' }),
+  bottom: number({ description: 'Elements whose box begins before this y.' }),
+  low: number({ description: 'Elements whose box reaches this z or beyond; nothing at 0 or below.' }),
+  high: number({ description: 'Elements whose box begins before this z.' }),
+  minimumSize: number({ description: 'Elements whose box has at least this diagonal.' }),
+  limit: integer({ description: 'Most elements to return; 0 for all.' }),
+  offset: integer({ description: 'How many elements to skip.' }),
+  sort: text({ description: 'Order: `size`, `details`, a region parameter, or a field such as `_id`. Default `_id`.' }),
+  sortdir: integer({ description: '1 ascending, -1 descending.' }),
+  maxDetails: integer({ description: 'Stop after the element with which the sum of details reaches this.' }),
+  minElements: integer({ description: 'With maxDetails: return at least so many.' }),
+  centroids: boolean({ description: 'Answer the binary form: 28 bytes for each element.' }),
+  bbox: boolean({ description: 'Give each element its bounding box in `_bbox`.' }),
+};
+
+/** The same for the description only: empty texts count as not sent, and messages are those of `parseElementQuery`. */
+const describedOnly = Object.fromEntries(
+  Object.entries(elementParameters).map(([name, { schema: described }]) => [name, { ...text(), schema: described }]),
+);
+
+const get = defineRoute({
+  method: 'get',
+  path: '/annotation/:id',
+  summary: 'Get an annotation with its elements, or those in a region, or only their centers.',
+  access: 'public',
+  scope: scopes.read,
+  cookie: true,
+  params: annotationPath,
+  query: describedOnly,
+  returns: { schema: annotationSchema },
+  errors: ['invalid', 'bad-parameter', 'access-denied', 'not-found', 'precondition-failed'],
+  async handle({ params, sent, caller, headers, signal }, { annotations }) {
+    const { permissions, store } = annotations;
+    const annotation = await annotations.writer.load(params.id, 0, caller).catch((error: unknown) => {
+      throw error instanceof UnknownIdError ? new NotFoundError('Annotation not found') : error;
+    });
+    const query = parseElementQuery(sent);
+    const level = await permissions.shownLevel(annotation, caller);
+    const tag = annotationTag(annotation, level, { sent });
+    const replyHeaders = annotationHeaders(tag);
+    const known = answerConditional(headers, tag, replyHeaders);
+    if (known !== null) return known;
+    const { version, elements } = annotation;
+    const view = filteredView(annotation, level);
+    const sending = { store, annotationId: annotation.id, version, elements, query, signal };
+    const chunks = await (query.centroids ? centroidChunks(view, sending) : recordChunks(view, sending));
+    const type = query.centroids ? 'application/octet-stream' : 'application/json';
+    return Reply.stream(streamOf(chunks), type, { headers: replyHeaders });
+  },
+});
+
+async function* elementsOnly(scanned: AsyncIterable<ScannedElement>): AsyncGenerator<AnnotationElement> {
+  for await (const { element } of scanned) yield element;
+}
+
+/** Formats beside our own, each a way to write an element as a feature. */
+const featureWriters = { geojson: elementToFeature, qupath: elementToQuPathFeature };
+
+const format = defineRoute({
+  method: 'get',
+  path: '/annotation/:id/:format',
+  summary: 'Get an annotation in another format: GeoJSON, or GeoJSON in the words of QuPath.',
+  access: 'public',
+  scope: scopes.read,
+  cookie: true,
+  params: { ...annotationPath, format: required(oneOf(['geojson', 'qupath'])) },
+  returns: { schema: { type: 'object' } },
+  errors: ['invalid', 'bad-parameter', 'access-denied', 'not-found', 'unknown-id', 'precondition-failed'],
+  async handle({ params, sent, caller, headers, signal }, { annotations }) {
+    const { permissions, store, overlayImages } = annotations;
+    const annotation = await annotations.writer.load(params.id, 0, caller);
+    const level = await permissions.shownLevel(annotation, caller);
+    // Another file of an overlay's image may have another size.
+    const shown = await overlayImages.readable(annotation.elements.references, caller);
+    const tag = annotationTag(annotation, level, { route: JSON.stringify([params.format, ...shown]), sent });
+    const replyHeaders = annotationHeaders(tag);
+    const known = answerConditional(headers, tag, replyHeaders);
+    if (known !== null) return known;
+    const size = async (itemId: string) => (shown.has(itemId) ? overlayImages.size(itemId) : null);
+    const chunks = geoJsonText(annotation.head, elementsOnly(store.scan(annotation.elements, { signal })), {
+      overlaySizes: new KnownOverlaySizes(annotations.brand, size),
+      writeFeature: featureWriters[params.format],
+    });
+    return Reply.stream(streamOf(await started(chunks)), 'application/json', { headers: replyHeaders });
+  },
+});
+
+const replace = defineRoute({
+  method: 'put',
+  path: '/annotation/:id',
+  summary: 'Replace an annotation, move it to another item, or write it anew.',
+  description: `The body is an annotation document; without \`elements\` the stored ones stay. ${writing} A change by somebody else while the body is sent is a conflict (409).`,
+  access: 'user',
+  scope: scopes.write,
+  params: annotationPath,
+  query: { itemId: id({ description: 'Item to move the annotation to.' }) },
+  body: 'stream',
+  bodyOptional: true,
+  returns: { schema: annotationSchema },
+  errors: changeErrors,
+  async handle({ params, query, body, caller, headers, signal }, { items, annotations }) {
+    const request = { id: params.id, caller, signal, precondition: preconditionOf(headers) };
+    await annotations.writer.loadForChange(request);
+    const item = query.itemId === undefined ? null : await items.loadFresh(query.itemId, 0, caller);
+    const sent = await bodyOrNull(body);
+    const { annotation, elementsSent } = await annotations.whole.replace(request, { body: sent, item });
+    return elementsSent
+      ? replyWithElements(annotations, { annotation, caller, signal })
+      : replyWithoutElements(annotations, { annotation, caller });
+  },
+});
+
+const patch = defineRoute({
+  method: 'patch',
+  path: '/annotation/:id',
+  summary: 'Change parts of an annotation by a list of operations {op, path, value}.',
+  description: `Paths: a field, or \`elements/id:<id>\` and below. All operations or none. ${writing} Without it, a version written meanwhile is patched instead. Only the packs of the elements named are written.`,
+  access: 'user',
+  scope: scopes.write,
+  params: annotationPath,
+  body: 'json',
+  returns: { schema: { type: 'null' } },
+  errors: changeErrors,
+  async handle({ params, body, caller, headers, signal }, { annotations }) {
+    const request = { id: params.id, caller, signal, precondition: preconditionOf(headers) };
+    const annotation = await annotations.edits.patch(request, body);
+    return replyEmpty(annotations, { annotation, caller });
+  },
+});
+
+const remove = defineRoute({
+  method: 'delete',
+  path: '/annotation/:id',
+  summary: 'Delete an annotation; with history it can be restored by revert.',
+  description: writing,
+  access: 'user',
+  scope: scopes.write,
+  params: annotationPath,
+  returns: { schema: { type: 'null' } },
+  errors: changeErrors,
+  async handle({ params, caller, headers }, { annotations }) {
+    await annotations.whole.remove({ id: params.id, caller, precondition: preconditionOf(headers) });
+    return null;
+  },
+});
+
+const copy = defineRoute({
+  method: 'post',
+  path: '/annotation/:id/copy',
+  summary: 'Copy an annotation to an item.',
+  access: 'user',
+  scope: scopes.write,
+  params: annotationPath,
+  query: { itemId: targetItem },
+  returns: { schema: annotationSchema },
+  errors: ['bad-parameter', 'invalid', 'unknown-id', 'not-found', 'access-denied', 'forbidden'],
+  async handle({ params, query, caller, signal }, { items, records, annotations }) {
+    const source = await annotations.writer.load(params.id, 0, caller);
+    if ((await records.findItem(source.itemId)) !== null) await items.loadFresh(source.itemId, 0, caller);
+    const item = await items.loadFresh(requireTarget(query.itemId), 0, caller);
+    await annotations.permissions.requireAnnotate(item, caller);
+    const annotation = await annotations.whole.copy(params.id, item, caller);
+    return replyWithElements(annotations, { annotation, caller, signal });
+  },
+});
+
+/** Whole annotations. */
+export const annotationDocumentRoutes = [schema, create, get, format, replace, patch, remove, copy];

@@ -1,0 +1,115 @@
+import { patchSchemaError } from '../../../annotation-format/messages.js';
+import { applyPatch, parsePatch, patchedElementIds, type PatchTarget } from '../../../annotation-format/patch.js';
+import type { AnnotationHead } from '../../../annotation-format/schema/document.js';
+import { itemField } from '../../../annotation-format/schema/common.js';
+import type { ChangedElements, ElementChanges, StoredElements } from '../elements/contract.js';
+import { createHeadValidator } from '../../../annotation-format/validate.js';
+import type { AnnotationRecord } from './annotation-record.js';
+import type { AnnotationsOptions, AnnotationWriter, ChangeRequest } from './writer.js';
+
+/** Longest id that a message repeats. */
+const quotedLength = 60;
+
+/** Changes of parts of annotations. They can be applied to any version, so two at once are both kept. */
+export class AnnotationEdits {
+  readonly #checkPatchedHead = createHeadValidator(patchSchemaError);
+
+  constructor(
+    private readonly options: AnnotationsOptions,
+    private readonly writer: AnnotationWriter,
+    private readonly brand: string,
+  ) {}
+
+  /** Applies a JSON patch; a version written meanwhile is patched instead, so that nothing of it is lost. */
+  async patch(request: ChangeRequest, body: unknown): Promise<AnnotationRecord> {
+    const { store } = this.options;
+    const operations = parsePatch(body);
+    const ids = patchedElementIds(operations);
+    return this.writer.merge(request, async (current) => {
+      const options = { ...(request.signal && { signal: request.signal }) };
+      const elements = await store.find(current.elements, [...ids].filter(isElementId), options);
+      // A patch sees plain objects, whatever they are called.
+      const target = { head: current.head, elements } as unknown as PatchTarget;
+      const result = applyPatch(target, operations);
+      const head = result.headChanged ? this.#patchedHead(result.head) : current.head;
+      if (result.elements.length === 0) return this.writer.commit(current, { head }, request.caller);
+      const put = result.elements.flatMap((change) => (change.kind === 'remove' ? [] : [change.element]));
+      const remove = result.elements.flatMap((change) => (change.kind === 'remove' ? [change.id] : []));
+      // A patch does not number its elements but names them.
+      const nameOf = (index: number) => `elements/id:${String(put[index]?.id).slice(0, quotedLength)}`;
+      return store.change(
+        current.elements,
+        { put, remove },
+        async (made) => {
+          const changed = await this.#withReferences(current.elements, made, request);
+          return this.writer.commit(current, { head, elements: changed }, request.caller);
+        },
+        { ...options, raise: patchSchemaError, nameOf },
+      );
+    });
+  }
+
+  #patchedHead(head: Record<string, unknown>): AnnotationHead {
+    this.#checkPatchedHead(head);
+    return this.options.bodies.checkHead(head);
+  }
+
+  /** Items that overlays refer to are counted anew when one of them may have gone; else the store has added the new ones. */
+  async #withReferences(former: StoredElements, { stored, replaced, removed }: ChangedElements, { signal }: ChangeRequest) {
+    if (former.references.length === 0 || replaced + removed === 0) return stored;
+    const field = itemField(this.brand);
+    const references = new Set<string>();
+    for await (const { element } of this.options.store.scan(stored, { ...(signal && { signal }) })) {
+      if (element.type !== 'image' && element.type !== 'pixelmap') continue;
+      // The schema requires the field of the brand on overlays.
+      references.add(String((element as unknown as Record<string, unknown>)[field]));
+    }
+    return { ...stored, references: [...references].sort() };
+  }
+
+  /**
+   * Adds, replaces and removes elements. Only the packs concerned are written; a version written meanwhile is changed instead.
+   *
+   * @param check is called with each version that is tried, before anything is written.
+   */
+  async changeElements(
+    request: ChangeRequest,
+    changes: ElementChanges | ((current: AnnotationRecord) => Promise<ElementChanges>),
+  ): Promise<{ annotation: AnnotationRecord; changed: ChangedElements }> {
+    const { store } = this.options;
+    let changed: ChangedElements;
+    const annotation = await this.writer.merge(request, async (current) => {
+      const wanted = typeof changes === 'function' ? await changes(current) : changes;
+      return store.change(
+        current.elements,
+        wanted,
+        async (made) => {
+          changed = made;
+          const elements = await this.#withReferences(current.elements, made, request);
+          return this.writer.commit(current, { elements }, request.caller);
+        },
+        { ...(request.signal && { signal: request.signal }), raise: patchSchemaError },
+      );
+    });
+    return { annotation, changed: changed! };
+  }
+
+  /** Changes the attributes; a version written meanwhile is changed instead. */
+  async changeAttributes(
+    request: ChangeRequest,
+    change: (attributes: Readonly<Record<string, unknown>>) => Record<string, unknown>,
+  ): Promise<AnnotationRecord> {
+    return this.writer.merge(
+      request,
+      (current) => {
+        const attributes = change(current.head.attributes ?? {});
+        return this.writer.commit(current, { head: this.#patchedHead({ ...current.head, attributes }) }, request.caller);
+      },
+      { itemToo: false },
+    );
+  }
+}
+
+function isElementId(id: string): boolean {
+  return /^[0-9a-f]{24}$/.test(id);
+}

@@ -1,0 +1,98 @@
+import type { Caller } from '../../../host.js';
+import type { AnnotationRecord } from './annotation-record.js';
+import type { AnnotationServices } from '../annotation-services.js';
+import { answerConditional, entityTag } from '../../../http/conditional.js';
+import { defineRoute, scopes } from '../../define.js';
+import { Reply } from '../../../http/reply.js';
+import { annotationListSchema, itemPath } from '../parameters.js';
+import { bodyChunks } from '../replies.js';
+import { allElements, recordChunks, started, streamOf } from '../streams.js';
+import { annotationHeaders, annotationTag, filteredView } from '../views.js';
+
+/** A JSON list of annotations with their elements; one page of elements is in memory at a time. */
+async function* listChunks(
+  { permissions, store }: AnnotationServices,
+  annotations: AsyncIterator<AnnotationRecord>,
+  { caller, signal }: { caller: Caller | null; signal: AbortSignal },
+): AsyncGenerator<Buffer | string> {
+  let separator = '[';
+  for (let next = await annotations.next(); next.done !== true; next = await annotations.next()) {
+    const annotation = next.value;
+    const view = filteredView(annotation, await permissions.shownLevel(annotation, caller));
+    const { id: annotationId, version, elements } = annotation;
+    const chunks = await recordChunks(view, { store, annotationId, version, elements, query: allElements, signal });
+    yield separator;
+    yield* chunks;
+    separator = ',\n';
+  }
+  yield separator === '[' ? '[]' : ']';
+}
+
+const get = defineRoute({
+  method: 'get',
+  path: '/annotation/item/:id',
+  summary: 'Get all annotations of an item that you may read, with their elements.',
+  access: 'public',
+  scope: scopes.read,
+  cookie: true,
+  params: itemPath,
+  returns: { schema: annotationListSchema },
+  errors: ['invalid', 'unknown-id', 'access-denied', 'precondition-failed'],
+  async handle({ params, caller, headers, signal }, { items, annotations }) {
+    const item = await items.load(params.id, 0, caller);
+    const tag = await tagOfAll(annotations, annotations.lists.ofItem(item.id, caller), caller);
+    const known = answerConditional(headers, tag, annotationHeaders(tag));
+    if (known !== null) return known;
+    const chunks = listChunks(annotations, annotations.lists.ofItem(item.id, caller), { caller, signal });
+    return Reply.stream(streamOf(await started(chunks)), 'application/json', { headers: annotationHeaders(tag) });
+  },
+});
+
+/** Entity tag of a list of annotations with their elements. */
+async function tagOfAll({ permissions }: AnnotationServices, listed: AsyncIterable<AnnotationRecord>, caller: Caller | null) {
+  const tags: string[] = [];
+  for await (const annotation of listed) tags.push(annotationTag(annotation, await permissions.shownLevel(annotation, caller)));
+  return entityTag(tags.join());
+}
+
+const create = defineRoute({
+  method: 'post',
+  path: '/annotation/item/:id',
+  summary: 'Create one or many annotations on an item: all or none.',
+  description:
+    'The body is an annotation document, a record that holds one in `annotation`, GeoJSON, or a list of these, each an annotation of its own.',
+  access: 'user',
+  scope: scopes.write,
+  params: itemPath,
+  body: 'stream',
+  returns: { schema: { type: 'integer', description: 'How many were created.' } },
+  errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'forbidden', 'too-large'],
+  async handle({ params, body, caller, signal }, { items, annotations }) {
+    const item = await items.loadFresh(params.id, 0, caller);
+    await annotations.permissions.requireAnnotate(item, caller);
+    const created = await annotations.whole.create(item, bodyChunks(body), 'list', { caller, signal });
+    return created.length;
+  },
+});
+
+const remove = defineRoute({
+  method: 'delete',
+  path: '/annotation/item/:id',
+  summary: 'Delete all annotations of an item: all or none.',
+  access: 'user',
+  scope: scopes.write,
+  params: itemPath,
+  returns: { schema: { type: 'integer', description: 'How many were deleted.' } },
+  errors: ['invalid', 'unknown-id', 'access-denied'],
+  async handle({ params, caller }, { items, annotations }) {
+    const item = await items.loadFresh(params.id, 1, caller);
+    const { lists, permissions, whole } = annotations;
+    const all = () => lists.all({ itemIds: [item.id] });
+    // Rights first: a refusal in the middle would leave some deleted.
+    for await (const annotation of all()) await permissions.require(annotation, 2, caller);
+    return whole.discard(all());
+  },
+});
+
+/** The annotations of an item. */
+export const annotationItemRoutes = [get, create, remove];

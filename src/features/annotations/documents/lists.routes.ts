@@ -1,0 +1,139 @@
+import { AccessDeniedError, InvalidError } from '../../../errors.js';
+import type { Caller } from '../../../host.js';
+import type { Items } from '../../items/items.js';
+import { defineRoute, scopes } from '../../define.js';
+import { id, integer, isId, required, text, withDefault } from '../../../http/parameters.js';
+import { Reply } from '../../../http/reply.js';
+import { annotationListSchema, annotationPaging, pagingOf } from '../parameters.js';
+import { replyPage } from '../replies.js';
+import { filteredView, privately, withoutElements } from '../views.js';
+
+/** This route names the item that it refuses; others name its folder. @throws UnknownIdError, AccessDeniedError */
+async function requireItem(items: Items, id: string, caller: Caller | null): Promise<void> {
+  try {
+    await items.load(id, 0, caller);
+  } catch (error) {
+    if (!(error instanceof AccessDeniedError)) throw error;
+    throw new AccessDeniedError(`Read access denied for item ${id} (user ${caller?.id ?? 'None'}).`);
+  }
+}
+
+const find = defineRoute({
+  method: 'get',
+  path: '/annotation',
+  summary: 'List annotations that you may read, without elements.',
+  access: 'public',
+  scope: scopes.read,
+  query: {
+    itemId: id({ description: 'Annotations of this item.' }),
+    userId: text({ description: 'Annotations made by this user.' }),
+    text: text({ description: 'Annotations with one of these words in name or description.' }),
+    name: text({ description: 'Annotations of exactly this name.' }),
+    ...annotationPaging('lowerName', 1),
+  },
+  returns: { schema: annotationListSchema },
+  errors: ['invalid', 'bad-parameter', 'unknown-id', 'access-denied'],
+  async handle({ query, caller }, { items, annotations }) {
+    const paging = pagingOf(query);
+    if (query.itemId !== undefined) await requireItem(items, query.itemId, caller);
+    const { itemId, userId: creatorId, name, text: words } = query;
+    const search = { itemId, creatorId: creatorId === '' ? undefined : creatorId, name, text: words };
+    return replyPage(await annotations.lists.find(search, paging, caller), async (annotation) =>
+      withoutElements(filteredView(annotation, await annotations.permissions.shownLevel(annotation, caller))),
+    );
+  },
+});
+
+/** Most items in one request for counts. */
+const maxItems = 10_000;
+
+const counts = defineRoute({
+  method: 'get',
+  path: '/annotation/counts',
+  summary: 'Count the annotations of some items that you may read.',
+  description: 'The member `referenced` names the items that image and pixelmap elements show; it is absent when there is none.',
+  access: 'public',
+  scope: scopes.read,
+  query: { items: required(text({ description: 'Ids of items, with commas between.' })) },
+  returns: { schema: { type: 'object', additionalProperties: { type: 'integer' } } },
+  errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
+  async handle({ query, caller }, { annotations }) {
+    const ids = [...new Set(query.items.split(',').map((part) => part.trim()))].filter((part) => part !== '');
+    for (const part of ids) if (!isId(part)) throw new InvalidError(`Invalid ObjectId: ${part}`, 'id');
+    if (ids.length > maxItems) throw new InvalidError(`At most ${maxItems} items can be counted at once.`, 'items');
+    const itemIds = ids.map((part) => part.toLowerCase());
+    const { counts: found, referenced } = await annotations.lists.counts(itemIds, caller);
+    const result: Record<string, unknown> = {};
+    for (const itemId of itemIds) result[itemId] = found.get(itemId) ?? 0;
+    if (referenced.size > 0) result.referenced = Object.fromEntries([...referenced].map((itemId) => [itemId, true]));
+    return Reply.json(result, { headers: privately });
+  },
+});
+
+const images = defineRoute({
+  method: 'get',
+  path: '/annotation/images',
+  summary: 'List items that have annotations you may read, most recently annotated first.',
+  access: 'public',
+  scope: scopes.read,
+  query: {
+    creatorId: text({ description: 'Only items annotated by this user.' }),
+    imageName: text({ description: 'Beginning of the name of the item, or of a word in it; in any case.' }),
+    ...annotationPaging('updated', -1),
+  },
+  returns: { schema: { type: 'array', items: { type: 'object' } } },
+  errors: ['bad-parameter', 'unknown-id'],
+  async handle({ query, caller }, { annotations, records }) {
+    const { limit, offset, sort } = pagingOf(query);
+    const [[field, direction] = ['_id', 1] as const] = sort;
+    const { creatorId, imageName } = query;
+    const search = { creatorId: creatorId === '' ? undefined : creatorId, imageName };
+    const { items, total } = await annotations.lists.images(search, { limit, offset, sort: field, direction }, caller);
+    const docs = items.map((item) => ({ ...records.itemView(item), _modelType: 'item' }));
+    return Reply.json(docs, { headers: { 'Girder-Total-Count': total, ...privately } });
+  },
+});
+
+const oldQuery = {
+  age: withDefault(integer({ description: 'Days after which a version is old.' }), 30),
+  versions: withDefault(integer({ description: 'Former versions of each annotation that are kept.' }), 10),
+};
+
+const oldSchema = {
+  type: 'object',
+  properties: Object.fromEntries(
+    ['active', 'recentVersions', 'oldVersions', 'fromDeletedItems', 'abandonedVersions', 'removedVersions'].map((name) => [
+      name,
+      { type: 'integer' },
+    ]),
+  ),
+};
+
+const old = defineRoute({
+  method: 'get',
+  path: '/annotation/old',
+  summary: 'Count the versions of annotations that a cleanup would remove.',
+  access: 'admin',
+  scope: scopes.read,
+  query: oldQuery,
+  returns: { schema: oldSchema },
+  errors: ['bad-parameter', 'invalid'],
+  handle: ({ query, signal }, { annotations }) =>
+    annotations.cleanup.old({ ageDays: query.age, keep: query.versions, remove: false, signal }),
+});
+
+const removeOld = defineRoute({
+  method: 'delete',
+  path: '/annotation/old',
+  summary: 'Remove old versions of annotations, and annotations of items that are gone.',
+  access: 'admin',
+  scope: scopes.write,
+  query: oldQuery,
+  returns: { schema: oldSchema },
+  errors: ['bad-parameter', 'invalid'],
+  handle: ({ query, signal }, { annotations }) =>
+    annotations.cleanup.old({ ageDays: query.age, keep: query.versions, remove: true, signal }),
+});
+
+/** Lists over all annotations. */
+export const annotationListRoutes = [find, counts, images, old, removeOld];

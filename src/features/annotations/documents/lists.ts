@@ -1,0 +1,174 @@
+import type { Caller, HostAccess } from '../../../host.js';
+import type { AnnotationFilter, AnnotationPaging, AnnotationRecord } from './annotation-record.js';
+import { compareKeys, type AnnotationKey } from './annotation.model.js';
+import { searchWords } from './annotation-documents.model.js';
+import { batches } from '../../../core/id-batches.js';
+import type { ItemRecord } from '../../../core/host-records.js';
+import type { AnnotationsOptions } from './writer.js';
+import { AccessDeniedError, UnknownIdError } from '../../../errors.js';
+
+/** Which annotations a list shows. */
+export interface AnnotationSearch {
+  itemId?: string | undefined;
+  creatorId?: string | undefined;
+  name?: string | undefined;
+  /** Words of name or description. */
+  text?: string | undefined;
+}
+
+/** Whose annotations in which folder. */
+export interface FolderSearch {
+  folderId: string;
+  /** Whether the folders below count too. */
+  recurse: boolean;
+  caller: Caller | null;
+}
+
+/** A page of a list. */
+export interface AnnotationPage {
+  /** Read as they are asked for. */
+  annotations: AsyncIterable<AnnotationRecord>;
+  /** How many there are on all pages. */
+  total: number;
+}
+
+/** Lists of annotations as a caller may see them. */
+export class AnnotationLists {
+  constructor(
+    private readonly options: AnnotationsOptions,
+    private readonly access: HostAccess,
+  ) {}
+
+  /** Active annotations that the caller may read, a page of them, and how many there are. */
+  async find(search: AnnotationSearch, paging: AnnotationPaging, caller: Caller | null): Promise<AnnotationPage> {
+    const { permissions, model } = this.options;
+    const { itemId, creatorId, name, text } = search;
+    if (creatorId !== undefined && !(await permissions.userExists(creatorId))) throw new UnknownIdError('user', creatorId);
+    const filter: AnnotationFilter = {
+      ...(await permissions.permitted(caller, 0)),
+      ...(itemId !== undefined && { itemIds: [itemId] }),
+      ...(creatorId !== undefined && { creatorId }),
+      ...(name !== undefined && name !== '' && { name }),
+      ...(text !== undefined && text.trim() !== '' && { words: searchWords(text) }),
+    };
+    return { annotations: model.list(filter, paging), total: await model.count(filter) };
+  }
+
+  /**
+   * The active annotations of an item that the caller may read, oldest first; some are held at a time. No cursor stays open meanwhile: who
+   * reads them may take hours.
+   */
+  async *ofItem(itemId: string, caller: Caller | null, level: 0 | 1 | 2 = 0): AsyncGenerator<AnnotationRecord> {
+    const { model, permissions } = this.options;
+    const filter = { ...(await permissions.permitted(caller, level)), itemIds: [itemId] };
+    const keys = await model.keys(filter, [['_id', 1]], 0);
+    for await (const annotation of model.some(keys.map(({ id }) => id))) if (annotation.active) yield annotation;
+  }
+
+  /** How many active annotations an item has, whoever may see them. */
+  async countOf(itemId: string): Promise<number> {
+    return this.options.model.count({ itemIds: [itemId] });
+  }
+
+  /**
+   * Number of active, readable annotations of each item, and the items that image and pixelmap elements of active, readable
+   * annotations show.
+   *
+   * @throws UnknownIdError, AccessDeniedError when an item is not there or not for the caller.
+   */
+  async counts(itemIds: readonly string[], caller: Caller | null) {
+    const { model, permissions, records } = this.options;
+    const filter = await this.access.filter(caller, 'item', 0);
+    for (const part of batches(itemIds)) {
+      const readable = new Set((await records.findItems(part, filter)).map(({ id }) => id));
+      const missing = part.find((id) => !readable.has(id));
+      if (missing === undefined) continue;
+      const item = await records.findItem(missing);
+      if (item === null) throw new UnknownIdError('item', missing);
+      throw new AccessDeniedError(`Read access denied for folder ${item.folderId} (user ${caller?.id ?? 'None'}).`);
+    }
+    const permitted = await permissions.permitted(caller, 0);
+    const counts = await model.countByItem({ ...permitted, itemIds });
+    const referenced = await model.referencedItems(permitted, itemIds);
+    return { counts, referenced };
+  }
+
+  /** Items with active annotations that the caller may read, a page of them, and how many there are. */
+  async images(
+    query: { creatorId?: string | undefined; imageName?: string | undefined },
+    paging: { limit: number; offset: number; sort: string; direction: 1 | -1 },
+    caller: Caller | null,
+  ): Promise<{ items: ItemRecord[]; total: number }> {
+    const { model, permissions, records } = this.options;
+    const { creatorId, imageName } = query;
+    if (creatorId !== undefined && !(await permissions.userExists(creatorId))) throw new UnknownIdError('user', creatorId);
+    const permitted = await permissions.permitted(caller, 0);
+    const ids = model.itemIds({ ...permitted, ...(creatorId !== undefined && { creatorId }) }, paging.sort, paging.direction);
+    const filter = await this.access.filter(caller, 'item', 0);
+    const matches = nameMatcher(imageName ?? '');
+    const end = paging.limit === 0 ? Infinity : paging.offset + paging.limit;
+    const items: ItemRecord[] = [];
+    let total = 0;
+    for await (const part of ids) {
+      const found = new Map((await records.findItems(part, filter)).map((item) => [item.id, item]));
+      for (const id of part) {
+        const item = found.get(id);
+        if (item === undefined || !matches(item.name)) continue;
+        if (total >= paging.offset && total < end) items.push(item);
+        total += 1;
+      }
+    }
+    return { items, total };
+  }
+
+  /** What lists of a folder are about: annotations of its items that the caller administers by their lists; some items at a time. */
+  async *#inFolder({ folderId, recurse, caller }: FolderSearch): AsyncGenerator<AnnotationFilter> {
+    const { permissions, records } = this.options;
+    const permitted = await permissions.permitted(caller, 2, { byListOnly: true });
+    for await (const itemIds of records.itemIdsIn(folderId, { recurse })) yield { ...permitted, itemIds };
+  }
+
+  /** A page of a folder's list, and how many there are. */
+  async folderPage(search: FolderSearch, { limit, offset, sort }: AnnotationPaging): Promise<AnnotationPage> {
+    const { model } = this.options;
+    const end = limit === 0 ? Infinity : offset + limit;
+    let total = 0;
+    let keys: AnnotationKey[] = [];
+    for await (const filter of this.#inFolder(search)) {
+      const found = await model.keys(filter, sort, end === Infinity ? 0 : end);
+      total += found.length < end ? found.length : await model.count(filter);
+      for (const key of found) keys.push(key);
+      if (keys.length > 2 * end) keys = keys.sort((a, b) => compareKeys(a, b, sort)).slice(0, end);
+    }
+    keys.sort((a, b) => compareKeys(a, b, sort));
+    return { annotations: model.some(keys.slice(offset, end).map(({ id }) => id)), total };
+  }
+
+  /** Whether a folder's list has anything in it. */
+  async anyInFolder(search: FolderSearch): Promise<boolean> {
+    for await (const filter of this.#inFolder(search)) {
+      if ((await this.options.model.keys(filter, [], 1)).length > 0) return true;
+    }
+    return false;
+  }
+
+  /** The whole list of a folder, one held at a time. */
+  async *allInFolder(search: FolderSearch): AsyncGenerator<AnnotationRecord> {
+    for await (const filter of this.#inFolder(search)) yield* this.all(filter);
+  }
+
+  /** All annotations that fit, one held at a time. */
+  all(filter: AnnotationFilter): AsyncGenerator<AnnotationRecord> {
+    return this.options.model.list(filter, { limit: 0, offset: 0, sort: [['_id', 1]] });
+  }
+}
+
+/** Whether the name, or a word in it, begins with a text; in any case. */
+function nameMatcher(start: string): (name: string) => boolean {
+  const wanted = start.trim().toLowerCase();
+  if (wanted === '') return () => true;
+  return (name) => {
+    const lower = name.toLowerCase();
+    return lower.startsWith(wanted) || lower.split(/[^\p{L}\p{N}]+/u).some((word) => word.startsWith(wanted));
+  };
+}

@@ -1,0 +1,92 @@
+import { BadParameterError, InvalidError } from '../../../errors.js';
+import { defineRoute, scopes } from '../../define.js';
+import { boolean, withDefault } from '../../../http/parameters.js';
+import { annotationPath, annotationSchema } from '../parameters.js';
+import { replyWithoutElements } from '../replies.js';
+import { preconditionOf } from '../views.js';
+
+type Attributes = Readonly<Record<string, unknown>>;
+
+const errors = [
+  'bad-parameter',
+  'invalid',
+  'unknown-id',
+  'not-found',
+  'access-denied',
+  'conflict',
+  'precondition-failed',
+] as const;
+
+/** @throws InvalidError when a key cannot be set through these routes. */
+function checkKey(key: string): void {
+  if (key === '') throw new InvalidError('Key names must not be empty.');
+  if (key.includes('.')) throw new InvalidError(`Invalid key ${key}: keys must not contain the "." character.`);
+  if (key.startsWith('$')) throw new InvalidError(`Invalid key ${key}: keys must not start with the "$" character.`);
+}
+
+/** Keys that a document came with may be changed and removed, whatever they are called; new ones must follow the rules. */
+function checkKeys(keys: readonly string[], present: Attributes): void {
+  for (const key of keys) if (!Object.hasOwn(present, key)) checkKey(key);
+}
+
+const set = defineRoute({
+  method: 'put',
+  path: '/annotation/:id/metadata',
+  summary: 'Merge metadata into the attributes of an annotation; null removes a key.',
+  access: 'user',
+  scope: scopes.write,
+  params: annotationPath,
+  query: { allowNull: withDefault(boolean({ description: 'Whether null is stored like any other value.' }), false) },
+  body: 'json-object',
+  bodyName: 'metadata',
+  returns: { schema: annotationSchema },
+  errors,
+  async handle({ params, query, body, caller, headers, signal }, { annotations }) {
+    const request = { id: params.id, caller, signal, precondition: preconditionOf(headers) };
+    const annotation = await annotations.edits.changeAttributes(request, (attributes) => {
+      checkKeys(Object.keys(body), attributes);
+      const merged = new Map(Object.entries(attributes));
+      for (const [key, value] of Object.entries(body)) {
+        if (value === null && !query.allowNull) merged.delete(key);
+        else merged.set(key, value);
+      }
+      return Object.fromEntries(merged);
+    });
+    return replyWithoutElements(annotations, { annotation, caller }, { annotation: { elements: [] } });
+  },
+});
+
+const remove = defineRoute({
+  method: 'delete',
+  path: '/annotation/:id/metadata',
+  summary: 'Remove keys from the attributes of an annotation.',
+  description: 'The body is a JSON list of keys; keys that are not there are ignored.',
+  access: 'user',
+  scope: scopes.write,
+  params: annotationPath,
+  body: 'json',
+  bodyName: 'fields',
+  returns: { schema: annotationSchema },
+  errors,
+  async handle({ params, body, caller, headers, signal }, { annotations }) {
+    const keys = keysOf(body);
+    const request = { id: params.id, caller, signal, precondition: preconditionOf(headers) };
+    const annotation = await annotations.edits.changeAttributes(request, (attributes) => {
+      checkKeys(keys, attributes);
+      return Object.fromEntries(Object.entries(attributes).filter(([key]) => !keys.includes(key)));
+    });
+    return replyWithoutElements(annotations, { annotation, caller }, { annotation: { elements: [] } });
+  },
+});
+
+function keysOf(body: unknown): string[] {
+  const wrong = (detail: string) => new BadParameterError(`Invalid JSON object for parameter fields: ${detail}`);
+  if (!Array.isArray(body)) throw wrong('must be a list of keys.');
+  return (body as unknown[]).map((key) => {
+    if (typeof key !== 'string') throw wrong('keys must be texts.');
+    return key;
+  });
+}
+
+/** Attributes of annotations. */
+export const annotationMetadataRoutes = [set, remove];

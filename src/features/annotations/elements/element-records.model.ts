@@ -1,0 +1,292 @@
+import type { Model, Types } from 'mongoose';
+import type { ElementRecords, FetchedPack, IndexRecord, PackPart, PackRecord, RecordKind, WindowRecord } from './records.js';
+import type { OwnCollections } from '../../../models/own-collections.js';
+
+/** A document holds at most 16 MiB: longer texts are continued in documents of their own. */
+const pieceBytes = 8 * 1024 * 1024;
+/** Documents are inserted in messages of about this many bytes; a server takes 48 MB. */
+const messageBytes = 2 * 1024 * 1024;
+/** Most ids in one query. */
+const idsPerQuery = 128;
+
+interface PackDocument {
+  _id: Types.ObjectId;
+  family: Types.ObjectId;
+  columns?: Buffer;
+  codec?: 'none' | 'deflate';
+  text?: Buffer;
+  /** Further pieces of the text, in order. */
+  more?: Types.ObjectId[];
+  /** On a further piece: the pack it belongs to. */
+  of?: Types.ObjectId;
+}
+
+interface WindowDocument {
+  _id: Types.ObjectId;
+  family: Types.ObjectId;
+  directory: Buffer;
+  groups: string;
+  index: Types.ObjectId[];
+}
+
+interface IndexDocument {
+  _id: Types.ObjectId;
+  family: Types.ObjectId;
+  entries: Buffer;
+}
+
+interface FamilyDocument {
+  _id: Types.ObjectId;
+  holds: { id: string; at: Date }[];
+  sweeping: Date | null;
+  claim: string | null;
+}
+
+/** Buffers as they are, not wrapped: the documents are read by the driver, past Mongoose, which would copy each. */
+const plain = { promoteBuffers: true } as const;
+
+/** The collections of the element store on a connection. */
+export class MongoElementRecords implements ElementRecords {
+  readonly #ObjectId: typeof Types.ObjectId;
+  readonly #packs: Model<PackDocument>;
+  readonly #windows: Model<WindowDocument>;
+  readonly #indexes: Model<IndexDocument>;
+  readonly #families: Model<FamilyDocument>;
+
+  constructor(own: OwnCollections) {
+    const { Schema, Types: HostTypes } = own.connection.base;
+    this.#ObjectId = HostTypes.ObjectId;
+    const { ObjectId } = Schema.Types;
+    const family = { type: ObjectId, required: true, index: true } as const;
+    this.#packs = own.model<PackDocument>(
+      'LargeImageElementPack',
+      'annotation_element_pack',
+      new Schema({
+        family,
+        columns: Buffer,
+        codec: String,
+        text: Buffer,
+        more: { type: [ObjectId], default: undefined },
+        of: ObjectId,
+      }),
+    );
+    this.#windows = own.model<WindowDocument>(
+      'LargeImageElementWindow',
+      'annotation_element_window',
+      new Schema({ family, directory: Buffer, groups: String, index: [ObjectId] }),
+    );
+    this.#indexes = own.model<IndexDocument>(
+      'LargeImageElementIndex',
+      'annotation_element_index',
+      new Schema({ family, entries: Buffer }),
+    );
+    this.#families = own.model<FamilyDocument>(
+      'LargeImageElementFamily',
+      'annotation_element_family',
+      new Schema({ holds: [{ _id: false, id: String, at: Date }], sweeping: Date, claim: String }),
+    );
+  }
+
+  async createIndexes(): Promise<void> {
+    await Promise.all([this.#packs.createIndexes(), this.#windows.createIndexes(), this.#indexes.createIndexes()]);
+  }
+
+  #id(text: string): Types.ObjectId {
+    return new this.#ObjectId(text);
+  }
+
+  async insertPacks(packs: readonly PackRecord[]): Promise<void> {
+    const documents = packs.flatMap((pack) => this.#packDocuments(pack));
+    await insertInMessages(this.#packs, documents, ({ text, columns }) => (text?.length ?? 0) + (columns?.length ?? 0));
+  }
+
+  /** A pack, after the further pieces of its text. */
+  #packDocuments({ id, family, columns, codec, text }: PackRecord): PackDocument[] {
+    const _id = this.#id(id);
+    const common = { family: this.#id(family) };
+    if (text.length <= pieceBytes) return [{ _id, ...common, columns, codec, text }];
+    const pieces: PackDocument[] = [];
+    for (let start = pieceBytes; start < text.length; start += pieceBytes) {
+      const piece = new this.#ObjectId();
+      pieces.push({ _id: piece, ...common, of: _id, text: text.subarray(start, start + pieceBytes) });
+    }
+    return [...pieces, { _id, ...common, columns, codec, text: text.subarray(0, pieceBytes), more: pieces.map((p) => p._id) }];
+  }
+
+  async insertWindows(windows: readonly WindowRecord[]): Promise<void> {
+    const documents = windows.map(({ id, family, directory, groups, index }) => ({
+      _id: this.#id(id),
+      family: this.#id(family),
+      directory,
+      groups,
+      index: index.map((part) => this.#id(part)),
+    }));
+    await insertInMessages(this.#windows, documents, ({ directory, groups }) => directory.length + groups.length);
+  }
+
+  async insertIndexes(parts: readonly IndexRecord[]): Promise<void> {
+    const documents = parts.map(({ id, family, entries }) => ({ _id: this.#id(id), family: this.#id(family), entries }));
+    await insertInMessages(this.#indexes, documents, ({ entries }) => entries.length);
+  }
+
+  async #find<T extends { _id: Types.ObjectId }>(
+    model: Model<T>,
+    ids: readonly string[],
+    projection: Record<string, 0 | 1> = {},
+  ): Promise<T[]> {
+    const batches: Promise<T[]>[] = [];
+    for (let start = 0; start < ids.length; start += idsPerQuery) {
+      const batch = ids.slice(start, start + idsPerQuery).map((id) => this.#id(id));
+      const cursor = model.collection.find({ _id: { $in: batch } }, { ...plain, projection, batchSize: idsPerQuery });
+      // The collection holds what this class wrote.
+      batches.push(cursor.toArray() as unknown as Promise<T[]>);
+    }
+    return (await Promise.all(batches)).flat();
+  }
+
+  async findPacks(ids: readonly string[], part: PackPart): Promise<Map<string, FetchedPack>> {
+    const projection: Record<string, 0 | 1> =
+      part === 'columns' ? { columns: 1 } : part === 'text' ? { columns: 0, family: 0 } : { family: 0 };
+    const empty = Buffer.alloc(0);
+    const found = new Map<string, FetchedPack>();
+    for (const doc of await this.#find(this.#packs, ids, projection)) {
+      // Projections leave fields out.
+      const { columns = empty, codec = 'none', text = empty, more } = doc;
+      found.set(doc._id.toHexString(), { columns, codec, text: more ? await this.#joined(text, more) : text });
+    }
+    return found;
+  }
+
+  async #joined(first: Buffer, more: readonly Types.ObjectId[]): Promise<Buffer> {
+    const pieces = [first];
+    for (const _id of more) {
+      const doc = (await this.#packs.collection.findOne({ _id }, plain)) as unknown as PackDocument | null;
+      if (doc?.text !== undefined) pieces.push(doc.text);
+    }
+    return Buffer.concat(pieces);
+  }
+
+  async findWindows(ids: readonly string[]): Promise<Map<string, WindowRecord>> {
+    const found = new Map<string, WindowRecord>();
+    for (const { _id, family, directory, groups, index } of await this.#find(this.#windows, ids)) {
+      const id = _id.toHexString();
+      found.set(id, { id, family: family.toHexString(), directory, groups, index: index.map((part) => part.toHexString()) });
+    }
+    return found;
+  }
+
+  async findIndexes(ids: readonly string[]): Promise<Map<string, IndexRecord>> {
+    const found = new Map<string, IndexRecord>();
+    for (const { _id, family, entries } of await this.#find(this.#indexes, ids)) {
+      const id = _id.toHexString();
+      found.set(id, { id, family: family.toHexString(), entries });
+    }
+    return found;
+  }
+
+  async startFamily(family: string, hold: string, now: Date): Promise<void> {
+    const holds = [{ id: hold, at: now }];
+    await this.#families.collection.insertOne({ _id: this.#id(family), holds, sweeping: null, claim: null });
+  }
+
+  async addHold(family: string, hold: string, now: Date, sweepStale: Date): Promise<boolean> {
+    const result = await this.#families.updateOne(
+      { _id: this.#id(family), $or: [{ sweeping: null }, { sweeping: { $lt: sweepStale } }] },
+      { $push: { holds: { id: hold, at: now } }, $set: { sweeping: null, claim: null } },
+    );
+    return result.matchedCount > 0;
+  }
+
+  async renewHold(family: string, hold: string, now: Date): Promise<boolean> {
+    const result = await this.#families.updateOne({ _id: this.#id(family), 'holds.id': hold }, { $set: { 'holds.$.at': now } });
+    return result.matchedCount > 0;
+  }
+
+  async dropHold(family: string, hold: string): Promise<void> {
+    await this.#families.updateOne({ _id: this.#id(family) }, { $pull: { holds: { id: hold } } });
+  }
+
+  async isHeld(family: string, holdStale: Date): Promise<boolean> {
+    const query = { _id: this.#id(family), holds: { $elemMatch: { at: { $gte: holdStale } } } };
+    return (await this.#families.exists(query)) !== null;
+  }
+
+  async *families(): AsyncGenerator<string> {
+    for await (const { _id } of this.#families.find({}, { _id: 1 }).lean<{ _id: Types.ObjectId }[]>().cursor()) {
+      yield _id.toHexString();
+    }
+  }
+
+  async claim(family: string, claim: string, times: { now: Date; holdStale: Date; sweepStale: Date }): Promise<boolean> {
+    const _id = this.#id(family);
+    await this.#families.updateOne({ _id }, { $pull: { holds: { at: { $lt: times.holdStale } } } });
+    const claimed = await this.#families.findOneAndUpdate(
+      { _id, holds: { $size: 0 }, $or: [{ sweeping: null }, { sweeping: { $lt: times.sweepStale } }] },
+      { $set: { sweeping: times.now, claim } },
+    );
+    return claimed !== null;
+  }
+
+  async renewClaim(family: string, claim: string, now: Date): Promise<boolean> {
+    const result = await this.#families.updateOne({ _id: this.#id(family), claim }, { $set: { sweeping: now } });
+    return result.matchedCount > 0;
+  }
+
+  async endClaim(family: string, claim: string, gone: boolean): Promise<void> {
+    const filter = { _id: this.#id(family), claim };
+    if (gone) await this.#families.deleteOne(filter);
+    else await this.#families.updateOne(filter, { $set: { sweeping: null, claim: null } });
+  }
+
+  #modelOf(kind: RecordKind): Model<PackDocument> | Model<WindowDocument> | Model<IndexDocument> {
+    return { pack: this.#packs, window: this.#windows, index: this.#indexes }[kind];
+  }
+
+  async *sweepable(family: string, kind: RecordKind): AsyncGenerator<{ id: string; of: string }> {
+    const cursor = this.#modelOf(kind).collection.find({ family: this.#id(family) }, { projection: { _id: 1, of: 1 } });
+    for await (const doc of cursor) {
+      const { _id, of } = doc as unknown as { _id: Types.ObjectId; of?: Types.ObjectId };
+      const id = _id.toHexString();
+      yield { id, of: of?.toHexString() ?? id };
+    }
+  }
+
+  async remove(kind: RecordKind, ids: readonly string[]): Promise<number> {
+    let removed = 0;
+    for (let start = 0; start < ids.length; start += idsPerQuery) {
+      const batch = ids.slice(start, start + idsPerQuery).map((id) => this.#id(id));
+      removed += (await this.#modelOf(kind).collection.deleteMany({ _id: { $in: batch } })).deletedCount;
+    }
+    return removed;
+  }
+
+  async removeFamily(family: string): Promise<number> {
+    const filter = { family: this.#id(family) };
+    let removed = 0;
+    for (const model of [this.#windows, this.#indexes, this.#packs]) {
+      removed += (await model.collection.deleteMany(filter)).deletedCount;
+    }
+    await this.#families.deleteOne({ _id: this.#id(family) });
+    return removed;
+  }
+}
+
+async function insertInMessages<T extends { _id: Types.ObjectId }>(
+  model: Model<T>,
+  documents: readonly T[],
+  bytesOf: (document: T) => number,
+): Promise<void> {
+  let message: T[] = [];
+  let bytes = 0;
+  const send = async () => {
+    if (message.length > 0) await model.collection.insertMany(message as object[], { ordered: false });
+    message = [];
+    bytes = 0;
+  };
+  for (const document of documents) {
+    message.push(document);
+    bytes += bytesOf(document);
+    if (bytes >= messageBytes) await send();
+  }
+  await send();
+}

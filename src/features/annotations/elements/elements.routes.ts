@@ -1,0 +1,247 @@
+import type { ElementChanges } from './contract.js';
+import { BadParameterError, InvalidError, NotFoundError } from '../../../errors.js';
+import type { Caller } from '../../../host.js';
+import type { AnnotationServices } from '../annotation-services.js';
+import type { ChangeRequest } from '../documents/writer.js';
+import { answerConditional } from '../../../http/conditional.js';
+import { defineRoute, scopes } from '../../define.js';
+import { required, text } from '../../../http/parameters.js';
+import { Reply } from '../../../http/reply.js';
+import { annotationPath } from '../parameters.js';
+import { annotationHeaders, annotationTag, preconditionOf } from '../views.js';
+
+type Json = Record<string, unknown>;
+
+const elementPath = {
+  ...annotationPath,
+  elementId: required({ ...text(), parse: (value: string) => elementId(value) }),
+};
+
+const elementId24 = /^[0-9a-f]{24}$/;
+
+function elementId(value: string): string {
+  const lower = value.toLowerCase();
+  if (!elementId24.test(lower)) throw new InvalidError(`Invalid ObjectId: ${value}`, 'id');
+  return lower;
+}
+
+const errors = [
+  'bad-parameter',
+  'invalid',
+  'unknown-id',
+  'not-found',
+  'access-denied',
+  'forbidden',
+  'conflict',
+  'precondition-failed',
+  'too-large',
+] as const;
+
+const writing =
+  'Only the packs of the elements concerned are written, so the cost does not grow with the annotation. With `If-Match` (an entity tag of any answer about the annotation, or its `_version` in quotes) the change is only made to that version; else 412. Without it a version that somebody else wrote meanwhile is changed instead, so that both changes are kept.';
+
+const reportSchema = {
+  type: 'object',
+  required: ['ids', 'added', 'replaced', 'removed', '_version', '_elementCount', '_detailsCount'],
+  properties: {
+    ids: { type: 'array', items: { type: 'string' }, description: 'Ids of the elements sent, in their order.' },
+    added: { type: 'integer' },
+    replaced: { type: 'integer' },
+    removed: { type: 'integer' },
+    _version: { type: 'integer' },
+    _elementCount: { type: 'integer' },
+    _detailsCount: { type: 'integer' },
+    groups: { type: 'array', items: { type: ['string', 'null'] } },
+    updated: { type: 'string', format: 'date-time' },
+  },
+};
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function notFound(id: string): NotFoundError {
+  return new NotFoundError(`The annotation has no element ${id}.`);
+}
+
+async function change(
+  annotations: AnnotationServices,
+  request: ChangeRequest,
+  changes: Parameters<AnnotationServices['edits']['changeElements']>[1],
+): Promise<Reply> {
+  const { annotation, changed } = await annotations.edits.changeElements(request, changes);
+  const { ids, added, replaced, removed } = changed;
+  const { version, elements, updated } = annotation;
+  const { count, detailsCount, groups } = elements;
+  const level = await annotations.permissions.shownLevel(annotation, request.caller);
+  const report = { ids, added, replaced, removed, _version: version, _elementCount: count, _detailsCount: detailsCount };
+  return Reply.json({ ...report, groups, updated }, { headers: annotationHeaders(annotationTag(annotation, level)) });
+}
+
+function requestOf({
+  params,
+  caller,
+  headers,
+  signal,
+}: {
+  params: { id: string };
+  caller: Caller | null;
+  headers: Parameters<typeof preconditionOf>[0];
+  signal: AbortSignal;
+}): ChangeRequest {
+  return { id: params.id, caller, signal, precondition: preconditionOf(headers) };
+}
+
+function idsIn(elements: readonly unknown[]): string[] {
+  return elements.flatMap((element) =>
+    isObject(element) && typeof element.id === 'string' && elementId24.test(element.id) ? [element.id] : [],
+  );
+}
+
+const get = defineRoute({
+  method: 'get',
+  path: '/annotation/:id/elements/:elementId',
+  summary: 'Get one element of an annotation.',
+  access: 'public',
+  scope: scopes.read,
+  cookie: true,
+  params: elementPath,
+  returns: { schema: { type: 'object' } },
+  errors: ['invalid', 'unknown-id', 'not-found', 'access-denied', 'precondition-failed'],
+  async handle({ params, caller, headers, signal }, { annotations }) {
+    const annotation = await annotations.writer.load(params.id, 0, caller);
+    const found = await annotations.store.find(annotation.elements, [params.elementId], { signal });
+    const element = found.get(params.elementId);
+    if (element === undefined) throw notFound(params.elementId);
+    const level = await annotations.permissions.shownLevel(annotation, caller);
+    const tag = annotationTag(annotation, level, { route: `elements/${params.elementId}` });
+    return answerConditional(headers, tag, annotationHeaders(tag)) ?? Reply.json(element, { headers: annotationHeaders(tag) });
+  },
+});
+
+const append = defineRoute({
+  method: 'post',
+  path: '/annotation/:id/elements',
+  summary: 'Add elements to the end of an annotation.',
+  description: `The body is an element or a list of elements. An id that the annotation has already is refused. ${writing}`,
+  access: 'user',
+  scope: scopes.write,
+  params: annotationPath,
+  body: 'json',
+  returns: { schema: reportSchema },
+  errors,
+  handle(input, { annotations }) {
+    const put: readonly unknown[] = Array.isArray(input.body) ? (input.body as unknown[]) : [input.body];
+    return change(annotations, requestOf(input), async ({ elements }) => {
+      const present = await annotations.store.find(elements, idsIn(put), { signal: input.signal });
+      for (const id of present.keys()) throw new InvalidError(`Cannot add element ${id} as it already exists`);
+      return { put };
+    });
+  },
+});
+
+const bulk = defineRoute({
+  method: 'patch',
+  path: '/annotation/:id/elements',
+  summary: 'Add, replace and remove many elements at once.',
+  description: `The body is {put: [elements], remove: [ids]}. Elements whose id the annotation has take the place of that element, others are added to the end; unknown ids in \`remove\` are ignored. ${writing}`,
+  access: 'user',
+  scope: scopes.write,
+  params: annotationPath,
+  body: 'json-object',
+  returns: { schema: reportSchema },
+  errors,
+  handle(input, { annotations }) {
+    return change(annotations, requestOf(input), bulkChanges(input.body));
+  },
+});
+
+function bulkChanges(body: Json): ElementChanges {
+  const unknown = Object.keys(body).find((key) => key !== 'put' && key !== 'remove');
+  if (unknown !== undefined) {
+    throw new BadParameterError(`Additional properties are not allowed (${JSON.stringify(unknown)}; allowed: put, remove)`);
+  }
+  const { put = [], remove = [] } = body;
+  if (!Array.isArray(put)) throw new BadParameterError('put must be a list of elements.');
+  if (!Array.isArray(remove)) throw new BadParameterError('remove must be a list of element ids.');
+  const ids = (remove as unknown[]).map((id) => {
+    if (typeof id !== 'string') throw new BadParameterError('remove must be a list of element ids.');
+    return elementId(id);
+  });
+  return { put: put as unknown[], remove: ids };
+}
+
+const replace = defineRoute({
+  method: 'put',
+  path: '/annotation/:id/elements/:elementId',
+  summary: 'Replace one element, or add it to the end where there is none of this id.',
+  description: `The body is the element; its id is that of the path. ${writing}`,
+  access: 'user',
+  scope: scopes.write,
+  params: elementPath,
+  body: 'json-object',
+  returns: { schema: reportSchema },
+  errors,
+  handle(input, { annotations }) {
+    return change(annotations, requestOf(input), { put: [{ ...input.body, id: input.params.elementId }] });
+  },
+});
+
+const merge = defineRoute({
+  method: 'patch',
+  path: '/annotation/:id/elements/:elementId',
+  summary: 'Change members of one element (JSON Merge Patch).',
+  description: `Members of the body replace those of the element, objects member by member; \`null\` removes one (RFC 7396). ${writing}`,
+  access: 'user',
+  scope: scopes.write,
+  params: elementPath,
+  body: 'json-object',
+  returns: { schema: reportSchema },
+  errors,
+  handle(input, { annotations }) {
+    const { elementId: wanted } = input.params;
+    return change(annotations, requestOf(input), async ({ elements }) => {
+      const element = (await annotations.store.find(elements, [wanted], { signal: input.signal })).get(wanted);
+      if (element === undefined) throw notFound(wanted);
+      return { put: [{ ...(mergePatch(element, input.body) as Json), id: wanted }] };
+    });
+  },
+});
+
+/** Deeper than anything that validates. */
+const maxPatchDepth = 100;
+
+/** RFC 7396. Members are defined, not assigned: a key `__proto__` is for the validator to refuse. */
+function mergePatch(target: unknown, patch: unknown, depth = 0): unknown {
+  if (!isObject(patch)) return patch;
+  if (depth > maxPatchDepth) throw new InvalidError(`The patch is nested deeper than ${maxPatchDepth} levels.`);
+  const merged = new Map(isObject(target) ? Object.entries(target) : []);
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) merged.delete(key);
+    else merged.set(key, mergePatch(merged.get(key), value, depth + 1));
+  }
+  return Object.fromEntries(merged);
+}
+
+const remove = defineRoute({
+  method: 'delete',
+  path: '/annotation/:id/elements/:elementId',
+  summary: 'Remove one element.',
+  description: writing,
+  access: 'user',
+  scope: scopes.write,
+  params: elementPath,
+  returns: { schema: reportSchema },
+  errors,
+  handle(input, { annotations }) {
+    const { elementId: wanted } = input.params;
+    return change(annotations, requestOf(input), async ({ elements }) => {
+      const found = await annotations.store.find(elements, [wanted], { signal: input.signal });
+      if (!found.has(wanted)) throw notFound(wanted);
+      return { remove: [wanted] };
+    });
+  },
+});
+
+/** Single elements. */
+export const annotationElementRoutes = [get, append, bulk, replace, merge, remove];

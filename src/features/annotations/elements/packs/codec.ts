@@ -1,0 +1,106 @@
+import { promisify } from 'node:util';
+import { constants, createDeflateRaw, inflateRaw, type DeflateRaw, type ZlibOptions } from 'node:zlib';
+import type { FetchedPack, PackRecord } from '../records.js';
+
+const inflate = promisify<Buffer, ZlibOptions, Buffer>(inflateRaw);
+
+/** Shorter texts are stored as they are. */
+const smallestCompressed = 256;
+/** Measured: see docs/annotation-store.md. */
+const level = 1;
+/** Text that is decompressed by one call, bytes: a call costs as much as 20 KB of text, and the thread pool has some to share. */
+const textPerCall = 1024 * 1024;
+
+/** Compressed text comes in pieces of this many bytes; that of most packs in one. */
+const pieceBytes = 64 * 1024;
+/** Streams kept for the next text; the thread pool has as many threads. */
+const mostIdle = 4;
+/** Streams that have nothing to do. Setting one up costs a quarter of what compressing a pack does. */
+const idle: DeflateRaw[] = [];
+
+/** Every text that is written to the stream comes out whole. What follows it does not refer to it. */
+function newStream(): DeflateRaw {
+  return createDeflateRaw({ level, flush: constants.Z_FULL_FLUSH, chunkSize: pieceBytes });
+}
+
+async function deflate(text: Buffer): Promise<Buffer> {
+  const stream = idle.pop() ?? newStream();
+  const pieces: Buffer[] = [];
+  const take = (piece: Buffer) => pieces.push(piece);
+  stream.on('data', take);
+  try {
+    await new Promise<void>((resolve, reject) => {
+      stream.once('error', reject);
+      stream.write(text, (error) => {
+        stream.off('error', reject);
+        if (error) reject(error);
+        else resolve();
+      });
+    });
+  } catch (error) {
+    stream.destroy();
+    throw error;
+  }
+  stream.off('data', take);
+  if (idle.length < mostIdle) idle.push(stream);
+  else stream.close();
+  // A copy: pieces are parts of larger buffers.
+  return Buffer.concat(pieces);
+}
+
+/**
+ * Compresses the text of a pack, on the thread pool. The stream is flushed but not ended, so that streams can be joined and
+ * decompressed together: none refers to what stands before it.
+ */
+export async function compress(text: Buffer): Promise<Pick<PackRecord, 'codec' | 'text'>> {
+  if (text.length < smallestCompressed) return { codec: 'none', text };
+  return { codec: 'deflate', text: await deflate(text) };
+}
+
+/** A compressed text, and its length when it is not. */
+export interface Compressed {
+  pack: Pick<FetchedPack, 'codec' | 'text'>;
+  textBytes: number;
+}
+
+/** The texts of packs. */
+export async function decompress(packs: readonly Compressed[]): Promise<Buffer[]> {
+  const texts: Buffer[] = Array.from({ length: packs.length });
+  const calls: Promise<void>[] = [];
+  let start = 0;
+  while (start < packs.length) {
+    let end = start;
+    let bytes = 0;
+    while (end < packs.length && (end === start || bytes + packs[end]!.textBytes <= textPerCall)) {
+      bytes += packs[end]!.textBytes;
+      end += 1;
+    }
+    calls.push(decompressTogether(packs.slice(start, end), texts, start));
+    start = end;
+  }
+  await Promise.all(calls);
+  return texts;
+}
+
+async function decompressTogether(packs: readonly Compressed[], texts: Buffer[], first: number): Promise<void> {
+  const deflated: number[] = [];
+  let bytes = 0;
+  for (const [i, { pack, textBytes }] of packs.entries()) {
+    if (pack.codec === 'none') texts[first + i] = pack.text;
+    else {
+      deflated.push(i);
+      bytes += textBytes;
+    }
+  }
+  if (deflated.length === 0) return;
+  const joined = Buffer.concat(deflated.map((i) => packs[i]!.pack.text));
+  // One piece of the right size, so that nothing is put together afterwards.
+  const text = await inflate(joined, { finishFlush: constants.Z_SYNC_FLUSH, chunkSize: Math.max(64, bytes + 1) });
+  if (text.length !== bytes) throw new Error(`The texts of packs have ${text.length} bytes, not ${bytes}`);
+  let at = 0;
+  for (const i of deflated) {
+    const { textBytes } = packs[i]!;
+    texts[first + i] = text.subarray(at, at + textBytes);
+    at += textBytes;
+  }
+}

@@ -1,0 +1,120 @@
+import { unionBox, type BoundingBox } from '../../../../annotation-format/bounding-box.js';
+import { ColumnReader, ColumnWriter } from './columns.js';
+import { idAt, idWord } from './ids.js';
+import { diagonal, type PackRows } from './pack.js';
+
+/** What a window's directory knows of a pack. */
+export interface PackEntry {
+  id: string;
+  /** 0: the pack is gone; its place in the directory stays, as the id index refers to places. */
+  count: number;
+  detailsCount: number;
+  /** Bytes of the texts, uncompressed. */
+  textBytes: number;
+  /** Box around the elements; `size` is that of the largest. */
+  box: BoundingBox;
+}
+
+/** A window's directory. */
+export interface Directory {
+  packs: PackEntry[];
+  /** Place that the next element put at the end gets; 65 536: none is left. */
+  nextPlace: number;
+}
+
+/** Places in a window: they fit 16 bits. */
+export const windowPlaces = 65_536;
+
+/** The directory entry of a pack. */
+export function packEntry(id: string, rows: PackRows): PackEntry {
+  const box: BoundingBox = { lowx: 0, lowy: 0, lowz: 0, highx: 0, highy: 0, highz: 0, size: 0, details: 0 };
+  let textBytes = 0;
+  for (let i = 0; i < rows.count; i += 1) {
+    const first = i === 0;
+    box.lowx = first ? (rows.lowx[i] as number) : Math.min(box.lowx, rows.lowx[i] as number);
+    box.lowy = first ? (rows.lowy[i] as number) : Math.min(box.lowy, rows.lowy[i] as number);
+    box.lowz = first ? (rows.lowz[i] as number) : Math.min(box.lowz, rows.lowz[i] as number);
+    box.highx = first ? (rows.highx[i] as number) : Math.max(box.highx, rows.highx[i] as number);
+    box.highy = first ? (rows.highy[i] as number) : Math.max(box.highy, rows.highy[i] as number);
+    box.highz = first ? (rows.highz[i] as number) : Math.max(box.highz, rows.highz[i] as number);
+    const size = diagonal(
+      (rows.highx[i] as number) - (rows.lowx[i] as number),
+      (rows.highy[i] as number) - (rows.lowy[i] as number),
+    );
+    box.size = Math.max(box.size, size);
+    box.details += rows.details[i] as number;
+    textBytes += rows.lengths[i] as number;
+  }
+  return { id, count: rows.count, detailsCount: box.details, textBytes, box };
+}
+
+/** The box around packs, `size` that of the largest element; `null` when there is none. */
+export function boxAround(parts: Iterable<{ count: number; box: BoundingBox }>): BoundingBox | null {
+  let union: BoundingBox | null = null;
+  for (const { count, box } of parts) {
+    if (count === 0) continue;
+    const size: number = Math.max(union?.size ?? 0, box.size);
+    union = { ...unionBox(union, box), size };
+  }
+  return union;
+}
+
+/** A directory as stored: about 40 bytes a pack. */
+export function encodeDirectory({ packs, nextPlace }: Directory): Buffer {
+  const writer = new ColumnWriter(packs.length * 64 + 256);
+  const column = (valueOf: (pack: PackEntry) => number) => Float64Array.from(packs, valueOf);
+  writer.count(packs.length);
+  writer.count(nextPlace);
+  for (let word = 0; word < 3; word += 1) writer.integers(column(({ id }) => idWord(id, word)));
+  writer.integers(column(({ count }) => count));
+  writer.integers(column(({ detailsCount }) => detailsCount));
+  writer.integers(column(({ textBytes }) => textBytes));
+  writer.ranges(
+    column(({ box }) => box.lowx),
+    column(({ box }) => box.highx),
+  );
+  writer.ranges(
+    column(({ box }) => box.lowy),
+    column(({ box }) => box.highy),
+  );
+  writer.ranges(
+    column(({ box }) => box.lowz),
+    column(({ box }) => box.highz),
+  );
+  const sizes = column(({ box }) => box.size);
+  writer.ranges(sizes, sizes);
+  return writer.finish();
+}
+
+/** Reads what {@link encodeDirectory} wrote. */
+export function decodeDirectory(stored: Buffer): Directory {
+  const reader = new ColumnReader(stored);
+  const length = reader.count();
+  const nextPlace = reader.count();
+  const ids = { high: reader.integers(length), middle: reader.integers(length), low: reader.integers(length) };
+  const counts = reader.integers(length);
+  const details = reader.integers(length);
+  const textBytes = reader.integers(length);
+  const [x, y, z] = [reader.ranges(length), reader.ranges(length), reader.ranges(length)];
+  const sizes = reader.ranges(length).low;
+  const packs = Array.from({ length }, (_, at): PackEntry => {
+    const detailsCount = details[at] as number;
+    return {
+      id: idAt(ids, at),
+      count: counts[at] as number,
+      detailsCount,
+      textBytes: textBytes[at] as number,
+      box: {
+        lowx: x.low[at] as number,
+        lowy: y.low[at] as number,
+        lowz: z.low[at] as number,
+        highx: x.high[at] as number,
+        highy: y.high[at] as number,
+        highz: z.high[at] as number,
+        size: sizes[at] as number,
+        details: detailsCount,
+      },
+    };
+  });
+  return { packs, nextPlace };
+}

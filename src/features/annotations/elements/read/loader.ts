@@ -1,0 +1,130 @@
+import { LRUCache } from 'lru-cache';
+import { LargeImageError } from '../../../../errors.js';
+import { decompress } from '../packs/codec.js';
+import type { StoredElements, StoredWindow } from '../contract.js';
+import { decodeDirectory, type Directory, type PackEntry } from '../packs/pack-index.js';
+import { PackColumns } from '../packs/pack.js';
+import type { ElementRecords, PackPart } from '../records.js';
+
+/** A window's directory, in memory. */
+export interface LoadedWindow extends Directory {
+  id: string;
+  groups: [group: string | null, count: number][];
+  index: readonly string[];
+}
+
+/** A pack of which the columns, the text or both are at hand. */
+export interface LoadedPack {
+  entry: PackEntry;
+  columns: PackColumns | null;
+  text: Buffer | null;
+}
+
+/** Memory for parts of id indexes, bytes. */
+const maxIndexBytes = 16 * 1024 * 1024;
+/** Memory of a decoded directory, for the limit of the cache. */
+const bytesPerPackEntry = 320;
+const windowsPerQuery = 64;
+const packsPerQuery = 128;
+
+/** The error of a read whose elements are gone: the annotation was changed or removed, and swept, while it was read. */
+export function elementsGone(): LargeImageError {
+  return new LargeImageError('unavailable', 'The elements were removed while they were read; try again.');
+}
+
+/** Fetches directories, which are kept in memory, and packs, which are not. */
+export class ElementLoader {
+  readonly #windows: LRUCache<string, LoadedWindow>;
+  readonly #indexParts = new LRUCache<string, Buffer>({ maxSize: maxIndexBytes, sizeCalculation: ({ length }) => length + 64 });
+
+  constructor(
+    readonly records: ElementRecords,
+    maxDirectoryBytes: number,
+  ) {
+    this.#windows = new LRUCache({ maxSize: Math.max(1, maxDirectoryBytes), sizeCalculation: sizeOf });
+  }
+
+  /** Directories of windows, in their order. @throws LargeImageError when one is gone. */
+  async windows(stored: readonly StoredWindow[], signal?: AbortSignal): Promise<LoadedWindow[]> {
+    const loaded = new Map<string, LoadedWindow>();
+    const missing: string[] = [];
+    for (const { id } of stored) {
+      const known = this.#windows.get(id);
+      if (known === undefined) missing.push(id);
+      else loaded.set(id, known);
+    }
+    for (let start = 0; start < missing.length; start += windowsPerQuery) {
+      signal?.throwIfAborted();
+      const found = await this.records.findWindows(missing.slice(start, start + windowsPerQuery));
+      for (const [id, record] of found) {
+        // Written by WindowWriter.
+        const groups = JSON.parse(record.groups) as [string | null, number][];
+        const window = { id, groups, index: record.index, ...decodeDirectory(record.directory) };
+        this.#windows.set(id, window);
+        loaded.set(id, window);
+      }
+    }
+    return stored.map(({ id }) => {
+      const window = loaded.get(id);
+      if (window === undefined) throw elementsGone();
+      return window;
+    });
+  }
+
+  /** Directories of all windows of an annotation. */
+  async allWindows(stored: StoredElements, signal?: AbortSignal): Promise<LoadedWindow[]> {
+    return this.windows(stored.windows, signal);
+  }
+
+  /** Parts of id indexes, by id. @throws LargeImageError when one is gone. */
+  async indexParts(ids: readonly string[]): Promise<Map<string, Buffer>> {
+    const parts = new Map<string, Buffer>();
+    const missing = ids.filter((id) => {
+      const known = this.#indexParts.get(id);
+      if (known !== undefined) parts.set(id, known);
+      return known === undefined;
+    });
+    if (missing.length === 0) return parts;
+    for (const [id, { entries }] of await this.records.findIndexes(missing)) {
+      this.#indexParts.set(id, entries);
+      parts.set(id, entries);
+    }
+    if (parts.size < new Set(ids).size) throw elementsGone();
+    return parts;
+  }
+
+  /** Packs in the order of the entries. @throws LargeImageError when one is gone. */
+  async packs(entries: readonly PackEntry[], part: PackPart, signal?: AbortSignal): Promise<LoadedPack[]> {
+    const groups: Promise<LoadedPack[]>[] = [];
+    // What has come is decompressed while more comes.
+    for (let start = 0; start < entries.length; start += packsPerQuery) {
+      groups.push(this.#packs(entries.slice(start, start + packsPerQuery), part, signal));
+    }
+    return (await Promise.all(groups)).flat();
+  }
+
+  async #packs(entries: readonly PackEntry[], part: PackPart, signal?: AbortSignal): Promise<LoadedPack[]> {
+    signal?.throwIfAborted();
+    const found = await this.records.findPacks(
+      entries.map(({ id }) => id),
+      part,
+    );
+    signal?.throwIfAborted();
+    const packs = entries.map((entry) => {
+      const pack = found.get(entry.id);
+      if (pack === undefined) throw elementsGone();
+      return { entry, pack, textBytes: entry.textBytes };
+    });
+    const texts = part === 'columns' ? [] : await decompress(packs);
+    return packs.map(({ entry, pack }, i) => ({
+      entry,
+      columns: part === 'text' ? null : new PackColumns(pack.columns),
+      text: texts[i] ?? null,
+    }));
+  }
+}
+
+function sizeOf({ packs, groups }: LoadedWindow): number {
+  const groupBytes = groups.reduce((sum, [group]) => sum + 32 + 2 * (group ?? '').length, 0);
+  return 1 + packs.length * bytesPerPackEntry + groupBytes;
+}

@@ -1,0 +1,55 @@
+import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
+import type { PolylineElement } from '../../../../annotation-format/schema/polyline.js';
+import type { ElementLook } from '../contract.js';
+
+/** A look as it is stored: the JSON text of `[type, group, fillColor, lineColor, lineWidth, closed]`. */
+type LookText = string;
+
+/** The distinct looks of elements, in first-seen order. */
+export class LookTable {
+  readonly texts: LookText[] = [];
+  readonly groups: (string | null)[] = [];
+  readonly #byText = new Map<string, number>();
+  readonly #indices = new Map<string, number>();
+
+  /** Index of the look of an element, added when it is new. */
+  indexOf(element: AnnotationElement): number {
+    // Types that have no such field have no value for it either.
+    const look = element as Pick<PolylineElement, 'group' | 'fillColor' | 'lineColor' | 'lineWidth' | 'closed'>;
+    const { group = null, fillColor = null, lineColor = null, lineWidth = null, closed = null } = look;
+    // The group, which may hold any text, comes last; a group named null differs from none by the mark before it.
+    const key = `${element.type}|${fillColor}|${lineColor}|${lineWidth}|${closed}|${group === null ? '' : '='}${group}`;
+    let index = this.#indices.get(key);
+    if (index === undefined) {
+      index = this.indexOfText(JSON.stringify([element.type, group, fillColor, lineColor, lineWidth, closed]), group);
+      this.#indices.set(key, index);
+    }
+    return index;
+  }
+
+  /** {@link indexOf} for a look as it is stored. */
+  indexOfText(text: string, group: string | null): number {
+    let index = this.#byText.get(text);
+    if (index === undefined) {
+      index = this.texts.length;
+      this.texts.push(text);
+      this.groups.push(group);
+      this.#byText.set(text, index);
+    }
+    return index;
+  }
+}
+
+/** Reads the looks of a pack. */
+export function parseLooks(text: string): ElementLook[] {
+  const rows = JSON.parse(text) as [ElementLook['type'], ...(string | number | boolean | null)[]][];
+  return rows.map(([type, group, fillColor, lineColor, lineWidth, closed]) => ({
+    type,
+    // Written by LookTable, in this order.
+    group: group as string | null,
+    fillColor: fillColor as string | null,
+    lineColor: lineColor as string | null,
+    lineWidth: lineWidth as number | null,
+    closed: closed as boolean | null,
+  }));
+}

@@ -1,0 +1,184 @@
+import { unionBox, type BoundingBox } from '../../../../annotation-format/bounding-box.js';
+import { CentroidPropTable, centroidBytes, writePlaceAndLook } from '../../../../annotation-format/centroids.js';
+import { ElementBudget, type ElementQuery } from '../../../../annotation-format/element-query.js';
+import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
+import type { CentroidReading, ElementReading, StoredElements, StoreOptions } from '../contract.js';
+import type { ElementLoader, LoadedPack } from './loader.js';
+import type { PackColumns } from '../packs/pack.js';
+import {
+  columnsOf,
+  packOf,
+  packText,
+  perPack,
+  loadTexts,
+  placeInPack,
+  selectInOrder,
+  type Selection,
+  type SelectRequest,
+} from './select.js';
+import { selectSorted } from './select-sorted.js';
+
+/** Bytes of a chunk, about. */
+const chunkBytes = 256 * 1024;
+const comma = 0x2c;
+/** A reader that comes back for more within this time is not kept waiting, in milliseconds. */
+const patienceMs = 1000;
+
+function select(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
+  return request.query.sort[0] === '_id' ? selectInOrder(request) : selectSorted(request);
+}
+
+/** The chunks with the first one already made, so that what fails early fails before anything is sent. */
+async function begun(chunks: AsyncGenerator<Buffer, void, undefined>): Promise<AsyncGenerator<Buffer, void, undefined>> {
+  const first = await chunks.next();
+  return (async function* () {
+    try {
+      if (first.done) return;
+      yield first.value;
+      yield* chunks;
+    } finally {
+      await chunks.return(undefined);
+    }
+  })();
+}
+
+/** See ElementStore.read. */
+export async function readElements(
+  loader: ElementLoader,
+  stored: StoredElements,
+  query: ElementQuery,
+  { signal }: StoreOptions = {},
+): Promise<ElementReading> {
+  const budget = new ElementBudget(query);
+  const reading = { budget, box: null as BoundingBox | null };
+  const selections = select({ loader, stored, query, budget, texts: true, signal });
+  const onBox = query.bbox ? (box: BoundingBox) => (reading.box = unionBox(reading.box, box)) : null;
+  const reload = (selection: Selection) => loadTexts(loader, selection, signal);
+  const chunks = await begun(textChunks(selections, onBox, reload));
+  return Object.assign(reading, { chunks });
+}
+
+/** Hands a chunk over; a reader that is slow to come back for more finds what it needs next fetched anew. */
+function* handOver(chunk: Buffer, { letGo }: Selection): Generator<Buffer, void, undefined> {
+  const timer = letGo && setTimeout(letGo, patienceMs).unref();
+  try {
+    yield chunk;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Texts of the selected elements, joined by commas.
+ *
+ * @param onBox takes the box of each, which is then added as `_bbox`.
+ * @param reload fetches texts that have been let go.
+ */
+async function* textChunks(
+  selections: AsyncIterable<Selection>,
+  onBox: ((box: BoundingBox) => void) | null,
+  reload: (selection: Selection) => Promise<void>,
+): AsyncGenerator<Buffer, void, undefined> {
+  let chunk = Buffer.allocUnsafeSlow(chunkBytes);
+  let filled = 0;
+  let isFirst = true;
+  for await (const selection of selections) {
+    const { packs, members, cut } = selection;
+    const offsets: (Float64Array | undefined)[] = [];
+    for (let i = 0; i < members.length; i += 1) {
+      const member = members[i] as number;
+      const index = packOf(member);
+      const at = placeInPack(member);
+      const pack = packs[index] as LoadedPack;
+      const columns = columnsOf(pack);
+      const whole = cut?.[i];
+      const starts = whole === undefined ? (offsets[index] ??= columns.offsets()) : [];
+      const start = whole === undefined ? (starts[at] as number) : 0;
+      const end = whole === undefined ? (starts[at + 1] as number) : whole.length;
+      const suffix = onBox === null ? '' : boxSuffix(columns, at, onBox);
+      const needed = end - start + 1 + suffix.length;
+      if (filled + needed > chunk.length) {
+        if (filled > 0) yield* handOver(chunk.subarray(0, filled), selection);
+        // Another buffer: the socket may not have sent the former one yet.
+        chunk = Buffer.allocUnsafeSlow(Math.max(chunkBytes, needed));
+        filled = 0;
+      }
+      if (!isFirst) {
+        chunk[filled] = comma;
+        filled += 1;
+      }
+      isFirst = false;
+      if (whole === undefined && pack.text === null) await reload({ ...selection, members: members.subarray(i) });
+      const text = whole ?? packText(pack);
+      // With a box, in place of the closing brace.
+      const length = suffix === '' ? end - start : end - start - 1;
+      // Half the time of Buffer.copy, which matters here only.
+      chunk.set(new Uint8Array(text.buffer, text.byteOffset + start, length), filled);
+      filled += length;
+      if (suffix !== '') filled += chunk.write(suffix, filled, 'latin1');
+    }
+    // What was selected waits for nothing: the next may take its time.
+    if (filled > 0) {
+      yield* handOver(chunk.subarray(0, filled), selection);
+      chunk = Buffer.allocUnsafeSlow(chunkBytes);
+      filled = 0;
+    }
+  }
+}
+
+function boxSuffix(columns: PackColumns, at: number, onBox: (box: BoundingBox) => void): string {
+  const box = columns.boxAt(at);
+  onBox(box);
+  const { lowx, lowy, lowz, highx, highy, highz, details, size } = box;
+  return `,"_bbox":${JSON.stringify({ lowx, lowy, lowz, highx, highy, highz, details, size })}}`;
+}
+
+/** See ElementStore.centroids. */
+export async function readCentroids(
+  loader: ElementLoader,
+  stored: StoredElements,
+  query: ElementQuery,
+  { signal }: StoreOptions = {},
+): Promise<CentroidReading> {
+  const budget = new ElementBudget(query);
+  const props = new CentroidPropTable();
+  const selections = select({ loader, stored, query, budget, texts: false, signal });
+  return { chunks: await begun(centroidChunks(selections, props)), budget, props };
+}
+
+async function* centroidChunks(
+  selections: AsyncIterable<Selection>,
+  props: CentroidPropTable,
+): AsyncGenerator<Buffer, void, undefined> {
+  const most = Math.floor(chunkBytes / centroidBytes);
+  for await (const { packs, members } of selections) {
+    const rows = new Map<number, number>();
+    const looks: (ReturnType<PackColumns['looks']> | undefined)[] = [];
+    for (let start = 0; start < members.length; start += most) {
+      const end = Math.min(members.length, start + most);
+      const chunk = Buffer.allocUnsafeSlow((end - start) * centroidBytes);
+      for (let i = start; i < end; i += 1) {
+        const member = members[i] as number;
+        const index = packOf(member);
+        const at = placeInPack(member);
+        const columns = columnsOf(packs[index] as LoadedPack);
+        const lookIndex = columns.lookIndices[at] as number;
+        let row = rows.get(index * perPack + lookIndex);
+        if (row === undefined) {
+          const look = (looks[index] ??= columns.looks())[lookIndex];
+          // Fields that are null are those that the element has not.
+          const given = Object.fromEntries(Object.entries(look ?? {}).filter(([, value]) => value !== null));
+          row = props.indexOf(given as unknown as AnnotationElement);
+          rows.set(index * perPack + lookIndex, row);
+        }
+        const offset = (i - start) * centroidBytes;
+        const { ids } = columns;
+        chunk.writeUInt32BE(ids.high[at] as number, offset);
+        chunk.writeUInt32BE(ids.middle[at] as number, offset + 4);
+        chunk.writeUInt32BE(ids.low[at] as number, offset + 8);
+        writePlaceAndLook(chunk, offset, columns.boxAt(at), row);
+      }
+      yield chunk;
+    }
+  }
+}

@@ -1,0 +1,94 @@
+import { ElementBudget, type ElementQuery } from '../../../../annotation-format/element-query.js';
+import type { PackMarks, PackSummary, ScannedElement, ScanOptions, StoredElements } from '../contract.js';
+import { windowPlaces, type PackEntry } from '../packs/pack-index.js';
+import type { ElementLoader, LoadedPack } from './loader.js';
+import { parsedAt } from './locate.js';
+import { candidatePacks, columnsOf, packOf, placeInPack, selectInOrder } from './select.js';
+
+/** Packs fetched at once. */
+const packsPerFetch = 128;
+
+/** See ElementStore.scan. */
+export async function* scanElements(
+  loader: ElementLoader,
+  stored: StoredElements,
+  { conditions = [], signal }: ScanOptions = {},
+): AsyncGenerator<ScannedElement, void, undefined> {
+  const query: ElementQuery = {
+    conditions,
+    sort: ['_id', 1],
+    offset: 0,
+    limit: 0,
+    maxDetails: 0,
+    minElements: 0,
+    centroids: false,
+    bbox: false,
+  };
+  const request = { loader, stored, query, budget: new ElementBudget(query), texts: true, signal };
+  for await (const { window, packs, members } of selectInOrder(request)) {
+    const offsets: (Float64Array | undefined)[] = [];
+    for (const member of members) {
+      const index = packOf(member);
+      const at = placeInPack(member);
+      const pack = packs[index] as LoadedPack;
+      const columns = columnsOf(pack);
+      const element = parsedAt(pack, at, (offsets[index] ??= columns.offsets()));
+      yield { element, box: columns.boxAt(at), order: window * windowPlaces + (columns.places[at] as number) };
+    }
+  }
+}
+
+function summaryOf({ id, count, detailsCount, box }: PackEntry, window: number): PackSummary {
+  return { id, count, detailsCount, box, window };
+}
+
+/** See ElementStore.summaries. */
+export async function packSummaries(
+  loader: ElementLoader,
+  stored: StoredElements,
+  { conditions = [], signal }: ScanOptions = {},
+): Promise<PackSummary[]> {
+  const windows = await loader.allWindows(stored, signal);
+  return windows.flatMap((window, number) => candidatePacks(window, conditions).map((entry) => summaryOf(entry, number)));
+}
+
+/** See ElementStore.marks. */
+export async function* packMarks(
+  loader: ElementLoader,
+  stored: StoredElements,
+  options: ScanOptions & { packs?: readonly PackSummary[] } = {},
+): AsyncGenerator<PackMarks, void, undefined> {
+  const summaries = options.packs ?? (await packSummaries(loader, stored, options));
+  let ahead: Promise<LoadedPack[]> | null = null;
+  const fetchFrom = (start: number) => {
+    // Of a pack whose text is not fetched, the number of its bytes does not matter.
+    const entries = summaries.slice(start, start + packsPerFetch).map((summary) => ({ ...summary, textBytes: 0 }));
+    const packs = loader.packs(entries, 'columns', options.signal);
+    packs.catch(() => undefined);
+    return packs;
+  };
+  for (let start = 0; start < summaries.length; start += packsPerFetch) {
+    const packs = await (ahead ?? fetchFrom(start));
+    ahead = start + packsPerFetch < summaries.length ? fetchFrom(start + packsPerFetch) : null;
+    for (const [i, pack] of packs.entries()) yield marksOf(summaries[start + i] as PackSummary, pack);
+  }
+}
+
+function marksOf(summary: PackSummary, pack: LoadedPack): PackMarks {
+  const columns = columnsOf(pack);
+  const { lowx, lowy, highx, highy } = columns.boxes;
+  const boxes = new Float64Array(columns.count * 4);
+  for (let at = 0; at < columns.count; at += 1) {
+    boxes[at * 4] = lowx[at] as number;
+    boxes[at * 4 + 1] = lowy[at] as number;
+    boxes[at * 4 + 2] = highx[at] as number;
+    boxes[at * 4 + 3] = highy[at] as number;
+  }
+  return {
+    summary,
+    boxes,
+    orders: columns.places.map((place) => summary.window * windowPlaces + place),
+    lookIndices: Uint32Array.from(columns.lookIndices),
+    looks: columns.looks(),
+  };
+}

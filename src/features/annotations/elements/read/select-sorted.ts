@@ -1,0 +1,191 @@
+import { mostElements, ElementBudget } from '../../../../annotation-format/element-query.js';
+import { windowPlaces, type PackEntry } from '../packs/pack-index.js';
+import type { ElementLoader, LoadedPack } from './loader.js';
+import type { PackColumns } from '../packs/pack.js';
+import {
+  candidatePacks,
+  columnsOf,
+  matchingPlaces,
+  packOf,
+  packText,
+  perPack,
+  placeInPack,
+  type Selection,
+  type SelectRequest,
+} from './select.js';
+
+/** Texts that are held at once for a part of the answer, bytes uncompressed; the packs are gone through once for each part. */
+const partTextBytes = 64 * 1024 * 1024;
+/** Packs fetched at once. */
+const packsPerFetch = 256;
+
+type SortValue = number | string | boolean | null;
+
+/** All elements that match, not sorted yet. */
+interface Matches {
+  packs: LoadedPack[];
+  /** As {@link Selection.members}. */
+  members: number[];
+  values: SortValue[];
+  /** Original order. */
+  orders: number[];
+}
+
+const boxFields = ['lowx', 'highx', 'lowy', 'highy', 'lowz', 'highz'] as const;
+
+/** Gives the value that an element is sorted by. */
+type ValueOf = (pack: LoadedPack, columns: PackColumns, at: number) => SortValue;
+
+function valueOf(field: string): { value: ValueOf; needsText: boolean } {
+  const [root = '', ...path] = field.split('.');
+  const name = path.join('.');
+  if (root === 'bbox' && name === 'size') return { value: (_, columns, at) => columns.boxAt(at).size, needsText: false };
+  if (root === 'bbox' && name === 'details')
+    return { value: (_, columns, at) => columns.details[at] as number, needsText: false };
+  const box = root === 'bbox' ? boxFields.find((known) => known === name) : undefined;
+  if (box !== undefined) return { value: (_, columns, at) => columns.boxes[box][at] as number, needsText: false };
+  if (root === 'element' && name === 'id') return { value: (_, columns, at) => columns.idAt(at), needsText: false };
+  if (root === 'element' && path.length > 0)
+    return { value: (pack, columns, at) => memberOf(pack, columns, at, path), needsText: true };
+  // No element has another stored field: all are alike.
+  return { value: () => null, needsText: false };
+}
+
+function memberOf(pack: LoadedPack, columns: PackColumns, at: number, path: readonly string[]): SortValue {
+  const start = columns.lengths.subarray(0, at).reduce((sum, length) => sum + length, 0);
+  let value: unknown = JSON.parse(packText(pack).toString('utf8', start, start + (columns.lengths[at] as number)));
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return null;
+    value = (value as Record<string, unknown>)[key];
+  }
+  if (typeof value === 'number' || typeof value === 'string' || typeof value === 'boolean') return value;
+  return value === undefined || value === null ? null : JSON.stringify(value);
+}
+
+/** Order of kinds in the database: nothing, numbers, text, truth values. */
+function rank(value: SortValue): number {
+  if (value === null) return 0;
+  return typeof value === 'number' ? 1 : typeof value === 'string' ? 2 : 3;
+}
+
+function compare(a: SortValue, b: SortValue): number {
+  const byKind = rank(a) - rank(b);
+  if (byKind !== 0 || a === null || b === null) return byKind;
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+async function findMatches({ loader, stored, query, signal }: SelectRequest): Promise<Matches> {
+  const { value, needsText } = valueOf(query.sort[0]);
+  const matches: Matches = { packs: [], members: [], values: [], orders: [] };
+  const windows = await loader.allWindows(stored, signal);
+  for (const [number, window] of windows.entries()) {
+    const candidates = candidatePacks(window, query.conditions);
+    for (let start = 0; start < candidates.length; start += packsPerFetch) {
+      const entries: PackEntry[] = candidates.slice(start, start + packsPerFetch);
+      for (const pack of await loader.packs(entries, needsText ? 'both' : 'columns', signal)) {
+        const columns = columnsOf(pack);
+        const index = matches.packs.length;
+        let found = false;
+        for (const at of matchingPlaces(columns, query.conditions)) {
+          found = true;
+          matches.members.push(index * perPack + at);
+          matches.values.push(value(pack, columns, at));
+          matches.orders.push(number * windowPlaces + (columns.places[at] as number));
+        }
+        if (found) matches.packs.push({ ...pack, text: null });
+      }
+    }
+  }
+  return matches;
+}
+
+/** Indices of matches in the order of the answer. Equal ones keep their original order. */
+function sortedIndices({ values, orders }: Matches, direction: 1 | -1, wanted: number): Uint32Array {
+  const byValue = (a: number, b: number) =>
+    direction * compare(values[a] as SortValue, values[b] as SortValue) || (orders[a] as number) - (orders[b] as number);
+  let indices = Uint32Array.from({ length: values.length }, (_, index) => index);
+  if (wanted < values.length && values.every((value) => typeof value === 'number')) {
+    // Numbers alone sort many times faster than with a comparison: they tell where the wanted ones end.
+    const numbers = Float64Array.from(values as number[]).sort();
+    const last = (direction === 1 ? numbers[wanted - 1] : numbers[numbers.length - wanted]) as number;
+    indices = indices.filter((index) => direction * ((values[index] as number) - last) <= 0);
+  }
+  return indices.sort(byValue).subarray(0, wanted);
+}
+
+/** The first of the sorted matches that the query asks for. */
+function chosen(matches: Matches, request: SelectRequest): Uint32Array {
+  const { query } = request;
+  const total = matches.values.length;
+  const most = Math.min(total, query.offset + mostElements(query));
+  const { detailsCount, count } = request.stored;
+  // Rather few elements use up the details: so many are tried first.
+  const typical = Math.ceil((4 * query.maxDetails * count) / Math.max(1, detailsCount)) + query.minElements + 1000;
+  let wanted = query.maxDetails > 0 ? Math.min(most, query.offset + typical) : most;
+  for (;;) {
+    const indices = sortedIndices(matches, query.sort[1], wanted).subarray(query.offset);
+    const trial = new ElementBudget(query);
+    let taken = 0;
+    for (; taken < indices.length && trial.isOpen; taken += 1) trial.take(detailsOf(matches, indices[taken] as number));
+    if (!trial.isOpen || wanted === most) return indices.subarray(0, taken);
+    wanted = Math.min(most, wanted * 4);
+  }
+}
+
+function detailsOf({ packs, members }: Matches, index: number): number {
+  const member = members[index] as number;
+  return columnsOf(packs[packOf(member)] as LoadedPack).details[placeInPack(member)] as number;
+}
+
+/** Selects in the order of a field. */
+export async function* selectSorted(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
+  const { loader, budget, texts, signal } = request;
+  const matches = await findMatches(request);
+  const indices = chosen(matches, request);
+  let start = 0;
+  while (start < indices.length) {
+    let [end, bytes] = [start, 0];
+    const members: number[] = [];
+    while (end < indices.length && (bytes < partTextBytes || !texts)) {
+      const index = indices[end] as number;
+      const member = matches.members[index] as number;
+      members.push(member);
+      bytes += columnsOf(matches.packs[packOf(member)] as LoadedPack).lengths[placeInPack(member)] as number;
+      budget.take(detailsOf(matches, index));
+      end += 1;
+    }
+    const part = { window: 0, packs: matches.packs, members: Float64Array.from(members) };
+    yield texts ? await cutOut(loader, part, signal) : part;
+    start = end;
+  }
+}
+
+/** The selection with the texts of its elements, of which other than whole packs are kept. */
+async function cutOut(loader: ElementLoader, selection: Selection, signal?: AbortSignal): Promise<Selection> {
+  const { packs, members } = selection;
+  const cut: Buffer[] = Array.from({ length: members.length });
+  const wanted = new Map<number, number[]>();
+  for (let i = 0; i < members.length; i += 1) {
+    const index = packOf(members[i] as number);
+    const places = wanted.get(index);
+    if (places === undefined) wanted.set(index, [i]);
+    else places.push(i);
+  }
+  const indices = [...wanted.keys()];
+  for (let start = 0; start < indices.length; start += packsPerFetch) {
+    const group = indices.slice(start, start + packsPerFetch);
+    const entries = group.map((index) => (packs[index] as LoadedPack).entry);
+    for (const [at, pack] of (await loader.packs(entries, 'text', signal)).entries()) {
+      const index = group[at] as number;
+      const offsets = columnsOf(packs[index] as LoadedPack).offsets();
+      const text = packText(pack);
+      for (const i of wanted.get(index) ?? []) {
+        const place = placeInPack(members[i] as number);
+        const piece = text.subarray(offsets[place] as number, offsets[place + 1] as number);
+        // A piece of a whole pack's text would keep all of it.
+        cut[i] = Buffer.from(piece);
+      }
+    }
+  }
+  return { ...selection, cut };
+}

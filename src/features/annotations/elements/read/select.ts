@@ -1,0 +1,259 @@
+import {
+  mayMatchWithin,
+  type BoxCondition,
+  type ElementBudget,
+  type ElementQuery,
+} from '../../../../annotation-format/element-query.js';
+import type { StoredElements, StoredWindow } from '../contract.js';
+import { windowPlaces, type PackEntry } from '../packs/pack-index.js';
+import type { ElementLoader, LoadedPack, LoadedWindow } from './loader.js';
+import type { PackColumns } from '../packs/pack.js';
+
+/** Elements in the order in which they are to be sent. */
+export interface Selection {
+  /** Number of the window that all are in; 0 where the selection is not by windows. */
+  window: number;
+  /** The packs that the elements are in; with texts when these were asked for. */
+  packs: readonly LoadedPack[];
+  /** For each element: index into `packs` × {@link perPack} + place in the pack. */
+  members: Float64Array;
+  /** The text of each element, where not the whole packs' texts are held. */
+  cut?: readonly Buffer[];
+  /**
+   * Forgets the texts of these packs and of what was fetched ahead, for a reader that takes its time. What is needed then comes back by
+   * {@link loadTexts}.
+   */
+  letGo?: () => void;
+}
+
+/** More than a pack ever holds; a power of two. */
+export const perPack = 4096;
+
+/** Index of the pack of a member. */
+export function packOf(member: number): number {
+  return Math.floor(member / perPack);
+}
+
+/** Place of a member in its pack. The remainder of such large numbers would take many times longer. */
+export function placeInPack(member: number): number {
+  return member - Math.floor(member / perPack) * perPack;
+}
+
+/** Texts that may be held at once for a selection, bytes uncompressed. */
+const batchTextBytes = 32 * 1024 * 1024;
+/** Up to this many bytes, texts are fetched with the columns, although not all may be needed. */
+const eagerTextBytes = 8 * 1024 * 1024;
+
+/** Up to this many members are brought into order by comparing them. */
+const membersCompared = 4096;
+
+/** What to select, and with what. */
+export interface SelectRequest {
+  loader: ElementLoader;
+  stored: StoredElements;
+  query: ElementQuery;
+  budget: ElementBudget;
+  /** Whether the texts of the elements are wanted. */
+  texts: boolean;
+  signal: AbortSignal | undefined;
+}
+
+/** Columns of a pack; the caller asked for them. */
+export function columnsOf(pack: LoadedPack): PackColumns {
+  if (pack.columns === null) throw new Error(`The columns of pack ${pack.entry.id} were not fetched`);
+  return pack.columns;
+}
+
+/** Text of a pack; the caller asked for it. */
+export function packText(pack: LoadedPack): Buffer {
+  if (pack.text === null) throw new Error(`The text of pack ${pack.entry.id} was not fetched`);
+  return pack.text;
+}
+
+/** Places in a pack of the elements that satisfy the conditions. */
+export function* matchingPlaces(columns: PackColumns, conditions: readonly BoxCondition[]): Generator<number, void, undefined> {
+  if (conditions.length === 0) {
+    for (let at = 0; at < columns.count; at += 1) yield at;
+    return;
+  }
+  const { boxes, details } = columns;
+  for (let at = 0; at < columns.count; at += 1) {
+    let matches = true;
+    for (const { field, operator, value } of conditions) {
+      const number =
+        field === 'size' ? columns.boxAt(at).size : field === 'details' ? (details[at] as number) : (boxes[field][at] as number);
+      if (operator === '$gte' ? !(number >= value) : !(number < value)) {
+        matches = false;
+        break;
+      }
+    }
+    if (matches) yield at;
+  }
+}
+
+/** Packs of a window that may hold an element which satisfies the conditions. */
+export function candidatePacks(window: LoadedWindow, conditions: readonly BoxCondition[]): PackEntry[] {
+  return window.packs.filter(({ count, box }) => count > 0 && (conditions.length === 0 || mayMatchWithin(box, conditions)));
+}
+
+interface WindowBatch {
+  windows: { stored: StoredWindow; candidates: PackEntry[] }[];
+  textBytes: number;
+}
+
+/** Windows with their candidates, gathered until these hold much text: what is fetched at once. */
+async function* windowBatches(
+  { loader, stored, query, signal }: SelectRequest,
+  skipped: { offset: number },
+): AsyncGenerator<WindowBatch> {
+  const { conditions, sort } = query;
+  const ordered = sort[1] === 1 ? stored.windows : stored.windows.toReversed();
+  const wanted: StoredWindow[] = [];
+  for (const window of ordered) {
+    if (conditions.length > 0) {
+      if (mayMatchWithin(window.box, conditions)) wanted.push(window);
+    } else if (wanted.length === 0 && skipped.offset + window.count <= query.offset) skipped.offset += window.count;
+    else wanted.push(window);
+  }
+  let batch: WindowBatch = { windows: [], textBytes: 0 };
+  // Directories in groups: they are small, but there may be very many.
+  const group = 64;
+  for (let start = 0; start < wanted.length; start += group) {
+    const part = wanted.slice(start, start + group);
+    const loaded = await loader.windows(part, signal);
+    for (const [at, window] of loaded.entries()) {
+      const candidates = candidatePacks(window, conditions);
+      const textBytes = candidates.reduce((sum, entry) => sum + entry.textBytes, 0);
+      if (batch.windows.length > 0 && batch.textBytes + textBytes > batchTextBytes) {
+        yield batch;
+        batch = { windows: [], textBytes: 0 };
+      }
+      batch.windows.push({ stored: part[at] as StoredWindow, candidates });
+      batch.textBytes += textBytes;
+    }
+  }
+  if (batch.windows.length > 0) yield batch;
+}
+
+/** Selects in original order, or in the reverse of it. */
+export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
+  const { loader, query, budget, texts, signal } = request;
+  const skipped = { offset: 0 };
+  const takesAll = query.conditions.length === 0 && query.limit === 0 && query.maxDetails === 0;
+  // The next batch is fetched while the former one is sent.
+  let ahead: Promise<{ batch: WindowBatch; packs: LoadedPack[] } | null> | null = null;
+  const batches = windowBatches(request, skipped);
+  const fetchNext = async () => {
+    const next = await batches.next();
+    if (next.done) return null;
+    const batch = next.value;
+    const eager = texts && (takesAll || batch.textBytes <= eagerTextBytes);
+    const entries = batch.windows.flatMap(({ candidates }) => candidates);
+    return { batch, packs: await loader.packs(entries, eager ? 'both' : 'columns', signal) };
+  };
+  try {
+    ahead = fetchNext();
+    for (;;) {
+      const current = await ahead;
+      ahead = null;
+      if (current === null || !budget.isOpen) return;
+      // A limited read may need no more than this.
+      if (takesAll) {
+        ahead = fetchNext();
+        ahead.catch(() => undefined);
+      }
+      let first = 0;
+      for (const { stored, candidates } of current.batch.windows) {
+        const packs = current.packs.slice(first, first + candidates.length);
+        first += candidates.length;
+        const members = takeMembers(packs, query, budget, skipped);
+        if (members.length === 0) continue;
+        const selection = { window: request.stored.windows.indexOf(stored), packs, members };
+        if (texts) await loadTexts(loader, selection, signal);
+        const letGo = () => {
+          forgetTexts(current.packs);
+          ahead?.then((next) => forgetTexts(next?.packs ?? [])).catch(() => undefined);
+        };
+        yield { ...selection, letGo };
+        if (!budget.isOpen) return;
+      }
+      ahead ??= fetchNext();
+    }
+  } finally {
+    ahead?.catch(() => undefined);
+    await batches.return(undefined);
+  }
+}
+
+/** Members of a window's packs that match, in order, after the offset and as many as the budget takes. */
+function takeMembers(
+  packs: readonly LoadedPack[],
+  query: ElementQuery,
+  budget: ElementBudget,
+  skipped: { offset: number },
+): Float64Array {
+  const count = packs.reduce((sum, { entry }) => sum + entry.count, 0);
+  const takesAll = query.conditions.length === 0 && count > membersCompared;
+  const sorted = takesAll ? allMembers(packs) : matchingMembers(packs, query.conditions, count);
+  if (query.sort[1] === -1) sorted.reverse();
+  const from = Math.min(sorted.length, query.offset - skipped.offset);
+  skipped.offset += from;
+  let to = from;
+  while (to < sorted.length && budget.isOpen) {
+    const member = sorted[to] as number;
+    budget.take(columnsOf(packs[packOf(member)] as LoadedPack).details[placeInPack(member)] as number);
+    to += 1;
+  }
+  return sorted.subarray(from, to);
+}
+
+/** All members in order. Each place of a window is taken once at most, so none needs to be compared with another. */
+function allMembers(packs: readonly LoadedPack[]): Float64Array {
+  const slots = new Float64Array(windowPlaces).fill(-1);
+  for (const [index, pack] of packs.entries()) {
+    const { places, count } = columnsOf(pack);
+    for (let at = 0; at < count; at += 1) slots[places[at] as number] = index * perPack + at;
+  }
+  return slots.filter((member) => member >= 0);
+}
+
+/** Members that match, in order. */
+function matchingMembers(packs: readonly LoadedPack[], conditions: readonly BoxCondition[], most: number): Float64Array {
+  const keys = new Float64Array(most);
+  const membersSpan = perPack * windowPlaces;
+  let count = 0;
+  for (const [index, pack] of packs.entries()) {
+    const columns = columnsOf(pack);
+    for (const at of matchingPlaces(columns, conditions)) {
+      // Place in the window, then which member: 16 + 16 + 12 bits.
+      keys[count] = (columns.places[at] as number) * membersSpan + index * perPack + at;
+      count += 1;
+    }
+  }
+  const sorted = keys.subarray(0, count).sort();
+  for (let i = 0; i < count; i += 1) {
+    const key = sorted[i] as number;
+    sorted[i] = key - Math.floor(key / membersSpan) * membersSpan;
+  }
+  return sorted;
+}
+
+function forgetTexts(packs: readonly LoadedPack[]): void {
+  for (const pack of packs) pack.text = null;
+}
+
+/** Fetches the texts that members of these packs are in and that are not at hand. */
+export async function loadTexts(loader: ElementLoader, { packs, members }: Selection, signal?: AbortSignal): Promise<void> {
+  const needed = new Set<LoadedPack>();
+  for (const member of members) {
+    const pack = packs[packOf(member)] as LoadedPack;
+    if (pack.text === null) needed.add(pack);
+  }
+  const missing = [...needed];
+  const loaded = await loader.packs(
+    missing.map(({ entry }) => entry),
+    'text',
+    signal,
+  );
+  for (const [at, pack] of missing.entries()) pack.text = (loaded[at] as LoadedPack).text;
+}

@@ -1,0 +1,156 @@
+import { schemaError, type RaiseProblem } from '../../../annotation-format/messages.js';
+import type { ElementQuery } from '../../../annotation-format/element-query.js';
+import type { OverlaySizes } from '../../../annotation-format/overlay-sizes.js';
+import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
+import { createElementValidator, type ElementValidator } from '../../../annotation-format/validate.js';
+import { changeElements, type ChangeTools } from './write/change.js';
+import type {
+  ChangeOptions,
+  CentroidReading,
+  ChangedElements,
+  ElementChanges,
+  ElementReading,
+  ElementSource,
+  ElementStore,
+  PackMarks,
+  PackSummary,
+  Publish,
+  ReceivedBody,
+  ReceiveOptions,
+  ScannedElement,
+  ScanOptions,
+  StoredElements,
+  StoreOptions,
+  SweepReport,
+} from './contract.js';
+import { Hold } from './leases.js';
+import { IdMaker } from './packs/ids.js';
+import { defaultLayout, type Layout } from './packs/layout.js';
+import { noElements } from './write/list-writer.js';
+import { ElementLoader } from './read/loader.js';
+import { findElements } from './read/locate.js';
+import { readCentroids, readElements } from './read/reading.js';
+import { receiveBody } from './write/receive.js';
+import type { ElementRecords } from './records.js';
+import { packMarks, packSummaries, scanElements } from './read/scan.js';
+import { sweepFamilies, type HeadsOfFamily, type SweepOptions } from './sweep.js';
+import { writeElements } from './write/write.js';
+
+/** What a store is made of. */
+export interface ElementStoreOptions {
+  records: ElementRecords;
+  /** Word of the host's brand; names the item field of overlays. */
+  brand: string;
+  /** For the boxes of image and pixelmap elements. */
+  overlaySizes: OverlaySizes;
+  /** Memory for directories, bytes. Default 64 MiB: those of 200 million elements need ten times as much. */
+  directoryCacheBytes?: number;
+  /** Smaller packs and windows are for tests. */
+  layout?: Layout;
+}
+
+const defaultDirectoryCacheBytes = 64 * 1024 * 1024;
+
+/** The element store on a set of records. */
+export class PackedElementStore implements ElementStore {
+  readonly empty: StoredElements = noElements;
+  readonly #tools: ChangeTools;
+  /** When elements were last received, by `performance.now()`. */
+  #lastWrite = -Infinity;
+  readonly #validators = new Map<RaiseProblem, ElementValidator>();
+
+  constructor(options: ElementStoreOptions) {
+    const { records, brand, overlaySizes } = options;
+    const { directoryCacheBytes = defaultDirectoryCacheBytes, layout = defaultLayout } = options;
+    this.#tools = {
+      records,
+      brand,
+      overlaySizes,
+      layout,
+      ids: new IdMaker(),
+      loader: new ElementLoader(records, directoryCacheBytes),
+      validate: createElementValidator(brand),
+      touch: () => {
+        this.#lastWrite = performance.now();
+      },
+      validatorFor: (raise) => this.#validatorFor(raise),
+    };
+    this.#validators.set(schemaError, this.#tools.validate);
+  }
+
+  #validatorFor(raise: RaiseProblem): ElementValidator {
+    let validator = this.#validators.get(raise);
+    if (validator === undefined) {
+      validator = createElementValidator(this.#tools.brand, raise);
+      this.#validators.set(raise, validator);
+    }
+    return validator;
+  }
+
+  get idleMs(): number {
+    return performance.now() - this.#lastWrite;
+  }
+
+  prepare(): Promise<void> {
+    return this.#tools.records.createIndexes();
+  }
+
+  readBody<Result>(
+    body: Buffer | AsyncIterable<Uint8Array>,
+    publish: Publish<ReceivedBody, Result>,
+    options: ReceiveOptions = {},
+  ): Promise<Result> {
+    return receiveBody(this.#tools, body, publish, options);
+  }
+
+  write<Result>(source: ElementSource, publish: Publish<StoredElements, Result>, options: StoreOptions = {}): Promise<Result> {
+    return writeElements(this.#tools, source, publish, options.signal);
+  }
+
+  change<Result>(
+    base: StoredElements,
+    changes: ElementChanges,
+    publish: Publish<ChangedElements, Result>,
+    options: ChangeOptions = {},
+  ): Promise<Result> {
+    return changeElements(this.#tools, base, changes, publish, options);
+  }
+
+  async share<Result>(family: string, publish: () => Promise<Result>): Promise<Result> {
+    if (family === noElements.family) return publish();
+    const hold = await Hold.of(this.#tools.records, family, this.#tools.ids);
+    try {
+      return await publish();
+    } finally {
+      await hold.release();
+    }
+  }
+
+  find(stored: StoredElements, ids: Iterable<string>, options: StoreOptions = {}): Promise<Map<string, AnnotationElement>> {
+    return findElements(this.#tools.loader, stored, ids, options.signal);
+  }
+
+  read(stored: StoredElements, query: ElementQuery, options?: StoreOptions): Promise<ElementReading> {
+    return readElements(this.#tools.loader, stored, query, options);
+  }
+
+  centroids(stored: StoredElements, query: ElementQuery, options?: StoreOptions): Promise<CentroidReading> {
+    return readCentroids(this.#tools.loader, stored, query, options);
+  }
+
+  scan(stored: StoredElements, options?: ScanOptions): AsyncIterable<ScannedElement> {
+    return scanElements(this.#tools.loader, stored, options);
+  }
+
+  summaries(stored: StoredElements, options?: ScanOptions): Promise<PackSummary[]> {
+    return packSummaries(this.#tools.loader, stored, options);
+  }
+
+  marks(stored: StoredElements, options?: ScanOptions & { packs?: readonly PackSummary[] }): AsyncIterable<PackMarks> {
+    return packMarks(this.#tools.loader, stored, options);
+  }
+
+  sweep(heads: HeadsOfFamily, options: SweepOptions = {}): Promise<SweepReport> {
+    return sweepFamilies(this.#tools.records, this.#tools.ids, heads, options);
+  }
+}

@@ -1,0 +1,116 @@
+import type { StoredElements, SweepReport } from './contract.js';
+import { decodeDirectory } from './packs/pack-index.js';
+import { sweepStaleMs } from './leases.js';
+import type { IdMaker } from './packs/ids.js';
+import type { ElementRecords, RecordKind } from './records.js';
+
+/** A hold not renewed for so long belongs to a process that died. */
+const defaultStaleMs = 10 * 60_000;
+/** Documents removed between two signs of life. */
+const removedPerStep = 1024;
+const windowsPerQuery = 64;
+
+/** The heads of a family, see ElementStore.sweep. */
+export type HeadsOfFamily = (family: string) => Promise<Iterable<StoredElements>> | AsyncIterable<StoredElements>;
+
+/** Options of a sweep. */
+export interface SweepOptions {
+  families?: Iterable<string>;
+  staleMs?: number;
+  dryRun?: boolean;
+  signal?: AbortSignal;
+}
+
+/** See ElementStore.sweep. */
+export async function sweepFamilies(
+  records: ElementRecords,
+  ids: IdMaker,
+  heads: HeadsOfFamily,
+  { families, staleMs = defaultStaleMs, dryRun = false, signal }: SweepOptions,
+): Promise<SweepReport> {
+  const report: SweepReport = { families: 0, removed: 0, abandoned: 0 };
+  for await (const family of families ?? records.families()) {
+    signal?.throwIfAborted();
+    const now = new Date();
+    const claim = ids.make();
+    const times = { now, holdStale: new Date(now.getTime() - staleMs), sweepStale: new Date(now.getTime() - sweepStaleMs) };
+    if (families === undefined) {
+      // Most families are as they should be: their writers need not wait for a sweep that removes nothing.
+      const unused = await findsUnused(records, family, heads, times.holdStale);
+      if (unused === null) continue;
+      report.families += 1;
+      if (unused === 'something') report.abandoned += 1;
+      if (unused === 'nothing' || dryRun) continue;
+    }
+    if (!(await records.claim(family, claim, times))) continue;
+    if (families !== undefined) report.families += 1;
+    let gone = false;
+    try {
+      // Heads are read after the claim: from here on nobody adds one.
+      const used = await usedRecords(records, await heads(family));
+      report.removed += await removeUnused(records, family, used, async () => {
+        signal?.throwIfAborted();
+        return records.renewClaim(family, claim, new Date());
+      });
+      gone = used.window.size === 0;
+    } finally {
+      await records.endClaim(family, claim, gone);
+    }
+  }
+  return report;
+}
+
+/** What a family has that no head refers to: `name` is no more than its own, as of a body without elements. `null`: somebody is writing. */
+async function findsUnused(
+  records: ElementRecords,
+  family: string,
+  heads: HeadsOfFamily,
+  holdStale: Date,
+): Promise<'nothing' | 'name' | 'something' | null> {
+  const found: { kind: RecordKind; of: string }[] = [];
+  for (const kind of ['window', 'index', 'pack'] as const) {
+    for await (const { of } of records.sweepable(family, kind)) found.push({ kind, of });
+  }
+  // In this order: what was listed and is not being written now is either referred to by now, or never will be.
+  if (await records.isHeld(family, holdStale)) return null;
+  const used = await usedRecords(records, await heads(family));
+  if (found.some(({ kind, of }) => !used[kind].has(of))) return 'something';
+  return used.window.size === 0 ? 'name' : 'nothing';
+}
+
+type Used = Record<RecordKind, Set<string>>;
+
+/** Ids of everything that the heads refer to. */
+async function usedRecords(
+  records: ElementRecords,
+  heads: Iterable<StoredElements> | AsyncIterable<StoredElements>,
+): Promise<Used> {
+  const used: Used = { window: new Set(), pack: new Set(), index: new Set() };
+  for await (const { windows } of heads) for (const { id } of windows) used.window.add(id);
+  const ids = [...used.window];
+  for (let start = 0; start < ids.length; start += windowsPerQuery) {
+    for (const window of (await records.findWindows(ids.slice(start, start + windowsPerQuery))).values()) {
+      for (const { id, count } of decodeDirectory(window.directory).packs) if (count > 0) used.pack.add(id);
+      for (const id of window.index) used.index.add(id);
+    }
+  }
+  return used;
+}
+
+async function removeUnused(
+  records: ElementRecords,
+  family: string,
+  used: Used,
+  isStillClaimed: () => Promise<boolean>,
+): Promise<number> {
+  let removed = 0;
+  for (const kind of ['window', 'index', 'pack'] as const) {
+    const unused: string[] = [];
+    for await (const { id, of } of records.sweepable(family, kind)) if (!used[kind].has(of)) unused.push(id);
+    for (let start = 0; start < unused.length; start += removedPerStep) {
+      if (!(await isStillClaimed())) return removed;
+      removed += await records.remove(kind, unused.slice(start, start + removedPerStep));
+    }
+  }
+  return removed;
+}

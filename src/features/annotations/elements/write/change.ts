@@ -1,0 +1,200 @@
+import { ElementIds } from '../../../../annotation-format/element-ids.js';
+import { schemaError, type RaiseProblem } from '../../../../annotation-format/messages.js';
+import { KnownOverlaySizes } from '../../../../annotation-format/overlay-sizes.js';
+import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
+import { duplicateId, nameByIndex, type ElementName, type ElementValidator } from '../../../../annotation-format/validate.js';
+import type { ChangedElements, ChangeOptions, ElementChanges, Publish, StoredElements, StoredWindow } from '../contract.js';
+import { Hold } from '../leases.js';
+import { elementTooLong, maxElementBytes, requireListableGroups } from '../limits.js';
+import { storedElements } from './list-writer.js';
+import type { ElementLoader, LoadedWindow } from '../read/loader.js';
+import { locate, type Location } from '../read/locate.js';
+import { itemOf, type PackItem } from '../packs/pack-items.js';
+import { WindowEdit, draftOf, type EditTools, type ItemChange } from './window-edit.js';
+import { WindowWriter } from './window-writer.js';
+import { isRefusal, writeElements, type WriteTools } from './write.js';
+import { RecordedInserts } from './recorded-inserts.js';
+
+/** What changing needs. */
+export interface ChangeTools extends WriteTools {
+  loader: ElementLoader;
+  /** The validator whose problems are raised in a certain way. */
+  validatorFor: (raise: RaiseProblem) => ElementValidator;
+}
+
+interface CheckedPut {
+  element: AnnotationElement;
+  id: string;
+}
+
+/** Checks the elements to put and gives those without an id one. */
+function checkPut(tools: ChangeTools, put: readonly unknown[], raise: RaiseProblem, nameOf: ElementName): CheckedPut[] {
+  const validate = tools.validatorFor(raise);
+  const ids = new ElementIds();
+  return put.map((value, index) => {
+    const element = validate(value, index, nameOf);
+    if (element.id !== undefined && !ids.add(element.id)) throw duplicateId(element.id, index, raise);
+    return { element, id: element.id ?? tools.ids.make() };
+  });
+}
+
+/** See ElementStore.change. */
+export async function changeElements<Result>(
+  tools: ChangeTools,
+  base: StoredElements,
+  { put = [], remove = [] }: ElementChanges,
+  publish: Publish<ChangedElements, Result>,
+  { signal, raise = schemaError, nameOf = nameByIndex }: ChangeOptions,
+): Promise<Result> {
+  const checked = checkPut(tools, put, raise, nameOf);
+  const ids = checked.map(({ id }) => id);
+  const outcome = (stored: StoredElements, counts: Partial<ChangedElements> = {}): ChangedElements => ({
+    stored,
+    ids,
+    replaced: 0,
+    added: 0,
+    removed: 0,
+    ...counts,
+  });
+  if (base.count === 0) {
+    if (checked.length === 0) return publish(outcome(base));
+    const elements = checked.map(({ element, id }) => ({ ...element, id }));
+    return writeElements(tools, elements, (stored) => publish(outcome(stored, { added: ids.length })), signal);
+  }
+  tools.touch();
+  const hold = await Hold.of(tools.records, base.family, tools.ids);
+  const inserts = new RecordedInserts(tools.records);
+  let published = false;
+  try {
+    const writer = new WindowWriter(inserts, base.family, tools.ids, signal);
+    const edit = { loader: tools.loader, writer, ids: tools.ids, layout: tools.layout, signal };
+    const changed = await applyChanges(tools, edit, base, checked, new Set(remove));
+    await writer.finish();
+    signal?.throwIfAborted();
+    await hold.confirm();
+    published = true;
+    return await publish(outcome(changed.stored, changed.counts));
+  } catch (error) {
+    if (!published || isRefusal(error)) await inserts.undo();
+    throw error;
+  } finally {
+    await hold.release();
+  }
+}
+
+interface Counts {
+  replaced: number;
+  added: number;
+  removed: number;
+}
+
+async function applyChanges(
+  tools: ChangeTools,
+  edit: EditTools,
+  base: StoredElements,
+  put: readonly CheckedPut[],
+  remove: ReadonlySet<string>,
+): Promise<{ stored: StoredElements; counts: Counts }> {
+  const locations = await locate(tools.loader, base, [...put.map(({ id }) => id), ...remove], edit.signal);
+  const sizes = new KnownOverlaySizes(tools.brand, tools.overlaySizes);
+  const changes = new Map<number, Map<number, Map<number, ItemChange>>>();
+  const note = ({ window, pack, at }: Location, change: ItemChange) => {
+    const packs = changes.get(window) ?? new Map<number, Map<number, ItemChange>>();
+    const rows = packs.get(pack) ?? new Map<number, ItemChange>();
+    changes.set(window, packs.set(pack, rows.set(at, change)));
+  };
+  const counts: Counts = { replaced: 0, added: 0, removed: 0 };
+  for (const id of remove) {
+    const location = locations.get(id);
+    if (location === undefined) continue;
+    note(location, null);
+    counts.removed += 1;
+  }
+  const appended: PackItem[] = [];
+  for (const [index, { element, id }] of put.entries()) {
+    if (sizes.isMissing(element)) await sizes.load(element);
+    const item = itemOf(element, id, 0, sizes.of(element));
+    if (item.text.length > maxElementBytes) throw elementTooLong(index);
+    const location = remove.has(id) ? undefined : locations.get(id);
+    if (location === undefined) {
+      appended.push(item);
+      counts.added += 1;
+    } else {
+      note(location, (old) => ({ ...item, place: old.place }));
+      counts.replaced += 1;
+    }
+  }
+  if (changes.size === 0 && appended.length === 0) return { stored: base, counts };
+  const stored = await rewrite(tools, edit, base, { changes, appended, shown: sizes.items() });
+  return { stored, counts };
+}
+
+async function rewrite(
+  tools: ChangeTools,
+  edit: EditTools,
+  base: StoredElements,
+  {
+    changes,
+    appended,
+    shown,
+  }: {
+    changes: ReadonlyMap<number, ReadonlyMap<number, ReadonlyMap<number, ItemChange>>>;
+    appended: readonly PackItem[];
+    /** Items that elements put in show. */
+    shown: Iterable<string>;
+  },
+): Promise<StoredElements> {
+  const last = base.windows.length - 1;
+  const windows: StoredWindow[] = [];
+  let put = 0;
+  for (const [number, stored] of base.windows.entries()) {
+    const packs = changes.get(number);
+    const takesMore = number === last && appended.length > 0;
+    if (packs === undefined && !takesMore) {
+      windows.push(stored);
+      continue;
+    }
+    const [loaded] = await tools.loader.windows([stored], edit.signal);
+    const change = new WindowEdit(edit, loaded!, stored);
+    if (packs !== undefined) await change.change(packs);
+    if (takesMore && change.room > 0) {
+      // What was just written may be the pack that takes the first of them.
+      await edit.writer.finish();
+      put = Math.min(change.room, appended.length);
+      await change.append(appended.slice(0, put));
+    }
+    const result = await change.finish();
+    if (result !== null) windows.push(result);
+  }
+  const { windowElements } = tools.layout;
+  for (; put < appended.length; put += windowElements) {
+    windows.push(await edit.writer.write(draftOf(appended.slice(put, put + windowElements), tools.layout)));
+  }
+  await edit.writer.finish();
+  const groups = await groupsOf(tools.loader, base, windows, edit.signal);
+  requireListableGroups(groups);
+  return storedElements(base.family, tools.ids.make(), windows, groups, [...base.references, ...shown]);
+}
+
+/** The groups of all windows; their directories are mostly in memory. */
+async function groupsOf(
+  loader: ElementLoader,
+  base: StoredElements,
+  windows: readonly StoredWindow[],
+  signal: AbortSignal | undefined,
+): Promise<Set<string | null>> {
+  const known = new Set(base.windows.map(({ id }) => id));
+  const added = await loader.windows(
+    windows.filter(({ id }) => !known.has(id)),
+    signal,
+  );
+  const groups = new Set(added.flatMap(({ groups: counts }) => counts.map(([group]) => group)));
+  // Groups that none of the changed windows has any more may still be in another.
+  if (base.groups.every((group) => groups.has(group))) return groups;
+  const kept: LoadedWindow[] = await loader.windows(
+    windows.filter(({ id }) => known.has(id)),
+    signal,
+  );
+  for (const { groups: counts } of kept) for (const [group] of counts) groups.add(group);
+  return groups;
+}

@@ -1,0 +1,221 @@
+import type { BoundingBox } from '../../../../annotation-format/bounding-box.js';
+import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
+import { idWord } from '../packs/ids.js';
+import { defaultLayout, type Layout } from '../packs/layout.js';
+import { LookTable } from '../read/looks.js';
+import { diagonal, emptyRows, type PackRows } from '../packs/pack.js';
+
+const numbersPerBox = 6;
+const firstCapacity = 256;
+const firstTextBytes = 64 * 1024;
+
+/** Elements of a window while they come in: texts one after another, numbers in flat arrays. Used again for the next window. */
+export class WindowDraft {
+  count = 0;
+  #text = Buffer.allocUnsafe(firstTextBytes);
+  #textBytes = 0;
+  #capacity = 0;
+  #ends = new Uint32Array(0);
+  #ids = new Uint32Array(0);
+  #boxes = new Float64Array(0);
+  #details = new Float64Array(0);
+  #lookIndices = new Uint32Array(0);
+  #looks = new LookTable();
+
+  constructor(private readonly layout: Layout = defaultLayout) {}
+
+  get isFull(): boolean {
+    return this.count >= this.layout.windowElements || this.#textBytes >= this.layout.windowTextBytes;
+  }
+
+  clear(): void {
+    this.count = 0;
+    this.#textBytes = 0;
+    this.#looks = new LookTable();
+  }
+
+  #grow(): void {
+    this.#capacity = Math.max(firstCapacity, this.#capacity * 4);
+    const larger = <T extends Uint32Array | Float64Array>(old: T, make: new (length: number) => T, width: number): T => {
+      const array = new make(this.#capacity * width);
+      array.set(old);
+      return array;
+    };
+    this.#ends = larger(this.#ends, Uint32Array, 1);
+    this.#ids = larger(this.#ids, Uint32Array, 3);
+    this.#boxes = larger(this.#boxes, Float64Array, numbersPerBox);
+    this.#details = larger(this.#details, Float64Array, 1);
+    this.#lookIndices = larger(this.#lookIndices, Uint32Array, 1);
+  }
+
+  /** Room for a text at the end of the others; {@link add} says how long it became. */
+  room(bytes: number): { buffer: Buffer; at: number } {
+    const needed = this.#textBytes + bytes;
+    if (needed > this.#text.length) {
+      const larger = Buffer.allocUnsafe(Math.max(needed, this.#text.length * 2));
+      this.#text.copy(larger, 0, 0, this.#textBytes);
+      this.#text = larger;
+    }
+    return { buffer: this.#text, at: this.#textBytes };
+  }
+
+  /** Adds an element whose text was written to {@link room}. */
+  add(element: AnnotationElement, id: string, box: BoundingBox, textBytes: number): void {
+    this.#add(this.#looks.indexOf(element), id, box, textBytes);
+  }
+
+  /** {@link add} for an element of which the look is known as it is stored. */
+  addLook(look: { look: string; group: string | null }, id: string, box: BoundingBox, textBytes: number): void {
+    this.#add(this.#looks.indexOfText(look.look, look.group), id, box, textBytes);
+  }
+
+  #add(look: number, id: string, box: BoundingBox, textBytes: number): void {
+    const at = this.count;
+    if (at === this.#capacity) this.#grow();
+    this.#textBytes += textBytes;
+    this.#ends[at] = this.#textBytes;
+    for (let word = 0; word < 3; word += 1) this.#ids[at * 3 + word] = idWord(id, word);
+    const start = at * numbersPerBox;
+    const boxes = this.#boxes;
+    boxes[start] = box.lowx;
+    boxes[start + 1] = box.lowy;
+    boxes[start + 2] = box.lowz;
+    boxes[start + 3] = box.highx;
+    boxes[start + 4] = box.highy;
+    boxes[start + 5] = box.highz;
+    this.#details[at] = box.details;
+    this.#lookIndices[at] = look;
+    this.count = at + 1;
+  }
+
+  /** Number of elements of each group, `null` those without. */
+  groups(): Map<string | null, number> {
+    const groups = new Map<string | null, number>();
+    const counts = new Uint32Array(this.#looks.texts.length);
+    for (let i = 0; i < this.count; i += 1) counts[this.#lookIndices[i] as number]! += 1;
+    for (const [look, count] of counts.entries()) {
+      const group = this.#looks.groups[look] as string | null;
+      groups.set(group, (groups.get(group) ?? 0) + count);
+    }
+    return groups;
+  }
+
+  /** Elements sorted by size class, large ones first, then along a space-filling curve: original places in that order. */
+  #packOrder(): Uint32Array {
+    const { count } = this;
+    const boxes = this.#boxes;
+    let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+    for (let i = 0; i < count; i += 1) {
+      const [x, y] = [this.#centre(i, 0), this.#centre(i, 1)];
+      if (x < left) left = x;
+      if (x > right) right = x;
+      if (y < top) top = y;
+      if (y > bottom) bottom = y;
+    }
+    const [perX, perY] = [cells / (right - left || 1), cells / (bottom - top || 1)];
+    const keys = new Float64Array(count);
+    for (let i = 0; i < count; i += 1) {
+      const start = i * numbersPerBox;
+      const size = diagonal(
+        (boxes[start + 3] as number) - (boxes[start] as number),
+        (boxes[start + 4] as number) - (boxes[start + 1] as number),
+      );
+      const place = hilbert(cellOf((this.#centre(i, 0) - left) * perX), cellOf((this.#centre(i, 1) - top) * perY));
+      // Class, 32 bits of curve and 16 bits of place in the window: 52 bits, exact in a double.
+      keys[i] = (sizeClasses - sizeClass(size)) * 2 ** 48 + place * 2 ** 16 + i;
+    }
+    keys.sort();
+    return Uint32Array.from(keys, (key) => key % 65_536);
+  }
+
+  #centre(at: number, axis: 0 | 1): number {
+    const start = at * numbersPerBox + axis;
+    return (this.#boxes[start] as number) / 2 + (this.#boxes[start + 3] as number) / 2;
+  }
+
+  /** The elements cut into packs of neighbours of similar size. The texts are copies. */
+  *packs(): Generator<{ rows: PackRows; text: Buffer }> {
+    const order = this.#packOrder();
+    const { packElements, packTextBytes } = this.layout;
+    let start = 0;
+    while (start < order.length) {
+      let end = start;
+      let bytes = 0;
+      while (end < order.length && end - start < packElements && bytes < packTextBytes) {
+        bytes += this.#textLength(order[end] as number);
+        end += 1;
+      }
+      yield this.#pack(order.subarray(start, end), bytes);
+      start = end;
+    }
+  }
+
+  #textLength(at: number): number {
+    return (this.#ends[at] as number) - (at === 0 ? 0 : (this.#ends[at - 1] as number));
+  }
+
+  #pack(members: Uint32Array, bytes: number): { rows: PackRows; text: Buffer } {
+    const rows = emptyRows(members.length);
+    const text = Buffer.allocUnsafeSlow(bytes);
+    const lookOf = new Map<number, number>();
+    let written = 0;
+    for (let i = 0; i < members.length; i += 1) {
+      const at = members[i] as number;
+      const end = this.#ends[at] as number;
+      const length = this.#textLength(at);
+      this.#text.copy(text, written, end - length, end);
+      written += length;
+      rows.places[i] = at;
+      rows.lengths[i] = length;
+      rows.details[i] = this.#details[at] as number;
+      const box = at * numbersPerBox;
+      rows.lowx[i] = this.#boxes[box] as number;
+      rows.lowy[i] = this.#boxes[box + 1] as number;
+      rows.lowz[i] = this.#boxes[box + 2] as number;
+      rows.highx[i] = this.#boxes[box + 3] as number;
+      rows.highy[i] = this.#boxes[box + 4] as number;
+      rows.highz[i] = this.#boxes[box + 5] as number;
+      rows.ids.high[i] = this.#ids[at * 3] as number;
+      rows.ids.middle[i] = this.#ids[at * 3 + 1] as number;
+      rows.ids.low[i] = this.#ids[at * 3 + 2] as number;
+      const look = this.#lookIndices[at] as number;
+      let index = lookOf.get(look);
+      if (index === undefined) {
+        index = rows.looks.length;
+        lookOf.set(look, index);
+        rows.looks.push(this.#looks.texts[look] as string);
+      }
+      rows.lookIndices[i] = index;
+    }
+    return { rows, text };
+  }
+}
+
+/** Cells of the curve along each axis. */
+const cells = 65_536;
+const sizeClasses = 15;
+
+/** Class of the size of a box: powers of 4, so that a view of the whole slide reads few packs of large shapes first. */
+function sizeClass(size: number): number {
+  return Math.max(0, Math.min(sizeClasses, Math.floor(Math.log2(size + 1) / 2)));
+}
+
+function cellOf(value: number): number {
+  // A difference of coordinates may be beyond what a number can hold.
+  return Number.isFinite(value) ? Math.max(0, Math.min(cells - 1, Math.floor(value))) : 0;
+}
+
+/** Place along a Hilbert curve through 65 536 × 65 536 cells. */
+function hilbert(cellX: number, cellY: number): number {
+  let [x, y, place] = [cellX, cellY, 0];
+  for (let side = cells / 2; side > 0; side >>= 1) {
+    const right = (x & side) > 0 ? 1 : 0;
+    const low = (y & side) > 0 ? 1 : 0;
+    place += side * side * ((3 * right) ^ low);
+    if (low === 0) {
+      if (right === 1) [x, y] = [cells - 1 - x, cells - 1 - y];
+      [x, y] = [y, x];
+    }
+  }
+  return place;
+}

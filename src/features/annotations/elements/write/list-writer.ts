@@ -1,0 +1,202 @@
+import { boundingBox, type BoundingBox } from '../../../../annotation-format/bounding-box.js';
+import { ElementIds } from '../../../../annotation-format/element-ids.js';
+import { KnownOverlaySizes, type OverlaySizes } from '../../../../annotation-format/overlay-sizes.js';
+import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
+import { duplicateId, type ElementValidator } from '../../../../annotation-format/validate.js';
+import type { StoredElements, StoredWindow } from '../contract.js';
+import { boxAround } from '../packs/pack-index.js';
+import { WindowDraft } from './draft.js';
+import type { IdMaker } from '../packs/ids.js';
+import { countKeys } from '../packs/json-text.js';
+import type { Layout } from '../packs/layout.js';
+import { elementTooLong, maxElementBytes, requireListableGroups, sortedGroups } from '../limits.js';
+import type { ElementSlice } from '../read/scanner.js';
+import type { WindowWriter } from './window-writer.js';
+
+/** What all lists of one write share. */
+export interface ListContext {
+  family: string;
+  brand: string;
+  validate: ElementValidator;
+  overlaySizes: OverlaySizes;
+  ids: IdMaker;
+  windows: WindowWriter;
+  drafts: DraftPool;
+  signal: AbortSignal | undefined;
+  /** Begins the family, when first something is to be stored. */
+  begin: () => Promise<void>;
+  /** To be called when elements are received. */
+  touch: () => void;
+}
+
+/** Two drafts: one is filled while the other is packed, compressed and stored. */
+export class DraftPool {
+  readonly #free: WindowDraft[];
+  #storing: Promise<void> = Promise.resolve();
+
+  constructor(layout: Layout) {
+    this.#free = [new WindowDraft(layout), new WindowDraft(layout)];
+  }
+
+  /** A draft without elements. */
+  async take(): Promise<WindowDraft> {
+    if (this.#free.length === 0) await this.#storing;
+    // Each draft is put back before the next is stored.
+    return this.#free.pop() as WindowDraft;
+  }
+
+  /** Stores a draft in the background, one at a time. @throws what storing an earlier one failed with. */
+  async store(draft: WindowDraft, write: (draft: WindowDraft) => Promise<void>): Promise<void> {
+    await this.#storing;
+    const storing = write(draft).finally(() => {
+      draft.clear();
+      this.#free.push(draft);
+    });
+    // A failure is raised by whoever waits next; until then it must not count as unhandled.
+    storing.catch(() => undefined);
+    this.#storing = storing;
+  }
+
+  /** Waits until all is stored. @throws what storing failed with. */
+  async finish(): Promise<void> {
+    await this.#storing;
+  }
+}
+
+/** Bytes put before the text of an element that came without id. */
+const idPrefixBytes = '{"id":"",'.length + 24;
+
+/** Checks the elements of one list as they come and stores them window by window. */
+export class ListWriter {
+  readonly #ids = new ElementIds();
+  readonly #sizes: KnownOverlaySizes;
+  readonly #windows: StoredWindow[] = [];
+  readonly #groups = new Set<string | null>();
+  #index = 0;
+  #draft: WindowDraft | null = null;
+
+  constructor(private readonly context: ListContext) {
+    this.#sizes = new KnownOverlaySizes(context.brand, context.overlaySizes);
+  }
+
+  /** Elements seen so far. */
+  get count(): number {
+    return this.#index;
+  }
+
+  /**
+   * Takes the next elements.
+   *
+   * @param slice where the texts of these very elements are; they are stored as they came where they are canonical.
+   */
+  async add(elements: readonly unknown[], slice?: ElementSlice): Promise<void> {
+    this.context.signal?.throwIfAborted();
+    this.context.touch();
+    for (let i = 0; i < elements.length; i += 1) {
+      const value = elements[i];
+      const element = this.context.validate(value, this.#index);
+      if (element.id !== undefined && !this.#ids.add(element.id)) throw duplicateId(element.id, this.#index);
+      if (this.#sizes.isMissing(element)) await this.#sizes.load(element);
+      const draft = this.#draft ?? (await this.#nextDraft());
+      const id = element.id ?? this.context.ids.make();
+      // A validator that dropped something gives another object.
+      const isAsSent = slice !== undefined && element === value && slice.canonical[i] === 1 && hasKeys(element, slice.keys[i]!);
+      const bytes = isAsSent ? copyText(draft, slice, i, element, id) : writeText(draft, element, id);
+      if (bytes > maxElementBytes) throw elementTooLong(this.#index);
+      draft.add(element, id, boundingBox(element, this.#sizes.of(element)), bytes);
+      this.#index += 1;
+      if (draft.isFull) await this.#storeDraft();
+    }
+  }
+
+  async #nextDraft(): Promise<WindowDraft> {
+    this.#draft = await this.context.drafts.take();
+    return this.#draft;
+  }
+
+  async #storeDraft(): Promise<void> {
+    const draft = this.#draft;
+    if (draft === null) return;
+    this.#draft = null;
+    for (const group of draft.groups().keys()) this.#groups.add(group);
+    requireListableGroups(this.#groups);
+    await this.context.drafts.store(draft, async () => {
+      await this.context.begin();
+      this.#windows.push(await this.context.windows.write(draft));
+    });
+  }
+
+  /** Ends the list. All is stored when the drafts and windows of the context have finished, see {@link elements}. */
+  async finish(): Promise<void> {
+    await this.#storeDraft();
+    await this.context.drafts.finish();
+  }
+
+  /** The elements of the list, after {@link finish}. */
+  elements(): StoredElements {
+    return storedElements(this.context.family, this.context.ids.make(), this.#windows, this.#groups, this.#sizes.items());
+  }
+}
+
+/** The stored elements of an annotation without any. */
+export const noElements: StoredElements = {
+  family: '',
+  content: '',
+  count: 0,
+  detailsCount: 0,
+  groups: [],
+  box: null,
+  windows: [],
+  references: [],
+};
+
+/** The value that a head holds, from windows in original order. */
+export function storedElements(
+  family: string,
+  content: string,
+  windows: readonly StoredWindow[],
+  groups: Iterable<string | null>,
+  references: Iterable<string>,
+): StoredElements {
+  const box: BoundingBox | null = boxAround(windows);
+  if (box === null) return noElements;
+  return {
+    family,
+    content,
+    count: windows.reduce((sum, { count }) => sum + count, 0),
+    detailsCount: box.details,
+    groups: sortedGroups(groups),
+    box,
+    windows: [...windows],
+    references: [...new Set(references)].sort(),
+  };
+}
+
+/** Whether the text has just the keys of the parsed element: a key that stands twice shows in the text only. */
+function hasKeys(element: AnnotationElement, keys: number): boolean {
+  let count = 0;
+  for (const _key in element) count += 1;
+  return count === keys || countKeys(element) === keys;
+}
+
+function copyText(draft: WindowDraft, slice: ElementSlice, i: number, element: AnnotationElement, id: string): number {
+  const start = slice.starts[i] as number;
+  const end = slice.ends[i] as number;
+  const { buffer, at } = draft.room(end - start + idPrefixBytes);
+  if (element.id !== undefined) return slice.bytes.copy(buffer, at, start, end);
+  const written = buffer.write(`{"id":"${id}",`, at, 'latin1');
+  return written + slice.bytes.copy(buffer, at + written, start + 1, end);
+}
+
+/** Writes the text of an element to the room of a draft. @returns its bytes. */
+export function writeText(draft: WindowDraft, element: AnnotationElement, id: string): number {
+  const text = elementText(element, id);
+  // A UTF-16 unit takes at most three bytes.
+  const { buffer, at } = draft.room(text.length * 3);
+  return buffer.write(text, at, 'utf8');
+}
+
+/** JSON text of an element as it is stored. */
+export function elementText(element: AnnotationElement, id: string): string {
+  return JSON.stringify(element.id === undefined ? { ...element, id } : element);
+}

@@ -1,0 +1,224 @@
+import type { StoredWindow } from '../contract.js';
+import { boxAround, encodeDirectory, packEntry, type PackEntry } from '../packs/pack-index.js';
+import { WindowDraft } from './draft.js';
+import { addToPart, decodePart, indexEntry, outgrows, partOfHash } from '../packs/id-index.js';
+import { hashOfId, type IdMaker } from '../packs/ids.js';
+import type { ElementLoader, LoadedWindow } from '../read/loader.js';
+import type { Layout } from '../packs/layout.js';
+import type { PackRows } from '../packs/pack.js';
+import { itemsOf, packOfItems, type PackItem } from '../packs/pack-items.js';
+import { packsWithoutIndex, type WindowWriter } from './window-writer.js';
+
+/** What changing a window needs. */
+export interface EditTools {
+  loader: ElementLoader;
+  writer: WindowWriter;
+  ids: IdMaker;
+  layout: Layout;
+  signal: AbortSignal | undefined;
+}
+
+/** A change of one element that is there: what it becomes, or `null` when it goes. */
+export type ItemChange = ((old: PackItem) => PackItem) | null;
+
+/** A window whose packs are filled to less than this share is packed anew, where it has more than {@link smallestRepacked}. */
+const leastFilled = 1 / 4;
+const smallestRepacked = 8;
+const packsPerFetch = 128;
+
+/** A window that is being changed: only the packs concerned are written, the others stay where they are. */
+export class WindowEdit {
+  readonly #packs: PackEntry[];
+  readonly #groups: Map<string | null, number>;
+  readonly #added: { id: string; pack: number }[] = [];
+  #nextPlace: number;
+  #lowId: string;
+  #highId: string;
+
+  constructor(
+    private readonly tools: EditTools,
+    private readonly window: LoadedWindow,
+    stored: Pick<StoredWindow, 'lowId' | 'highId'>,
+  ) {
+    this.#packs = [...window.packs];
+    this.#groups = new Map(window.groups);
+    this.#nextPlace = window.nextPlace;
+    this.#lowId = stored.lowId;
+    this.#highId = stored.highId;
+  }
+
+  /** Elements that can still be put at the end. */
+  get room(): number {
+    return Math.max(0, this.tools.layout.windowElements - this.#nextPlace);
+  }
+
+  #count(group: string | null, change: 1 | -1): void {
+    const count = (this.#groups.get(group) ?? 0) + change;
+    if (count === 0) this.#groups.delete(group);
+    else this.#groups.set(group, count);
+  }
+
+  /** Changes elements of packs. @param changes by place of the pack in the directory, then by place in the pack. */
+  async change(changes: ReadonlyMap<number, ReadonlyMap<number, ItemChange>>): Promise<void> {
+    const places = [...changes.keys()];
+    for (let start = 0; start < places.length; start += packsPerFetch) {
+      const group = places.slice(start, start + packsPerFetch);
+      const packs = await this.tools.loader.packs(
+        group.map((place) => this.#packs[place]!),
+        'both',
+        this.tools.signal,
+      );
+      for (const [i, pack] of packs.entries()) {
+        const place = group[i] as number;
+        const edits = changes.get(place)!;
+        const items: PackItem[] = [];
+        for (const [at, item] of itemsOf(pack).entries()) {
+          const edit = edits.get(at);
+          if (edit === undefined) items.push(item);
+          else {
+            this.#count(item.group, -1);
+            if (edit === null) continue;
+            const changed = edit(item);
+            this.#count(changed.group, 1);
+            items.push(changed);
+          }
+        }
+        await this.#replacePack(place, items);
+      }
+    }
+  }
+
+  async #replacePack(place: number, items: readonly PackItem[]): Promise<void> {
+    if (items.length === 0) {
+      // Its place stays: the index refers to the packs after it.
+      this.#packs[place] = { ...this.#packs[place]!, count: 0, detailsCount: 0, textBytes: 0 };
+      return;
+    }
+    const { rows, text } = packOfItems(items);
+    await this.#storePack(place, rows, text);
+  }
+
+  async #storePack(place: number, rows: PackRows, text: Buffer): Promise<void> {
+    const id = this.tools.ids.make();
+    this.#packs[place] = packEntry(id, rows);
+    await this.tools.writer.pack(id, rows, text);
+  }
+
+  /** Puts elements at the end; their places are set here. There must be {@link room}. */
+  async append(items: readonly PackItem[]): Promise<void> {
+    const placed = items.map((item, i) => ({ ...item, place: this.#nextPlace + i }));
+    this.#nextPlace += items.length;
+    for (const { id, group } of placed) {
+      this.#count(group, 1);
+      if (id < this.#lowId) this.#lowId = id;
+      if (id > this.#highId) this.#highId = id;
+    }
+    const bytes = placed.reduce((sum, { text }) => sum + text.length, 0);
+    const last = this.#packs.length - 1;
+    const tail = this.#packs[last];
+    const { packElements, packTextBytes } = this.tools.layout;
+    if (
+      tail !== undefined &&
+      tail.count > 0 &&
+      tail.count + placed.length <= packElements &&
+      tail.textBytes + bytes <= packTextBytes
+    ) {
+      const [pack] = await this.tools.loader.packs([tail], 'both', this.tools.signal);
+      await this.#replacePack(last, [...itemsOf(pack!), ...placed]);
+      for (const { id } of placed) this.#added.push({ id, pack: last });
+      return;
+    }
+    const draft = draftOf(placed, this.tools.layout);
+    for (const { rows, text } of draft.packs()) {
+      const place = this.#packs.length;
+      // The draft numbers its elements from 0, in the order in which they were put.
+      for (const at of rows.places) this.#added.push({ id: placed[at]!.id, pack: place });
+      rows.places = rows.places.map((at) => placed[at]!.place);
+      await this.#storePack(place, rows, text);
+    }
+  }
+
+  /** Writes directory and index. @returns the window as it is then; `null` when it has no element left. */
+  async finish(): Promise<StoredWindow | null> {
+    const live = this.#packs.filter(({ count }) => count > 0);
+    const box = boxAround(live);
+    if (box === null) return null;
+    const count = live.reduce((sum, pack) => sum + pack.count, 0);
+    if (live.length > smallestRepacked && count < live.length * leastFilled * this.tools.layout.packElements)
+      return this.#repack(live);
+    const id = this.tools.ids.make();
+    const directory = encodeDirectory({ packs: this.#packs, nextPlace: this.#nextPlace });
+    const index = await this.#writeIndex(count);
+    await this.tools.writer.window({ id, directory, groups: JSON.stringify([...this.#groups]), index });
+    return { id, count, detailsCount: box.details, box, lowId: this.#lowId, highId: this.#highId };
+  }
+
+  /** Packs that have become sparse are put together. */
+  async #repack(live: readonly PackEntry[]): Promise<StoredWindow> {
+    await this.tools.writer.finish();
+    const items: PackItem[] = [];
+    for (let start = 0; start < live.length; start += packsPerFetch) {
+      const packs = await this.tools.loader.packs(live.slice(start, start + packsPerFetch), 'both', this.tools.signal);
+      for (const pack of packs) items.push(...itemsOf(pack));
+    }
+    items.sort((a, b) => a.place - b.place);
+    return this.tools.writer.write(draftOf(items, this.tools.layout));
+  }
+
+  async #writeIndex(count: number): Promise<string[]> {
+    const { index } = this.window;
+    const { loader, writer } = this.tools;
+    if (index.length === 0) {
+      if (this.#packs.length <= packsWithoutIndex) return [];
+      // New packs may be among them, so all must be stored first.
+      await writer.finish();
+      return writer.index(Float64Array.from(await this.#allEntries()));
+    }
+    if (this.#added.length === 0) return [...index];
+    const entries = this.#added.map(({ id, pack }) => ({ hash: hashOfId(id), pack }));
+    if (outgrows(index.length, count)) {
+      const stored = await loader.indexParts([...index]);
+      const old = [...stored.values()].flatMap((part) => decodePart(part));
+      return writer.index(Float64Array.from([...old, ...entries.map(({ hash, pack }) => indexEntry(hash, pack))]));
+    }
+    const byPart = new Map<number, number[]>();
+    for (const { hash, pack } of entries) {
+      const part = partOfHash(hash, index.length);
+      const known = byPart.get(part);
+      if (known === undefined) byPart.set(part, [indexEntry(hash, pack)]);
+      else known.push(indexEntry(hash, pack));
+    }
+    const changed = [...index];
+    const stored = await loader.indexParts([...byPart.keys()].map((part) => index[part] as string));
+    for (const [part, added] of byPart) {
+      changed[part] = await writer.indexPart(addToPart(stored.get(index[part] as string) as Buffer, added));
+    }
+    return changed;
+  }
+
+  async #allEntries(): Promise<number[]> {
+    const places = [...this.#packs.keys()].filter((place) => this.#packs[place]!.count > 0);
+    const packs = await this.tools.loader.packs(
+      places.map((place) => this.#packs[place]!),
+      'columns',
+      this.tools.signal,
+    );
+    return packs.flatMap(({ columns }, i) => {
+      const place = places[i] as number;
+      return columns === null
+        ? []
+        : Array.from({ length: columns.count }, (_, at) => indexEntry(hashOfId(columns.idAt(at)), place));
+    });
+  }
+}
+
+/** A draft of items in their order. */
+export function draftOf(items: readonly PackItem[], layout: Layout): WindowDraft {
+  const draft = new WindowDraft(layout);
+  for (const { id, text, box, look, group } of items) {
+    const { buffer, at } = draft.room(text.length);
+    text.copy(buffer, at);
+    draft.addLook({ look, group }, id, box, text.length);
+  }
+  return draft;
+}

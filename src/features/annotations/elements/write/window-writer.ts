@@ -1,0 +1,107 @@
+import { compress } from '../packs/codec.js';
+import type { StoredWindow } from '../contract.js';
+import { boxAround, encodeDirectory, packEntry, type PackEntry } from '../packs/pack-index.js';
+import type { WindowDraft } from './draft.js';
+import { encodeIndex, indexEntry } from '../packs/id-index.js';
+import { idAt, idHash, type IdMaker } from '../packs/ids.js';
+import { encodeColumns, type PackRows } from '../packs/pack.js';
+import { Inserter, Limit } from '../read/limit.js';
+import type { ElementRecords, IndexRecord, PackRecord, WindowRecord } from '../records.js';
+
+/** Windows of at most this many packs have no index: to find an id, all their packs are looked through. */
+export const packsWithoutIndex = 4;
+/** Packs compressed at the same time; the thread pool has four threads. */
+const compressing = 8;
+/** Entries of the id index for one pack. */
+export function packIndexEntries(rows: Pick<PackRows, 'count' | 'ids'>, place: number): number[] {
+  const { high, middle, low } = rows.ids;
+  return Array.from({ length: rows.count }, (_, i) =>
+    indexEntry(idHash(high[i] as number, middle[i] as number, low[i] as number), place),
+  );
+}
+
+/** Smallest and largest id among those given, as text. */
+export function idRange(rows: Pick<PackRows, 'count' | 'ids'>, range: { lowId: string; highId: string }): void {
+  for (let i = 0; i < rows.count; i += 1) {
+    const id = idAt(rows.ids, i);
+    if (range.lowId === '' || id < range.lowId) range.lowId = id;
+    if (id > range.highId) range.highId = id;
+  }
+}
+
+/** Writes windows for one family. Records are gathered, so that many small windows take few inserts. */
+export class WindowWriter {
+  readonly #packs: Inserter<PackRecord>;
+  readonly #windows: Inserter<WindowRecord>;
+  readonly #indexes: Inserter<IndexRecord>;
+
+  constructor(
+    records: Pick<ElementRecords, 'insertPacks' | 'insertWindows' | 'insertIndexes'>,
+    private readonly family: string,
+    private readonly ids: IdMaker,
+    private readonly signal: AbortSignal | undefined,
+  ) {
+    this.#packs = new Inserter((packs) => records.insertPacks(packs));
+    this.#windows = new Inserter((windows) => records.insertWindows(windows));
+    this.#indexes = new Inserter((parts) => records.insertIndexes(parts));
+  }
+
+  /** Cuts a draft into packs and stores them with their directory and index; all is stored only after {@link finish}. */
+  async write(draft: WindowDraft): Promise<StoredWindow> {
+    const entries: PackEntry[] = [];
+    const indexEntries: number[][] = [];
+    const range = { lowId: '', highId: '' };
+    const running = new Limit(compressing);
+    try {
+      for (const { rows, text } of draft.packs()) {
+        this.signal?.throwIfAborted();
+        const id = this.ids.make();
+        indexEntries.push(packIndexEntries(rows, entries.length));
+        idRange(rows, range);
+        entries.push(packEntry(id, rows));
+        await running.start(() => this.pack(id, rows, text));
+      }
+      await running.finish();
+    } finally {
+      // Whoever removes what a failed write left must not be overtaken.
+      await running.settle();
+    }
+    const index = entries.length > packsWithoutIndex ? await this.index(Float64Array.from(indexEntries.flat())) : [];
+    const id = this.ids.make();
+    const directory = encodeDirectory({ packs: entries, nextPlace: draft.count });
+    await this.window({ id, directory, groups: JSON.stringify([...draft.groups()]), index });
+    const box = boxAround(entries);
+    if (box === null) throw new Error('A window without elements was to be written');
+    return { id, count: draft.count, detailsCount: box.details, box, ...range };
+  }
+
+  /** Stores one pack. */
+  async pack(id: string, rows: PackRows, text: Buffer): Promise<void> {
+    const columns = encodeColumns(rows);
+    await this.#packs.add({ id, family: this.family, columns, ...(await compress(text)) });
+  }
+
+  /** Stores one directory. */
+  async window(window: Omit<WindowRecord, 'family'>): Promise<void> {
+    await this.#windows.add({ ...window, family: this.family });
+  }
+
+  /** Stores one part of an index. @returns its id. */
+  async indexPart(entries: Buffer): Promise<string> {
+    const id = this.ids.make();
+    await this.#indexes.add({ id, family: this.family, entries });
+    return id;
+  }
+
+  /** Stores an index. @returns the ids of its parts. */
+  async index(entries: Float64Array): Promise<string[]> {
+    const ids: string[] = [];
+    for (const part of encodeIndex(entries)) ids.push(await this.indexPart(part));
+    return ids;
+  }
+
+  /** Waits until everything is stored. @throws what an insert failed with. */
+  async finish(): Promise<void> {
+    await Promise.all([this.#packs.finish(), this.#windows.finish(), this.#indexes.finish()]);
+  }
+}

@@ -1,0 +1,120 @@
+import { BadParameterError, UnknownIdError } from '../../../errors.js';
+import type { Caller } from '../../../host.js';
+import type { AnnotationRecord } from '../documents/annotation-record.js';
+import { isVersionField } from './versions.model.js';
+import type { AnnotationVersion } from './history.js';
+import type { AnnotationServices } from '../annotation-services.js';
+import { answerConditional } from '../../../http/conditional.js';
+import { defineRoute, scopes } from '../../define.js';
+import { integer, required } from '../../../http/parameters.js';
+import { Reply } from '../../../http/reply.js';
+import { annotationListSchema, annotationPaging, annotationPath, annotationSchema, pagingOf } from '../parameters.js';
+import { allElements, recordChunks, streamOf } from '../streams.js';
+import { replyList } from '../replies.js';
+import {
+  annotationHeaders,
+  annotationTag,
+  preconditionOf,
+  privately,
+  storedView,
+  versionView,
+  withoutElements,
+} from '../views.js';
+
+/** The annotation when the caller may read it, deleted or not; `null` when there is none for them. */
+async function readable({ permissions, writer }: AnnotationServices, id: string, caller: Caller | null) {
+  let annotation: AnnotationRecord;
+  try {
+    annotation = await writer.load(id, -1, caller, { deletedToo: true });
+  } catch (error) {
+    if (error instanceof UnknownIdError) return null;
+    throw error;
+  }
+  return (await permissions.level(annotation, caller)) >= 0 ? annotation : null;
+}
+
+const list = defineRoute({
+  method: 'get',
+  path: '/annotation/:id/history',
+  summary: 'List the versions of an annotation, without elements.',
+  access: 'public',
+  scope: scopes.read,
+  cookie: true,
+  params: annotationPath,
+  query: annotationPaging('_version', -1, 0),
+  returns: { schema: annotationListSchema },
+  errors: ['invalid', 'bad-parameter', 'precondition-failed'],
+  async handle({ params, query, sent, caller, headers }, { annotations }) {
+    const { limit, offset, sort } = pagingOf(query);
+    const annotation = await readable(annotations, params.id, caller);
+    if (annotation === null) return Reply.json([], { headers: privately });
+    const level = await annotations.permissions.shownLevel(annotation, caller);
+    const tag = annotationTag(annotation, level, { route: `history/${await annotations.history.stateOf(annotation)}`, sent });
+    const known = answerConditional(headers, tag, annotationHeaders(tag));
+    if (known !== null) return known;
+    const [[name, direction] = ['_version', -1] as const] = sort;
+    const order = { field: isVersionField(name) ? name : '_version', direction, limit, offset } as const;
+    const show = (version: AnnotationVersion) => withoutElements(versionView(version, annotation));
+    return replyList(annotations.history.versions(annotation, order), show, annotationHeaders(tag));
+  },
+});
+
+const get = defineRoute({
+  method: 'get',
+  path: '/annotation/:id/history/:version',
+  summary: 'Get a version of an annotation with its elements.',
+  access: 'public',
+  scope: scopes.read,
+  cookie: true,
+  params: { ...annotationPath, version: required(integer({ description: 'The `_version`.' })) },
+  returns: { schema: annotationSchema },
+  errors: ['invalid', 'bad-parameter', 'access-denied'],
+  async handle({ params, caller, signal }, { annotations }) {
+    const annotation = await load(annotations, params.id, caller);
+    const version = await annotations.history.version(annotation, params.version);
+    const { elements } = version;
+    const chunks = await recordChunks(versionView(version, annotation), {
+      store: annotations.store,
+      annotationId: annotation.id,
+      version: version.version,
+      elements,
+      query: allElements,
+      signal,
+      trailer: { _versionId: version.id },
+    });
+    return Reply.stream(streamOf(chunks), 'application/json', { headers: privately });
+  },
+});
+
+async function load({ writer }: AnnotationServices, id: string, caller: Caller | null): Promise<AnnotationRecord> {
+  try {
+    return await writer.load(id, 0, caller, { deletedToo: true });
+  } catch (error) {
+    if (error instanceof UnknownIdError) throw new BadParameterError('Annotation history version not found.', { cause: error });
+    throw error;
+  }
+}
+
+const revert = defineRoute({
+  method: 'put',
+  path: '/annotation/:id/history/revert',
+  summary: 'Make a former version the current one again; restores a deleted annotation.',
+  description: 'Only the document comes back: item and permissions stay as they are.',
+  access: 'public',
+  scope: scopes.write,
+  params: annotationPath,
+  query: {
+    version: integer({ description: 'Default: the version before the current one; of a deleted annotation its last.' }),
+  },
+  returns: { schema: annotationSchema },
+  errors: ['invalid', 'bad-parameter', 'access-denied', 'forbidden', 'conflict', 'precondition-failed'],
+  async handle({ params, query, caller, headers, signal }, { annotations }) {
+    await load(annotations, params.id, caller);
+    const request = { id: params.id, caller, signal, precondition: preconditionOf(headers) };
+    const annotation = await annotations.history.revert(request, query.version);
+    return Reply.json(withoutElements(storedView(annotation, { access: false })), { headers: privately });
+  },
+});
+
+/** Former versions. */
+export const annotationHistoryRoutes = [list, get, revert];

@@ -1,0 +1,126 @@
+import { BadParameterError } from '../../../errors.js';
+import type { AnnotationRecord, AnnotationState, AnnotationVersionRecord } from '../documents/annotation-record.js';
+import type { VersionField } from './versions.model.js';
+import type { AnnotationsOptions, AnnotationWriter, ChangeRequest } from '../documents/writer.js';
+
+/** One version of an annotation. */
+export interface AnnotationVersion extends AnnotationState {
+  /** Id of the record that holds it: the annotation's own for the current version. */
+  id: string;
+  annotationId: string;
+  /** Whether it is what the annotation is now. */
+  isCurrent: boolean;
+  /** False for former versions, and for the last one of a deleted annotation. */
+  active: boolean;
+}
+
+/** A part of the versions of an annotation. */
+export interface VersionOrder {
+  field: VersionField;
+  direction: 1 | -1;
+  limit: number;
+  offset: number;
+}
+
+/** Former versions of annotations: read and restored. */
+export class AnnotationHistory {
+  constructor(
+    private readonly options: AnnotationsOptions,
+    private readonly writer: AnnotationWriter,
+  ) {}
+
+  /**
+   * Versions of an annotation, each once; read as they are asked for.
+   *
+   * @param order `limit` 0: all. Of equal ones the newest comes first.
+   */
+  async *versions(annotation: AnnotationRecord, order: VersionOrder): AsyncGenerator<AnnotationVersion> {
+    const { former } = this.options.model;
+    const { field, direction, limit, offset } = order;
+    // A version that was written down before a change that then failed is still the current one: it is not listed twice.
+    const listed = { annotationId: annotation.id, before: annotation.version, field, direction };
+    const place = (await former.countAhead(listed, valueOf[field](annotation))) - offset;
+    const isShown = place >= 0 && (limit === 0 || place < limit);
+    if (isShown && limit === 1) return yield currentVersion(annotation);
+    const page = { offset: place < 0 ? offset - 1 : offset, limit: isShown && limit > 0 ? limit - 1 : limit };
+    let count = 0;
+    for await (const version of former.list(listed, page)) {
+      if (isShown && count === place) yield currentVersion(annotation);
+      count += 1;
+      yield formerVersion(version);
+    }
+    if (isShown && place >= count) yield currentVersion(annotation);
+  }
+
+  /** Changes whenever the list of versions does. */
+  async stateOf(annotation: AnnotationRecord): Promise<string> {
+    // Every change makes a new version; a cleanup takes former ones away.
+    return `${annotation.version}/${await this.options.model.former.count(annotation.id)}`;
+  }
+
+  /** @throws BadParameterError when there is no such version. */
+  async version(annotation: AnnotationRecord, version: number): Promise<AnnotationVersion> {
+    if (version === annotation.version) return currentVersion(annotation);
+    const former = await this.options.model.former.find(annotation.id, version);
+    if (former === null) throw noVersion();
+    return formerVersion(former);
+  }
+
+  /**
+   * Makes a former version the current one again: its document, not its permissions or item.
+   *
+   * @param version default: that of a deleted annotation, else the one before the current.
+   * @throws BadParameterError when there is no such version.
+   */
+  async revert(request: ChangeRequest, version?: number): Promise<AnnotationRecord> {
+    const { model, store } = this.options;
+    const current = await this.writer.loadForChange(request, { deletedToo: true });
+    const wanted = version ?? (await this.#versionBefore(current));
+    if (wanted === current.version && current.active) return current;
+    const find = async (): Promise<AnnotationState | null> =>
+      wanted === current.version ? current : model.former.find(current.id, wanted);
+    const former = await find();
+    if (former === null) throw noVersion();
+    let reverted: AnnotationRecord;
+    try {
+      reverted = await store.share(former.elements.family, async () => {
+        const source = await find();
+        if (source === null) throw noVersion();
+        return this.writer.commit(current, { head: source.head, elements: source.elements }, request.caller);
+      });
+    } catch (error) {
+      throw await this.writer.explain(error, request, current);
+    }
+    await this.writer.changed(current, reverted);
+    await this.writer.tell(request.caller?.id ?? null, 'revert', reverted);
+    return reverted;
+  }
+
+  async #versionBefore(current: AnnotationRecord): Promise<number> {
+    if (!current.active) return current.version;
+    const former = await this.options.model.former.newestBefore(current.id, current.version);
+    if (former === null) throw noVersion();
+    return former;
+  }
+}
+
+function noVersion(): BadParameterError {
+  return new BadParameterError('Annotation history version not found.');
+}
+
+/** What a version is sorted by. */
+const valueOf: Readonly<Record<VersionField, (state: AnnotationState) => number | Date>> = {
+  _version: ({ version }) => version,
+  updated: ({ updated }) => updated,
+  created: ({ created }) => created,
+  _elementCount: ({ elements }) => elements.count,
+  _detailsCount: ({ elements }) => elements.detailsCount,
+};
+
+function currentVersion(annotation: AnnotationRecord): AnnotationVersion {
+  return { ...annotation, annotationId: annotation.id, isCurrent: true };
+}
+
+function formerVersion(former: AnnotationVersionRecord): AnnotationVersion {
+  return { ...former, isCurrent: false, active: false };
+}

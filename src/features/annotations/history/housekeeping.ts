@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto';
+import { sharedAbortController } from '../../../core/abort.js';
+import type { HostLogger } from '../../../host.js';
+import type { ScheduleModel } from '../../../core/schedule.js';
+import type { AnnotationCleanup } from './cleanup.js';
+import type { Settings } from '../../settings/settings.js';
+
+/** What {@link AnnotationHousekeeping} works with. */
+export interface AnnotationHousekeepingOptions {
+  cleanup: AnnotationCleanup;
+  schedule: ScheduleModel;
+  settings: Settings;
+  logger: HostLogger;
+  /** Milliseconds from one cleanup to the next, of all processes together. 0: this process does none. */
+  everyMs: number;
+}
+
+/** Name in the schedule. */
+const scheduleName = 'annotation-cleanup';
+/** How often a process asks within that time whether a cleanup is due. */
+const looksPerInterval = 12;
+/** What is removed where the setting allows it: the same as by DELETE /annotation/old without parameters. */
+const usual = { ageDays: 30, keep: 10 };
+const cleanupSetting = 'large_image.annotation_cleanup';
+
+/** Cleans up after annotations from time to time, in one of all processes. */
+export class AnnotationHousekeeping {
+  readonly #owner = randomUUID();
+  readonly #closing = sharedAbortController();
+  readonly #timer: NodeJS.Timeout | null;
+  #running: Promise<unknown> | null = null;
+
+  constructor(private readonly options: AnnotationHousekeepingOptions) {
+    const { everyMs } = options;
+    this.#timer = everyMs > 0 ? setInterval(() => void this.look(), everyMs / looksPerInterval) : null;
+    this.#timer?.unref();
+  }
+
+  /** Cleans up if that is due and no other process does. @returns whether it did. */
+  async look(): Promise<boolean> {
+    if (this.#running !== null || this.#closing.signal.aborted) return false;
+    const run = this.#run().finally(() => (this.#running = null));
+    this.#running = run;
+    return run;
+  }
+
+  #next(): Date {
+    return new Date(Date.now() + this.options.everyMs);
+  }
+
+  async #run(): Promise<boolean> {
+    const { schedule, logger, everyMs } = this.options;
+    const { signal } = this.#closing;
+    let renewal: NodeJS.Timeout | undefined;
+    try {
+      if (!(await schedule.claim(scheduleName, this.#owner, this.#next()))) return false;
+      // A cleanup that takes longer than the interval must not be joined by a second one.
+      const renew = () => void schedule.renew(scheduleName, this.#owner, this.#next()).catch(() => undefined);
+      renewal = setInterval(renew, everyMs / looksPerInterval);
+      renewal.unref();
+      const report = await this.#cleanUp(signal);
+      logger.info(report, 'Annotation:Cleanup');
+      return true;
+    } catch (err) {
+      if (!signal.aborted) logger.error({ err }, 'Annotation:Cleanup:Failed');
+      return false;
+    } finally {
+      clearInterval(renewal);
+    }
+  }
+
+  async #cleanUp(signal: AbortSignal): Promise<object> {
+    const { cleanup, settings } = this.options;
+    // Versions are kept for ever where the setting says so; what nobody can reach is of no use to anybody.
+    if ((await settings.get(cleanupSetting)) === false) {
+      return { abandonedVersions: await cleanup.abandoned({ remove: true, signal }) };
+    }
+    return { ...(await cleanup.old({ ...usual, remove: true, signal })) };
+  }
+
+  /** Stops; a cleanup that is going on ends at its next step. */
+  async close(): Promise<void> {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#closing.abort();
+    await this.#running;
+  }
+}

@@ -1,0 +1,146 @@
+import type { Connection, Model, QueryFilter } from 'mongoose';
+import type { StoredElements } from '../elements/contract.js';
+import type { AnnotationState, AnnotationVersionRecord } from '../documents/annotation-record.js';
+import { stateFields, toVersion, type VersionDocument } from '../documents/annotation-documents.model.js';
+import { idText } from '../../../core/id-text.js';
+import { batches, idsPerQuery } from '../../../core/id-batches.js';
+import { isDuplicateKey } from '../../../core/refused-writes.js';
+
+/** What cleaning up needs to know of a former version. */
+export type VersionStamp = Pick<AnnotationVersionRecord, 'id' | 'version' | 'updated'>;
+
+/** Names by which versions may be sorted, and the fields behind them. */
+const versionFields = {
+  _version: '_version',
+  updated: 'updated',
+  created: 'created',
+  _elementCount: 'elements.count',
+  _detailsCount: 'elements.detailsCount',
+} as const;
+
+/** A name by which versions may be sorted. */
+export type VersionField = keyof typeof versionFields;
+
+/** Whether versions may be sorted by this name. */
+export function isVersionField(name: string): name is VersionField {
+  return Object.hasOwn(versionFields, name);
+}
+
+/** Which former versions of an annotation, and in which order. */
+export interface VersionPlace {
+  annotationId: string;
+  /** Only versions below this one. */
+  before: number;
+  field: VersionField;
+  direction: 1 | -1;
+}
+
+/** All queries on former versions of annotations. */
+export class AnnotationVersions {
+  constructor(
+    private readonly connection: Connection,
+    private readonly model: Model<VersionDocument>,
+  ) {}
+
+  async createIndexes(): Promise<void> {
+    await this.model.createIndexes();
+  }
+
+  /** Writes down a state as a former version. Writing the same one again changes nothing. */
+  async keep(annotationId: string, state: AnnotationState): Promise<void> {
+    try {
+      const _id = new this.connection.base.Types.ObjectId();
+      await this.model.collection.insertOne({ _id, ...stateFields(state), annotationId });
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+    }
+  }
+
+  /** Former versions before one, in this order and newest first where it says nothing; read as they are asked for. `limit` 0: all. */
+  async *list(
+    place: VersionPlace,
+    { limit, offset }: { limit: number; offset: number },
+  ): AsyncGenerator<AnnotationVersionRecord> {
+    const { annotationId, before, field, direction } = place;
+    const order: Record<string, 1 | -1> = { [versionFields[field]]: direction };
+    order._version ??= -1;
+    const query = { annotationId, _version: { $lt: before } };
+    const cursor = this.model.find(query).sort(order).skip(offset).limit(limit).lean<VersionDocument[]>().cursor();
+    for await (const doc of cursor) yield toVersion(doc);
+  }
+
+  /** How many former versions come before a value in the order of a list. */
+  async countAhead({ annotationId, before, field, direction }: VersionPlace, value: number | Date): Promise<number> {
+    const ahead = { [versionFields[field]]: direction === 1 ? { $lt: value } : { $gt: value } };
+    return this.model.countDocuments({ $and: [{ annotationId, _version: { $lt: before } }, ahead] });
+  }
+
+  /** The newest version before one. */
+  async newestBefore(annotationId: string, version: number): Promise<number | null> {
+    const doc = await this.model
+      .findOne({ annotationId, _version: { $lt: version } }, { _version: 1 })
+      .sort({ _version: -1 })
+      .lean<VersionDocument>();
+    return doc?._version ?? null;
+  }
+
+  async find(annotationId: string, version: number): Promise<AnnotationVersionRecord | null> {
+    const doc = await this.model.findOne({ annotationId, _version: version }).lean<VersionDocument>();
+    return doc === null ? null : toVersion(doc);
+  }
+
+  /** Stamps of the former versions of an annotation, newest first. */
+  async stamps(annotationId: string): Promise<VersionStamp[]> {
+    const docs = await this.model
+      .find({ annotationId }, { _version: 1, updated: 1 })
+      .sort({ _version: -1 })
+      .lean<VersionDocument[]>();
+    return docs.map(({ _id, _version: version, updated }) => ({ id: idText(_id), version, updated }));
+  }
+
+  /** Families of the elements of an annotation's former versions. */
+  async families(annotationId: string): Promise<string[]> {
+    return (await this.model.distinct('elements.family', { annotationId })) as unknown as string[];
+  }
+
+  /** The elements of all former versions of a family. */
+  async elementsOf(family: string): Promise<StoredElements[]> {
+    const query = { 'elements.family': family } as QueryFilter<VersionDocument>;
+    const docs = await this.model.find(query, { elements: 1 }).lean<Pick<VersionDocument, 'elements'>[]>();
+    return docs.map(({ elements }) => elements);
+  }
+
+  /** Removes versions by their own ids. @returns how many. */
+  async remove(ids: readonly string[]): Promise<number> {
+    let removed = 0;
+    for (const part of batches(ids)) removed += (await this.model.deleteMany({ _id: { $in: [...part] } })).deletedCount;
+    return removed;
+  }
+
+  /** Removes all versions of an annotation. @returns how many. */
+  async removeAll(annotationId: string): Promise<number> {
+    return (await this.model.deleteMany({ annotationId })).deletedCount;
+  }
+
+  async forgetCreator(userId: string): Promise<void> {
+    await this.model.updateMany({ creatorId: userId }, { $set: { creatorId: null } });
+  }
+
+  async count(annotationId: string): Promise<number> {
+    return this.model.countDocuments({ annotationId });
+  }
+
+  /** Ids of all annotations that have former versions, each once; some at a time. */
+  async *annotationIds(): AsyncGenerator<string[]> {
+    for (let after = ''; ;) {
+      const docs = await this.model
+        .find({ annotationId: { $gt: after } }, { annotationId: 1 })
+        .sort({ annotationId: 1 })
+        .limit(idsPerQuery)
+        .lean<VersionDocument[]>();
+      if (docs.length === 0) return;
+      yield [...new Set(docs.map(({ annotationId }) => annotationId))];
+      after = docs.at(-1)!.annotationId;
+    }
+  }
+}

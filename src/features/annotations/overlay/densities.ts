@@ -1,0 +1,240 @@
+import { encodeDensity } from './draw/density-codec.js';
+import { crowdOf, usualGain, type CrowdedWindow } from './draw/density-gain.js';
+import { DensityCounter, tileKey, tilePlace, type DensityLevel } from './draw/density.js';
+import type { ElementStore, StoredElements, StoredWindow } from '../elements/contract.js';
+import { LargeImageError } from '../../../errors.js';
+import type { HostLogger } from '../../../host.js';
+import {
+  blockTiles,
+  type AnnotationDensityModel,
+  type BlockPlace,
+  type DensityBlock,
+  type DensityHead,
+} from './density.model.js';
+import { breathe, Gate } from '../../../tilesource/process/concurrency.js';
+import { LRUCache } from 'lru-cache';
+import { orAborted } from '../../../tilesource/process/shared-work.js';
+
+/** Annotations with fewer elements have no densities in the database: counting them anew is as quick. */
+export const countedAlways = 2048;
+
+/** Heads of windows kept in memory. */
+const maxHeads = 10_000;
+
+/** How long a request waits for densities that are being made, in milliseconds. */
+const patienceMs = 30_000;
+
+/** How long nothing is written before densities are made without being asked for, in milliseconds. */
+const quietMs = 1000;
+
+/** Work done before others have a turn: packs counted, cells packed. */
+const packsPerTurn = 16;
+const cellsPerTurn = 20_000;
+
+/** What {@link AnnotationDensities} works with. */
+export interface AnnotationDensitiesOptions {
+  store: Pick<ElementStore, 'marks' | 'idleMs'>;
+  model: Pick<AnnotationDensityModel, 'heads' | 'blocks' | 'write' | 'families' | 'keepOnly'>;
+  logger: HostLogger;
+}
+
+/** Densities of stored elements: made once for each window of elements, kept in the database, shared by all versions that share the window. */
+export class AnnotationDensities {
+  readonly #options: AnnotationDensitiesOptions;
+  readonly #heads = new LRUCache<string, DensityHead>({ max: maxHeads });
+  /** Of annotations whose densities are not kept in the database, by content. */
+  readonly #crowds = new LRUCache<string, CrowdedWindow[]>({ max: maxHeads });
+  readonly #underWay = new Map<string, Promise<DensityHead>>();
+  /** Counting keeps a processor busy; one window at a time leaves room for requests. */
+  readonly #gate = new Gate(1);
+  /** What is to be made when nothing has been written for a while, by family. */
+  readonly #planned = new Map<string, StoredElements>();
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(options: AnnotationDensitiesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Makes what is missing, without anybody waiting for it, when nothing has been written to any annotation for a while: of many
+   * writes that follow one another, only after the last.
+   */
+  prepare(stored: StoredElements): void {
+    if (stored.count < countedAlways || this.#closed) return;
+    this.#planned.set(stored.family, stored);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      void this.#makePlanned();
+    }, quietMs).unref();
+  }
+
+  /** One window after the other, so that a request has to wait for one of them at most, and so does a write. */
+  async #makePlanned(): Promise<void> {
+    for (const [family, stored] of this.#planned) {
+      try {
+        await this.#readHeads(stored);
+        for (const window of stored.windows) {
+          if (this.#closed) return;
+          if (this.#heads.has(window.id)) continue;
+          if (this.#options.store.idleMs < quietMs) return this.#schedule();
+          await this.#made(stored, window);
+        }
+      } catch (err) {
+        if (!this.#closed) this.#options.logger.warn({ err, family }, 'Annotation:Density:Failed');
+      }
+      // Unless it was written again meanwhile.
+      if (this.#planned.get(family) === stored) this.#planned.delete(family);
+    }
+  }
+
+  /**
+   * Heads of all windows, in their order; made where they are missing.
+   *
+   * @throws LargeImageError `unavailable` when that takes longer than a request should wait; it goes on meanwhile.
+   */
+  async heads(stored: StoredElements, options: { signal?: AbortSignal | undefined } = {}): Promise<DensityHead[]> {
+    const heads = this.#allHeads(stored);
+    let timer: NodeJS.Timeout | undefined;
+    const impatience = new Promise<never>((_resolve, reject) => {
+      const message = 'The overlay of this annotation is being prepared. Ask again in a moment.';
+      timer = setTimeout(() => reject(new LargeImageError('unavailable', message)), patienceMs);
+    });
+    try {
+      return await orAborted(Promise.race([heads, impatience]), options.signal);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #readHeads(stored: StoredElements): Promise<void> {
+    const unknown = stored.windows.map(({ id }) => id).filter((id) => !this.#heads.has(id));
+    if (unknown.length > 0) for (const head of await this.#options.model.heads(unknown)) this.#heads.set(head.window, head);
+  }
+
+  async #allHeads(stored: StoredElements): Promise<DensityHead[]> {
+    await this.#readHeads(stored);
+    return Promise.all(stored.windows.map(async (window) => this.#heads.get(window.id) ?? this.#made(stored, window)));
+  }
+
+  #made(stored: StoredElements, window: StoredWindow): Promise<DensityHead> {
+    let making = this.#underWay.get(window.id);
+    if (making === undefined) {
+      making = this.#gate.run(() => this.#make(stored, window)).finally(() => this.#underWay.delete(window.id));
+      this.#underWay.set(window.id, making);
+    }
+    return making;
+  }
+
+  async #make(stored: StoredElements, window: StoredWindow): Promise<DensityHead> {
+    const { store, model } = this.#options;
+    const counter = new DensityCounter();
+    let packs = 0;
+    // The window by itself: a value that the store knows how to read as it knows the whole.
+    const alone: StoredElements = {
+      ...stored,
+      count: window.count,
+      detailsCount: window.detailsCount,
+      box: window.box,
+      windows: [window],
+    };
+    for await (const marks of store.marks(alone)) {
+      if (this.#closed) throw new LargeImageError('unavailable', 'The installation is closing.');
+      counter.add(marks);
+      if (++packs % packsPerTurn === 0) await breathe();
+    }
+    const head: DensityHead = { window: window.id, family: stored.family, levels: null, classes: counter.classes, crowds: [] };
+    await model.write(head, this.#blocks(head, counter));
+    this.#heads.set(window.id, head);
+    return head;
+  }
+
+  /** Packs level after level, and notes in the head which there are. */
+  async *#blocks(head: DensityHead, counter: DensityCounter): AsyncGenerator<DensityBlock> {
+    for (const level of counter.pyramid()) {
+      head.crowds.push(crowdOf(level, head.classes));
+      head.levels = { finest: head.levels?.finest ?? level.level, coarsest: level.level };
+      yield* blocksOf(head, level);
+      await breathe();
+    }
+  }
+
+  /** The gain at which a level looks right; see {@link usualGain}. */
+  async gain(stored: StoredElements, level: number, options: { signal?: AbortSignal | undefined } = {}): Promise<number> {
+    if (stored.count >= countedAlways) {
+      const heads = await this.heads(stored, options);
+      return usualGain(
+        stored.windows.map(({ box }, i) => ({ box, crowds: heads[i]?.crowds ?? [] })),
+        level,
+      );
+    }
+    let crowded = this.#crowds.get(stored.content);
+    if (crowded === undefined) {
+      const counter = new DensityCounter();
+      for await (const marks of this.#options.store.marks(stored, { ...(options.signal && { signal: options.signal }) })) {
+        counter.add(marks);
+      }
+      const crowds = Array.from(counter.pyramid(), (counted) => crowdOf(counted, counter.classes));
+      crowded = stored.box === null ? [] : [{ box: stored.box, crowds }];
+      this.#crowds.set(stored.content, crowded);
+    }
+    return usualGain(crowded, level);
+  }
+
+  /** The blocks of these windows that are there. */
+  blocks(places: readonly BlockPlace[]): Promise<DensityBlock[]> {
+    return this.#options.model.blocks(places);
+  }
+
+  /**
+   * Removes densities of windows that no head refers to any more; to be called after the element store has swept.
+   *
+   * @param heads the stored elements of all heads of a family.
+   * @param families only these. Default: all.
+   */
+  async sweep(heads: (family: string) => Promise<Iterable<StoredElements>>, families?: Iterable<string>): Promise<number> {
+    let removed = 0;
+    for (const family of families ?? (await this.#options.model.families())) {
+      const windows = new Set<string>();
+      for (const { windows: listed } of await heads(family)) for (const { id } of listed) windows.add(id);
+      removed += await this.#options.model.keepOnly(family, windows);
+    }
+    if (removed > 0) this.#heads.clear();
+    return removed;
+  }
+
+  /** Ends what is under way. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await Promise.allSettled(this.#underWay.values());
+  }
+}
+
+async function* blocksOf(head: DensityHead, { level, tiles }: DensityLevel): AsyncGenerator<DensityBlock> {
+  const blocks = new Map<number, { column: number; row: number }>();
+  for (const key of tiles.keys()) {
+    const { column, row } = tilePlace(key);
+    const place = { column: Math.floor(column / blockTiles), row: Math.floor(row / blockTiles) };
+    blocks.set(tileKey(place.column, place.row), place);
+  }
+  let cells = 0;
+  for (const { column, row } of blocks.values()) {
+    const packed: Uint8Array[] = [];
+    for (let i = 0; i < blockTiles * blockTiles; i += 1) {
+      const place = { column: column * blockTiles + (i % blockTiles), row: row * blockTiles + Math.floor(i / blockTiles) };
+      const tile = tiles.get(tileKey(place.column, place.row));
+      packed.push(tile === undefined ? new Uint8Array(0) : encodeDensity(tile));
+      cells += tile?.size ?? 0;
+    }
+    yield { window: head.window, family: head.family, level, column, row, tiles: packed };
+    if (cells > cellsPerTurn) {
+      cells = 0;
+      await breathe();
+    }
+  }
+}

@@ -1,0 +1,179 @@
+import type { DensityCrowd } from './draw/density-gain.js';
+import type { DensityClass } from './draw/density.js';
+import type { OwnCollections } from '../../../models/own-collections.js';
+
+/** Densities of one window of elements: which levels there are, and what their classes are. */
+export interface DensityHead {
+  /** Id of the window. */
+  window: string;
+  /** Family of the stored elements, as the element store names it. */
+  family: string;
+  /** Finest and coarsest level; `null` when nothing is counted in this window. */
+  levels: { finest: number; coarsest: number } | null;
+  classes: DensityClass[];
+  /** How crowded the levels are, finest first. */
+  crowds: DensityCrowd[];
+}
+
+/** 4 × 4 neighbouring tiles of one level of a window. */
+export interface DensityBlock {
+  window: string;
+  family: string;
+  level: number;
+  /** Place among the blocks of the level. */
+  column: number;
+  row: number;
+  /** Packed tiles, row by row; empty ones where nothing is. */
+  tiles: readonly Uint8Array[];
+}
+
+/** Tiles along each side of a block. */
+export const blockTiles = 4;
+
+interface StoredHead {
+  _id: string;
+  family: string;
+  made: Date;
+  levels: [finest: number, coarsest: number] | null;
+  /** JSON text: names of groups are what clients choose. */
+  classes: string;
+  /** Sum and sum of squares of each level, finest first. */
+  crowds: [sum: number, squares: number][];
+}
+
+interface StoredBlock {
+  _id: string;
+  family: string;
+  /** Lengths of the tiles in `data`, in bytes. */
+  lengths: number[];
+  data: { buffer: Uint8Array } | Uint8Array;
+}
+
+/** Documents written or asked for at a time. */
+const batch = 100;
+
+/** Bytes of documents written at a time. */
+const batchBytes = 4 * 1024 * 1024;
+
+/** Place of a block in the ids of documents. */
+export interface BlockPlace {
+  window: string;
+  level: number;
+  column: number;
+  row: number;
+}
+
+function blockId({ window, level, column, row }: BlockPlace): string {
+  return `${window}/${level}/${column}/${row}`;
+}
+
+/**
+ * Densities of stored elements, window by window. A window never changes, so neither do its densities: writing them twice writes
+ * the same. The head is written last; without it a window has no densities.
+ */
+export class AnnotationDensityModel {
+  constructor(private readonly own: OwnCollections) {}
+
+  get #documents() {
+    return this.own.collection<StoredHead | StoredBlock>('annotation_density');
+  }
+
+  async createIndexes(): Promise<void> {
+    // The mark first: the families of the plugin are read from the index alone.
+    await this.#documents.createIndex({ plugin: 1, family: 1 });
+  }
+
+  /** Heads of these windows; those that are not there are absent. */
+  async heads(windows: readonly string[]): Promise<DensityHead[]> {
+    const heads: DensityHead[] = [];
+    for (let start = 0; start < windows.length; start += batch) {
+      const ids = windows.slice(start, start + batch);
+      const found = (await this.#documents.find({ _id: { $in: ids } }).toArray()) as StoredHead[];
+      for (const { _id, family, levels, classes, crowds } of found) {
+        const parsed = JSON.parse(classes) as [string | null | 0, ...DensityClass['color']][];
+        heads.push({
+          window: _id,
+          family,
+          crowds: crowds.map(([sum, squares], i) => ({ level: (levels?.[0] ?? 0) + i, sum, squares })),
+          levels: levels === null ? null : { finest: levels[0], coarsest: levels[1] },
+          classes: parsed.map(([group, ...color]) => ({
+            group: group === mixedGroups ? undefined : group,
+            color,
+          })),
+        });
+      }
+    }
+    return heads;
+  }
+
+  /** The blocks at these places; those that are not there are absent. */
+  async blocks(places: readonly BlockPlace[]): Promise<DensityBlock[]> {
+    const byId = new Map(places.map((place) => [blockId(place), place]));
+    const ids = [...byId.keys()];
+    const blocks: DensityBlock[] = [];
+    for (let start = 0; start < ids.length; start += batch) {
+      const found = (await this.#documents.find({ _id: { $in: ids.slice(start, start + batch) } }).toArray()) as StoredBlock[];
+      for (const { _id, family, lengths, data } of found) {
+        const bytes = data instanceof Uint8Array ? data : data.buffer;
+        let end = 0;
+        const tiles = lengths.map((length) => bytes.subarray(end, (end += length)));
+        blocks.push({ ...(byId.get(_id) as BlockPlace), family, tiles });
+      }
+    }
+    return blocks;
+  }
+
+  /** Writes the densities of a window: its blocks as they come, then its head. */
+  async write(head: DensityHead, blocks: AsyncIterable<DensityBlock>): Promise<void> {
+    let pending: StoredBlock[] = [];
+    let bytes = 0;
+    const flush = async () => {
+      await this.#replace(pending);
+      pending = [];
+      bytes = 0;
+    };
+    for await (const block of blocks) {
+      const data = Buffer.concat(block.tiles);
+      pending.push({ _id: blockId(block), family: block.family, lengths: block.tiles.map((tile) => tile.length), data });
+      bytes += data.length;
+      if (pending.length >= batch || bytes >= batchBytes) await flush();
+    }
+    await flush();
+    const classes = head.classes.map(({ group, color }) => [group === undefined ? mixedGroups : group, ...color]);
+    const crowds = head.crowds.map(({ sum, squares }): [number, number] => [sum, squares]);
+    const levels: StoredHead['levels'] = head.levels === null ? null : [head.levels.finest, head.levels.coarsest];
+    await this.#replace([
+      { _id: head.window, family: head.family, made: new Date(), levels, classes: JSON.stringify(classes), crowds },
+    ]);
+  }
+
+  async #replace(documents: readonly (StoredHead | StoredBlock)[]): Promise<void> {
+    if (documents.length === 0) return;
+    await this.#documents.bulkWrite(
+      documents.map((document) => ({ replaceOne: { filter: { _id: document._id }, replacement: document, upsert: true } })),
+      { ordered: false },
+    );
+  }
+
+  /** Families that have densities. */
+  async families(): Promise<string[]> {
+    return (await this.#documents.distinct('family')) as string[];
+  }
+
+  /** Removes the densities of a family's windows other than these. @returns the number of documents removed. */
+  async keepOnly(family: string, windows: ReadonlySet<string>): Promise<number> {
+    const gone: string[] = [];
+    for await (const { _id } of this.#documents.find({ family }, { projection: { _id: 1 } })) {
+      if (!windows.has(String(_id).split('/', 1)[0] as string)) gone.push(String(_id));
+    }
+    // Heads first: without its head a window has no densities, with half of them it would have wrong ones.
+    gone.sort((a, b) => Number(a.includes('/')) - Number(b.includes('/')));
+    for (let start = 0; start < gone.length; start += batch) {
+      await this.#documents.deleteMany({ _id: { $in: gone.slice(start, start + batch) } });
+    }
+    return gone.length;
+  }
+}
+
+/** Stands for `undefined` in JSON text, where groups are text or null. */
+const mixedGroups = 0;

@@ -1,0 +1,181 @@
+import type { Coordinate } from '../../../../annotation-format/schema/common.js';
+import type { PaintColor } from './colors.js';
+import { Coverage } from './coverage.js';
+import type { Stroke } from './shape.js';
+
+/** The part of the image that is drawn: its corner in base-layer pixels, and how many of them make a pixel drawn. */
+export interface View {
+  left: number;
+  top: number;
+  /** Base-layer pixels per pixel drawn. */
+  scale: number;
+  /** Pixels drawn. */
+  width: number;
+  height: number;
+}
+
+/** Vertices closer than this to the last one drawn are passed over: pixels. */
+const leastStep = 0.05;
+
+/** From this line width on, in pixels, corners are rounded; on thinner lines the gap is not seen. */
+const roundFrom = 2;
+
+/** Vertices of the disc at a corner. */
+const roundVertices = 12;
+
+/**
+ * A transparent picture on which shapes are drawn one over the other. It holds red, green, blue (0 to 255) multiplied by the
+ * opacity, and the opacity (0 to 1), row by row.
+ */
+export class Canvas {
+  readonly view: View;
+  readonly pixels: Float32Array;
+  readonly #coverage = new Coverage();
+
+  constructor(view: View) {
+    this.view = view;
+    this.pixels = new Float32Array(view.width * view.height * 4);
+  }
+
+  /** Fills closed outlines by the even-odd rule. Positions are in base-layer pixels. */
+  fill(rings: readonly (readonly Coordinate[])[], color: PaintColor): void {
+    const { left, top, scale } = this.view;
+    if (!this.#begin(rings, 0)) return;
+    for (const ring of rings) {
+      const last = ring[ring.length - 1];
+      if (last === undefined) continue;
+      let fromX = (last[0] - left) / scale;
+      let fromY = (last[1] - top) / scale;
+      for (let i = 0; i < ring.length; i += 1) {
+        const point = ring[i] as Coordinate;
+        const x = (point[0] - left) / scale;
+        const y = (point[1] - top) / scale;
+        // The last vertex is never passed over: the outline must end where it began.
+        if (i < ring.length - 1 && Math.abs(x - fromX) < leastStep && Math.abs(y - fromY) < leastStep) continue;
+        this.#coverage.edge(fromX, fromY, x, y);
+        fromX = x;
+        fromY = y;
+      }
+    }
+    this.#finish('even-odd', color);
+  }
+
+  /** Draws lines of a width in pixels drawn. Where they cross each other they are not darker. */
+  stroke(strokes: readonly Stroke[], width: number, color: PaintColor): void {
+    const half = width / 2;
+    const lines = strokes.map(({ points }) => points);
+    if (!this.#begin(lines, half)) return;
+    for (const { points, closed } of strokes) this.#line(points, closed, half);
+    this.#finish('union', color);
+  }
+
+  #line(points: readonly Coordinate[], closed: boolean, half: number): void {
+    const { left, top, scale, width, height } = this.view;
+    const start = points[closed ? points.length - 1 : 0];
+    if (start === undefined) return;
+    let fromX = (start[0] - left) / scale;
+    let fromY = (start[1] - top) / scale;
+    for (let i = closed ? 0 : 1; i < points.length; i += 1) {
+      const point = points[i] as Coordinate;
+      const x = (point[0] - left) / scale;
+      const y = (point[1] - top) / scale;
+      if (i < points.length - 1 && Math.abs(x - fromX) < leastStep && Math.abs(y - fromY) < leastStep) continue;
+      const seen =
+        Math.max(fromX, x) + half > 0 &&
+        Math.min(fromX, x) - half < width &&
+        Math.max(fromY, y) + half > 0 &&
+        Math.min(fromY, y) - half < height;
+      if (seen) this.#segment(fromX, fromY, x, y, half, closed || i < points.length - 1);
+      fromX = x;
+      fromY = y;
+    }
+  }
+
+  /** A rectangle along the segment, and a disc at its end. All turn the same way, so that overlaps add up and never cancel. */
+  #segment(x0: number, y0: number, x1: number, y1: number, half: number, rounded: boolean): void {
+    const length = Math.hypot(x1 - x0, y1 - y0);
+    const coverage = this.#coverage;
+    if (length > 0) {
+      const nx = (-(y1 - y0) / length) * half;
+      const ny = ((x1 - x0) / length) * half;
+      coverage.edge(x0 + nx, y0 + ny, x1 + nx, y1 + ny);
+      coverage.edge(x1 + nx, y1 + ny, x1 - nx, y1 - ny);
+      coverage.edge(x1 - nx, y1 - ny, x0 - nx, y0 - ny);
+      coverage.edge(x0 - nx, y0 - ny, x0 + nx, y0 + ny);
+    }
+    if (!rounded || half * 2 < roundFrom) return;
+    let [px, py] = [x1 + half, y1];
+    for (let i = 1; i <= roundVertices; i += 1) {
+      const angle = (-2 * Math.PI * i) / roundVertices;
+      const [x, y] = [x1 + half * Math.cos(angle), y1 + half * Math.sin(angle)];
+      coverage.edge(px, py, x, y);
+      [px, py] = [x, y];
+    }
+  }
+
+  #begin(lines: readonly (readonly Coordinate[])[], margin: number): boolean {
+    let [lowX, lowY, highX, highY] = [Infinity, Infinity, -Infinity, -Infinity];
+    for (const line of lines) {
+      for (const point of line) {
+        const [x, y] = point;
+        if (x < lowX) lowX = x;
+        if (x > highX) highX = x;
+        if (y < lowY) lowY = y;
+        if (y > highY) highY = y;
+      }
+    }
+    const { left, top, scale } = this.view;
+    return this.#coverage.begin(
+      {
+        left: (lowX - left) / scale - margin,
+        top: (lowY - top) / scale - margin,
+        right: (highX - left) / scale + margin,
+        bottom: (highY - top) / scale + margin,
+      },
+      this.view,
+    );
+  }
+
+  #finish(rule: 'even-odd' | 'union', [red, green, blue, alpha]: PaintColor): void {
+    const { pixels } = this;
+    const rowLength = this.view.width * 4;
+    this.#coverage.finish(rule, (row, left, shares, length) => {
+      let at = row * rowLength + left * 4;
+      for (let i = 0; i < length; i += 1, at += 4) {
+        const opacity = shares[i]! * alpha;
+        if (opacity === 0) continue;
+        const rest = 1 - opacity;
+        pixels[at] = pixels[at]! * rest + red * opacity;
+        pixels[at + 1] = pixels[at + 1]! * rest + green * opacity;
+        pixels[at + 2] = pixels[at + 2]! * rest + blue * opacity;
+        pixels[at + 3] = pixels[at + 3]! * rest + opacity;
+      }
+    });
+  }
+
+  /** Lays a colour over one pixel. */
+  blend(column: number, row: number, [red, green, blue, alpha]: PaintColor): void {
+    const at = (row * this.view.width + column) * 4;
+    const { pixels } = this;
+    const rest = 1 - alpha;
+    pixels[at] = pixels[at]! * rest + red * alpha;
+    pixels[at + 1] = pixels[at + 1]! * rest + green * alpha;
+    pixels[at + 2] = pixels[at + 2]! * rest + blue * alpha;
+    pixels[at + 3] = pixels[at + 3]! * rest + alpha;
+  }
+
+  /** Red, green, blue and opacity, each from 0 to 255, not multiplied: as PNG has it. */
+  toRgba(): Uint8Array<ArrayBuffer> {
+    const { pixels } = this;
+    const bytes = new Uint8Array(pixels.length);
+    for (let at = 0; at < pixels.length; at += 4) {
+      const alpha = pixels[at + 3]!;
+      if (alpha <= 0) continue;
+      bytes[at] = Math.min(255, Math.round(pixels[at]! / alpha));
+      bytes[at + 1] = Math.min(255, Math.round(pixels[at + 1]! / alpha));
+      bytes[at + 2] = Math.min(255, Math.round(pixels[at + 2]! / alpha));
+      bytes[at + 3] = Math.min(255, Math.round(alpha * 255));
+    }
+    return bytes;
+  }
+}

@@ -1,0 +1,185 @@
+import type { GridDataElement } from '../../../../annotation-format/schema/griddata.js';
+import type { HeatmapElement } from '../../../../annotation-format/schema/heatmap.js';
+import type { Canvas } from './canvas.js';
+import { paintColor, type PaintColor } from './colors.js';
+
+/** Radius of a value where the element gives none: pixels of the image or of the screen, as `scaleWithZoom` says. */
+const defaultRadius = 25;
+
+/** Largest radius drawn, in pixels; it bounds the memory of a tile. */
+const maxRadius = 512;
+
+const defaultColors: readonly PaintColor[] = [
+  [0, 0, 0, 0],
+  [255, 255, 0, 1],
+];
+
+/** What decides how values are coloured. */
+interface Range {
+  colorRange?: string[];
+  rangeValues?: number[];
+  normalizeRange?: boolean;
+  stepped?: boolean;
+  minColor?: string;
+  maxColor?: string;
+}
+
+type Scale = (value: number) => PaintColor;
+
+function extent(values: Iterable<number>): [low: number, high: number] {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of values) {
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  return low <= high ? [low, high] : [0, 0];
+}
+
+/** The colours of values: between two entries of the range they are mixed, or with `stepped` are those of the lower entry. */
+export function colorScale(range: Range, [low, high]: readonly [low: number, high: number]): Scale {
+  const colors = range.colorRange?.length ? range.colorRange.map(paintColor) : defaultColors;
+  const stops = stopsOf(range, colors.length, low, high);
+  const first = range.minColor === undefined ? (colors[0] as PaintColor) : paintColor(range.minColor);
+  const last = range.maxColor === undefined ? (colors.at(-1) as PaintColor) : paintColor(range.maxColor);
+  return (value) => {
+    if (value < stops[0]!) return first;
+    if (value > stops[stops.length - 1]!) return last;
+    let at = 0;
+    while (at + 1 < stops.length && stops[at + 1]! <= value) at += 1;
+    const from = colors[Math.min(at, colors.length - 1)] as PaintColor;
+    const to = colors[at + 1];
+    if (range.stepped === true || to === undefined) return from;
+    const share = (value - stops[at]!) / (stops[at + 1]! - stops[at]!);
+    return [0, 1, 2, 3].map((i) => from[i]! + (to[i]! - from[i]!) * share) as unknown as PaintColor;
+  };
+}
+
+/** Ascending values at which the colours stand. */
+function stopsOf({ rangeValues, normalizeRange, stepped }: Range, colors: number, low: number, high: number): number[] {
+  const count = stepped === true ? colors + 1 : colors;
+  const even = Array.from({ length: count }, (_, i) => low + ((high - low) * i) / Math.max(1, count - 1));
+  if (rangeValues === undefined || rangeValues.length === 0) return even;
+  const stops = normalizeRange === true ? rangeValues.map((share) => low + (high - low) * share) : [...rangeValues];
+  return stops[0]! > stops[stops.length - 1]! ? stops.toReversed() : stops;
+}
+
+/** Points with values as a sum of gaussians, coloured by its height. */
+export function drawHeatmap(canvas: Canvas, element: HeatmapElement): void {
+  const [, high] = extent(element.points.map((point) => point[3]));
+  const colors = colorScale(element, [0, high]);
+  drawGaussians(
+    canvas,
+    element,
+    colors,
+    element.points.length,
+    (i) => element.points[i] as readonly [number, number, number, number],
+  );
+}
+
+/** Values on a grid: as cells, as a surface, or as gaussians. */
+export function drawGrid(canvas: Canvas, element: GridDataElement): void {
+  const { values, gridWidth, origin = [0, 0, 0], dx = 1, dy = 1 } = element;
+  const range = extent(values);
+  if (element.interpretation === 'heatmap') {
+    drawGaussians(canvas, element, colorScale(element, [0, range[1]]), values.length, (i) => [
+      origin[0] + (i % gridWidth) * dx,
+      origin[1] + Math.floor(i / gridWidth) * dy,
+      origin[2],
+      values[i]!,
+    ]);
+    return;
+  }
+  const rows = Math.ceil(values.length / gridWidth);
+  const valueAt =
+    element.interpretation === 'choropleth' ? cellValue(values, gridWidth, rows) : surfaceValue(values, gridWidth, rows);
+  const colors = colorScale(element, range);
+  const { left, top, scale, width, height } = canvas.view;
+  for (let row = 0; row < height; row += 1) {
+    const gridY = (top + (row + 0.5) * scale - origin[1]) / dy;
+    for (let column = 0; column < width; column += 1) {
+      const value = valueAt((left + (column + 0.5) * scale - origin[0]) / dx, gridY);
+      if (value !== undefined) canvas.blend(column, row, colors(value));
+    }
+  }
+}
+
+type GridValue = (x: number, y: number) => number | undefined;
+
+function cellValue(values: readonly number[], width: number, rows: number): GridValue {
+  return (x, y) => (x >= 0 && x < width && y >= 0 && y < rows ? values[Math.floor(y) * width + Math.floor(x)] : undefined);
+}
+
+/** Between the four values around a place, in proportion to its distances. */
+function surfaceValue(values: readonly number[], width: number, rows: number): GridValue {
+  return (x, y) => {
+    if (!(x >= 0 && x <= width - 1 && y >= 0 && y <= rows - 1)) return undefined;
+    const [column, row] = [Math.min(Math.floor(x), Math.max(0, width - 2)), Math.min(Math.floor(y), Math.max(0, rows - 2))];
+    const at = (dx: number, dy: number) => values[Math.min(rows - 1, row + dy) * width + Math.min(width - 1, column + dx)] ?? 0;
+    const [fx, fy] = [x - column, y - row];
+    return (at(0, 0) * (1 - fx) + at(1, 0) * fx) * (1 - fy) + (at(0, 1) * (1 - fx) + at(1, 1) * fx) * fy;
+  };
+}
+
+/** Adds up values at their pixels and spreads the sum, so that the time does not grow with the radius. */
+function drawGaussians(
+  canvas: Canvas,
+  { radius = defaultRadius, scaleWithZoom = false }: { radius?: number; scaleWithZoom?: boolean },
+  colors: Scale,
+  count: number,
+  pointAt: (index: number) => readonly [x: number, y: number, z: number, value: number],
+): void {
+  const { left, top, scale, width, height } = canvas.view;
+  const spread = Math.min(maxRadius, Math.max(1, scaleWithZoom ? radius / scale : radius));
+  // Three means over a window come close to a gaussian; this width gives a standard deviation of half the radius.
+  const sigma = spread / 2;
+  const reach = Math.max(0, Math.round((Math.sqrt(4 * sigma * sigma + 1) - 1) / 2));
+  // Values farther away than three windows add nothing; nearer ones must be known, or neighbouring tiles do not fit together.
+  const margin = 3 * reach;
+  const [fullWidth, fullHeight] = [width + 2 * margin, height + 2 * margin];
+  const sums = new Float32Array(fullWidth * fullHeight);
+  let found = false;
+  for (let i = 0; i < count; i += 1) {
+    const [x, y, , value] = pointAt(i);
+    const column = Math.floor((x - left) / scale) + margin;
+    const row = Math.floor((y - top) / scale) + margin;
+    if (!(column >= 0 && column < fullWidth && row >= 0 && row < fullHeight)) continue;
+    sums[row * fullWidth + column]! += value;
+    found = true;
+  }
+  if (!found) return;
+  const spare = new Float32Array(sums.length);
+  for (let pass = 0; pass < 3; pass += 1) {
+    meanAlong(sums, spare, { lines: fullHeight, length: fullWidth, step: 1, jump: fullWidth }, reach);
+    meanAlong(spare, sums, { lines: fullWidth, length: fullHeight, step: fullWidth, jump: 1 }, reach);
+  }
+  // A point alone is to reach its value in the middle.
+  const side = 2 * reach + 1;
+  const peak = ((4 * side ** 3) / (3 * side ** 2 + 1)) ** 2;
+  for (let row = 0; row < height; row += 1) {
+    for (let column = 0; column < width; column += 1) {
+      const value = sums[(row + margin) * fullWidth + column + margin]! * peak;
+      // What three means leave of a point far away is no value.
+      if (Math.abs(value) > 1e-6) canvas.blend(column, row, colors(value));
+    }
+  }
+}
+
+/** The mean over `2 * reach + 1` neighbours along each line; nothing lies beyond the ends. */
+function meanAlong(
+  from: Float32Array,
+  to: Float32Array,
+  { lines, length, step, jump }: { lines: number; length: number; step: number; jump: number },
+  reach: number,
+): void {
+  const share = 1 / (2 * reach + 1);
+  for (let line = 0; line < lines; line += 1) {
+    const start = line * jump;
+    let sum = 0;
+    for (let i = 0; i < Math.min(reach, length); i += 1) sum += from[start + i * step]!;
+    for (let i = 0; i < length; i += 1) {
+      if (i + reach < length) sum += from[start + (i + reach) * step]!;
+      if (i - reach - 1 >= 0) sum -= from[start + (i - reach - 1) * step]!;
+      to[start + i * step] = sum * share;
+    }
+  }
+}

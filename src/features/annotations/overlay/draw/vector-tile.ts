@@ -1,0 +1,170 @@
+import { fromVectorTileJs, type VectorTileFeatureLike, type VectorTileLayerLike } from '@maplibre/vt-pbf';
+import Point from '@mapbox/point-geometry';
+import { clipPolygon, clipPolyline } from 'lineclip';
+import type { Coordinate } from '../../../../annotation-format/schema/common.js';
+import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
+import type { View } from './canvas.js';
+import { hexColor } from './colors.js';
+import type { DensityPoint } from './density-layer.js';
+import { isOutlined, paintOf, shapeOf, type ColorMode } from './shape.js';
+
+/** Units along the width of a tile. */
+export const vectorExtent = 4096;
+
+/** How far shapes reach over the border of their tile, in units: a renderer cuts there, so that no border line is seen. */
+const buffer = 128;
+
+/** Vertices closer than this to the one before are left out: a quarter of a pixel of a 256-pixel tile. */
+const leastStep = 4;
+
+/** Features of a layer at most; the largest elements are kept. */
+export const maxFeatures = 20_000;
+
+type Properties = Record<string, number | string | boolean>;
+type Feature = Pick<VectorTileFeatureLike, 'type' | 'properties'> & { geometry: Point[][] };
+type Position = [x: number, y: number];
+
+const box: [number, number, number, number] = [-buffer, -buffer, vectorExtent + buffer, vectorExtent + buffer];
+const [pointType, lineType, polygonType] = [1, 2, 3] as const;
+
+/**
+ * A Mapbox vector tile (version 2) with the layers `elements` and, where there are shapes too small to be drawn, `density`.
+ * Coordinates are those of the tile, 4096 units to its width; y grows downwards.
+ */
+export class VectorTile {
+  readonly #view: View;
+  readonly #mode: ColorMode;
+  readonly #elements: Feature[] = [];
+  readonly #density: Feature[] = [];
+
+  /** @param view the tile; its `width` are the pixels that 4096 units stand for. */
+  constructor(view: View, mode: ColorMode) {
+    this.#view = view;
+    this.#mode = mode;
+  }
+
+  /** Adds an element, where it meets the tile. Only outlined elements and points have a place in vector tiles. */
+  addElement(element: AnnotationElement): void {
+    if (!isOutlined(element)) return;
+    const { fill, line, lineWidth } = paintOf(element, this.#mode);
+    const properties: Properties = {
+      ...(element.id !== undefined && { id: element.id }),
+      type: element.type,
+      ...(element.group !== undefined && { group: element.group }),
+      ...(element.label !== undefined && { label: element.label.value }),
+      ...(fill !== null && { fillColor: hexColor(fill), fillOpacity: fill[3] }),
+      ...(line !== null && { lineColor: hexColor(line), lineOpacity: line[3], lineWidth }),
+    };
+    if (element.type === 'point') {
+      const [x, y] = this.#place(element.center);
+      if (x >= box[0] && x <= box[2] && y >= box[1] && y <= box[3]) this.#push(pointType, properties, [[new Point(x, y)]]);
+      return;
+    }
+    const shape = shapeOf(element, this.#view.scale);
+    if (shape.rings.length > 0) this.#push(polygonType, properties, this.#polygon(shape.rings));
+    const open = shape.strokes.filter(({ closed }) => !closed);
+    if (open.length > 0) this.#push(lineType, properties, this.#lines(open.map(({ points }) => points)));
+  }
+
+  addDensity({ x, y, coverage, group, color }: DensityPoint): void {
+    const place = this.#place([x, y, 0]);
+    const properties: Properties = {
+      type: 'density',
+      coverage,
+      ...(group != null && { group }),
+      fillColor: hexColor(color),
+      fillOpacity: color[3],
+    };
+    this.#density.push({ type: pointType, properties, geometry: [[new Point(place[0], place[1])]] });
+  }
+
+  #push(type: 1 | 2 | 3, properties: Properties, geometry: Point[][]): void {
+    if (geometry.length > 0) this.#elements.push({ type, properties, geometry });
+  }
+
+  #place([x, y]: Coordinate): Position {
+    const unit = (this.#view.scale * this.#view.width) / vectorExtent;
+    return [Math.round((x - this.#view.left) / unit), Math.round((y - this.#view.top) / unit)];
+  }
+
+  #simplified(points: readonly Coordinate[]): Position[] {
+    const kept: Position[] = [];
+    let last: Position | undefined;
+    for (const [i, point] of points.entries()) {
+      const place = this.#place(point);
+      const isNear = last !== undefined && Math.abs(place[0] - last[0]) < leastStep && Math.abs(place[1] - last[1]) < leastStep;
+      if (isNear && i < points.length - 1) continue;
+      kept.push(place);
+      last = place;
+    }
+    return kept;
+  }
+
+  #lines(lines: readonly (readonly Coordinate[])[]): Point[][] {
+    return lines
+      .flatMap((points) => clipPolyline(this.#simplified(points), box))
+      .map((line) => toPoints(line))
+      .filter((line) => line.length > 1);
+  }
+
+  /** The outer ring turns clockwise on the screen, holes the other way, as the format asks. */
+  #polygon(rings: readonly (readonly Coordinate[])[]): Point[][] {
+    const result: Point[][] = [];
+    for (const [i, ring] of rings.entries()) {
+      const points = toPoints(clipPolygon(this.#simplified(ring), box));
+      const area = signedArea(points);
+      if (points.length < 3 || area === 0) {
+        // Without its outline a polygon has no holes either.
+        if (i === 0) return [];
+        continue;
+      }
+      if (area > 0 !== (i === 0)) points.reverse();
+      points.push(points[0] as Point);
+      result.push(points);
+    }
+    return result;
+  }
+
+  /** The bytes of the tile; of length 0 when nothing is in it. */
+  encode(): Uint8Array {
+    const layers: Record<string, VectorTileLayerLike> = {};
+    if (this.#elements.length > 0) layers.elements = layerOf('elements', this.#elements);
+    if (this.#density.length > 0) layers.density = layerOf('density', this.#density);
+    return fromVectorTileJs({ layers });
+  }
+}
+
+function toPoints(positions: readonly Position[]): Point[] {
+  const points: Point[] = [];
+  for (const [x, y] of positions) {
+    const [column, row] = [Math.round(x), Math.round(y)];
+    const last = points.at(-1);
+    if (last === undefined || last.x !== column || last.y !== row) points.push(new Point(column, row));
+  }
+  const [first, last] = [points[0], points.at(-1)];
+  if (points.length > 3 && first !== undefined && last !== undefined && first.x === last.x && first.y === last.y) points.pop();
+  return points;
+}
+
+/** Twice the area; above 0 when the ring turns clockwise on a screen, where y grows downwards. */
+function signedArea(ring: readonly Point[]): number {
+  let sum = 0;
+  for (let i = 0, before = ring.length - 1; i < ring.length; before = i, i += 1) {
+    const [a, b] = [ring[before] as Point, ring[i] as Point];
+    sum += a.x * b.y - b.x * a.y;
+  }
+  return sum;
+}
+
+function layerOf(name: string, features: readonly Feature[]): VectorTileLayerLike {
+  return {
+    version: 2,
+    name,
+    extent: vectorExtent,
+    length: features.length,
+    feature(i: number): VectorTileFeatureLike {
+      const { type, properties, geometry } = features[i] as Feature;
+      return { id: undefined, type, extent: vectorExtent, properties, loadGeometry: () => geometry };
+    },
+  };
+}

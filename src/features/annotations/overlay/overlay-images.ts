@@ -1,0 +1,44 @@
+import type { OverlaySize } from '../../../annotation-format/bounding-box.js';
+import type { Caller, HostAccess } from '../../../host.js';
+import type { HostRecords } from '../../../core/host-records.js';
+import { batches } from '../../../core/id-batches.js';
+import type { Images } from '../../images/images.js';
+
+/** What {@link OverlayImages} works with. */
+export interface OverlayImagesOptions {
+  records: HostRecords;
+  images: Images;
+  access: Pick<HostAccess, 'filter'>;
+}
+
+/** The large images that image and pixelmap elements show. */
+export class OverlayImages {
+  constructor(private readonly options: OverlayImagesOptions) {}
+
+  /** Size of an item's large image; `null` when there is none that can be read. */
+  async size(itemId: string): Promise<OverlaySize | null> {
+    const { records, images } = this.options;
+    try {
+      const item = await records.findItem(itemId);
+      if (item === null) return null;
+      const { sizeX, sizeY } = await images.use(item, (image) => image.metadata());
+      return { width: sizeX, height: sizeY };
+    } catch {
+      // An overlay that cannot be read now may be readable later: until then it has no size.
+      return null;
+    }
+  }
+
+  /** The file of the large image of each of some items, of those that a caller may read; sorted by item. */
+  async readable(itemIds: readonly string[], caller: Caller | null): Promise<Map<string, string>> {
+    const { records, access } = this.options;
+    const files: [string, string][] = [];
+    const filter = itemIds.length === 0 ? {} : await access.filter(caller, 'item', 0);
+    for (const part of batches(itemIds)) {
+      for (const { id, largeImage } of await records.findItems(part, filter)) {
+        if (largeImage?.fileId !== undefined) files.push([id, largeImage.fileId]);
+      }
+    }
+    return new Map(files.sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+}

@@ -1,0 +1,163 @@
+import { BadParameterError } from '../../../errors.js';
+import type { Caller } from '../../../host.js';
+import type { AnnotationTileRequest, AnnotationTiles } from './tiles.js';
+import { answerConditional, entityTag } from '../../../http/conditional.js';
+import { scopes } from '../../define.js';
+import { tileAddress } from '../../images/tiles.routes.js';
+import { id, json, number, oneOf, required, text, withDefault, type Parameter } from '../../../http/parameters.js';
+import { Reply } from '../../../http/reply.js';
+import { routeDefiner } from '../../../http/route.js';
+
+/** What these routes work with. */
+export interface OverlayContext {
+  overlays: AnnotationTiles;
+}
+
+const defineRoute = routeDefiner<OverlayContext>();
+
+const annotationPath = { id: required(id({ description: 'The id of the annotation.' })) };
+
+const tilePath = {
+  ...annotationPath,
+  z: required(text({ description: 'Level; 0 is the smallest.' })),
+  x: required(text({ description: 'Column, from 0 at the left.' })),
+  y: required(text({ description: 'Row, from 0 at the top.' })),
+};
+
+/** Longest list of groups that a request may name. */
+const maxGroups = 1000;
+
+const groupsText = json({
+  kind: 'array',
+  description: 'JSON list of the groups to show; null in it stands for elements without a group. Default: all.',
+});
+
+const groups: Parameter<(string | null)[] | undefined> = {
+  ...groupsText,
+  absent: undefined,
+  parse(value, name) {
+    const listed = groupsText.parse(value, name) ?? [];
+    if (listed.length > maxGroups) throw new BadParameterError(`Parameter ${name} must name at most ${maxGroups} groups.`);
+    return listed.map((entry) => {
+      if (entry === null || typeof entry === 'string') return entry;
+      throw new BadParameterError(`Parameter ${name} must be a JSON array of group names and null.`);
+    });
+  },
+};
+
+const styleQuery = {
+  color: withDefault(
+    oneOf(['element', 'group'], { description: 'Whether shapes have their own colors or those of their groups.' }),
+    'element',
+  ),
+  groups,
+};
+
+const shared = {
+  method: 'get',
+  access: 'public',
+  scope: scopes.read,
+  cookie: true,
+  errors: [
+    'bad-parameter',
+    'invalid',
+    'unknown-id',
+    'not-found',
+    'access-denied',
+    'tile-outside',
+    'no-large-image',
+    'unavailable',
+  ],
+  errorStatus: { 'no-large-image': 404, 'tile-source': 404 },
+} as const;
+
+/** Answers 304 from the name of the tile alone; a client asks each time, because the annotation may have changed. */
+async function answerTile(
+  { overlays }: OverlayContext,
+  input: { caller: Caller | null; headers: Parameters<typeof answerConditional>[0]; signal: AbortSignal },
+  annotationId: string,
+  request: AnnotationTileRequest,
+): Promise<Reply> {
+  const tile = await overlays.tile(annotationId, request, input.caller);
+  const tag = entityTag(tile.key);
+  const headers = { ETag: tag, 'Cache-Control': 'private, no-cache' };
+  const unchanged = answerConditional(input.headers, tag, headers);
+  if (unchanged !== null) return unchanged;
+  const { bytes, type } = await tile.make({ signal: input.signal });
+  return Reply.content(bytes, type, { headers });
+}
+
+const png = defineRoute({
+  ...shared,
+  path: '/annotation/:id/tiles/zxy/:z/:x/:y',
+  summary: 'Get a picture of the elements of an annotation above a tile of its image.',
+  description:
+    'PNG with transparent background, of the same size and place as the tile of the item. Shapes of less than four pixels are shown as density: the share of each pixel that they cover, by color.',
+  params: tilePath,
+  query: {
+    ...styleQuery,
+    gain: number({
+      minimum: 0.01,
+      maximum: 1000,
+      description: 'How often densities are counted; 1 shows true shares. Default: what shows usual pixels of the level at 75 %.',
+    }),
+  },
+  returns: { types: ['image/png'] },
+  handle: ({ params, query, caller, headers, signal }, services) =>
+    answerTile(services, { caller, headers, signal }, params.id, { kind: 'png', ...tileAddress(params), ...query }),
+});
+
+const vector = defineRoute({
+  ...shared,
+  path: '/annotation/:id/tiles/mvt/:z/:x/:y',
+  summary: 'Get the elements of an annotation above a tile of its image as a Mapbox vector tile.',
+  description:
+    'Layer `elements`: outlines cut to the tile, with id, type, group, label, fillColor, fillOpacity, lineColor, lineOpacity and lineWidth (image pixels). Layer `density`: for shapes of less than four pixels, points with the share of 8 by 8 pixels that they cover. 4096 units are the width of a tile. Each layer has at most 20 000 features, the largest.',
+  params: tilePath,
+  query: styleQuery,
+  returns: { types: ['application/vnd.mapbox-vector-tile'] },
+  handle: ({ params, query, caller, headers, signal }, services) =>
+    answerTile(services, { caller, headers, signal }, params.id, { kind: 'mvt', ...tileAddress(params), ...query }),
+});
+
+const whole = { type: 'integer' };
+
+const description = defineRoute({
+  ...shared,
+  path: '/annotation/:id/tiles',
+  summary: 'Get levels and sizes of the tiles of an annotation, and the colors of its groups.',
+  params: annotationPath,
+  returns: {
+    schema: {
+      type: 'object',
+      required: ['sizeX', 'sizeY', 'tileWidth', 'tileHeight', 'levels', 'elementCount', 'version', 'groups'],
+      properties: {
+        sizeX: whole,
+        sizeY: whole,
+        tileWidth: whole,
+        tileHeight: whole,
+        levels: { ...whole, description: 'As of the tiles of the item: level 0 is the smallest.' },
+        elementCount: whole,
+        version: whole,
+        groups: {
+          type: 'array',
+          items: {
+            type: 'object',
+            properties: { name: { type: ['string', 'null'] }, color: { type: 'string', description: '#rrggbb' } },
+          },
+        },
+        densityBelow: { type: 'number', description: 'Shapes of a shorter diagonal, in pixels, are shown as density.' },
+        vectorExtent: { ...whole, description: 'Units along the width of a vector tile.' },
+      },
+    },
+  },
+  async handle({ params, caller, headers }, { overlays }) {
+    const value = await overlays.describe(params.id, caller);
+    const tag = entityTag(`annotation-tiles/${params.id}/${JSON.stringify(value)}`);
+    const replyHeaders = { ETag: tag, 'Cache-Control': 'private, no-cache' };
+    return answerConditional(headers, tag, replyHeaders) ?? Reply.json(value, { headers: replyHeaders });
+  },
+});
+
+/** Annotations as tiles above the image. */
+export const annotationTileRoutes = [png, vector, description];

@@ -1,0 +1,145 @@
+import { groupColor, hexColor } from './draw/colors.js';
+import type { View } from './draw/canvas.js';
+import { densityBelow } from './draw/density.js';
+import type { ColorMode } from './draw/shape.js';
+import { vectorExtent } from './draw/vector-tile.js';
+import type { StoredElements } from '../elements/contract.js';
+import type { CachedTile, TileCache } from '../../caches/contract.js';
+import { NoLargeImageError } from '../../../errors.js';
+import type { Caller } from '../../../host.js';
+import type { HostRecords } from '../../../core/host-records.js';
+import { checkTile, levelScale, type PyramidShape } from '../../../tilesource/geometry.js';
+import type { AnnotationOverlay } from './overlay.js';
+import type { Images } from '../../images/images.js';
+import { SharedWork } from '../../../tilesource/process/shared-work.js';
+
+/** What the tiles of an annotation need to know of it. */
+export interface ShownAnnotation {
+  id: string;
+  itemId: string;
+  version: number;
+  elements: StoredElements;
+}
+
+/** Which tile, and how it is to look. */
+export interface AnnotationTileRequest {
+  kind: 'png' | 'mvt';
+  level: number;
+  x: number;
+  y: number;
+  color?: ColorMode | undefined;
+  /** Names of groups, `null` for elements without one. Absent: all. */
+  groups?: readonly (string | null)[] | undefined;
+  /** Only of PNG. */
+  gain?: number | undefined;
+}
+
+/** What GET annotation/:id/tiles answers. Sizes in pixels of the full resolution. */
+export interface AnnotationTilesDescription extends PyramidShape {
+  /** Element count and version of the annotation. */
+  elementCount: number;
+  version: number;
+  groups: { name: string | null; color: string }[];
+  /** Boxes with a shorter diagonal, in pixels of a tile, are shown as density. */
+  densityBelow: number;
+  /** Units along the width of a vector tile. */
+  vectorExtent: number;
+}
+
+/** What {@link AnnotationTiles} works with. */
+export interface AnnotationTilesOptions {
+  /** The annotation, where the caller may read it. */
+  load: (id: string, caller: Caller | null) => Promise<ShownAnnotation>;
+  overlay: AnnotationOverlay;
+  images: Images;
+  records: HostRecords;
+  tiles: TileCache;
+}
+
+/** A tile that is named but not yet made. */
+export interface AnnotationTile {
+  /** Names the bytes exactly. */
+  key: string;
+  make(options: { signal: AbortSignal }): Promise<CachedTile>;
+}
+
+/** Tiles of annotations that lie exactly above the tiles of their item. */
+export class AnnotationTiles {
+  readonly #options: AnnotationTilesOptions;
+  /** Tiles being drawn now. */
+  readonly #drawing = new SharedWork<CachedTile>();
+
+  constructor(options: AnnotationTilesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Finds out what the tile is; nothing is drawn before `make` is called.
+   *
+   * @throws TileOutsideError, NoLargeImageError, and what `load` throws.
+   */
+  async tile(id: string, request: AnnotationTileRequest, caller: Caller | null): Promise<AnnotationTile> {
+    const { load, overlay, tiles } = this.#options;
+    const annotation = await load(id, caller);
+    const shape = await this.#shapeOf(annotation);
+    checkTile(shape, request);
+    const { kind, level, x, y } = request;
+    const { tileWidth, tileHeight, sizeX, sizeY, levels } = shape;
+    const style = {
+      mode: request.color ?? 'element',
+      groups: request.groups === undefined ? undefined : new Set(request.groups),
+      gain: request.gain,
+    };
+    const groups = style.groups === undefined ? null : [...style.groups].map(String).sort();
+    const hasNone = style.groups?.has(null) ?? false;
+    const look = [kind, level, x, y, style.mode, groups, hasNone, kind === 'png' ? (style.gain ?? null) : 0];
+    const pyramid = [tileWidth, tileHeight, sizeX, sizeY, levels];
+    const key = `annotation/${annotation.id}/${annotation.version}/${annotation.elements.content}?${JSON.stringify([pyramid, look])}`;
+    const scale = levelScale(shape, level);
+    const view: View = {
+      left: x * tileWidth * scale,
+      top: y * tileHeight * scale,
+      scale,
+      width: tileWidth,
+      height: tileHeight,
+    };
+    const { elements } = annotation;
+    const draw = async (signal: AbortSignal): Promise<CachedTile> => {
+      const made = await (kind === 'png'
+        ? overlay.png(elements, view, style, { signal })
+        : overlay.vector(elements, view, style, { signal }));
+      await tiles.set(key, made);
+      return made;
+    };
+    return {
+      key,
+      make: async ({ signal }) => (await tiles.get(key)) ?? this.#drawing.join(key, draw, signal),
+    };
+  }
+
+  /** Levels, sizes and groups. @throws as {@link tile}. */
+  async describe(id: string, caller: Caller | null): Promise<AnnotationTilesDescription> {
+    const annotation = await this.#options.load(id, caller);
+    const { sizeX, sizeY, tileWidth, tileHeight, levels } = await this.#shapeOf(annotation);
+    const { groups, count } = annotation.elements;
+    return {
+      sizeX,
+      sizeY,
+      tileWidth,
+      tileHeight,
+      levels,
+      elementCount: count,
+      version: annotation.version,
+      groups: groups.map((name) => ({ name, color: hexColor(groupColor(name)) })),
+      densityBelow,
+      vectorExtent,
+    };
+  }
+
+  async #shapeOf({ itemId }: ShownAnnotation): Promise<PyramidShape> {
+    const { images, records } = this.#options;
+    const item = await records.findItem(itemId);
+    if (item === null) throw new NoLargeImageError();
+    return images.use(item, (image) => image.metadata());
+  }
+}

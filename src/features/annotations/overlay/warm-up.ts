@@ -1,0 +1,135 @@
+import { sharedAbortController } from '../../../core/abort.js';
+import { boundingBox, unionBox, type BoundingBox } from '../../../annotation-format/bounding-box.js';
+import { encodeDensity } from './draw/density-codec.js';
+import { DensityCells } from './draw/density-cells.js';
+import { densityLevels, type DensityClass } from './draw/density.js';
+import { matchesConditions } from '../../../annotation-format/element-query.js';
+import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
+import type { ElementStore, ScannedElement, StoredElements } from '../elements/contract.js';
+import type { HostLogger } from '../../../host.js';
+import { blockTiles, type DensityHead } from './density.model.js';
+import { breathe } from '../../../tilesource/process/concurrency.js';
+import { AnnotationDensities, countedAlways } from './densities.js';
+import { AnnotationOverlay } from './overlay.js';
+
+/** Made-up shapes, some dozens in a tile of full resolution. */
+const shapes = 400;
+const corners = 12;
+const side = 1024;
+const tileSize = 256;
+const densityCells = 16_384;
+/** Scales of tiles of drawn shapes, of both, and of densities alone. */
+const scales = [1, 4, 32];
+const rounds = 2;
+/** Requests that come at once after the start have the processor to themselves. */
+const delayMs = 250;
+
+let isWarm = false;
+
+/**
+ * Draws some tiles of made-up shapes in the background, once in a process: the first tile of a process that has drawn none takes several
+ * times longer, because everything that draws is compiled meanwhile, and connections to the database are opened.
+ *
+ * @param reads what a tile asks the database for; called for something that is not there.
+ * @returns what ends it.
+ */
+export function scheduleWarmUp(logger: HostLogger, reads: readonly (() => Promise<unknown>)[]): () => Promise<void> {
+  const closing = sharedAbortController();
+  let running: Promise<void> = Promise.resolve();
+  const run = () => {
+    if (isWarm) return;
+    isWarm = true;
+    running = warmUp(reads, closing.signal).catch((err: unknown) => {
+      if (!closing.signal.aborted) logger.warn({ err }, 'Annotation:Overlay:WarmUpFailed');
+    });
+  };
+  const timer = setTimeout(run, delayMs).unref();
+  return async () => {
+    clearTimeout(timer);
+    closing.abort();
+    await running;
+  };
+}
+
+async function warmUp(reads: readonly (() => Promise<unknown>)[], signal: AbortSignal): Promise<void> {
+  const { stored, overlay } = madeUp();
+  const style = { mode: 'element', groups: undefined, gain: undefined } as const;
+  for (let round = 0; round < rounds; round += 1) {
+    signal.throwIfAborted();
+    await Promise.all(reads.map((read) => read()));
+    for (const scale of scales) {
+      const view = { left: (round * tileSize * scale) % side, top: 0, scale, width: tileSize, height: tileSize };
+      await overlay.png(stored, view, style, { signal });
+      await breathe();
+      await overlay.vector(stored, view, style, { signal });
+      await breathe();
+    }
+  }
+}
+
+/** An overlay on shapes in memory. */
+function madeUp(): { stored: StoredElements; overlay: AnnotationOverlay } {
+  const scanned = Array.from({ length: shapes }, (_, order): ScannedElement => {
+    const element = polygon(order);
+    return { element, box: boundingBox(element), order };
+  });
+  const box = scanned.reduce<BoundingBox | null>((union, found) => unionBox(union, found.box), null)!;
+  const { details: detailsCount } = box;
+  // As if there were so many that their densities are kept.
+  const count = countedAlways;
+  const window = { id: 'warm-up', count, detailsCount, box, lowId: '', highId: '' };
+  const stored = {
+    family: window.id,
+    content: window.id,
+    count,
+    detailsCount,
+    groups: [null],
+    box,
+    windows: [window],
+    references: [],
+  };
+  const store: Pick<ElementStore, 'scan' | 'marks' | 'idleMs'> = {
+    idleMs: Infinity,
+    async *scan(_stored, { conditions = [] } = {}) {
+      for (const found of scanned) if (matchesConditions(found.box, conditions)) yield found;
+    },
+    async *marks() {},
+  };
+  const logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+  const densities = new AnnotationDensities({ store, model: madeUpDensities(window.id), logger });
+  return { stored, overlay: new AnnotationOverlay({ store, densities }) };
+}
+
+const nothing = () => undefined;
+
+function polygon(index: number): AnnotationElement {
+  // Spread evenly over the square.
+  const [x, y] = [(index * 0.618 * side) % side, (index * 0.755 * side) % side];
+  const points = Array.from({ length: corners }, (_, at): [number, number, number] => {
+    const [angle, radius] = [(at * 2 * Math.PI) / corners, 6 + ((index + 3 * at) % 7)];
+    return [x + radius * Math.cos(angle), y + radius * Math.sin(angle), 0];
+  });
+  return { type: 'polyline', closed: true, points, fillColor: 'rgba(0, 0, 255, 0.5)', lineColor: '#00ff00', lineWidth: 2 };
+}
+
+/** Densities that are there at every level, the same in every tile. */
+function madeUpDensities(window: string): ConstructorParameters<typeof AnnotationDensities>[0]['model'] {
+  const cells = new DensityCells();
+  // Of two classes.
+  for (let i = 0; i < densityCells; i += 1) cells.add((i * 13) % (2 * tileSize * tileSize), 0.001 * (1 + (i % 500)));
+  const tile = encodeDensity(cells);
+  const classes: DensityClass[] = [
+    { group: null, color: [0, 0, 255, 0.5] },
+    { group: null, color: [0, 255, 0, 1] },
+  ];
+  const levels = { finest: 0, coarsest: densityLevels - 1 };
+  const head: DensityHead = { window, family: window, levels, classes, crowds: [] };
+  return {
+    heads: () => Promise.resolve([head]),
+    blocks: (places) =>
+      Promise.resolve(places.map((place) => ({ ...place, family: window, tiles: Array<Buffer>(blockTiles ** 2).fill(tile) }))),
+    write: () => Promise.resolve(),
+    families: () => Promise.resolve([]),
+    keepOnly: () => Promise.resolve(0),
+  };
+}

@@ -1,0 +1,118 @@
+import { BadParameterError } from '../../errors.js';
+import type { AnnotationPaging } from './documents/annotation-record.js';
+import { id, required, text, withDefault, type Parameter } from '../../http/parameters.js';
+
+/** The annotation in the path. */
+export const annotationPath = { id: required(id({ description: 'The id of the annotation.' })) };
+
+/** The item in the path. */
+export const itemPath = { id: required(id({ description: 'The id of the item.' })) };
+
+/** The folder in the path. */
+export const folderPath = { id: required(id({ description: 'The id of the folder.' })) };
+
+/** The item that a new annotation belongs to: its absence has words of its own. */
+export const targetItem: Parameter<string | undefined> = id({ description: 'The item. Required.' });
+
+/** @throws BadParameterError when the item was not named. */
+export function requireTarget(itemId: string | undefined): string {
+  if (itemId === undefined) throw new BadParameterError('No ID parameter passed: itemId');
+  return itemId;
+}
+
+function pagingError(detail: string): BadParameterError {
+  return new BadParameterError(detail);
+}
+
+const badNumbers = 'Invalid value for offset, limit, or sortdir parameter.';
+const badDirection = 'Invalid value for sortdir parameter.';
+
+function whole(description: string, byDefault: number): Parameter<number> {
+  return {
+    schema: { type: 'integer', minimum: 0, default: byDefault, description },
+    required: false,
+    absent: byDefault,
+    parse(value) {
+      const parsed = /^\s*[-+]?\d+\s*$/.test(value) ? Number(value) : NaN;
+      if (!Number.isSafeInteger(parsed) || parsed < 0) throw pagingError(badNumbers);
+      return parsed;
+    },
+  };
+}
+
+function direction(byDefault: 1 | -1): Parameter<1 | -1> {
+  return {
+    schema: { type: 'integer', enum: [1, -1], default: byDefault, description: '1 ascending, -1 descending.' },
+    required: false,
+    absent: byDefault,
+    parse(value) {
+      if (!/^\s*[-+]?\d+\s*$/.test(value)) throw pagingError(badNumbers);
+      const parsed = Number(value);
+      if (parsed !== 1 && parsed !== -1) throw pagingError(badDirection);
+      return parsed;
+    },
+  };
+}
+
+/** `limit`, `offset`, `sort` and `sortdir` with the messages that clients of these routes know. */
+export function annotationPaging(sort: string, byDefault: 1 | -1, limit = 50) {
+  return {
+    limit: whole('Most entries to return; 0 for all.', limit),
+    offset: whole('How many entries to skip.', 0),
+    sort: withDefault<string>(text({ description: 'Field to sort by, or a JSON list of [field, direction].' }), sort),
+    sortdir: direction(byDefault),
+  };
+}
+
+/** Fields of a sort order that are read; further ones decide nothing. */
+const maxSortFields = 8;
+
+/** The order that `sort` and `sortdir` ask for. @throws BadParameterError */
+export function pagingOf(query: { limit: number; offset: number; sort: string; sortdir: 1 | -1 }): AnnotationPaging {
+  const { limit, offset, sort, sortdir } = query;
+  const name = sort.trim();
+  if (!name.startsWith('[')) return { limit, offset, sort: name === '' ? [] : [[name, sortdir]] };
+  let listed: unknown;
+  try {
+    listed = JSON.parse(name);
+  } catch (cause) {
+    throw new BadParameterError('Parameter sort must be valid JSON.', { cause });
+  }
+  if (!Array.isArray(listed)) throw new BadParameterError('Parameter sort must be a JSON array.');
+  const order = (listed as unknown[]).slice(0, maxSortFields).map((entry) => {
+    const [field, dir] = Array.isArray(entry) ? (entry as unknown[]) : [];
+    if (typeof field !== 'string' || (dir !== 1 && dir !== -1)) {
+      throw new BadParameterError('Parameter sort must be a JSON list of [field, direction], with directions 1 and -1.');
+    }
+    return [field, dir] as const;
+  });
+  return { limit, offset, sort: order };
+}
+
+/** Schema of a filtered record, for the description of the API. */
+export const annotationSchema: Record<string, unknown> = {
+  type: 'object',
+  required: ['_id', 'itemId', 'annotation', '_version', '_elementCount', '_detailsCount', '_accessLevel', '_modelType'],
+  properties: {
+    _id: { type: 'string', pattern: '^[0-9a-f]{24}$' },
+    itemId: { type: 'string' },
+    creatorId: { type: ['string', 'null'] },
+    created: { type: 'string', format: 'date-time' },
+    updated: { type: 'string', format: 'date-time' },
+    updatedId: { type: ['string', 'null'] },
+    public: { type: 'boolean' },
+    publicFlags: { type: 'array', items: { type: 'string' } },
+    groups: { type: 'array', items: { type: ['string', 'null'] }, description: 'Distinct groups of the elements.' },
+    annotation: { type: 'object', description: 'The document, see GET /annotation/schema; in lists without `elements`.' },
+    _version: { type: 'integer' },
+    _active: { const: false, description: 'Present once the annotation is deleted.' },
+    _elementCount: { type: 'integer' },
+    _detailsCount: { type: 'integer' },
+    _elementQuery: { type: 'object', description: 'What was asked for and how much was returned.' },
+    _accessLevel: { type: 'integer', enum: [-1, 0, 1, 2] },
+    _modelType: { const: 'annotation' },
+  },
+};
+
+/** Schema of a list of records. */
+export const annotationListSchema: Record<string, unknown> = { type: 'array', items: annotationSchema };

@@ -1,0 +1,57 @@
+import type { BoundingBox } from '../../../annotation-format/bounding-box.js';
+import type { CommonKey } from './columns.js';
+import type { RowKey } from './table.js';
+
+/** How far the sides of two boxes may lie apart that are the same, in pixels. */
+const tolerance = 2;
+const cellSize = 2 * tolerance;
+const sides = ['bbox.x0', 'bbox.y0', 'bbox.x1', 'bbox.y1'] as const;
+
+interface Entry {
+  row: RowKey;
+  sides: readonly [x0: number, y0: number, x1: number, y1: number];
+  /** A row of a file was found to be about this element. */
+  taken: boolean;
+}
+
+/** Finds elements by their boxes. */
+export class ElementBoxes {
+  /** By the cell that the low corner lies in. */
+  readonly #cells = new Map<string, Entry[]>();
+
+  /** Notes an element. */
+  add(row: RowKey, { lowx, lowy, highx, highy }: BoundingBox): void {
+    const key = cellOf(lowx, lowy);
+    const entry: Entry = { row, sides: [lowx, lowy, highx, highy], taken: false };
+    const cell = this.#cells.get(key);
+    if (cell === undefined) this.#cells.set(key, [entry]);
+    else cell.push(entry);
+  }
+
+  /**
+   * The row of the element with this box, give or take 2 pixels; the nearest of those that were not found before. `null` when there is
+   * none, or not all sides are given.
+   */
+  take(box: ReadonlyMap<CommonKey, number>): RowKey | null {
+    const [x0, y0, x1, y1] = sides.map((side) => box.get(side));
+    if (x0 === undefined || y0 === undefined || x1 === undefined || y1 === undefined) return null;
+    const wanted = [x0, y0, x1, y1];
+    let nearest: { entry: Entry; distance: number } | null = null;
+    for (const dx of [-cellSize, 0, cellSize]) {
+      for (const dy of [-cellSize, 0, cellSize]) {
+        for (const entry of this.#cells.get(cellOf(x0 + dx, y0 + dy)) ?? []) {
+          const distance = Math.max(...entry.sides.map((side, at) => Math.abs(side - wanted[at]!)));
+          if (entry.taken || distance > tolerance || (nearest !== null && nearest.distance <= distance)) continue;
+          nearest = { entry, distance };
+        }
+      }
+    }
+    if (nearest === null) return null;
+    nearest.entry.taken = true;
+    return nearest.entry.row;
+  }
+}
+
+function cellOf(x: number, y: number): string {
+  return `${Math.floor(x / cellSize)} ${Math.floor(y / cellSize)}`;
+}

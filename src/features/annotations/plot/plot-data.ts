@@ -1,0 +1,254 @@
+import { plotGroups, rowGroup, type PlotField, type PlotGroup, type PlotValue } from './fields.js';
+import { aliasOf, type CommonKey, type PlotColumn } from './columns.js';
+import { noRow, PlotTable, type PlotRows, type RowKey } from './table.js';
+import type { Caller, HostAccess, HostFiles } from '../../../host.js';
+import type { AnnotationRecord } from '../documents/annotation-record.js';
+import type { HostRecords, ItemRecord } from '../../../core/host-records.js';
+import type { AnnotationServices } from '../annotation-services.js';
+import { ElementBoxes } from './boxes.js';
+import { isDataFile, readDataFile } from './files.js';
+
+/** Where plottable values may come from. */
+export const plotSources = ['folder', 'item', 'annotation', 'annotationelement', 'datafile'] as const;
+export type PlotSource = (typeof plotSources)[number];
+
+/** What is to be plotted. */
+export interface PlotRequest {
+  item: ItemRecord;
+  /** `images`: also the large images of the folder; `all`: also its other items. */
+  adjacent: 'none' | 'images' | 'all';
+  /** Ids of annotations of the item; `all`: all of them. Adjacent items take part with annotations of the same names. */
+  annotations: readonly string[] | 'all';
+  sources: ReadonlySet<PlotSource>;
+}
+
+/** Items of a folder that are looked at. */
+const maxItems = 1000;
+/** Annotations with more elements take part without these. */
+const maxElements = 25_000;
+/** Elements of all annotations together; annotations after that take part without theirs. */
+const maxElementsTogether = 500_000;
+/** Rows of a file that are looked at for a list of columns. */
+const listedRows = 50;
+
+/** What {@link PlotData} works with. */
+export interface PlotDataOptions {
+  records: HostRecords;
+  access: HostAccess;
+  annotations: Pick<AnnotationServices, 'lists' | 'store'>;
+  files: HostFiles;
+}
+
+/** Who asks, and until when. */
+interface Asking {
+  caller: Caller | null;
+  signal: AbortSignal;
+}
+
+/** An item, with the annotations of it that take part. */
+interface PlotItem {
+  item: ItemRecord;
+  annotations: AnnotationRecord[];
+}
+
+/** Values of items, annotations, elements and files as columns and rows. */
+export class PlotData {
+  constructor(private readonly options: PlotDataOptions) {}
+
+  /** The columns that there are. */
+  async list(request: PlotRequest, asking: Asking): Promise<PlotColumn[]> {
+    const table = new PlotTable();
+    await new Collection(this.options, table, request, asking, listedRows).collect();
+    return table.columns();
+  }
+
+  /** The values of some columns, without rows in which a required one is missing. */
+  async data(
+    request: PlotRequest,
+    { keys, required }: { keys: readonly string[]; required: readonly string[] },
+    asking: Asking,
+  ): Promise<PlotRows> {
+    const table = new PlotTable([...keys, ...required]);
+    await new Collection(this.options, table, request, asking).collect();
+    return table.rows(keys, required);
+  }
+}
+
+/** One request's way through everything that takes part. */
+class Collection {
+  #elements = 0;
+  #items: readonly PlotItem[] = [];
+
+  constructor(
+    private readonly options: PlotDataOptions,
+    private readonly table: PlotTable,
+    private readonly request: PlotRequest,
+    private readonly asking: Asking,
+    private readonly rowLimit?: number,
+  ) {}
+
+  async collect(): Promise<void> {
+    const { sources, item } = this.request;
+    this.#items = await this.#findItems();
+    if (sources.has('folder')) await this.#addFolder(item);
+    for (const plotted of this.#items) {
+      this.asking.signal.throwIfAborted();
+      await this.#addItem(plotted);
+    }
+  }
+
+  async #findItems(): Promise<PlotItem[]> {
+    const { records, access } = this.options;
+    const { item, adjacent, annotations: wanted } = this.request;
+    const own = await this.#annotationsOf(item);
+    const first = wanted === 'all' ? own : own.filter(({ id }) => wanted.includes(id));
+    const items: PlotItem[] = [{ item, annotations: first }];
+    if (adjacent === 'none' || item.folderId === '') return items;
+    const filter = await access.filter(this.asking.caller, 'item', 0);
+    const names = new Set(first.map(({ head }) => head.name));
+    const options = { filter, imagesOnly: adjacent === 'images', limit: maxItems };
+    for (const other of await records.itemsBeside(item, options)) {
+      this.asking.signal.throwIfAborted();
+      const all = await this.#annotationsOf(other);
+      items.push({ item: other, annotations: wanted === 'all' ? all : latestByName(all, names) });
+    }
+    return items;
+  }
+
+  async #annotationsOf(item: ItemRecord): Promise<AnnotationRecord[]> {
+    const { annotations: wanted, sources } = this.request;
+    const needed = sources.has('annotation') || sources.has('annotationelement') || sources.has('datafile');
+    if (!needed || (wanted !== 'all' && wanted.length === 0)) return [];
+    const found: AnnotationRecord[] = [];
+    for await (const annotation of this.options.annotations.lists.ofItem(item.id, this.asking.caller)) found.push(annotation);
+    return found;
+  }
+
+  async #addFolder(item: ItemRecord): Promise<void> {
+    const { records, access } = this.options;
+    const folder = item.folderId === '' ? null : await records.findFolder(item.folderId);
+    if (folder === null || (await access.level(this.asking.caller, { type: 'folder', doc: folder.doc })) < 0) return;
+    this.#addDictionary(records.metadataOf(folder), noRow);
+  }
+
+  async #addItem({ item, annotations }: PlotItem): Promise<void> {
+    const { records } = this.options;
+    const { sources } = this.request;
+    const row: RowKey = { ...noRow, itemId: item.id };
+    if (sources.has('item')) {
+      this.table.addCommon('item.id', row, item.id);
+      this.table.addCommon('item.name', row, item.name);
+      this.table.addCommon('item.description', row, textOrNull(item.doc.description));
+      this.#addDictionary(records.metadataOf(item), row);
+    }
+    const files = sources.has('datafile') ? (await records.filesOfItem(item)).filter((file) => this.#isData(item, file)) : [];
+    const boxes = new ElementBoxes();
+    for (const annotation of annotations) {
+      const annotationRow = { ...row, annotationId: annotation.id };
+      if (sources.has('annotation')) this.#addAnnotation(annotation, annotationRow);
+      if (sources.has('annotationelement') || files.length > 0) {
+        await this.#addElements(annotation, annotationRow, files.length > 0 ? boxes : null);
+      }
+    }
+    for (const file of files) {
+      const { signal } = this.asking;
+      const limit = this.rowLimit;
+      const rows = await readDataFile(file, this.options.files, { signal, ...(limit !== undefined && { limit }) });
+      for (const [index, cells] of rows.entries()) this.#addGroup(rowGroup(cells, index), row, boxes);
+    }
+  }
+
+  #isData(item: ItemRecord, file: Parameters<typeof isDataFile>[0]): boolean {
+    return isDataFile(file) && file.id !== item.largeImage?.fileId && file.id !== item.largeImage?.originalId;
+  }
+
+  #addAnnotation({ id, head }: AnnotationRecord, row: RowKey): void {
+    this.table.addCommon('annotation.id', row, id);
+    this.table.addCommon('annotation.name', row, head.name);
+    this.table.addCommon('annotation.description', row, head.description);
+    this.#addDictionary(head.attributes, row);
+  }
+
+  async #addElements({ elements }: AnnotationRecord, annotationRow: RowKey, boxes: ElementBoxes | null): Promise<void> {
+    if (elements.count > maxElements || this.#elements + elements.count > maxElementsTogether) return;
+    this.#elements += elements.count;
+    const isPlotted = this.request.sources.has('annotationelement');
+    const { signal } = this.asking;
+    for await (const { element, box } of this.options.annotations.store.scan(elements, { signal })) {
+      // Every stored element has an id.
+      const row: RowKey = { ...annotationRow, elementId: element.id! };
+      boxes?.add(row, box);
+      if (!isPlotted) continue;
+      this.table.addCommon('annotationelement.id', row, element.id);
+      this.table.addCommon('annotationelement.group', row, element.group);
+      this.table.addCommon('annotationelement.label', row, element.label?.value);
+      this.table.addCommon('annotationelement.type', row, element.type);
+      this.table.addCommon('bbox.x0', row, box.lowx);
+      this.table.addCommon('bbox.y0', row, box.lowy);
+      this.table.addCommon('bbox.x1', row, box.highx);
+      this.table.addCommon('bbox.y1', row, box.highy);
+      this.#addDictionary(element.user, row);
+    }
+  }
+
+  #addDictionary(dictionary: unknown, row: RowKey): void {
+    for (const group of plotGroups(dictionary)) this.#addGroup(group, row, null);
+  }
+
+  /** Values that stand side by side: some may say what item, and what box in it, the others are about. */
+  #addGroup({ index, values }: PlotGroup, about: RowKey, boxes: ElementBoxes | null): void {
+    const fields: { field: PlotField; value: PlotValue }[] = [];
+    const box = new Map<CommonKey, number>();
+    let row: RowKey = { ...about, index };
+    for (const entry of values) {
+      const alias = aliasOf(entry.field);
+      if (alias === 'item.id' || alias === 'item.name') {
+        const item = this.#itemCalled(String(entry.value), alias);
+        // About an item that takes no part.
+        if (item === null) return;
+        if (item.id !== row.itemId) row = { ...noRow, itemId: item.id, index };
+      } else if (alias !== null && typeof entry.value === 'number') box.set(alias, entry.value);
+      else fields.push(entry);
+    }
+    const element = boxes === null || row.itemId !== about.itemId ? null : boxes.take(box);
+    if (element !== null) row = element;
+    else for (const [key, value] of box) this.table.addCommon(key, row, value);
+    for (const { field, value } of fields) this.table.addField(field, row, value);
+  }
+
+  /** The item that takes part under this id, name, or name without extension; the first where several do. */
+  #itemCalled(text: string, alias: 'item.id' | 'item.name'): ItemRecord | null {
+    this.#called ??= itemsByName(this.#items);
+    return this.#called[alias].get(text) ?? this.#called['item.name'].get(text) ?? null;
+  }
+
+  #called: Record<'item.id' | 'item.name', Map<string, ItemRecord>> | null = null;
+}
+
+function itemsByName(items: readonly PlotItem[]) {
+  const byId = new Map<string, ItemRecord>();
+  const byName = new Map<string, ItemRecord>();
+  for (const { item } of items) byId.set(item.id, item);
+  // Whole names before shortened ones, earlier items before later ones.
+  for (const { item } of items) if (!byName.has(item.name)) byName.set(item.name, item);
+  for (const { item } of items) {
+    const short = item.name.replace(/\.[^.]*$/, '');
+    if (!byName.has(short)) byName.set(short, item);
+  }
+  return { 'item.id': byId, 'item.name': byName };
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+/** Of the annotations with some names, the one of each name that was changed last. */
+function latestByName(annotations: readonly AnnotationRecord[], names: ReadonlySet<string | undefined>): AnnotationRecord[] {
+  const latest = new Map<string | undefined, AnnotationRecord>();
+  for (const annotation of annotations) {
+    const { name } = annotation.head;
+    const other = latest.get(name);
+    if (names.has(name) && (other === undefined || other.version < annotation.version)) latest.set(name, annotation);
+  }
+  return [...latest.values()];
+}

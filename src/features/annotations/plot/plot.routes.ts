@@ -1,0 +1,164 @@
+import { BadParameterError, InvalidError } from '../../../errors.js';
+import type { Caller } from '../../../host.js';
+import type { ItemRecord } from '../../../core/host-records.js';
+import { plotSources, type PlotRequest, type PlotSource } from './plot-data.js';
+import type { Services } from '../../services.js';
+import { defineRoute, scopes } from '../../define.js';
+import { isId, json, required, text, withDefault, type ParameterValues } from '../../../http/parameters.js';
+import { itemPath } from '../parameters.js';
+
+const selection = {
+  adjacentItems: withDefault<string>(
+    text({ description: 'false; true: also large images of the same folder; __all__: also its other items.' }),
+    'false',
+  ),
+  annotations: json({
+    kind: 'array',
+    description: 'Ids of annotations of the item, or ["__all__"]. Adjacent items take part with annotations of the same names.',
+  }),
+  sources: text({ description: `Where values come from, separated by commas: ${plotSources.join(', ')}. Default: all.` }),
+  uuid: text({ description: "Names the client's view: a newer request with the same name ends this one, which answers null." }),
+};
+
+/** A column, as {@link selection} finds it. */
+const columnSchema = {
+  type: 'object',
+  required: ['key', 'title', 'type', 'count'],
+  properties: {
+    key: { type: 'string' },
+    title: { type: 'string' },
+    type: { type: 'string', enum: ['number', 'string'] },
+    count: { type: 'integer' },
+    distinct: { type: 'array', description: 'The different values, if there are at most 20.' },
+    distinctcount: { type: 'integer' },
+    min: { type: 'number' },
+    max: { type: 'number' },
+    index: { type: 'integer', description: 'Place in each row.' },
+  },
+} as const;
+
+function requestOf(item: ItemRecord, query: ParameterValues<typeof selection>): PlotRequest {
+  return {
+    item,
+    adjacent: adjacentOf(query.adjacentItems),
+    annotations: annotationsOf(query.annotations),
+    sources: sourcesOf(query.sources),
+  };
+}
+
+function adjacentOf(sent: string): PlotRequest['adjacent'] {
+  const value = sent.trim().toLowerCase();
+  if (value === '__all__') return 'all';
+  return ['true', 'on', '1', 'yes'].includes(value) ? 'images' : 'none';
+}
+
+function annotationsOf(sent: readonly unknown[] | undefined): PlotRequest['annotations'] {
+  if (sent === undefined) return [];
+  if (sent.includes('__all__')) return 'all';
+  return sent.map((id) => {
+    if (typeof id !== 'string' || !isId(id)) throw new InvalidError(`Invalid ObjectId: ${String(id).slice(0, 100)}`, 'id');
+    return id.toLowerCase();
+  });
+}
+
+function sourcesOf(sent: string | undefined): ReadonlySet<PlotSource> {
+  const names = listOf(sent);
+  if (names.length === 0) return new Set(plotSources);
+  return new Set(
+    names.map((name) => {
+      const source = plotSources.find((known) => known === name);
+      if (source !== undefined) return source;
+      throw new BadParameterError(`Invalid value for sources: "${name}". Allowed values: ${plotSources.join(', ')}.`);
+    }),
+  );
+}
+
+function listOf(sent: string | undefined): string[] {
+  const entries = (sent ?? '').split(',').map((entry) => entry.trim());
+  return entries.filter((entry) => entry !== '');
+}
+
+/** Answers with what `work` gives, or `null` when the client's newer request ended it. */
+async function unlessSuperseded<T>(
+  { plots }: Pick<Services, 'plots'>,
+  asking: { uuid: string | undefined; caller: Caller | null; signal: AbortSignal },
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T | null> {
+  const { uuid, caller, signal } = asking;
+  if (uuid === undefined || uuid === '') return work(signal);
+  const turn = plots.turns.begin(`${caller?.id ?? ''} ${uuid}`);
+  try {
+    return await work(AbortSignal.any([signal, turn.signal]));
+  } catch (error) {
+    if (turn.signal.aborted && !signal.aborted) return null;
+    throw error;
+  } finally {
+    turn.end();
+  }
+}
+
+const errors = ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'] as const;
+
+const list = defineRoute({
+  method: 'post',
+  path: '/annotation/item/:id/plot/list',
+  summary: 'List what can be plotted of an item and the annotations of it that you may read.',
+  access: 'public',
+  scope: scopes.read,
+  cookie: true,
+  params: itemPath,
+  query: selection,
+  returns: { schema: { type: ['array', 'null'], items: columnSchema } },
+  errors,
+  async handle({ params, query, caller, signal }, services) {
+    const item = await services.items.load(params.id, 0, caller);
+    const request = requestOf(item, query);
+    return unlessSuperseded(services, { uuid: query.uuid, caller, signal }, (until) =>
+      services.plots.data.list(request, { caller, signal: until }),
+    );
+  },
+});
+
+const data = defineRoute({
+  method: 'post',
+  path: '/annotation/item/:id/plot/data',
+  summary: 'Get the values of some columns.',
+  description:
+    'Rows are about an item, an annotation, an element, or a place in a list; values that are about something more general are repeated in them. `compute` is accepted, but no columns are computed.',
+  access: 'public',
+  scope: scopes.read,
+  cookie: true,
+  params: itemPath,
+  query: {
+    ...selection,
+    keys: required(text({ description: 'Keys of the columns, separated by commas.' })),
+    requiredKeys: text({
+      description: 'Keys of columns, separated by commas: rows without a value in one of them are left out.',
+    }),
+    compute: json({ kind: 'object', description: 'Not used.' }),
+  },
+  returns: {
+    schema: {
+      type: ['object', 'null'],
+      required: ['columns', 'data'],
+      properties: {
+        columns: { type: 'array', items: columnSchema },
+        data: { type: 'array', items: { type: 'array', items: { type: ['string', 'number', 'boolean', 'null'] } } },
+      },
+    },
+  },
+  errors,
+  async handle({ params, query, caller, signal }, services) {
+    const item = await services.items.load(params.id, 0, caller);
+    const request = requestOf(item, query);
+    // There are no computed columns, so none can be required.
+    const needed = listOf(query.requiredKeys).filter((key) => !key.startsWith('compute.'));
+    const columns = { keys: listOf(query.keys), required: needed };
+    return unlessSuperseded(services, { uuid: query.uuid, caller, signal }, (until) =>
+      services.plots.data.data(request, columns, { caller, signal: until }),
+    );
+  },
+});
+
+/** Data of an item and its annotations for plots. */
+export const annotationPlotRoutes = [list, data];

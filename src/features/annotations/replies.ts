@@ -1,0 +1,100 @@
+import type { Readable } from 'node:stream';
+import type { Caller } from '../../host.js';
+import type { AnnotationRecord } from './documents/annotation-record.js';
+import type { AnnotationPage } from './documents/lists.js';
+import type { AnnotationServices } from './annotation-services.js';
+import { Reply, type ReplyHeaders } from '../../http/reply.js';
+import { toWire } from '../../http/wire.js';
+import { allElements, recordChunks, started, streamOf } from './streams.js';
+import { annotationHeaders, annotationTag, filteredView, privately, withoutElements, type AnnotationView } from './views.js';
+
+/** What answers about one annotation are made of. */
+interface Answering {
+  annotation: AnnotationRecord;
+  caller: Caller | null;
+  signal: AbortSignal;
+}
+
+/** The record as a caller sees it, and the entity tag that GET without parameters would have. */
+async function seen({ permissions }: AnnotationServices, { annotation, caller }: Omit<Answering, 'signal'>) {
+  const level = await permissions.shownLevel(annotation, caller);
+  const headers = annotationHeaders(annotationTag(annotation, level));
+  return { view: filteredView(annotation, level), headers };
+}
+
+/** The record with all its elements, as it is answered to who wrote it. */
+export async function replyWithElements(services: AnnotationServices, answering: Answering): Promise<Reply> {
+  const { annotation, signal } = answering;
+  const { view, headers } = await seen(services, answering);
+  return Reply.stream(streamOf(await allChunks(services, view, annotation, signal)), 'application/json', { headers });
+}
+
+/** The record without elements. */
+export async function replyWithoutElements(
+  services: AnnotationServices,
+  answering: Omit<Answering, 'signal'>,
+  more: { record?: object; annotation?: object } = {},
+): Promise<Reply> {
+  const { view, headers } = await seen(services, answering);
+  const { record, head } = view;
+  const value = withoutElements({ record: { ...record, ...more.record }, head: { ...head, ...more.annotation } });
+  return Reply.json(value, { headers });
+}
+
+/** A page of a list, sent as it is read; the total goes into a header. */
+export function replyPage(
+  { annotations, total }: AnnotationPage,
+  show: (annotation: AnnotationRecord) => object | Promise<object>,
+): Promise<Reply> {
+  return replyList(annotations, show, { 'Girder-Total-Count': total, ...privately });
+}
+
+/** A JSON list, sent as it is read. What can fail early has failed before a byte is sent. */
+export async function replyList<Entry>(
+  entries: AsyncIterable<Entry>,
+  show: (entry: Entry) => object | Promise<object>,
+  headers: ReplyHeaders,
+): Promise<Reply> {
+  const texts = (async function* () {
+    let separator = '[';
+    for await (const entry of entries) {
+      yield separator + JSON.stringify(toWire(await show(entry)));
+      separator = ',';
+    }
+    yield separator === '[' ? '[]' : ']';
+  })();
+  return Reply.stream(streamOf(await started(texts)), 'application/json', { headers });
+}
+
+/** An answer without a body, with the entity tag of the new version. */
+export async function replyEmpty(services: AnnotationServices, answering: Omit<Answering, 'signal'>): Promise<Reply> {
+  const { headers } = await seen(services, answering);
+  return Reply.empty(204, headers);
+}
+
+function allChunks({ store }: AnnotationServices, view: AnnotationView, annotation: AnnotationRecord, signal: AbortSignal) {
+  const { id: annotationId, version, elements } = annotation;
+  return recordChunks(view, { store, annotationId, version, elements, query: allElements, signal, echo: false });
+}
+
+/**
+ * The bytes of a body that is read as it comes in. Ending early leaves the connection open, so that the client gets the answer that
+ * says why.
+ */
+export function bodyChunks(body: Readable): AsyncIterable<Buffer> {
+  return { [Symbol.asyncIterator]: () => body.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Buffer> };
+}
+
+/** The same, or `null` when there is nothing but white space. */
+export async function bodyOrNull(body: Readable): Promise<AsyncIterable<Buffer> | null> {
+  const iterator = bodyChunks(body)[Symbol.asyncIterator]();
+  for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) {
+    const first = next.value;
+    if (!/[^\s]/.test(first.toString('latin1'))) continue;
+    return (async function* () {
+      yield first;
+      for (let later = await iterator.next(); later.done !== true; later = await iterator.next()) yield later.value;
+    })();
+  }
+  return null;
+}

@@ -1,0 +1,97 @@
+import { Readable } from 'node:stream';
+import { centroidFrame, centroidPropKeys } from '../../annotation-format/centroids.js';
+import { elementQueryEcho, parseElementQuery, type ElementQuery } from '../../annotation-format/element-query.js';
+import type { ElementStore, StoredElements } from './elements/contract.js';
+import { toWire } from '../../http/wire.js';
+import { sortKeys, type AnnotationView } from './views.js';
+
+/** Which elements of which version are sent. */
+export interface ElementSending {
+  store: ElementStore;
+  annotationId: string;
+  version: number;
+  elements: StoredElements;
+  query: ElementQuery;
+  signal: AbortSignal;
+  /** Further members of the record that come last. */
+  trailer?: Record<string, unknown>;
+  /** Whether `_elementQuery` is added. Default true. */
+  echo?: boolean;
+}
+
+/** The query for all elements in their order. */
+export const allElements: ElementQuery = parseElementQuery({});
+
+type Chunks = AsyncGenerator<Buffer, void, undefined>;
+
+/** JSON members without the braces around them, with a comma behind where there are any. */
+function members(values: Record<string, unknown>): string {
+  const text = JSON.stringify(toWire(values)).slice(1, -1);
+  return text === '' ? '' : `${text},`;
+}
+
+/** Parts of a record before and after one of its keys, both ending or beginning without a comma of their own. */
+function around(values: Record<string, unknown>, key: string): { before: string; after: string } {
+  const sorted = Object.entries(sortKeys(values));
+  const before = Object.fromEntries(sorted.filter(([name]) => name < key));
+  const after = members(Object.fromEntries(sorted.filter(([name]) => name > key))).slice(0, -1);
+  return { before: members(before), after: after === '' ? '' : `,${after}` };
+}
+
+/** Chunks whose first one is there: what can fail has failed before a byte is sent. */
+export async function started<Chunk>(chunks: AsyncIterable<Chunk>): Promise<AsyncIterable<Chunk>> {
+  const iterator = chunks[Symbol.asyncIterator]();
+  const first = await iterator.next();
+  return (async function* () {
+    try {
+      if (first.done === true) return;
+      yield first.value;
+      for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value;
+    } finally {
+      await iterator.return?.();
+    }
+  })();
+}
+
+/** The text of a record with its elements in place, as it comes from the store. */
+export async function recordChunks(view: AnnotationView, sending: ElementSending): Promise<Chunks> {
+  const { store, elements, query, signal, annotationId, version } = sending;
+  const reading = await store.read(elements, query, { signal });
+  const chunks = await started(reading.chunks);
+  const head = around({ ...view.head }, 'elements');
+  const record = around(view.record, 'annotation');
+  return (async function* () {
+    yield Buffer.from(`{${record.before}"annotation":{${head.before}"elements":[`);
+    yield* chunks;
+    const { budget, box } = reading;
+    const answer = { annotationId, version, total: elements.count, budget, box };
+    const echo = sending.echo === false ? {} : { _elementQuery: elementQueryEcho(query, answer) };
+    const last = members({ ...sending.trailer, ...echo }).slice(0, -1);
+    yield Buffer.from(`]${head.after}}${record.after}${last === '' ? '' : `,${last}`}}`);
+  })();
+}
+
+/** The binary form: JSON with 28 bytes for each element between two zero bytes. */
+export async function centroidChunks(view: AnnotationView, sending: ElementSending): Promise<Chunks> {
+  const { store, elements, query, signal, annotationId, version } = sending;
+  const reading = await store.centroids(elements, query, { signal });
+  const chunks = await started(reading.chunks);
+  const record = toWire(sortKeys(view.record)) as Record<string, unknown>;
+  const annotation = sortKeys({ ...view.head });
+  const zero = Buffer.alloc(1);
+  return (async function* () {
+    yield Buffer.from(centroidFrame({ record, annotation, elementQuery: {} }).before);
+    yield zero;
+    yield* chunks;
+    yield zero;
+    const { budget, props } = reading;
+    const echo = elementQueryEcho(query, { annotationId, version, total: elements.count, budget });
+    const elementQuery = { ...echo, props: props.rows, propskeys: centroidPropKeys };
+    yield Buffer.from(centroidFrame({ record, annotation, elementQuery }).after);
+  })();
+}
+
+/** Bytes for a reply; an error on the way ends the connection, a client that leaves ends the reading. */
+export function streamOf(chunks: AsyncIterable<Buffer | string>): Readable {
+  return Readable.from(chunks, { objectMode: false });
+}

@@ -1,0 +1,122 @@
+import { itemField } from '../../../annotation-format/schema/common.js';
+import { BadParameterError } from '../../../errors.js';
+
+/** Longest identifier or uuid that means something. */
+export const maxNameLength = 1000;
+/** Identifiers that one file may use. */
+const maxIdentifiers = 10_000;
+/** Stands in for items that are not known, so that everything else of the file is checked all the same. */
+const placeholder = '0'.repeat(24);
+const idForm = /^[0-9a-f]{24}$/;
+
+/** What the reference of an upload says, as far as it concerns annotations. */
+export interface UploadReference {
+  identifier: string;
+  itemId: string | null;
+  uuid: string | null;
+}
+
+/** Reads the reference of an upload; `null`: it is about something else. */
+export function parseReference(reference: string | undefined): UploadReference | null {
+  if (reference === undefined || !reference.trimStart().startsWith('{')) return null;
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(reference);
+  } catch {
+    return null;
+  }
+  const { identifier, itemId, uuid } = parsed as Record<string, unknown>;
+  if (typeof identifier !== 'string' || identifier === '' || identifier.length > maxNameLength) return null;
+  const isName = typeof uuid === 'string' && uuid !== '' && uuid.length <= maxNameLength;
+  return { identifier, itemId: typeof itemId === 'string' ? itemId : null, uuid: isName ? uuid : null };
+}
+
+type JsonObject = Record<string, unknown>;
+
+/** Finds the item that the name used by an element stands for, or `null`. */
+export type ResolveItem = (name: string) => Promise<string | null>;
+
+/** Puts item ids in the place of the identifiers by which overlay elements name items that were uploaded with them. */
+export class OverlayReferences {
+  readonly #known = new Map<string, string | null>();
+  readonly #field: string;
+
+  constructor(
+    brand: string,
+    private readonly resolve: ResolveItem,
+  ) {
+    this.#field = itemField(brand);
+  }
+
+  /** Names that stand for no item. */
+  get unresolved(): string[] {
+    return [...this.#known].flatMap(([name, itemId]) => (itemId === null ? [name] : []));
+  }
+
+  /** The same elements, with ids for names; the same list where there are none. */
+  readonly prepare = async (elements: readonly unknown[]): Promise<readonly unknown[]> => {
+    let prepared: unknown[] | null = null;
+    for (const [at, element] of elements.entries()) {
+      const name = this.#nameIn(element);
+      if (name === null) continue;
+      const itemId = (await this.#itemOf(name)) ?? placeholder;
+      if (itemId === name) continue;
+      prepared ??= [...elements];
+      prepared[at] = { ...(element as JsonObject), [this.#field]: itemId };
+    }
+    return prepared ?? elements;
+  };
+
+  #nameIn(element: unknown): string | null {
+    if (typeof element !== 'object' || element === null) return null;
+    const { type, [this.#field]: name } = element as JsonObject;
+    if ((type !== 'image' && type !== 'pixelmap') || typeof name !== 'string') return null;
+    // Texts that cannot be names are for the schema to refuse.
+    return name === '' || name.length > maxNameLength ? null : name;
+  }
+
+  async #itemOf(name: string): Promise<string | null> {
+    const known = this.#known.get(name);
+    if (known !== undefined) return known;
+    if (this.#known.size >= maxIdentifiers) {
+      throw new BadParameterError(`A file may refer to at most ${maxIdentifiers} items.`);
+    }
+    const itemId = await this.resolve(name);
+    this.#known.set(name, itemId);
+    return itemId;
+  }
+}
+
+/** Whether a text has the form of an item's id. */
+export function isItemId(text: string): boolean {
+  return idForm.test(text);
+}
+
+const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
+/** As much of a file as is looked at to see what it holds. */
+const headBytes = 1024;
+const featureList = /^\s*\[\s*\{\s*"type"\s*:\s*"Feature"/;
+
+/**
+ * The bytes of a file of annotations as the store can read them while they come in: without a byte order mark; a bare list of features, as
+ * QuPath writes it, as the collection that it stands for.
+ */
+export async function* annotationBytes(file: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const iterator = file[Symbol.asyncIterator]();
+  try {
+    let head: Buffer = Buffer.alloc(0);
+    let next = await iterator.next();
+    while (next.done !== true && head.length < headBytes) {
+      head = Buffer.concat([head, next.value]);
+      next = await iterator.next();
+    }
+    if (head.subarray(0, 3).equals(byteOrderMark)) head = head.subarray(3);
+    const isFeatureList = featureList.test(head.subarray(0, headBytes).toString('latin1'));
+    if (isFeatureList) yield Buffer.from('{"type":"FeatureCollection","features":');
+    if (head.length > 0) yield head;
+    for (; next.done !== true; next = await iterator.next()) yield next.value;
+    if (isFeatureList) yield Buffer.from('}');
+  } finally {
+    await iterator.return?.();
+  }
+}

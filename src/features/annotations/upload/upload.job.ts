@@ -1,0 +1,19 @@
+import type { UploadTask } from './upload.model.js';
+import { uploadJobName, type AnnotationUploads } from './uploads.js';
+import type { JobDefinition } from '../../jobs/definition.js';
+
+/** Reads an uploaded file of annotations. Begun anew after a crash, it makes what is missing. */
+export function annotationUploadJob(uploads: AnnotationUploads): JobDefinition<UploadTask> {
+  return {
+    name: uploadJobName,
+    title: 'Create annotations from an uploaded file.',
+    type: uploadJobName,
+    resumable: true,
+    concurrency: 2,
+    // Only the plugin makes such jobs.
+    parse: (kwargs) => kwargs as unknown as UploadTask,
+    async run({ job, log, results, signal }, task) {
+      await uploads.ingest(task, { jobId: job.id, log, results, signal });
+    },
+  };
+}

@@ -1,0 +1,263 @@
+import { createHash } from 'node:crypto';
+import { AccessDeniedError, BadParameterError, InvalidError, LargeImageError } from '../../../errors.js';
+import type { Caller, HostEventPayloads, HostFiles, HostLogger, HostNotification } from '../../../host.js';
+import type { AnnotationUploadModel, Batch, UploadTask } from './upload.model.js';
+import type { FileRecord, HostRecords, ItemRecord } from '../../../core/host-records.js';
+import type { AnnotationServices } from '../annotation-services.js';
+import type { Images } from '../../images/images.js';
+import type { Items } from '../../items/items.js';
+import type { JobStarter } from '../../jobs/job-starter.js';
+import { annotationBytes, isItemId, maxNameLength, OverlayReferences, parseReference } from './references.js';
+
+/** Name and type of the job that reads an uploaded file of annotations. */
+export const uploadJobName = 'large_image_annotation_upload';
+/** Ends the identifier of uploads that hold annotations; applications may put a word of their own before it. */
+const annotationIdentifier = 'LargeImageAnnotationUpload';
+/** How long a file waits for the others of its batch, and identifiers are remembered. */
+const waitMs = 24 * 3600 * 1000;
+const sweepMs = 3600 * 1000;
+/** How long clients may fetch the message of a failure. */
+const failureLifetimeMs = 3600 * 1000;
+/** Ids of annotations in the results of a job. */
+const maxListed = 1000;
+
+/** What {@link AnnotationUploads} works with. */
+export interface AnnotationUploadsOptions {
+  model: AnnotationUploadModel;
+  annotations: Pick<AnnotationServices, 'whole' | 'permissions' | 'brand'>;
+  records: HostRecords;
+  items: Items;
+  images: Images;
+  files: HostFiles;
+  runner: JobStarter;
+  /** Longest file that is read, in bytes. */
+  maxBytes: number;
+  notify: ((notification: HostNotification) => Promise<void>) | undefined;
+  logger: HostLogger;
+}
+
+/** What reading a file comes with. */
+export interface IngestContext {
+  jobId: string;
+  log: (text: string) => void;
+  results: (results: Record<string, unknown>) => void;
+  signal: AbortSignal;
+}
+
+/** Elements name uploads that are not there yet. */
+class MissingUploads extends LargeImageError {
+  constructor(readonly identifiers: readonly string[]) {
+    super(
+      'bad-parameter',
+      `No item is known for ${identifiers
+        .slice(0, 10)
+        .map((name) => JSON.stringify(name))
+        .join(', ')}.`,
+    );
+  }
+}
+
+/**
+ * Turns uploaded files into annotations: an upload whose reference names {@link annotationIdentifier} gets a job that reads it with the
+ * rights of who uploaded it. Overlays may name items by the identifiers of other uploads with the same `uuid`; the file waits for these.
+ */
+export class AnnotationUploads {
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(private readonly options: AnnotationUploadsOptions) {
+    this.#timer = setInterval(() => {
+      this.sweep().catch((err: unknown) => options.logger.warn({ err }, 'Annotation:Upload:SweepFailed'));
+    }, sweepMs);
+    this.#timer.unref();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** What happens when an upload has ended. */
+  async finished({ file: doc, caller, reference }: HostEventPayloads['upload.finished']): Promise<void> {
+    const said = parseReference(reference);
+    if (said === null) return;
+    const { model, records } = this.options;
+    const file = records.fileOf(doc);
+    const userId = caller?.id ?? null;
+    const { identifier, itemId, uuid } = said;
+    if (identifier.endsWith(annotationIdentifier)) {
+      await this.#start({ ingestion: '', fileId: file.id, itemId, uuid, userId, admin: caller?.admin === true, last: false });
+    } else if (uuid !== null && userId !== null && file.itemId !== null) {
+      const batch = { userId, uuid };
+      await model.name(batch, identifier, file.itemId);
+      await this.#wake(batch, caller);
+    }
+  }
+
+  async #start(task: UploadTask): Promise<void> {
+    const { runner } = this.options;
+    const kwargs = { ...task };
+    const job = await runner.create(uploadJobName, { userId: task.userId, asynchronous: true, kwargs });
+    await runner.start(job);
+  }
+
+  /** Starts what waits in a batch, or anywhere, and now knows all its items. */
+  async #wake(batch?: Batch, caller?: Caller | null): Promise<void> {
+    const { model } = this.options;
+    for await (const { task, identifiers } of model.waiting({ ...(batch && { batch }) })) {
+      // Their rights may have changed since.
+      if (await this.#allKnown(task, identifiers)) await this.#startAgain({ ...task, ...(caller && { admin: caller.admin }) });
+    }
+  }
+
+  /** Starts what waits, unless another process does. */
+  async #startAgain(task: UploadTask): Promise<void> {
+    const { model } = this.options;
+    if (!(await model.claim(task.ingestion))) return;
+    await this.#start(task);
+    await model.release(task.ingestion);
+  }
+
+  async #allKnown(task: UploadTask, identifiers: readonly string[]): Promise<boolean> {
+    for (const identifier of identifiers) if ((await this.#resolve(task, identifier)) === null) return false;
+    return true;
+  }
+
+  /** Starts what a process that has died was about to start, and what has waited too long a last time. To be called now and then. */
+  async sweep(): Promise<void> {
+    const { model } = this.options;
+    const before = new Date(Date.now() - waitMs);
+    for await (const { task } of model.waiting({ before })) await this.#startAgain({ ...task, last: true });
+    await model.forgetNames(before);
+    await this.#wake();
+  }
+
+  /** Reads the file of a task. @throws what the client is to be told. */
+  async ingest(given: UploadTask, context: IngestContext): Promise<void> {
+    // The first job gives the work its name: done twice, it makes the same annotations.
+    const task = given.ingestion === '' ? { ...given, ingestion: context.jobId } : given;
+    try {
+      await this.#ingest(task, context);
+    } catch (error) {
+      if (!context.signal.aborted) await this.#tell(task, context.jobId, error);
+      throw error;
+    }
+  }
+
+  async #ingest(task: UploadTask, { log, results, signal }: IngestContext): Promise<void> {
+    const { records, files, annotations, maxBytes } = this.options;
+    const item = await this.#target(task);
+    const caller = callerOf(task);
+    const file = await records.findFile(task.fileId);
+    // The work was done before, but a crash kept the job from saying so.
+    if (file === null && (await annotations.whole.exists(annotationId(task.ingestion, 0)))) return;
+    if (file === null) throw new InvalidError(`No such file: ${task.fileId}`, 'fileId');
+    if (file.size > maxBytes) {
+      throw new LargeImageError('too-large', `The file has ${file.size} bytes; files of annotations may have ${maxBytes}.`);
+    }
+    if (task.last) log('It has waited long enough for other uploads and is read a last time.\n');
+    log(`Reading ${file.name} (${file.size} bytes)\n`);
+    const references = new OverlayReferences(annotations.brand, (name) => this.#resolve(task, name, { forUse: true }));
+    const bytes = await files.read(file.doc, { start: 0, end: file.size }, { signal });
+    try {
+      const created = await annotations.whole.create(item, annotationBytes(bytes), 'file', {
+        caller,
+        signal,
+        prepare: references.prepare,
+        confirm: () => {
+          if (references.unresolved.length > 0) throw new MissingUploads(references.unresolved);
+        },
+        idAt: (index) => annotationId(task.ingestion, index),
+      });
+      log(`Created ${created.length} ${created.length === 1 ? 'annotation' : 'annotations'}\n`);
+      results({ count: created.length, annotations: created.slice(0, maxListed).map(({ id }) => id) });
+    } catch (error) {
+      if (!(error instanceof MissingUploads) || !(await this.#park(task, error))) throw error;
+      log(`Waiting for other uploads. ${error.message}\n`);
+      results({ waitingFor: error.identifiers.slice(0, maxListed) });
+      return;
+    } finally {
+      bytes.destroy();
+    }
+    await this.#removeUpload(file, item);
+  }
+
+  /** The item to annotate, when the uploader may annotate it. */
+  async #target({ itemId, userId, admin }: UploadTask): Promise<ItemRecord> {
+    const { items, annotations } = this.options;
+    if (userId === null) throw new AccessDeniedError('You must be logged in.');
+    if (itemId === null) throw new BadParameterError('Reference does not contain required information: itemId.');
+    if (!isItemId(itemId.toLowerCase())) throw new InvalidError(`Invalid ObjectId: ${itemId.slice(0, maxNameLength)}`, 'itemId');
+    const caller = callerOf({ userId, admin });
+    const item = await items.loadFresh(itemId.toLowerCase(), 0, caller);
+    await annotations.permissions.requireAnnotate(item, caller);
+    return item;
+  }
+
+  /** The item that an element's text stands for: its id, or an identifier of the batch. */
+  async #resolve({ userId, uuid }: UploadTask, name: string, options: { forUse?: boolean } = {}): Promise<string | null> {
+    const { records, model } = this.options;
+    if (isItemId(name) && (await records.findItem(name)) !== null) return name;
+    if (userId === null || uuid === null) return null;
+    const itemId = await model.itemOf({ userId, uuid }, name);
+    const item = itemId === null ? null : await records.findItem(itemId);
+    if (item === null) return null;
+    if (options.forUse === true && item.largeImage === null) await this.#tryLargeImage(item);
+    return item.id;
+  }
+
+  /** The box of an overlay is that of its image; an item that cannot be one has none. */
+  async #tryLargeImage(item: ItemRecord): Promise<void> {
+    const { images, logger } = this.options;
+    try {
+      await images.create(item, await images.chooseFile(item, undefined));
+    } catch (error) {
+      if (!(error instanceof LargeImageError)) throw error;
+      logger.info({ itemId: item.id, reason: error.message }, 'Annotation:Upload:NoLargeImage');
+    }
+  }
+
+  /** Keeps the task until the other uploads are there. @returns false where there can be none. */
+  async #park(task: UploadTask, { identifiers }: MissingUploads): Promise<boolean> {
+    const { userId, uuid, last } = task;
+    if (userId === null || uuid === null || last) return false;
+    const batch = { userId, uuid };
+    await this.options.model.wait(batch, { task, identifiers: [...identifiers] });
+    // One of them may have come in between.
+    await this.#wake(batch);
+    return true;
+  }
+
+  /** An upload that lies beside the image has done its work; one that was put elsewhere is somebody's file. */
+  async #removeUpload(file: FileRecord, item: ItemRecord): Promise<void> {
+    const { files, logger } = this.options;
+    const { fileId, originalId } = item.largeImage ?? {};
+    if (file.itemId !== item.id || file.id === fileId || file.id === originalId) return;
+    try {
+      await files.remove(file.doc);
+    } catch (err) {
+      logger.warn({ err, fileId: file.id }, 'Annotation:Upload:NotRemoved');
+    }
+  }
+
+  async #tell({ userId, fileId, itemId }: UploadTask, jobId: string, error: unknown): Promise<void> {
+    const { notify, logger } = this.options;
+    if (notify === undefined || userId === null) return;
+    const message = error instanceof LargeImageError ? error.message : 'The file could not be read.';
+    const type = 'large_image_annotation.upload_failed';
+    const expires = new Date(Date.now() + failureLifetimeMs);
+    try {
+      await notify({ userId, type, data: { fileId, itemId, jobId, message }, expires });
+    } catch (err) {
+      logger.warn({ err, fileId, type }, 'Annotation:NotificationFailed');
+    }
+  }
+}
+
+function callerOf({ userId, admin }: Pick<UploadTask, 'userId' | 'admin'>): Caller {
+  return { id: userId, admin, scopes: [] };
+}
+
+/** Id of the annotation at a place in a file: later places have higher ids, and those of one file begin with its time. */
+function annotationId(ingestion: string, index: number): string {
+  const own = createHash('sha256').update(ingestion).digest('hex').slice(0, 10);
+  return ingestion.slice(0, 8) + own + index.toString(16).padStart(6, '0');
+}

@@ -1,0 +1,128 @@
+import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { AnnotationHead } from '../../annotation-format/schema/document.js';
+import { LargeImageError } from '../../errors.js';
+import type { AccessLevel } from '../../host.js';
+import type { AnnotationRecord } from './documents/annotation-record.js';
+import type { AnnotationVersion } from './history/history.js';
+import type { Precondition } from './documents/writer.js';
+import type { ReplyHeaders } from '../../http/reply.js';
+
+type Json = Record<string, unknown>;
+
+/** The members of an annotation's answer, apart from what the document says. */
+export interface AnnotationView {
+  /** Everything but `annotation`. */
+  record: Json;
+  /** Name, description, attributes and display. */
+  head: AnnotationHead;
+}
+
+/** Members of a stored annotation, as existing clients call them. */
+function storedMembers(state: Omit<AnnotationVersion, 'isCurrent' | 'annotationId'>): Json {
+  return {
+    _id: state.id,
+    itemId: state.itemId,
+    creatorId: state.creatorId,
+    created: state.created,
+    updated: state.updated,
+    updatedId: state.updatedId,
+    groups: state.elements.groups,
+    _version: state.version,
+    _elementCount: state.elements.count,
+    _detailsCount: state.elements.detailsCount,
+    ...(!state.active && { _active: false }),
+  };
+}
+
+/** The filtered record: what anybody who may read an annotation is shown. `level` is the one to show, not the one that counts. */
+export function filteredView(annotation: AnnotationRecord, level: AccessLevel): AnnotationView {
+  const record = {
+    ...storedMembers(annotation),
+    public: annotation.public,
+    ...(annotation.publicFlags && { publicFlags: annotation.publicFlags }),
+    _accessLevel: level,
+    _modelType: 'annotation',
+  };
+  return { record, head: annotation.head };
+}
+
+/** The stored document as lists of history and folders show it; the access list only where it is asked for. */
+export function storedView(annotation: AnnotationRecord, { access }: { access: boolean }): AnnotationView {
+  const record = { ...storedMembers(annotation), public: annotation.public, ...(access && { access: annotation.access }) };
+  return { record, head: annotation.head };
+}
+
+/** A version as the history shows it. */
+export function versionView(version: AnnotationVersion, annotation: AnnotationRecord): AnnotationView {
+  const record = {
+    ...storedMembers(version),
+    public: annotation.public,
+    ...(!version.isCurrent && { _annotationId: version.annotationId }),
+  };
+  return { record, head: version.head };
+}
+
+/** A view as one JSON value, `annotation` without elements. */
+export function withoutElements({ record, head }: AnnotationView): Json {
+  return sortKeys({ ...record, annotation: sortKeys({ ...head }) });
+}
+
+/** The same members by name. */
+export function sortKeys(members: Json): Json {
+  return Object.fromEntries(Object.entries(members).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+/** The half of an entity tag that names the version, equal in all answers about it. */
+function versionDigest({ id, version, updated }: AnnotationRecord): string {
+  return digest(`${id}:${version}:${updated.getTime()}`);
+}
+
+/**
+ * Entity tag of an answer: 16 digits that name the version and 16 for whatever else decides its bytes (access, what the caller is
+ * shown, parameters).
+ */
+export function annotationTag(
+  annotation: AnnotationRecord,
+  level: AccessLevel,
+  { route = '', sent = {} }: { route?: string; sent?: Readonly<Record<string, string>> } = {},
+): string {
+  const parameters = Object.entries(sent)
+    // What clients send against caches, and who asks, which is in the level already.
+    .filter(([name]) => name !== '_' && name !== 'token')
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  const rest = JSON.stringify([route, annotation.accessStamp, annotation.active, level, parameters]);
+  return `"${versionDigest(annotation)}${digest(rest)}"`;
+}
+
+/** For answers without an entity tag: kept by nobody. */
+export const privately: ReplyHeaders = { 'Cache-Control': 'private, no-cache' };
+
+/** Headers of an answer about an annotation: kept by the browser of the caller, asked about each time. */
+export function annotationHeaders(tag: string): ReplyHeaders {
+  return { ETag: tag, 'Cache-Control': 'private, no-cache' };
+}
+
+/**
+ * The condition of an `If-Match` header on a change: a tag that any answer about the current version had, or its `_version` in
+ * quotes, or `*`.
+ */
+export function preconditionOf(headers: IncomingMessage['headers']): Precondition | undefined {
+  const header = headers['if-match'];
+  if (header === undefined || header.trim() === '*') return undefined;
+  const listed = header.split(',').map((entry) => entry.trim());
+  return (annotation) => {
+    const state = versionDigest(annotation);
+    const matches = (tag: string) =>
+      tag === `"${annotation.version}"` || (/^"[0-9a-f]{32}"$/.test(tag) && tag.startsWith(`"${state}`));
+    if (listed.some(matches)) return;
+    throw new LargeImageError(
+      'precondition-failed',
+      `If-Match does not name the current version, which is ${annotation.version}. Nothing was changed.`,
+    );
+  };
+}

@@ -1,0 +1,273 @@
+import { createHash } from 'node:crypto';
+import type { Model } from 'mongoose';
+import type { StoredDocument } from '../../host.js';
+import { grouped } from '../../core/grouped.js';
+import type { HostRecords, ItemRecord } from '../../core/host-records.js';
+import { isCollision } from '../../core/outage.js';
+import { ownMark, type OwnCollections } from '../../models/own-collections.js';
+import { isDuplicateKey } from '../../core/refused-writes.js';
+
+/** Pictures are `thumbnail` files (thumbnails, associated images, tile frames), histograms are `data` files. */
+export type CachedFileKind = 'thumbnail' | 'data';
+
+/** What counts and removals are about. Parts that are not given do not restrict it. */
+export interface CachedFileFilter {
+  kind: CachedFileKind;
+  itemId?: unknown;
+  /** The key exactly. */
+  key?: string;
+  /** Text that the key contains. */
+  keyContains?: string;
+}
+
+/** A cached file as far as it is looked at in lists. */
+export interface CachedFileEntry {
+  _id: unknown;
+  thumbnailKey: string;
+}
+
+/** Field that marks the files of each kind (mission 2.5). */
+export const kindFields = { thumbnail: 'isLargeImageThumbnail', data: 'isLargeImageData' } as const;
+
+interface ClaimDocument {
+  /** Digest of item, kind and key. */
+  _id: string;
+  itemId: string;
+  owner: string;
+  /** Counts up while the owner is alive. */
+  beat: number;
+  at: Date;
+}
+
+/** Claims that nobody ever asked for again are forgotten after this time. */
+const forgottenClaimSeconds = 3600;
+
+/** Names the claim on one cached file. */
+export function claimId(itemId: string, kind: CachedFileKind, key: string): string {
+  return createHash('sha256').update(`${itemId}\n${kind}\n${key}`).digest('hex');
+}
+
+/**
+ * Queries on the files that are kept for items, and the claims of those who are making one: of several processes that want the same file, the one
+ * whose claim is stored makes it.
+ */
+export class CachedFileModel {
+  readonly #files: Model<Record<string, unknown>>;
+  readonly #claims: Model<ClaimDocument>;
+  readonly #findGrouped = grouped((wanted: readonly FileOfItem[]) => this.#findMany(wanted));
+  readonly #entriesGrouped = grouped((wanted: readonly FilesOfItem[]) => this.#entriesOfMany(wanted), { maxSize: 20 });
+  readonly #claimGrouped = grouped((claims: readonly NewClaim[]) => this.#claimMany(claims));
+  readonly #releaseGrouped = grouped((claims: readonly HeldClaim[]) => this.#releaseMany(claims));
+
+  constructor(records: HostRecords, own: OwnCollections) {
+    this.#files = records.fileModel;
+    const { Schema } = own.connection.base;
+    const schema = new Schema<ClaimDocument>({ _id: String, itemId: String, owner: String, beat: Number, at: Date });
+    schema.index({ itemId: 1 });
+    schema.index({ at: 1 }, { expireAfterSeconds: forgottenClaimSeconds, partialFilterExpression: ownMark });
+    this.#claims = own.model<ClaimDocument>('LargeImageCachedFileClaim', 'cached_file_claim', schema);
+  }
+
+  async createIndexes(): Promise<void> {
+    await this.#claims.createIndexes();
+    for (const field of Object.values(kindFields)) {
+      await this.#files.collection.createIndex({ attachedToId: 1, attachedToType: 1, [field]: 1, thumbnailKey: 1 });
+      await this.#files.collection.createIndex({ attachedToId: 1, attachedToType: 1, [field]: 1, _id: -1 });
+      // Counts over all items.
+      await this.#files.collection.createIndex({ [field]: 1, attachedToType: 1, thumbnailKey: 1 });
+    }
+  }
+
+  /** The newest file of this key. */
+  find(item: ItemRecord, kind: CachedFileKind, key: string): Promise<StoredDocument | null> {
+    return this.#findGrouped({ itemId: item.doc._id, kind, key });
+  }
+
+  async #findMany(wanted: readonly FileOfItem[]): Promise<(StoredDocument | null)[]> {
+    const found = new Map<string, StoredDocument>();
+    for (const kind of kindsOf(wanted)) {
+      const ofKind = wanted.filter((each) => each.kind === kind);
+      const docs = await this.#files
+        .find({ ...ofItems(kind, ofKind), thumbnailKey: { $in: unique(ofKind.map(({ key }) => key)) } })
+        .sort({ _id: -1 })
+        .lean<StoredDocument[]>();
+      for (const doc of docs) {
+        const name = `${kind}\n${String(doc.attachedToId)}\n${String(doc.thumbnailKey)}`;
+        if (!found.has(name)) found.set(name, doc);
+      }
+    }
+    return wanted.map(({ itemId, kind, key }) => found.get(`${kind}\n${String(itemId)}\n${key}`) ?? null);
+  }
+
+  /** Which of the keys the items have a file of, as `<item id>\n<key>`. One query for many items. */
+  async existing(itemIds: readonly unknown[], kind: CachedFileKind, keys: readonly string[]): Promise<Set<string>> {
+    const docs = await this.#files
+      .find(
+        {
+          attachedToId: { $in: [...itemIds] },
+          attachedToType: 'item',
+          [kindFields[kind]]: true,
+          thumbnailKey: { $in: [...keys] },
+        },
+        { attachedToId: 1, thumbnailKey: 1 },
+      )
+      .lean<{ attachedToId: unknown; thumbnailKey: string }[]>();
+    return new Set(docs.map(({ attachedToId, thumbnailKey }) => `${String(attachedToId)}\n${thumbnailKey}`));
+  }
+
+  /** Ids and keys of an item's files, newest first. */
+  entries(item: ItemRecord, kind: CachedFileKind): Promise<CachedFileEntry[]> {
+    return this.#entriesGrouped({ itemId: item.doc._id, kind });
+  }
+
+  async #entriesOfMany(wanted: readonly FilesOfItem[]): Promise<CachedFileEntry[][]> {
+    const found = new Map<string, CachedFileEntry[]>();
+    for (const kind of kindsOf(wanted)) {
+      const docs = await this.#files
+        .find(
+          ofItems(
+            kind,
+            wanted.filter((each) => each.kind === kind),
+          ),
+          { thumbnailKey: 1, attachedToId: 1 },
+        )
+        .sort({ _id: -1 })
+        .lean<(CachedFileEntry & { attachedToId: unknown })[]>();
+      for (const { _id, thumbnailKey, attachedToId } of docs) {
+        const name = `${kind}\n${String(attachedToId)}`;
+        const entries = found.get(name);
+        if (entries === undefined) found.set(name, [{ _id, thumbnailKey }]);
+        else entries.push({ _id, thumbnailKey });
+      }
+    }
+    return wanted.map(({ itemId, kind }) => found.get(`${kind}\n${String(itemId)}`) ?? []);
+  }
+
+  /** Records of an item's files, newest first. */
+  async list(item: ItemRecord, kind: CachedFileKind): Promise<StoredDocument[]> {
+    return this.#files
+      .find(query({ kind, itemId: item.doc._id }))
+      .sort({ _id: -1 })
+      .lean<StoredDocument[]>();
+  }
+
+  async findById(id: unknown): Promise<StoredDocument | null> {
+    return this.#files.findById(id).lean<StoredDocument>();
+  }
+
+  count(filter: CachedFileFilter): Promise<number> {
+    return this.#files.countDocuments(query(filter));
+  }
+
+  /** Records that match, one by one; no more than some hundred are in memory. */
+  async *each(filter: CachedFileFilter): AsyncGenerator<StoredDocument> {
+    const cursor = this.#files.find(query(filter)).lean<StoredDocument>().batchSize(500).cursor();
+    try {
+      for await (const doc of cursor) yield doc as StoredDocument;
+    } finally {
+      await cursor.close();
+    }
+  }
+
+  /** Stores a claim. @returns false when there is one already. */
+  claim(id: string, itemId: string, owner: string): Promise<boolean> {
+    return this.#claimGrouped({ id, itemId, owner });
+  }
+
+  async #claimMany(claims: readonly NewClaim[]): Promise<boolean[]> {
+    const at = new Date();
+    const docs = claims.map(({ id, itemId, owner }) => ({ _id: id, itemId, owner, beat: 0, at }));
+    try {
+      await this.#claims.insertMany(docs, { ordered: false, lean: true });
+      return claims.map(() => true);
+    } catch (error) {
+      if (!isDuplicateKey(error) && !isCollision(error)) throw error;
+      // What an error says of the others is not the same with every database; the owners are.
+      return this.#areHeld(claims);
+    }
+  }
+
+  /** Whether each of some claims is its owner's. */
+  async #areHeld(claims: readonly HeldClaim[]): Promise<boolean[]> {
+    const found = await this.#claims
+      .find({ _id: { $in: claims.map(({ id }) => id) } }, { owner: 1 })
+      .lean<{ _id: string; owner: string }[]>();
+    const owners = new Map(found.map(({ _id, owner }) => [_id, owner]));
+    return claims.map(({ id, owner }) => owners.get(id) === owner);
+  }
+
+  /** Who holds a claim and how often they gave a sign of life; `null` when nobody does. */
+  async claimState(id: string): Promise<{ owner: string; beat: number } | null> {
+    return this.#claims.findById(id, { owner: 1, beat: 1 }).lean<{ owner: string; beat: number }>();
+  }
+
+  /** Says that the owner is alive. */
+  async beat(id: string, owner: string): Promise<void> {
+    await this.#claims.updateOne({ _id: id, owner }, { $inc: { beat: 1 }, $set: { at: new Date() } });
+  }
+
+  /** Takes a claim over from an owner who is silent. @returns whether it was still as seen. */
+  async takeOver(id: string, seen: { owner: string; beat: number }, owner: string): Promise<boolean> {
+    const taken = await this.#claims.updateOne({ _id: id, ...seen }, { $set: { owner, beat: 0, at: new Date() } });
+    return taken.matchedCount > 0;
+  }
+
+  /** Gives a claim back. @returns false when it was taken or revoked meanwhile: what was made must go then. */
+  release(id: string, owner: string): Promise<boolean> {
+    return this.#releaseGrouped({ id, owner });
+  }
+
+  /** Who revokes a claim after this has looked removes what was stored before: it lists the files after revoking. */
+  async #releaseMany(claims: readonly HeldClaim[]): Promise<boolean[]> {
+    const held = await this.#areHeld(claims);
+    const ids = { $in: claims.map(({ id }) => id) };
+    await this.#claims.deleteMany({ _id: ids, owner: { $in: claims.map(({ owner }) => owner) } });
+    return held;
+  }
+
+  /** Revokes all claims on files of an item. */
+  async revoke(itemId: string): Promise<void> {
+    await this.#claims.deleteMany({ itemId });
+  }
+}
+
+interface FilesOfItem {
+  itemId: unknown;
+  kind: CachedFileKind;
+}
+
+interface FileOfItem extends FilesOfItem {
+  key: string;
+}
+
+interface HeldClaim {
+  id: string;
+  /** Each claim has an owner of its own. */
+  owner: string;
+}
+
+interface NewClaim extends HeldClaim {
+  itemId: string;
+}
+
+function unique<T>(values: readonly T[]): T[] {
+  return [...new Set(values)];
+}
+
+function kindsOf(wanted: readonly FilesOfItem[]): CachedFileKind[] {
+  return unique(wanted.map(({ kind }) => kind));
+}
+
+function ofItems(kind: CachedFileKind, wanted: readonly FilesOfItem[]): Record<string, unknown> {
+  return { attachedToId: { $in: unique(wanted.map(({ itemId }) => itemId)) }, [kindFields[kind]]: true, attachedToType: 'item' };
+}
+
+function query({ kind, itemId, key, keyContains }: CachedFileFilter): Record<string, unknown> {
+  return {
+    ...(itemId !== undefined && { attachedToId: itemId }),
+    [kindFields[kind]]: true,
+    attachedToType: 'item',
+    ...(key !== undefined && { thumbnailKey: key }),
+    ...(keyContains !== undefined && { thumbnailKey: { $regex: keyContains.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&') } }),
+  };
+}

@@ -1,0 +1,144 @@
+import { BadParameterError } from '../../errors.js';
+import type { CachedFileFilter } from './cached-file.model.js';
+import { canonicalText, parseSpecList } from './cached-file-key.js';
+import { unfilteredJobDocument } from '../jobs/job-document.js';
+import { newThumbnailJob, thumbnailJobName } from './thumbnail-job.js';
+import { defineRoute, scopes } from '../define.js';
+import { number, required, text } from '../../http/parameters.js';
+
+const shared = { access: 'admin', errors: ['access-denied'] } as const;
+const counts = { schema: { type: 'integer' } };
+
+const spec = text({
+  description: 'JSON list of specifications, each compared exactly with the keys of the files; empty or absent for all files.',
+});
+const imageKey = text({ description: 'Name of the associated image, such as label; absent for all of them.' });
+
+/** Calls `each` for what the specifications select and adds up. @throws BadParameterError */
+async function sumOver(specText: string | undefined, each: (filter: CachedFileFilter) => Promise<number>): Promise<number> {
+  if (specText === undefined || specText === '') return each({ kind: 'thumbnail' });
+  const keys = parseSpecList(specText).map((entry) => canonicalText(entry));
+  let sum = 0;
+  for (const key of keys) sum += await each({ kind: 'thumbnail', key });
+  return sum;
+}
+
+function associatedFilter(key: string | undefined): CachedFileFilter {
+  // The mission's rule: other names do not restrict.
+  const named = key !== undefined && /^[0-9A-Za-z]/.test(key);
+  return { kind: 'thumbnail', keyContains: named ? canonicalText({ imageKey: key }).slice(1, -1) : '"imageKey":' };
+}
+
+const histograms: CachedFileFilter = { kind: 'data', keyContains: '"imageKey":"histogram"' };
+
+const countThumbnails = defineRoute({
+  ...shared,
+  method: 'get',
+  path: '/large_image/thumbnails',
+  summary: 'Count the cached thumbnail files of all items.',
+  scope: scopes.read,
+  query: { spec },
+  returns: counts,
+  errors: [...shared.errors, 'bad-parameter'],
+  handle: ({ query }, { cachedFiles }) => sumOver(query.spec, (filter) => cachedFiles.count(filter)),
+});
+
+const removeThumbnails = defineRoute({
+  ...shared,
+  method: 'delete',
+  path: '/large_image/thumbnails',
+  summary: 'Remove cached thumbnail files of all items.',
+  scope: scopes.write,
+  query: { spec },
+  returns: counts,
+  errors: [...shared.errors, 'bad-parameter'],
+  handle: ({ query }, { cachedFiles }) => sumOver(query.spec, (filter) => cachedFiles.remove(filter)),
+});
+
+const createThumbnails = defineRoute({
+  ...shared,
+  method: 'put',
+  path: '/large_image/thumbnails',
+  summary: 'Create cached thumbnail files of all large images, by a job.',
+  scope: scopes.write,
+  query: {
+    spec: required(
+      text({
+        description: 'JSON list of objects: parameters of thumbnails, or of associated images where they have an imageKey.',
+      }),
+    ),
+    logInterval: text({
+      description: 'Seconds between two progress entries of the log; 10 by default, 0 for one after each file.',
+    }),
+    concurrent: text({ description: 'How many files are made at once; below 1 or absent: the number of logical CPUs.' }),
+  },
+  returns: { schema: { type: 'object' } },
+  errors: [...shared.errors, 'bad-parameter'],
+  async handle({ query, caller }, { cachedFiles, runner }) {
+    const entries = parseSpecList(query.spec);
+    if ((await cachedFiles.maxThumbnails()) <= 0) throw new BadParameterError('Thumbnail files are not enabled.');
+    // Read here because what is checked above comes first.
+    const logInterval = optionalNumber('logInterval', query.logInterval);
+    const concurrent = optionalNumber('concurrent', query.concurrent);
+    const job = await runner.create(thumbnailJobName, newThumbnailJob({ entries, logInterval, concurrent }, caller?.id ?? null));
+    await runner.start(job);
+    return unfilteredJobDocument(job);
+  },
+});
+
+function optionalNumber(name: string, value: string | undefined): number | undefined {
+  return value === undefined || value.trim() === '' ? undefined : number().parse(value, name);
+}
+
+const countAssociated = defineRoute({
+  ...shared,
+  method: 'get',
+  path: '/large_image/associated_images',
+  summary: 'Count the cached associated-image files of all items.',
+  scope: scopes.read,
+  query: { imageKey },
+  returns: counts,
+  handle: ({ query }, { cachedFiles }) => cachedFiles.count(associatedFilter(query.imageKey)),
+});
+
+const removeAssociated = defineRoute({
+  ...shared,
+  method: 'delete',
+  path: '/large_image/associated_images',
+  summary: 'Remove cached associated-image files of all items.',
+  scope: scopes.write,
+  query: { imageKey },
+  returns: counts,
+  handle: ({ query }, { cachedFiles }) => cachedFiles.remove(associatedFilter(query.imageKey)),
+});
+
+const countHistograms = defineRoute({
+  ...shared,
+  method: 'get',
+  path: '/large_image/histograms',
+  summary: 'Count the cached histograms of all items.',
+  scope: scopes.read,
+  returns: counts,
+  handle: (_input, { cachedFiles }) => cachedFiles.count(histograms),
+});
+
+const removeHistograms = defineRoute({
+  ...shared,
+  method: 'delete',
+  path: '/large_image/histograms',
+  summary: 'Remove the cached histograms of all items.',
+  scope: scopes.write,
+  returns: counts,
+  handle: (_input, { cachedFiles }) => cachedFiles.remove(histograms),
+});
+
+/** Counting, removing and creating the cached files of all items. */
+export const allCachedFileRoutes = [
+  countThumbnails,
+  createThumbnails,
+  removeThumbnails,
+  countAssociated,
+  removeAssociated,
+  countHistograms,
+  removeHistograms,
+];

@@ -1,0 +1,343 @@
+import { randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
+import { NoLargeImageError } from '../../errors.js';
+import type { HostFiles, HostLogger, NewFileContent, StoredDocument } from '../../host.js';
+import { claimId, kindFields, type CachedFileFilter, type CachedFileKind, type CachedFileModel } from './cached-file.model.js';
+import { grouped } from '../../core/grouped.js';
+import type { HostRecords, ItemRecord } from '../../core/host-records.js';
+import { mapConcurrently } from '../../tilesource/process/concurrency.js';
+import { SharedWork } from '../../tilesource/process/shared-work.js';
+import { imageKeyOf } from './cached-file-key.js';
+import type { Settings } from '../settings/settings.js';
+
+/** Bytes of a cached file. */
+export interface CachedContent {
+  bytes: Uint8Array;
+  /** Mime type. */
+  type: string;
+}
+
+/** What {@link CachedFiles.obtain} gives. */
+export interface Obtained {
+  content: CachedContent;
+  /** Whether the file was made by this call, or by one that this one waited for in this process. */
+  created: boolean;
+  /** Why the content is not kept although it should be; the caller has it all the same. */
+  notKept?: unknown;
+}
+
+/** One file of an item. */
+export interface CachedFileName {
+  kind: CachedFileKind;
+  /** See `cachedFileKey`. */
+  key: string;
+}
+
+/** Makes the content of a file of an item; broken off when the signal is aborted. */
+type Maker = (item: ItemRecord, signal: AbortSignal) => Promise<CachedContent>;
+
+/** How {@link CachedFiles.obtain} goes about it. */
+interface ObtainOptions {
+  /** There was no such file a moment ago. */
+  known?: 'absent';
+  /** Of whoever asks. */
+  signal?: AbortSignal;
+}
+
+/** What {@link CachedFiles} works with. */
+export interface CachedFilesOptions {
+  model: CachedFileModel;
+  records: HostRecords;
+  files: HostFiles;
+  settings: Settings;
+  logger: HostLogger;
+  /** How long the maker of a file may be silent before another process makes it, in milliseconds. Default 15 000. */
+  leaseMs?: number;
+}
+
+const fileName = '_largeImageThumbnail';
+/** Histograms kept for an item: enough for one per frame of most images, and still an end. */
+const maxDataFiles = 1000;
+/** Removals at the same time: each is several short round trips to database and disk. */
+const removalConcurrency = 8;
+const removalBatch = 500;
+/** Files given to the host together. */
+const createdTogether = 32;
+/** What comes so soon after others goes to the host together, in milliseconds. */
+const createdPauseMs = 80;
+const waitMs = 60;
+
+/**
+ * Pictures and histograms that were made once and are kept as files attached to their items (mission 2.5). Of several requests for the same
+ * file, in this process or in others, one makes it and the others wait.
+ */
+export class CachedFiles {
+  readonly #options: CachedFilesOptions;
+  readonly #leaseMs: number;
+  /** Owners of this process that could not give their claim back. */
+  readonly #departed = new Set<string>();
+  readonly #createGrouped = grouped((files: readonly NewFileContent[]) => this.#createMany(files), {
+    maxSize: createdTogether,
+    pauseMs: createdPauseMs,
+  });
+  /** Being obtained in this process. */
+  readonly #underWay = new SharedWork<Obtained>();
+
+  constructor(options: CachedFilesOptions) {
+    this.#options = options;
+    this.#leaseMs = options.leaseMs ?? 15_000;
+  }
+
+  /** How many pictures of a kind are kept for an item; 0: none are. */
+  async maxThumbnails(): Promise<number> {
+    return Number(await this.#options.settings.get('large_image.max_thumbnail_files'));
+  }
+
+  /** The kept content, or `null`. A file whose bytes cannot be read counts as absent. */
+  async read(item: ItemRecord, { kind, key }: CachedFileName): Promise<CachedContent | null> {
+    const doc = await this.#options.model.find(item, kind, key);
+    return doc === null ? null : this.#contentOf(doc);
+  }
+
+  /** Which of the items have a file of which of the keys: `<item id>\n<key>`. */
+  existing(items: readonly ItemRecord[], kind: CachedFileKind, keys: readonly string[]): Promise<Set<string>> {
+    const ids = items.map(({ doc }) => doc._id);
+    return this.#options.model.existing(ids, kind, keys);
+  }
+
+  /**
+   * The kept content, or what `make` gives, which is kept then. Errors of `make` are thrown; errors while keeping are logged and told in
+   * {@link Obtained.notKept}. The signal that `make` is given is aborted when those of all who wait for the file are.
+   */
+  obtain(item: ItemRecord, name: CachedFileName, make: Maker, options: ObtainOptions = {}): Promise<Obtained> {
+    const id = claimId(item.id, name.kind, name.key);
+    const { signal, ...rest } = options;
+    return this.#underWay.join(id, (wanted) => this.#obtain(id, item, name, make, { ...rest, signal: wanted }), signal);
+  }
+
+  async #obtain(
+    id: string,
+    item: ItemRecord,
+    name: CachedFileName,
+    make: Maker,
+    { known, signal }: { known?: 'absent'; signal: AbortSignal },
+  ): Promise<Obtained> {
+    if (name.kind === 'thumbnail' && (await this.maxThumbnails()) <= 0) {
+      await this.#prune(item, name);
+      return { content: await make(item, signal), created: true };
+    }
+    const found = known === 'absent' ? null : await this.read(item, name);
+    if (found !== null) return { content: found, created: false };
+    const owner = randomUUID();
+    const waited = await this.#claim(id, item, name, { owner, signal });
+    if (waited !== null) return { content: waited, created: false };
+    const { model, logger } = this.#options;
+    const beating = setInterval(() => {
+      model.beat(id, owner).catch((err: unknown) => logger.warn({ err, itemId: item.id }, 'CachedFile:Beat:Failed'));
+    }, this.#leaseMs / 4);
+    beating.unref();
+    let stored: StoredDocument | null = null;
+    try {
+      // Between the first look and the claim somebody may have made the file, and the item may serve another image by now.
+      const [made, current] = await Promise.all([this.read(item, name), this.#options.records.findItem(item.id)]);
+      if (made !== null) return { content: made, created: false };
+      if (current === null) throw new NoLargeImageError();
+      const content = await make(current, signal);
+      try {
+        stored = await this.#create(current, { ...name, content, creatorId: null });
+      } catch (err) {
+        logger.warn({ err, itemId: item.id, key: name.key }, 'CachedFile:Store:Failed');
+        return { content, created: true, notKept: err };
+      }
+      return { content, created: true };
+    } finally {
+      clearInterval(beating);
+      await this.#finish(id, owner, item, name, stored);
+    }
+  }
+
+  /** Waits until the claim is this process's, or the file is there. */
+  async #claim(
+    id: string,
+    item: ItemRecord,
+    name: CachedFileName,
+    { owner, signal }: { owner: string; signal: AbortSignal },
+  ): Promise<CachedContent | null> {
+    const { model } = this.#options;
+    let seen: { owner: string; beat: number; since: number } | null = null;
+    while (!(await model.claim(id, item.id, owner))) {
+      await pause(waitMs, undefined, { signal });
+      const found = await this.read(item, name);
+      if (found !== null) return found;
+      const state = await model.claimState(id);
+      if (state === null) continue;
+      // Judged by this process's clock alone: those of other machines may be wrong.
+      if (seen?.owner !== state.owner || seen.beat !== state.beat) seen = { ...state, since: performance.now() };
+      if (performance.now() - seen.since < this.#leaseMs && !this.#departed.has(seen.owner)) continue;
+      if (!(await model.takeOver(id, { owner: seen.owner, beat: seen.beat }, owner))) continue;
+      this.#departed.delete(seen.owner);
+      return null;
+    }
+    return null;
+  }
+
+  #create(
+    item: ItemRecord,
+    { kind, key, content, creatorId }: CachedFileName & { content: CachedContent; creatorId: string | null },
+  ): Promise<StoredDocument> {
+    const { bytes, type } = content;
+    return this.#createGrouped({
+      file: {
+        name: fileName,
+        mimeType: type,
+        size: bytes.byteLength,
+        parent: { type: 'attached', itemId: item.id },
+        fields: { attachedToType: 'item', attachedToId: item.doc._id, [kindFields[kind]]: true, thumbnailKey: key },
+        creatorId,
+      },
+      content: Readable.from(bytes.byteLength === 0 ? [] : [Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)]),
+    }).then((result) => {
+      if (result.status === 'rejected') throw result.reason;
+      return result.value;
+    });
+  }
+
+  /** Stores files, together where the host can; never rejects, since a stream cannot be read twice. */
+  async #createMany(files: readonly NewFileContent[]): Promise<PromiseSettledResult<StoredDocument>[]> {
+    const host = this.#options.files;
+    try {
+      if (host.createMany && files.length > 1) return await host.createMany(files);
+    } catch (reason) {
+      return files.map(() => ({ status: 'rejected', reason }));
+    }
+    return Promise.allSettled(files.map(({ file, content }) => host.create(file, content)));
+  }
+
+  /** Gives the claim back and keeps the limits; what was made of an image that has gone meanwhile goes too. Never rejects. */
+  async #finish(id: string, owner: string, item: ItemRecord, name: CachedFileName, stored: StoredDocument | null): Promise<void> {
+    const { model, files, logger } = this.#options;
+    this.#departed.add(owner);
+    try {
+      const kept = await model.release(id, owner);
+      this.#departed.delete(owner);
+      if (stored === null) return;
+      if (kept) await this.#prune(item, name);
+      else await files.remove(stored);
+    } catch (err) {
+      logger.warn({ err, itemId: item.id, key: name.key }, 'CachedFile:Finish:Failed');
+    }
+  }
+
+  /**
+   * Removes the oldest files of the same group beyond the limit. Plain thumbnails are a group, the files of each image key are another, histograms
+   * have a limit of their own. Whoever stored prunes afterwards, so whoever is last sees all.
+   */
+  async #prune(item: ItemRecord, { kind, key }: CachedFileName): Promise<void> {
+    const { model } = this.#options;
+    const limit = kind === 'data' ? maxDataFiles : await this.maxThumbnails();
+    const entries = await model.entries(item, kind);
+    if (entries.length <= limit) return;
+    const imageKey = imageKeyOf(key);
+    const group = kind === 'data' ? entries : entries.filter((entry) => imageKeyOf(entry.thumbnailKey) === imageKey);
+    for (const { _id } of group.slice(limit)) await this.#removeById(_id);
+  }
+
+  async #removeById(id: unknown): Promise<void> {
+    const doc = await this.#options.model.findById(id);
+    if (doc !== null) await this.#options.files.remove(doc);
+  }
+
+  async #contentOf(doc: StoredDocument): Promise<CachedContent | null> {
+    const { records, files, logger } = this.#options;
+    const { size, mimeType, id } = records.fileOf(doc);
+    try {
+      const bytes = size === 0 ? Buffer.alloc(0) : await collect(await files.read(doc, { start: 0, end: size }));
+      if (bytes.byteLength === size) return { bytes, type: mimeType };
+      logger.warn({ fileId: id, size, found: bytes.byteLength }, 'CachedFile:Truncated');
+    } catch (err) {
+      logger.warn({ err, fileId: id }, 'CachedFile:Read:Failed');
+    }
+    // Removed, so that it can be made anew; a removal that fails as well leaves it to the limits.
+    await files.remove(doc).catch((err: unknown) => logger.warn({ err, fileId: id }, 'CachedFile:Remove:Failed'));
+    return null;
+  }
+
+  /** Records of the files of an item: pictures, then data, each newest first. */
+  async list(item: ItemRecord): Promise<StoredDocument[]> {
+    const { model } = this.#options;
+    return [...(await model.list(item, 'thumbnail')), ...(await model.list(item, 'data'))];
+  }
+
+  /** Stores content that a client made, in the place of what is kept under this key. @returns the new record. */
+  async put(
+    item: ItemRecord,
+    file: CachedFileName & { content: CachedContent; creatorId: string | null },
+  ): Promise<StoredDocument> {
+    const { model } = this.#options;
+    const former = (await model.entries(item, file.kind)).filter(({ thumbnailKey }) => thumbnailKey === file.key);
+    const stored = await this.#create(item, file);
+    for (const { _id } of former) await this.#removeById(_id);
+    await this.#prune(item, file);
+    return stored;
+  }
+
+  /** Removes the file of a key. @returns its record as it was, or `null`. */
+  async removeOne(item: ItemRecord, { kind, key }: CachedFileName): Promise<StoredDocument | null> {
+    const doc = await this.#options.model.find(item, kind, key);
+    if (doc !== null) await this.#options.files.remove(doc);
+    return doc;
+  }
+
+  /**
+   * Removes the oldest pictures of an item beyond `keep`; with 0 also the histograms.
+   *
+   * @returns how many files there were of what was looked at, and how many were removed.
+   */
+  async trim(item: ItemRecord, keep: number): Promise<[present: number, removed: number]> {
+    const { model } = this.#options;
+    const kinds: CachedFileKind[] = keep === 0 ? ['thumbnail', 'data'] : ['thumbnail'];
+    const entries = (await Promise.all(kinds.map((kind) => model.entries(item, kind)))).flat();
+    const surplus = entries.slice(keep);
+    await mapConcurrently(surplus, removalConcurrency, ({ _id }) => this.#removeById(_id));
+    return [entries.length, surplus.length];
+  }
+
+  /** Removes everything that is kept of an item, also what is being made at this moment. */
+  async removeAll(item: { id: string; doc: { _id: unknown } }): Promise<void> {
+    const { model } = this.#options;
+    // First the claims: a maker who has lost its claim removes what it has stored.
+    await model.revoke(item.id);
+    for (const kind of ['thumbnail', 'data'] as const) await this.remove({ kind, itemId: item.doc._id });
+  }
+
+  /** How many files match. */
+  count(filter: CachedFileFilter): Promise<number> {
+    return this.#options.model.count(filter);
+  }
+
+  /** Removes the files that match, some at a time. @returns how many. */
+  async remove(filter: CachedFileFilter): Promise<number> {
+    const { model, files } = this.#options;
+    let removed = 0;
+    let batch: StoredDocument[] = [];
+    const removeBatch = async () => {
+      if (files.removeMany) await files.removeMany(batch);
+      else await mapConcurrently(batch, removalConcurrency, (doc) => files.remove(doc));
+      removed += batch.length;
+      batch = [];
+    };
+    for await (const doc of model.each(filter)) {
+      batch.push(doc);
+      if (batch.length >= removalBatch) await removeBatch();
+    }
+    await removeBatch();
+    return removed;
+  }
+}
+
+async function collect(stream: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,88 @@
+import { BadParameterError } from '../../errors.js';
+import { required, text } from '../../http/parameters.js';
+import { defineRoute, scopes } from '../define.js';
+import { itemPath } from '../images/parameters.js';
+
+const shared = {
+  path: '/item/:itemId/internal_metadata/:key',
+  params: { ...itemPath, key: required(text({ description: 'Name of a field of the item, such as presets.' })) },
+  errors: ['bad-parameter', 'unknown-id', 'access-denied'],
+} as const;
+
+const maxDepth = 100;
+
+const get = defineRoute({
+  ...shared,
+  method: 'get',
+  summary: 'Get a field that clients keep on an item; null when it is not there.',
+  access: 'public',
+  scope: scopes.user,
+  returns: { schema: {} },
+  async handle({ params, caller }, { items, records }) {
+    const item = await items.load(params.itemId, 0, caller);
+    if (!records.mayReadItemField(params.key)) throw refusal(params.key);
+    return records.itemField(item, params.key) ?? null;
+  },
+});
+
+const put = defineRoute({
+  ...shared,
+  method: 'put',
+  summary: 'Store any JSON value in a field of an item.',
+  description: 'Fields that the server itself keeps on items are refused; `meta` is the metadata of the item.',
+  access: 'user',
+  scope: scopes.write,
+  body: 'json',
+  returns: { schema: { type: 'null' } },
+  errors: [...shared.errors, 'login-required'],
+  async handle({ params, body, caller }, { items, records }) {
+    const item = await items.loadFresh(params.itemId, 1, caller);
+    if (!records.mayWriteItemField(params.key)) throw refusal(params.key);
+    checkStorable(body);
+    if (params.key === 'meta' && (typeof body !== 'object' || body === null || Array.isArray(body))) {
+      throw new BadParameterError('The metadata of an item must be a JSON object.');
+    }
+    await records.setItemField(item, params.key, body);
+    items.forget(item.id);
+    return null;
+  },
+});
+
+const remove = defineRoute({
+  ...shared,
+  method: 'delete',
+  summary: 'Remove a field that clients keep on an item.',
+  access: 'user',
+  scope: scopes.write,
+  returns: { schema: { type: 'null' } },
+  errors: [...shared.errors, 'login-required'],
+  async handle({ params, caller }, { items, records }) {
+    const item = await items.loadFresh(params.itemId, 1, caller);
+    if (!records.mayWriteItemField(params.key)) throw refusal(params.key);
+    // Hosts rely on metadata being there.
+    await records.setItemField(item, params.key, params.key === 'meta' ? {} : undefined);
+    items.forget(item.id);
+    return null;
+  },
+});
+
+function refusal(key: string): BadParameterError {
+  return new BadParameterError(`The field "${key}" of an item cannot be used here.`);
+}
+
+/** @throws BadParameterError for what cannot be stored as it is. */
+function checkStorable(value: unknown, depth = 0): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (depth > maxDepth) throw new BadParameterError(`The value is nested deeper than ${maxDepth} levels.`);
+  for (const [name, member] of Object.entries(value)) {
+    if (name.startsWith('$') || name.includes('.') || name.includes('\0') || name === '__proto__') {
+      throw new BadParameterError(
+        `The name ${JSON.stringify(name)} must not begin with "$" and not contain "." or a null character.`,
+      );
+    }
+    checkStorable(member, depth + 1);
+  }
+}
+
+/** Fields of items that clients keep for themselves. */
+export const internalMetadataRoutes = [get, put, remove];

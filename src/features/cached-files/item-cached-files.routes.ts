@@ -1,0 +1,97 @@
+import type { Readable } from 'node:stream';
+import { BadParameterError, LargeImageError } from '../../errors.js';
+import { recognizeType } from '../../tilesource/mime-type.js';
+import { boolean, integer, required, text, withDefault } from '../../http/parameters.js';
+import { defineRoute, scopes } from '../define.js';
+import { itemPath } from '../images/parameters.js';
+
+const shared = { path: '/item/:itemId/tiles/thumbnails', params: itemPath, errors: ['unknown-id', 'access-denied'] } as const;
+
+/** As it may stand in a header (RFC 9110, section 8.3.1), without quoted parameters. */
+const mimeTypePattern = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+( *; *[\w!#$&^.+-]+=[\w!#$&^.+-]+)*$/;
+const maxPictureBytes = 32 * 1024 * 1024;
+
+const thumbnailFlag = withDefault(
+  boolean({ description: 'Whether the key is that of a picture (the default) or of data such as a histogram.' }),
+  true,
+);
+
+const list = defineRoute({
+  ...shared,
+  method: 'get',
+  summary: 'List the files that are kept for an item: pictures, then data, each newest first.',
+  access: 'admin',
+  scope: scopes.read,
+  returns: { schema: { type: 'array', items: { type: 'object' } } },
+  async handle({ params, caller }, { items, cachedFiles }) {
+    return cachedFiles.list(await items.load(params.itemId, 0, caller));
+  },
+});
+
+const remove = defineRoute({
+  ...shared,
+  method: 'delete',
+  summary: 'Remove files that are kept for an item.',
+  description:
+    'Without `key` the answer is how many files there were and how many were removed; histograms are looked at when `keep` is 0 only. ' +
+    'With `key` it is a list of the one record that was removed, or of null.',
+  access: 'admin',
+  scope: scopes.write,
+  query: {
+    keep: withDefault(integer({ minimum: 0, description: 'How many of the newest pictures stay.' }), 10_000),
+    key: text({ description: 'Exact key of the one file to remove.' }),
+    thumbnail: thumbnailFlag,
+  },
+  returns: { schema: { type: 'array' } },
+  async handle({ params, query, caller }, { items, cachedFiles }) {
+    const item = await items.load(params.itemId, 0, caller);
+    if (query.key === undefined || query.key === '') return cachedFiles.trim(item, query.keep);
+    return [await cachedFiles.removeOne(item, { kind: query.thumbnail ? 'thumbnail' : 'data', key: query.key })];
+  },
+});
+
+const put = defineRoute({
+  ...shared,
+  method: 'post',
+  summary: 'Keep the bytes of the request as a picture or data of an item, in the place of what has this key.',
+  access: 'user',
+  scope: scopes.write,
+  query: {
+    key: required(text({ description: 'Key of the file.' })),
+    thumbnail: thumbnailFlag,
+    mimeType: text({ description: 'Type of the bytes, where they do not show it themselves.' }),
+  },
+  body: 'stream',
+  returns: { schema: { type: 'object' } },
+  errors: [...shared.errors, 'login-required', 'bad-parameter', 'too-large'],
+  async handle({ params, query, body, caller }, { items, cachedFiles }) {
+    const item = await items.loadFresh(params.itemId, 1, caller);
+    const { mimeType } = query;
+    if (mimeType !== undefined && mimeType !== '' && !mimeTypePattern.test(mimeType)) {
+      throw new BadParameterError('Parameter mimeType must be a type such as image/png.');
+    }
+    const bytes = await readAll(body);
+    return cachedFiles.put(item, {
+      kind: query.thumbnail ? 'thumbnail' : 'data',
+      key: query.key,
+      content: { bytes, type: recognizeType(bytes) ?? (mimeType || 'application/octet-stream') },
+      creatorId: caller?.id ?? null,
+    });
+  },
+});
+
+/** @throws LargeImageError `too-large`, after the whole body: a client that is still sending would not read the answer. */
+async function readAll(stream: Readable): Promise<Buffer> {
+  let chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length <= maxPictureBytes) chunks.push(chunk);
+    else chunks = [];
+  }
+  if (length > maxPictureBytes) throw new LargeImageError('too-large', `The picture is longer than ${maxPictureBytes} bytes.`);
+  return Buffer.concat(chunks, length);
+}
+
+/** The files that are kept for one item. */
+export const cachedFileRoutes = [list, remove, put];

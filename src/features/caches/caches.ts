@@ -1,0 +1,103 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { CacheReport, TileCache } from './contract.js';
+import type { CachePeers } from './peers.js';
+import type { SourceCache } from './source-cache.js';
+import type { OpenImage } from '../images/images.js';
+
+/** Reports by the name of the cache, as GET large_image/cache answers. */
+export type CacheReports = Record<string, CacheReport>;
+
+/** How long clearing waits for readers to let go of their files, and how often it looks (mission 4.1), in milliseconds. */
+const clearPatienceMs = 5000;
+const clearPollMs = 100;
+
+/** What {@link Caches} looks after. */
+export interface CachesOptions {
+  tiles: TileCache;
+  sources: SourceCache<OpenImage>;
+  /** Drops what is known of items and callers. */
+  forget: () => void;
+}
+
+/** All caches of an installation, with those of the processes that share a Redis with it. */
+export class Caches {
+  readonly #options: CachesOptions;
+  /** Set when other processes are to be asked and told. */
+  peers: CachePeers | null = null;
+
+  constructor(options: CachesOptions) {
+    this.#options = options;
+  }
+
+  /** What each cache holds, added up over the processes. */
+  async report(): Promise<CacheReports> {
+    const [own, tileCache, others] = await Promise.all([
+      this.#reportOwn(),
+      this.#options.tiles.report(),
+      this.peers?.reports() ?? [],
+    ]);
+    const total: CacheReports = { ...own, tileCache };
+    for (const report of others) {
+      for (const [name, { maxsize, used, items }] of Object.entries(report)) {
+        const sum = total[name];
+        if (sum === undefined) continue;
+        sum.maxsize += maxsize;
+        sum.used += used;
+        if (items !== undefined) sum.items = (sum.items ?? 0) + items;
+      }
+    }
+    if (this.peers !== null) total.tilesource!.processes = 1 + others.length;
+    return total;
+  }
+
+  /** Empties every cache in every process, and waits until they are empty or 5 s have passed. */
+  async clear(): Promise<{ cacheCleared: Date; before: CacheReports; after: CacheReports }> {
+    const before = await this.report();
+    await Promise.all([this.clearOwn(), this.peers?.clear()]);
+    const cacheCleared = new Date();
+    const deadline = performance.now() + clearPatienceMs;
+    for (;;) {
+      const after = await this.report();
+      const isEmpty = Object.values(after).every(({ used }) => used === 0);
+      if (isEmpty || performance.now() + clearPollMs > deadline) return { cacheCleared, before, after };
+      await wait(clearPollMs);
+    }
+  }
+
+  /** Empties the caches that this process has for itself, and the tile cache. */
+  async clearOwn(): Promise<void> {
+    const { tiles, sources, forget } = this.#options;
+    forget();
+    // A file under a reader is closed later; nobody waits for that here.
+    await Promise.all([tiles.clear(), sources.clear()]);
+  }
+
+  /** Lets go of what this process keeps of a file. */
+  forgetFile(fileId: string): void {
+    this.#options.sources.evict((key) => key.startsWith(`${fileId}:`));
+  }
+
+  /** Reports of what other processes do not see. */
+  async #reportOwn(): Promise<CacheReports> {
+    return { tilesource: this.#options.sources.report() };
+  }
+
+  /** What this process does for the others. */
+  asPeer() {
+    return {
+      clear: async () => {
+        const { tiles, sources, forget } = this.#options;
+        forget();
+        await Promise.all([tiles.shared === true ? null : tiles.clear(), sources.clear()]);
+      },
+      report: async () => {
+        const own = await this.#reportOwn();
+        return this.#options.tiles.shared === true ? own : { ...own, tileCache: await this.#options.tiles.report() };
+      },
+      forgetFile: (fileId: string) => {
+        this.#options.forget();
+        this.forgetFile(fileId);
+      },
+    };
+  }
+}

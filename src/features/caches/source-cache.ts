@@ -1,0 +1,165 @@
+import { LRUCache } from 'lru-cache';
+import { sharedAbortController } from '../../core/abort.js';
+import { orAborted } from '../../tilesource/process/shared-work.js';
+import type { CacheReport } from './contract.js';
+
+/** Something that holds a file open. */
+export interface Closable {
+  close(): Promise<void>;
+}
+
+interface Entry<T> {
+  value: Promise<T>;
+  /** Aborted when the last reader leaves before the value is there. */
+  opening: AbortController;
+  /** Whether the value is there, or the opening has failed. */
+  settled: boolean;
+  readers: number;
+  evicted: boolean;
+  /** Set once: an entry is closed when it is evicted and nobody reads any more. */
+  closing: Promise<void> | null;
+}
+
+/** An entry as the list of the kept ones holds it: a new object once its size is known, because the list takes a size only with one. */
+interface Kept<T> {
+  entry: Entry<T>;
+}
+
+/** Bounds of a {@link SourceCache}. */
+export interface SourceCacheOptions<T> {
+  /** Most sources kept open without a reader. 0 closes each with its last reader. */
+  maxEntries: number;
+  /** Most memory that the kept ones may retain, in bytes. */
+  maxBytes: number;
+  /** Memory that a source retains, in bytes. */
+  sizeOf(value: T): number;
+  /** Told of errors while closing; they concern no request. */
+  onCloseError(error: unknown): void;
+}
+
+/**
+ * Open tile sources, shared by concurrent requests: the first request opens, the others wait for it. A failed opening is
+ * forgotten. What falls out of the cache is closed, but never under a reader.
+ */
+export class SourceCache<T extends Closable> {
+  readonly #entries: LRUCache<string, Kept<T>> | null;
+  readonly #options: SourceCacheOptions<T>;
+  readonly #open = new Set<Entry<T>>();
+
+  constructor(options: SourceCacheOptions<T>) {
+    this.#options = options;
+    this.#entries =
+      options.maxEntries > 0
+        ? new LRUCache<string, Kept<T>>({
+            max: options.maxEntries,
+            maxSize: Math.max(1, options.maxBytes),
+            // An entry that is larger than the whole cache would be refused, and then be opened again for every request.
+            sizeCalculation: () => 1,
+            dispose: ({ entry }) => this.#evict(entry),
+          })
+        : null;
+  }
+
+  /**
+   * Calls `use` with the source of this key, opening it where it is not open yet. The signal given to `open` is aborted when those of
+   * all who wait for it are.
+   */
+  async use<R>(
+    key: string,
+    open: (signal: AbortSignal) => Promise<T>,
+    use: (value: T) => Promise<R> | R,
+    signal?: AbortSignal,
+  ): Promise<R> {
+    for (;;) {
+      signal?.throwIfAborted();
+      const entry = this.#acquire(key, open);
+      try {
+        return await use(await orAborted(entry.value, signal));
+      } catch (error) {
+        // Broken off because all others had left: that is no answer for this reader.
+        if (signal?.aborted === true || error !== entry.opening.signal.reason) throw error;
+      } finally {
+        this.#leave(entry);
+      }
+    }
+  }
+
+  #leave(entry: Entry<T>): void {
+    entry.readers--;
+    if (this.#entries === null) entry.evicted = true;
+    if (entry.readers === 0 && !entry.settled) entry.opening.abort();
+    this.#closeIfUnused(entry);
+  }
+
+  #acquire(key: string, open: (signal: AbortSignal) => Promise<T>): Entry<T> {
+    const cached = this.#entries?.get(key)?.entry;
+    if (cached !== undefined) {
+      cached.readers++;
+      return cached;
+    }
+    const opening = sharedAbortController();
+    const entry: Entry<T> = { value: open(opening.signal), opening, settled: false, readers: 1, evicted: false, closing: null };
+    this.#open.add(entry);
+    this.#entries?.set(key, { entry });
+    entry.value.then(
+      (value) => {
+        entry.settled = true;
+        if (entry.evicted) return;
+        const size = Math.min(Math.max(1, this.#options.sizeOf(value)), Math.max(1, this.#options.maxBytes));
+        if (this.#entries?.peek(key)?.entry === entry) this.#entries.set(key, { entry }, { size, noDisposeOnSet: true });
+      },
+      () => {
+        entry.settled = true;
+        this.#open.delete(entry);
+        if (this.#entries?.peek(key)?.entry === entry) this.#entries.delete(key);
+      },
+    );
+    return entry;
+  }
+
+  /** Forgets the sources whose keys match; those in use are closed when their last reader is done. */
+  evict(matches: (key: string) => boolean): void {
+    // A copy: the list must not change under its own iterator.
+    for (const key of Array.from(this.#entries?.keys() ?? [])) {
+      if (matches(key)) this.#entries?.delete(key);
+    }
+  }
+
+  /** Forgets all sources. Resolves when those without a reader are closed. */
+  async clear(): Promise<void> {
+    this.#entries?.clear();
+    await Promise.all([...this.#open].map((entry) => entry.closing ?? Promise.resolve()));
+  }
+
+  /** `used` counts open sources, also those that only wait for their last reader. */
+  report(): CacheReport {
+    return { maxsize: this.#options.maxEntries, used: this.#open.size };
+  }
+
+  #evict(entry: Entry<T>): void {
+    entry.evicted = true;
+    this.#closeIfUnused(entry);
+  }
+
+  #closeIfUnused(entry: Entry<T>): void {
+    if (!entry.evicted || entry.readers > 0 || entry.closing !== null) return;
+    entry.closing = this.#close(entry);
+  }
+
+  async #close(entry: Entry<T>): Promise<void> {
+    let value: T;
+    try {
+      value = await entry.value;
+    } catch {
+      // The opening failed: there is nothing to close, and whoever asked for it was told.
+      return;
+    }
+    try {
+      await value.close();
+    } catch (error) {
+      this.#options.onCloseError(error);
+    } finally {
+      this.#open.delete(entry);
+    }
+  }
+}

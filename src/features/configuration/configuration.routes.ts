@@ -1,0 +1,110 @@
+import { formatConfig } from '../../configuration-text/format.js';
+import { validateConfig } from '../../configuration-text/validate.js';
+import { defineRoute, scopes } from '../define.js';
+import { boolean, text, withDefault } from '../../http/parameters.js';
+
+/**
+ * A configuration is some kilobytes. Checking and formatting this much takes up to 0.7 s of one core (measured on texts that are nothing but
+ * numbers and brackets), and nothing else is served meanwhile.
+ */
+const maxConfigBytes = 128 * 1024;
+
+const read = defineRoute({
+  method: 'get',
+  path: '/large_image/config',
+  summary: "The server's configuration file as it is now.",
+  description: 'It may hold passwords; whoever may read it may replace it.',
+  access: 'admin',
+  scope: scopes.user,
+  returns: {
+    schema: {
+      type: 'object',
+      properties: {
+        path: { type: 'string' },
+        exists: { type: 'boolean' },
+        text: { type: 'string', description: 'Empty where there is no file.' },
+        version: { type: 'string', description: 'Another for each content of the file; `expected` of its replacement.' },
+        backups: { type: 'array', items: { type: 'string' }, description: 'Names of former files beside it, newest first.' },
+        canRestart: { type: 'boolean', description: 'Whether the server can restart itself.' },
+      },
+    },
+  },
+  errors: ['access-denied', 'unavailable', 'conflict'],
+  handle: (_input, { configuration }) => configuration.read(),
+});
+
+const validate = defineRoute({
+  method: 'post',
+  path: '/large_image/config/validate',
+  summary: 'Check a configuration text.',
+  description:
+    'The body is the text, in UTF-8; a form is taken for an empty text. The answer is an empty list, or a list with the first error; ' +
+    'lines count from 0.',
+  access: 'admin',
+  scope: scopes.write,
+  body: 'text',
+  bodyOptional: true,
+  maxBodyBytes: maxConfigBytes,
+  returns: {
+    schema: {
+      type: 'array',
+      items: { type: 'object', properties: { line: { type: 'integer' }, message: { type: 'string' } } },
+    },
+  },
+  errors: ['access-denied', 'bad-parameter', 'too-large'],
+  handle: ({ body }) => validateConfig(body),
+});
+
+const format = defineRoute({
+  method: 'post',
+  path: '/large_image/config/format',
+  summary: 'Bring a configuration text into its normal form.',
+  description:
+    'The body is the text, in UTF-8; a form is taken for an empty text. A text that is not valid is answered as it is.',
+  access: 'admin',
+  scope: scopes.write,
+  body: 'text',
+  bodyOptional: true,
+  maxBodyBytes: maxConfigBytes,
+  returns: { schema: { type: 'string' } },
+  errors: ['access-denied', 'bad-parameter', 'too-large'],
+  handle: ({ body }) => formatConfig(body),
+});
+
+const replace = defineRoute({
+  method: 'post',
+  path: '/large_image/config/replace',
+  summary: "Replace the server's configuration file.",
+  description:
+    'The body is the new text, in UTF-8. The former file is kept beside the new one, with its time of modification in the name. ' +
+    'Changes take effect when the server restarts.',
+  access: 'admin',
+  scope: scopes.user,
+  query: {
+    restart: withDefault(boolean({ description: 'Whether the server restarts afterwards.' }), true),
+    expected: text({
+      description: 'The version of the file that the text is to replace; a file of another one is a conflict (409).',
+    }),
+  },
+  body: 'text',
+  maxBodyBytes: maxConfigBytes,
+  returns: {
+    schema: {
+      type: 'object',
+      properties: {
+        status: { enum: ['no change', 'updated'] },
+        time: { type: 'string', format: 'date-time' },
+        restarted: { type: 'string', format: 'date-time' },
+      },
+    },
+  },
+  errors: ['access-denied', 'bad-parameter', 'too-large', 'not-implemented', 'unavailable', 'storage-full', 'conflict'],
+  async handle({ body, query }, { configuration }) {
+    const replaced = await configuration.replace(body, query);
+    if (replaced.restarted !== undefined) return { restarted: replaced.restarted };
+    return replaced.status === 'updated' ? { status: replaced.status, time: replaced.time } : { status: replaced.status };
+  },
+});
+
+/** Reading, check, formatting and replacement of the configuration file. */
+export const configurationRoutes = [read, validate, format, replace];

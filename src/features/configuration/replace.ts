@@ -1,0 +1,221 @@
+import { randomBytes } from 'node:crypto';
+import { constants, type Stats } from 'node:fs';
+import { lstat, open, readFile, readdir, realpath, rename, stat, unlink, utimes } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { BadParameterError, LargeImageError } from '../../errors.js';
+import type { HostLogger } from '../../host.js';
+import { isFullDisk } from '../../core/outage.js';
+import { validateConfig } from '../../configuration-text/validate.js';
+
+/** What {@link replaceConfig} did. */
+export type ReplaceResult = { status: 'no change' } | { status: 'updated'; time: Date; backupPath?: string };
+
+/** Permissions of a file that did not exist before; it may hold the passwords of caches. */
+const newFileMode = 0o600;
+/** Backups of one second that are kept beside each other before another is refused. */
+const maxBackupsPerSecond = 1000;
+
+/** Replacements under way in this process, by path: each waits for the one before. */
+const underWay = new Map<string, Promise<unknown>>();
+
+/**
+ * Where the configuration file lies: `SERVICE_CONFIG`, else the variable named after the brand, else `GIRDER_CONFIG`, else
+ * `~/.<brand>/<brand>.cfg`. Empty variables count as unset.
+ */
+export function configPath(env: Readonly<Record<string, string | undefined>>, home: string, brand: string): string {
+  for (const name of ['SERVICE_CONFIG', `${brand.toUpperCase()}_CONFIG`, 'GIRDER_CONFIG']) {
+    const path = env[name];
+    if (path !== undefined && path !== '') return path;
+  }
+  return join(home, `.${brand}`, `${brand}.cfg`);
+}
+
+/**
+ * Bytes of the configuration file; `null` when there is none.
+ *
+ * @throws LargeImageError `unavailable` when it cannot be read, `conflict` when it is no file.
+ */
+export async function readConfigFile(path: string): Promise<Buffer | null> {
+  return (await findTarget(path)).content;
+}
+
+/** Names of the former files that lie beside the configuration file, newest first. */
+export async function listBackups(path: string): Promise<string[]> {
+  const names = await readdir(dirname(path)).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return [];
+    throw explain(error, path);
+  });
+  const start = `${basename(path)}.`;
+  const isBackup = (name: string) => name.startsWith(start) && /^\d{8}-\d{6}(\.\d+)?$/.test(name.slice(start.length));
+  return names.filter(isBackup).toSorted().toReversed();
+}
+
+/**
+ * Replaces the configuration file in one step: at every moment there is either the old file or the whole new one. The old one is kept beside
+ * it as `<path>.<YYYYMMDD-HHMMSS>`, its time of modification in local time. Mode and owner stay. A symbolic link stays, the file that it
+ * leads to is replaced.
+ *
+ * @throws BadParameterError `Invalid config file` when the text does not validate; nothing is written.
+ * @throws LargeImageError `unavailable` when the folder is missing, full or may not be written to, `conflict` when the path is no file.
+ */
+export async function replaceConfig(
+  text: string,
+  {
+    path,
+    now = () => new Date(),
+    logger,
+    allow = () => undefined,
+  }: {
+    path: string;
+    now?: () => Date;
+    logger?: HostLogger;
+    /** Called with what the file holds when there is something to write, before it is written; what it throws ends the replacement. */
+    allow?: (former: Buffer | null) => void;
+  },
+): Promise<ReplaceResult> {
+  if (validateConfig(text).length > 0) throw new BadParameterError('Invalid config file');
+  const before = underWay.get(path) ?? Promise.resolve();
+  const replaced = before.then(() => replaceFile(Buffer.from(text, 'utf8'), { path, now, logger, allow }));
+  // The next one only waits: it does not fail with this one.
+  const settled = replaced.catch(() => undefined);
+  underWay.set(path, settled);
+  try {
+    return await replaced;
+  } finally {
+    if (underWay.get(path) === settled) underWay.delete(path);
+  }
+}
+
+async function replaceFile(
+  content: Buffer,
+  {
+    path,
+    now,
+    logger,
+    allow,
+  }: { path: string; now: () => Date; logger: HostLogger | undefined; allow: (former: Buffer | null) => void },
+): Promise<ReplaceResult> {
+  const target = await findTarget(path);
+  if (target.content?.equals(content)) return { status: 'no change' };
+  allow(target.content);
+  const temporary = join(dirname(target.path), `.${randomBytes(8).toString('hex')}.config.tmp`);
+  const made: string[] = [];
+  try {
+    made.push(temporary);
+    await writeNew(temporary, content, target.stats);
+    let backupPath: string | null = null;
+    if (target.content !== null && target.stats !== null) {
+      backupPath = await writeBackup(path, target.content, target.stats, made);
+      logger?.info({ from: path, to: backupPath }, `Copying existing config file from ${path} to ${backupPath}`);
+    }
+    logger?.info({ path }, `Replacing config file ${path}`);
+    await rename(temporary, target.path);
+    made.length = 0;
+    await syncFolder(dirname(target.path));
+    return { status: 'updated', time: now(), ...(backupPath === null ? {} : { backupPath }) };
+  } catch (error) {
+    for (const file of made) await unlink(file).catch(() => undefined);
+    throw explain(error, path);
+  }
+}
+
+/** The file to be replaced: behind a symbolic link the one that it leads to. */
+async function findTarget(path: string): Promise<{ path: string; content: Buffer | null; stats: Stats | null }> {
+  try {
+    const real = await realpath(path).catch(async (error: unknown) => {
+      if (!hasCode(error, 'ENOENT')) throw error;
+      const link = await lstat(path).catch(() => null);
+      if (link !== null)
+        throw new LargeImageError('conflict', `The configuration file ${path} is a link to a file that does not exist.`);
+      return null;
+    });
+    if (real === null) return { path, content: null, stats: null };
+    const stats = await stat(real);
+    if (!stats.isFile()) throw new LargeImageError('conflict', `The configuration file ${path} is not a regular file.`);
+    return { path: real, content: await readFile(real), stats };
+  } catch (error) {
+    throw explain(error, path);
+  }
+}
+
+/** Writes a file that must not exist yet, with the owner and permissions of the one it takes the place of, down to the disk. */
+async function writeNew(path: string, content: Buffer, like: Stats | null): Promise<void> {
+  const file = await open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, newFileMode);
+  try {
+    await file.writeFile(content);
+    if (like !== null) {
+      const own = await file.stat();
+      // Before the mode: changing the owner clears bits of it.
+      if (own.uid !== like.uid || own.gid !== like.gid) await file.chown(like.uid, like.gid);
+      await file.chmod(like.mode & 0o7777);
+    }
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Copies the old content under a name that is free, or that holds the same content already. */
+async function writeBackup(path: string, content: Buffer, stats: Stats, made: string[]): Promise<string> {
+  const base = `${path}.${localStamp(stats.mtime)}`;
+  for (let number = 0; number < maxBackupsPerSecond; number += 1) {
+    const backup = number === 0 ? base : `${base}.${number}`;
+    made.push(backup);
+    try {
+      await writeNew(backup, content, stats);
+      await utimes(backup, stats.atimeMs / 1000, stats.mtimeMs / 1000);
+      return backup;
+    } catch (error) {
+      if (!hasCode(error, 'EEXIST')) throw error;
+      // Not ours: it must survive whatever fails later.
+      made.pop();
+      const existing = await readFile(backup).catch(() => null);
+      if (existing?.equals(content)) return backup;
+    }
+  }
+  throw new LargeImageError('conflict', `There are ${maxBackupsPerSecond} backups ${base} already; remove some of them.`);
+}
+
+function localStamp(time: Date): string {
+  const two = (value: number) => String(value).padStart(2, '0');
+  const day = `${String(time.getFullYear()).padStart(4, '0')}${two(time.getMonth() + 1)}${two(time.getDate())}`;
+  return `${day}-${two(time.getHours())}${two(time.getMinutes())}${two(time.getSeconds())}`;
+}
+
+/** Makes the renaming last. Where folders cannot be opened (Windows) it lasts as the system pleases. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r').catch(() => null);
+  if (folder === null) return;
+  try {
+    await folder.sync();
+  } catch (error) {
+    if (!hasCode(error, 'EINVAL') && !hasCode(error, 'EPERM')) throw error;
+  } finally {
+    await folder.close();
+  }
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'its folder does not exist',
+  ENOTDIR: 'its folder is not a folder',
+  EACCES: 'the server may not read or write it or its folder',
+  EPERM: 'the server may not write it, or may not keep its owner',
+  EROFS: 'its folder is on a read-only disk',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is used up',
+  EIO: 'the disk failed',
+  ELOOP: 'it is a link that leads back to itself',
+  ENAMETOOLONG: 'its name is too long',
+  EMFILE: 'too many files are open',
+};
+
+function explain(error: unknown, path: string): unknown {
+  if (error instanceof LargeImageError || !(error instanceof Error) || !('code' in error)) return error;
+  const reason = reasons[String(error.code)] ?? `of ${String(error.code)}`;
+  const kind = isFullDisk(error.code) ? 'storage-full' : 'unavailable';
+  return new LargeImageError(kind, `The configuration file ${path} cannot be read or replaced: ${reason}.`, { cause: error });
+}

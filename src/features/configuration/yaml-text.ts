@@ -1,0 +1,167 @@
+import { dump, FAILSAFE_SCHEMA, load, Type, YAMLException } from 'js-yaml';
+import { BadParameterError } from '../../errors.js';
+
+/** A value as YAML texts hold them, as JSON. */
+export type YamlMapping = Record<string, unknown>;
+
+export function isMapping(value: unknown): value is YamlMapping {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A kind of plain scalar: the texts that are of it, their value, and which values are written so. */
+function scalar<T>(
+  tag: string,
+  texts: RegExp,
+  valueOf: (text: string) => T,
+  write?: { is: (value: unknown) => boolean; text: (value: T) => string },
+): Type {
+  return new Type(`tag:yaml.org,2002:${tag}`, {
+    kind: 'scalar',
+    resolve: (text: unknown) => typeof text === 'string' && texts.test(text),
+    construct: valueOf,
+    ...(write && { predicate: write.is, represent: (value) => write.text(value as T) }),
+  });
+}
+
+function integerOf(text: string): number {
+  const digits = text.replaceAll('_', '').replace(/^[-+]/, '');
+  const base60 = () => digits.split(':').reduce((sum, part) => sum * 60 + Number(part), 0);
+  const isOctal = /^0[0-7]+$/.test(digits);
+  const size = digits.includes(':') ? base60() : isOctal ? Number.parseInt(digits, 8) : Number(digits);
+  return text.startsWith('-') ? -size : size;
+}
+
+function floatOf(text: string): number {
+  const digits = text.replaceAll('_', '').replace(/^[-+]/, '').toLowerCase();
+  if (digits === '.nan') return NaN;
+  const size = digits === '.inf' ? Infinity : digits.split(':').reduce((sum, part) => sum * 60 + Number(part), 0);
+  return text.startsWith('-') ? -size : size;
+}
+
+/** A float has a point in YAML 1.1, also one with an exponent. */
+function floatText(value: number): string {
+  if (Number.isNaN(value)) return '.nan';
+  if (!Number.isFinite(value)) return value < 0 ? '-.inf' : '.inf';
+  return /^-?\d+(e|$)/.test(`${value}`) ? `${value}`.replace(/(?=e|$)/, '.0') : `${value}`;
+}
+
+/** Dates stay as they are written, times are given in UTC as all others of the server. */
+function timeText(text: string): string {
+  if (/^\d{4}-\d\d-\d\d$/.test(text)) return text;
+  const [, date, time, zone = ''] = /^([-\d]+)(?:[Tt]|[ \t]+)([:.\d]+)[ \t]*(.*)$/.exec(text) ?? [];
+  const [, sign = '+', hours = '0', minutes = '0'] = /^([-+])(\d\d?)(?::?(\d\d))?$/.exec(zone) ?? [];
+  const [year, month, day] = date!.split('-').map(Number);
+  const [hour, minute, seconds] = time!.split(':').map(Number);
+  const offset = (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -1 : 1);
+  const at = new Date(Date.UTC(year!, month! - 1, day, hour, minute! - offset, 0, seconds! * 1000));
+  return at.toISOString().replace('Z', '+00:00');
+}
+
+/** YAML 1.1 as existing texts are written in it: `yes` is true and a lone `y` is text, `017` is fifteen, `1e3` has no point and is text. */
+const schema = FAILSAFE_SCHEMA.extend({
+  implicit: [
+    scalar('null', /^(~|null|Null|NULL|)$/, () => null, { is: (value) => value === null, text: () => 'null' }),
+    scalar('bool', /^([Yy]es|YES|[Nn]o|NO|[Tt]rue|TRUE|[Ff]alse|FALSE|[Oo]n|ON|[Oo]ff|OFF)$/, (text) => /^(y|t|on)/i.test(text), {
+      is: (value) => typeof value === 'boolean',
+      text: String,
+    }),
+    scalar('int', /^[-+]?(0b[01_]+|0x[\da-fA-F_]+|0[0-7_]*|[1-9][\d_]*(:[0-5]?\d)*)$/, integerOf, {
+      is: (value) => Number.isSafeInteger(value),
+      text: String,
+    }),
+    scalar(
+      'float',
+      /^([-+]?\d[\d_]*\.[\d_]*([eE][-+]\d+)?|[-+]?\.\d[\d_]*([eE][-+]\d+)?|[-+]?\d[\d_]*(:[0-5]?\d)+\.[\d_]*|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$/,
+      floatOf,
+      { is: (value) => typeof value === 'number' && !Number.isSafeInteger(value), text: floatText },
+    ),
+    scalar(
+      'timestamp',
+      /^\d{4}-(\d\d-\d\d|\d\d?-\d\d?([Tt]|[ \t]+)\d\d?:\d\d:\d\d(\.\d*)?([ \t]*(Z|[-+]\d\d?(:?\d\d)?))?)$/,
+      timeText,
+    ),
+    scalar('merge', /^<<$/, (text) => text),
+  ],
+  explicit: [new Type('tag:yaml.org,2002:set', { kind: 'mapping' }), new Type('tag:yaml.org,2002:omap', { kind: 'sequence' })],
+});
+
+/** Most values that a text may hold once its aliases are written out: some ten bytes may name as many as one likes. */
+const maxValues = 10_000_000;
+const maxDepth = 500;
+
+/** How many values there are with aliases written out. @throws Error for circles, and for what is too deep. */
+function countValues(value: unknown, known = new Map<object, number>(), depth = 0): number {
+  if (typeof value !== 'object' || value === null) return 1;
+  if (depth > maxDepth) throw new Error(`it is nested more than ${maxDepth} deep, or holds itself`);
+  const former = known.get(value);
+  if (former !== undefined) return former;
+  let count = 1;
+  for (const member of Object.values(value)) count += countValues(member, known, depth + 1);
+  known.set(value, count);
+  return count;
+}
+
+/** The value of a text that is one YAML document. @throws BadParameterError that says what `name` it is and what is wrong. */
+export function parseYaml(text: string, name: string): unknown {
+  try {
+    const value = load(text, { schema }) ?? null;
+    if (countValues(value) > maxValues) throw new Error('its aliases stand for too much');
+    return value;
+  } catch (cause) {
+    throw new BadParameterError(`${name} is not valid YAML: ${reasonOf(cause)}`, { cause });
+  }
+}
+
+function reasonOf(cause: unknown): string {
+  if (cause instanceof RangeError) return 'it is nested too deep';
+  if (!(cause instanceof YAMLException)) return (cause as Error).message;
+  const { mark } = cause as { mark?: { line: number; column: number } };
+  return mark === undefined ? cause.reason : `${cause.reason} (line ${mark.line + 1}, column ${mark.column + 1})`;
+}
+
+/** A value as YAML text in block style, keys sorted. */
+export function writeYaml(value: unknown): string {
+  return dump(value, { schema, sortKeys: true, noRefs: true });
+}
+
+/** Two mappings joined: what `over` says holds, mappings in mappings are joined too; `__all__: true` in it clears the other first. */
+export function mergeMappings(base: YamlMapping, over: YamlMapping): YamlMapping {
+  const merged: YamlMapping = over.__all__ === true ? {} : { ...base };
+  for (const [key, value] of Object.entries(over)) {
+    if (key === '__proto__' || (key === '__all__' && value === true)) continue;
+    const former = Object.hasOwn(merged, key) ? merged[key] : undefined;
+    merged[key] = isMapping(former) && isMapping(value) ? mergeMappings(former, value) : value;
+  }
+  return merged;
+}
+
+/** Who a text is personalised for. */
+export interface Person {
+  /** `null`: nobody who is signed in. */
+  login: string | null;
+  groups: readonly string[];
+  admin: boolean;
+}
+
+/** A mapping with the sections for this person merged into it, and the sections for all others taken out (administration.md, 11.2). */
+export function personalize(mapping: YamlMapping, { login, groups, admin }: Person): YamlMapping {
+  let result = { ...mapping };
+  const take = (section: string): YamlMapping | null => {
+    const value = result[section];
+    if (!isMapping(value)) return null;
+    delete result[section];
+    return value;
+  };
+  const add = (section: YamlMapping | null, key: string) => {
+    const part = section !== null && Object.hasOwn(section, key) ? section[key] : undefined;
+    if (isMapping(part)) result = mergeMappings(result, part);
+  };
+  const [ofGroups, ofUsers] = [take('groups'), take('users')];
+  for (const group of [...groups].sort()) add(ofGroups, group);
+  // After the groups, which may have added to it.
+  const ofAccess = take('access');
+  if (login !== null) add(ofAccess, 'user');
+  if (admin) add(ofAccess, 'admin');
+  if (login !== null) add(ofUsers, login);
+  return result;
+}

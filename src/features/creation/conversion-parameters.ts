@@ -1,0 +1,65 @@
+import {
+  checkConversion,
+  conversionCompressions,
+  conversionFormats,
+  conversionPredictors,
+  reductions,
+  type ConversionOptions,
+} from '../../tilesource/convert/options.js';
+import { boolean, id, integer, oneOf, text, type ParameterValues } from '../../http/parameters.js';
+
+/** How a file is converted. */
+export const conversionParameters = {
+  fileId: id({ description: 'The file; not needed when the item has exactly one.' }),
+  localJob: boolean({ description: 'Whether the processes of the server run the job, not those that run nothing but jobs.' }),
+  tileSize: integer({ description: 'Side of a tile in pixels, a multiple of 16. Default 256.' }),
+  compression: oneOf(conversionCompressions, {
+    description: 'Default: jpeg for TIFFs of 8 bits that are lossy themselves, else lzw. jp2k is not written.',
+  }),
+  quality: integer({ description: 'JPEG and WebP: 0 to 100, default 90. 0 is lossless WebP.' }),
+  level: integer({ description: 'deflate: 1 to 9; zstd: 1 to 22.' }),
+  predictor: oneOf(conversionPredictors, { description: 'deflate, lzw and zstd: none, or horizontal (also yes), the default.' }),
+  psnr: integer({ description: 'For jp2k, which is not written.' }),
+  cr: integer({ description: 'For jp2k, which is not written.' }),
+  concurrent: integer({ description: 'Threads; 0 or less: so many less than there are processors. Default: all.' }),
+  reduction: oneOf(reductions, {
+    description: 'How reduced levels are made: mean, or nearest, which keeps labels. Default: nearest where nothing is lossy.',
+  }),
+};
+
+/** Further parameters of a conversion into a new item. */
+export const copyParameters = {
+  onlyFrame: integer({ description: 'The only frame to convert, from 0. Default: all.' }),
+  format: oneOf(conversionFormats, { description: 'tiff (default); aperio is not written.' }),
+  folderId: id({ description: 'Where the new item is made. Default: the folder of this one.' }),
+  name: text({ description: 'Name of the new item and its file. Default: that of the file, ending in .tiff.' }),
+};
+
+type Sent = Partial<ParameterValues<typeof conversionParameters & typeof copyParameters>>;
+
+/** The checked options among parameters. @throws BadValueError */
+export function conversionOf(query: Sent): ConversionOptions {
+  const { tileSize, compression, quality, level, predictor, psnr, cr, concurrent, reduction, onlyFrame, format } = query;
+  return checkConversion({
+    tileSize,
+    compression,
+    quality,
+    level,
+    predictor,
+    psnr,
+    cr,
+    concurrent,
+    reduction,
+    onlyFrame,
+    format,
+  });
+}
+
+/** What says where a job runs and where its result goes, not how it converts. */
+const addressing: readonly string[] = ['fileId', 'localJob', 'notify', 'folderId', 'name'];
+
+/** The options among the parameters of a request that a route declares, as sent: they are shown with the job. */
+export function sentOptions(sent: Readonly<Record<string, string>>, parameters: object): Record<string, string> {
+  const isOption = (name: string): boolean => Object.hasOwn(parameters, name) && !addressing.includes(name);
+  return Object.fromEntries(Object.entries(sent).filter(([name]) => isOption(name)));
+}

@@ -1,0 +1,146 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { InvalidError, LargeImageError, TileSourceError } from '../../errors.js';
+import type { HostFiles } from '../../host.js';
+import { isFullDisk, outageOf } from '../../core/outage.js';
+import { conversionField } from '../../core/conversion-traces.js';
+import type { FileRecord, HostRecords } from '../../core/host-records.js';
+import type { ConversionItems } from './conversion-items.js';
+import { conversionJob, createdMessage, type LargeImageCreation } from './large-image-creation.js';
+import { conversionDirectory, convertFile, type ConvertedFile } from '../../tilesource/convert/convert-file.js';
+import type { JobContext, JobDefinition } from '../jobs/definition.js';
+
+/** What the conversion job works with. */
+export interface ConversionParts {
+  creation: LargeImageCreation;
+  /** The items of converted copies. */
+  copies: ConversionItems;
+  records: HostRecords;
+  files: HostFiles;
+  /** For the files that are made, before they are stored. */
+  temporaryDirectory: string;
+}
+
+/** The job that makes a pyramid of tiles of an image and stores it: in the item of the image, or in a new one. */
+export function conversionDefinition(parts: ConversionParts): JobDefinition {
+  return {
+    name: conversionJob,
+    title: 'Large Image Conversion',
+    type: conversionJob,
+    resumable: true,
+    failureLog: (error) => `Failed in large image conversion (${reasonOf(error)})\n`,
+    run: (context) => run(parts, context),
+  };
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof LargeImageError) return error.message;
+  const outage = outageOf(error);
+  if (outage !== null) return outage.message;
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? `The file that is made cannot be written (${code}).` : 'The log of the server says why.';
+}
+
+async function run(parts: ConversionParts, { job, signal, log, progress, results }: JobContext): Promise<void> {
+  const { creation, copies } = parts;
+  log('Started large image conversion\n');
+  progress({ total: 100, current: 0, message: 'Converting' });
+  // What an earlier attempt has stored before its process was killed.
+  const finished = await copies.tidy(job.id);
+  if (finished !== null) {
+    results({ file: [finished.id] });
+    log('Finished large image conversion\n');
+    return;
+  }
+  const { work, item, file } = await creation.load(job);
+  const folder = work.target === null ? null : await creation.loadTarget(work.target);
+  const directory = await conversionDirectory(parts.temporaryDirectory);
+  try {
+    const path = (await parts.files.localPath(file.doc)) ?? (await fetchFile(parts.files, file, directory.path, signal));
+    const input = { path, name: file.name, mimeType: file.mimeType };
+    const converted = await convertFile(input, directory.path, {
+      options: work.options,
+      signal,
+      log,
+      progress: (done) => progress({ current: Math.floor(done * 100) }),
+    });
+    log('Storing result\n');
+    progress({ current: 100, message: 'Storing' });
+    const name = outputName(file.name);
+    let stored: FileRecord;
+    if (folder === null) {
+      stored = await store(parts, { converted, name, itemId: item.id, jobId: job.id, userId: job.userId, signal });
+      if (signal.aborted || !(await creation.deliver(job, work, stored))) {
+        await parts.files.remove(stored.doc);
+        signal.throwIfAborted();
+        throw new InvalidError(`The item ${item.name} does not wait for this job any more.`);
+      }
+      progress({ message: createdMessage(item.name) });
+    } else {
+      const itemName = work.target?.name ?? name;
+      const made = await copies.create({ name: itemName, folder, creatorId: job.userId, jobId: job.id });
+      try {
+        stored = await store(parts, { converted, name: itemName, itemId: made.id, jobId: job.id, userId: job.userId, signal });
+        signal.throwIfAborted();
+      } catch (error) {
+        await copies.remove(made);
+        throw error;
+      }
+    }
+    results({ file: [stored.id] });
+    log('Finished large image conversion\n');
+  } finally {
+    await directory.remove();
+  }
+}
+
+/** Brings bytes that lie elsewhere to this machine. */
+async function fetchFile(files: HostFiles, file: FileRecord, directory: string, signal: AbortSignal): Promise<string> {
+  const path = join(directory, 'input');
+  const content = await files.read(file.doc, { start: 0, end: file.size }, { signal });
+  try {
+    await pipeline(content, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal });
+  } catch (cause) {
+    signal.throwIfAborted();
+    if (isFullDisk((cause as { code?: unknown }).code)) throw cause;
+    throw new TileSourceError(`The bytes of ${file.name} could not be read.`, { cause });
+  }
+  return path;
+}
+
+interface Storing {
+  converted: ConvertedFile;
+  name: string;
+  itemId: string;
+  jobId: string;
+  userId: string | null;
+  signal: AbortSignal;
+}
+
+async function store({ files, records }: ConversionParts, storing: Storing): Promise<FileRecord> {
+  const { converted, name, itemId, jobId, userId, signal } = storing;
+  const doc = await files.create(
+    {
+      name,
+      mimeType: 'image/tiff',
+      size: converted.size,
+      parent: { type: 'item', itemId },
+      fields: { [conversionField]: jobId },
+      creatorId: userId,
+    },
+    createReadStream(converted.path),
+    { signal },
+  );
+  return records.fileOf(doc);
+}
+
+/** Name of the file that is made of one of this name: another one, always. */
+export function outputName(name: string): string {
+  const dot = name.lastIndexOf('.');
+  const base = dot > 0 ? name.slice(0, dot) : name;
+  const plain = `${base}.tiff`;
+  if (plain !== name) return plain;
+  const [day = '', time = ''] = new Date().toISOString().slice(0, 19).split('T');
+  return `${base}.${day.replaceAll('-', '')}-${time.replaceAll(':', '')}.tiff`;
+}

@@ -1,0 +1,90 @@
+import { InvalidError } from '../../errors.js';
+import type { FolderImageCounts } from './folder-images.js';
+import { checkConversion } from '../../tilesource/convert/options.js';
+import { defineRoute, scopes } from '../define.js';
+import { boolean, isId, oneOf, required, text, withDefault } from '../../http/parameters.js';
+
+const counter = { type: 'integer', minimum: 0 };
+const counterNames: readonly (keyof FolderImageCounts)[] = [
+  'childFoldersRecursed',
+  'itemsSkipped',
+  'jobsCanceled',
+  'jobsFailedToCancel',
+  'largeImagesCreated',
+  'largeImagesNotCreated',
+  'largeImagesRemovedAndRecreated',
+  'largeImagesRemovedAndNotRecreated',
+  'totalItems',
+];
+
+const createInFolder = defineRoute({
+  method: 'put',
+  path: '/large_image/folder/:folderId/tiles',
+  summary: 'Make large images of the items of a folder.',
+  description:
+    'Items with exactly one file become large images. With recurse, the folders below that the caller may read are handled first. ' +
+    'What an item has is not taken away before its new large image is known to work.',
+  access: 'user',
+  scope: scopes.write,
+  params: { folderId: required(text({ description: 'The id of the folder.' })) },
+  query: {
+    createJobs: withDefault<'true' | 'false' | 'always'>(
+      oneOf(['true', 'false', 'always'], {
+        description: 'Whether jobs convert: where no tile source reads a file, never, or always.',
+      }),
+      'false',
+    ),
+    localJobs: withDefault(boolean({ description: 'Whether the processes of the server run the jobs.' }), false),
+    recurse: withDefault(boolean({ description: 'Also the folders below.' }), false),
+    cancelJobs: withDefault(boolean({ description: 'Cancel unfinished creation jobs and create anew.' }), false),
+    redoExisting: withDefault(boolean({ description: 'Make existing large images anew.' }), false),
+  },
+  returns: {
+    schema: {
+      type: 'object',
+      properties: Object.fromEntries(counterNames.map((name) => [name, counter])),
+      required: counterNames,
+    },
+  },
+  errors: ['bad-parameter', 'invalid', 'access-denied', 'login-required'],
+  async handle({ params, query, caller, signal }, { items, records, folderImages }) {
+    const known = isId(params.folderId) ? await records.findFolder(params.folderId.toLowerCase()) : null;
+    // Existing clients know this text from the mission's table of errors, for whatever is wrong with the id.
+    if (known === null || caller === null) throw new InvalidError('ID was invalid.', 'id');
+    const folder = await items.loadFolder(known.id, 1, caller);
+    return folderImages.create(folder, caller, {
+      creation: {
+        createJob: ({ true: 'when needed', false: 'never', always: 'always' } as const)[query.createJobs],
+        localJob: query.localJobs,
+        notify: false,
+        options: checkConversion({}),
+        sent: {},
+        userId: caller.id,
+      },
+      recurse: query.recurse,
+      cancelJobs: query.cancelJobs,
+      redoExisting: query.redoExisting,
+      signal,
+    });
+  },
+});
+
+const removeIncomplete = defineRoute({
+  method: 'delete',
+  path: '/large_image/tiles/incomplete',
+  summary: 'Take away large images whose creation has not ended, and cancel their jobs.',
+  access: 'admin',
+  scope: scopes.write,
+  returns: {
+    schema: {
+      type: 'object',
+      properties: { removed: counter, message: { type: 'string' } },
+      required: ['removed'],
+    },
+  },
+  errors: ['access-denied'],
+  handle: ({ signal }, { folderImages }) => folderImages.removeIncomplete({ signal }),
+});
+
+/** Large images of many items at once. */
+export const creationRoutes = [createInFolder, removeIncomplete];

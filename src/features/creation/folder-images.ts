@@ -1,0 +1,189 @@
+import { LargeImageError } from '../../errors.js';
+import type { Caller, HostAccess, HostLogger } from '../../host.js';
+import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../../core/host-records.js';
+import { activeStatuses, jobStatus } from '../jobs/job-status.js';
+import type { JobStore } from '../jobs/jobs.js';
+import type { Images } from '../images/images.js';
+import type { Items } from '../items/items.js';
+import type { CreationOptions, LargeImageCreation } from './large-image-creation.js';
+
+/** What PUT folder/:id/tiles counts. */
+export interface FolderImageCounts {
+  childFoldersRecursed: number;
+  itemsSkipped: number;
+  jobsCanceled: number;
+  jobsFailedToCancel: number;
+  largeImagesCreated: number;
+  largeImagesNotCreated: number;
+  largeImagesRemovedAndRecreated: number;
+  largeImagesRemovedAndNotRecreated: number;
+  totalItems: number;
+}
+
+/** How the items of a folder are handled. */
+export interface FolderImageOptions {
+  creation: CreationOptions;
+  recurse: boolean;
+  cancelJobs: boolean;
+  redoExisting: boolean;
+  signal?: AbortSignal;
+}
+
+interface FolderImageParts {
+  records: HostRecords;
+  items: Items;
+  images: Images;
+  jobs: JobStore;
+  creation: LargeImageCreation;
+  access: HostAccess;
+  logger: HostLogger;
+}
+
+/** Statuses of a job that can still be cancelled by request. */
+const cancelable: readonly number[] = [jobStatus.inactive, jobStatus.queued, jobStatus.running];
+
+/** Makes large images of many items, and takes away those whose creation has not ended. */
+export class FolderImages {
+  readonly #parts: FolderImageParts;
+
+  constructor(parts: FolderImageParts) {
+    this.#parts = parts;
+  }
+
+  /** Handles every item of a folder on which the caller may write; with `recurse` also those of the folders that the caller may read. */
+  async create(folder: FolderRecord, caller: Caller, options: FolderImageOptions): Promise<FolderImageCounts> {
+    const counts: FolderImageCounts = {
+      childFoldersRecursed: 0,
+      itemsSkipped: 0,
+      jobsCanceled: 0,
+      jobsFailedToCancel: 0,
+      largeImagesCreated: 0,
+      largeImagesNotCreated: 0,
+      largeImagesRemovedAndRecreated: 0,
+      largeImagesRemovedAndNotRecreated: 0,
+      totalItems: 0,
+    };
+    await this.#visit(folder, caller, options, counts);
+    return counts;
+  }
+
+  async #visit(folder: FolderRecord, caller: Caller, options: FolderImageOptions, counts: FolderImageCounts): Promise<void> {
+    const { records, access } = this.#parts;
+    if (options.recurse) {
+      const readable = await access.filter(caller, 'folder', 0);
+      for (const child of await records.childFolders(folder, readable)) {
+        counts.childFoldersRecursed++;
+        await this.#visit(child, caller, options, counts);
+      }
+    }
+    for await (const item of records.itemsOfFolder(folder)) {
+      options.signal?.throwIfAborted();
+      counts.totalItems++;
+      // Below the folder that was asked for there may be some that the caller may only read.
+      const level = await access.level(caller, { type: 'item', doc: item.doc });
+      if (level < 1) counts.itemsSkipped++;
+      else await this.#handle(item, options, counts);
+    }
+  }
+
+  async #handle(item: ItemRecord, options: FolderImageOptions, counts: FolderImageCounts): Promise<void> {
+    const { creation } = this.#parts;
+    if (item.largeImage === null) {
+      const files = await this.#parts.records.filesOfItem(item);
+      if (files.length !== 1) counts.itemsSkipped++;
+      else if (await this.#succeeds(item, () => creation.create(item, files[0]!, options.creation))) counts.largeImagesCreated++;
+      else counts.largeImagesNotCreated++;
+      return;
+    }
+    if (item.largeImage.expected === true) {
+      if (!options.cancelJobs) counts.itemsSkipped++;
+      else if (!(await this.#cancel(item))) {
+        counts.jobsFailedToCancel++;
+        counts.itemsSkipped++;
+      } else {
+        counts.jobsCanceled++;
+        await this.#redo((await this.#parts.records.findItem(item.id)) ?? item, item, options, counts);
+      }
+      return;
+    }
+    if (!options.redoExisting && (await this.#isReadable(item))) counts.itemsSkipped++;
+    else await this.#redo(item, item, options, counts);
+  }
+
+  /** @param before the item as it was before its job was cancelled, which names the file to begin with. */
+  async #redo(item: ItemRecord, before: ItemRecord, options: FolderImageOptions, counts: FolderImageCounts): Promise<void> {
+    const { creation } = this.#parts;
+    const file = await this.#originalOf(before);
+    const work = () =>
+      file === null
+        ? Promise.reject(new LargeImageError('not-found', `The file of the large image of item ${item.id} is gone.`))
+        : item.largeImage === null
+          ? creation.create(item, file, options.creation)
+          : creation.recreate(item, file, options.creation);
+    if (await this.#succeeds(item, work)) {
+      counts.largeImagesRemovedAndRecreated++;
+      return;
+    }
+    counts.largeImagesRemovedAndNotRecreated++;
+    // What can still be shown is not taken away for something that cannot be made.
+    const now = await this.#parts.records.findItem(item.id);
+    if (now !== null && now.largeImage !== null && !(await this.#isReadable(now))) await creation.remove(now);
+  }
+
+  async #originalOf({ largeImage }: ItemRecord): Promise<FileRecord | null> {
+    const { records } = this.#parts;
+    const original = largeImage?.originalId === undefined ? null : await records.findFile(largeImage.originalId);
+    if (original !== null || largeImage?.fileId === undefined) return original;
+    return records.findFile(largeImage.fileId);
+  }
+
+  async #succeeds(item: ItemRecord, work: () => Promise<unknown>): Promise<boolean> {
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      if (!(error instanceof LargeImageError)) throw error;
+      this.#parts.logger.info({ itemId: item.id, reason: error.message }, 'LargeImage:NotCreated');
+      return false;
+    }
+  }
+
+  async #isReadable(item: ItemRecord): Promise<boolean> {
+    try {
+      await this.#parts.images.use(item, (image) => image.metadata());
+      return true;
+    } catch (error) {
+      if (!(error instanceof LargeImageError)) throw error;
+      return false;
+    }
+  }
+
+  /** @returns false when the job of the item can still deliver. */
+  async #cancel({ largeImage }: ItemRecord): Promise<boolean> {
+    const status = largeImage?.jobId === undefined ? null : await this.#parts.creation.cancel(largeImage.jobId);
+    return status === null || !cancelable.includes(status);
+  }
+
+  /** Takes away the large images of all items that still wait for a job, whose job is cancelled. */
+  async removeIncomplete(options: { signal?: AbortSignal } = {}): Promise<{ removed: number; message?: string }> {
+    const { records, jobs, creation } = this.#parts;
+    let removed = 0;
+    for (;;) {
+      options.signal?.throwIfAborted();
+      const item = await records.markers.findUnfinished();
+      if (item === null) return { removed };
+      const { jobId } = item.largeImage ?? {};
+      const job = jobId === undefined ? null : await jobs.find(jobId);
+      if (job !== null && [jobStatus.inactive, ...activeStatuses, jobStatus.queued].includes(job.status)) {
+        const status = await creation.cancel(job.id);
+        if (status === jobStatus.queued || status === jobStatus.running) {
+          return { removed, message: `The job for item ${item.id} could not be canceled` };
+        }
+      }
+      // Cancelling a job takes the record away, or gives the former one back; a job of other processes does so later.
+      const now = await records.findItem(item.id);
+      if (now?.largeImage?.expected === true && !(await creation.abandon(now))) continue;
+      removed++;
+    }
+  }
+}

@@ -1,0 +1,348 @@
+import { BadParameterError, InvalidError, TileSourceError } from '../../errors.js';
+import type { HostFiles, HostLogger, HostNotification } from '../../host.js';
+import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../../core/host-records.js';
+import { idText } from '../../core/id-text.js';
+import type { JobRecord } from '../jobs/job-record.js';
+import type { ConversionOptions } from '../../tilesource/convert/options.js';
+import type { ConversionItems } from './conversion-items.js';
+import { assertCreatable, type Images } from '../images/images.js';
+import type { Items } from '../items/items.js';
+import type { JobStarter } from '../jobs/job-starter.js';
+import { activeStatuses, isFinished, jobStatus, localHandler, workerHandler } from '../jobs/job-status.js';
+import type { JobEvent, JobStore } from '../jobs/jobs.js';
+
+/** Name of the job that converts, and type of its records. */
+export const conversionJob = 'large_image_tiff';
+
+/** Plain data of a conversion, kept with its job. */
+export interface ConversionWork {
+  itemId: string;
+  fileId: string;
+  options: ConversionOptions;
+  /** Whether the owner is told when the job ends. */
+  notify: boolean;
+  /** `null`: the result becomes the large image of the item; else it is a new item in a folder. */
+  target: { folderId: string; name: string | null } | null;
+  /** The large image that the item had and that it has again if the job does not succeed. */
+  previous: Record<string, string> | null;
+}
+
+/** How a large image is made. */
+export interface CreationOptions {
+  /** Whether a job may convert: never, where no source reads the file, or always. */
+  createJob: 'never' | 'when needed' | 'always';
+  /** Whether the job is for the processes of the server; else for those that run nothing but jobs, as far as there are any. */
+  localJob: boolean;
+  notify: boolean;
+  options: ConversionOptions;
+  /** The parameters as sent, shown with the job. */
+  sent: Readonly<Record<string, string>>;
+  userId: string | null;
+}
+
+/** What {@link LargeImageCreation} works with. */
+interface CreationParts {
+  records: HostRecords;
+  items: Items;
+  images: Images;
+  files: HostFiles;
+  conversionItems: ConversionItems;
+  jobs: JobStore;
+  runner: JobStarter;
+  notify: ((notification: HostNotification) => Promise<void>) | undefined;
+  logger: HostLogger;
+}
+
+const notificationLifetimeMs = 30_000;
+
+/** Makes items large images, by a conversion where that is needed, and keeps their records in step with the jobs. */
+export class LargeImageCreation {
+  readonly #parts: CreationParts;
+
+  constructor(parts: CreationParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Makes an item a large image of one of its files.
+   *
+   * @returns the job that does it, `null` when it is done.
+   * @throws BadParameterError when the item is one or is to become one; TileSourceError when no source reads the file and no job
+   * may be used. Nothing is changed then.
+   */
+  async create(item: ItemRecord, file: FileRecord, options: CreationOptions): Promise<JobRecord | null> {
+    const current = await this.#withoutLostJob(item);
+    assertCreatable(current, file);
+    if (options.createJob !== 'always') {
+      try {
+        await this.#parts.images.create(current, file);
+        return null;
+      } catch (error) {
+        if (!(error instanceof TileSourceError) || options.createJob === 'never') throw error;
+        if (!(await this.#parts.images.needsConversion(file))) throw error;
+      }
+    }
+    return this.#startJob(current, file, options, null);
+  }
+
+  /**
+   * Makes the large image of an item anew. What it has stays in place until the new one is known to work, and comes back when a
+   * job fails.
+   *
+   * @throws TileSourceError when no source reads the file and no job may be used.
+   */
+  async recreate(item: ItemRecord, file: FileRecord, options: CreationOptions): Promise<JobRecord | null> {
+    const { records, images, items } = this.#parts;
+    if (options.createJob !== 'always') {
+      try {
+        const sourceName = await images.findSource(file);
+        const replaced = await records.markers.replace(item, { fileId: file.doc._id, sourceName });
+        items.forget(item.id);
+        if (replaced === null) throw new BadParameterError('The item was changed meanwhile.');
+        await images.replaced(item);
+        await this.#removeProduct(item);
+        return null;
+      } catch (error) {
+        if (!(error instanceof TileSourceError) || options.createJob === 'never') throw error;
+        if (!(await this.#parts.images.needsConversion(file))) throw error;
+      }
+    }
+    return this.#startJob(item, file, options, item.largeImage?.fileId === undefined ? null : { ...plainMarker(item) });
+  }
+
+  /** Starts a job that writes a converted copy of a file into a new item. */
+  async convert(
+    item: ItemRecord,
+    file: FileRecord,
+    target: { folder: FolderRecord; name: string | null },
+    options: Omit<CreationOptions, 'createJob' | 'notify'>,
+  ): Promise<JobRecord> {
+    const job = await this.#newJob(item, file, { ...options, notify: false }, null, {
+      folderId: target.folder.id,
+      name: target.name,
+    });
+    return (await this.#parts.runner.start(job)) ?? job;
+  }
+
+  /**
+   * Takes the large image off an item: a job that makes it is cancelled, a file that a job has made is removed, the uploaded file
+   * stays.
+   *
+   * @returns false when there was none.
+   */
+  async remove(item: ItemRecord): Promise<boolean> {
+    const { largeImage } = item;
+    if (largeImage === null) return false;
+    const removed = await this.#parts.images.remove(item);
+    if (!removed) return false;
+    // After that: a job that ends now finds that nobody waits for it.
+    if (largeImage.expected === true && largeImage.jobId !== undefined) await this.cancel(largeImage.jobId);
+    await this.#removeProduct(item);
+    return true;
+  }
+
+  /**
+   * Lets an item wait no more for its job: it has again what it had before, or no large image.
+   *
+   * @returns false when it does not wait any more.
+   */
+  async abandon(item: ItemRecord): Promise<boolean> {
+    const { jobId } = item.largeImage ?? {};
+    const job = jobId === undefined ? null : await this.#parts.jobs.find(jobId);
+    const work = job === null ? null : workOf(job);
+    const previous = work === null ? null : await this.#previousOf(work);
+    if (job === null || previous === null) return this.remove(item);
+    const settled = await this.#parts.records.markers.settle({ itemId: item.id, jobId: job.id }, previous);
+    this.#parts.items.forget(item.id);
+    return settled !== null;
+  }
+
+  /** Cancels a job if that can be done. @returns its status then; `null` when it is gone. */
+  async cancel(jobId: string): Promise<number | null> {
+    const { jobs } = this.#parts;
+    try {
+      return (await jobs.cancel(jobId))?.status ?? null;
+    } catch (error) {
+      // It has ended, or is being cancelled already.
+      if (!(error instanceof InvalidError)) throw error;
+      return (await jobs.find(jobId))?.status ?? null;
+    }
+  }
+
+  /** The work of a job, with the documents it is about. @throws InvalidError when one of them is gone or wants no result any more. */
+  async load(job: JobRecord): Promise<{ work: ConversionWork; item: ItemRecord; file: FileRecord }> {
+    const { records } = this.#parts;
+    const work = workOf(job);
+    if (work === null) throw new InvalidError(`Job ${job.id} is no conversion.`);
+    const [item, file] = await Promise.all([records.findItem(work.itemId), records.findFile(work.fileId)]);
+    if (item === null) throw new InvalidError(`The item ${work.itemId} is gone.`);
+    if (file === null) throw new InvalidError(`The file ${work.fileId} is gone.`);
+    if (work.target === null && !(item.largeImage?.expected === true && item.largeImage.jobId === job.id)) {
+      throw new InvalidError(`The item ${item.name} does not wait for this job any more.`);
+    }
+    return { work, item, file };
+  }
+
+  /** The folder and name of the item that a job is to make. @throws InvalidError when the folder is gone. */
+  async loadTarget({ folderId }: { folderId: string }): Promise<FolderRecord> {
+    const folder = await this.#parts.records.findFolder(folderId);
+    if (folder === null) throw new InvalidError(`The folder ${folderId} is gone.`);
+    return folder;
+  }
+
+  /** Makes a stored file the large image that an item expects of a job. @returns false when it expects it no more. */
+  async deliver(job: JobRecord, work: ConversionWork, file: FileRecord): Promise<boolean> {
+    const { records, items } = this.#parts;
+    const settled = await records.markers.settle(
+      { itemId: work.itemId, jobId: job.id },
+      {
+        fileId: file.doc._id,
+        sourceName: 'tiff',
+        originalId: (await records.findFile(work.fileId))?.doc._id ?? work.fileId,
+        jobId: job.id,
+      },
+    );
+    items.forget(work.itemId);
+    if (settled === null) return false;
+    if (work.previous?.originalId !== undefined) await this.#removeFile(work.previous.fileId);
+    return true;
+  }
+
+  /** Keeps the item of a conversion in step with its job, and tells the owner of its end. */
+  async jobChanged({ kind, job, previousStatus }: JobEvent): Promise<void> {
+    const work = workOf(job);
+    if (work === null || kind === 'created') return;
+    const ended = kind === 'removed' ? !isFinished(job.status) : isFinished(job.status) && previousStatus !== job.status;
+    if (!ended) return;
+    const status = kind === 'removed' ? jobStatus.canceled : job.status;
+    // Who still works on it tidies up itself.
+    const { records, items, conversionItems } = this.#parts;
+    if (status !== jobStatus.success && job.run?.owner == null) await conversionItems.tidy(job.id);
+    // A copy is an item of its own from the moment it is complete.
+    if (work.target !== null) return status === jobStatus.success ? conversionItems.complete(job.id) : undefined;
+    if (status !== jobStatus.success) {
+      await records.markers.settle({ itemId: work.itemId, jobId: job.id }, await this.#previousOf(work));
+      items.forget(work.itemId);
+    }
+    await this.#tell(job, work, status, kind === 'removed');
+  }
+
+  async #tell(job: JobRecord, work: ConversionWork, status: number, gone: boolean): Promise<void> {
+    if (!work.notify) return;
+    const { records, jobs, notify, logger } = this.#parts;
+    const name = (await records.findItem(work.itemId))?.name ?? work.itemId;
+    const message =
+      status === jobStatus.success
+        ? createdMessage(name)
+        : status === jobStatus.canceled
+          ? `Large image creation canceled for item ${name}`
+          : `FAILED: Large image creation failed for item ${name}`;
+    // Of success the job has said so itself.
+    if (!gone && status !== jobStatus.success) await jobs.updateProgress(job.id, { message });
+    if (notify === undefined || job.userId === null) return;
+    try {
+      await notify({
+        userId: job.userId,
+        type: 'large_image.finished_image_item',
+        data: { job_id: job.id, item_id: work.itemId, success: status === jobStatus.success, status },
+        expires: new Date(Date.now() + notificationLifetimeMs),
+      });
+    } catch (err) {
+      logger.warn({ err, jobId: job.id }, 'LargeImage:NotificationFailed');
+    }
+  }
+
+  async #startJob(
+    item: ItemRecord,
+    file: FileRecord,
+    options: CreationOptions,
+    previous: Record<string, string> | null,
+  ): Promise<JobRecord> {
+    const { records, items, images, jobs, runner } = this.#parts;
+    const job = await this.#newJob(item, file, options, previous, null);
+    const marker = { expected: true, notify: options.notify, originalId: file.doc._id, jobId: job.id };
+    const claimed =
+      item.largeImage === null ? await records.markers.claim(item, marker) : await records.markers.replace(item, marker);
+    items.forget(item.id);
+    if (claimed === null) {
+      await jobs.remove(job.id);
+      throw new BadParameterError('Item is scheduled to generate a largeImage.');
+    }
+    if (item.largeImage !== null) await images.replaced(item);
+    return (await runner.start(job)) ?? job;
+  }
+
+  #newJob(
+    item: ItemRecord,
+    file: FileRecord,
+    { localJob, notify, options, sent, userId }: Omit<CreationOptions, 'createJob'>,
+    previous: Record<string, string> | null,
+    target: ConversionWork['target'],
+  ): Promise<JobRecord> {
+    const work: ConversionWork = { itemId: item.id, fileId: file.id, options, notify, target, previous };
+    return this.#parts.runner.create(conversionJob, {
+      title: `Large Image Conversion: ${file.name}`,
+      handler: localJob ? localHandler : workerHandler,
+      userId,
+      public: true,
+      meta: { creator: 'large_image', itemId: item.id, task: 'createImageItem' },
+      kwargs: { ...sent, itemId: item.id, fileId: file.id, userId, toFolder: target !== null },
+      other: { conversion: work },
+    });
+  }
+
+  /** The item without a record that waits for a job that has ended or is gone, as after a crash. */
+  async #withoutLostJob(item: ItemRecord): Promise<ItemRecord> {
+    const { largeImage } = item;
+    if (largeImage?.expected !== true || largeImage.fileId !== undefined) return item;
+    const job = largeImage.jobId === undefined ? null : await this.#parts.jobs.find(largeImage.jobId);
+    if (job !== null && isPending(job.status)) return item;
+    await this.#parts.images.remove(item);
+    return (await this.#parts.records.findItem(item.id)) ?? item;
+  }
+
+  /** The marker that an item had before, as it is stored; `null` where it had none or its file is gone. */
+  async #previousOf({ previous }: ConversionWork): Promise<Record<string, unknown> | null> {
+    if (previous?.fileId === undefined) return null;
+    const { records } = this.#parts;
+    const file = await records.findFile(previous.fileId);
+    if (file === null) return null;
+    const original = previous.originalId === undefined ? null : await records.findFile(previous.originalId);
+    return { ...previous, fileId: file.doc._id, ...(original && { originalId: original.doc._id }) };
+  }
+
+  async #removeProduct({ largeImage }: ItemRecord): Promise<void> {
+    const { fileId, originalId } = largeImage ?? {};
+    if (fileId !== undefined && originalId !== undefined && fileId !== originalId) await this.#removeFile(fileId);
+  }
+
+  async #removeFile(fileId: string | undefined): Promise<void> {
+    const file = fileId === undefined ? null : await this.#parts.records.findFile(fileId);
+    if (file !== null) await this.#parts.files.remove(file.doc);
+  }
+}
+
+/** Last words of the progress of a job that has succeeded. */
+export function createdMessage(name: string): string {
+  return `Large image created for item ${name}`;
+}
+
+/** Whether a job may still deliver. */
+function isPending(status: number): boolean {
+  return status === jobStatus.inactive || status === jobStatus.queued || activeStatuses.includes(status);
+}
+
+function workOf(job: JobRecord): ConversionWork | null {
+  const work = job.run?.task === conversionJob ? job.other.conversion : undefined;
+  // Only this file writes that member.
+  return typeof work === 'object' && work !== null ? (work as ConversionWork) : null;
+}
+
+function plainMarker(item: ItemRecord): Record<string, string> {
+  const { fileId, sourceName, originalId, jobId } = item.largeImage ?? {};
+  return Object.fromEntries(
+    Object.entries({ fileId, sourceName, originalId, jobId }).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, idText(value)]],
+    ),
+  );
+}

@@ -1,0 +1,120 @@
+import { jobDocument } from '../jobs/job-document.js';
+import { boolean, withDefault } from '../../http/parameters.js';
+import { defineRoute, scopes } from '../define.js';
+import { conversionOf, conversionParameters, copyParameters, sentOptions } from './conversion-parameters.js';
+import { itemPath } from '../images/parameters.js';
+
+const get = defineRoute({
+  method: 'get',
+  path: '/item/:itemId/tiles',
+  summary: 'Get what the large image of an item is: size, tiles, levels, scale, frames.',
+  access: 'public',
+  scope: scopes.read,
+  params: itemPath,
+  returns: { schema: { type: 'object' } },
+  errors: ['unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
+  async handle({ params, caller }, { items, images }) {
+    const item = await items.load(params.itemId, 0, caller);
+    return images.use(item, (image) => image.metadata());
+  },
+});
+
+const internalMetadata = defineRoute({
+  method: 'get',
+  path: '/item/:itemId/tiles/internal_metadata',
+  summary: 'Get what the file itself says of the image, in the words of its format.',
+  access: 'public',
+  scope: scopes.read,
+  params: itemPath,
+  returns: { schema: { type: 'object' } },
+  errors: ['unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
+  async handle({ params, caller }, { items, images }) {
+    const item = await items.load(params.itemId, 0, caller);
+    return images.use(item, (image) => image.internalMetadata());
+  },
+});
+
+const createParameters = {
+  ...conversionParameters,
+  force: withDefault(boolean({ description: 'Convert although a tile source reads the file as it is.' }), false),
+  notify: withDefault(boolean({ description: 'Tell the caller when a job ends.' }), true),
+};
+
+const create = defineRoute({
+  method: 'post',
+  path: '/item/:itemId/tiles',
+  summary: 'Make an item a large image of one of its files.',
+  description:
+    'Answers null when that is done; else the job that converts the file, because no tile source reads it or by force.',
+  access: 'user',
+  scope: scopes.write,
+  params: itemPath,
+  query: createParameters,
+  returns: { schema: { type: ['object', 'null'] } },
+  errors: ['bad-parameter', 'bad-value', 'invalid', 'unknown-id', 'access-denied', 'login-required', 'tile-source'],
+  async handle({ params, query, sent, caller }, { items, images, creation }) {
+    const item = await items.loadFresh(params.itemId, 1, caller);
+    const options = conversionOf(query);
+    const file = await images.chooseFile(item, query.fileId);
+    const job = await creation.create(item, file, {
+      createJob: query.force ? 'always' : 'when needed',
+      localJob: query.localJob ?? false,
+      notify: query.notify,
+      options,
+      sent: sentOptions(sent, createParameters),
+      userId: caller?.id ?? null,
+    });
+    return job === null ? null : { ...jobDocument(job, caller), log: [] };
+  },
+});
+
+const convert = defineRoute({
+  method: 'post',
+  path: '/item/:itemId/tiles/convert',
+  summary: 'Write a converted copy of an image as a new item.',
+  description: 'Answers the job that does it; results.file of the job will name the file.',
+  access: 'user',
+  scope: scopes.write,
+  params: itemPath,
+  query: { ...conversionParameters, ...copyParameters },
+  returns: { schema: { type: 'object' } },
+  errors: ['bad-parameter', 'bad-value', 'invalid', 'unknown-id', 'access-denied', 'login-required'],
+  async handle({ params, query, sent, caller }, { items, images, creation }) {
+    const item = await items.loadFresh(params.itemId, 0, caller);
+    const options = conversionOf(query);
+    const file = await images.chooseConvertible(item, query.fileId);
+    const folder = await items.loadFolder(query.folderId ?? item.folderId, 1, caller);
+    const name = query.name?.trim();
+    const job = await creation.convert(
+      item,
+      file,
+      { folder, name: name ? name : null },
+      {
+        localJob: query.localJob ?? true,
+        options,
+        sent: sentOptions(sent, { ...conversionParameters, ...copyParameters }),
+        userId: caller?.id ?? null,
+      },
+    );
+    return { ...jobDocument(job, caller), log: [] };
+  },
+});
+
+const remove = defineRoute({
+  method: 'delete',
+  path: '/item/:itemId/tiles',
+  summary: 'Take the large image off an item.',
+  description: 'A job that is making it is cancelled. A file that was made by a conversion is removed; the uploaded one stays.',
+  access: 'user',
+  scope: scopes.write,
+  params: itemPath,
+  returns: { schema: { type: 'object', properties: { deleted: { type: 'boolean' } }, required: ['deleted'] } },
+  errors: ['unknown-id', 'access-denied', 'login-required'],
+  async handle({ params, caller }, { items, creation }) {
+    const item = await items.loadFresh(params.itemId, 1, caller);
+    return { deleted: await creation.remove(item) };
+  },
+});
+
+/** The large image of an item as a whole. */
+export const largeImageRoutes = [get, internalMetadata, create, convert, remove];

@@ -1,0 +1,14 @@
+import type { Services } from './services.js';
+import { routeDefiner } from '../http/route.js';
+
+/** Declares a route of the plugin. */
+export const defineRoute = routeDefiner<Services>();
+
+/** Scopes that tokens need, as the host names them. */
+export const scopes = {
+  read: 'core.data.read',
+  write: 'core.data.write',
+  own: 'core.data.own',
+  user: 'core.user_auth',
+  readSettings: 'core.setting.read',
+} as const;

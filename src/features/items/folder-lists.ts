@@ -1,0 +1,39 @@
+import type { Settings } from '../settings/settings.js';
+import type { Person } from '../configuration/yaml-text.js';
+
+/** A column of an item list, as clients read it. */
+interface Column {
+  type: 'image' | 'record';
+  value: string;
+  title: string;
+}
+
+const records: readonly Column[] = [
+  { type: 'record', value: 'name', title: 'Name' },
+  { type: 'record', value: 'updated', title: 'Updated' },
+  { type: 'record', value: 'size', title: 'Size' },
+  { type: 'record', value: 'controls', title: 'Controls' },
+];
+
+/** The item lists of a folder that says nothing of them (administration.md, 11.4). */
+export async function defaultLists(settings: Settings, { login, admin }: Person): Promise<Record<string, { columns: Column[] }>> {
+  const columns: Column[] = [];
+  if ((await settings.get('large_image.show_thumbnails')) !== false) {
+    columns.push({ type: 'image', value: 'thumbnail', title: 'Thumbnail' });
+  }
+  const extra = await settings.get(`large_image.show_extra${login === null ? '_public' : admin ? '_admin' : ''}`);
+  for (const value of imagesOf(extra)) columns.push({ type: 'image', value, title: titleOf(value) });
+  columns.push(...records);
+  return { itemList: { columns }, itemListDialog: { columns: columns.slice(0, -1) } };
+}
+
+function imagesOf(text: unknown): string[] {
+  if (typeof text !== 'string' || text === '') return [];
+  // The setting was checked to be the text of an object when it was written.
+  const { images } = JSON.parse(text) as { images?: unknown };
+  return Array.isArray(images) ? images.filter((name): name is string => typeof name === 'string' && name !== '*') : [];
+}
+
+function titleOf(value: string): string {
+  return value.toLowerCase().replace(/\p{L}+/gu, (word) => word[0]!.toUpperCase() + word.slice(1));
+}

@@ -1,0 +1,177 @@
+import { BadParameterError } from '../../errors.js';
+
+/** Fields and directions to sort by, the first being the most important. */
+export type SortOrder = readonly (readonly [field: string, direction: 1 | -1])[];
+
+/** One round of grouping: items are thinned out by each key in turn, then counts are written on what is left. */
+export interface GroupPass {
+  keys: string[];
+  /** How many distinct values of `source` there are in the group of the first key; written at `target`. */
+  counts: { source: string; target: string }[];
+}
+
+/** What the text of an item list asks for beside words (administration.md, section 12). */
+export interface ExtendedText {
+  recurse: boolean;
+  passes: GroupPass[];
+  filter: Record<string, unknown> | null;
+  /** What is left, for the host's own search by words. */
+  words: string;
+}
+
+const recursePrefix = '_recurse_:';
+const groupPrefix = '_group_:';
+const filterPrefix = '_filter_:';
+const countWord = '_count_';
+
+const maxFilterCharacters = 64 * 1024;
+const maxFilterDepth = 12;
+const maxExpressionCharacters = 1000;
+const maxGroupKeys = 20;
+const maxSortFields = 20;
+
+/** Operators that only compare what they are given. None runs code or reaches into other collections. */
+const operators: ReadonlySet<string> = new Set(
+  '$and $or $nor $not $regex $options $eq $ne $gt $gte $lt $lte $in $nin $exists $all $size $elemMatch'.split(' '),
+);
+
+/** A path of fields: `meta.stain`. No operator, no character that ends names in databases, and nothing that JavaScript objects have of their own. */
+function isFieldPath(path: string): boolean {
+  const parts = path.split('.');
+  const reserved = ['__proto__', 'constructor', 'prototype'];
+  return (
+    path.length <= 256 &&
+    !path.includes('\0') &&
+    parts.every((part) => part !== '' && !part.startsWith('$') && !reserved.includes(part))
+  );
+}
+
+/** What a text asks for; `null` when it is words alone. @throws BadParameterError for what is not allowed. */
+export function parseListText(text: string | undefined): ExtendedText | null {
+  let rest = text ?? '';
+  const recurse = rest.startsWith(recursePrefix);
+  if (recurse) rest = rest.slice(recursePrefix.length);
+  let passes: GroupPass[] = [];
+  const end = rest.startsWith(groupPrefix) ? rest.indexOf(':', groupPrefix.length) : -1;
+  if (end >= 0) {
+    passes = parsePasses(rest.slice(groupPrefix.length, end));
+    rest = rest.slice(end + 1);
+  }
+  const filter = rest.startsWith(filterPrefix) ? parseFilter(rest.slice(filterPrefix.length)) : null;
+  if (filter !== null) rest = '';
+  if (!recurse && passes.length === 0 && filter === null) return null;
+  return { recurse, passes, filter, words: rest };
+}
+
+function parsePasses(list: string): GroupPass[] {
+  const words = list.split(',').map((word) => word.trim());
+  const passes: GroupPass[] = [];
+  for (let i = 0; i < words.length; i++) {
+    const word = words[i]!;
+    const current = passes.at(-1);
+    if (word === countWord) {
+      const [source, target] = [words[i + 1], words[i + 2]];
+      i += 2;
+      // One without its two names, or without a key before it, is passed over.
+      if (source === undefined || target === undefined || current === undefined) continue;
+      current.counts.push({ source: checkPath(source), target: checkPath(target) });
+    } else if (word !== '') {
+      if (current === undefined || current.counts.length > 0) passes.push({ keys: [checkPath(word)], counts: [] });
+      else current.keys.push(checkPath(word));
+    }
+  }
+  if (passes.flatMap(({ keys, counts }) => [...keys, ...counts]).length > maxGroupKeys) {
+    throw new BadParameterError(`Items can be grouped by at most ${maxGroupKeys} fields.`);
+  }
+  return passes;
+}
+
+function checkPath(path: string): string {
+  if (!isFieldPath(path)) throw new BadParameterError(`Not a field to group by: ${path}`);
+  return path;
+}
+
+/** `null` for what is no JSON object: it then counts as words. */
+function parseFilter(text: string): Record<string, unknown> | null {
+  if (text.length > maxFilterCharacters) {
+    throw new BadParameterError(`A _filter_ may have at most ${maxFilterCharacters} characters.`);
+  }
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return null;
+  checkFilter(parsed, 0);
+  return parsed as Record<string, unknown>;
+}
+
+function checkFilter(value: unknown, depth: number): void {
+  if (depth > maxFilterDepth) throw new BadParameterError(`A _filter_ may be nested at most ${maxFilterDepth} deep.`);
+  if (Array.isArray(value)) {
+    for (const entry of value) checkFilter(entry, depth + 1);
+    return;
+  }
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, member] of Object.entries(value)) {
+    if (key.startsWith('$') ? !operators.has(key) : !isFieldPath(key)) {
+      const allowed = [...operators].join(', ');
+      throw new BadParameterError(`"${key}" is not allowed in a _filter_; allowed are fields and ${allowed}.`);
+    }
+    if (key === '$regex') checkExpression(member);
+    if (key === '$options' && !(typeof member === 'string' && /^[imsx]*$/.test(member))) {
+      throw new BadParameterError('The $options of a regular expression are letters of "imsx".');
+    }
+    checkFilter(member, depth + 1);
+  }
+}
+
+/** Databases know more than JavaScript here, such as `(?i)` in front; what both refuse, and what is very long, is refused. */
+function checkExpression(expression: unknown): void {
+  const wrong = (cause?: unknown) =>
+    new BadParameterError(`Not a regular expression of at most ${maxExpressionCharacters} characters: ${String(expression)}`, {
+      cause,
+    });
+  if (typeof expression !== 'string' || expression.length > maxExpressionCharacters) throw wrong();
+  try {
+    RegExp(expression.replace(/^\(\?[imsx]+\)/, ''));
+  } catch (cause) {
+    throw wrong(cause);
+  }
+}
+
+/**
+ * The order of a list: a field with a direction, or JSON text of several: `[["meta.stain",1],["created",-1]]`. The id is added as the
+ * last field, so that pages never overlap.
+ *
+ * @throws BadParameterError
+ */
+export function parseSortOrder(sort: string, direction: 1 | -1): SortOrder {
+  const order = sort.startsWith('[') ? parseSortList(sort) : [[sort, direction] as const];
+  for (const [field] of order) {
+    if (!isFieldPath(field)) throw new BadParameterError(`Invalid value for parameter sort: ${field}.`);
+  }
+  if (order.some(([field]) => field === '_id')) return order;
+  return [...order, ['_id', order.at(-1)?.[1] ?? direction]];
+}
+
+function parseSortList(text: string): (readonly [string, 1 | -1])[] {
+  const wrong = (cause?: unknown) =>
+    new BadParameterError(`Parameter sort must be a field, or JSON such as [["name",1],["created",-1]]: ${text.slice(0, 200)}`, {
+      cause,
+    });
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (cause) {
+    throw wrong(cause);
+  }
+  if (!Array.isArray(parsed) || parsed.length > maxSortFields) throw wrong();
+  return parsed.map((entry: unknown) => {
+    if (!Array.isArray(entry) || entry.length !== 2) throw wrong();
+    const [field, direction] = entry as unknown[];
+    if (typeof field !== 'string' || (direction !== 1 && direction !== -1)) throw wrong();
+    return [field, direction] as const;
+  });
+}

@@ -1,0 +1,215 @@
+import { BadParameterError } from '../../errors.js';
+import type { Caller, HostAccess, StoredDocument } from '../../host.js';
+import { idText } from '../../core/id-text.js';
+import { amongMany, type Conditions, type ItemQueries } from './item-queries.model.js';
+import { parseListText, parseSortOrder, type ExtendedText, type GroupPass, type SortOrder } from './item-list-request.js';
+import type { Items } from './items.js';
+
+/** What GET item of a host was asked for. */
+export interface ItemListRequest {
+  folderId?: string | undefined;
+  text?: string | undefined;
+  /** Exact name. */
+  name?: string | undefined;
+  /** 0: all. */
+  limit: number;
+  offset: number;
+  /** A field, or JSON text of several with directions. */
+  sort: string;
+  sortdir: 1 | -1;
+}
+
+/** One page, as the host's model has it, and the number of all that match. */
+export interface ItemList {
+  documents: StoredDocument[];
+  total: number;
+}
+
+/** Item lists with the prefixes `_recurse_:`, `_group_:` and `_filter_:` in their text, for the host's own list route. */
+export class ItemLists {
+  constructor(
+    private readonly queries: ItemQueries,
+    private readonly items: Items,
+    private readonly access: HostAccess,
+  ) {}
+
+  /**
+   * The list that the text asks for; `null` when it has none of the prefixes, and the host answers as usual. `wordsFilter` gives the
+   * condition of the host's own search by words, for what is left of the text.
+   *
+   * @throws BadParameterError, UnknownIdError, AccessDeniedError
+   */
+  async list(
+    request: ItemListRequest,
+    caller: Caller | null,
+    wordsFilter: (words: string) => Conditions,
+  ): Promise<ItemList | null> {
+    const asked = parseListText(request.text);
+    if (asked === null) return null;
+    const order = parseSortOrder(request.sort, request.sortdir);
+    const conditions = await this.#conditions(asked, request, caller, wordsFilter);
+    const { limit, offset } = request;
+    if (asked.passes.length === 0) return this.queries.page(conditions, { order, limit, offset });
+    return this.#grouped(asked.passes, conditions, { order, limit, offset });
+  }
+
+  /**
+   * How many items stand before an item in the list that the text asks for, of all pages; all of them when it is not in the list. `null`
+   * as for {@link list}.
+   *
+   * @throws as {@link list}
+   */
+  async position(
+    id: unknown,
+    request: ItemListRequest,
+    caller: Caller | null,
+    wordsFilter: (words: string) => Conditions,
+  ): Promise<number | null> {
+    const asked = parseListText(request.text);
+    if (asked === null) return null;
+    const order = parseSortOrder(request.sort, request.sortdir);
+    const conditions = await this.#conditions(asked, request, caller, wordsFilter);
+    const { remaining } = await this.#thinnedOut(asked.passes, conditions, order);
+    let before = 0;
+    for await (const { _id } of this.queries.each(conditions, [], order)) {
+      if (idText(_id) === idText(id)) break;
+      if (remaining?.has(idText(_id)) ?? true) before++;
+    }
+    return before;
+  }
+
+  async #conditions(
+    asked: ExtendedText,
+    { folderId, name }: ItemListRequest,
+    caller: Caller | null,
+    wordsFilter: (words: string) => Conditions,
+  ): Promise<Conditions> {
+    const all: Conditions[] = [];
+    const { folder: folderOfItem, name: nameField } = this.queries.names.item;
+    if (folderId !== undefined) {
+      const folder = (await this.items.loadFolder(folderId, 0, caller)).doc._id;
+      if (asked.recurse) {
+        const below = await this.queries.descendants(folder);
+        const readable = await this.queries.foldersAmong(below, await this.access.filter(caller, 'folder', 0));
+        all.push(amongMany(folderOfItem, [folder, ...readable]));
+      } else all.push({ [folderOfItem]: folder });
+    } else if (asked.recurse || asked.passes.length > 0) {
+      throw new BadParameterError('Parameter "folderId" is required for _recurse_ and _group_.');
+    } else all.push(await this.access.filter(caller, 'item', 0));
+    if (name !== undefined) all.push({ [nameField]: name });
+    if (asked.filter !== null) all.push(asked.filter);
+    if (asked.words.trim() !== '') all.push(wordsFilter(asked.words));
+    return { $and: all };
+  }
+
+  async #grouped(
+    passes: readonly GroupPass[],
+    conditions: Conditions,
+    { order, limit, offset }: { order: SortOrder; limit: number; offset: number },
+  ): Promise<ItemList> {
+    const { remaining, counted } = await this.#thinnedOut(passes, conditions, order);
+    // What is left, in the order that was asked for.
+    const ids: unknown[] = [];
+    for await (const { _id } of this.queries.each(conditions, [], order)) if (remaining?.has(idText(_id))) ids.push(_id);
+    const documents = await this.queries.byIds(ids.slice(offset, limit > 0 ? offset + limit : undefined));
+    const keys = passes.flatMap((pass) => pass.keys);
+    const { meta } = this.queries.names.item;
+    for (const document of documents) {
+      for (const { pass, counts } of counted) {
+        const numbers = counts.get(textOf(valueAt(document, pass.keys[0]!))) ?? [];
+        for (const [index, { target }] of pass.counts.entries()) setAt(document, target, numbers[index] ?? 0);
+      }
+      setAt(document, `${meta}._grouping`, { keys, values: keys.map((key) => valueAt(document, key) ?? null) });
+    }
+    return { documents, total: ids.length };
+  }
+
+  /** Ids of the items that the passes leave, `null` for all, and what they count. */
+  async #thinnedOut(
+    passes: readonly GroupPass[],
+    conditions: Conditions,
+    order: SortOrder,
+  ): Promise<{ remaining: ReadonlySet<string> | null; counted: { pass: GroupPass; counts: Map<string, number[]> }[] }> {
+    let remaining: ReadonlySet<string> | null = null;
+    const counted: { pass: GroupPass; counts: Map<string, number[]> }[] = [];
+    for (const pass of passes) {
+      const before: ReadonlySet<string> | null = remaining;
+      if (pass.counts.length > 0) counted.push({ pass, counts: await this.#count(pass, conditions, before) });
+      for (const key of pass.keys) remaining = await this.#firstOfEach(key, conditions, order, remaining);
+    }
+    return { remaining, counted };
+  }
+
+  /** Ids of the first item, in the given order, of each value of a field. Items without the field are left out. */
+  async #firstOfEach(
+    key: string,
+    conditions: Conditions,
+    order: SortOrder,
+    among: ReadonlySet<string> | null,
+  ): Promise<ReadonlySet<string>> {
+    const seen = new Set<string>();
+    const first = new Set<string>();
+    const having = { $and: [conditions, { [key]: { $exists: true } }] };
+    const byKey: SortOrder = [[key, 1], ...order.filter(([field]) => field !== key)];
+    for await (const document of this.queries.each(having, [key], byKey)) {
+      const id = idText(document._id);
+      if (among !== null && !among.has(id)) continue;
+      const value = textOf(valueAt(document, key));
+      if (seen.has(value)) continue;
+      seen.add(value);
+      first.add(id);
+    }
+    return first;
+  }
+
+  /** For each value of the first key, how many distinct values each counted field has. */
+  async #count(
+    { keys, counts }: GroupPass,
+    conditions: Conditions,
+    among: ReadonlySet<string> | null,
+  ): Promise<Map<string, number[]>> {
+    const key = keys[0]!;
+    const sources = counts.map(({ source }) => source);
+    const distinct = new Map<string, Set<string>[]>();
+    const having = { $and: [conditions, { [key]: { $exists: true } }] };
+    for await (const document of this.queries.each(having, [key, ...sources], [['_id', 1]])) {
+      if (among !== null && !among.has(idText(document._id))) continue;
+      const group = textOf(valueAt(document, key));
+      const sets = distinct.get(group) ?? sources.map(() => new Set<string>());
+      distinct.set(group, sets);
+      for (const [index, source] of sources.entries()) {
+        const value = valueAt(document, source);
+        if (value !== undefined && value !== null) sets[index]!.add(textOf(value));
+      }
+    }
+    return new Map([...distinct].map(([group, sets]) => [group, sets.map(({ size }) => size)]));
+  }
+}
+
+/** A text that is equal for equal values. */
+function textOf(value: unknown): string {
+  const id = idText(value);
+  return id === '' || typeof value === 'string' ? (JSON.stringify(value) ?? '') : id;
+}
+
+function valueAt(document: unknown, path: string): unknown {
+  return path
+    .split('.')
+    .reduce<unknown>(
+      (value, part) => (typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[part] : undefined),
+      document,
+    );
+}
+
+/** Objects on the way are replaced by copies: they may stand in `value`, or be values of a group themselves. */
+function setAt(document: Record<string, unknown>, path: string, value: unknown): void {
+  const parts = path.split('.');
+  const last = parts.pop()!;
+  let place = document;
+  for (const part of parts) {
+    const next = place[part];
+    const isObject = typeof next === 'object' && next !== null && !Array.isArray(next);
+    place = place[part] = isObject ? { ...next } : {};
+  }
+  place[last] = value;
+}

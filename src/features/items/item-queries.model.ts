@@ -1,0 +1,126 @@
+import { BadParameterError } from '../../errors.js';
+import type { StoredDocument } from '../../host.js';
+import type { HostRecords } from '../../core/host-records.js';
+import { idText } from '../../core/id-text.js';
+
+/** Conditions on a model. */
+export type Conditions = Readonly<Record<string, unknown>>;
+type Order = readonly (readonly [string, 1 | -1])[];
+
+/** Ids in one list of a query; databases get slow beyond some thousands. */
+const idsPerList = 500;
+
+/** Errors by which databases and Mongoose refuse the conditions of a client: bad expressions, values of another type than the field. */
+const refusals =
+  /regular expression|regex|Cast to |CastError|needs an array|must be|bad query|unknown operator|\$\w+ (needs|must|has to)/i;
+
+/** Conditions that match documents whose `field` is one of many values. */
+export function amongMany(field: string, values: readonly unknown[]): Conditions {
+  const lists: Conditions[] = [];
+  for (let i = 0; i < values.length; i += idsPerList) lists.push({ [field]: { $in: values.slice(i, i + idsPerList) } });
+  return lists.length === 1 ? lists[0]! : lists.length === 0 ? { _id: { $in: [] } } : { $or: lists };
+}
+
+/** Lists of the host's items and folders with conditions that clients may have written. */
+export class ItemQueries {
+  /** Names of the host's fields. */
+  readonly names: HostRecords['lists']['names'];
+  private readonly items: HostRecords['lists']['items'];
+  private readonly folders: HostRecords['lists']['folders'];
+
+  constructor({ lists }: Pick<HostRecords, 'lists'>) {
+    ({ names: this.names, items: this.items, folders: this.folders } = lists);
+  }
+
+  /** Ids of a folder's descendants, whoever may read them. */
+  async descendants(folder: unknown): Promise<unknown[]> {
+    const { parent } = this.names.folder;
+    const found: unknown[] = [];
+    const seen = new Set([idText(folder)]);
+    let frontier = [folder];
+    while (frontier.length > 0) {
+      const children = await this.folders.find(amongMany(parent, frontier), { _id: 1 }).lean<StoredDocument[]>();
+      // A folder moved under its own descendant at the wrong moment must not turn this into a circle.
+      frontier = children.map(({ _id }) => _id).filter((id) => !seen.has(idText(id)));
+      for (const id of frontier) seen.add(idText(id));
+      found.push(...frontier);
+    }
+    return found;
+  }
+
+  /** Those of some folders that also match a condition. */
+  async foldersAmong(ids: readonly unknown[], condition: Conditions): Promise<unknown[]> {
+    const found = await this.folders.find({ $and: [amongMany('_id', ids), condition] }, { _id: 1 }).lean<StoredDocument[]>();
+    return found.map(({ _id }) => _id);
+  }
+
+  /** One page of the items that match, and the number of all. `limit` 0: all. */
+  async page(
+    conditions: Conditions,
+    { order, limit, offset }: { order: Order; limit: number; offset: number },
+  ): Promise<{ documents: StoredDocument[]; total: number }> {
+    return explained(async () => {
+      const query = this.items.find(conditions).sort(sortOf(order)).skip(offset);
+      if (limit > 0) query.limit(limit);
+      const [documents, total] = await Promise.all([query.lean<StoredDocument[]>(), this.items.countDocuments(conditions)]);
+      return { documents, total };
+    });
+  }
+
+  /** Some fields of the items that match, one by one. */
+  async *each(conditions: Conditions, fields: readonly string[], order: Order): AsyncGenerator<StoredDocument> {
+    const projection = Object.fromEntries(['_id', ...fields].map((field) => [field, 1]));
+    const cursor = this.items.find(conditions, withoutNested(projection)).sort(sortOf(order)).lean<StoredDocument[]>().cursor();
+    try {
+      yield* cursor as AsyncIterable<StoredDocument>;
+    } catch (error) {
+      throw explain(error);
+    } finally {
+      await cursor.close();
+    }
+  }
+
+  /** Items by id, in the order of the ids. */
+  async byIds(ids: readonly unknown[]): Promise<StoredDocument[]> {
+    const documents = await this.items.find(amongMany('_id', ids)).lean<StoredDocument[]>();
+    const byId = new Map(documents.map((document) => [idText(document._id), document]));
+    return ids.flatMap((id) => byId.get(idText(id)) ?? []);
+  }
+
+  /** Documents of a model with metadata, by ascending id. */
+  async *withMetadata(type: 'item' | 'folder', conditions: Conditions): AsyncGenerator<StoredDocument> {
+    const model = type === 'item' ? this.items : this.folders;
+    const some = { $and: [conditions, { [this.names[type].meta]: { $exists: true, $nin: [null, {}] } }] };
+    const cursor = model.find(some).sort({ _id: 1 }).lean<StoredDocument[]>().cursor();
+    try {
+      yield* cursor as AsyncIterable<StoredDocument>;
+    } finally {
+      await cursor.close();
+    }
+  }
+}
+
+/** A projection may not name a field and a part of it. */
+function withoutNested(projection: Record<string, number>): Record<string, number> {
+  const paths = Object.keys(projection);
+  return Object.fromEntries(
+    paths.filter((path) => !paths.some((other) => path.startsWith(`${other}.`))).map((path) => [path, 1]),
+  );
+}
+
+function sortOf(order: Order): Record<string, 1 | -1> {
+  return Object.fromEntries(order);
+}
+
+function explain(error: unknown): unknown {
+  if (!(error instanceof Error) || !refusals.test(`${error.name} ${error.message}`)) return error;
+  return new BadParameterError(`The list cannot be filtered so: ${error.message.slice(0, 300)}`, { cause: error });
+}
+
+async function explained<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw explain(error);
+  }
+}

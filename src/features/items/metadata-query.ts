@@ -1,0 +1,81 @@
+import { BadParameterError } from '../../errors.js';
+
+const keyPrefix = 'key:';
+const maxPhrases = 50;
+
+/** Whether metadata hold what is searched for; or why there is nothing to search: the first word is being typed, or there is no phrase. */
+export type MetadataQuery = ((metadata: unknown) => boolean) | 'unfinished' | 'empty';
+
+/**
+ * Reads a metadata search: words and quoted phrases, all of which must be found, in the fields that `key:<name>` names or in any.
+ *
+ * @throws BadParameterError for too many phrases.
+ */
+export function parseMetadataQuery(text: string): MetadataQuery {
+  const query = text.trim();
+  if (keyPrefix.startsWith(query)) return 'unfinished';
+  const words = splitQuery(query);
+  const fields = words.filter((word) => word.startsWith(keyPrefix)).map((word) => word.slice(keyPrefix.length));
+  const phrases = [...new Set(words.filter((word) => !word.startsWith(keyPrefix)))].map(matcherOf);
+  if (phrases.length === 0) return 'empty';
+  if (phrases.length > maxPhrases) throw new BadParameterError(`A search may have at most ${maxPhrases} phrases.`);
+  return (metadata) => {
+    const values = valuesOf(metadata, fields);
+    return phrases.every((matches) => values.some(matches));
+  };
+}
+
+type Matcher = (value: unknown) => boolean;
+
+/** Words at blanks; quotes of either kind keep blanks together. */
+function splitQuery(query: string): string[] {
+  const words: string[] = [];
+  for (const match of query.matchAll(/(?:[^\s"']+|"[^"]*"?|'[^']*'?)+/g)) {
+    const word = match[0].replace(/"([^"]*)"?|'([^']*)'?/g, (_, double?: string, single?: string) => double ?? single ?? '');
+    if (word !== '') words.push(word);
+  }
+  return words;
+}
+
+/** Texts that contain the phrase in any case; numbers from the phrase up to its next last digit. */
+function matcherOf(phrase: string): Matcher {
+  const lower = phrase.toLowerCase();
+  const range = rangeOf(phrase);
+  return (value) => {
+    if (typeof value === 'string') return value.toLowerCase().includes(lower);
+    return typeof value === 'number' && range !== null && range(value);
+  };
+}
+
+function rangeOf(phrase: string): ((value: number) => boolean) | null {
+  if (!/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(phrase)) return null;
+  const number = Number(phrase);
+  if (!Number.isFinite(number)) return null;
+  const unit = lastDigitUnit(phrase);
+  return (value) =>
+    value === number ||
+    (number > 0 && value >= number && value < number + unit) ||
+    (number < 0 && value <= number && value > number - unit);
+}
+
+/** What one of the last significant digit is worth: of 5 one, of 120 ten, of 1.25 a hundredth. */
+function lastDigitUnit(phrase: string): number {
+  const [mantissa = '', exponent = '0'] = phrase.toLowerCase().split('e');
+  const [whole = '', decimals = ''] = mantissa.split('.');
+  const zeros = decimals === '' ? (/0*$/.exec(whole)?.[0].length ?? 0) : -decimals.length;
+  return 10 ** (zeros + Number(exponent));
+}
+
+/** Values of the named fields, or of all at the top; of a list its entries. */
+function valuesOf(meta: unknown, fields: readonly string[]): unknown[] {
+  if (typeof meta !== 'object' || meta === null) return [];
+  const found = fields.length === 0 ? Object.values(meta) : fields.flatMap((field) => atPath(meta, field.split('.')));
+  return found.flatMap((value: unknown) => (Array.isArray(value) ? (value as unknown[]) : [value]));
+}
+
+function atPath(value: unknown, path: readonly string[]): unknown[] {
+  if (path.length === 0) return [value];
+  if (Array.isArray(value)) return value.flatMap((entry: unknown) => atPath(entry, path));
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, path[0]!)) return [];
+  return atPath((value as Record<string, unknown>)[path[0]!], path.slice(1));
+}

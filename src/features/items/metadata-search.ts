@@ -1,0 +1,66 @@
+import { BadParameterError } from '../../errors.js';
+import type { Caller, HostAccess, StoredDocument } from '../../host.js';
+import type { ItemQueries } from './item-queries.model.js';
+import { parseMetadataQuery } from './metadata-query.js';
+
+/** What is searched for (administration.md, section 14). */
+export interface MetadataSearchRequest {
+  /** Words and `"quoted phrases"`, all of which must be found; `key:<name>` names the fields they are looked for in. */
+  query: string;
+  /** Models: item, folder. */
+  types: readonly unknown[];
+  /** Level that the caller must have on what is found. */
+  level: 0 | 1 | 2;
+  /** For each type; 0: all. */
+  limit: number;
+  offset: number;
+}
+
+/** Documents of the host's models by type; a bare empty list when the query names fields and nothing to look for. */
+export type MetadataSearchResult = Partial<Record<'item' | 'folder', StoredDocument[]>> | [];
+
+/**
+ * The search mode `li_metadata`, for the host's own search route. Metadata have any fields, so no index helps: everything that the caller
+ * may see and that has metadata is read, one document at a time, and compared here; nothing of the query reaches the database.
+ */
+export class MetadataSearch {
+  constructor(
+    private readonly queries: ItemQueries,
+    private readonly access: HostAccess,
+  ) {}
+
+  /** @throws BadParameterError for other types than item and folder. */
+  async search(request: MetadataSearchRequest, caller: Caller | null): Promise<MetadataSearchResult> {
+    const types = [...new Set(request.types)].map((type) => {
+      if (type === 'item' || type === 'folder') return type;
+      throw new BadParameterError("The metadata search is only able to search in {'folder', 'item'}.");
+    });
+    const matches = parseMetadataQuery(request.query);
+    if (matches === 'unfinished') return Object.fromEntries(types.map((type) => [type, []]));
+    if (matches === 'empty') return [];
+    const result: Partial<Record<'item' | 'folder', StoredDocument[]>> = {};
+    for (const type of types) result[type] = await this.#searchOne(type, { matches, ...request }, caller);
+    return result;
+  }
+
+  async #searchOne(
+    type: 'item' | 'folder',
+    {
+      matches,
+      level,
+      limit,
+      offset,
+    }: Omit<MetadataSearchRequest, 'query' | 'types'> & { matches: (metadata: unknown) => boolean },
+    caller: Caller | null,
+  ): Promise<StoredDocument[]> {
+    const found: StoredDocument[] = [];
+    let passed = 0;
+    for await (const document of this.queries.withMetadata(type, await this.access.filter(caller, type, level))) {
+      if (!matches(document[this.queries.names[type].meta])) continue;
+      if (passed++ < offset) continue;
+      found.push(document);
+      if (limit > 0 && found.length >= limit) break;
+    }
+    return found;
+  }
+}

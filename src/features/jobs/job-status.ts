@@ -1,0 +1,80 @@
+import { InvalidError } from '../../errors.js';
+
+/** Numbers of the job statuses, as they are stored and sent. */
+export const jobStatus = {
+  inactive: 0,
+  queued: 1,
+  running: 2,
+  success: 3,
+  error: 4,
+  canceled: 5,
+  fetchingInput: 820,
+  convertingInput: 821,
+  convertingOutput: 822,
+  pushingOutput: 823,
+  canceling: 824,
+} as const;
+
+/** One of the numbers of {@link jobStatus}. */
+export type JobStatus = (typeof jobStatus)[keyof typeof jobStatus];
+
+/** Handler of jobs that run in the server's own processes. */
+export const localHandler = 'jobs._local';
+/** Handler of jobs meant for processes that do nothing else. */
+export const workerHandler = 'worker_handler';
+
+const workerHandlers: readonly (string | null)[] = [workerHandler, 'celery_handler'];
+
+/** Whether a job of this handler is worker-run: it has more statuses, and cancelling it is a request to the worker. */
+export function isWorkerHandler(handler: string | null): boolean {
+  return workerHandlers.includes(handler);
+}
+
+type Transitions = ReadonlyMap<number, readonly number[]>;
+
+/** Statuses that may precede each status. */
+const localTransitions: Transitions = new Map([
+  [1, [0]],
+  [2, [1, 0]],
+  [3, [2]],
+  [4, [1, 2]],
+  [5, [0, 1, 2]],
+]);
+
+const workerTransitions: Transitions = new Map([
+  [1, [0]],
+  [2, [0, 1, 820]],
+  [820, [2]],
+  [821, [2, 820]],
+  [822, [2]],
+  [823, [2, 822]],
+  [824, [0, 1, 2]],
+  [3, [2, 823]],
+  [4, [820, 821, 822, 823, 824, 1, 2]],
+  [5, [824, 0, 1, 2]],
+]);
+
+/** Statuses of a job that somebody is or should be working on. */
+export const activeStatuses: readonly number[] = [2, 820, 821, 822, 823, 824];
+
+const known = new Set<number>(Object.values(jobStatus));
+
+/** Whether a job of this status is over and will not change again. */
+export function isFinished(status: number): boolean {
+  return status === jobStatus.success || status === jobStatus.error || status === jobStatus.canceled;
+}
+
+/**
+ * Checks a change of status. The same status again is always allowed.
+ *
+ * @throws InvalidError with field `status`, in the words that clients know.
+ */
+export function checkTransition(handler: string | null, from: number, to: number): void {
+  if (!known.has(to)) throw new InvalidError(`Invalid job status ${to}.`, 'status');
+  if (from === to) return;
+  const previous = (isWorkerHandler(handler) ? workerTransitions : localTransitions).get(to);
+  if (previous === undefined)
+    throw new InvalidError(`No valid state transition to '${to}'. Current state is '${from}'.`, 'status');
+  if (!previous.includes(from))
+    throw new InvalidError(`Invalid state transition to '${to}', Current state is '${from}'.`, 'status');
+}

@@ -1,0 +1,283 @@
+import type { Model, QueryFilter, Types, UpdateQuery } from 'mongoose';
+import { idText } from '../../core/id-text.js';
+
+import {
+  logEntryBytes,
+  maxLogBytes,
+  type JobChanges,
+  type JobConditions,
+  type JobFilter,
+  type jobSortFields,
+  type JobRecord,
+  type NewJobRecord,
+} from './job-record.js';
+import type { OwnCollections } from '../../models/own-collections.js';
+
+interface JobDocument extends Omit<JobRecord, 'id' | 'args' | 'kwargs' | 'other' | 'log'> {
+  _id: Types.ObjectId;
+  plugin?: string;
+  /** JSON text: keys that clients choose could not be stored as they are. */
+  args: string;
+  kwargs: string;
+  other: string;
+  log: string[];
+  /** Length of the entries of `log`, see {@link logEntryBytes}. */
+  logBytes: number;
+}
+
+/** What is left by cutting a log: less than the limit, so that not every further entry makes it cut again. */
+const cutLogBytes = 0.75 * maxLogBytes;
+/** More than this is never stored, whatever writes at once: 16 MiB is the most a document can hold. */
+const hardLogBytes = 3 * maxLogBytes;
+
+const withoutLog = { log: 0 } as const;
+
+/** All queries on job records. Every claim and change is one atomic findOneAndUpdate. */
+export class JobModel {
+  readonly #model: Model<JobDocument>;
+
+  constructor(own: OwnCollections) {
+    const { Schema } = own.connection.base;
+    const { Mixed } = Schema.Types;
+    const schema = new Schema<JobDocument>(
+      {
+        title: String,
+        type: String,
+        handler: String,
+        status: Number,
+        created: Date,
+        updated: Date,
+        when: Date,
+        interval: Number,
+        userId: String,
+        public: Boolean,
+        access: Mixed,
+        parentId: String,
+        asynchronous: Boolean,
+        timestamps: { type: Mixed },
+        progress: Mixed,
+        meta: Mixed,
+        args: String,
+        kwargs: String,
+        other: String,
+        results: Mixed,
+        log: { type: [String], default: undefined },
+        logCount: Number,
+        logEpoch: Number,
+        logBytes: Number,
+        run: Mixed,
+      },
+      { minimize: false },
+    );
+    schema.index({ created: -1 });
+    schema.index({ userId: 1, created: -1 });
+    schema.index({ 'access.users.id': 1, created: -1 });
+    schema.index({ parentId: 1 });
+    // The mark of the plugin first: the types and statuses that occur are read from the index alone.
+    schema.index({ plugin: 1, type: 1, status: 1 });
+    schema.index({ plugin: 1, status: 1, created: 1 });
+    this.#model = own.model<JobDocument>('LargeImageJob', 'job', schema);
+  }
+
+  async createIndexes(): Promise<void> {
+    await this.#model.createIndexes();
+  }
+
+  async insert(job: NewJobRecord): Promise<JobRecord> {
+    const stored = await this.#model.create({
+      ...job,
+      args: JSON.stringify(job.args),
+      kwargs: JSON.stringify(job.kwargs),
+      other: JSON.stringify(job.other),
+      log: [],
+      logCount: 0,
+      logEpoch: 0,
+      logBytes: 0,
+    });
+    return toRecord(stored.toObject());
+  }
+
+  async find(id: string, options: { log?: boolean } = {}): Promise<JobRecord | null> {
+    const doc = await this.#model.findById(id, options.log ? {} : withoutLog).lean<JobDocument>();
+    return doc === null ? null : toRecord(doc);
+  }
+
+  /** Status and owner only: for those who ask often. */
+  async findState(id: string): Promise<{ status: number; owner: string | null } | null> {
+    const doc = await this.#model.findById(id, { status: 1, run: 1 }).lean<Pick<JobDocument, 'status' | 'run'>>();
+    return doc === null ? null : { status: doc.status, owner: doc.run?.owner ?? null };
+  }
+
+  /** Newest log entries, at most `count`, with the counters as they were when the entries were read. */
+  async readLogTail(id: string, count: number): Promise<{ logCount: number; logEpoch: number; entries: string[] } | null> {
+    const doc = await this.#model
+      .findById(id, { logCount: 1, logEpoch: 1, log: { $slice: -Math.max(1, count) } })
+      .lean<Pick<JobDocument, 'log' | 'logCount' | 'logEpoch'>>();
+    return doc === null ? null : { logCount: doc.logCount, logEpoch: doc.logEpoch, entries: doc.log ?? [] };
+  }
+
+  /** Jobs without their logs. `limit` 0: all. */
+  async *list(
+    filter: JobFilter,
+    paging: { limit: number; offset: number; sort: (typeof jobSortFields)[number]; direction: 1 | -1 },
+  ): AsyncGenerator<JobRecord> {
+    const cursor = this.#model
+      .find(toQuery(filter), withoutLog)
+      .sort({ [paging.sort]: paging.direction, _id: paging.direction })
+      .skip(paging.offset)
+      .limit(paging.limit)
+      .lean<JobDocument[]>()
+      .cursor();
+    for await (const doc of cursor) yield toRecord(doc);
+  }
+
+  /** The types and statuses that occur. */
+  async typesAndStatuses(filter: JobFilter): Promise<{ types: string[]; statuses: number[] }> {
+    const query = toQuery(filter);
+    const [types, statuses] = await Promise.all([this.#model.distinct('type', query), this.#model.distinct('status', query)]);
+    return { types: types.filter((type) => type != null).sort(), statuses: statuses.sort((a, b) => a - b) };
+  }
+
+  /** Applies changes in one atomic step; `null` when the job is gone or a condition does not hold. */
+  async change(id: string, conditions: JobConditions, changes: JobChanges): Promise<JobRecord | null> {
+    const query = conditionQuery(id, conditions);
+    const bytes = (changes.log ?? []).reduce((sum, entry) => sum + logEntryBytes(entry), 0);
+    const appends = bytes > 0 && changes.overwrite !== true;
+    if (appends) query.logBytes = { $lte: hardLogBytes - bytes };
+    const update = toUpdate(changes, bytes);
+    const write = () =>
+      this.#model.findOneAndUpdate(query, update, { returnDocument: 'after', projection: withoutLog }).lean<JobDocument>();
+    let doc = await write();
+    if (doc === null && appends) {
+      // Many may have written at once, each before any trimmed: trim, then the condition on the length holds again.
+      await this.#trimLog(id);
+      doc = await write();
+    }
+    if (doc === null) return null;
+    if (doc.logBytes > maxLogBytes) await this.#trimLog(id);
+    return toRecord(doc);
+  }
+
+  /** Drops the oldest log entries until the rest fits. */
+  async #trimLog(id: string): Promise<void> {
+    for (;;) {
+      const doc = await this.#model
+        .findById(id, { log: 1, logCount: 1, logBytes: 1 })
+        .lean<Pick<JobDocument, '_id' | 'log' | 'logCount' | 'logBytes'>>();
+      if (doc === null || doc.logBytes <= maxLogBytes) return;
+      let kept = 0;
+      let bytes = 0;
+      for (let i = doc.log.length - 1; i >= 0; i--) {
+        const length = logEntryBytes(doc.log[i]!);
+        // The newest entry stays, however long.
+        if (kept > 0 && bytes + length > cutLogBytes) break;
+        bytes += length;
+        kept++;
+      }
+      // `logCount` changes with every write to the log: what was counted here is what is cut here.
+      const cut = await this.#model.updateOne(
+        { _id: doc._id, logCount: doc.logCount, logBytes: doc.logBytes },
+        { $push: { log: { $each: [], $slice: -kept } }, $set: { logBytes: bytes } },
+      );
+      if (cut.matchedCount > 0) return;
+    }
+  }
+
+  /** Says that the owner is alive. @returns false when the job is gone or has another owner. */
+  async beat(id: string, owner: string): Promise<boolean> {
+    const result = await this.#model.updateOne({ _id: id, 'run.owner': owner }, { $inc: { 'run.beat': 1 } });
+    return result.matchedCount > 0;
+  }
+
+  /** Jobs of the runner in one of the statuses, oldest first, without their logs. */
+  async findRuns(statuses: readonly number[], limit: number): Promise<JobRecord[]> {
+    const docs = await this.#model
+      .find({ status: { $in: [...statuses] }, run: { $ne: null } }, withoutLog)
+      .sort({ created: 1 })
+      .limit(limit)
+      .lean<JobDocument[]>();
+    return docs.map(toRecord);
+  }
+
+  /** Removes a record. @returns it as it was, or `null` when it is gone already. */
+  async remove(id: string): Promise<JobRecord | null> {
+    const doc = await this.#model.findByIdAndDelete(id, { projection: withoutLog }).lean<JobDocument>();
+    return doc === null ? null : toRecord(doc);
+  }
+}
+
+function toRecord(doc: JobDocument): JobRecord {
+  const { _id, args, kwargs, other, logBytes: _bytes, plugin: _plugin, ...rest } = doc;
+  return {
+    ...rest,
+    id: idText(_id),
+    handler: rest.handler ?? null,
+    userId: rest.userId ?? null,
+    parentId: rest.parentId ?? null,
+    progress: rest.progress ?? null,
+    results: rest.results ?? null,
+    run: rest.run ?? null,
+    args: JSON.parse(args) as unknown[],
+    kwargs: JSON.parse(kwargs) as Record<string, unknown>,
+    other: JSON.parse(other) as Record<string, unknown>,
+  };
+}
+
+function conditionQuery(id: string, conditions: JobConditions): QueryFilter<JobDocument> & Record<string, unknown> {
+  const query: QueryFilter<JobDocument> & Record<string, unknown> = { _id: id };
+  const { status } = conditions;
+  if (status !== undefined) query.status = typeof status === 'number' ? status : { $in: [...status] };
+  if (conditions.owner !== undefined) query['run.owner'] = conditions.owner;
+  if (conditions.beat !== undefined) query['run.beat'] = conditions.beat;
+  if (conditions.ticket !== undefined) query['run.ticket'] = conditions.ticket;
+  return query;
+}
+
+function toUpdate(changes: JobChanges, bytes: number): UpdateQuery<JobDocument> {
+  const now = new Date();
+  const set: Record<string, unknown> = { updated: now };
+  const push: Record<string, unknown> = {};
+  const increment: Record<string, number> = {};
+  if (changes.status !== undefined) {
+    set.status = changes.status;
+    push.timestamps = { status: changes.status, time: now };
+  }
+  if (changes.progress !== undefined) set.progress = changes.progress;
+  if (changes.results !== undefined) set.results = changes.results;
+  if (changes.owner !== undefined) set['run.owner'] = changes.owner;
+  if (changes.ticket !== undefined) set['run.ticket'] = changes.ticket;
+  if (changes.attempts !== undefined) {
+    increment['run.attempts'] = changes.attempts;
+    increment['run.beat'] = 1;
+  }
+  const { log = [] } = changes;
+  if (log.length > 0) {
+    increment.logCount = log.length;
+    if (changes.overwrite === true) {
+      Object.assign(set, { log: [...log], logBytes: bytes });
+      increment.logEpoch = 1;
+    } else {
+      push.log = { $each: [...log] };
+      increment.logBytes = bytes;
+    }
+  }
+  return {
+    $set: set,
+    ...(Object.keys(push).length > 0 && { $push: push }),
+    ...(Object.keys(increment).length > 0 && { $inc: increment }),
+  };
+}
+
+function toQuery(filter: JobFilter): QueryFilter<JobDocument> & Record<string, unknown> {
+  const query: QueryFilter<JobDocument> & Record<string, unknown> = {};
+  if (filter.userId !== undefined) query.userId = filter.userId;
+  if (filter.types !== undefined) query.type = { $in: [...filter.types] };
+  if (filter.statuses !== undefined) query.status = { $in: [...filter.statuses] };
+  if (filter.handlers !== undefined) query.handler = { $in: [...filter.handlers] };
+  if (filter.parentId !== undefined) query.parentId = filter.parentId;
+  const { id, admin } = filter.reader;
+  if (!admin) {
+    query.$or = [{ public: true }, ...(id === null ? [] : [{ 'access.users': { $elemMatch: { id, level: { $gte: 0 } } } }])];
+  }
+  return query;
+}

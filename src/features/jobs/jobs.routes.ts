@@ -1,0 +1,378 @@
+import { Readable } from 'node:stream';
+import { AccessDeniedError, BadParameterError, InvalidError, LargeImageError } from '../../errors.js';
+import type { Caller } from '../../host.js';
+import { jobSortFields, type JobFilter, type JobRecord } from './job-record.js';
+import { jobDocument } from './job-document.js';
+import { requireJobLevel, type JobStore, type JobUpdate } from './jobs.js';
+import { hasScope } from '../../http/authentication.js';
+import { boolean, id, integer, json, number, oneOf, paging, required, text, withDefault } from '../../http/parameters.js';
+import { Reply } from '../../http/reply.js';
+import { routeDefiner } from '../../http/route.js';
+import { jobEventStream } from './event-stream.js';
+import { toWire } from '../../http/wire.js';
+import { jobListSchema, jobSchema } from './schema.js';
+
+/** What the job routes need. */
+export interface JobRouteContext {
+  jobs: JobStore;
+}
+
+const defineRoute = routeDefiner<JobRouteContext>();
+
+const jobId = { id: required(id({ description: 'Id of the job.' })) };
+const listScope = 'jobs.rest.list_job';
+const createScope = 'jobs.rest.create_job';
+
+/** Whether a token was made for one job: `jobs.job_<id>`. */
+function isJobToken(verified: Caller | null, job: string): boolean {
+  return verified?.scopes.includes(`jobs.job_${job}`) === true;
+}
+
+/** The user behind a token that stands for its user; `null` for all other tokens. */
+function userOf(verified: Caller | null): Caller | null {
+  return verified !== null && verified.id !== null && hasScope(verified, 'core.user_auth') ? verified : null;
+}
+
+/** The error of a token that lacks a scope of its own; 401 without a user, as for every refusal. */
+function missingScope(scope: string, user: Caller | null): LargeImageError {
+  const message = `Invalid token scope, required: ${scope}.`;
+  return user === null ? new LargeImageError('login-required', message) : new AccessDeniedError(message);
+}
+
+function listOf<T>(
+  name: string,
+  values: unknown[] | undefined,
+  kind: string,
+  is: (value: unknown) => value is T,
+): T[] | undefined {
+  const wrong = values?.find((value) => !is(value));
+  if (wrong !== undefined) {
+    throw new BadParameterError(`Parameter ${name} must be a JSON array of ${kind}; it holds ${JSON.stringify(wrong)}.`);
+  }
+  return values as T[] | undefined;
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isWhole = (value: unknown): value is number => Number.isSafeInteger(value);
+
+const filters = {
+  types: json({ kind: 'array', description: 'Only these types: a JSON list of strings.' }),
+  statuses: json({ kind: 'array', description: 'Only these statuses: a JSON list of numbers.' }),
+  handlers: json({ kind: 'array', description: 'Only these handlers: a JSON list of strings.' }),
+};
+
+const listing = {
+  ...paging('created', -1),
+  sort: withDefault<(typeof jobSortFields)[number]>(oneOf(jobSortFields, { description: 'Field to sort by.' }), 'created'),
+};
+
+interface ListQuery {
+  types: unknown[] | undefined;
+  statuses: unknown[] | undefined;
+  handlers: unknown[] | undefined;
+}
+
+function toFilter(query: ListQuery, caller: Caller | null, only: Partial<JobFilter> = {}): JobFilter {
+  const types = listOf('types', query.types, 'strings', isText);
+  const statuses = listOf('statuses', query.statuses, 'whole numbers', isWhole);
+  const handlers = listOf('handlers', query.handlers, 'strings', isText);
+  return {
+    ...only,
+    ...(types && { types }),
+    ...(statuses && { statuses }),
+    ...(handlers && { handlers }),
+    reader: { id: caller?.id ?? null, admin: caller?.admin === true },
+  };
+}
+
+type Paging = { limit: number; offset: number; sort: (typeof jobSortFields)[number]; sortdir: 1 | -1 };
+
+/** Longer lists, and those without a limit, are written as they are read. */
+const maxCollected = 1000;
+
+async function listReply(jobs: JobStore, filter: JobFilter, order: Paging, caller: Caller | null): Promise<Reply> {
+  const { limit, offset, sort, sortdir } = order;
+  const records = jobs.list(filter, { limit, offset, sort, direction: sortdir });
+  if (limit > 0 && limit <= maxCollected) {
+    const collected: Record<string, unknown>[] = [];
+    for await (const record of records) collected.push(jobDocument(record, caller));
+    return Reply.json(collected);
+  }
+  return Reply.stream(Readable.from(jsonArray(records, caller), { objectMode: false }), 'application/json');
+}
+
+async function* jsonArray(records: AsyncIterable<JobRecord>, caller: Caller | null): AsyncGenerator<string> {
+  let before = '[';
+  for await (const record of records) {
+    yield before + JSON.stringify(toWire(jobDocument(record, caller)));
+    before = ',';
+  }
+  yield before === '[' ? '[]' : ']';
+}
+
+const jobGet = defineRoute({
+  method: 'get',
+  path: '/job/:id',
+  summary: 'A job with its log.',
+  description:
+    'Public jobs are for everybody; others need READ, or a token with the scope `jobs.job_<id>`. Site administrators get `args` and `kwargs` too.',
+  access: 'public',
+  params: jobId,
+  returns: { schema: jobSchema },
+  errors: ['unknown-id', 'access-denied'],
+  async handle({ params, caller, verified }, { jobs }) {
+    if (isJobToken(verified, params.id)) return jobDocument(await jobs.load(params.id, admitAll, 0, { log: true }), caller);
+    return jobDocument(await jobs.load(params.id, caller, 0, { log: true }), caller);
+  },
+});
+
+/** Permission to a document whatever its access list says: for tokens made for it. */
+const admitAll: Caller = { id: null, admin: true, scopes: [] };
+
+const jobEvents = defineRoute({
+  method: 'get',
+  path: '/job/:id/events',
+  summary: 'Changes of a job as server-sent events.',
+  description:
+    'Sends at once the log so far, the progress and the document, then each change within half a second, in whichever process it ' +
+    'happens. Each event is `data: {"type": …, "data": …}` with the types of notifications: `job_log` (`_id`, `overwrite`, `text`), ' +
+    '`progress`, `job_status` (the document), and `job_removed`. The stream ends after the `job_status` that finished the job: close ' +
+    'the EventSource then. An EventSource that lost its connection goes on where it was; when nothing is left to come it gets 204. ' +
+    'Access as GET /job/:id; a token in the cookie or the parameter `token` will do.',
+  access: 'public',
+  cookie: true,
+  params: jobId,
+  returns: { types: ['text/event-stream'] },
+  errors: ['unknown-id', 'access-denied'],
+  async handle({ params, caller, verified, headers, signal }, { jobs }) {
+    const jobToken = isJobToken(verified, params.id);
+    const job = await jobs.load(params.id, jobToken ? admitAll : caller);
+    const lastEventId = headers['last-event-id'];
+    const after = typeof lastEventId === 'string' ? lastEventId : undefined;
+    return jobEventStream(jobs, job, { caller, jobToken, after, signal });
+  },
+});
+
+const jobList = defineRoute({
+  method: 'get',
+  path: '/job',
+  summary: 'Jobs of a user, newest first.',
+  access: 'public',
+  scope: listScope,
+  query: {
+    userId: text({ description: "Whose jobs; `None` for jobs that belong to nobody. Default: the caller's own." }),
+    parentId: id({ description: 'Only jobs that this job has started.' }),
+    ...filters,
+    ...listing,
+  },
+  returns: { schema: jobListSchema },
+  errors: ['invalid', 'access-denied'],
+  async handle({ query, caller }, { jobs }) {
+    const { userId, parentId } = query;
+    if (parentId !== undefined) await requireParent(jobs, parentId, caller);
+    const owner = userId === undefined || userId === '' ? (caller?.id ?? null) : userId.toLowerCase() === 'none' ? null : userId;
+    const filter = toFilter(query, caller, { userId: owner, ...(parentId !== undefined && { parentId }) });
+    return listReply(jobs, filter, query, caller);
+  },
+});
+
+const jobListAll = defineRoute({
+  method: 'get',
+  path: '/job/all',
+  summary: 'All jobs that the caller may see, newest first.',
+  access: 'user',
+  query: { ...filters, ...listing },
+  returns: { schema: jobListSchema },
+  handle({ query, caller }, { jobs }) {
+    return listReply(jobs, toFilter(query, caller), query, caller);
+  },
+});
+
+const typesAndStatusesSchema = {
+  type: 'object',
+  properties: {
+    types: { type: 'array', items: { type: 'string' } },
+    statuses: { type: 'array', items: { type: 'integer' } },
+  },
+};
+
+const typesAndStatuses = defineRoute({
+  method: 'get',
+  path: '/job/typeandstatus',
+  summary: "The types and statuses of the caller's jobs.",
+  access: 'user',
+  returns: { schema: typesAndStatusesSchema },
+  handle({ caller }, { jobs }) {
+    const reader = { id: caller?.id ?? null, admin: caller?.admin === true };
+    return jobs.typesAndStatuses({ userId: reader.id, reader });
+  },
+});
+
+const allTypesAndStatuses = defineRoute({
+  method: 'get',
+  path: '/job/typeandstatus/all',
+  summary: 'The types and statuses of all jobs that the caller may see.',
+  access: 'user',
+  returns: { schema: typesAndStatusesSchema },
+  handle({ caller }, { jobs }) {
+    return jobs.typesAndStatuses({ reader: { id: caller?.id ?? null, admin: caller?.admin === true } });
+  },
+});
+
+const jobCancel = defineRoute({
+  method: 'put',
+  path: '/job/:id/cancel',
+  summary: 'Cancel a job.',
+  description:
+    'A local job is CANCELED at once and its work stops within a second; a worker-run one is CANCELING until its worker lets go.',
+  access: 'user',
+  params: jobId,
+  returns: { schema: jobSchema },
+  errors: ['unknown-id', 'access-denied', 'invalid'],
+  async handle({ params, caller }, { jobs }) {
+    const job = await jobs.load(params.id, caller, 1);
+    return jobDocument((await jobs.cancel(job.id)) ?? job, caller);
+  },
+});
+
+const jobUpdate = defineRoute({
+  method: 'put',
+  path: '/job/:id',
+  summary: 'Change the log, the status or the progress of a job.',
+  description: 'For users with WRITE on the job, and for tokens with the scope `jobs.job_<id>`.',
+  access: 'token',
+  params: jobId,
+  query: {
+    log: text({ description: 'Text to append to the log.' }),
+    overwrite: withDefault(boolean({ description: 'Whether the text replaces the log.' }), false),
+    status: integer({ description: 'New status.' }),
+    progressTotal: number({ description: 'What progress counts up to.' }),
+    progressCurrent: number({ description: 'How far it is.' }),
+    progressMessage: text({ description: 'What it does now.' }),
+    notify: withDefault(boolean({ description: 'Whether the owner is told.' }), true),
+  },
+  returns: { schema: jobSchema },
+  errors: ['unknown-id', 'access-denied', 'login-required', 'invalid'],
+  async handle({ params, query, verified }, { jobs }) {
+    const user = userOf(verified);
+    const job = await jobs.load(params.id, admitAll);
+    if (!isJobToken(verified, job.id)) {
+      if (user === null) throw missingScope(`jobs.job_${job.id}`, user);
+      requireJobLevel(job, user, 1);
+    }
+    return jobDocument((await jobs.update(job.id, toUpdate(query))) ?? job, user);
+  },
+});
+
+function toUpdate(query: {
+  log: string | undefined;
+  overwrite: boolean;
+  status: number | undefined;
+  progressTotal: number | undefined;
+  progressCurrent: number | undefined;
+  progressMessage: string | undefined;
+  notify: boolean;
+}): JobUpdate {
+  const progress = {
+    ...(query.progressTotal !== undefined && { total: query.progressTotal }),
+    ...(query.progressCurrent !== undefined && { current: query.progressCurrent }),
+    ...(query.progressMessage !== undefined && { message: query.progressMessage }),
+  };
+  return {
+    ...(query.log !== undefined && { log: query.log, overwrite: query.overwrite }),
+    ...(query.status !== undefined && { status: query.status }),
+    ...(Object.keys(progress).length > 0 && { progress }),
+    notify: query.notify,
+  };
+}
+
+const jobCreate = defineRoute({
+  method: 'post',
+  path: '/job',
+  summary: 'Create a job record, for work done elsewhere.',
+  description: `Needs a token with the scope \`${createScope}\`. Whoever does the work reports by PUT /job/:id.`,
+  access: 'token',
+  query: {
+    title: required(text({ description: 'Title for users.' })),
+    type: required(text({ description: 'Kind of job.' })),
+    public: withDefault(boolean({ description: 'Whether everybody may see it.' }), false),
+    handler: text({ description: 'Who runs it.' }),
+    args: json({ kind: 'array', description: 'Arguments: a JSON list.' }),
+    kwargs: json({ kind: 'object', description: 'Named arguments: a JSON object.' }),
+    otherFields: json({ kind: 'object', description: 'Further members to store, `meta` among them: a JSON object.' }),
+    parentId: id({ description: 'The job that this one belongs to.' }),
+  },
+  returns: { schema: jobSchema },
+  errors: ['login-required', 'access-denied', 'invalid', 'bad-parameter'],
+  async handle({ query, verified }, { jobs }) {
+    if (verified?.scopes.includes(createScope) !== true) throw missingScope(createScope, userOf(verified));
+    const { meta = {}, ...other } = query.otherFields ?? {};
+    if (typeof meta !== 'object' || meta === null || Array.isArray(meta)) {
+      throw new BadParameterError('Member meta of parameter otherFields must be a JSON object.');
+    }
+    checkStorable(meta, 'otherFields.meta');
+    for (const name of ['_id', 'access', 'status', 'userId', 'run', 'log', 'timestamps']) {
+      if (name in other) throw new BadParameterError(`Parameter otherFields must not hold "${name}".`);
+    }
+    if (query.parentId !== undefined) await requireParent(jobs, query.parentId, verified);
+    const job = await jobs.create({
+      title: query.title,
+      type: query.type,
+      userId: verified.id,
+      public: query.public,
+      handler: query.handler ?? null,
+      ...(query.args && { args: query.args }),
+      ...(query.kwargs && { kwargs: query.kwargs }),
+      meta: meta as Record<string, unknown>,
+      other,
+      parentId: query.parentId ?? null,
+    });
+    return jobDocument(job, verified);
+  },
+});
+
+/** `meta` is stored as it is, so that it can be queried: names that mean something to the database are refused. */
+function checkStorable(value: unknown, path: string): void {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, member] of Object.entries(value)) {
+    if (name.startsWith('$') || name.includes('.') || name === '__proto__') {
+      throw new BadParameterError(`"${name}" in ${path} is no name for a member: no leading "$", no ".".`);
+    }
+    checkStorable(member, `${path}.${name}`);
+  }
+}
+
+async function requireParent(jobs: JobStore, parentId: string, caller: Caller | null): Promise<void> {
+  const parent = await jobs.find(parentId);
+  if (parent === null) throw new InvalidError(`No such job: ${parentId}`, 'id');
+  requireJobLevel(parent, caller, 0);
+}
+
+const jobDelete = defineRoute({
+  method: 'delete',
+  path: '/job/:id',
+  summary: 'Remove a job; its work stops.',
+  access: 'user',
+  params: jobId,
+  returns: { schema: { type: 'null' } },
+  errors: ['unknown-id', 'access-denied'],
+  async handle({ params, caller }, { jobs }) {
+    const job = await jobs.load(params.id, caller, 2);
+    await jobs.remove(job.id);
+    return null;
+  },
+});
+
+/** All routes of jobs. */
+export const jobRoutes = [
+  jobGet,
+  jobEvents,
+  jobList,
+  jobListAll,
+  typesAndStatuses,
+  allTypesAndStatuses,
+  jobCancel,
+  jobUpdate,
+  jobCreate,
+  jobDelete,
+];

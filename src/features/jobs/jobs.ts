@@ -1,0 +1,327 @@
+import { sharedAbortController } from '../../core/abort.js';
+import { AccessDeniedError, UnknownIdError } from '../../errors.js';
+import type { Caller, HostLogger, HostNotification } from '../../host.js';
+import {
+  logEntryBytes,
+  maxLogBytes,
+  type JobChanges,
+  type JobConditions,
+  type JobFilter,
+  type JobProgress,
+  type JobRecord,
+  type JobRun,
+  type jobSortFields,
+} from './job-record.js';
+import type { JobModel } from './job.model.js';
+import { jobLevel } from './job-document.js';
+import { JobNotifications } from './job-notifications.js';
+import { activeStatuses, checkTransition, isFinished, isWorkerHandler, jobStatus, localHandler } from './job-status.js';
+
+/** A job to be created. */
+export interface NewJob {
+  title: string;
+  type: string;
+  /** The owner, who may do everything with it; `null`: nobody. */
+  userId: string | null;
+  public?: boolean;
+  /** Default {@link localHandler}; `null`: none. */
+  handler?: string | null;
+  args?: unknown[];
+  kwargs?: Record<string, unknown>;
+  meta?: Record<string, unknown>;
+  asynchronous?: boolean;
+  parentId?: string | null;
+  /** Further members to be stored. */
+  other?: Record<string, unknown>;
+  /** Who is to run it; given by the runner. */
+  run?: Pick<JobRun, 'task' | 'resumable' | 'maxAttempts'>;
+}
+
+/** A change of a job's record. */
+export interface JobUpdate {
+  /** Log entries to append. */
+  log?: string | readonly string[];
+  /** The log given replaces the former log. */
+  overwrite?: boolean;
+  status?: number;
+  /** Members that are not given stay. */
+  progress?: Partial<JobProgress>;
+  results?: Record<string, unknown>;
+  /** Whether the owner is told. Default true. */
+  notify?: boolean;
+}
+
+/** What {@link JobStore.onUpdate} tells. `previousStatus` is `null` for a new job. */
+export interface JobEvent {
+  kind: 'created' | 'updated' | 'removed';
+  job: JobRecord;
+  previousStatus: number | null;
+}
+
+/** Called after each write in this process, in the order of the writes; whoever wrote waits for it. */
+export type JobListener = (event: JobEvent) => void | Promise<void>;
+
+/** What a store of jobs is made of. */
+export interface JobStoreOptions {
+  model: JobModel;
+  /** Sends messages to users. Default: none are sent. */
+  notify?: ((notification: HostNotification) => Promise<void>) | undefined;
+  logger?: HostLogger | undefined;
+}
+
+/** Job records: created, read, changed and removed, with access, transitions, messages and events. Runs nothing itself. */
+export class JobStore {
+  readonly #model: JobModel;
+  readonly #notifications: JobNotifications;
+  readonly #logger: HostLogger | undefined;
+  readonly #listeners = new Set<JobListener>();
+  readonly #closing = sharedAbortController();
+
+  constructor({ model, notify, logger }: JobStoreOptions) {
+    this.#model = model;
+    this.#logger = logger;
+    this.#notifications = new JobNotifications(notify, logger);
+  }
+
+  /** Stores a job with status 0 and tells its owner. Nothing runs until somebody starts it. */
+  async create(job: NewJob): Promise<JobRecord> {
+    const now = new Date();
+    const { userId } = job;
+    const record = await this.#model.insert({
+      title: job.title,
+      type: job.type,
+      handler: job.handler === undefined ? localHandler : job.handler,
+      status: jobStatus.inactive,
+      created: now,
+      updated: now,
+      when: now,
+      interval: 0,
+      userId,
+      public: job.public ?? false,
+      access: { users: userId === null ? [] : [{ id: userId, level: 2, flags: [] }], groups: [] },
+      parentId: job.parentId ?? null,
+      asynchronous: job.asynchronous ?? false,
+      timestamps: [],
+      progress: null,
+      meta: job.meta ?? {},
+      args: job.args ?? [],
+      kwargs: job.kwargs ?? {},
+      results: null,
+      other: job.other ?? {},
+      run: job.run === undefined ? null : { ...job.run, attempts: 0, owner: null, beat: 0, ticket: null },
+    });
+    await this.#notifications.created(record);
+    await this.#tell({ kind: 'created', job: record, previousStatus: null });
+    return record;
+  }
+
+  /** A job whoever asks, or `null`. */
+  async find(id: string, options: { log?: boolean } = {}): Promise<JobRecord | null> {
+    return isJobId(id) ? this.#model.find(id, options) : null;
+  }
+
+  /**
+   * A job for a caller who needs `level` on it: 0 to see, 1 to change, 2 to remove.
+   *
+   * @throws UnknownIdError when there is none, AccessDeniedError when the caller may not.
+   */
+  async load(id: string, caller: Caller | null, level: 0 | 1 | 2 = 0, options: { log?: boolean } = {}): Promise<JobRecord> {
+    const job = await this.find(id, options);
+    if (job === null) throw new UnknownIdError('job', id);
+    requireJobLevel(job, caller, level);
+    return job;
+  }
+
+  /** Jobs that match, without their logs, one by one. `limit` 0: all. */
+  list(
+    filter: JobFilter,
+    paging: { limit: number; offset: number; sort: (typeof jobSortFields)[number]; direction: 1 | -1 },
+  ): AsyncGenerator<JobRecord> {
+    return this.#model.list(filter, paging);
+  }
+
+  /** The types and statuses that occur among jobs that match. */
+  typesAndStatuses(filter: JobFilter): Promise<{ types: string[]; statuses: number[] }> {
+    return this.#model.typesAndStatuses(filter);
+  }
+
+  /** Appends to the log. */
+  async appendLog(id: string, log: string | readonly string[], options: { overwrite?: boolean } = {}): Promise<JobRecord | null> {
+    return this.update(id, { log, ...options });
+  }
+
+  /** Newest log entries, at most `count`, with the counters of entries and of replacements at that moment. */
+  readLogTail(id: string, count: number): Promise<{ logCount: number; logEpoch: number; entries: string[] } | null> {
+    return this.#model.readLogTail(id, count);
+  }
+
+  /** Sets the progress. */
+  async updateProgress(id: string, progress: Partial<JobProgress>): Promise<JobRecord | null> {
+    return this.update(id, { progress });
+  }
+
+  /** Sets the status. @throws InvalidError with field `status` when it may not follow the stored one. */
+  async updateStatus(id: string, status: number): Promise<JobRecord | null> {
+    return this.update(id, { status });
+  }
+
+  /**
+   * Changes a job in one atomic write, on the condition that its status is still the one that was checked.
+   *
+   * @returns the job as it is then; `null` when it is gone, or is not the given owner's any more.
+   * @throws InvalidError with field `status` when the status may not follow the stored one.
+   */
+  async update(id: string, update: JobUpdate, conditions: Pick<JobConditions, 'owner'> = {}): Promise<JobRecord | null> {
+    for (;;) {
+      const before = await this.#model.find(id);
+      if (before === null) return null;
+      if (conditions.owner !== undefined && before.run?.owner !== conditions.owner) return null;
+      if (update.status !== undefined) checkTransition(before.handler, before.status, update.status);
+      const changes = toChanges(update, before);
+      const after = await this.change(before, conditions, changes, update.notify);
+      if (after !== null) return after;
+      // Somebody else changed it in between: what is stored now decides. Statuses only go forward, so this ends.
+    }
+  }
+
+  /**
+   * Asks a job to stop. A local job is CANCELED at once; a worker-run one that was scheduled becomes CANCELING until its worker
+   * lets go.
+   *
+   * @throws InvalidError with field `status` when the job is over.
+   */
+  async cancel(id: string): Promise<JobRecord | null> {
+    for (;;) {
+      const job = await this.#model.find(id);
+      if (job === null) return null;
+      const byRequest = isWorkerHandler(job.handler) && job.status !== jobStatus.inactive && !isFinished(job.status);
+      const status = byRequest ? jobStatus.canceling : jobStatus.canceled;
+      checkTransition(job.handler, job.status, status);
+      const after = await this.change(job, {}, toChanges({ status }, job));
+      if (after !== null) return after;
+    }
+  }
+
+  /** Removes the record; whoever works on it stops within a second. Gone already is fine. */
+  async remove(id: string): Promise<void> {
+    const job = await this.#model.remove(id);
+    if (job !== null) await this.#tell({ kind: 'removed', job, previousStatus: job.status });
+  }
+
+  /** Calls `listener` after each write in this process until the returned function is called. */
+  onUpdate(listener: JobListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Aborted by {@link JobStore.close}. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  /** Ends the streams of those who follow jobs, and forgets all listeners. */
+  close(): void {
+    this.#closing.abort();
+    this.#listeners.clear();
+  }
+
+  /**
+   * The write behind every change: made only if the job still has the status of `before`, and the conditions hold.
+   *
+   * @returns the job as it is then, or `null` when nothing was changed.
+   */
+  async change(
+    before: JobRecord,
+    conditions: JobConditions,
+    changes: JobChanges,
+    notify: boolean = true,
+  ): Promise<JobRecord | null> {
+    const after = await this.#model.change(before.id, { status: before.status, ...conditions }, changes);
+    if (after === null) return null;
+    if (notify) await this.#notifications.changed(before, after, changes);
+    await this.#tell({ kind: 'updated', job: after, previousStatus: before.status });
+    return after;
+  }
+
+  /** Status and owner of a job only, for those who ask often; `null` when it is gone. */
+  findState(id: string): Promise<{ status: number; owner: string | null } | null> {
+    return this.#model.findState(id);
+  }
+
+  /** Says that the owner is alive. @returns false when the job is gone or has another owner. */
+  beat(id: string, owner: string): Promise<boolean> {
+    return this.#model.beat(id, owner);
+  }
+
+  /**
+   * Makes `owner` the one who works on a job of the runner, if nobody does: one atomic step, so that of many only one gets it.
+   *
+   * @returns the job, RUNNING, or `null` when there is nothing to do.
+   */
+  async claim(id: string, owner: string): Promise<JobRecord | null> {
+    const job = await this.#model.find(id);
+    if (job?.run == null || job.run.owner !== null || job.status === jobStatus.canceling) return null;
+    const begun = activeStatuses.includes(job.status);
+    if (!begun && job.status !== jobStatus.inactive && job.status !== jobStatus.queued) return null;
+    const changes = { owner, attempts: 1, ...(!begun && { status: jobStatus.running }) } as const;
+    const claimed = await this.change(job, { owner: null, beat: job.run.beat }, changes);
+    // Started or cancelled in between: once more with what is stored now. Claimed by another: that ends it above.
+    return claimed ?? this.claim(id, owner);
+  }
+
+  /** Jobs of the runner in one of the statuses, oldest first. */
+  findRuns(statuses: readonly number[], limit: number): Promise<JobRecord[]> {
+    return this.#model.findRuns(statuses, limit);
+  }
+
+  async #tell(event: JobEvent): Promise<void> {
+    for (const listener of this.#listeners) {
+      try {
+        await listener(event);
+      } catch (err) {
+        this.#logger?.error({ err, jobId: event.job.id }, 'Job:ListenerFailed');
+      }
+    }
+  }
+}
+
+/** @throws AccessDeniedError when the caller has not this level on the job. */
+export function requireJobLevel(job: JobRecord, caller: Caller | null, level: 0 | 1 | 2): void {
+  if (jobLevel(job, caller) >= level) return;
+  const wanted = (['Read', 'Write', 'Admin'] as const)[level];
+  throw new AccessDeniedError(`${wanted} access denied for job ${job.id} (user ${caller?.id ?? 'None'}).`);
+}
+
+function isJobId(id: string): boolean {
+  return /^[0-9a-f]{24}$/.test(id);
+}
+
+function toChanges(update: JobUpdate, before: JobRecord): JobChanges {
+  const log = typeof update.log === 'string' ? [update.log] : (update.log ?? []);
+  const entries = newestEntries(log.filter((entry) => entry !== '').map(lastBytes));
+  return {
+    ...(update.status !== undefined && update.status !== before.status && { status: update.status }),
+    ...(update.progress !== undefined && {
+      progress: { total: null, current: null, message: null, ...before.progress, ...update.progress },
+    }),
+    ...(update.results !== undefined && { results: update.results }),
+    ...(entries.length > 0 && { log: entries, overwrite: update.overwrite ?? false }),
+  };
+}
+
+/** The newest of many entries, as many as a log can keep. */
+function newestEntries(entries: string[]): string[] {
+  let bytes = 0;
+  const first = entries.findLastIndex((entry) => (bytes += logEntryBytes(entry)) > maxLogBytes);
+  return first < 0 ? entries : entries.slice(first + 1);
+}
+
+/** An entry longer than a whole log keeps its end, which says how the work ended. */
+function lastBytes(entry: string): string {
+  if (logEntryBytes(entry) <= maxLogBytes) return entry;
+  const bytes = Buffer.from(entry);
+  let start = bytes.length - maxLogBytes + logEntryBytes('');
+  // A character is not cut: its following bytes are 10xxxxxx.
+  while ((bytes[start]! & 0xc0) === 0x80) start++;
+  return bytes.toString('utf8', start);
+}

@@ -1,0 +1,190 @@
+import { InvalidError } from '../../errors.js';
+import type { SettingDefinition } from './definition.js';
+
+const prefix = 'large_image.';
+
+/** How a value reads when it is compared with words: as existing clients send booleans and words in any case. */
+function word(value: unknown): string | undefined {
+  return typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number'
+    ? String(value).toLowerCase()
+    : undefined;
+}
+
+function parseBooleanSetting(value: unknown, message: string): boolean {
+  const text = word(value);
+  if (text === undefined || !['true', 'false', ''].includes(text)) throw new InvalidError(message, 'value');
+  return text !== 'false';
+}
+
+function booleanSetting(name: string, byDefault: boolean, description: string): SettingDefinition {
+  const key = prefix + name;
+  return {
+    key,
+    default: byDefault,
+    public: true,
+    description,
+    allowed: 'true or false; empty text means true',
+    parse: (value) => parseBooleanSetting(value, `${key} must be a boolean.`),
+  };
+}
+
+const decimal = /^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?\s*$/i;
+
+function countSetting(name: string, byDefault: number, description: string): SettingDefinition {
+  const key = prefix + name;
+  return {
+    key,
+    default: byDefault,
+    public: true,
+    description,
+    allowed: 'a whole number, 0 or more; fractions are cut off',
+    parse(value) {
+      // Number() reads other notations as well, and empty text.
+      const usable = typeof value === 'string' ? decimal.test(value) : typeof value === 'number' || typeof value === 'boolean';
+      const count = usable ? Math.trunc(Number(value)) : NaN;
+      if (!Number.isSafeInteger(count) || count < 0) throw new InvalidError(`${key} must be a non-negative integer.`, 'value');
+      return count;
+    },
+  };
+}
+
+function objectTextSetting(name: string, description: string): SettingDefinition {
+  const key = prefix + name;
+  const wrong = (cause?: unknown) => new InvalidError(`${key} must be a JSON object.`, 'value', { cause });
+  return {
+    key,
+    default: null,
+    public: true,
+    description,
+    allowed: 'JSON text of an object such as {"images": ["label", "macro"]}, or empty',
+    parse(value) {
+      if (typeof value === 'object' && value !== null && !Array.isArray(value)) return spacedJson(value);
+      if (typeof value !== 'string') throw wrong();
+      const text = value.trim();
+      if (text === '') return '';
+      let parsed: unknown;
+      try {
+        parsed = JSON.parse(text);
+      } catch (cause) {
+        throw wrong(cause);
+      }
+      if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw wrong();
+      return text;
+    },
+  };
+}
+
+/** JSON text with `, ` and `: ` between members, as existing clients show it. */
+function spacedJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(spacedJson).join(', ')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  return `{${members.map(([key, member]) => `${JSON.stringify(key)}: ${spacedJson(member)}`).join(', ')}}`;
+}
+
+const intents = ['PERCEPTUAL', 'RELATIVE_COLORIMETRIC', 'SATURATION', 'ABSOLUTE_COLORIMETRIC'];
+
+/** What the settings need to know of the host to check values. */
+export interface SettingChecks {
+  /** Whether a folder with this id exists. */
+  folderExists(id: string): Promise<boolean>;
+}
+
+/** Defaults that the configuration file may move. */
+export interface SettingDefaults {
+  max_small_image_size: number;
+  icc_correction: boolean | string;
+}
+
+const usualDefaults: SettingDefaults = { max_small_image_size: 4096, icc_correction: true };
+
+/** The settings of the plugin. The table in README comes from here. */
+export function settingDefinitions(
+  checks: SettingChecks,
+  defaults: SettingDefaults = usualDefaults,
+): readonly SettingDefinition[] {
+  return [
+    booleanSetting('show_thumbnails', true, 'Clients show thumbnails in item lists.'),
+    booleanSetting('show_viewer', true, 'Clients show a viewer on item pages.'),
+    {
+      key: `${prefix}default_viewer`,
+      default: null,
+      public: true,
+      description: 'Name of the viewer that clients open first.',
+      allowed: 'text',
+      parse: (value) => (typeof value === 'string' ? value : JSON.stringify(value)).trim(),
+    },
+    {
+      key: `${prefix}auto_set`,
+      default: true,
+      public: true,
+      description:
+        'Uploaded images become large images by themselves: when their name or type is known, or `all` to try every file.',
+      allowed: 'true, false or "all"; empty text means true',
+      parse(value) {
+        if (value === 'all') return 'all';
+        // peer: only the exact word is kept; the same word in other case is a truthy one.
+        if (word(value) === 'all') return true;
+        return parseBooleanSetting(value, `${prefix}auto_set must be a boolean or "all".`);
+      },
+    },
+    countSetting('max_thumbnail_files', 10, 'Cached thumbnail files kept for each item; 0 keeps none.'),
+    countSetting(
+      'max_small_image_size',
+      defaults.max_small_image_size,
+      'Longest side, in pixels, of an image that is served as a single tile when it is not stored in tiles.',
+    ),
+    {
+      key: `${prefix}icc_correction`,
+      default: defaults.icc_correction,
+      public: true,
+      description: 'Colours are converted to sRGB by the profile of the file, with the intent given or perceptually.',
+      allowed: `true, false, ${intents.join(', ')}; empty text means true`,
+      parse(value) {
+        const intent = intents.find((known) => known.toLowerCase() === word(value));
+        return intent ?? parseBooleanSetting(value, `${prefix}icc_correction must be a boolean or a named intent.`);
+      },
+    },
+    booleanSetting(
+      'annotation_history',
+      true,
+      'Former versions of annotations are kept, and deleted annotations can be restored.',
+    ),
+    {
+      ...booleanSetting(
+        'annotation_cleanup',
+        false,
+        'Removed hourly, beside what nobody can reach: versions of annotations made more than 30 days ago, except the 10 newest former ones of each, and all of annotations whose item is gone.',
+      ),
+      public: false,
+    },
+    booleanSetting('merge_dicom', false, 'Uploaded DICOM files of one series are joined in one item.'),
+    booleanSetting('notification_stream_fallback', true, 'Clients poll for notifications where the event stream is disabled.'),
+    ...['show_extra_public', 'show_extra', 'show_extra_admin'].map((name, i) =>
+      objectTextSetting(
+        name,
+        `What item lists show beside the thumbnail, to ${['everybody', 'signed-in users', 'administrators'][i]}.`,
+      ),
+    ),
+    ...['show_item_extra_public', 'show_item_extra', 'show_item_extra_admin'].map((name, i) =>
+      objectTextSetting(
+        name,
+        `What item pages show beside the viewer, to ${['everybody', 'signed-in users', 'administrators'][i]}.`,
+      ),
+    ),
+    {
+      key: `${prefix}config_folder`,
+      default: null,
+      public: true,
+      description: 'Folder whose configuration items hold for all folders that have none.',
+      allowed: 'the id of a folder, or empty',
+      async parse(value) {
+        if (value === '' || value === false || value === 0) return null;
+        const text = typeof value === 'string' ? value : JSON.stringify(value);
+        if (!/^[0-9a-f]{24}$/i.test(text)) throw new InvalidError(`Invalid ObjectId: ${text}`, 'id');
+        if (!(await checks.folderExists(text))) throw new InvalidError(`No such folder: ${text}`, 'id');
+        return text.toLowerCase();
+      },
+    },
+  ];
+}

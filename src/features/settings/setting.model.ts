@@ -1,0 +1,48 @@
+import type { Model } from 'mongoose';
+import type { OwnCollections } from '../../models/own-collections.js';
+import { isDuplicateKey } from '../../core/refused-writes.js';
+
+/** A stored setting. */
+export interface SettingDocument {
+  key: string;
+  value: unknown;
+}
+
+/** The collection behind the default settings store. */
+export class SettingModel {
+  readonly #model: Model<SettingDocument>;
+
+  constructor(own: OwnCollections) {
+    const { Schema } = own.connection.base;
+    const schema = new Schema<SettingDocument>(
+      { key: { type: String, required: true, unique: true }, value: Schema.Types.Mixed },
+      { minimize: false },
+    );
+    this.#model = own.model<SettingDocument>('LargeImageSetting', 'setting', schema);
+  }
+
+  async createIndexes(): Promise<void> {
+    await this.#model.createIndexes();
+  }
+
+  /** All stored values by key. */
+  async all(): Promise<Map<string, unknown>> {
+    const stored = await this.#model.find().lean<SettingDocument[]>();
+    return new Map(stored.map(({ key, value }) => [key, value]));
+  }
+
+  async set(key: string, value: unknown): Promise<void> {
+    const write = () => this.#model.updateOne({ key }, { $set: { value } }, { upsert: true });
+    try {
+      await write();
+    } catch (error) {
+      // Two first writes of one key at once: the unique index refuses the later insert, which then is an update.
+      if (!isDuplicateKey(error)) throw error;
+      await write();
+    }
+  }
+
+  async unset(key: string): Promise<void> {
+    await this.#model.deleteOne({ key });
+  }
+}

@@ -1,0 +1,133 @@
+import { BadParameterError } from '../../errors.js';
+import type { Settings } from './settings.js';
+import { defineRoute, scopes } from '../define.js';
+import { json, required, text } from '../../http/parameters.js';
+import { Reply } from '../../http/reply.js';
+
+const get = defineRoute({
+  method: 'get',
+  path: '/system/setting',
+  summary: 'Get the value of a setting, or of several.',
+  access: 'admin',
+  scope: scopes.readSettings,
+  query: {
+    key: text({ description: 'Name of one setting.' }),
+    list: json({ kind: 'array', description: 'Names of several settings; the answer is then an object.' }),
+  },
+  returns: { schema: {} },
+  errors: ['bad-parameter'],
+  async handle({ query }, { settings }) {
+    if (query.list !== undefined) {
+      const values: [string, unknown][] = [];
+      for (const key of query.list) {
+        if (typeof key !== 'string') throw new BadParameterError('Entries of the list must be names of settings.');
+        values.push([key, await settings.get(key)]);
+      }
+      return Object.fromEntries(values);
+    }
+    if (query.key === undefined) throw new BadParameterError('Parameter "key" is required.');
+    return settings.get(query.key);
+  },
+});
+
+/** Text that is JSON stands for its value; other text stands for itself. */
+function decode(value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}
+
+function pairs(list: unknown[]): { key: string; value: unknown }[] {
+  return list.map((entry) => {
+    const isPair = typeof entry === 'object' && entry !== null && 'key' in entry && typeof entry.key === 'string';
+    if (!isPair) throw new BadParameterError('Entries of the list must be objects with the members key and value.');
+    const { key, value } = entry as { key: string; value?: unknown };
+    return { key, value };
+  });
+}
+
+/** Writes settings one after another. @returns the keys of those that are another than before. */
+async function write(settings: Settings, changes: { key: string; value: unknown }[]): Promise<string[]> {
+  const changed: string[] = [];
+  for (const { key, value } of changes) if (await settings.set(key, decode(value))) changed.push(settings.keyOf(key));
+  return changed;
+}
+
+/** Browsers keep pictures for an hour; with another colour correction they are to be asked for again. */
+function reply(value: unknown, changed: readonly string[]): Reply {
+  const isCorrectionNew = changed.includes('large_image.icc_correction');
+  return isCorrectionNew ? Reply.json(value, { headers: { 'Clear-Site-Data': '"cache"' } }) : Reply.json(value);
+}
+
+const put = defineRoute({
+  method: 'put',
+  path: '/system/setting',
+  summary: 'Set a setting, or several one after another; null goes back to the default.',
+  description:
+    'Values are JSON where they can be read as such. The first value that is not allowed ends the request; earlier ones stay set.',
+  access: 'admin',
+  scope: scopes.user,
+  query: {
+    key: text({ description: 'Name of one setting.' }),
+    value: text({ description: 'Its value.' }),
+    list: json({ kind: 'array', description: 'Several: [{"key": …, "value": …}, …].' }),
+  },
+  returns: { schema: { type: 'boolean' } },
+  errors: ['bad-parameter', 'invalid'],
+  async handle({ query }, { settings }) {
+    if (query.list !== undefined) return reply(true, await write(settings, pairs(query.list)));
+    if (query.key === undefined) throw new BadParameterError('Parameter "key" is required.');
+    return reply(true, await write(settings, [{ key: query.key, value: query.value ?? null }]));
+  },
+});
+
+const remove = defineRoute({
+  method: 'delete',
+  path: '/system/setting',
+  summary: 'Go back to the default of a setting.',
+  access: 'admin',
+  scope: scopes.user,
+  query: { key: required(text()) },
+  returns: { schema: { type: 'null' } },
+  errors: ['invalid'],
+  async handle({ query }, { settings }) {
+    return reply(null, (await settings.unset(query.key)) ? [settings.keyOf(query.key)] : []);
+  },
+});
+
+const definitions = defineRoute({
+  method: 'get',
+  path: '/system/setting/definitions',
+  summary: 'All settings: what they are for, what they may hold, and what they hold now.',
+  access: 'admin',
+  scope: scopes.readSettings,
+  returns: {
+    schema: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          key: { type: 'string' },
+          description: { type: 'string' },
+          allowed: { type: 'string', description: 'What may be written, in words.' },
+          default: {},
+          value: {},
+        },
+      },
+    },
+  },
+  errors: ['access-denied'],
+  async handle(_input, { settings }) {
+    const found: Record<string, unknown>[] = [];
+    for (const { key, description, allowed, default: byDefault } of settings.definitions) {
+      found.push({ key, description, allowed, default: byDefault ?? null, value: await settings.get(key) });
+    }
+    return found;
+  },
+});
+
+/** Settings of the plugin and, where the host keeps its own here, of the host. */
+export const settingRoutes = [get, definitions, put, remove];

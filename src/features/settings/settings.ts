@@ -1,0 +1,101 @@
+import { InvalidError } from '../../errors.js';
+import { constantName, type SettingDefinition } from './definition.js';
+
+/** Where values are kept. */
+export interface SettingRecords {
+  all(): Promise<Map<string, unknown>>;
+  set(key: string, value: unknown): Promise<void>;
+  unset(key: string): Promise<void>;
+}
+
+/** How long values are used before they are read again, in milliseconds: changes by another process are seen after this time. */
+const maxAgeMs = 5000;
+
+type ChangeListener = (change: { key: string; value: unknown; former: unknown }) => void | Promise<void>;
+
+/** The settings of the plugin and, with the host's definitions added, of the host: checked when written, cached when read. */
+export class Settings {
+  readonly #definitions = new Map<string, SettingDefinition>();
+  /** Further names, as in `LARGE_IMAGE_SHOW_VIEWER`, with the keys that they stand for. */
+  readonly #constants = new Map<string, string>();
+  readonly #listeners = new Set<ChangeListener>();
+  #loaded: { at: number; values: Promise<Map<string, unknown>> } | null = null;
+
+  constructor(
+    private readonly records: SettingRecords,
+    definitions: readonly SettingDefinition[],
+  ) {
+    for (const definition of definitions) {
+      this.#definitions.set(definition.key, definition);
+      const constant = constantName(definition.key);
+      if (constant !== null) this.#constants.set(constant, definition.key);
+    }
+  }
+
+  /** The key of a setting that may have been called by its other name, as in `LARGE_IMAGE_SHOW_VIEWER`. */
+  keyOf(name: string): string {
+    return this.#constants.get(name) ?? name;
+  }
+
+  /** All definitions, in the order in which they were given. */
+  get definitions(): readonly SettingDefinition[] {
+    return [...this.#definitions.values()];
+  }
+
+  /** The value of a setting, or its default; `null` for a key that nobody defined. */
+  async get(name: string): Promise<unknown> {
+    const definition = this.#definitions.get(this.keyOf(name));
+    if (definition === undefined) return null;
+    const value = (await this.#values()).get(definition.key);
+    return value === undefined || value === null ? (definition.default ?? null) : value;
+  }
+
+  /**
+   * Checks and stores a value; `null` goes back to the default.
+   *
+   * @returns whether the value is another than before.
+   * @throws InvalidError with field `key` for an unknown key, with field `value` for a value that is not allowed.
+   */
+  async set(name: string, value: unknown): Promise<boolean> {
+    const definition = this.#definition(this.keyOf(name));
+    const { key } = definition;
+    const parsed = value === null || value === undefined ? null : await definition.parse(value);
+    const former = await this.get(key);
+    if (parsed === null) await this.records.unset(key);
+    else await this.records.set(key, parsed);
+    this.#loaded = null;
+    const now = parsed ?? definition.default ?? null;
+    if (JSON.stringify(now) === JSON.stringify(former)) return false;
+    for (const listener of this.#listeners) await listener({ key, value: now, former });
+    return true;
+  }
+
+  /** Goes back to the default. */
+  async unset(name: string): Promise<boolean> {
+    return this.set(name, null);
+  }
+
+  /** Calls `listener` after each change made in this process, until the returned function is called. */
+  onChange(listener: ChangeListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #definition(key: string): SettingDefinition {
+    const definition = this.#definitions.get(key);
+    if (definition === undefined) throw new InvalidError(`Invalid setting key "${key}".`, 'key');
+    return definition;
+  }
+
+  #values(): Promise<Map<string, unknown>> {
+    const now = Date.now();
+    if (this.#loaded === null || now - this.#loaded.at > maxAgeMs) {
+      const loading = { at: now, values: this.records.all() };
+      this.#loaded = loading;
+      loading.values.catch(() => {
+        if (this.#loaded === loading) this.#loaded = null;
+      });
+    }
+    return this.#loaded.values;
+  }
+}

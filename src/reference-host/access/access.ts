@@ -1,0 +1,150 @@
+import { Types, type QueryFilter } from 'mongoose';
+import { AccessDeniedError, InvalidError, type AccessLevel, type Caller } from '../../index.js';
+import type { HostContext } from '../context.js';
+import type { AccessControlled, AccessEntry, AccessList, GrantedLevel } from './access-list.model.js';
+
+/** A caller with what decides permissions. */
+export interface Principal {
+  id: Types.ObjectId | null;
+  admin: boolean;
+  groups: Types.ObjectId[];
+}
+
+/** Models that carry a list of permissions. */
+export type AccessModel = 'folder' | 'collection' | 'user' | 'group';
+
+/** Nobody in particular. */
+export const anonymous: Principal = { id: null, admin: false, groups: [] };
+
+/** Somebody who passes every check: for what the host does by itself. */
+export const system: Principal = { id: null, admin: true, groups: [] };
+
+/** Looks up what decides a caller's permissions. */
+export async function principalOf({ models }: HostContext, caller: Caller | null): Promise<Principal> {
+  if (caller === null || caller.id === null) return anonymous;
+  const id = new Types.ObjectId(caller.id);
+  const user = await models.user.findById(id, { groups: 1, admin: 1 }).lean();
+  return user === null ? anonymous : { id, admin: user.admin, groups: user.groups };
+}
+
+function grantedLevel({ access }: AccessControlled, principal: Principal): AccessLevel {
+  let level: AccessLevel = -1;
+  for (const entry of access.users) if (principal.id?.equals(entry.id) && entry.level > level) level = entry.level;
+  for (const entry of access.groups) {
+    if (entry.level > level && principal.groups.some((group) => group.equals(entry.id))) level = entry.level;
+  }
+  return level;
+}
+
+/** The flags that somebody has on a document. */
+export function flagsOn({ access, publicFlags = [] }: AccessControlled, principal: Principal): string[] {
+  const own = access.users.filter((entry) => principal.id?.equals(entry.id));
+  const shared = access.groups.filter((entry) => principal.groups.some((group) => group.equals(entry.id)));
+  return [...new Set([...publicFlags, ...[...own, ...shared].flatMap(({ flags }) => flags ?? [])])];
+}
+
+/** The level that somebody has on a document. */
+export function levelOn(document: AccessControlled, principal: Principal): AccessLevel {
+  if (principal.admin) return 2;
+  const level = principal.id === null ? -1 : grantedLevel(document, principal);
+  return level === -1 && document.public ? 0 : level;
+}
+
+/**
+ * The level as shown in `_accessLevel`: a stranger who is signed in gets -1 also on public documents. Existing clients test
+ * for 1 and above.
+ */
+export function shownLevel(document: AccessControlled, principal: Principal): AccessLevel {
+  if (principal.admin) return 2;
+  if (principal.id === null) return document.public ? 0 : -1;
+  return grantedLevel(document, principal);
+}
+
+const levelNames: Record<GrantedLevel, string> = { 0: 'Read', 1: 'Write', 2: 'Admin' };
+
+/** @throws AccessDeniedError when somebody's level on a document is too low. */
+export function requireLevel(
+  model: AccessModel,
+  document: AccessControlled & { _id: Types.ObjectId },
+  principal: Principal,
+  level: GrantedLevel,
+): void {
+  if (levelOn(document, principal) >= level) return;
+  const user = principal.id?.toHexString() ?? 'None';
+  throw new AccessDeniedError(`${levelNames[level]} access denied for ${model} ${document._id.toHexString()} (user ${user}).`);
+}
+
+/** A filter that matches the documents on which somebody has at least `level`. */
+export function accessFilter(principal: Principal, level: GrantedLevel): QueryFilter<AccessControlled> {
+  if (principal.admin) return {};
+  const ways: QueryFilter<AccessControlled>[] = level === 0 ? [{ public: true }] : [];
+  if (principal.id !== null) {
+    ways.push({ 'access.users': { $elemMatch: { id: principal.id, level: { $gte: level } } } });
+    if (principal.groups.length > 0) {
+      ways.push({ 'access.groups': { $elemMatch: { id: { $in: principal.groups }, level: { $gte: level } } } });
+    }
+  }
+  return ways.length === 0 ? { _id: { $in: [] } } : { $or: ways };
+}
+
+/** A filter on items by the permissions of their folders. */
+export async function itemAccessFilter(
+  { models }: HostContext,
+  principal: Principal,
+  level: GrantedLevel,
+): Promise<{ folderId?: { $in: Types.ObjectId[] } }> {
+  if (principal.admin) return {};
+  const folders = await models.folder.find(accessFilter(principal, level), { _id: 1 }).lean();
+  return { folderId: { $in: folders.map((folder) => folder._id) } };
+}
+
+/** The list with an entry for a user added or changed. */
+export function withUserLevel(access: AccessList, id: Types.ObjectId, level: GrantedLevel): AccessList {
+  const others = access.users.filter((entry) => !entry.id.equals(id));
+  return { users: [...others, { id, level, flags: [] }], groups: access.groups };
+}
+
+/** A list of permissions as a client sends it. @throws InvalidError with field `access`. */
+export function parseAccessList(sent: Record<string, unknown>, knownFlags: ReadonlySet<string>): AccessList {
+  const parse = (entries: unknown): AccessEntry[] => {
+    if (entries === undefined || entries === null) return [];
+    if (!Array.isArray(entries)) throw new InvalidError('Invalid access list', 'access');
+    return entries.map((entry: unknown) => parseEntry(entry, knownFlags));
+  };
+  return { users: parse(sent.users), groups: parse(sent.groups) };
+}
+
+function parseEntry(entry: unknown, knownFlags: ReadonlySet<string>): AccessEntry {
+  if (typeof entry !== 'object' || entry === null) throw new InvalidError('Invalid access list', 'access');
+  const { id, level, flags } = entry as Record<string, unknown>;
+  if (typeof id !== 'string' || level === undefined) throw new InvalidError('Invalid access list', 'access');
+  if (!/^[0-9a-f]{24}$/i.test(id)) throw new InvalidError(`Invalid ObjectId: ${id}`, 'id');
+  if (level !== 0 && level !== 1 && level !== 2) throw new InvalidError('Invalid access level', 'access');
+  return { id: new Types.ObjectId(id), level, flags: parseFlags(flags, knownFlags) };
+}
+
+/** The registered ones of a list of flags. */
+export function parseFlags(flags: unknown, knownFlags: ReadonlySet<string>): string[] {
+  if (!Array.isArray(flags)) return [];
+  return [...new Set(flags)].filter((flag): flag is string => typeof flag === 'string' && knownFlags.has(flag));
+}
+
+/** A list of permissions with the names of those it is about; entries of removed users and groups are left out. */
+export async function describeAccessList({ models }: HostContext, { access }: AccessControlled) {
+  const users = await models.user
+    .find({ _id: { $in: access.users.map((entry) => entry.id) } }, { login: 1, firstName: 1, lastName: 1 })
+    .lean();
+  const groups = await models.group
+    .find({ _id: { $in: access.groups.map((entry) => entry.id) } }, { name: 1, description: 1 })
+    .lean();
+  const described = { users: [] as object[], groups: [] as object[] };
+  for (const entry of access.users) {
+    const user = users.find((found) => found._id.equals(entry.id));
+    if (user) described.users.push({ ...entry, login: user.login, name: `${user.firstName} ${user.lastName}` });
+  }
+  for (const entry of access.groups) {
+    const group = groups.find((found) => found._id.equals(entry.id));
+    if (group) described.groups.push({ ...entry, name: group.name, description: group.description });
+  }
+  return described;
+}

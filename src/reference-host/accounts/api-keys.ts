@@ -1,0 +1,139 @@
+import type { Types } from 'mongoose';
+import { AccessDeniedError, InvalidError, LargeImageError, UnknownIdError } from '../../index.js';
+import type { HostContext } from '../context.js';
+import type { ApiKeyDocument } from './api-key.model.js';
+import type { Principal } from '../access/access.js';
+import { issueToken, randomText, revokeTokens, userScope, type IssuedToken } from './tokens.js';
+
+/** A scope that a key can be limited to. */
+export interface TokenScope {
+  id: string;
+  name: string;
+  description: string;
+}
+
+/** Scopes for keys: those of every user, and those that only administrators' keys can have. */
+export const keyScopes: { custom: TokenScope[]; adminCustom: TokenScope[] } = {
+  custom: [
+    { id: 'core.user_info.read', name: 'Read your user information', description: 'See who the key belongs to.' },
+    { id: 'core.data.read', name: 'Read data', description: 'See and download what you can.' },
+    { id: 'core.data.write', name: 'Write data', description: 'Create and change what you can.' },
+    { id: 'core.data.own', name: 'Data ownership', description: 'Change permissions of, and delete, what you administer.' },
+  ],
+  adminCustom: [
+    { id: 'core.plugins.read', name: 'See installed plugins', description: 'See which plugins the server has.' },
+    { id: 'core.setting.read', name: 'See system setting values', description: 'Read every setting.' },
+    { id: 'core.assetstore.read', name: 'View assetstores', description: 'See where files are kept.' },
+    { id: 'core.partial_upload.read', name: 'View unfinished uploads', description: 'See uploads that have not ended.' },
+    { id: 'core.partial_upload.clean', name: 'Remove unfinished uploads', description: 'Discard uploads that have not ended.' },
+  ],
+};
+
+/** What can be said about a key. */
+export interface KeyChanges {
+  name?: string | undefined;
+  /** `null`: everything. */
+  scope?: unknown;
+  tokenDuration?: number | undefined;
+  active?: boolean | undefined;
+}
+
+function checkScope(scope: unknown, isAdmin: boolean): string[] | null {
+  if (scope === null || scope === undefined) return null;
+  if (!Array.isArray(scope)) throw new InvalidError('Scope must be a list, or None.');
+  if (scope.length === 0) throw new InvalidError('Custom scope list must not be empty.');
+  const allowed = new Set([...keyScopes.custom, ...(isAdmin ? keyScopes.adminCustom : [])].map(({ id }) => id));
+  const unknown = scope.filter((entry) => typeof entry !== 'string' || !allowed.has(entry));
+  if (unknown.length > 0) throw new InvalidError(`Invalid scopes: ${unknown.map(String).join(', ')}.`);
+  return scope as string[];
+}
+
+/** Makes a key. */
+export async function createApiKey(
+  { models }: HostContext,
+  owner: Principal & { id: Types.ObjectId },
+  { name, scope, tokenDuration, active }: KeyChanges,
+): Promise<ApiKeyDocument> {
+  const [created] = await models.apiKey.create([
+    {
+      userId: owner.id,
+      key: randomText(40),
+      name: name?.trim() ?? '',
+      scope: checkScope(scope, owner.admin),
+      tokenDuration: checkDuration(tokenDuration) ?? null,
+      active: active ?? true,
+      created: new Date(),
+      lastUse: null,
+    },
+  ]);
+  return created!.toObject<ApiKeyDocument>();
+}
+
+function checkDuration(days: number | undefined): number | undefined {
+  if (days !== undefined && days < 0) throw new InvalidError('Token duration must be 0 days or more.', 'tokenDuration');
+  // 0 is how existing clients say that there is no limit of its own.
+  return days === 0 ? undefined : days;
+}
+
+/** A key that somebody may change: the owner, or a site administrator. */
+export async function loadApiKey({ models }: HostContext, id: string, principal: Principal): Promise<ApiKeyDocument> {
+  const key = await models.apiKey.findById(id).lean<ApiKeyDocument>();
+  if (key === null) throw new UnknownIdError('api_key', id);
+  if (!principal.admin && !principal.id?.equals(key.userId)) {
+    throw new AccessDeniedError(`Write access denied for api_key ${id} (user ${principal.id?.toHexString() ?? 'None'}).`);
+  }
+  return key;
+}
+
+/** Changes a key. One that becomes inactive, or gets another scope, ends its tokens. */
+export async function updateApiKey(
+  context: HostContext,
+  key: ApiKeyDocument,
+  isAdmin: boolean,
+  changes: KeyChanges,
+): Promise<ApiKeyDocument> {
+  const set = {
+    ...(changes.name !== undefined && { name: changes.name.trim() }),
+    ...(changes.scope !== undefined && { scope: checkScope(changes.scope, isAdmin) }),
+    ...(changes.tokenDuration !== undefined && { tokenDuration: checkDuration(changes.tokenDuration) ?? null }),
+    ...(changes.active !== undefined && { active: changes.active }),
+  };
+  const updated = await context.models.apiKey
+    .findOneAndUpdate({ _id: key._id }, { $set: set }, { returnDocument: 'after' })
+    .lean<ApiKeyDocument>();
+  if (updated === null) throw new UnknownIdError('api_key', key._id.toHexString());
+  if (!updated.active || changes.scope !== undefined) await revokeTokens(context, { apiKeyId: key._id });
+  return updated;
+}
+
+/** Removes a key and ends its tokens. */
+export async function removeApiKey(context: HostContext, key: ApiKeyDocument): Promise<void> {
+  await context.models.apiKey.deleteOne({ _id: key._id });
+  await revokeTokens(context, { apiKeyId: key._id });
+}
+
+/** A token for a key. @throws InvalidError `Invalid API key.` also for an inactive one. */
+export async function exchangeApiKey(
+  context: HostContext,
+  keyText: string,
+  days: number | undefined,
+): Promise<{ userId: Types.ObjectId; token: IssuedToken }> {
+  const { models } = context;
+  if (!(await context.setting('core.api_keys'))) {
+    throw new LargeImageError('bad-value', 'API key functionality is disabled on this instance.');
+  }
+  const key = await models.apiKey
+    .findOneAndUpdate({ key: keyText, active: true }, { $set: { lastUse: new Date() } })
+    .lean<ApiKeyDocument>();
+  const user = key === null ? null : await models.user.findOne({ _id: key.userId, status: 'enabled' }, { _id: 1 }).lean();
+  if (key === null || user === null) throw new InvalidError('Invalid API key.');
+  const longest = key.tokenDuration ?? (await context.setting('core.cookie_lifetime'));
+  const lifetime = days !== undefined && days > 0 ? Math.min(days, longest) : longest;
+  const token = await issueToken(context, {
+    userId: key.userId,
+    days: lifetime,
+    scope: key.scope ?? [userScope],
+    apiKeyId: key._id,
+  });
+  return { userId: key.userId, token };
+}

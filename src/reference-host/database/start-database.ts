@@ -1,0 +1,95 @@
+import { DatabaseUnavailableError, type Database, type DatabaseOptions } from './contract.js';
+import { downloadMongod } from './downloaded-mongod.js';
+import { findExecutable } from './executable.js';
+import { startJavaServer } from './java-server.js';
+import { hasMongodData, startMongod } from './mongod.js';
+import { hostsOf, ping, withDatabaseName, withoutCredentials } from './uri.js';
+
+/** Name of the database where a connection string names none. */
+export const defaultDatabaseName = 'large_image';
+
+const pingTimeoutMs = 5000;
+
+const advice = [
+  'What to do, any one of:',
+  '  - set MONGODB_URI to a MongoDB server of yours: MONGODB_URI=mongodb://localhost:27017/large_image',
+  '  - install MongoDB, so that mongod is on PATH: https://www.mongodb.com/docs/manual/installation/',
+  '  - let this machine reach https://fastdl.mongodb.org, from where mongod is downloaded',
+  '  - install Java 17 or later and Maven (Debian, Ubuntu: apt-get install openjdk-17-jdk-headless maven) for a database in memory',
+].join('\n');
+
+/**
+ * The one way to a database, for `npm start` and for the tests: `MONGODB_URI`; else `mongod` on PATH; else a `mongod` that
+ * mongodb-memory-server downloads; else mongo-java-server, in memory. A server that the caller named is never replaced by another.
+ *
+ * @throws {@link DatabaseUnavailableError} when none answers
+ */
+export async function startDatabase(options: DatabaseOptions): Promise<Database> {
+  const named = options.env.MONGODB_URI;
+  if (named !== undefined && named !== '') return connectTo(named);
+
+  const { directory } = options;
+  const tried: string[] = [];
+  const attempt = async (what: string, start: () => Promise<Database>): Promise<Database | null> => {
+    try {
+      options.signal?.throwIfAborted();
+      const database = await start();
+      return { ...database, uri: withDatabaseName(database.uri, defaultDatabaseName) };
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      tried.push(`${what}: ${error instanceof Error ? error.message : String(error)}`);
+      return null;
+    }
+  };
+
+  const durable =
+    (await attempt('mongod on PATH', () => {
+      const program = findExecutable(options.env, 'mongod');
+      if (program === null) throw new Error('there is none');
+      return startMongod(program, options);
+    })) ??
+    (await attempt('mongod downloaded by mongodb-memory-server', async () =>
+      startMongod(await downloadMongod(options), options),
+    ));
+  if (durable !== null) return durable;
+
+  const list = (): string => tried.map((line) => `  - ${line.replaceAll('\n', '\n    ')}`).join('\n');
+  // An empty database in memory in place of a full one on disk would look like the loss of all data.
+  if (directory !== null && hasMongodData(directory)) {
+    throw new DatabaseUnavailableError(
+      `${directory} holds data of MongoDB, but no mongod could be started on it:\n${list()}\n${advice}\n` +
+        '  - or choose another DATA_DIR to start with an empty database',
+    );
+  }
+  const memory = await attempt('mongo-java-server', () => startJavaServer(options));
+  if (memory !== null) return memory;
+  throw new DatabaseUnavailableError(`No database. Tried in this order:\n  - MONGODB_URI: not set\n${list()}\n${advice}`);
+}
+
+/** A server that the caller runs. */
+async function connectTo(uri: string): Promise<Database> {
+  const address = hostsOf(uri);
+  if (address === null) {
+    throw new DatabaseUnavailableError(
+      'MONGODB_URI is not a MongoDB connection string. It has the form mongodb://host:port/database or mongodb+srv://host/database.',
+    );
+  }
+  try {
+    await ping(uri, pingTimeoutMs);
+  } catch (error) {
+    const reason = withoutCredentials(error instanceof Error ? error.message : String(error));
+    throw new DatabaseUnavailableError(
+      `MONGODB_URI: the server at ${address} cannot be used: ${reason}\n` +
+        'Start it, or correct MONGODB_URI, or unset it to let this program start a database of its own.',
+      { cause: error },
+    );
+  }
+  return {
+    uri: withDatabaseName(uri, defaultDatabaseName, 'keep'),
+    address,
+    engine: 'server named by MONGODB_URI',
+    durable: null,
+    lost: new Promise(() => undefined),
+    stop: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,85 @@
+import { Reply } from '../../index.js';
+import type { HostContext } from '../context.js';
+import type { FileDocument } from './file.model.js';
+import { readFile, sizeOf } from './files.js';
+
+/** How a file is to be sent. */
+export interface DownloadRequest {
+  /** The header `Range`. */
+  range: string | undefined;
+  offset: number;
+  /** Exclusive. */
+  endByte: number | undefined;
+  disposition: 'inline' | 'attachment';
+}
+
+/** The answer to a download: the bytes or a part of them, or where a link leads. */
+export async function downloadFile(context: HostContext, file: FileDocument, request: DownloadRequest): Promise<Reply> {
+  if (file.linkUrl !== undefined) return Reply.redirect(file.linkUrl);
+  const size = await sizeOf(file);
+  const asked = parseRange(request.range, size);
+  if (asked === 'unsatisfiable') return unsatisfiable(size);
+  const start = asked?.start ?? request.offset;
+  const end = Math.min(asked?.end ?? request.endByte ?? size, size);
+  if (asked === null && start > 0 && start >= size) return unsatisfiable(size);
+  const isPartial = size > 0 && (asked !== null || start > 0 || end < size);
+  const body = await readFile(context, file, { start, end: Math.max(start, end) });
+  return Reply.stream(body, contentTypeOf(file.mimeType), {
+    status: isPartial ? 206 : 200,
+    headers: {
+      'Accept-Ranges': 'bytes',
+      'Content-Length': Math.max(0, end - start),
+      'Content-Disposition': contentDisposition(file.name, request.disposition),
+      // What is stored here comes from users: no browser may take it for a page of this site.
+      'X-Content-Type-Options': 'nosniff',
+      ...(request.disposition === 'inline' && {
+        'Content-Security-Policy': "sandbox; default-src 'none'; style-src 'unsafe-inline'",
+      }),
+      ...(isPartial && { 'Content-Range': `bytes ${start}-${end - 1}/${size}` }),
+    },
+  });
+}
+
+function unsatisfiable(size: number): Reply {
+  const message = `The requested range is outside of the file, which has ${size} bytes.`;
+  return Reply.json({ message, type: 'rest' }, { status: 416, headers: { 'Content-Range': `bytes */${size}` } });
+}
+
+/**
+ * The first range of a header, `end` exclusive; `null` for none and for one that cannot be understood, which HTTP says to ignore.
+ */
+export function parseRange(header: string | undefined, size: number): { start: number; end: number } | 'unsatisfiable' | null {
+  const match = /^\s*bytes\s*=\s*(\d*)\s*-\s*(\d*)\s*(,|$)/i.exec(header ?? '');
+  if (match === null) return null;
+  const [first, last] = [match[1]!, match[2]!];
+  if (first === '' && last === '') return null;
+  if (size === 0) return first === '' || Number(first) === 0 ? null : 'unsatisfiable';
+  if (first === '') {
+    const length = Number(last);
+    return length === 0 ? 'unsatisfiable' : { start: Math.max(0, size - length), end: size };
+  }
+  const start = Number(first);
+  if (last !== '' && Number(last) < start) return null;
+  if (start >= size) return 'unsatisfiable';
+  return { start, end: last === '' ? size : Math.min(Number(last) + 1, size) };
+}
+
+function contentTypeOf(mimeType: string): string {
+  // Anything else than a type would end up in the header as it is.
+  if (!/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(\s*;\s*[\w-]+=("[^"\\\r\n]*"|[\w.+-]+))*$/.test(mimeType))
+    return 'application/octet-stream';
+  return /^text\//i.test(mimeType) && !/charset/i.test(mimeType) ? `${mimeType};charset=utf-8` : mimeType;
+}
+
+/** The header `Content-Disposition` for a name, by RFC 6266: any name, also one with quotes, line breaks or other alphabets. */
+export function contentDisposition(name: string, disposition: 'inline' | 'attachment'): string {
+  // Lone surrogates have no UTF-8.
+  const text = name.replace(/\p{Surrogate}/gu, '\ufffd');
+  // ASCII only: Node takes a header of this name apart as UTF-8 where the length of the body is known.
+  // eslint-disable-next-line no-control-regex -- control characters are what must go
+  const plain = text.replace(/[\u0000-\u001f\u007f]/g, '_').replace(/[^\u0020-\u007e]/g, '?');
+  const quoted = plain.replace(/[\\"]/g, '\\$&');
+  const encoded = encodeURIComponent(text).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+  const extended = plain === text ? '' : `; filename*=UTF-8''${encoded}`;
+  return `${disposition}; filename="${quoted}"${extended}`;
+}

@@ -1,0 +1,95 @@
+import { id, InvalidError, required, text, UnknownIdError, type RouteDefinition } from '../../index.js';
+import { defineRoute, type HostContext } from '../context.js';
+import { principalOf } from '../access/access.js';
+import { downloadFile } from './downloads.js';
+import { copyFile, loadFile, removeFile, updateFile } from './files.js';
+import { loadItem } from '../tree/items.js';
+import { downloadQuery } from './download-query.js';
+import { byId, returnsObject, scopes } from '../http/parameters.js';
+import { fileView } from '../views.js';
+
+/** Files and their bytes. */
+export const fileRoutes: RouteDefinition<HostContext>[] = [
+  defineRoute({
+    method: 'get',
+    path: '/file/:id',
+    summary: 'A file.',
+    access: 'public',
+    scope: scopes.read,
+    params: byId,
+    returns: returnsObject,
+    errors: ['unknown-id', 'access-denied'],
+    async handle({ params, caller }, context) {
+      const principal = await principalOf(context, caller);
+      return fileView(await loadFile(context, params.id, principal, 0), principal, context.storeId);
+    },
+  }),
+  defineRoute({
+    method: 'put',
+    path: '/file/:id',
+    summary: 'Change name or type of a file.',
+    access: 'user',
+    scope: scopes.write,
+    params: byId,
+    query: { name: text(), mimeType: text() },
+    returns: returnsObject,
+    errors: ['unknown-id', 'invalid', 'access-denied'],
+    async handle({ params, query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const file = await loadFile(context, params.id, principal, 1);
+      return fileView(await updateFile(context, file, query), principal, context.storeId);
+    },
+  }),
+  defineRoute({
+    method: 'delete',
+    path: '/file/:id',
+    summary: 'Remove a file.',
+    access: 'user',
+    scope: scopes.write,
+    params: byId,
+    returns: { schema: { type: 'null' } },
+    errors: ['unknown-id', 'access-denied'],
+    async handle({ params, caller }, context) {
+      const file = await loadFile(context, params.id, await principalOf(context, caller), 1);
+      await removeFile(context, file._id);
+      return null;
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/file/:id/copy',
+    summary: 'Copy a file to an item.',
+    access: 'user',
+    scope: scopes.write,
+    params: byId,
+    query: { itemId: required(id()) },
+    returns: returnsObject,
+    errors: ['unknown-id', 'access-denied'],
+    async handle({ params, query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const file = await loadFile(context, params.id, principal, 0);
+      const { item } = await loadItem(context, query.itemId, principal, 1).catch((error: unknown) => {
+        throw error instanceof UnknownIdError ? new InvalidError(`No such item: ${query.itemId}`, 'id') : error;
+      });
+      return fileView(await copyFile(context, file, item, principal.id), principal, context.storeId);
+    },
+  }),
+  ...['/file/:id/download', '/file/:id/download/:name'].map((path) =>
+    defineRoute({
+      method: 'get',
+      path,
+      summary: 'Download a file or a part of it.',
+      access: 'public',
+      scope: scopes.read,
+      cookie: true,
+      params: path.endsWith(':name') ? { ...byId, name: text() } : byId,
+      query: downloadQuery,
+      returns: { types: ['application/octet-stream'] },
+      errors: ['unknown-id', 'access-denied', 'not-found'],
+      async handle({ params, query, caller, headers }, context) {
+        const file = await loadFile(context, params.id, await principalOf(context, caller), 0);
+        return downloadFile(context, file, { ...query, range: headers.range, disposition: query.contentDisposition });
+      },
+    }),
+  ),
+];

@@ -1,0 +1,60 @@
+import { realpath, stat } from 'node:fs/promises';
+import type { Types } from 'mongoose';
+import { InvalidError } from '../../index.js';
+import type { HostContext } from '../context.js';
+import type { FolderDocument } from '../tree/folder.model.js';
+import type { FileDocument } from './file.model.js';
+import type { ItemDocument } from '../tree/item.model.js';
+import { addItemSize } from '../tree/sizes.js';
+import { insertFile } from './files.js';
+import { createItem, removeItem } from '../tree/items.js';
+import { basename } from 'node:path';
+
+/** A file on this machine that is to be served where it lies. */
+export interface InPlaceFile {
+  path: string;
+  folder: FolderDocument;
+  itemName: string;
+  creatorId: Types.ObjectId | null;
+}
+
+/**
+ * Makes an item whose file is a file on this machine, without copying it. Its bytes are never written or removed.
+ *
+ * @throws InvalidError when the path is no file
+ */
+export async function registerFileInPlace(
+  context: HostContext,
+  { path, folder, itemName, creatorId }: InPlaceFile,
+): Promise<{ item: ItemDocument; file: FileDocument }> {
+  const resolved = await realpath(path);
+  const found = await stat(resolved);
+  if (!found.isFile()) throw new InvalidError(`Not a file: ${path}`);
+  const item = await createItem(context, folder, { name: itemName, creatorId });
+  try {
+    const name = basename(path);
+    const storage = { kind: 'in-place' as const, path: resolved, modified: found.mtime };
+    const file = await insertFile(context, item, { name, size: found.size, storage, creatorId });
+    return { item: (await context.models.item.findById(item._id).lean<ItemDocument>()) ?? item, file };
+  } catch (error) {
+    await removeItem(context, item);
+    throw error;
+  }
+}
+
+/** Brings the record of a file up to date that somebody has replaced where it lies, and tells of it. */
+export async function refreshFileInPlace(context: HostContext, file: FileDocument): Promise<void> {
+  const { models, events } = context;
+  const { storage } = file;
+  if (storage.kind !== 'in-place') return;
+  const found = await stat(storage.path);
+  if (found.size === file.size && found.mtime.getTime() === storage.modified?.getTime()) return;
+  const changes = { size: found.size, 'storage.modified': found.mtime, updated: new Date() };
+  const updated = await models.file
+    .findOneAndUpdate({ _id: file._id, size: file.size }, { $set: changes }, { returnDocument: 'after' })
+    .lean<FileDocument>();
+  if (updated === null) return;
+  const item = updated.itemId === null ? null : await models.item.findById(updated.itemId).lean<ItemDocument>();
+  if (item !== null) await addItemSize(context, item, found.size - (file.size ?? 0));
+  await events.emit('file.saved', { file: { ...updated }, created: false });
+}

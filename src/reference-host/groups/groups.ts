@@ -1,0 +1,149 @@
+import { Types } from 'mongoose';
+import { AccessDeniedError, InvalidError, UnknownIdError } from '../../index.js';
+import type { HostContext } from '../context.js';
+import type { GrantedLevel } from '../access/access-list.model.js';
+import type { GroupDocument } from './group.model.js';
+import type { UserDocument } from '../accounts/user.model.js';
+import { wordsOf } from '../words.js';
+import { checkedName } from '../tree/names/checked-name.js';
+import { levelOn, requireLevel, withUserLevel, type Principal } from '../access/access.js';
+import { isDuplicateKey } from '../duplicate-key.js';
+
+/** A group on which somebody has a level. */
+export async function loadGroup(
+  { models }: HostContext,
+  id: string,
+  principal: Principal,
+  level: GrantedLevel,
+): Promise<GroupDocument> {
+  const group = await models.group.findById(id).lean<GroupDocument>();
+  if (group === null) throw new UnknownIdError('group', id);
+  requireLevel('group', group, principal, level);
+  return group;
+}
+
+function explain(error: unknown): unknown {
+  return isDuplicateKey(error) ? new InvalidError('A group with that name already exists.', 'name') : error;
+}
+
+/** Makes a group; its creator belongs to it and administers it. */
+export async function createGroup(
+  context: HostContext,
+  { name, description, isPublic, creatorId }: { name: string; description: string; isPublic: boolean; creatorId: Types.ObjectId },
+): Promise<GroupDocument> {
+  const trimmed = checkedName('Group', name);
+  const now = new Date();
+  const group: GroupDocument = {
+    _id: new Types.ObjectId(),
+    name: trimmed,
+    lowerName: trimmed.toLowerCase(),
+    description: description.trim(),
+    requests: [],
+    created: now,
+    updated: now,
+    words: wordsOf(trimmed, description),
+    access: withUserLevel({ users: [], groups: [] }, creatorId, 2),
+    public: isPublic,
+  };
+  try {
+    await context.models.group.create(group);
+  } catch (error) {
+    throw explain(error);
+  }
+  await context.models.user.updateOne({ _id: creatorId }, { $addToSet: { groups: group._id } });
+  await context.events.emit('access.changed', {});
+  return group;
+}
+
+/** Changes a group. */
+export async function updateGroup(
+  context: HostContext,
+  group: GroupDocument,
+  changes: { name?: string | undefined; description?: string | undefined; public?: boolean | undefined },
+): Promise<GroupDocument> {
+  const name = changes.name === undefined ? group.name : checkedName('Group', changes.name);
+  const description = changes.description?.trim() ?? group.description;
+  const set = {
+    name,
+    lowerName: name.toLowerCase(),
+    description,
+    words: wordsOf(name, description),
+    public: changes.public ?? group.public,
+    updated: new Date(),
+  };
+  let updated: GroupDocument | null;
+  try {
+    updated = await context.models.group
+      .findOneAndUpdate({ _id: group._id }, { $set: set }, { returnDocument: 'after' })
+      .lean<GroupDocument>();
+  } catch (error) {
+    throw explain(error);
+  }
+  if (updated === null) throw new UnknownIdError('group', group._id.toHexString());
+  return updated;
+}
+
+/** Removes a group from users, permissions and the list of groups. */
+export async function removeGroup({ models, events }: HostContext, { _id }: GroupDocument): Promise<void> {
+  await models.user.updateMany({ groups: _id }, { $pull: { groups: _id } });
+  await models.user.updateMany({ 'groupInvites.groupId': _id }, { $pull: { groupInvites: { groupId: _id } } });
+  const mention = { $pull: { 'access.groups': { id: _id } } };
+  await models.folder.updateMany({ 'access.groups.id': _id }, mention);
+  await models.collection.updateMany({ 'access.groups.id': _id }, mention);
+  await models.group.deleteOne({ _id });
+  await events.emit('group.removed', { groupId: _id.toHexString() });
+  await events.emit('access.changed', {});
+}
+
+/** Whether somebody may put others into a group without asking them. */
+export async function mayForce(context: HostContext, group: GroupDocument, principal: Principal): Promise<boolean> {
+  if (principal.admin) return true;
+  const policy = await context.setting('core.add_to_group_policy');
+  const level = levelOn(group, principal);
+  return (policy === 'yesadmin' && level >= 2) || (policy === 'yesmod' && level >= 1);
+}
+
+async function grant({ models }: HostContext, group: GroupDocument, userId: Types.ObjectId, level: GrantedLevel) {
+  await models.group.updateOne({ _id: group._id }, { $pull: { 'access.users': { id: userId } } });
+  await models.group.updateOne({ _id: group._id }, { $push: { 'access.users': { id: userId, level, flags: [] } } });
+}
+
+/** Invites a user to a group, who then may read it; `force` makes the user a member at once. */
+export async function inviteToGroup(
+  context: HostContext,
+  group: GroupDocument,
+  user: UserDocument,
+  { level, force }: { level: GrantedLevel; force: boolean },
+): Promise<void> {
+  const { models } = context;
+  if (force) return addMember(context, group, user._id, level);
+  if (user.groups.some((id) => id.equals(group._id))) throw new InvalidError('User is already in this group.');
+  await models.user.updateOne({ _id: user._id }, { $pull: { groupInvites: { groupId: group._id } } });
+  await models.user.updateOne({ _id: user._id }, { $push: { groupInvites: { groupId: group._id, level } } });
+  await grant(context, group, user._id, 0);
+  await context.events.emit('access.changed', {});
+}
+
+async function addMember(context: HostContext, group: GroupDocument, userId: Types.ObjectId, level: GrantedLevel): Promise<void> {
+  await context.models.user.updateOne(
+    { _id: userId },
+    { $addToSet: { groups: group._id }, $pull: { groupInvites: { groupId: group._id } } },
+  );
+  await grant(context, group, userId, level);
+  await context.events.emit('access.changed', {});
+}
+
+/** Accepts an invitation. @throws AccessDeniedError when there is none. */
+export async function joinGroup(context: HostContext, group: GroupDocument, userId: Types.ObjectId): Promise<void> {
+  const user = await context.models.user.findById(userId).lean<UserDocument>();
+  const invitation = user?.groupInvites.find((invite) => invite.groupId.equals(group._id));
+  if (invitation === undefined) throw new AccessDeniedError('User was not invited to this group.');
+  await addMember(context, group, userId, invitation.level);
+}
+
+/** Ends a membership or an invitation. */
+export async function leaveGroup(context: HostContext, group: GroupDocument, userId: Types.ObjectId): Promise<void> {
+  await context.models.user.updateOne({ _id: userId }, { $pull: { groups: group._id, groupInvites: { groupId: group._id } } });
+  await context.models.group.updateOne({ _id: group._id }, { $pull: { 'access.users': { id: userId } } });
+  await context.events.emit('access.changed', {});
+}

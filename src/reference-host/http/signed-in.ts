@@ -1,0 +1,12 @@
+import type { Types } from 'mongoose';
+import { LargeImageError, type Caller } from '../../index.js';
+import type { HostContext } from '../context.js';
+import { principalOf, type Principal } from '../access/access.js';
+
+/** Somebody who is signed in, for certain: routes with access `user` have checked. */
+export async function signedIn(context: HostContext, caller: Caller | null): Promise<Principal & { id: Types.ObjectId }> {
+  const principal = await principalOf(context, caller);
+  const { id } = principal;
+  if (id === null) throw new LargeImageError('login-required', 'You must be logged in.');
+  return { ...principal, id };
+}

@@ -1,0 +1,70 @@
+import type { Connection, Model, Schema } from 'mongoose';
+import { repeatCollisions } from '../index.js';
+import { apiKeySchema, type ApiKeyDocument } from './accounts/api-key.model.js';
+import { blobSchema, type BlobDocument } from './files/blob.model.js';
+import { collectionSchema, type CollectionDocument } from './tree/collection.model.js';
+import { fileSchema, type FileDocument } from './files/file.model.js';
+import { folderSchema, type FolderDocument } from './tree/folder.model.js';
+import { groupSchema, type GroupDocument } from './groups/group.model.js';
+import { hostStateSchema, type HostStateDocument } from './system/host-state.model.js';
+import { itemSchema, type ItemDocument } from './tree/item.model.js';
+import { nameClaimSchema, type NameClaimDocument } from './tree/names/name-claim.model.js';
+import { notificationSchema, type NotificationDocument } from './notifications/notification.model.js';
+import { tokenSchema, type TokenDocument } from './accounts/token.model.js';
+import { uploadSchema, type UploadDocument } from './uploads/upload.model.js';
+import { userSchema, type UserDocument } from './accounts/user.model.js';
+
+interface DocumentTypes {
+  apiKey: ApiKeyDocument;
+  blob: BlobDocument;
+  collection: CollectionDocument;
+  file: FileDocument;
+  folder: FolderDocument;
+  group: GroupDocument;
+  hostState: HostStateDocument;
+  item: ItemDocument;
+  nameClaim: NameClaimDocument;
+  notification: NotificationDocument;
+  token: TokenDocument;
+  upload: UploadDocument;
+  user: UserDocument;
+}
+
+/** The host's models by name. Read each at the time of use: the plugin recompiles some of them. */
+export type Models = { readonly [K in keyof DocumentTypes]: Model<DocumentTypes[K]> };
+
+const schemas: { [K in keyof DocumentTypes]: Schema<DocumentTypes[K]> } = {
+  apiKey: apiKeySchema,
+  blob: blobSchema,
+  collection: collectionSchema,
+  file: fileSchema,
+  folder: folderSchema,
+  group: groupSchema,
+  hostState: hostStateSchema,
+  item: itemSchema,
+  nameClaim: nameClaimSchema,
+  notification: notificationSchema,
+  token: tokenSchema,
+  upload: uploadSchema,
+  user: userSchema,
+};
+
+const collectionNames: Partial<Record<keyof DocumentTypes, string>> = {
+  apiKey: 'api_key',
+  hostState: 'host_state',
+  nameClaim: 'name_claim',
+};
+
+/** Compiles the models on a connection and waits until their indexes exist. Schemas are cloned: two hosts share nothing. */
+export async function compileModels(connection: Connection): Promise<Models> {
+  const names = Object.keys(schemas) as (keyof DocumentTypes)[];
+  for (const name of names) {
+    const { collection } = connection.model(name, (schemas[name] as Schema).clone(), collectionNames[name] ?? name);
+    repeatCollisions(collection);
+  }
+  await Promise.all(names.map((name) => connection.model(name).init()));
+  const models = {} as Record<keyof DocumentTypes, unknown>;
+  for (const name of names) Object.defineProperty(models, name, { enumerable: true, get: () => connection.model(name) });
+  // The getters give what the schemas above describe.
+  return models as Models;
+}

@@ -1,0 +1,75 @@
+import {
+  BadParameterError,
+  date,
+  integer,
+  LargeImageError,
+  Reply,
+  text,
+  toWire,
+  withDefault,
+  type Caller,
+  type RouteDefinition,
+} from '../../index.js';
+import { Types } from 'mongoose';
+import { defineRoute, type HostContext } from '../context.js';
+import { listNotifications, notificationView, streamNotifications, type NotificationOwner } from './notifications.js';
+import { findToken } from '../accounts/tokens.js';
+import { returnsList } from '../http/parameters.js';
+
+async function ownerOf(context: HostContext, caller: Caller | null, token: string | null): Promise<NotificationOwner> {
+  if (caller?.id != null) return { userId: new Types.ObjectId(caller.id) };
+  const session = token === null ? null : await findToken(context, token);
+  if (session === null) throw new LargeImageError('login-required', 'You must be logged in or have a valid auth token.');
+  return { tokenId: session._id };
+}
+
+/** Messages to users, listed or as an event stream. */
+export const notificationRoutes: RouteDefinition<HostContext>[] = [
+  defineRoute({
+    method: 'get',
+    path: '/notification',
+    summary: 'Your messages, oldest first.',
+    access: 'token',
+    cookie: true,
+    query: { since: date({ description: 'Only those changed after this date.' }) },
+    returns: returnsList,
+    async handle({ query, caller, token }, context) {
+      const owner = await ownerOf(context, caller, token);
+      return (await listNotifications(context, owner, query.since ?? null)).map(notificationView);
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/notification/stream',
+    summary: 'Your messages as server-sent events.',
+    access: 'token',
+    cookie: true,
+    query: {
+      timeout: withDefault(integer({ minimum: 1, maximum: 3600, description: 'Seconds of silence after which it ends.' }), 300),
+      since: text({ description: 'Only those changed after this time, in seconds since 1970.' }),
+    },
+    returns: { types: ['text/event-stream'] },
+    errors: ['unavailable'],
+    async handle({ query, caller, token, signal }, context) {
+      if (!(await context.setting('core.enable_notification_stream'))) {
+        throw new LargeImageError('unavailable', 'The notification stream is not enabled.');
+      }
+      const owner = await ownerOf(context, caller, token);
+      const stream = streamNotifications(context, owner, {
+        since: parseSince(query.since),
+        silenceMs: query.timeout * 1000,
+        signal,
+        format: (message) => JSON.stringify(toWire(message)),
+      });
+      const headers = { 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' };
+      return Reply.stream(stream, 'text/event-stream', { headers });
+    },
+  }),
+];
+
+function parseSince(since: string | undefined): Date {
+  if (since === undefined) return new Date();
+  const seconds = /^\s*\d{1,11}(\.\d+)?\s*$/.test(since) ? Number(since) : NaN;
+  if (Number.isNaN(seconds)) throw new BadParameterError(`Invalid value for integer parameter since: ${since}.`);
+  return new Date(seconds * 1000);
+}

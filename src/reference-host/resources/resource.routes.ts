@@ -1,0 +1,329 @@
+import {
+  BadParameterError,
+  boolean,
+  date,
+  id,
+  integer,
+  InvalidError,
+  json,
+  oneOf,
+  required,
+  text,
+  withDefault,
+  isId,
+  type RouteDefinition,
+} from '../../index.js';
+import { defineRoute, type HostContext } from '../context.js';
+import type { CollectionDocument } from '../tree/collection.model.js';
+import type { FolderDocument } from '../tree/folder.model.js';
+import type { GroupDocument } from '../groups/group.model.js';
+import type { ItemDocument } from '../tree/item.model.js';
+import type { UserDocument } from '../accounts/user.model.js';
+import type { GrantedLevel } from '../access/access-list.model.js';
+import { levelOn, principalOf, type Principal } from '../access/access.js';
+import { loadCollection, removeCollection } from '../tree/collections.js';
+import { copyFolder, moveFolder, removeFolder } from '../tree/folder-trees.js';
+import { loadFolder, loadParent, type FolderParent } from '../tree/folders.js';
+import { copyItem, loadItem, removeItem, updateItem } from '../tree/items.js';
+import { lookUp, pathOf, search, searchedTypes, type Resource, type SearchedType } from './resources.js';
+import { loadUser, removeUser } from '../accounts/users.js';
+import { folderEntries, foldersIn, itemEntries, zipReply, type ZipEntry } from '../files/zip.js';
+import { byId, copyAnnotations, folderParentType, returnsObject, scopes } from '../http/parameters.js';
+import { collectionView, folderView, groupView, itemView, resourceView, userView } from '../views.js';
+
+const treeTypes = ['item', 'folder', 'collection', 'user'] as const;
+type TreeType = (typeof treeTypes)[number];
+
+async function load(
+  context: HostContext,
+  type: TreeType,
+  documentId: string,
+  principal: Principal,
+  level: GrantedLevel,
+): Promise<Resource> {
+  switch (type) {
+    case 'item':
+      return { type, doc: (await loadItem(context, documentId, principal, level)).item };
+    case 'folder':
+      return { type, doc: await loadFolder(context, documentId, principal, level) };
+    case 'collection':
+      return { type, doc: await loadCollection(context, documentId, principal, level) };
+    case 'user':
+      return { type, doc: await loadUser(context, documentId, principal, level) };
+  }
+}
+
+/** The ids of the parameter `resources`, by type. @throws BadParameterError, InvalidError */
+function parseResources(resources: Record<string, unknown>, allowed: readonly TreeType[]): [TreeType, string][] {
+  const found: [TreeType, string][] = [];
+  for (const [type, ids] of Object.entries(resources)) {
+    const known = allowed.find((name) => name === type);
+    if (known === undefined)
+      throw new BadParameterError(`Invalid resource type: ${type}. Allowed values: ${allowed.join(', ')}.`);
+    if (!Array.isArray(ids)) throw new BadParameterError(`Resources of type ${type} must be a list of ids.`);
+    for (const entry of ids) {
+      if (!isId(entry)) throw new InvalidError(`Invalid ObjectId: ${String(entry)}`, 'id');
+      found.push([known, entry.toLowerCase()]);
+    }
+  }
+  if (found.length === 0) throw new BadParameterError('No resources specified.');
+  return found;
+}
+
+const resourcesParameter = required(json({ kind: 'object', description: 'Ids by type: {"item": [...], "folder": [...]}.' }));
+const progress = boolean({ description: 'Accepted for the sake of existing clients.' });
+
+function searchView(type: SearchedType, doc: object, principal: Principal): Record<string, unknown> {
+  switch (type) {
+    case 'item':
+      return itemView(doc as ItemDocument);
+    case 'folder':
+      return folderView(doc as FolderDocument, principal);
+    case 'collection':
+      return collectionView(doc as CollectionDocument, principal);
+    case 'group':
+      return groupView(doc as GroupDocument, principal);
+    case 'user':
+      return userView(doc as UserDocument, principal);
+  }
+}
+
+async function remove(context: HostContext, { type, doc }: Resource): Promise<void> {
+  if (type === 'item') await removeItem(context, doc);
+  else if (type === 'folder') await removeFolder(context, doc);
+  else if (type === 'collection') await removeCollection(context, doc);
+  else await removeUser(context, doc);
+}
+
+function entriesOf(context: HostContext, resource: Resource, principal: Principal): AsyncGenerator<ZipEntry> {
+  if (resource.type === 'item') return itemEntries(context, resource.doc);
+  if (resource.type === 'folder') return folderEntries(context, resource.doc, principal);
+  return foldersIn(context, resource.doc._id, principal, { prefix: '' });
+}
+
+const finding: RouteDefinition<HostContext>[] = [
+  defineRoute({
+    method: 'get',
+    path: '/resource/lookup',
+    summary: 'What lies at a path such as /collection/Name/Folder/Item.',
+    access: 'public',
+    scope: scopes.read,
+    query: { path: required(text()), test: boolean({ description: 'Whether null is answered where there is nothing.' }) },
+    returns: returnsObject,
+    errors: ['invalid'],
+    async handle({ query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      try {
+        return resourceView(await lookUp(context, query.path, principal), principal);
+      } catch (error) {
+        if (query.test && error instanceof InvalidError) return null;
+        throw error;
+      }
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/resource/:id/path',
+    summary: 'The path at which something lies.',
+    access: 'public',
+    scope: scopes.read,
+    params: byId,
+    query: { type: required(oneOf(treeTypes)) },
+    returns: { schema: { type: 'string' } },
+    errors: ['unknown-id', 'access-denied'],
+    async handle({ params, query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      return pathOf(context, await load(context, query.type, params.id, principal, 0), principal);
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/resource/search',
+    summary: 'Search by words, or by the start of names.',
+    access: 'public',
+    scope: scopes.read,
+    query: {
+      q: required(text()),
+      mode: withDefault(text({ description: 'text, prefix, li_metadata or li_annotation_metadata.' }), 'text'),
+      types: required(json({ kind: 'array', description: `List of ${searchedTypes.join(', ')}.` })),
+      level: withDefault(integer({ minimum: 0, maximum: 2 }), 0),
+      limit: withDefault(integer({ minimum: 0 }), 10),
+      offset: withDefault(integer({ minimum: 0 }), 0),
+    },
+    returns: returnsObject,
+    errors: ['bad-parameter'],
+    async handle({ query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const { q, mode, limit, offset, types } = query;
+      const level = query.level as GrantedLevel;
+      if (mode === 'li_metadata' || mode === 'li_annotation_metadata') {
+        const { metadataSearch, annotationMetadataSearch } = context.plugin;
+        const request = { query: q, types, level, limit, offset };
+        const searching = mode === 'li_metadata' ? metadataSearch : annotationMetadataSearch;
+        const found = await searching.search(request, caller);
+        if (Array.isArray(found)) return found;
+        const views = Object.entries(found).map(([type, documents]) => {
+          return [type, documents.map((doc) => searchView(type as SearchedType, doc, principal))];
+        });
+        return Object.fromEntries(views) as Record<string, unknown>;
+      }
+      if (mode !== 'text' && mode !== 'prefix') throw new BadParameterError(`Search mode handler '${mode}' not found.`);
+      const results: Record<string, unknown> = {};
+      for (const type of new Set(query.types)) {
+        const known = searchedTypes.find((name) => name === type);
+        if (known === undefined) {
+          throw new BadParameterError(`Invalid value for types: "${String(type)}". Allowed values: ${searchedTypes.join(', ')}.`);
+        }
+        const documents = await search(context, known, principal, { query: q, mode, level, limit, offset });
+        results[known] = documents.map((doc) => searchView(known, doc, principal));
+      }
+      return results;
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/resource/:id',
+    summary: 'A document of any type that has a place in the tree.',
+    access: 'public',
+    scope: scopes.read,
+    params: byId,
+    query: { type: required(oneOf(treeTypes)) },
+    returns: returnsObject,
+    errors: ['unknown-id', 'access-denied'],
+    async handle({ params, query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      return resourceView(await load(context, query.type, params.id, principal, 0), principal);
+    },
+  }),
+  defineRoute({
+    method: 'put',
+    path: '/resource/:id/timestamp',
+    summary: 'Set the dates of a document.',
+    access: 'admin',
+    params: byId,
+    query: { type: required(oneOf(treeTypes)), created: date(), updated: date() },
+    returns: returnsObject,
+    errors: ['unknown-id', 'bad-parameter'],
+    async handle({ params, query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const resource = await load(context, query.type, params.id, principal, 2);
+      const { created, updated } = query;
+      const dates = { ...(created && { created }), ...(updated && resource.type !== 'user' && { updated }) };
+      const { _id } = resource.doc;
+      const { models } = context;
+      if (resource.type === 'item') await models.item.updateOne({ _id }, { $set: dates });
+      else if (resource.type === 'folder') await models.folder.updateOne({ _id }, { $set: dates });
+      else if (resource.type === 'collection') await models.collection.updateOne({ _id }, { $set: dates });
+      else await models.user.updateOne({ _id }, { $set: dates });
+      const changed = await load(context, query.type, params.id, principal, 0);
+      if (changed.type === 'item') await context.events.emit('item.saved', { item: { ...changed.doc } });
+      return resourceView(changed, principal);
+    },
+  }),
+];
+
+async function loadAll(
+  context: HostContext,
+  resources: [TreeType, string][],
+  principal: Principal,
+  level: GrantedLevel,
+): Promise<Resource[]> {
+  // All of them before anything is done: nothing is changed when one of them may not be.
+  const loaded: Resource[] = [];
+  for (const [type, documentId] of resources) loaded.push(await load(context, type, documentId, principal, level));
+  return loaded;
+}
+
+const target = { parentType: required(folderParentType), parentId: required(id()) };
+
+function folderOf(parent: FolderParent): FolderDocument {
+  if (parent.type === 'folder') return parent.doc;
+  throw new InvalidError(`Items must lie in a folder, not in a ${parent.type}.`, 'parentType');
+}
+
+const changing: RouteDefinition<HostContext>[] = [
+  defineRoute({
+    method: 'delete',
+    path: '/resource',
+    summary: 'Remove several things.',
+    access: 'user',
+    scope: scopes.own,
+    query: { resources: resourcesParameter, progress },
+    returns: { schema: { type: 'null' } },
+    errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
+    async handle({ query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const resources = await loadAll(context, parseResources(query.resources, treeTypes), principal, 2);
+      for (const resource of resources) await remove(context, resource);
+      return null;
+    },
+  }),
+  defineRoute({
+    method: 'put',
+    path: '/resource/move',
+    summary: 'Move several items and folders.',
+    access: 'user',
+    scope: scopes.write,
+    query: { resources: resourcesParameter, ...target, progress },
+    returns: { schema: { type: 'null' } },
+    errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
+    async handle({ query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const parent = await loadParent(context, query.parentType, query.parentId, principal, 1);
+      const resources = await loadAll(context, parseResources(query.resources, ['item', 'folder']), principal, 2);
+      for (const resource of resources) {
+        if (resource.type === 'item') await updateItem(context, resource.doc, { folder: folderOf(parent) });
+        else if (resource.type === 'folder' && !resource.doc.parentId.equals(parent.doc._id)) {
+          await moveFolder(context, resource.doc, parent);
+        }
+      }
+      return null;
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/resource/copy',
+    summary: 'Copy several items and folders.',
+    access: 'user',
+    scope: scopes.write,
+    query: { resources: resourcesParameter, ...target, progress, copyAnnotations },
+    returns: { schema: { type: 'null' } },
+    errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
+    async handle({ query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const options = { creatorId: principal.id, copyAnnotations: query.copyAnnotations };
+      const parent = await loadParent(context, query.parentType, query.parentId, principal, 1);
+      const resources = await loadAll(context, parseResources(query.resources, ['item', 'folder']), principal, 0);
+      const isReadable = (folder: FolderDocument) => levelOn(folder, principal) >= 0;
+      for (const resource of resources) {
+        if (resource.type === 'item') await copyItem(context, resource.doc, folderOf(parent), options);
+        else if (resource.type === 'folder') await copyFolder(context, resource.doc, parent, { ...options, isReadable });
+      }
+      return null;
+    },
+  }),
+  ...(['get', 'post'] as const).map((method) =>
+    defineRoute({
+      method,
+      path: '/resource/download',
+      summary: 'Download several things as an archive.',
+      access: 'public',
+      scope: scopes.read,
+      cookie: true,
+      query: { resources: resourcesParameter },
+      returns: { types: ['application/zip'] },
+      errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
+      async handle({ query, caller }, context) {
+        const principal = await principalOf(context, caller);
+        const resources = await loadAll(context, parseResources(query.resources, treeTypes), principal, 0);
+        async function* entries() {
+          for (const resource of resources) yield* entriesOf(context, resource, principal);
+        }
+        return zipReply(context, 'Resources', entries());
+      },
+    }),
+  ),
+];
+
+/** Paths, search, and changes of several documents at once. */
+export const resourceRoutes: RouteDefinition<HostContext>[] = [...finding, ...changing];

@@ -1,0 +1,172 @@
+import type { Model, QueryFilter, Types } from 'mongoose';
+import { BadParameterError, InvalidError } from '../../index.js';
+import type { HostContext } from '../context.js';
+import type { AccessControlled, GrantedLevel } from '../access/access-list.model.js';
+import type { CollectionDocument } from '../tree/collection.model.js';
+import type { FolderDocument } from '../tree/folder.model.js';
+import type { ItemDocument } from '../tree/item.model.js';
+import type { UserDocument } from '../accounts/user.model.js';
+import { wordsOf } from '../words.js';
+import { accessFilter, itemAccessFilter, levelOn, requireLevel, type Principal } from '../access/access.js';
+import { ancestorsOf, type FolderParent } from '../tree/folders.js';
+
+/** A document with the name of its model. */
+export type Resource = FolderParent | { type: 'item'; doc: ItemDocument };
+
+/** Parts of a path such as `/collection/A\/B/C`, in which `\/` stands for a slash inside of a name and `\\` for a backslash. */
+function splitPath(path: string): string[] {
+  const parts = [''];
+  for (let i = 0; i < path.length; i++) {
+    const char = path[i]!;
+    if (char === '\\' && i + 1 < path.length) parts[parts.length - 1] += path[++i]!;
+    else if (char === '/') parts.push('');
+    else parts[parts.length - 1] += char;
+  }
+  return parts.filter((part) => part !== '');
+}
+
+function escapeName(name: string): string {
+  return name.replace(/\\/g, '\\\\').replace(/\//g, '\\/');
+}
+
+/** What lies at a path, as far as somebody may read it. @throws InvalidError that names the path. */
+export async function lookUp(context: HostContext, path: string, principal: Principal): Promise<Resource> {
+  const parts = splitPath(path);
+  const [model, rootName, ...rest] = parts;
+  if ((model !== 'collection' && model !== 'user') || rootName === undefined) throw new InvalidError('Invalid path format');
+  const notFound = () => new InvalidError(`Path not found: ${parts.join('/')}`);
+  let current: Resource = await findRoot(context, model, rootName);
+  if (rest.length === 0 && levelOn(current.doc, principal) < 0) throw notFound();
+  for (const name of rest) {
+    if (current.type === 'item') throw notFound();
+    const next: Resource | null = await findChild(context, current, name, principal);
+    if (next === null) throw notFound();
+    current = next;
+  }
+  return current;
+}
+
+async function findRoot({ models }: HostContext, type: 'collection' | 'user', name: string): Promise<FolderParent> {
+  if (type === 'collection') {
+    const doc = await models.collection.findOne({ name }).lean<CollectionDocument>();
+    if (doc === null) throw new InvalidError(`Collection not found: ${name}`);
+    return { type, doc };
+  }
+  const doc = await models.user.findOne({ login: name.toLowerCase() }).lean<UserDocument>();
+  if (doc === null) throw new InvalidError(`User not found: ${name}`);
+  return { type, doc };
+}
+
+async function findChild(
+  { models }: HostContext,
+  parent: FolderParent,
+  name: string,
+  principal: Principal,
+): Promise<Resource | null> {
+  const folder = await models.folder.findOne({ parentId: parent.doc._id, name }).lean<FolderDocument>();
+  if (folder !== null) return levelOn(folder, principal) >= 0 ? { type: 'folder', doc: folder } : null;
+  if (parent.type !== 'folder' || levelOn(parent.doc, principal) < 0) return null;
+  const item = await models.item.findOne({ folderId: parent.doc._id, name }).lean<ItemDocument>();
+  return item === null ? null : { type: 'item', doc: item };
+}
+
+/** The path at which a document lies. @throws AccessDeniedError when somebody may not read what it leads through. */
+export async function pathOf(context: HostContext, resource: Resource, principal: Principal): Promise<string> {
+  const chain: Resource[] = [resource];
+  if (resource.type === 'item') {
+    const folder = await context.models.folder.findById(resource.doc.folderId).lean<FolderDocument>();
+    if (folder !== null) chain.unshift({ type: 'folder', doc: folder });
+  }
+  const first = chain[0]!;
+  if (first.type === 'folder') chain.unshift(...(await ancestorsOf(context, first.doc)));
+  for (const { type, doc } of chain) if (type !== 'item') requireLevel(type, doc, principal, 0);
+  const root = chain[0]!;
+  const names = chain.map(({ type, doc }) => escapeName(type === 'user' ? doc.login : doc.name));
+  return `/${root.type}/${names.join('/')}`;
+}
+
+/** Models that can be searched. */
+export const searchedTypes = ['item', 'folder', 'collection', 'group', 'user'] as const;
+/** Name of a model that can be searched. */
+export type SearchedType = (typeof searchedTypes)[number];
+
+/** What is searched for, and how. */
+export interface SearchRequest {
+  query: string;
+  mode: string;
+  level: GrantedLevel;
+  limit: number;
+  offset: number;
+}
+
+/** Documents that are ranked by how well they match; more than these are not looked at. */
+const maxRanked = 10_000;
+const nameWeight = 10;
+
+interface Searchable {
+  _id: Types.ObjectId;
+  words: string[];
+  name?: string;
+  lowerName?: string;
+  login?: string;
+}
+
+/** Documents of one model that match, best first, as far as somebody has the level on them. */
+export async function search(
+  context: HostContext,
+  type: SearchedType,
+  principal: Principal,
+  request: SearchRequest,
+): Promise<object[]> {
+  // Only members that all searched models share are used here.
+  const model = context.models[type] as unknown as Model<Searchable>;
+  const access =
+    type === 'item'
+      ? await itemAccessFilter(context, principal, request.level)
+      : (accessFilter(principal, request.level) as QueryFilter<AccessControlled>);
+  const match = matchFor(type, request);
+  if (match === null) return [];
+  const filter = { $and: [match, access] } as QueryFilter<Searchable>;
+  const { limit, offset, query, mode } = request;
+  const end = limit > 0 ? offset + limit : undefined;
+  if (mode === 'prefix') {
+    const found = model.find(filter).sort({ lowerName: 1, _id: 1 }).skip(offset);
+    return (limit > 0 ? found.limit(limit) : found).lean();
+  }
+  const wanted = new Set(wordsOf(query));
+  const candidates = await model
+    .find(filter, { name: 1, lowerName: 1, login: 1, words: 1 })
+    .limit(maxRanked)
+    .lean<Searchable[]>();
+  const score = ({ name, login, words }: Searchable) => {
+    const named = new Set(wordsOf(name, login));
+    return words.reduce((sum, word) => sum + (wanted.has(word) ? (named.has(word) ? nameWeight : 1) : 0), 0);
+  };
+  const ranked = candidates
+    .map((candidate) => ({ id: candidate._id, score: score(candidate), name: candidate.lowerName ?? candidate.login ?? '' }))
+    .sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+    .slice(offset, end);
+  const documents = await model.find({ _id: { $in: ranked.map(({ id }) => id) } }).lean<Searchable[]>();
+  const byId = new Map(documents.map((document) => [document._id.toHexString(), document]));
+  return ranked.map(({ id }) => byId.get(id.toHexString())).filter((document) => document !== undefined);
+}
+
+function matchFor(type: SearchedType, { mode, query }: SearchRequest): QueryFilter<Searchable> | null {
+  if (mode === 'text') {
+    const words = wordsOf(query);
+    return words.length === 0 ? null : { words: { $in: words } };
+  }
+  if (mode === 'prefix') {
+    const start = { $regex: `^${query.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}` };
+    if (type === 'user') return { $or: ['login', 'firstName', 'lastName'].map((field) => ({ [field]: start })) };
+    return { $or: [{ lowerName: start }, { name: start }] };
+  }
+  throw new BadParameterError(`Search mode handler '${mode}' not found.`);
+}
+
+/** A filter for lists by words: every one of the words of a text. */
+export function wordsFilter(text: string | undefined): { words?: { $all: string[] } | { $in: string[] } } {
+  if (text === undefined || text === '') return {};
+  const words = wordsOf(text);
+  return { words: words.length === 0 ? { $in: [] } : { $all: words } };
+}

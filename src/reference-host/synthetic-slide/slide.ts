@@ -1,0 +1,186 @@
+import { access, readdir, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import sharp from 'sharp';
+import type { Progress } from '../database/contract.js';
+import { Painter } from './paint.js';
+import { PyramidWriter } from './tiff-writer.js';
+import { outlineOf, Tissue, type Nucleus } from './tissue.js';
+
+/** The slide that `npm start` makes: side in pixels, seed, magnification, and millimetres per pixel. */
+export const syntheticSlide = { seed: 20261121, size: 20_480, magnification: 20, mmPerPixel: 0.0005 } as const;
+
+const tileSize = 256;
+const blockSize = 1024;
+/** Blocks are halved twice within themselves (1024, 512, 256 pixels); what is coarser is kept whole and halved at the end. */
+const blockLevels = 3;
+
+/** A nucleus of the slide and its outline: `[x, y]` in base-layer pixels, 12 points, not closed. */
+export interface OutlinedNucleus extends Nucleus {
+  outline: [number, number][];
+}
+
+/** The nuclei of a slide, always the same for the same seed and size (a multiple of 1024 pixels), one at a time. */
+export function* nucleiOf(seed: number = syntheticSlide.seed, size: number = syntheticSlide.size): Generator<OutlinedNucleus> {
+  const tissue = new Tissue(seed, size);
+  for (let top = 0; top < size; top += blockSize) {
+    for (let left = 0; left < size; left += blockSize) {
+      for (const nucleus of tissue.nucleiIn(left, top, left + blockSize, top + blockSize)) {
+        yield { ...nucleus, outline: outlineOf(nucleus) };
+      }
+    }
+  }
+}
+
+/** How a slide is to be made. */
+export interface SlideOptions {
+  seed?: number;
+  /** Side in pixels, a multiple of 1024. */
+  size?: number;
+  report?: (progress: Progress) => void;
+  /** Aborting it leaves nothing behind. */
+  signal?: AbortSignal;
+}
+
+/**
+ * Makes a synthetic tissue slide, a pyramidal TIFF of JPEG tiles that is the same each time, unless the file is there already.
+ * It gets its name when it is complete.
+ */
+export async function makeSyntheticSlide(path: string, options: SlideOptions = {}): Promise<void> {
+  const exists = await access(path).then(
+    () => true,
+    () => false,
+  );
+  if (exists) return;
+  const prefix = `.${basename(path)}.partial-`;
+  // Left by a process that was killed.
+  for (const name of await readdir(dirname(path)))
+    if (name.startsWith(prefix)) await rm(join(dirname(path), name), { force: true });
+  const partial = join(dirname(path), `${prefix}${process.pid}`);
+  try {
+    await writeSlide(partial, options);
+    options.signal?.throwIfAborted();
+    await rename(partial, path);
+  } catch (error) {
+    await rm(partial, { force: true });
+    throw error;
+  }
+}
+
+async function writeSlide(path: string, options: SlideOptions): Promise<void> {
+  const { seed = syntheticSlide.seed, size = syntheticSlide.size, report, signal } = options;
+  if (!Number.isInteger(size / blockSize) || size < blockSize)
+    throw new RangeError(`Size ${size} is no multiple of ${blockSize}`);
+  const sizes = [{ width: size, height: size }];
+  for (let side = size; side > tileSize;) {
+    side /= 2;
+    sizes.push({ width: Math.ceil(side), height: Math.ceil(side) });
+  }
+  const painter = new Painter(new Tissue(seed, size), seed);
+  const writer = await PyramidWriter.create(path, sizes);
+  try {
+    const blocks = size / blockSize;
+    const coarse = sizes[blockLevels] ?? { width: 1, height: 1 };
+    let rest: Raster = { pixels: Buffer.alloc(coarse.width * coarse.height * 3), width: coarse.width, height: coarse.height };
+    // One block is painted while the tiles of the one before are encoded on other threads.
+    let encoding: Promise<unknown> = Promise.resolve();
+    for (let index = 0; index < blocks * blocks; index++) {
+      signal?.throwIfAborted();
+      const column = index % blocks;
+      const row = Math.floor(index / blocks);
+      let raster: Raster = {
+        pixels: painter.block(column * blockSize, row * blockSize, blockSize),
+        width: blockSize,
+        height: blockSize,
+      };
+      await encoding;
+      const tiles: Promise<void>[] = [];
+      for (let level = 0; level < blockLevels; level++) {
+        const perBlock = blockSize / tileSize / 2 ** level;
+        tiles.push(...writeTiles(writer, level, raster, column * perBlock, row * perBlock));
+        raster = halve(raster);
+      }
+      paste(raster, rest, column * raster.width, row * raster.height);
+      encoding = Promise.all(tiles);
+      // A rejection is seen at the await above, or below after the last block.
+      encoding.catch(() => undefined);
+      report?.({ text: 'Making the synthetic tissue slide (once)', fraction: (index + 1) / (blocks * blocks) });
+      // Painting takes the thread: let signals, timers and the encoded tiles through.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await encoding;
+    for (let level = blockLevels; level < sizes.length; level++) {
+      await Promise.all(writeTiles(writer, level, rest, 0, 0));
+      rest = halve(rest);
+    }
+    const { magnification, mmPerPixel } = syntheticSlide;
+    const properties = [`AppMag = ${magnification}`, `MPP = ${mmPerPixel * 1000}`, 'Title = Synthetic tissue slide'].join('|');
+    // The form in which readers of whole-slide images look for the magnification.
+    const form = `${size}x${size} [0,0 ${size}x${size}] (${tileSize}x${tileSize}) JPEG/RGB Q=82`;
+    await writer.finish(`Aperio Image Library (synthetic)\r\n${form}|${properties}`, mmPerPixel);
+  } catch (error) {
+    await writer.abandon();
+    throw error;
+  }
+}
+
+/** RGB bytes, row by row. */
+interface Raster {
+  pixels: Buffer;
+  width: number;
+  height: number;
+}
+
+/** Encodes a raster as tiles from a column and row on; what is missing at the right and bottom repeats the last pixel. */
+function writeTiles(writer: PyramidWriter, level: number, raster: Raster, column: number, row: number): Promise<void>[] {
+  const { width, height, pixels } = raster;
+  const tiles: Promise<void>[] = [];
+  for (let top = 0; top < height; top += tileSize) {
+    for (let left = 0; left < width; left += tileSize) {
+      const tile = Buffer.alloc(tileSize * tileSize * 3);
+      const columns = Math.min(tileSize, width - left);
+      for (let y = 0; y < tileSize; y++) {
+        const from = (Math.min(height - 1, top + y) * width + left) * 3;
+        const to = y * tileSize * 3;
+        pixels.copy(tile, to, from, from + columns * 3);
+        for (let x = columns; x < tileSize; x++) tile.copyWithin(to + x * 3, to + (columns - 1) * 3, to + columns * 3);
+      }
+      tiles.push(
+        sharp(tile, { raw: { width: tileSize, height: tileSize, channels: 3 } })
+          .jpeg({ quality: 82, chromaSubsampling: '4:2:0' })
+          .toBuffer()
+          .then((jpeg) => writer.tile(level, column + left / tileSize, row + top / tileSize, jpeg)),
+      );
+    }
+  }
+  return tiles;
+}
+
+/** Half the size: each pixel is the mean of four. */
+function halve({ pixels, width, height }: Raster): Raster {
+  const half = { width: Math.ceil(width / 2), height: Math.ceil(height / 2) };
+  const out = Buffer.alloc(half.width * half.height * 3);
+  for (let y = 0; y < half.height; y++) {
+    const above = y * 2 * width * 3;
+    const below = Math.min(height - 1, y * 2 + 1) * width * 3;
+    for (let x = 0; x < half.width; x++) {
+      const left = x * 6;
+      const right = Math.min(width - 1, x * 2 + 1) * 3;
+      const to = (y * half.width + x) * 3;
+      for (let channel = 0; channel < 3; channel++) {
+        const sum =
+          (pixels[above + left + channel] ?? 0) +
+          (pixels[above + right + channel] ?? 0) +
+          (pixels[below + left + channel] ?? 0) +
+          (pixels[below + right + channel] ?? 0);
+        out[to + channel] = (sum + 2) >> 2;
+      }
+    }
+  }
+  return { pixels: out, ...half };
+}
+
+function paste(from: Raster, onto: Raster, left: number, top: number): void {
+  for (let y = 0; y < from.height; y++) {
+    from.pixels.copy(onto.pixels, ((top + y) * onto.width + left) * 3, y * from.width * 3, (y + 1) * from.width * 3);
+  }
+}

@@ -1,0 +1,180 @@
+import { InvalidError, type SettingDefinition } from '../../index.js';
+
+/** Who may create collections beside site administrators. */
+export interface CollectionCreatePolicy {
+  open: boolean;
+  groups: string[];
+  users: string[];
+}
+
+/** Values of the host's settings by key. */
+export interface CoreSettings {
+  'core.cookie_lifetime': number;
+  'core.cookie_domain': string;
+  'core.cors.allow_origin': string;
+  'core.cors.allow_methods': string;
+  'core.cors.allow_headers': string;
+  'core.cors.expose_headers': string;
+  'core.registration_policy': 'open' | 'closed' | 'approve';
+  'core.enable_password_login': boolean;
+  'core.email_verification': 'disabled' | 'optional' | 'required';
+  'core.api_keys': boolean;
+  'core.collection_create_policy': CollectionCreatePolicy;
+  'core.user_default_folders': 'public_private' | 'none';
+  'core.upload_minimum_chunk_size': number;
+  'core.server_root': string;
+  'core.brand_name': string;
+  'core.contact_email_address': string;
+  'core.add_to_group_policy': 'never' | 'yesadmin' | 'yesmod';
+  'core.enable_notification_stream': boolean;
+}
+
+type Definition<K extends keyof CoreSettings> = SettingDefinition<CoreSettings[K]> & { key: K };
+
+function define<K extends keyof CoreSettings>(
+  key: K,
+  fallback: CoreSettings[K],
+  allowed: string,
+  description: string,
+  parse: (value: unknown) => CoreSettings[K],
+): Definition<K> {
+  return { key, default: fallback, public: false, allowed, description, parse };
+}
+
+const parseText = (value: unknown): string => {
+  if (typeof value === 'string') return value.trim();
+  throw new InvalidError('The value must be text.', 'value');
+};
+
+const parseTrueOrFalse = (value: unknown): boolean => {
+  if (typeof value === 'boolean') return value;
+  throw new InvalidError('The value must be true or false.', 'value');
+};
+
+function parseWord<const W extends string>(...words: W[]): (value: unknown) => W {
+  return (value) => {
+    const found = words.find((word) => word === value);
+    if (found !== undefined) return found;
+    throw new InvalidError(`The value must be one of ${words.join(', ')}.`, 'value');
+  };
+}
+
+function parseNumber(value: unknown, { minimum, integer }: { minimum: number; integer: boolean }): number {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  if (typeof number === 'number' && number >= minimum && (integer ? Number.isSafeInteger(number) : Number.isFinite(number))) {
+    return number;
+  }
+  throw new InvalidError(`The value must be ${integer ? 'an integer' : 'a number'} of at least ${minimum}.`, 'value');
+}
+
+/** A list separated by commas, entries trimmed, without the slash that copied addresses end in. */
+function parseOrigins(value: unknown): string {
+  const entries = parseText(value).split(',');
+  return entries
+    .map((entry) => entry.trim().replace(/\/+$/, ''))
+    .filter((entry) => entry !== '')
+    .join(',');
+}
+
+function parseCreatePolicy(value: unknown): CollectionCreatePolicy {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new InvalidError('The value must be an object with the members open, groups and users.', 'value');
+  }
+  const { open = false, groups = [], users = [] } = value as Record<string, unknown>;
+  const isIdList = (list: unknown): list is string[] =>
+    Array.isArray(list) && list.every((id) => typeof id === 'string' && /^[0-9a-f]{24}$/.test(id));
+  if (typeof open !== 'boolean') throw new InvalidError('The member open must be true or false.', 'value');
+  if (!isIdList(groups)) throw new InvalidError('The member groups must be a list of group ids.', 'value');
+  if (!isIdList(users)) throw new InvalidError('The member users must be a list of user ids.', 'value');
+  return { open, groups, users };
+}
+
+/** The host's settings, kept in the plugin's store and served by its routes. */
+export const coreSettingDefinitions = [
+  define('core.cookie_lifetime', 180, 'a number of days above 0', 'How long a sign-in lasts, in days.', (value) =>
+    parseNumber(value, { minimum: 1 / 1440, integer: false }),
+  ),
+  define('core.cookie_domain', '', 'text', 'Domain of the sign-in cookie; empty for the host itself.', parseText),
+  define(
+    'core.cors.allow_origin',
+    '',
+    'origins separated by commas; * and ? match any text and any character',
+    'Origins that may use this server from their pages; empty for none.',
+    parseOrigins,
+  ),
+  define(
+    'core.cors.allow_methods',
+    'GET, POST, PUT, HEAD, DELETE',
+    'HTTP methods separated by commas',
+    'Methods that pages of other origins may use.',
+    parseText,
+  ),
+  define(
+    'core.cors.allow_headers',
+    'Accept-Encoding, Authorization, Content-Disposition, Content-Type, Cookie, Girder-Authorization, Girder-OTP, Girder-Token',
+    'header names separated by commas',
+    'Request headers that pages of other origins may send.',
+    parseText,
+  ),
+  define(
+    'core.cors.expose_headers',
+    'Girder-Total-Count, Content-Disposition',
+    'header names separated by commas',
+    'Response headers that pages of other origins may read.',
+    parseText,
+  ),
+  define(
+    'core.registration_policy',
+    'open',
+    'open, closed or approve',
+    'Whether anybody may register, nobody, or anybody whom an administrator then enables.',
+    parseWord('open', 'closed', 'approve'),
+  ),
+  define('core.enable_password_login', true, 'true or false', 'Whether users sign in with passwords.', parseTrueOrFalse),
+  define(
+    'core.email_verification',
+    'disabled',
+    'disabled, optional or required',
+    'Whether a user may sign in before an administrator has marked the email address as verified.',
+    parseWord('disabled', 'optional', 'required'),
+  ),
+  define('core.api_keys', true, 'true or false', 'Whether API keys can be used.', parseTrueOrFalse),
+  define(
+    'core.collection_create_policy',
+    { open: false, groups: [], users: [] },
+    'an object {open, groups, users}',
+    'Who may create collections beside administrators: everybody, or these groups and users.',
+    parseCreatePolicy,
+  ),
+  define(
+    'core.user_default_folders',
+    'public_private',
+    'public_private or none',
+    'Which folders a new user gets.',
+    parseWord('public_private', 'none'),
+  ),
+  define(
+    'core.upload_minimum_chunk_size',
+    5 * 1024 * 1024,
+    'a number of bytes, 0 or more',
+    'Smallest chunk of an upload, save the last.',
+    (value) => parseNumber(value, { minimum: 0, integer: true }),
+  ),
+  define('core.server_root', '', 'text', 'Address of the server as others see it.', parseText),
+  define('core.brand_name', 'Girder', 'text', 'Name of the server on its pages.', parseText),
+  define('core.contact_email_address', '', 'text', 'Email address of whoever runs the server.', parseText),
+  define(
+    'core.add_to_group_policy',
+    'never',
+    'never, yesadmin or yesmod',
+    'Whether administrators (yesadmin) or also moderators (yesmod) of a group may add members without asking them.',
+    parseWord('never', 'yesadmin', 'yesmod'),
+  ),
+  define(
+    'core.enable_notification_stream',
+    true,
+    'true or false',
+    'Whether notifications are offered as an event stream.',
+    parseTrueOrFalse,
+  ),
+] as const;

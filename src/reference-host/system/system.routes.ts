@@ -1,0 +1,172 @@
+import { createRequire } from 'node:module';
+import { Types } from 'mongoose';
+import { BadParameterError, id, oneOf, paging, text, type RouteDefinition } from '../../index.js';
+import { defineRoute, type HostContext } from '../context.js';
+import { listReply, readPage } from '../tree/lists.js';
+import { discardUpload } from '../uploads/upload-removal.js';
+import { accessFlags } from '../access/access.routes.js';
+import { returnsList, returnsObject, scopes } from '../http/parameters.js';
+import { uploadView } from '../views.js';
+
+/** Version of the protocol that clients look at. They compare its first parts as text: one digit, 3 or more. */
+const protocolRelease = '5.0.21';
+
+const { version: pluginVersion } = createRequire(import.meta.url)('express-large-image/package.json') as { version: string };
+
+const uploadsQuery = {
+  uploadId: id(),
+  userId: id(),
+  parentId: id(),
+  assetstoreId: id(),
+  minimumAge: text({ description: 'Only those untouched for this many days.' }),
+};
+
+function uploadsFilter(query: {
+  uploadId?: string | undefined;
+  userId?: string | undefined;
+  parentId?: string | undefined;
+  minimumAge?: string | undefined;
+}) {
+  const days = Number(query.minimumAge ?? 0);
+  return {
+    ...(query.uploadId !== undefined && { _id: new Types.ObjectId(query.uploadId) }),
+    ...(query.userId !== undefined && { userId: new Types.ObjectId(query.userId) }),
+    ...(query.parentId !== undefined && { parentId: new Types.ObjectId(query.parentId) }),
+    ...(days > 0 && { updated: { $lte: new Date(Date.now() - days * 24 * 60 * 60 * 1000) } }),
+  };
+}
+
+/** The server itself. */
+export const systemRoutes: RouteDefinition<HostContext>[] = [
+  defineRoute({
+    method: 'get',
+    path: '/system/version',
+    summary: 'Version of the protocol, and since when the server runs.',
+    access: 'public',
+    returns: returnsObject,
+    handle: (_input, { startDate }) => ({ release: protocolRelease, apiVersion: protocolRelease, serverStartDate: startDate }),
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/system/check',
+    summary: 'Whether the server works, and for how long it has.',
+    access: 'public',
+    query: { mode: oneOf(['basic', 'quick', 'slow']) },
+    returns: returnsObject,
+    async handle(_input, { models, startDate }) {
+      await models.hostState.findById('store').lean();
+      return {
+        bootTime: startDate,
+        currentTime: new Date(),
+        uptimeSeconds: (Date.now() - startDate.getTime()) / 1000,
+        database: 'ok',
+      };
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/system/access_flag',
+    summary: 'Flags that can stand in lists of permissions.',
+    access: 'public',
+    returns: returnsObject,
+    handle: () => accessFlags,
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/system/public_settings',
+    summary: 'Settings that pages need before anybody has signed in.',
+    access: 'public',
+    returns: returnsObject,
+    async handle(_input, context) {
+      const names = [
+        'core.brand_name',
+        'core.contact_email_address',
+        'core.registration_policy',
+        'core.enable_password_login',
+      ] as const;
+      return Object.fromEntries(await Promise.all(names.map(async (name) => [name, await context.setting(name)] as const)));
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/system/configuration',
+    summary: 'How the server was started: all sections, one, or one value of it.',
+    access: 'admin',
+    query: {
+      section: text({ description: 'server or storage.' }),
+      key: text({ description: 'Name of one value of the section.' }),
+    },
+    returns: { schema: {} },
+    errors: ['bad-parameter'],
+    handle({ query }, { apiRoot, cookieName, passwordCost, store, storeId }) {
+      const sections: Record<string, Record<string, unknown>> = {
+        server: { apiRoot, cookieName, mode: 'production', node: process.version, passwordCost },
+        storage: { id: storeId, root: store.root },
+      };
+      if (query.section === undefined) return sections;
+      const section = Object.hasOwn(sections, query.section) ? sections[query.section] : undefined;
+      if (section === undefined) throw new BadParameterError(`No such section: ${query.section}.`);
+      if (query.key === undefined) return section;
+      if (!Object.hasOwn(section, query.key))
+        throw new BadParameterError(`No such key in section ${query.section}: ${query.key}.`);
+      return section[query.key];
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/system/plugins',
+    summary: 'What is installed.',
+    access: 'admin',
+    scope: scopes.readPlugins,
+    returns: returnsObject,
+    handle: () => ({
+      all: {
+        large_image: {
+          name: 'Large images',
+          description: 'Tiles, regions, thumbnails and more of gigapixel images.',
+          url: '',
+          version: pluginVersion,
+        },
+      },
+      loaded: ['large_image'],
+    }),
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/system/uploads',
+    summary: 'Uploads that have not ended.',
+    access: 'admin',
+    scope: scopes.readUploads,
+    query: { ...uploadsQuery, ...paging('updated') },
+    returns: returnsList,
+    async handle({ query }, { models }) {
+      const { documents, total } = await readPage(models.upload, uploadsFilter(query), query);
+      return listReply(documents.map(uploadView), total);
+    },
+  }),
+  defineRoute({
+    method: 'delete',
+    path: '/system/uploads',
+    summary: 'Discard uploads that have not ended.',
+    access: 'admin',
+    scope: scopes.cleanUploads,
+    query: uploadsQuery,
+    returns: returnsList,
+    async handle({ query }, context) {
+      const uploads = await context.models.upload.find(uploadsFilter(query)).lean();
+      for (const { _id } of uploads) await discardUpload(context, _id);
+      return uploads.map(uploadView);
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/assetstore',
+    summary: 'Where files are kept.',
+    access: 'admin',
+    scope: scopes.readAssetstore,
+    returns: returnsList,
+    handle: (_input, { storeId, store, startDate }) => [
+      { _id: storeId, name: 'Data directory', type: 0, root: store.root, current: true, created: startDate },
+    ],
+  }),
+];

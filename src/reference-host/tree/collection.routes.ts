@@ -1,0 +1,117 @@
+import { boolean, paging, required, text, withDefault, type RouteDefinition } from '../../index.js';
+import { defineRoute, type HostContext } from '../context.js';
+import type { CollectionDocument } from './collection.model.js';
+import { accessFilter, principalOf } from '../access/access.js';
+import {
+  createCollection,
+  loadCollection,
+  removeCollection,
+  requireCollectionCreator,
+  setCollectionAccess,
+  setCollectionMetadata,
+  updateCollection,
+} from './collections.js';
+import { listReply, readPage } from './lists.js';
+import { wordsFilter } from '../resources/resources.js';
+import { foldersIn, zipReply } from '../files/zip.js';
+import {
+  accessRoutes,
+  download,
+  downloadRoute,
+  metadataRoutes,
+  readRoutes,
+  removalRoutes,
+  type DocumentKind,
+} from './document.routes.js';
+import { byId, returnsList, returnsObject, scopes, searchText } from '../http/parameters.js';
+import { collectionView } from '../views.js';
+
+const kind: DocumentKind<CollectionDocument> = { type: 'collection', load: loadCollection, view: collectionView };
+
+/** Collections. */
+export const collectionRoutes: RouteDefinition<HostContext>[] = [
+  defineRoute({
+    method: 'get',
+    path: '/collection',
+    summary: 'List or search collections.',
+    access: 'public',
+    scope: scopes.read,
+    query: { text: searchText, ...paging('name') },
+    returns: returnsList,
+    async handle({ query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const filter = { ...accessFilter(principal, 0), ...wordsFilter(query.text) };
+      const { documents, total } = await readPage(context.models.collection, filter, query);
+      return listReply(
+        documents.map((collection) => collectionView(collection, principal)),
+        total,
+      );
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/collection',
+    summary: 'Make a collection.',
+    access: 'user',
+    scope: scopes.write,
+    query: { name: required(text()), description: text(), public: withDefault(boolean(), false) },
+    returns: returnsObject,
+    errors: ['invalid', 'access-denied'],
+    async handle({ query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      await requireCollectionCreator(context, principal);
+      const collection = await createCollection(context, {
+        name: query.name,
+        description: query.description?.trim() ?? null,
+        isPublic: query.public,
+        creatorId: principal.id,
+      });
+      return collectionView(collection, principal);
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/collection/:id/details',
+    summary: 'How many readable folders a collection has.',
+    access: 'public',
+    scope: scopes.read,
+    params: byId,
+    returns: returnsObject,
+    errors: ['unknown-id', 'access-denied'],
+    async handle({ params, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const { _id: parentId } = await loadCollection(context, params.id, principal, 0);
+      return { nFolders: await context.models.folder.countDocuments({ parentId, ...accessFilter(principal, 0) }) };
+    },
+  }),
+  defineRoute({
+    method: 'put',
+    path: '/collection/:id',
+    summary: 'Change a collection.',
+    access: 'user',
+    scope: scopes.write,
+    params: byId,
+    query: { name: text(), description: text() },
+    returns: returnsObject,
+    errors: ['unknown-id', 'invalid', 'access-denied'],
+    async handle({ params, query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const collection = await loadCollection(context, params.id, principal, 1);
+      return collectionView(await updateCollection(context, collection, query), principal);
+    },
+  }),
+  defineRoute({
+    ...downloadRoute,
+    path: '/collection/:id/download',
+    summary: 'Download a collection as an archive.',
+    returns: { types: ['application/zip'] },
+    handle: ({ params, caller }, context) =>
+      download(kind, context, { id: params.id, caller }, (collection, principal) =>
+        zipReply(context, collection.name, foldersIn(context, collection._id, principal, { prefix: '' })),
+      ),
+  }),
+  ...readRoutes(kind),
+  ...removalRoutes(kind, { level: 2, remove: removeCollection, nameOf: ({ name }) => name }),
+  ...accessRoutes(kind, setCollectionAccess),
+  ...metadataRoutes(kind, setCollectionMetadata),
+];

@@ -1,0 +1,131 @@
+import { Types } from 'mongoose';
+import { AccessDeniedError, InvalidError, UnknownIdError } from '../../index.js';
+import type { HostContext } from '../context.js';
+import type { AccessList, GrantedLevel } from '../access/access-list.model.js';
+import type { CollectionDocument } from './collection.model.js';
+import { wordsOf } from '../words.js';
+import { checkedName } from './names/checked-name.js';
+import { requireLevel, withUserLevel, type Principal } from '../access/access.js';
+import { isDuplicateKey } from '../duplicate-key.js';
+import { removeFoldersIn } from './folder-trees.js';
+import { accessUpdate, setAccessBelow, type AccessChange } from './folders.js';
+import { writeMetadata, type MetadataUpdate } from './metadata.js';
+
+/** A collection on which somebody has a level. */
+export async function loadCollection(
+  { models }: HostContext,
+  id: string,
+  principal: Principal,
+  level: GrantedLevel,
+): Promise<CollectionDocument> {
+  const collection = await models.collection.findById(id).lean<CollectionDocument>();
+  if (collection === null) throw new UnknownIdError('collection', id);
+  requireLevel('collection', collection, principal, level);
+  return collection;
+}
+
+/** @throws AccessDeniedError when somebody may not create collections. */
+export async function requireCollectionCreator(context: HostContext, principal: Principal): Promise<void> {
+  if (principal.admin) return;
+  const { open, users, groups } = await context.setting('core.collection_create_policy');
+  const id = principal.id?.toHexString();
+  const isNamed =
+    id !== undefined && (users.includes(id) || principal.groups.some((group) => groups.includes(group.toHexString())));
+  if (!(open && id !== undefined) && !isNamed) {
+    throw new AccessDeniedError('You are not authorized to create collections.');
+  }
+}
+
+/** Makes a collection, which its creator administers. @throws InvalidError when the name is taken. */
+export async function createCollection(
+  { models }: HostContext,
+  {
+    name,
+    description,
+    isPublic,
+    creatorId,
+  }: { name: string; description: string | null; isPublic: boolean; creatorId: Types.ObjectId | null },
+): Promise<CollectionDocument> {
+  const trimmed = checkedName('Collection', name);
+  const nobody: AccessList = { users: [], groups: [] };
+  const now = new Date();
+  const collection: CollectionDocument = {
+    _id: new Types.ObjectId(),
+    name: trimmed,
+    lowerName: trimmed.toLowerCase(),
+    description,
+    creatorId,
+    created: now,
+    updated: now,
+    size: 0,
+    meta: {},
+    words: wordsOf(trimmed, description),
+    access: creatorId === null ? nobody : withUserLevel(nobody, creatorId, 2),
+    public: isPublic,
+  };
+  try {
+    await models.collection.create(collection);
+  } catch (error) {
+    throw explain(error);
+  }
+  return collection;
+}
+
+function explain(error: unknown): unknown {
+  return isDuplicateKey(error) ? new InvalidError('A collection with that name already exists.', 'name') : error;
+}
+
+/** Changes name and description of a collection. */
+export async function updateCollection(
+  { models }: HostContext,
+  collection: CollectionDocument,
+  changes: { name?: string | undefined; description?: string | undefined },
+): Promise<CollectionDocument> {
+  const name = changes.name === undefined ? collection.name : checkedName('Collection', changes.name);
+  const description = changes.description?.trim() ?? collection.description;
+  const set = { name, lowerName: name.toLowerCase(), description, words: wordsOf(name, description), updated: new Date() };
+  let updated: CollectionDocument | null;
+  try {
+    updated = await models.collection
+      .findOneAndUpdate({ _id: collection._id }, { $set: set }, { returnDocument: 'after' })
+      .lean<CollectionDocument>();
+  } catch (error) {
+    throw explain(error);
+  }
+  if (updated === null) throw new UnknownIdError('collection', collection._id.toHexString());
+  return updated;
+}
+
+/** Changes the metadata of a collection. */
+export async function setCollectionMetadata(
+  { models }: HostContext,
+  collection: CollectionDocument,
+  update: MetadataUpdate,
+): Promise<CollectionDocument> {
+  const updated = await writeMetadata(models.collection, collection._id, update);
+  if (updated === null) throw new UnknownIdError('collection', collection._id.toHexString());
+  return updated;
+}
+
+/** Replaces the permissions of a collection and, when asked, of the folders below it that somebody administers. */
+export async function setCollectionAccess(
+  context: HostContext,
+  collection: CollectionDocument,
+  change: AccessChange,
+  recurse: Principal | null,
+): Promise<CollectionDocument> {
+  const updated = await context.models.collection
+    .findOneAndUpdate({ _id: collection._id }, { $set: accessUpdate(change) }, { returnDocument: 'after' })
+    .lean<CollectionDocument>();
+  if (updated === null) throw new UnknownIdError('collection', collection._id.toHexString());
+  if (recurse) await setAccessBelow(context, { parentId: collection._id, change, administrator: recurse });
+  await context.events.emit('access.changed', {});
+  return updated;
+}
+
+/** Removes a collection with everything in it. Interrupted, it can be done again. */
+export async function removeCollection(context: HostContext, collection: CollectionDocument): Promise<void> {
+  await removeFoldersIn(context, collection._id);
+  await context.models.collection.deleteOne({ _id: collection._id });
+  await removeFoldersIn(context, collection._id);
+}

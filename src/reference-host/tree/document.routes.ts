@@ -1,0 +1,169 @@
+import { boolean, withDefault, type Reply, type RouteDefinition } from '../../index.js';
+import { defineRoute, type HostContext } from '../context.js';
+import type { AccessControlled, GrantedLevel } from '../access/access-list.model.js';
+import { describeAccessList, principalOf, type Principal } from '../access/access.js';
+import type { AccessChange } from './folders.js';
+import { metadataRemoval, metadataUpdate, type MetadataUpdate } from './metadata.js';
+import { accessChange, accessQuery, withAccess } from '../access/access.routes.js';
+import { byId, returnsMessage, returnsObject, scopes } from '../http/parameters.js';
+
+/** A kind of document that has routes of its own, and how it is loaded, shown and changed. */
+export interface DocumentKind<D> {
+  /** First part of the paths, and the word for it in messages. */
+  type: 'collection' | 'folder' | 'item' | 'user';
+  /** @throws UnknownIdError, AccessDeniedError */
+  load: (context: HostContext, id: string, principal: Principal, level: GrantedLevel) => Promise<D>;
+  view: (document: D, principal: Principal) => Record<string, unknown>;
+}
+
+type Routes = RouteDefinition<HostContext>[];
+
+const maxMetadataBytes = 8 * 1024 * 1024;
+const loadErrors = ['unknown-id', 'access-denied'] as const;
+const changeErrors = ['unknown-id', 'invalid', 'access-denied'] as const;
+
+/** GET of one document. */
+export function readRoutes<D>({ type, load, view }: DocumentKind<D>): Routes {
+  return [
+    defineRoute({
+      method: 'get',
+      path: `/${type}/:id`,
+      summary: `One ${type}.`,
+      access: 'public',
+      scope: scopes.read,
+      params: byId,
+      returns: returnsObject,
+      errors: loadErrors,
+      async handle({ params, caller }, context) {
+        const principal = await principalOf(context, caller);
+        return view(await load(context, params.id, principal, 0), principal);
+      },
+    }),
+  ];
+}
+
+/** DELETE of one document with everything in it. */
+export function removalRoutes<D>(
+  { type, load }: DocumentKind<D>,
+  options: { level: 1 | 2; remove(context: HostContext, document: D): Promise<void>; nameOf(document: D): string },
+): Routes {
+  return [
+    defineRoute({
+      method: 'delete',
+      path: `/${type}/:id`,
+      summary: `Remove one ${type} with everything in it.`,
+      access: 'user',
+      scope: options.level === 2 ? scopes.own : scopes.write,
+      params: byId,
+      returns: returnsMessage,
+      errors: loadErrors,
+      async handle({ params, caller }, context) {
+        const document = await load(context, params.id, await principalOf(context, caller), options.level);
+        await options.remove(context, document);
+        return { message: `Deleted ${type} ${options.nameOf(document)}.` };
+      },
+    }),
+  ];
+}
+
+/** GET and PUT of the list of permissions. `set` gets the caller where the folders below are to have the same list. */
+export function accessRoutes<D extends AccessControlled>(
+  { type, load, view }: DocumentKind<D>,
+  set: (context: HostContext, document: D, change: AccessChange, recurse: Principal | null) => Promise<D>,
+): Routes {
+  const shared = {
+    path: `/${type}/:id/access`,
+    access: 'user',
+    scope: scopes.own,
+    params: byId,
+    returns: returnsObject,
+  } as const;
+  return [
+    defineRoute({
+      ...shared,
+      method: 'get',
+      summary: `The permissions of one ${type}.`,
+      errors: loadErrors,
+      async handle({ params, caller }, context) {
+        return describeAccessList(context, await load(context, params.id, await principalOf(context, caller), 2));
+      },
+    }),
+    defineRoute({
+      ...shared,
+      method: 'put',
+      summary: `Replace the permissions of one ${type}.`,
+      query: accessQuery,
+      errors: changeErrors,
+      async handle({ params, query, caller }, context) {
+        const principal = await principalOf(context, caller);
+        const document = await load(context, params.id, principal, 2);
+        const updated = await set(context, document, accessChange(query), query.recurse ? principal : null);
+        return withAccess(context, view(updated, principal), updated);
+      },
+    }),
+  ];
+}
+
+/** PUT and DELETE of metadata. */
+export function metadataRoutes<D>(
+  { type, load, view }: DocumentKind<D>,
+  set: (context: HostContext, document: D, update: MetadataUpdate) => Promise<D>,
+): Routes {
+  const shared = {
+    path: `/${type}/:id/metadata`,
+    access: 'user',
+    scope: scopes.write,
+    params: byId,
+    returns: returnsObject,
+    errors: changeErrors,
+  } as const;
+  return [
+    defineRoute({
+      ...shared,
+      method: 'put',
+      summary: `Merge metadata into that of one ${type}.`,
+      query: { allowNull: withDefault(boolean({ description: 'Whether null is a value; else it removes the key.' }), false) },
+      body: 'json-object',
+      bodyName: 'metadata',
+      maxBodyBytes: maxMetadataBytes,
+      async handle({ params, query, body, caller }, context) {
+        const principal = await principalOf(context, caller);
+        const document = await load(context, params.id, principal, 1);
+        return view(await set(context, document, metadataUpdate(body, query.allowNull)), principal);
+      },
+    }),
+    defineRoute({
+      ...shared,
+      method: 'delete',
+      summary: `Remove keys from the metadata of one ${type}.`,
+      body: 'json-array',
+      bodyName: 'fields',
+      async handle({ params, body, caller }, context) {
+        const principal = await principalOf(context, caller);
+        const document = await load(context, params.id, principal, 1);
+        return view(await set(context, document, metadataRemoval(body)), principal);
+      },
+    }),
+  ];
+}
+
+/** What is the same for every download route: browsers load them by themselves. */
+export const downloadRoute = {
+  method: 'get',
+  access: 'public',
+  scope: scopes.read,
+  cookie: true,
+  params: byId,
+  errors: ['unknown-id', 'access-denied', 'not-found'],
+} as const;
+
+/** Answers a download with what `send` makes of a document that the caller may read. */
+export async function download<D>(
+  { load }: DocumentKind<D>,
+  context: HostContext,
+  { id, caller }: { id: string; caller: Parameters<typeof principalOf>[1] },
+  send: (document: D, principal: Principal) => Reply | Promise<Reply>,
+): Promise<Reply> {
+  const principal = await principalOf(context, caller);
+  return send(await load(context, id, principal, 0), principal);
+}

@@ -1,0 +1,223 @@
+import { BadParameterError, boolean, id, json, required, text, withDefault, type RouteDefinition } from '../../index.js';
+import { defineRoute, type HostContext } from '../context.js';
+import type { FolderDocument } from './folder.model.js';
+import { accessFilter, levelOn, principalOf, requireLevel } from '../access/access.js';
+import { copyFolder, emptyFolder, moveFolder, removeFolder } from './folder-trees.js';
+import {
+  ancestorsOf,
+  countChildren,
+  createFolder,
+  loadFolder,
+  loadParent,
+  setFolderAccess,
+  setFolderMetadata,
+  updateFolder,
+} from './folders.js';
+import { listReply, readPage } from './lists.js';
+import { metadataUpdate } from './metadata.js';
+import { wordsFilter } from '../resources/resources.js';
+import { folderEntries, zipReply } from '../files/zip.js';
+import {
+  accessRoutes,
+  download,
+  downloadRoute,
+  metadataRoutes,
+  readRoutes,
+  removalRoutes,
+  type DocumentKind,
+} from './document.routes.js';
+import {
+  byId,
+  byLowerName,
+  copyAnnotations,
+  folderParentType,
+  metadata,
+  returnsList,
+  returnsMessage,
+  returnsObject,
+  scopes,
+  searchText,
+} from '../http/parameters.js';
+import { folderView, resourceView } from '../views.js';
+
+const kind: DocumentKind<FolderDocument> = { type: 'folder', load: loadFolder, view: folderView };
+
+/** Folders. */
+export const folderRoutes: RouteDefinition<HostContext>[] = [
+  defineRoute({
+    method: 'get',
+    path: '/folder',
+    summary: 'List the folders of a folder, collection or user, or search for folders.',
+    access: 'public',
+    scope: scopes.read,
+    query: {
+      parentType: folderParentType,
+      parentId: id(),
+      name: text({ description: 'Only the folder of exactly this name.' }),
+      text: searchText,
+      ...byLowerName,
+    },
+    returns: returnsList,
+    errors: ['bad-parameter', 'invalid', 'access-denied'],
+    async handle({ query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const filter = {
+        ...accessFilter(principal, 0),
+        ...wordsFilter(query.text),
+        ...(query.name !== undefined && { name: query.name }),
+      };
+      if (query.parentType !== undefined && query.parentId !== undefined) {
+        const parent = await loadParent(context, query.parentType, query.parentId, principal, 0);
+        Object.assign(filter, { parentId: parent.doc._id });
+      } else if (query.text === undefined || query.text === '') throw new BadParameterError('Invalid search mode.');
+      const { documents, total } = await readPage(context.models.folder, filter, query);
+      return listReply(
+        documents.map((folder) => folderView(folder, principal)),
+        total,
+      );
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/folder',
+    summary: 'Make a folder.',
+    access: 'user',
+    scope: scopes.write,
+    query: {
+      parentType: withDefault(folderParentType, 'folder'),
+      parentId: required(id()),
+      name: required(text()),
+      description: text(),
+      reuseExisting: boolean({ description: 'Whether a folder of this name that exists already is taken.' }),
+      public: boolean({ description: 'Whether everybody may read it; by default as in the parent.' }),
+      metadata,
+    },
+    returns: returnsObject,
+    errors: ['invalid', 'access-denied'],
+    async handle({ query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const { parentType, parentId, ...folder } = query;
+      const parent = await loadParent(context, parentType, parentId, principal, 1);
+      return folderView(await createFolder(context, parent, { ...folder, creatorId: principal.id }), principal);
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/folder/:id/details',
+    summary: 'How many items and folders a folder has.',
+    access: 'public',
+    scope: scopes.read,
+    params: byId,
+    returns: returnsObject,
+    errors: ['unknown-id', 'access-denied'],
+    async handle({ params, caller }, context) {
+      const principal = await principalOf(context, caller);
+      return countChildren(context, await loadFolder(context, params.id, principal, 0), principal);
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/folder/:id/rootpath',
+    summary: 'What lies above a folder, from the root down.',
+    access: 'public',
+    scope: scopes.read,
+    params: byId,
+    returns: returnsList,
+    errors: ['unknown-id', 'access-denied'],
+    async handle({ params, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const chain = await ancestorsOf(context, await loadFolder(context, params.id, principal, 0));
+      return chain
+        .filter((parent) => levelOn(parent.doc, principal) >= 0)
+        .map((parent) => ({ type: parent.type, object: resourceView(parent, principal) }));
+    },
+  }),
+  defineRoute({
+    method: 'put',
+    path: '/folder/:id',
+    summary: 'Change or move a folder.',
+    access: 'user',
+    scope: scopes.write,
+    params: byId,
+    query: { name: text(), description: text(), parentType: folderParentType, parentId: id(), metadata },
+    returns: returnsObject,
+    errors: ['unknown-id', 'invalid', 'access-denied'],
+    async handle({ params, query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      let folder = await loadFolder(context, params.id, principal, 1);
+      const update = query.metadata === undefined ? undefined : metadataUpdate(query.metadata, false);
+      if (query.parentId !== undefined && query.parentType !== undefined) {
+        const parent = await loadParent(context, query.parentType, query.parentId, principal, 1);
+        if (!parent.doc._id.equals(folder.parentId)) folder = await moveFolder(context, folder, parent);
+      }
+      const { name, description } = query;
+      return folderView(await updateFolder(context, folder, { name, description, metadata: update }), principal);
+    },
+  }),
+  defineRoute({
+    method: 'delete',
+    path: '/folder/:id/contents',
+    summary: 'Remove everything in a folder.',
+    access: 'user',
+    scope: scopes.write,
+    params: byId,
+    returns: returnsMessage,
+    errors: ['unknown-id', 'access-denied'],
+    async handle({ params, caller }, context) {
+      const folder = await loadFolder(context, params.id, await principalOf(context, caller), 1);
+      await emptyFolder(context, folder);
+      return { message: `Cleaned folder ${folder.name}.` };
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/folder/:id/copy',
+    summary: 'Copy a folder with everything in it that you may read.',
+    access: 'user',
+    scope: scopes.write,
+    params: byId,
+    query: {
+      parentType: folderParentType,
+      parentId: id(),
+      name: text(),
+      description: text(),
+      public: boolean(),
+      progress: boolean(),
+      copyAnnotations,
+    },
+    returns: returnsObject,
+    errors: ['unknown-id', 'invalid', 'access-denied'],
+    async handle({ params, query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const folder = await loadFolder(context, params.id, principal, 0);
+      const parentType = query.parentType ?? folder.parentCollection;
+      const parent = await loadParent(context, parentType, query.parentId ?? folder.parentId.toHexString(), principal, 1);
+      requireLevel(parent.type, parent.doc, principal, 1);
+      const copy = await copyFolder(context, folder, parent, {
+        name: query.name,
+        description: query.description,
+        public: query.public,
+        creatorId: principal.id,
+        copyAnnotations: query.copyAnnotations,
+        isReadable: (child) => levelOn(child, principal) >= 0,
+      });
+      return folderView(copy, principal);
+    },
+  }),
+  defineRoute({
+    ...downloadRoute,
+    path: '/folder/:id/download',
+    summary: 'Download a folder as an archive.',
+    query: { mimeFilter: json({ kind: 'array', description: 'Only files of these types.' }) },
+    returns: { types: ['application/zip'] },
+    handle: ({ params, query, caller }, context) =>
+      download(kind, context, { id: params.id, caller }, (folder, principal) => {
+        const mimeTypes = query.mimeFilter && new Set(query.mimeFilter.map(String));
+        return zipReply(context, folder.name, folderEntries(context, folder, principal, { mimeTypes }));
+      }),
+  }),
+  ...readRoutes(kind),
+  ...removalRoutes(kind, { level: 2, remove: removeFolder, nameOf: ({ name }) => name }),
+  ...accessRoutes(kind, setFolderAccess),
+  ...metadataRoutes(kind, setFolderMetadata),
+];

@@ -1,0 +1,297 @@
+import { Types, type QueryFilter } from 'mongoose';
+import { InvalidError, UnknownIdError } from '../../index.js';
+import type { HostContext } from '../context.js';
+import type { AccessControlled, AccessList, GrantedLevel } from '../access/access-list.model.js';
+import type { CollectionDocument } from './collection.model.js';
+import type { FolderDocument, FolderParentType, RootType } from './folder.model.js';
+import type { UserDocument } from '../accounts/user.model.js';
+import { wordsOf } from '../words.js';
+import { checkedName } from './names/checked-name.js';
+import { accessFilter, requireLevel, withUserLevel, type Principal } from '../access/access.js';
+import { newMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';
+import { claimFreeName, claimName, releaseName } from './names/names.js';
+
+/** A folder, or what a folder can lie in. */
+export type FolderParent =
+  | { type: 'folder'; doc: FolderDocument }
+  | { type: 'collection'; doc: CollectionDocument }
+  | { type: 'user'; doc: UserDocument };
+
+/** A folder on which somebody has a level. */
+export async function loadFolder(
+  { models }: HostContext,
+  id: string | Types.ObjectId,
+  principal: Principal,
+  level: GrantedLevel,
+): Promise<FolderDocument> {
+  const folder = await models.folder.findById(id).lean<FolderDocument>();
+  if (folder === null) throw new UnknownIdError('folder', String(id));
+  requireLevel('folder', folder, principal, level);
+  return folder;
+}
+
+/** What a parameter such as `parentId` names. @throws InvalidError `No such folder: …` when there is none. */
+export async function loadParent(
+  { models }: HostContext,
+  type: FolderParentType,
+  id: string,
+  principal: Principal,
+  level: GrantedLevel,
+): Promise<FolderParent> {
+  const doc = await (type === 'folder'
+    ? models.folder.findById(id).lean<FolderDocument>()
+    : type === 'collection'
+      ? models.collection.findById(id).lean<CollectionDocument>()
+      : models.user.findById(id).lean<UserDocument>());
+  if (doc === null) throw new InvalidError(`No such ${type}: ${id}`, 'id');
+  requireLevel(type, doc, principal, level);
+  // The document was read from the model of its type.
+  return { type, doc } as FolderParent;
+}
+
+/** A folder named by a parameter. @throws InvalidError `No such folder: …` when there is none. */
+export async function loadTargetFolder(
+  context: HostContext,
+  id: string,
+  principal: Principal,
+  level: GrantedLevel,
+): Promise<FolderDocument> {
+  const parent = await loadParent(context, 'folder', id, principal, level);
+  return parent.doc as FolderDocument;
+}
+
+/** What a new folder is like. */
+export interface NewFolder {
+  name: string;
+  description?: string | undefined;
+  /** Default: that of the parent; not public below a user. */
+  public?: boolean | undefined;
+  metadata?: Record<string, unknown> | undefined;
+  /** Metadata of another folder, taken as it is. */
+  copiedMetadata?: Record<string, unknown> | undefined;
+  creatorId: Types.ObjectId | null;
+  /** Gives the folder of this name, where there is one, instead of a new one. */
+  reuseExisting?: boolean | undefined;
+  /** Puts a number behind a name that is taken, instead of an error. */
+  allowRename?: boolean | undefined;
+}
+
+/** The collection or user that everything below a parent belongs to. */
+export function rootOf(parent: FolderParent): { baseParentType: RootType; baseParentId: Types.ObjectId } {
+  if (parent.type !== 'folder') return { baseParentType: parent.type, baseParentId: parent.doc._id };
+  return { baseParentType: parent.doc.baseParentType, baseParentId: parent.doc.baseParentId };
+}
+
+/** Makes a folder. Its permissions are those of its parent, and its creator administers it. */
+export async function createFolder(context: HostContext, parent: FolderParent, folder: NewFolder): Promise<FolderDocument> {
+  const { models } = context;
+  const wanted = checkedName('Folder', folder.name);
+  const metadata = folder.copiedMetadata ?? newMetadata(folder.metadata);
+  if (folder.reuseExisting) {
+    const existing = await models.folder.findOne({ parentId: parent.doc._id, name: wanted }).lean<FolderDocument>();
+    if (existing !== null) return existing;
+  }
+  const _id = new Types.ObjectId();
+  const place = { parentId: parent.doc._id, ownerType: 'folder' as const, ownerId: _id };
+  const name = folder.allowRename ? await claimFreeName(context, place, wanted) : wanted;
+  if (!folder.allowRename) await claimFolderName(context, place, name);
+  const now = new Date();
+  const { access, isPublic, publicFlags } = inheritedAccess(parent, folder.creatorId);
+  const description = folder.description?.trim() ?? '';
+  const created: FolderDocument = {
+    _id,
+    name,
+    lowerName: name.toLowerCase(),
+    description,
+    parentId: parent.doc._id,
+    parentCollection: parent.type,
+    ...rootOf(parent),
+    creatorId: folder.creatorId,
+    created: now,
+    updated: now,
+    size: 0,
+    meta: metadata,
+    words: wordsOf(name, description),
+    access,
+    public: folder.public ?? isPublic,
+    ...(publicFlags && { publicFlags }),
+  };
+  try {
+    // Past Mongoose: metadata may hold what looks like operators.
+    await models.folder.collection.insertOne(created);
+    if (!(await stillExists(context, parent))) {
+      await models.folder.deleteOne({ _id });
+      throw new InvalidError(`No such ${parent.type}: ${parent.doc._id.toHexString()}`, 'id');
+    }
+  } catch (error) {
+    await releaseName(context, place, name);
+    throw error;
+  }
+  await context.events.emit('folder.saved', { folder: { ...created } });
+  return created;
+}
+
+async function stillExists({ models }: HostContext, { type, doc }: FolderParent): Promise<boolean> {
+  const _id = doc._id;
+  if (type === 'folder') return (await models.folder.exists({ _id })) !== null;
+  return (await (type === 'collection' ? models.collection.exists({ _id }) : models.user.exists({ _id }))) !== null;
+}
+
+function inheritedAccess(parent: FolderParent, creatorId: Types.ObjectId | null) {
+  const own: AccessList = parent.type === 'user' ? { users: [], groups: [] } : parent.doc.access;
+  const owner = parent.type === 'user' ? withUserLevel(own, parent.doc._id, 2) : own;
+  return {
+    access: creatorId === null ? owner : withUserLevel(owner, creatorId, 2),
+    isPublic: parent.type === 'user' ? false : parent.doc.public,
+    publicFlags: parent.type === 'user' ? undefined : parent.doc.publicFlags,
+  };
+}
+
+async function claimFolderName(
+  context: HostContext,
+  place: { parentId: Types.ObjectId; ownerType: 'folder'; ownerId: Types.ObjectId },
+  name: string,
+): Promise<void> {
+  const owner = await claimName(context, place, name);
+  if (owner === null) return;
+  throw new InvalidError(`${owner === 'item' ? 'An item' : 'A folder'} with that name already exists here.`, 'name');
+}
+
+/** Changes name and description of a folder. @throws InvalidError when the name is taken. */
+export async function updateFolder(
+  context: HostContext,
+  folder: FolderDocument,
+  changes: { name?: string | undefined; description?: string | undefined; metadata?: MetadataUpdate | undefined },
+): Promise<FolderDocument> {
+  const name = changes.name === undefined ? folder.name : checkedName('Folder', changes.name);
+  const description = changes.description?.trim() ?? folder.description;
+  const updated = await placeFolder(context, folder, {
+    name,
+    lowerName: name.toLowerCase(),
+    description,
+    words: wordsOf(name, description),
+  });
+  return changes.metadata ? setFolderMetadata(context, updated, changes.metadata) : updated;
+}
+
+/**
+ * Writes fields of a folder; a changed name or parent is claimed before and the old one given back after.
+ *
+ * @throws InvalidError when the name is taken there, or the folder was changed meanwhile.
+ */
+export async function placeFolder(
+  context: HostContext,
+  folder: FolderDocument,
+  changes: Partial<FolderDocument>,
+): Promise<FolderDocument> {
+  const { parentId, name } = { ...folder, ...changes };
+  const isMoved = name !== folder.name || !parentId.equals(folder.parentId);
+  const place = { parentId, ownerType: 'folder' as const, ownerId: folder._id };
+  if (isMoved) await claimFolderName(context, place, name);
+  const updated = await context.models.folder
+    .findOneAndUpdate(
+      { _id: folder._id, parentId: folder.parentId, name: folder.name },
+      { $set: { ...changes, updated: new Date() } },
+      { returnDocument: 'after' },
+    )
+    .lean<FolderDocument>();
+  if (updated === null) {
+    if (isMoved) await releaseName(context, place, name);
+    if ((await context.models.folder.exists({ _id: folder._id })) === null) {
+      throw new UnknownIdError('folder', folder._id.toHexString());
+    }
+    throw new InvalidError('The folder was renamed or moved by somebody else meanwhile.', 'name');
+  }
+  if (isMoved) await releaseName(context, { parentId: folder.parentId, ownerId: folder._id }, folder.name);
+  await context.events.emit('folder.saved', { folder: { ...updated } });
+  return updated;
+}
+
+/** Changes the metadata of a folder. */
+export async function setFolderMetadata(
+  context: HostContext,
+  folder: FolderDocument,
+  update: MetadataUpdate,
+): Promise<FolderDocument> {
+  const updated = await writeMetadata(context.models.folder, folder._id, update);
+  if (updated === null) throw new UnknownIdError('folder', folder._id.toHexString());
+  await context.events.emit('folder.saved', { folder: { ...updated } });
+  return updated;
+}
+
+/** How many items and readable folders lie directly in a folder. */
+export async function countChildren({ models }: HostContext, folder: FolderDocument, principal: Principal) {
+  const [nItems, nFolders] = await Promise.all([
+    models.item.countDocuments({ folderId: folder._id }),
+    models.folder.countDocuments({ parentId: folder._id, ...(accessFilter(principal, 0) as QueryFilter<FolderDocument>) }),
+  ]);
+  return { nItems, nFolders };
+}
+
+/** What lies above a folder, from the root down, without what somebody may not read. */
+export async function ancestorsOf(context: HostContext, folder: FolderDocument): Promise<FolderParent[]> {
+  const { models } = context;
+  const above: FolderParent[] = [];
+  const seen = new Set([folder._id.toHexString()]);
+  let current = folder;
+  while (current.parentCollection === 'folder') {
+    const parent = await models.folder.findById(current.parentId).lean<FolderDocument>();
+    // Twice the same folder: two moves at once have made a circle, which has no root.
+    if (parent === null || seen.has(parent._id.toHexString())) return above;
+    seen.add(parent._id.toHexString());
+    above.unshift({ type: 'folder', doc: parent });
+    current = parent;
+  }
+  if (current.parentCollection === 'collection') {
+    const doc = await models.collection.findById(current.parentId).lean<CollectionDocument>();
+    if (doc !== null) above.unshift({ type: 'collection', doc });
+  } else {
+    const doc = await models.user.findById(current.parentId).lean<UserDocument>();
+    if (doc !== null) above.unshift({ type: 'user', doc });
+  }
+  return above;
+}
+
+/** Which permissions of a folder or collection are to be replaced. */
+export interface AccessChange {
+  access: AccessList;
+  public?: boolean | undefined;
+  publicFlags?: string[] | undefined;
+}
+
+/** The update for a change of permissions. */
+export function accessUpdate({ access, public: isPublic, publicFlags }: AccessChange): Partial<AccessControlled> {
+  return { access, ...(isPublic !== undefined && { public: isPublic }), ...(publicFlags !== undefined && { publicFlags }) };
+}
+
+/** Replaces the permissions of a folder and, when asked, of the folders below it that somebody administers. */
+export async function setFolderAccess(
+  context: HostContext,
+  folder: FolderDocument,
+  change: AccessChange,
+  recurse: Principal | null,
+): Promise<FolderDocument> {
+  const updated = await context.models.folder
+    .findOneAndUpdate({ _id: folder._id }, { $set: accessUpdate(change) }, { returnDocument: 'after' })
+    .lean<FolderDocument>();
+  if (updated === null) throw new UnknownIdError('folder', folder._id.toHexString());
+  if (recurse) await setAccessBelow(context, { parentId: folder._id, change, administrator: recurse });
+  await context.events.emit('access.changed', {});
+  return updated;
+}
+
+/** Replaces the permissions of the folders below a parent that somebody administers. */
+export async function setAccessBelow(
+  { models }: HostContext,
+  { parentId, change, administrator }: { parentId: Types.ObjectId; change: AccessChange; administrator: Principal },
+): Promise<void> {
+  const pending = [parentId];
+  for (let parent = pending.pop(); parent !== undefined; parent = pending.pop()) {
+    const administered = accessFilter(administrator, 2) as QueryFilter<FolderDocument>;
+    const children = await models.folder.find({ parentId: parent, ...administered }, { _id: 1 }).lean();
+    for (const { _id } of children) {
+      await models.folder.updateOne({ _id }, { $set: accessUpdate(change) });
+      pending.push(_id);
+    }
+  }
+}

@@ -1,0 +1,218 @@
+import { BadParameterError, boolean, id, oneOf, required, text, type RouteDefinition } from '../../index.js';
+import { defineRoute, type HostContext } from '../context.js';
+import type { ItemDocument } from './item.model.js';
+import { itemAccessFilter, levelOn, principalOf, type Principal } from '../access/access.js';
+import { downloadFile } from '../files/downloads.js';
+import { ancestorsOf, loadTargetFolder } from './folders.js';
+import { copyItem, createItem, filesOf, loadItem, removeItem, setItemMetadata, updateItem } from './items.js';
+import { listReply, placeIn, readPage } from './lists.js';
+import { metadataUpdate } from './metadata.js';
+import { wordsFilter } from '../resources/resources.js';
+import { itemEntries, zipReply } from '../files/zip.js';
+import { download, downloadRoute, metadataRoutes, readRoutes, removalRoutes, type DocumentKind } from './document.routes.js';
+import { downloadQuery } from '../files/download-query.js';
+import {
+  byId,
+  byLowerName,
+  byName,
+  copyAnnotations,
+  metadata,
+  returnsList,
+  returnsObject,
+  scopes,
+  searchText,
+} from '../http/parameters.js';
+import { fileView, itemView, resourceView } from '../views.js';
+
+const listQuery = {
+  folderId: id({ description: 'Folder whose items are listed.' }),
+  text: searchText,
+  name: text({ description: 'Only the item of exactly this name.' }),
+  ...byLowerName,
+};
+
+async function listFilter(
+  context: HostContext,
+  query: { folderId?: string | undefined; text?: string | undefined; name?: string | undefined },
+  principal: Principal,
+) {
+  const words = wordsFilter(query.text);
+  const named = query.name === undefined ? {} : { name: query.name };
+  if (query.folderId !== undefined) {
+    const folder = await loadTargetFolder(context, query.folderId, principal, 0);
+    return { folderId: folder._id, ...named, ...words };
+  }
+  if (query.text === undefined || query.text === '') throw new BadParameterError('Invalid search mode.');
+  return { ...(await itemAccessFilter(context, principal, 0)), ...words };
+}
+
+const kind: DocumentKind<ItemDocument> = {
+  type: 'item',
+  load: async (...words) => (await loadItem(...words)).item,
+  view: itemView,
+};
+
+/** Items. */
+export const itemRoutes: RouteDefinition<HostContext>[] = [
+  defineRoute({
+    method: 'get',
+    path: '/item',
+    summary: 'List the items of a folder, or search for items.',
+    description:
+      'The text may begin with `_recurse_:`, `_group_:key,…,_count_,source,target:` and `_filter_:{…}`, in this order; `sort` may be JSON: ' +
+      '`[["meta.stain",1],["created",-1]]`.',
+    access: 'public',
+    scope: scopes.read,
+    query: listQuery,
+    returns: returnsList,
+    errors: ['bad-parameter', 'invalid', 'access-denied'],
+    async handle({ query, caller }, context) {
+      const extended = await context.plugin.itemLists.list(query, caller, wordsFilter);
+      if (extended !== null) {
+        // They come from the model of items.
+        return listReply((extended.documents as unknown as ItemDocument[]).map(itemView), extended.total);
+      }
+      const filter = await listFilter(context, query, await principalOf(context, caller));
+      const { documents, total } = await readPage(context.models.item, filter, query);
+      return listReply(documents.map(itemView), total);
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/item',
+    summary: 'Make an item.',
+    access: 'user',
+    scope: scopes.write,
+    query: {
+      folderId: required(id()),
+      name: required(text()),
+      description: text(),
+      reuseExisting: boolean({ description: 'Whether an item of this name that exists already is taken.' }),
+      metadata,
+    },
+    returns: returnsObject,
+    errors: ['invalid', 'access-denied'],
+    async handle({ query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const folder = await loadTargetFolder(context, query.folderId, principal, 1);
+      return itemView(await createItem(context, folder, { ...query, creatorId: principal.id }));
+    },
+  }),
+  defineRoute({
+    method: 'put',
+    path: '/item/:id',
+    summary: 'Change or move an item.',
+    access: 'user',
+    scope: scopes.write,
+    params: byId,
+    query: { name: text(), description: text(), folderId: id({ description: 'Folder to move it to.' }), metadata },
+    returns: returnsObject,
+    errors: ['unknown-id', 'invalid', 'access-denied'],
+    async handle({ params, query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const { item } = await loadItem(context, params.id, principal, 1);
+      const folder = query.folderId === undefined ? undefined : await loadTargetFolder(context, query.folderId, principal, 1);
+      const update = query.metadata === undefined ? undefined : metadataUpdate(query.metadata, false);
+      const { name, description } = query;
+      return itemView(await updateItem(context, item, { name, description, folder, metadata: update }));
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/item/:id/files',
+    summary: 'The files of an item.',
+    access: 'public',
+    scope: scopes.read,
+    params: byId,
+    query: byName,
+    returns: returnsList,
+    errors: ['unknown-id', 'access-denied'],
+    async handle({ params, query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const { item } = await loadItem(context, params.id, principal, 0);
+      const { documents, total } = await readPage(context.models.file, { itemId: item._id }, query);
+      return listReply(
+        documents.map((file) => fileView(file, principal, context.storeId)),
+        total,
+      );
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/item/:id/rootpath',
+    summary: 'What lies above an item, from the root down.',
+    access: 'public',
+    scope: scopes.read,
+    params: byId,
+    returns: returnsList,
+    errors: ['unknown-id', 'access-denied'],
+    async handle({ params, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const { folder } = await loadItem(context, params.id, principal, 0);
+      const chain = [...(await ancestorsOf(context, folder)), { type: 'folder' as const, doc: folder }];
+      const readable = chain.filter((parent) => levelOn(parent.doc, principal) >= 0);
+      return readable.map((parent) => ({ type: parent.type, object: resourceView(parent, principal) }));
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/item/:id/position',
+    summary: 'How many items come before this one in the listing; all when it is not there.',
+    access: 'public',
+    scope: scopes.read,
+    params: byId,
+    query: listQuery,
+    returns: { schema: { type: 'integer' } },
+    errors: ['unknown-id', 'bad-parameter', 'access-denied'],
+    async handle({ params, query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const { item } = await loadItem(context, params.id, principal, 0);
+      const extended = await context.plugin.itemLists.position(item._id, query, caller, wordsFilter);
+      if (extended !== null) return extended;
+      return placeIn(context.models.item, await listFilter(context, query, principal), item._id, query);
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/item/:id/copy',
+    summary: 'Copy an item with its files.',
+    access: 'user',
+    scope: scopes.write,
+    params: byId,
+    query: {
+      folderId: id({ description: 'Folder of the copy; by default that of the item.' }),
+      name: text(),
+      description: text(),
+      copyAnnotations,
+    },
+    returns: returnsObject,
+    errors: ['unknown-id', 'invalid', 'access-denied'],
+    async handle({ params, query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const { item } = await loadItem(context, params.id, principal, 0);
+      const folderId = query.folderId ?? item.folderId.toHexString();
+      const target = await loadTargetFolder(context, folderId, principal, 1);
+      const copied = { name: query.name, description: query.description, copyAnnotations: query.copyAnnotations };
+      const copy: ItemDocument = await copyItem(context, item, target, { ...copied, creatorId: principal.id });
+      return itemView(copy);
+    },
+  }),
+  defineRoute({
+    ...downloadRoute,
+    path: '/item/:id/download',
+    summary: 'Download an item: its only file, or an archive.',
+    query: { ...downloadQuery, format: oneOf(['zip', '']) },
+    returns: { types: ['application/octet-stream', 'application/zip'] },
+    handle: ({ params, query, caller, headers }, context) =>
+      download(kind, context, { id: params.id, caller }, async (item) => {
+        const files = await filesOf(context, item);
+        if (files.length === 1 && query.format !== 'zip') {
+          return downloadFile(context, files[0]!, { ...query, range: headers.range, disposition: query.contentDisposition });
+        }
+        return zipReply(context, item.name, itemEntries(context, item));
+      }),
+  }),
+  ...readRoutes(kind),
+  ...removalRoutes(kind, { level: 1, remove: removeItem, nameOf: ({ name }) => name }),
+  ...metadataRoutes(kind, setItemMetadata),
+];

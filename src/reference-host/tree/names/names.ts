@@ -1,0 +1,87 @@
+import type { Types } from 'mongoose';
+import { createHash } from 'node:crypto';
+import type { HostContext } from '../../context.js';
+import type { NameClaimDocument } from './name-claim.model.js';
+import { isDuplicateKey } from '../../duplicate-key.js';
+
+/** A claim whose owner does not exist is left over from a crash once it is older than this. */
+const abandonedAfterMs = 60_000;
+
+/** Who wants a name, and where. */
+export interface NameRequest {
+  parentId: Types.ObjectId;
+  ownerType: 'item' | 'folder';
+  ownerId: Types.ObjectId;
+}
+
+function claimId(parentId: Types.ObjectId, name: string): string {
+  return `${parentId.toHexString()}/${createHash('sha256').update(name).digest('hex')}`;
+}
+
+/**
+ * Takes a name inside a parent. Of several requests at once exactly one gets it, since the claim's id is unique.
+ *
+ * @returns `null` when the name is taken, or the type of the owner that has it.
+ */
+export async function claimName(
+  context: HostContext,
+  { parentId, ownerType, ownerId }: NameRequest,
+  name: string,
+): Promise<null | 'item' | 'folder'> {
+  const { models } = context;
+  const _id = claimId(parentId, name);
+  const claim: NameClaimDocument = { _id, ownerType, ownerId, created: new Date() };
+  try {
+    await models.nameClaim.create(claim);
+    return null;
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+  }
+  const held = await models.nameClaim.findById(_id).lean();
+  if (held === null) return claimName(context, { parentId, ownerType, ownerId }, name);
+  if (held.ownerId.equals(ownerId)) return null;
+  if (Date.now() - held.created.getTime() < abandonedAfterMs || (await ownsName(context, held, parentId, name))) {
+    return held.ownerType;
+  }
+  const taken = await models.nameClaim.findOneAndUpdate(
+    { _id, ownerId: held.ownerId, created: held.created },
+    { $set: { ownerType, ownerId, created: claim.created } },
+  );
+  return taken === null ? held.ownerType : null;
+}
+
+async function ownsName({ models }: HostContext, claim: NameClaimDocument, parentId: Types.ObjectId, name: string) {
+  const _id = claim.ownerId;
+  return claim.ownerType === 'item'
+    ? (await models.item.exists({ _id, folderId: parentId, name })) !== null
+    : (await models.folder.exists({ _id, parentId, name })) !== null;
+}
+
+/** Gives a name back. Does nothing when somebody else has it. */
+export async function releaseName(
+  { models }: HostContext,
+  { parentId, ownerId }: Omit<NameRequest, 'ownerType'>,
+  name: string,
+): Promise<void> {
+  await models.nameClaim.deleteOne({ _id: claimId(parentId, name), ownerId });
+}
+
+/** Takes a name, or the first free one of `name (1)`, `name (2)` …, and says which. */
+export async function claimFreeName(context: HostContext, request: NameRequest, name: string): Promise<string> {
+  if ((await claimName(context, request, name)) === null) return name;
+  const taken = await numberedNames(context, request.parentId, name);
+  for (let count = 1; ; count++) {
+    const numbered = `${name} (${count})`;
+    if (!taken.has(numbered) && (await claimName(context, request, numbered)) === null) return numbered;
+  }
+}
+
+async function numberedNames({ models }: HostContext, parentId: Types.ObjectId, name: string): Promise<Set<string>> {
+  const escaped = `${name} (`.toLowerCase().replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  const lowerName = { $regex: `^${escaped}` };
+  const [items, folders] = await Promise.all([
+    models.item.find({ folderId: parentId, lowerName }, { name: 1 }).lean(),
+    models.folder.find({ parentId, lowerName }, { name: 1 }).lean(),
+  ]);
+  return new Set([...items, ...folders].map((found) => found.name));
+}

@@ -1,0 +1,275 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { Types } from 'mongoose';
+import {
+  AccessDeniedError,
+  BadParameterError,
+  id,
+  integer,
+  InvalidError,
+  LargeImageError,
+  oneOf,
+  required,
+  text,
+  withDefault,
+  type Caller,
+  type RouteDefinition,
+  type RouteInput,
+} from '../../index.js';
+import { defineRoute, type HostContext } from '../context.js';
+import type { FolderDocument } from '../tree/folder.model.js';
+import type { ItemDocument } from '../tree/item.model.js';
+import type { UploadDocument } from './upload.model.js';
+import { principalOf, requireLevel, type Principal } from '../access/access.js';
+import { insertFile, loadFile } from '../files/files.js';
+import { createItem } from '../tree/items.js';
+import { discardUpload } from './upload-removal.js';
+import {
+  completeUpload,
+  createUpload,
+  loadUpload,
+  receiveChunk,
+  uploadOffset,
+  type NewUpload,
+  type UploadResult,
+} from './uploads.js';
+import { checkedName } from '../tree/names/checked-name.js';
+import { byId, returnsMessage, returnsObject, scopes } from '../http/parameters.js';
+import { fileView, uploadView } from '../views.js';
+
+const largestFile = Number.MAX_SAFE_INTEGER;
+
+function contentTypeOf(headers: IncomingHttpHeaders): string {
+  return (headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase();
+}
+
+function announcedLength(headers: IncomingHttpHeaders): number | null {
+  const length = headers['content-length'];
+  return length === undefined ? null : Number(length);
+}
+
+/** Whether the request has a body that holds a file, not a form. */
+function hasContent(headers: IncomingHttpHeaders): boolean {
+  const type = contentTypeOf(headers);
+  if (type === 'application/x-www-form-urlencoded' || type === 'multipart/form-data') return false;
+  return headers['transfer-encoding'] !== undefined || (announcedLength(headers) ?? 0) > 0;
+}
+
+/** The item that a file goes to, or the folder where an item will be made for it. */
+async function loadUploadParent(context: HostContext, type: 'folder' | 'item', parentId: string, principal: Principal) {
+  const { models } = context;
+  const item = type === 'item' ? await models.item.findById(parentId).lean<ItemDocument>() : null;
+  const folder = await models.folder.findById(type === 'item' ? item?.folderId : parentId).lean<FolderDocument>();
+  if (folder === null || (type === 'item' && item === null)) throw new InvalidError(`No such ${type}: ${parentId}`, 'id');
+  requireLevel('folder', folder, principal, 1);
+  return { item, folder };
+}
+
+function resultView(context: HostContext, result: UploadResult, principal: Principal) {
+  return 'file' in result ? fileView(result.file, principal, context.storeId) : uploadView(result.upload);
+}
+
+type BodyInput = Pick<RouteInput<never, never, 'stream'>, 'headers' | 'body' | 'signal'> & { caller: Caller | null };
+
+/** Starts an upload; one whose bytes come with the request is complete or, when the request breaks off, gone afterwards. */
+async function startUpload(
+  context: HostContext,
+  upload: NewUpload,
+  { headers, body, signal, caller }: BodyInput,
+  principal: Principal,
+): Promise<Record<string, unknown>> {
+  const created = await createUpload(context, upload);
+  try {
+    if (upload.size === 0) {
+      const file = await completeUpload(context, created._id, caller);
+      return fileView(file, principal, context.storeId);
+    }
+    if (!hasContent(headers)) return uploadView(created);
+    const chunk = { offset: 0, body, announced: announcedLength(headers), caller, signal };
+    return resultView(context, await receiveChunk(context, created._id, chunk), principal);
+  } catch (error) {
+    await discardUpload(context, created._id);
+    throw error;
+  }
+}
+
+async function loadOwnUpload(context: HostContext, uploadId: string, principal: Principal): Promise<UploadDocument> {
+  const upload = await loadUpload(context, uploadId);
+  const isOwn = upload.userId !== null && principal.id !== null && upload.userId.equals(principal.id);
+  if (!isOwn) throw new AccessDeniedError('You did not initiate this upload.');
+  return upload;
+}
+
+/** Uploads, in one request or in several. */
+export const uploadRoutes: RouteDefinition<HostContext>[] = [
+  defineRoute({
+    method: 'post',
+    path: '/file',
+    summary: 'Start an upload; or upload a whole file as the body of the request; or make a link.',
+    access: 'user',
+    scope: scopes.write,
+    query: {
+      parentType: required(oneOf(['folder', 'item'], { description: 'What the file goes to.' })),
+      parentId: required(id()),
+      name: required(text()),
+      size: integer({ minimum: 0, maximum: largestFile, description: 'Length of the file in bytes.' }),
+      mimeType: text(),
+      reference: text({ description: 'Handed on when the upload is complete.' }),
+      linkUrl: text({ description: 'Address that the file stands for; no bytes are uploaded then.' }),
+      assetstoreId: id(),
+      uploadExtraParameters: text(),
+    },
+    body: 'stream',
+    bodyOptional: true,
+    returns: returnsObject,
+    errors: ['bad-parameter', 'invalid', 'access-denied'],
+    async handle({ query, caller, body, headers, signal }, context) {
+      const principal = await principalOf(context, caller);
+      const { parentType, parentId, name, size, mimeType, reference, linkUrl } = query;
+      const { item, folder } = await loadUploadParent(context, parentType, parentId, principal);
+      if (query.assetstoreId !== undefined && !context.storeId.equals(query.assetstoreId)) {
+        throw new InvalidError(`No such assetstore: ${query.assetstoreId}`, 'id');
+      }
+      if (linkUrl !== undefined) return makeLink(context, { item, folder, name, mimeType, linkUrl }, principal);
+      if (size === undefined) throw new BadParameterError('Parameter "size" is required.');
+      const upload: NewUpload = {
+        name,
+        size,
+        mimeType,
+        reference,
+        parentType,
+        parentId: new Types.ObjectId(parentId),
+        userId: principal.id,
+      };
+      return startUpload(context, upload, { headers, body, signal, caller }, principal);
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/file/chunk',
+    summary: 'Send the next part of an upload; the last one makes the file.',
+    access: 'user',
+    scope: scopes.write,
+    query: {
+      uploadId: required(id()),
+      offset: withDefault(integer({ minimum: 0, description: 'How many bytes were sent before.' }), 0),
+    },
+    body: 'stream',
+    bodyOptional: true,
+    returns: returnsObject,
+    errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'conflict'],
+    async handle({ query, caller, body, headers, signal }, context) {
+      if (contentTypeOf(headers) === 'multipart/form-data') {
+        throw new BadParameterError(
+          'Multipart encoding is no longer supported. Send the chunk in the request body, and other parameters in the query string.',
+        );
+      }
+      const principal = await principalOf(context, caller);
+      const upload = await loadOwnUpload(context, query.uploadId, principal);
+      const chunk = { offset: query.offset, body, announced: announcedLength(headers), caller, signal };
+      return resultView(context, await receiveChunk(context, upload._id, chunk), principal);
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/file/offset',
+    summary: 'How many bytes of an upload have arrived.',
+    access: 'user',
+    scope: scopes.write,
+    query: { uploadId: required(id()) },
+    returns: returnsObject,
+    errors: ['unknown-id'],
+    async handle({ query, caller }, context) {
+      await loadOwnUpload(context, query.uploadId, await principalOf(context, caller));
+      return { offset: await uploadOffset(context, query.uploadId) };
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/file/completion',
+    summary: 'Complete an upload whose bytes have all arrived.',
+    access: 'user',
+    scope: scopes.write,
+    query: { uploadId: required(id()) },
+    returns: returnsObject,
+    errors: ['bad-parameter', 'unknown-id', 'access-denied'],
+    async handle({ query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const upload = await loadOwnUpload(context, query.uploadId, principal);
+      return fileView(await completeUpload(context, upload._id, caller), principal, context.storeId);
+    },
+  }),
+  defineRoute({
+    method: 'delete',
+    path: '/file/upload/:id',
+    summary: 'Give up an upload.',
+    access: 'user',
+    scope: scopes.write,
+    params: byId,
+    returns: returnsMessage,
+    errors: ['unknown-id', 'access-denied'],
+    async handle({ params, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const upload = await loadUpload(context, params.id);
+      if (!principal.admin) await loadOwnUpload(context, params.id, principal);
+      await discardUpload(context, upload._id);
+      return { message: 'Upload canceled.' };
+    },
+  }),
+  defineRoute({
+    method: 'put',
+    path: '/file/:id/contents',
+    summary: 'Start an upload that replaces the contents of a file.',
+    access: 'user',
+    scope: scopes.write,
+    params: byId,
+    query: { size: required(integer({ minimum: 0, maximum: largestFile })), reference: text(), assetstoreId: id() },
+    body: 'stream',
+    bodyOptional: true,
+    returns: returnsObject,
+    errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
+    async handle({ params, query, caller, body, headers, signal }, context) {
+      const principal = await principalOf(context, caller);
+      const file = await loadFile(context, params.id, principal, 1);
+      if (file.itemId === null) throw new LargeImageError('bad-value', 'The contents of an attached file cannot be replaced.');
+      const upload: NewUpload = {
+        name: file.name,
+        size: query.size,
+        mimeType: file.mimeType,
+        reference: query.reference,
+        parentType: 'item',
+        parentId: file.itemId,
+        fileId: file._id,
+        userId: principal.id,
+      };
+      return startUpload(context, upload, { headers, body, signal, caller }, principal);
+    },
+  }),
+];
+
+async function makeLink(
+  context: HostContext,
+  {
+    item,
+    folder,
+    name,
+    mimeType,
+    linkUrl,
+  }: { item: ItemDocument | null; folder: FolderDocument; name: string; mimeType: string | undefined; linkUrl: string },
+  principal: Principal,
+) {
+  const url = linkUrl.trim();
+  if (!/^https?:/i.test(url) || !URL.canParse(url)) {
+    throw new InvalidError('Linked file URL must start with http: or https:.', 'linkUrl');
+  }
+  const checked = checkedName('File', name);
+  const parent = item ?? (await createItem(context, folder, { name: checked, creatorId: principal.id }));
+  const file = await insertFile(context, parent, {
+    name: checked,
+    // As a header: no line breaks, no other alphabets.
+    linkUrl: new URL(url).href,
+    storage: { kind: 'link' },
+    creatorId: principal.id,
+    ...(mimeType !== undefined && { mimeType }),
+  });
+  return fileView(file, principal, context.storeId);
+}

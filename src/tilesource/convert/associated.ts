@@ -1,0 +1,45 @@
+import type { TileSource } from '../contract.js';
+import { tagOf, type DirectoryPlan, type TiffContainer } from '../pyramid/container.js';
+import { isLossy, packingTags, packTile, storedBands, type TilePacking } from '../pyramid/tiles.js';
+import { toPicture } from '../render/pixels.js';
+
+const associatedQuality = 89;
+
+/** Writes the label, macro and other pictures beside the image: each a directory of one strip that is called by its name. */
+export async function associatedDirectories(
+  container: TiffContainer,
+  source: TileSource,
+  packing: TilePacking,
+): Promise<DirectoryPlan[]> {
+  const plans: DirectoryPlan[] = [];
+  const own: TilePacking = {
+    compression: isLossy(packing) ? 'jpeg' : 'deflate',
+    quality: associatedQuality,
+    halfColor: false,
+    predictor: true,
+    level: null,
+  };
+  for (const name of source.associatedImages ?? []) {
+    const found = await source.readAssociatedImage?.(name);
+    if (!found) continue;
+    const picture = toPicture(found.raster);
+    const bytes = await packTile(picture, own);
+    const { width, height } = picture;
+    plans.push({
+      tags: [
+        tagOf.long(256, width),
+        tagOf.long(257, height),
+        tagOf.long(278, height),
+        tagOf.short(284, 1),
+        ...packingTags({ bands: storedBands(picture.bands, own), dtype: 'uint8' }, own),
+        tagOf.ascii(270, name),
+      ],
+      chunks: {
+        kind: 'strips',
+        offsets: Float64Array.of(await container.append(bytes)),
+        lengths: Float64Array.of(bytes.length),
+      },
+    });
+  }
+  return plans;
+}

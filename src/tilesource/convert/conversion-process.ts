@@ -1,0 +1,80 @@
+/** The program of the processes that `child-process.ts` starts: does one task and ends. */
+import { rmSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { BadValueError, LargeImageError } from '../../errors.js';
+import { isFullDisk } from '../../core/outage.js';
+import { maxResidentBytes, runInChild, type ChildMessage, type ChildTask } from './child-process.js';
+import { convert } from './convert.js';
+import { runDrawing } from '../sources/sharp/drawing.js';
+import { runVipsPass } from './vips-pass.js';
+import { vipsReason } from '../process/vips-reason.js';
+
+const memoryLookMs = 100;
+const progressMs = 100;
+
+function say(message: ChildMessage): Promise<void> {
+  return new Promise((resolve) => {
+    if (process.send === undefined || !process.connected) return resolve();
+    process.send(message, () => resolve());
+  });
+}
+
+async function end(message: ChildMessage): Promise<void> {
+  await say(message);
+  process.exit(0);
+}
+
+async function run(task: ChildTask): Promise<void> {
+  if (task.kind === 'vips') return runVipsPass(task.pass);
+  if (task.kind === 'svg') return runDrawing({ bytes: await readFile(task.drawing.input), output: task.drawing.output });
+  let saidAt = 0;
+  let most = 0;
+  const progress = (done: number): void => {
+    most = Math.max(most, done);
+    if (Date.now() - saidAt < progressMs) return;
+    saidAt = Date.now();
+    void say({ kind: 'progress', done: most });
+  };
+  await convert(task.task, {
+    progress,
+    log: (text) => void say({ kind: 'log', text }),
+    vipsPass: (pass, heard) => runInChild({ kind: 'vips', pass }, { progress: heard }, { threads: pass.threads }),
+  });
+}
+
+function describe(error: unknown): ChildMessage {
+  if (error instanceof BadValueError) return { kind: 'failed', error: 'value', message: error.message };
+  if (error instanceof LargeImageError) return { kind: 'failed', error: 'source', message: error.message };
+  const { message = String(error), code } = error as Partial<Error> & { code?: string };
+  if (isFullDisk(code) || /no space left|quota exceeded/i.test(message)) {
+    return { kind: 'failed', error: 'source', message: 'There is no space left for the file that is made.' };
+  }
+  if (code !== undefined)
+    return { kind: 'failed', error: 'source', message: `The file that is made cannot be written (${code}).` };
+  return { kind: 'failed', error: 'source', message: `libvips: ${vipsReason(error)}` };
+}
+
+process.once('message', (task: ChildTask) => {
+  // Whoever started this is gone: nobody wants the result, and nobody else removes what there is of it.
+  process.once('disconnect', () => {
+    if (task.kind === 'convert') rmSync(task.task.directory, { recursive: true, force: true });
+    process.exit(1);
+  });
+  setInterval(() => {
+    if (process.memoryUsage.rss() <= maxResidentBytes) return;
+    const mebibytes = Math.round(maxResidentBytes / 2 ** 20);
+    void end({
+      kind: 'failed',
+      error: 'source',
+      message:
+        task.kind === 'svg'
+          ? `Drawing this file needs more than ${mebibytes} MiB of memory.`
+          : `The conversion of this file needs more than ${mebibytes} MiB of memory.`,
+    });
+  }, memoryLookMs).unref();
+  run(task).then(
+    () => end({ kind: 'done' }),
+    (error: unknown) => end(describe(error)),
+  );
+});
+void say({ kind: 'ready' });

@@ -1,0 +1,312 @@
+import { open, readFile, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import sharp, { type Metadata } from 'sharp';
+import { BadValueError, TileSourceError } from '../../errors.js';
+import { fileInput, openFileReader } from '../byte-reader.js';
+import type { ImageMetadata, TileSource } from '../contract.js';
+import { PyramidWriter, type BlockImage } from '../pyramid/blocks.js';
+import { TiffContainer, tagOf, type DirectoryPlan, type Tag } from '../pyramid/container.js';
+import { isLossy, packingTags, packTile, storedBands, type TileCompression, type TilePacking } from '../pyramid/tiles.js';
+import { toPicture } from '../render/pixels.js';
+import type { Raster } from '../raster.js';
+import { readFacts, sampleForm, type VipsFile } from '../sources/sharp/decode.js';
+import { recognizeFormat } from '../sources/sharp/format.js';
+import { countFrames } from '../sources/sharp/small-image.js';
+import { isStoredInTiles } from '../sources/sharp/stored-in-tiles.js';
+import { checkSvg } from '../sources/sharp/svg.js';
+import { sharpSource } from '../sources/sharp/sharp-source.js';
+import { tiffSource } from '../sources/tiff/tiff-source.js';
+import { vipsReason } from '../process/vips-reason.js';
+import { associatedDirectories } from './associated.js';
+import { BlockReader } from './block-reader.js';
+import { describeConversion, describeFrame, redescribe, type ConversionFacts } from './description.js';
+import { isLossyTiff } from './lossy-tiff.js';
+import type { ConversionOptions } from './options.js';
+import { isPlainStrips } from './plain-strips.js';
+import { mapSamples } from './samples.js';
+import { vipsSettings, type VipsPass } from './vips-pass.js';
+
+/** What is to be converted. Plain data: it goes to a process. */
+export interface ConversionTask {
+  input: { path: string; name: string; mimeType: string };
+  /** Path of the file to be made. */
+  output: string;
+  /** For temporary files; the caller removes it. */
+  directory: string;
+  options: ConversionOptions;
+  threads: number;
+  /** Of the program, for the description in the file. */
+  version: string;
+}
+
+/** What a conversion tells while it runs. */
+export interface ConversionReport {
+  /** How much is done, from 0 to 1. */
+  progress: (done: number) => void;
+  log: (text: string) => void;
+  /** Runs a pass of libvips in a process of its own. */
+  vipsPass: (pass: VipsPass, progress: (done: number) => void) => Promise<void>;
+}
+
+/** Longest side of a picture that is decoded as a whole. */
+const maxWholeSide = 4096;
+/** Tiles of the uncompressed file between two passes. */
+const baseTileSide = 512;
+/** Share of the work that the pass before the writing has, where there are two. */
+const baseShare = 0.3;
+
+const vipsCompressions: readonly TileCompression[] = ['none', 'jpeg', 'deflate', 'lzw', 'packbits', 'webp'];
+
+/**
+ * Makes a pyramid of tiles of an image file.
+ *
+ * @throws TileSourceError when the file cannot be read; BadValueError when it has no such frame.
+ */
+export async function convert(task: ConversionTask, report: ConversionReport): Promise<void> {
+  sharp.cache(false);
+  sharp.concurrency(1);
+  const input = fileInput(task.input.path, { name: task.input.name, mimeType: task.input.mimeType });
+  const limits = { maxSmallImageSize: maxWholeSide, maxDecodedPixels: Infinity, temporaryDirectory: task.directory };
+  const tiff = await tiffSource.open(input, limits).catch((error: unknown) => {
+    if (error instanceof TileSourceError) return error;
+    throw error;
+  });
+  if (tiff instanceof TileSourceError) {
+    return convertByVips(task, report, await recognize(task.input.path, tiff), unscaled);
+  }
+  const lossy = await isLossyTiff(task.input.path);
+  if (await isPlainStrips(task.input.path, tiff, maxWholeSide)) {
+    await tiff.close();
+    const { magnification, mmX, mmY, channels } = tiff.metadata;
+    const known = { magnification, mmX, mmY, ...(channels && { channels }) };
+    return convertByVips(task, report, { input: task.input.path, format: 'tiff' }, known);
+  }
+  await writeFrom([{ open: async () => tiff, first: tiff }], { task, report, lossy, from: 0 });
+}
+
+/** What libvips does not know of a file. */
+type KnownMetadata = Pick<ImageMetadata, 'magnification' | 'mmX' | 'mmY' | 'channels'>;
+
+const unscaled: KnownMetadata = { magnification: null, mmX: null, mmY: null };
+
+/** Files that only libvips reads, or that it reads as well and faster. */
+async function convertByVips(
+  task: ConversionTask,
+  report: ConversionReport,
+  file: VipsFile,
+  known: KnownMetadata,
+): Promise<void> {
+  const { options, input } = task;
+  const facts = await readFacts(file, vipsSettings, { maxDecodedPixels: Infinity }).catch((error: unknown) => {
+    if (error instanceof TileSourceError) throw error;
+    throw new TileSourceError(`The image cannot be read: ${vipsReason(error)}`, { cause: error });
+  });
+  const frames = await countFrames(file, vipsSettings, facts);
+  const chosen = chosenFrames(options.onlyFrame, frames);
+  const lossy = ['jpeg', 'webp', 'avif'].includes(file.format) || (file.format === 'tiff' && (await isLossyTiff(input.path)));
+  const packing = packingFor(options, { lossyTiff: file.format === 'tiff' && lossy, dtype: sampleForm(facts).dtype });
+  const nearest = isNearest(options, lossy || isLossy(packing));
+  const pass: VipsPass = {
+    input: input.path,
+    format: file.format,
+    output: task.output,
+    page: chosen[0] ?? 0,
+    threads: task.threads,
+    kind: 'pyramid',
+    tileSide: options.tileSize,
+    compression: 'none',
+    quality: packing.quality,
+    predictor: packing.predictor,
+  };
+  const { compression } = packing;
+  const plain = vipsCompressions.includes(compression) && !nearest && packing.level === null;
+  const losslessWebp = compression === 'webp' && packing.quality === 0;
+  const upright = (facts.orientation ?? 1) === 1;
+  if (chosen.length === 1 && plain && !losslessWebp && upright) {
+    await report.vipsPass({ ...pass, compression: compression as VipsPass['compression'] }, report.progress);
+    const made = await tiffSource.open(fileInput(task.output));
+    const metadata = { ...made.metadata, ...known };
+    const levels = made.populatedLevels.length;
+    await made.close();
+    await redescribe(task.output, describeConversion(factsOf(task, packing, facts, { metadata, levels, frames: 1 }), null));
+    return;
+  }
+  if (Math.max(facts.width, facts.height) <= maxWholeSide) {
+    const source = await sharpSource.open(fileInput(input.path, input), { maxSmallImageSize: maxWholeSide });
+    return writeFrom([{ open: async () => source, first: source }], { task, report, lossy, from: 0, facts });
+  }
+  // Through uncompressed tiles on disk, one frame after the other.
+  const base = join(task.directory, 'base.tiff');
+  const icc = sampleForm(facts).converted ? null : (facts.icc ?? null);
+  const share = baseShare / chosen.length;
+  const frameAt = (page: number, index: number) => async () => {
+    await unlink(base).catch(() => {});
+    const start = index / chosen.length;
+    await report.vipsPass(
+      { ...pass, kind: 'base', output: base, page, tileSide: baseTileSide, compression: 'none', predictor: false },
+      (done) => report.progress(start + done * share),
+    );
+    const source = await tiffSource.open(fileInput(base));
+    return withKnown(source, known, icc);
+  };
+  const opened = chosen.map((page, index) => ({ open: frameAt(page, index) }));
+  await writeFrom(opened, { task, report, lossy, from: baseShare, facts });
+}
+
+/** libvips makes up a resolution; the profile is that of the file it read. */
+function withKnown(source: TileSource, known: KnownMetadata, icc: Uint8Array | null): TileSource {
+  return {
+    metadata: { ...source.metadata, ...known },
+    populatedLevels: source.populatedLevels,
+    readTile: (...call) => source.readTile(...call),
+    iccProfile: () => icc,
+    close: () => source.close(),
+  };
+}
+
+async function recognize(path: string, refused: TileSourceError): Promise<VipsFile> {
+  const reader = await openFileReader(path);
+  try {
+    const format = recognizeFormat(await reader.read(0, 4096));
+    if (format === null) throw new TileSourceError(`No reader knows this file. As a TIFF: ${refused.message}`);
+    if (format === 'tiff' && (await isStoredInTiles(reader))) throw refused;
+    if (format === 'svg') {
+      if (reader.size > 2 ** 26) throw new TileSourceError('SVG files of more than 67108864 bytes are not read.');
+      checkSvg(await readFile(path));
+    }
+    return { input: path, format };
+  } finally {
+    await reader.close();
+  }
+}
+
+function chosenFrames(only: number | null, frames: number): number[] {
+  if (only === null) return Array.from({ length: frames }, (_, frame) => frame);
+  if (only >= frames) throw new BadValueError(`Frame ${only} does not exist; the image has ${frames}`);
+  return [only];
+}
+
+function packingFor(
+  options: ConversionOptions,
+  source: { lossyTiff: boolean; dtype: ImageMetadata['dtype'] },
+): TilePacking & { compression: TileCompression } {
+  const usual = source.lossyTiff && source.dtype === 'uint8' ? 'jpeg' : 'lzw';
+  return {
+    compression: options.compression ?? usual,
+    quality: options.quality,
+    halfColor: options.quality < 90,
+    predictor: options.predictor,
+    level: options.level,
+  };
+}
+
+function isNearest({ reduction }: ConversionOptions, lossy: boolean): boolean {
+  return reduction === null ? !lossy : reduction === 'nearest';
+}
+
+interface Opened {
+  open(): Promise<TileSource>;
+  /** The source, where all frames are in one that is open already. */
+  first?: TileSource;
+}
+
+interface Writing {
+  task: ConversionTask;
+  report: ConversionReport;
+  lossy: boolean;
+  /** Share of the work on each frame that is done before it is written. */
+  from: number;
+  facts?: Metadata;
+}
+
+/** Writes all chosen frames of one source, or the only frames of several. */
+async function writeFrom(opened: readonly Opened[], writing: Writing): Promise<void> {
+  const { task, report, lossy, from } = writing;
+  const { options } = task;
+  const whole = opened[0]?.first;
+  const frames = whole ? chosenFrames(options.onlyFrame, whole.metadata.frames?.length ?? 1) : opened.map(() => 0);
+  const file = await open(task.output, 'wx+', 0o600);
+  const container = new TiffContainer(file);
+  const plans: DirectoryPlan[] = [];
+  try {
+    for (const [index, frame] of frames.entries()) {
+      const source = whole ?? (await opened[index]!.open());
+      const { metadata } = source;
+      const packing = packingFor(options, { lossyTiff: lossy && writing.facts === undefined, dtype: metadata.dtype });
+      const mapping = await mapSamples(source, whole ? frames : [0]);
+      const byteSamples = packing.compression === 'jpeg' || packing.compression === 'webp';
+      const blockSide = BlockReader.blockSide(metadata, options.tileSize);
+      const reader = new BlockReader(source, frame, mapping, task.threads);
+      const shown = (raster: Raster): Raster => (byteSamples ? toPicture(raster) : raster);
+      const bands = byteSamples && metadata.bandCount > 4 ? 3 : metadata.bandCount;
+      const image: BlockImage = {
+        width: metadata.sizeX,
+        height: metadata.sizeY,
+        bands,
+        dtype: byteSamples ? 'uint8' : mapping.dtype,
+        read: async (box) => shown(await reader.read(box)),
+      };
+      const pixels = metadata.sizeX * metadata.sizeY;
+      const directories = await new PyramidWriter(container, image, {
+        tileSide: options.tileSize,
+        blockSide,
+        nearest: isNearest(options, lossy || isLossy(packing)),
+        encode: (tile) => packTile(tile, packing),
+        progress: (done) => report.progress((index + from + (1 - from) * (done / pixels)) / frames.length),
+      }).write();
+      const packed = packingTags({ bands: storedBands(bands, packing), dtype: image.dtype }, packing);
+      const icc = source.iccProfile?.(frame) ?? null;
+      const many = frames.length > 1;
+      const associated = many || index > 0 ? [] : (source.associatedImages ?? []);
+      const facts = factsOf(task, packing, writing.facts, {
+        metadata,
+        levels: directories.length,
+        frames: frames.length,
+        internal: (await source.internalMetadata?.()) ?? {},
+        associated,
+      });
+      const text = index === 0 ? describeConversion(facts, many ? frame : null) : describeFrame(metadata, frame);
+      const dressed = directories.map((plan, level) => ({
+        ...plan,
+        tags: [
+          ...plan.tags,
+          ...packed,
+          ...resolution(metadata, level),
+          ...(icc === null ? [] : [tagOf.bytes(34_675, icc)]),
+          ...(level === 0 ? [tagOf.ascii(270, text)] : []),
+        ],
+      }));
+      if (many) plans.push({ ...dressed[0]!, sub: dressed.slice(1) });
+      else plans.push(...dressed, ...(await associatedDirectories(container, source, packing)));
+      if (whole === undefined) await source.close();
+    }
+    await container.finish(plans, { big: 'when needed' });
+    await file.datasync();
+  } finally {
+    await file.close();
+    await whole?.close();
+  }
+}
+
+function resolution({ mmX, mmY }: ImageMetadata, level: number): Tag[] {
+  if (mmX === null || mmY === null) return [];
+  const scale = 2 ** level;
+  return [tagOf.rational(282, 10 / (mmX * scale)), tagOf.rational(283, 10 / (mmY * scale)), tagOf.short(296, 3)];
+}
+
+function factsOf(
+  task: ConversionTask,
+  packing: TilePacking,
+  facts: Metadata | undefined,
+  made: Partial<ConversionFacts> & Pick<ConversionFacts, 'metadata' | 'levels' | 'frames'>,
+): ConversionFacts {
+  const { options, version } = task;
+  const source = facts && { sharp: { format: facts.format, space: facts.space, channels: facts.channels, depth: facts.depth } };
+  return {
+    internal: source ?? {},
+    associated: [],
+    arguments: { ...options, compression: packing.compression },
+    version,
+    ...made,
+  };
+}

@@ -1,0 +1,66 @@
+import { sharedAbortController } from '../../core/abort.js';
+import { LargeImageError } from '../../errors.js';
+
+interface Shared<Result> {
+  result: Promise<Result>;
+  waiting: number;
+  controller: AbortController;
+}
+
+/** Work that is done once for all who ask for it at the same time, and ended early when nobody waits for it any more. */
+export class SharedWork<Result> {
+  readonly #underWay = new Map<string, Shared<Result>>();
+
+  /**
+   * Joins the work of this name, or begins it.
+   *
+   * @param work gets a signal that is aborted when nobody waits any more.
+   * @param signal ends the waiting of this caller alone, with its reason.
+   */
+  async join(name: string, work: (signal: AbortSignal) => Promise<Result>, signal?: AbortSignal): Promise<Result> {
+    signal?.throwIfAborted();
+    const shared = this.#underWay.get(name) ?? this.#begin(name, work);
+    shared.waiting += 1;
+    try {
+      return await orAborted(shared.result, signal);
+    } finally {
+      shared.waiting -= 1;
+      if (shared.waiting === 0) {
+        this.#forget(name, shared);
+        shared.controller.abort(new LargeImageError('unavailable', 'Nobody waits for this any more.'));
+      }
+    }
+  }
+
+  #begin(name: string, work: (signal: AbortSignal) => Promise<Result>): Shared<Result> {
+    const controller = sharedAbortController();
+    const shared: Shared<Result> = { result: work(controller.signal), waiting: 0, controller };
+    this.#underWay.set(name, shared);
+    // Whoever waits gets the failure; after the last has gone it is nobody's.
+    shared.result.then(
+      () => this.#forget(name, shared),
+      () => this.#forget(name, shared),
+    );
+    return shared;
+  }
+
+  #forget(name: string, shared: Shared<Result>): void {
+    if (this.#underWay.get(name) === shared) this.#underWay.delete(name);
+  }
+}
+
+/** The result, unless the signal is aborted before it is there. */
+export async function orAborted<Result>(result: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
+  if (signal === undefined) return result;
+  let abort: (() => void) | undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    abort = () => reject(signal.reason as Error);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+  });
+  try {
+    return await Promise.race([result, aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort!);
+  }
+}

@@ -1,0 +1,256 @@
+import { LRUCache } from 'lru-cache';
+import { Gate, mapConcurrently } from '../process/concurrency.js';
+import type { EncodedImage, TileAddress, TileSource } from '../contract.js';
+import { finerLevel, largestStep, levelSize, tileContent, tileGrid, type Box, type Size } from '../geometry.js';
+import { resizePicture, type OpenedPicture } from './encode.js';
+import { blit, crop, decimate, isPicture } from './pixels.js';
+import { createRaster, type Raster } from '../raster.js';
+import type { RasterCache } from '../requests.js';
+import { decodeMosaic, openMosaic, type StoredMosaic } from './stored-mosaic.js';
+
+/** Largest mosaic, in pixels, from which a tile of a missing level is made in one step. */
+const maxMosaicPixels = 2 ** 24;
+
+/** Fewest stored tiles that are worth decoding together, and most bytes of them. */
+const leastMosaic = 4;
+const maxMosaicBytes = 2 ** 28;
+
+/** Bytes of composed tiles kept per image where the caller brings no cache. */
+const ownCacheBytes = 2 ** 24;
+
+/** A small cache of the image's own: enough for neighbouring tiles of missing levels to share their work. */
+export function createRasterCache(maxBytes = ownCacheBytes): RasterCache {
+  const cache = new LRUCache<string, Raster>({
+    maxSize: maxBytes,
+    sizeCalculation: (raster) => Math.max(1, raster.data.byteLength),
+  });
+  return { get: (key) => cache.get(key), set: (key, raster) => void cache.set(key, raster) };
+}
+
+/** A rectangle of a level, in its pixels, of one frame. */
+export interface LevelBox {
+  level: number;
+  frame: number;
+  box: Box;
+}
+
+/** Reads decoded tiles of every level, also of those that the file does not hold, and rectangles of any level. */
+export class TileReader {
+  readonly #source: TileSource;
+  readonly #cache: RasterCache;
+  readonly #concurrency: number;
+  readonly #gate: Gate;
+
+  constructor(source: TileSource, options: { cache?: RasterCache; concurrency?: number } = {}) {
+    this.#source = source;
+    this.#cache = options.cache ?? createRasterCache();
+    this.#concurrency = options.concurrency ?? 4;
+    this.#gate = new Gate(this.#concurrency * 2);
+  }
+
+  /** What a tile shows of the image; partial pixels at the border count as whole ones. The address has been checked. */
+  async readTile(address: TileAddress, signal?: AbortSignal): Promise<Raster> {
+    if (this.#source.populatedLevels.includes(address.level)) return this.#readStored(address, signal);
+    const key = `${address.frame}/${address.level}/${address.x}/${address.y}`;
+    const cached = this.#cache.get(key);
+    if (cached) return cached;
+    const made = await this.#compose(address, signal);
+    this.#cache.set(key, made);
+    return made;
+  }
+
+  /** A rectangle of a level, in its pixels; it must lie inside the level. */
+  async readBox(where: LevelBox, signal?: AbortSignal): Promise<Raster> {
+    const { box } = where;
+    const { tileWidth, tileHeight, bandCount, dtype } = this.#source.metadata;
+    const { tiles, place } = this.#tilesOf(where);
+    const [first] = tiles;
+    if (first !== undefined && tiles.length === 1) {
+      const tile = await this.readTile(first, signal);
+      if (place.left === 0 && place.top === 0) return crop(tile, box);
+      const part = createRaster({ ...tile, width: box.width, height: box.height });
+      blit(part, tile, { left: -place.left, top: -place.top });
+      return part;
+    }
+    const stored = tiles.length >= leastMosaic ? await this.#readMosaic(where, signal) : null;
+    const target = stored?.raster ?? createRaster({ width: box.width, height: box.height, bands: bandCount, dtype });
+    await mapConcurrently(stored?.missing ?? tiles, this.#concurrency, async (tile) => {
+      signal?.throwIfAborted();
+      const raster = await this.readTile(tile, signal);
+      blit(target, raster, { left: tile.x * tileWidth - box.left, top: tile.y * tileHeight - box.top });
+    });
+    return target;
+  }
+
+  /**
+   * A rectangle of a level, undecoded, where the file holds all of it as JPEG tiles; else `null`. A damaged tile shows when the
+   * picture is used: reading the box tells then which it is.
+   */
+  async openBox(where: LevelBox, signal?: AbortSignal): Promise<OpenedPicture | null> {
+    const mosaic = await this.#storedMosaic(where, signal);
+    if (mosaic === null || mosaic.tiles.includes(null)) return null;
+    const { place } = this.#tilesOf(where);
+    const isShown = place.left + place.width <= mosaic.shown.width && place.top + place.height <= mosaic.shown.height;
+    return isShown ? openMosaic(mosaic, place) : null;
+  }
+
+  /** The tiles that a box meets, row by row, and its place in the mosaic of them. */
+  #tilesOf({ level, frame, box }: LevelBox): { tiles: TileAddress[]; columns: number; place: Box } {
+    const { tileWidth, tileHeight } = this.#source.metadata;
+    const first = { x: Math.floor(box.left / tileWidth), y: Math.floor(box.top / tileHeight) };
+    const last = {
+      x: Math.floor((box.left + box.width - 1) / tileWidth),
+      y: Math.floor((box.top + box.height - 1) / tileHeight),
+    };
+    const tiles: TileAddress[] = [];
+    for (let y = first.y; y <= last.y; y += 1) {
+      for (let x = first.x; x <= last.x; x += 1) tiles.push({ level, frame, x, y });
+    }
+    const place = { ...box, left: box.left - first.x * tileWidth, top: box.top - first.y * tileHeight };
+    return { tiles, columns: last.x - first.x + 1, place };
+  }
+
+  /** Decodes stored tiles together where the file has them as JPEG; `missing` are the others. */
+  async #readMosaic(
+    where: LevelBox,
+    signal: AbortSignal | undefined,
+  ): Promise<{ raster: Raster; missing: TileAddress[] } | null> {
+    const mosaic = await this.#storedMosaic(where, signal);
+    if (mosaic === null) return null;
+    const { tiles, place } = this.#tilesOf(where);
+    const width = Math.min(place.width, mosaic.shown.width - place.left);
+    const height = Math.min(place.height, mosaic.shown.height - place.top);
+    if (width < 1 || height < 1) return null;
+    try {
+      const raster = await decodeMosaic(mosaic, { ...place, width, height }, signal);
+      if (raster === null) return null;
+      const missing = tiles.filter((_, index) => mosaic.tiles[index] === null);
+      return { raster: fitBorder(raster, where.box, this.#source.metadata), missing };
+    } catch {
+      signal?.throwIfAborted();
+      // A damaged tile: reading one by one tells which, and what is wrong with it.
+      return null;
+    }
+  }
+
+  /** The JPEG tiles that the file holds of a box, undecoded; `null` where the first of them is none. */
+  async #storedMosaic(where: LevelBox, signal: AbortSignal | undefined): Promise<StoredMosaic | null> {
+    const { metadata, populatedLevels } = this.#source;
+    if (!this.#source.readStoredTile || metadata.dtype !== 'uint8' || !populatedLevels.includes(where.level)) return null;
+    const { tiles, columns } = this.#tilesOf(where);
+    const [first, ...others] = tiles;
+    const probe = first && (await this.#storedJpeg(first, signal));
+    if (!probe) return null;
+    const stored = [probe, ...(await mapConcurrently(others, this.#concurrency, (tile) => this.#storedJpeg(tile, signal)))];
+    if (stored.reduce((sum, picture) => sum + (picture?.bytes.length ?? 0), 0) > maxMosaicBytes) return null;
+    const tile = { width: metadata.tileWidth, height: metadata.tileHeight };
+    return {
+      tiles: stored.map((picture) => picture?.bytes ?? null),
+      columns,
+      tile,
+      bands: metadata.bandCount,
+      shown: shownPart(stored, columns, tile),
+    };
+  }
+
+  async #storedJpeg(address: TileAddress, signal: AbortSignal | undefined): Promise<EncodedImage | null> {
+    const options = { partial: true, ...(signal && { signal }) };
+    const stored = await this.#gate.run(async () => this.#source.readStoredTile?.(address, options), signal);
+    return stored?.encoding === 'JPEG' ? stored : null;
+  }
+
+  async #readStored(address: TileAddress, signal?: AbortSignal): Promise<Raster> {
+    const { metadata } = this.#source;
+    const raster = await this.#gate.run(() => this.#source.readTile(address, signal && { signal }), signal);
+    // Files round the sizes of their levels up or down; here a partial pixel is always a whole one.
+    return fitBorder(raster, tileContent(metadata, address), metadata);
+  }
+
+  /** Makes a tile from the tiles of a finer level below it. */
+  async #compose(address: TileAddress, signal?: AbortSignal): Promise<Raster> {
+    const { metadata, populatedLevels } = this.#source;
+    const { tileWidth, tileHeight, bandCount, dtype } = metadata;
+    let step = largestStep;
+    while (step > 1 && tileWidth * tileHeight * 4 ** step > maxMosaicPixels) step -= 1;
+    const level = Math.min(finerLevel(populatedLevels, address.level), address.level + step);
+    const factor = 2 ** (level - address.level);
+    const grid = tileGrid(metadata, level);
+    const size = levelSize(metadata, level);
+    const left = address.x * factor * tileWidth;
+    const top = address.y * factor * tileHeight;
+    const box: Box = {
+      left,
+      top,
+      width: Math.min(factor * tileWidth, size.width - left),
+      height: Math.min(factor * tileHeight, size.height - top),
+    };
+    const content = tileContent(metadata, address);
+    if (dtype === 'uint8' && bandCount <= 4) {
+      const mosaic = await this.readBox({ level, frame: address.frame, box }, signal);
+      // Partial pixels at the border are completed, so that they do not stretch the whole tile.
+      const whole = fitBorder(mosaic, { width: content.width * factor, height: content.height * factor }, metadata);
+      if (isPicture(whole)) return resizePicture(whole, { ...content, kernel: 'lanczos3' }, signal);
+    }
+    const target = createRaster({ ...content, bands: bandCount, dtype });
+    const children: { x: number; y: number }[] = [];
+    for (let y = address.y * factor; y < Math.min(grid.rows, (address.y + 1) * factor); y += 1) {
+      for (let x = address.x * factor; x < Math.min(grid.columns, (address.x + 1) * factor); x += 1) children.push({ x, y });
+    }
+    await mapConcurrently(children, this.#concurrency, async ({ x, y }) => {
+      const tile = await this.readTile({ level, frame: address.frame, x, y }, signal);
+      placeEveryNth(target, tile, { left: x * tileWidth - left, top: y * tileHeight - top }, factor);
+    });
+    return target;
+  }
+}
+
+/** Puts every `step`-th pixel of a tile, counted from the corner of the mosaic, into the reduced mosaic. */
+function placeEveryNth(target: Raster, tile: Raster, at: { left: number; top: number }, step: number): void {
+  const skip = (offset: number) => (step - (offset % step)) % step;
+  const skipX = skip(at.left);
+  const skipY = skip(at.top);
+  if (skipX >= tile.width || skipY >= tile.height) return;
+  let part = tile;
+  if (skipX > 0 || skipY > 0) {
+    part = createRaster({ ...tile, width: tile.width - skipX, height: tile.height - skipY });
+    blit(part, tile, { left: -skipX, top: -skipY });
+  }
+  blit(target, decimate(part, step), { left: (at.left + skipX) / step, top: (at.top + skipY) / step });
+}
+
+/** How much of a mosaic of stored tiles shows the image: files may end a pixel before the level does. */
+function shownPart(stored: readonly (EncodedImage | null)[], columns: number, tile: Size): Size {
+  const rows = stored.length / columns;
+  const shown = { width: columns * tile.width, height: rows * tile.height };
+  for (const [index, picture] of stored.entries()) {
+    if (!picture?.content) continue;
+    const { width, height } = picture.content;
+    const [column, row] = [index % columns, Math.floor(index / columns)];
+    if (column === columns - 1) shown.width = Math.min(shown.width, column * tile.width + width);
+    if (row === rows - 1) shown.height = Math.min(shown.height, row * tile.height + height);
+  }
+  return shown;
+}
+
+/** Cuts a raster to a size, or completes it by repeating its last row and column. */
+function fitBorder(raster: Raster, size: Size, metadata: { bandCount: number }): Raster {
+  if (raster.width === size.width && raster.height === size.height) return raster;
+  if (raster.width === 0 || raster.height === 0) {
+    return createRaster({ ...size, bands: metadata.bandCount, dtype: raster.dtype });
+  }
+  if (raster.width >= size.width && raster.height >= size.height) return crop(raster, size);
+  const out = createRaster({ ...raster, ...size });
+  const { bands } = raster;
+  const rowLength = size.width * bands;
+  for (let y = 0; y < size.height; y += 1) {
+    const row = Math.min(y, raster.height - 1) * raster.width * bands;
+    const width = Math.min(raster.width, size.width);
+    out.data.set(raster.data.subarray(row, row + width * bands), y * rowLength);
+    for (let x = width; x < size.width; x += 1) {
+      for (let band = 0; band < bands; band += 1) {
+        out.data[y * rowLength + x * bands + band] = raster.data[row + (width - 1) * bands + band] ?? 0;
+      }
+    }
+  }
+  return out;
+}

@@ -1,0 +1,316 @@
+import sharp, { type Sharp } from 'sharp';
+import { BadValueError } from '../../errors.js';
+import type { Rgba } from '../color.js';
+import type { Size } from '../geometry.js';
+import { processed } from '../process/processing.js';
+import { hasAlpha, type Picture } from './pixels.js';
+import type { EncodingRequest } from '../requests.js';
+
+/** Encodings that can be asked for. `TILED` is made by `tiled-tiff.ts`. */
+export const encodings = ['JPEG', 'JFIF', 'PNG', 'TIFF', 'TILED', 'WEBP', 'AVIF', 'GIF', 'BMP', 'PPM', 'TGA'] as const;
+export type Encoding = (typeof encodings)[number];
+
+const mimeTypes: Record<Encoding, string> = {
+  JPEG: 'image/jpeg',
+  JFIF: 'image/jpeg',
+  PNG: 'image/png',
+  TIFF: 'image/tiff',
+  TILED: 'image/tiff',
+  WEBP: 'image/webp',
+  AVIF: 'image/avif',
+  GIF: 'image/gif',
+  BMP: 'image/bmp',
+  PPM: 'image/x-portable-pixmap',
+  TGA: 'image/x-tga',
+};
+
+/** Longest side in pixels that a format can hold. */
+const longestSide: Partial<Record<Encoding, number>> = {
+  JPEG: 65_535,
+  JFIF: 65_535,
+  WEBP: 16_383,
+  AVIF: 16_384,
+  GIF: 65_535,
+  TGA: 65_535,
+};
+
+/** Encodings that keep an alpha band. */
+const keepAlpha: ReadonlySet<Encoding> = new Set(['PNG', 'TIFF', 'TILED', 'WEBP', 'AVIF', 'GIF', 'TGA']);
+
+/** Compressions of TIFF by every name they have on the wire. */
+const compressionNames = {
+  raw: 'none',
+  none: 'none',
+  lzw: 'lzw',
+  tiff_lzw: 'lzw',
+  jpeg: 'jpeg',
+  deflate: 'deflate',
+  tiff_adobe_deflate: 'deflate',
+  packbits: 'packbits',
+  webp: 'webp',
+  zstd: 'zstd',
+} as const;
+
+/** Compression of a TIFF. `webp` and `zstd` only in TILED. */
+export type TiffCompression = (typeof compressionNames)[keyof typeof compressionNames];
+
+/** Checked encoding options. */
+export interface EncodingOptions {
+  encoding: Encoding;
+  /** Mime type. */
+  type: string;
+  /** 1 to 100. */
+  quality: number;
+  /** 0, 1 or 2. */
+  subsampling: number;
+  compression: TiffCompression;
+  /** Whether the format keeps alpha. */
+  alpha: boolean;
+}
+
+const defaultQuality = 95;
+
+/**
+ * Checks encoding options and fills in defaults. Quality is brought into its range, as the peer does.
+ *
+ * @param usual encoding when the request names none.
+ * @throws BadValueError for an unknown encoding or compression.
+ */
+export function parseEncoding(request: EncodingRequest, usual: Encoding = 'JPEG'): EncodingOptions {
+  const wanted = request.encoding ?? usual;
+  const encoding = encodings.find((name) => name === wanted);
+  if (encoding === undefined) {
+    const hint = wanted.startsWith('pickle') ? ': serialized objects are not offered; ask for TIFF to get samples' : '';
+    throw new BadValueError(`Invalid encoding "${wanted}"${hint}`);
+  }
+  const { jpegQuality = defaultQuality, jpegSubsampling = 0 } = request;
+  for (const [name, value] of Object.entries({ jpegQuality, jpegSubsampling })) {
+    if (!Number.isFinite(value)) throw new BadValueError(`Invalid ${name}: ${String(value)}. It must be a number.`);
+  }
+  return {
+    encoding,
+    type: mimeTypes[encoding],
+    quality: Math.min(100, Math.max(1, Math.round(jpegQuality))),
+    subsampling: Math.min(2, Math.max(0, Math.round(jpegSubsampling))),
+    compression: parseCompression(request.tiffCompression, encoding),
+    alpha: keepAlpha.has(encoding),
+  };
+}
+
+function parseCompression(name: string | undefined, encoding: Encoding): TiffCompression {
+  if (name === undefined || name === '') return encoding === 'TILED' ? 'lzw' : 'none';
+  const found = Object.entries(compressionNames).find(([alias]) => alias === name);
+  // Other encodings ignore the compression, but a wrong one is still wrong.
+  const onlyTiled = (alias: string) => alias === 'webp' || alias === 'zstd';
+  if (found && (encoding === 'TILED' || !onlyTiled(found[0]))) return found[1];
+  const allowed = Object.keys(compressionNames).filter((alias) => encoding === 'TILED' || !onlyTiled(alias));
+  throw new BadValueError(`Invalid tiffCompression '${name}'. Allowed values: ${allowed.join(', ')}.`);
+}
+
+/** Whether the options are those that hold when a request says nothing about quality. */
+export function hasDefaultQuality(options: EncodingOptions): boolean {
+  return options.quality === defaultQuality && options.subsampling === 0;
+}
+
+/**
+ * Checks that a picture of this size may be made.
+ *
+ * @throws BadValueError naming the limit.
+ */
+export function checkOutputSize(size: Size, options: EncodingOptions, maxPixels: number): void {
+  if (options.encoding === 'TILED') return;
+  if (size.width * size.height > maxPixels) {
+    throw new BadValueError(
+      `Output of ${size.width} x ${size.height} pixels is larger than the limit of ${maxPixels} pixels. ` +
+        'Ask for a smaller width and height, or for encoding TILED.',
+    );
+  }
+  const limit = longestSide[options.encoding] ?? Infinity;
+  if (Math.max(size.width, size.height) > limit) {
+    throw new BadValueError(
+      `Output of ${size.width} x ${size.height} pixels does not fit ${options.encoding}: at most ${limit} pixels a side.`,
+    );
+  }
+}
+
+/** Ways to scale, by libvips name. */
+export type Kernel = 'nearest' | 'linear' | 'cubic' | 'lanczos3';
+
+/** What is done with a picture on its way into bytes. Everything happens in one pass of libvips. */
+export interface EncodingSteps {
+  resize?: Size & { kernel: Kernel };
+  /** Completes the picture to this size. */
+  extend?: Size & { left: number; top: number; color: Rgba };
+  /** Colour under transparent pixels where the format has no alpha; default white. */
+  background?: Rgba;
+  /** Aborted before it begins, nothing is done. */
+  signal?: AbortSignal | undefined;
+}
+
+/** A picture that is decoded only when it is used, for one use. */
+export interface OpenedPicture extends Size {
+  image: Sharp;
+  bands: Picture['bands'];
+}
+
+/** Encodes a picture. @throws Error of libvips where an opened one is damaged. */
+export async function encodePicture(
+  picture: Picture | OpenedPicture,
+  options: EncodingOptions,
+  steps: EncodingSteps = {},
+): Promise<Uint8Array> {
+  let image = 'image' in picture ? picture.image : openPicture(picture);
+  const { resize, extend } = steps;
+  if (resize && (resize.width !== picture.width || resize.height !== picture.height)) image = scaled(image, resize);
+  const flatten = hasAlpha(picture) && !options.alpha;
+  if (flatten) {
+    const [r, g, b] = steps.background ?? [255, 255, 255, 255];
+    image = image.flatten({ background: { r, g, b } });
+  }
+  if (extend) {
+    const size = resize ?? picture;
+    image = image.extend({
+      left: extend.left,
+      top: extend.top,
+      right: extend.width - size.width - extend.left,
+      bottom: extend.height - size.height - extend.top,
+      background: { r: extend.color[0], g: extend.color[1], b: extend.color[2], alpha: extend.color[3] / 255 },
+    });
+  }
+  if (picture.bands <= 2) image = image.toColourspace('b-w');
+  return processed(() => write(image, options), steps.signal);
+}
+
+/** Encodes a stored picture anew, decoding and encoding in one pass of libvips. */
+export async function transcodePicture(
+  bytes: Uint8Array,
+  bands: number,
+  options: EncodingOptions,
+  signal?: AbortSignal,
+): Promise<Uint8Array> {
+  let image = sharp(bytes, { limitInputPixels: false, failOn: 'error', ignoreIcc: true });
+  if (bands === 2 || bands === 4) image = options.alpha ? image : image.flatten({ background: '#fff' });
+  if (bands <= 2) image = image.toColourspace('b-w');
+  return processed(() => write(image, options), signal);
+}
+
+/** A picture as input of libvips, without copying. */
+export function openPicture(picture: Picture): Sharp {
+  return sharp(picture.data, {
+    raw: { width: picture.width, height: picture.height, channels: picture.bands },
+    limitInputPixels: false,
+  });
+}
+
+/** Adds scaling to exactly a size. */
+export function scaled(image: Sharp, { width, height, kernel }: Size & { kernel: Kernel }): Sharp {
+  return image.resize(width, height, { fit: 'fill', kernel });
+}
+
+/** How a scale is best done when the request does not say: Lanczos to shrink, bicubic to enlarge. */
+export function usualKernel(from: Size, to: Size): Kernel {
+  return to.width > from.width || to.height > from.height ? 'cubic' : 'lanczos3';
+}
+
+/** Scales a picture; keeps its bands. */
+export async function resizePicture(picture: Picture, size: Size & { kernel: Kernel }, signal?: AbortSignal): Promise<Picture> {
+  if (size.width === picture.width && size.height === picture.height) return picture;
+  let image = scaled(openPicture(picture), size);
+  // libvips gives gray back as one band only on demand, and gray with alpha as four.
+  if (picture.bands === 1) image = image.toColourspace('b-w');
+  const resized = image.raw();
+  const { data, info } = await processed(() => resized.toBuffer({ resolveWithObject: true }), signal);
+  const out: Picture = { data, width: info.width, height: info.height, bands: picture.bands, dtype: 'uint8' };
+  return info.channels === picture.bands ? out : { ...out, data: grayAndAlpha(data) };
+}
+
+function grayAndAlpha(rgba: Uint8Array): Uint8Array {
+  const out = new Uint8Array(rgba.length / 2);
+  for (let at = 0; at < rgba.length; at += 4) {
+    out[at / 2] = rgba[at] ?? 0;
+    out[at / 2 + 1] = rgba[at + 3] ?? 0;
+  }
+  return out;
+}
+
+async function write(image: Sharp, options: EncodingOptions): Promise<Uint8Array> {
+  const { quality, subsampling } = options;
+  switch (options.encoding) {
+    case 'JPEG':
+    case 'JFIF':
+      return image.jpeg({ quality, chromaSubsampling: subsampling === 0 ? '4:4:4' : '4:2:0' }).toBuffer();
+    case 'PNG':
+      return image.png({ compressionLevel: 2 }).toBuffer();
+    case 'WEBP':
+      return image.webp({ quality, effort: 2 }).toBuffer();
+    case 'AVIF':
+      return image.avif({ quality, effort: 2 }).toBuffer();
+    case 'GIF':
+      return image.gif({ effort: 1 }).toBuffer();
+    case 'TIFF':
+    case 'TILED': {
+      if (options.compression !== 'jpeg')
+        return image.tiff({ compression: options.compression, predictor: 'horizontal' }).toBuffer();
+      return image.flatten({ background: '#fff' }).tiff({ compression: 'jpeg', quality }).toBuffer();
+    }
+    case 'BMP':
+    case 'PPM':
+    case 'TGA': {
+      const { data, info } = await image.toColourspace('srgb').raw().toBuffer({ resolveWithObject: true });
+      const raw = { data, width: info.width, height: info.height, bands: info.channels };
+      if (options.encoding === 'PPM') return ppm(raw);
+      return options.encoding === 'BMP' ? bmp(raw) : tga(raw);
+    }
+  }
+}
+
+interface RawPicture extends Size {
+  data: Uint8Array;
+  bands: number;
+}
+
+function ppm({ data, width, height }: RawPicture): Uint8Array {
+  return Buffer.concat([Buffer.from(`P6\n${width} ${height}\n255\n`, 'latin1'), data]);
+}
+
+/** 24-bit bitmap: rows from the bottom, blue first, rows padded to four bytes. */
+function bmp({ data, width, height }: RawPicture): Uint8Array {
+  const headerLength = 54;
+  const rowLength = Math.ceil((width * 3) / 4) * 4;
+  const out = Buffer.alloc(headerLength + rowLength * height);
+  out.write('BM', 0, 'latin1');
+  out.writeUInt32LE(out.length, 2);
+  out.writeUInt32LE(headerLength, 10);
+  out.writeUInt32LE(40, 14);
+  out.writeInt32LE(width, 18);
+  out.writeInt32LE(height, 22);
+  out.writeUInt16LE(1, 26);
+  out.writeUInt16LE(24, 28);
+  out.writeUInt32LE(rowLength * height, 34);
+  for (let y = 0; y < height; y += 1) {
+    let to = headerLength + (height - 1 - y) * rowLength;
+    for (let from = y * width * 3; from < (y + 1) * width * 3; from += 3) {
+      out[to++] = data[from + 2] ?? 0;
+      out[to++] = data[from + 1] ?? 0;
+      out[to++] = data[from] ?? 0;
+    }
+  }
+  return out;
+}
+
+/** Uncompressed true colour Targa, from the top, with alpha where there is some. */
+function tga({ data, width, height, bands }: RawPicture): Uint8Array {
+  const out = Buffer.alloc(18 + data.length);
+  out[2] = 2;
+  out.writeUInt16LE(width, 12);
+  out.writeUInt16LE(height, 14);
+  out[16] = bands * 8;
+  out[17] = 0x20 | (bands === 4 ? 8 : 0);
+  for (let at = 0; at < data.length; at += bands) {
+    out[18 + at] = data[at + 2] ?? 0;
+    out[19 + at] = data[at + 1] ?? 0;
+    out[20 + at] = data[at] ?? 0;
+    if (bands === 4) out[21 + at] = data[at + 3] ?? 0;
+  }
+  return out;
+}

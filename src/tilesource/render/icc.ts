@@ -1,0 +1,103 @@
+import sharp from 'sharp';
+import { processed } from '../process/processing.js';
+import { hasAlpha, type Picture } from './pixels.js';
+
+/** Name that a colour profile gives itself; `null` where it gives none. */
+export function profileDescription(profile: Uint8Array): string | null {
+  const view = Buffer.from(profile.buffer, profile.byteOffset, profile.byteLength);
+  if (view.length < 132 || view.toString('latin1', 36, 40) !== 'acsp') return null;
+  const tags = Math.min(view.readUInt32BE(128), Math.floor((view.length - 132) / 12));
+  for (let tag = 0; tag < tags; tag += 1) {
+    const entry = 132 + tag * 12;
+    if (view.toString('latin1', entry, entry + 4) !== 'desc') continue;
+    const start = view.readUInt32BE(entry + 4);
+    const end = start + view.readUInt32BE(entry + 8);
+    return end <= view.length ? readText(view.subarray(start, end)) : null;
+  }
+  return null;
+}
+
+/** The text of a `desc` (version 2) or `mluc` (version 4) element. */
+function readText(element: Buffer): string | null {
+  if (element.length < 12) return null;
+  const kind = element.toString('latin1', 0, 4);
+  if (kind === 'desc') {
+    return element.toString('latin1', 12, Math.min(element.length, 12 + element.readUInt32BE(8))).replace(/\0.*$/s, '') || null;
+  }
+  if (kind !== 'mluc' || element.length < 28 || element.readUInt32BE(8) === 0) return null;
+  const length = element.readUInt32BE(20);
+  const start = element.readUInt32BE(24);
+  if (start + length > element.length) return null;
+  const text = Buffer.from(element.subarray(start, start + (length & ~1)))
+    .swap16()
+    .toString('utf16le');
+  return text.replaceAll('\0', '') || null;
+}
+
+/** Whether a profile says that the samples are sRGB, so that nothing needs converting. */
+export function isSrgbProfile(profile: Uint8Array): boolean {
+  return /\bsRGB\b/i.test(profileDescription(profile) ?? '');
+}
+
+/**
+ * Converts a picture to sRGB (gray stays gray). libvips converts what it reads from a file with a profile, so the samples
+ * are handed over as an uncompressed TIFF. libvips always uses the perceptual intent.
+ *
+ * @throws Error when libvips cannot use the profile.
+ */
+export async function convertToSrgb(picture: Picture, profile: Uint8Array): Promise<Picture> {
+  let image = sharp(asTiff(picture, profile), { limitInputPixels: false, failOn: 'warning' }).toColourspace(
+    picture.bands <= 2 ? 'b-w' : 'srgb',
+  );
+  // Raw output of gray with alpha loses the alpha, which needs no conversion anyway.
+  if (picture.bands === 2) image = image.removeAlpha();
+  const converted = image.raw();
+  const { data, info } = await processed(() => converted.toBuffer({ resolveWithObject: true }));
+  if (picture.bands === 2 && info.channels === 1) {
+    const out = picture.data.slice();
+    for (let pixel = 0; pixel < data.length; pixel += 1) out[pixel * 2] = data[pixel] ?? 0;
+    return { ...picture, data: out };
+  }
+  if (info.channels !== picture.bands) throw new Error(`Colour conversion gave ${info.channels} bands for ${picture.bands}.`);
+  return { ...picture, data };
+}
+
+/** The samples as an uncompressed TIFF of one strip that carries the profile. */
+function asTiff(picture: Picture, profile: Uint8Array): Buffer {
+  const { width, height, bands } = picture;
+  const entries: [tag: number, type: 3 | 4 | 7, values: number[] | number, offset?: number][] = [];
+  const alpha = hasAlpha(picture);
+  const entryCount = alpha ? 12 : 11;
+  const bitsAt = 8 + 2 + entryCount * 12 + 4;
+  const profileAt = bitsAt + 8;
+  const dataAt = profileAt + profile.length + (profile.length % 2);
+  entries.push([256, 4, width], [257, 4, height]);
+  entries.push(bands <= 2 ? [258, 3, Array.from({ length: bands }, () => 8)] : [258, 3, bands, bitsAt]);
+  entries.push([259, 3, 1], [262, 3, bands <= 2 ? 1 : 2], [273, 4, dataAt], [277, 3, bands], [278, 4, height]);
+  entries.push([279, 4, width * height * bands], [284, 3, 1]);
+  if (alpha) entries.push([338, 3, 2]);
+  entries.push([34675, 7, profile.length, profileAt]);
+  const out = Buffer.alloc(dataAt + picture.data.length);
+  out.write('II*\0', 0, 'latin1');
+  out.writeUInt32LE(8, 4);
+  out.writeUInt16LE(entries.length, 8);
+  entries.forEach(([tag, type, value, offset], index) => {
+    const at = 10 + index * 12;
+    out.writeUInt16LE(tag, at);
+    out.writeUInt16LE(type, at + 2);
+    if (offset !== undefined) {
+      out.writeUInt32LE(Number(value), at + 4);
+      out.writeUInt32LE(offset, at + 8);
+      return;
+    }
+    const values = Array.isArray(value) ? value : [value];
+    out.writeUInt32LE(values.length, at + 4);
+    values.forEach((each, position) =>
+      type === 4 ? out.writeUInt32LE(each, at + 8) : out.writeUInt16LE(each, at + 8 + position * 2),
+    );
+  });
+  for (let band = 0; band < 4; band += 1) out.writeUInt16LE(8, bitsAt + band * 2);
+  out.set(profile, profileAt);
+  out.set(picture.data, dataAt);
+  return out;
+}

@@ -1,0 +1,61 @@
+import type { ByteReader } from '../contract.js';
+
+/** Luminance quantization of ITU-T T.81, table K.1, in zigzag order: what encoders scale by their quality. */
+const standardLuminance = [
+  16, 11, 12, 14, 12, 10, 16, 14, 13, 14, 18, 17, 16, 19, 24, 40, 26, 24, 22, 22, 24, 49, 35, 37, 29, 40, 58, 51, 61, 60, 57, 51,
+  56, 55, 64, 72, 92, 78, 64, 68, 87, 69, 55, 56, 80, 109, 81, 87, 95, 98, 103, 104, 103, 62, 77, 113, 121, 112, 100, 120, 92,
+  101, 103, 99,
+];
+
+const marker = { startOfImage: 0xffd8, quantization: 0xffdb, startOfScan: 0xffda };
+
+/** More segments than this are in no picture of a camera or scanner. */
+const maxSegments = 1000;
+
+/**
+ * The quality, 1 to 100, with which an encoder that scales the tables of the standard wrote a JPEG file; `null` where the tables are
+ * others or the file is no JPEG.
+ */
+export async function jpegQuality(reader: ByteReader): Promise<number | null> {
+  const table = await luminanceTable(reader);
+  if (table === null) return null;
+  for (let quality = 100; quality >= 1; quality -= 1) {
+    const percent = quality < 50 ? Math.floor(5000 / quality) : 200 - 2 * quality;
+    const scaled = (value: number) => Math.min(255, Math.max(1, Math.floor((value * percent + 50) / 100)));
+    if (standardLuminance.every((value, i) => scaled(value) === table[i])) return quality;
+  }
+  return null;
+}
+
+/** The 8-bit quantization table 0, in zigzag order. */
+async function luminanceTable(reader: ByteReader): Promise<Uint8Array | null> {
+  let offset = 2;
+  if ((await wordAt(reader, 0)) !== marker.startOfImage) return null;
+  for (let count = 0; count < maxSegments; count += 1) {
+    const kind = await wordAt(reader, offset);
+    const length = await wordAt(reader, offset + 2);
+    if (kind === marker.startOfScan || kind < 0xff00 || length < 2) return null;
+    if (kind === marker.quantization) {
+      const table = tableIn(await reader.read(offset + 4, length - 2));
+      if (table !== null) return table;
+    }
+    offset += 2 + length;
+  }
+  return null;
+}
+
+function tableIn(segment: Uint8Array): Uint8Array | null {
+  for (let at = 0; at < segment.length;) {
+    const head = segment[at] ?? 0;
+    const size = head >> 4 === 0 ? 64 : 128;
+    if (head === 0 && at + 65 <= segment.length) return segment.subarray(at + 1, at + 65);
+    at += 1 + size;
+  }
+  return null;
+}
+
+/** A number of two bytes, the higher first; 0 behind the end. */
+async function wordAt(reader: ByteReader, offset: number): Promise<number> {
+  const [high = 0, low = 0] = await reader.read(offset, 2);
+  return high * 256 + low;
+}

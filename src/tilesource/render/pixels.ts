@@ -1,0 +1,188 @@
+import type { Rgba } from '../color.js';
+import { luma } from '../color.js';
+import type { Box, Size } from '../geometry.js';
+import { createRaster, type Raster } from '../raster.js';
+
+/** A raster of bytes with 1 to 4 bands: gray, gray and alpha, RGB, RGB and alpha. What can be encoded. */
+export interface Picture extends Raster {
+  data: Uint8Array;
+  dtype: 'uint8';
+  bands: 1 | 2 | 3 | 4;
+}
+
+/** Whether a raster is a {@link Picture} as it is. */
+export function isPicture(raster: Raster): raster is Picture {
+  return raster.dtype === 'uint8' && raster.bands >= 1 && raster.bands <= 4;
+}
+
+/** Whether the last band is alpha. */
+export function hasAlpha(raster: Pick<Raster, 'bands'>): boolean {
+  return raster.bands === 2 || raster.bands === 4;
+}
+
+/** Maps samples of each type to bytes: the high byte of whole numbers, signed ones shifted to start at 0, others clipped. */
+const displayByte: { [T in Raster['dtype']]: (sample: number) => number } = {
+  uint8: (sample) => sample,
+  int8: (sample) => sample + 128,
+  uint16: (sample) => sample >> 8,
+  int16: (sample) => (sample + 32_768) >> 8,
+  uint32: (sample) => Math.floor(sample / 2 ** 24),
+  int32: (sample) => Math.floor((sample + 2 ** 31) / 2 ** 24),
+  // A clamped array rounds; display values are cut off, and NaN is 0.
+  float32: (sample) => (sample > 0 ? Math.min(255, Math.floor(sample)) : 0),
+  float64: (sample) => (sample > 0 ? Math.min(255, Math.floor(sample)) : 0),
+};
+
+/** One sample as it is displayed, 0 to 255. */
+export function toDisplayByte(sample: number, dtype: Raster['dtype']): number {
+  return displayByte[dtype](sample);
+}
+
+/** A raster as it is displayed: 8 bits, the first three bands as RGB where there are more than four. No copy if nothing changes. */
+export function toPicture(raster: Raster): Picture {
+  if (isPicture(raster)) return raster;
+  const { data, width, height } = raster;
+  const bands = raster.bands > 4 ? 3 : (raster.bands as Picture['bands']);
+  const convert = displayByte[raster.dtype];
+  const out = new Uint8Array(width * height * bands);
+  if (bands === raster.bands) {
+    for (let position = 0; position < out.length; position += 1) out[position] = convert(data[position] ?? 0);
+  } else {
+    for (let pixel = 0; pixel < width * height; pixel += 1) {
+      for (let band = 0; band < bands; band += 1) {
+        out[pixel * bands + band] = convert(data[pixel * raster.bands + band] ?? 0);
+      }
+    }
+  }
+  return { data: out, width, height, bands, dtype: 'uint8' };
+}
+
+/** Copies a part of one raster into another of the same type and bands; what does not fit either is left out. */
+export function blit(target: Raster, source: Raster, to: { left: number; top: number }, from?: Box): void {
+  const { left = 0, top = 0 } = from ?? {};
+  const startX = Math.max(0, -to.left);
+  const startY = Math.max(0, -to.top);
+  const width = Math.min(from?.width ?? source.width, source.width - left, target.width - to.left);
+  const height = Math.min(from?.height ?? source.height, source.height - top, target.height - to.top);
+  if (width <= startX) return;
+  const { bands } = source;
+  for (let row = startY; row < height; row += 1) {
+    const begin = ((top + row) * source.width + left + startX) * bands;
+    const end = begin + (width - startX) * bands;
+    target.data.set(source.data.subarray(begin, end), ((to.top + row) * target.width + to.left + startX) * bands);
+  }
+}
+
+/** The upper left part of a raster. */
+export function crop<R extends Raster>(raster: R, size: Size): R {
+  const width = Math.min(size.width, raster.width);
+  const height = Math.min(size.height, raster.height);
+  if (width === raster.width && height === raster.height) return raster;
+  const out = createRaster({ ...raster, width, height });
+  blit(out, raster, { left: 0, top: 0 });
+  return { ...raster, ...out };
+}
+
+/** Every `step`-th pixel in both directions, from the first one. */
+export function decimate(raster: Raster, step: number): Raster {
+  if (step === 1) return raster;
+  const width = Math.ceil(raster.width / step);
+  const height = Math.ceil(raster.height / step);
+  return sampleNearest(
+    raster,
+    { width, height },
+    (x) => x * step,
+    (y) => y * step,
+  );
+}
+
+/** Scales by taking the nearest pixel; works for every sample type. */
+export function resizeNearest(raster: Raster, size: Size): Raster {
+  if (size.width === raster.width && size.height === raster.height) return raster;
+  const nearest = (length: number, from: number) => (position: number) =>
+    Math.min(from - 1, Math.floor(((position + 0.5) * from) / length));
+  return sampleNearest(raster, size, nearest(size.width, raster.width), nearest(size.height, raster.height));
+}
+
+function sampleNearest(raster: Raster, size: Size, atX: (x: number) => number, atY: (y: number) => number): Raster {
+  const { bands } = raster;
+  const out = createRaster({ ...raster, ...size });
+  const columns = Array.from({ length: size.width }, (_, x) => atX(x) * bands);
+  let to = 0;
+  for (let y = 0; y < size.height; y += 1) {
+    const row = atY(y) * raster.width * bands;
+    for (const column of columns) {
+      for (let band = 0; band < bands; band += 1) out.data[to++] = raster.data[row + column + band] ?? 0;
+    }
+  }
+  return out;
+}
+
+/** A colour as the samples of a picture with that many bands. */
+export function colorSamples(color: Rgba, bands: Picture['bands']): number[] {
+  const [red, green, blue, alpha] = color;
+  if (bands <= 2) return [luma(color), alpha].slice(0, bands);
+  return [red, green, blue, alpha].slice(0, bands);
+}
+
+/** A picture all of one colour. */
+export function solidPicture(size: Size, bands: Picture['bands'], color: Rgba): Picture {
+  const data = new Uint8Array(size.width * size.height * bands);
+  const samples = colorSamples(color, bands);
+  if (samples.every((sample) => sample === samples[0])) data.fill(samples[0] ?? 0);
+  else for (let at = 0; at < data.length; at += bands) data.set(samples, at);
+  return { data, ...size, bands, dtype: 'uint8' };
+}
+
+/** Adds an opaque alpha band where there is none. */
+export function withAlpha(picture: Picture): Picture {
+  if (hasAlpha(picture)) return picture;
+  const { width, height } = picture;
+  const from = picture.bands;
+  const bands = from === 1 ? 2 : 4;
+  const data = new Uint8Array(width * height * bands).fill(255);
+  for (let pixel = 0; pixel < width * height; pixel += 1) {
+    for (let band = 0; band < from; band += 1) data[pixel * bands + band] = picture.data[pixel * from + band] ?? 0;
+  }
+  return { data, width, height, bands, dtype: 'uint8' };
+}
+
+/** Makes RGB of gray, so that a colour can be painted on it. */
+export function withColor(picture: Picture): Picture {
+  if (picture.bands >= 3) return picture;
+  const { width, height } = picture;
+  const from = picture.bands;
+  const bands = from === 1 ? 3 : 4;
+  const data = new Uint8Array(width * height * bands);
+  for (let pixel = 0; pixel < width * height; pixel += 1) {
+    const gray = picture.data[pixel * from] ?? 0;
+    data.fill(gray, pixel * bands, pixel * bands + 3);
+    if (bands === 4) data[pixel * bands + 3] = picture.data[pixel * from + 1] ?? 255;
+  }
+  return { data, width, height, bands, dtype: 'uint8' };
+}
+
+/** A larger canvas of one colour with the picture on it. */
+export function pad(picture: Picture, size: Size, color: Rgba, at: { left: number; top: number } = { left: 0, top: 0 }): Picture {
+  if (picture.width === size.width && picture.height === size.height) return picture;
+  const canvas = solidPicture(size, picture.bands, color);
+  blit(canvas, picture, at);
+  return canvas;
+}
+
+/** A block of a canvas on which content lies: reads the part of the content that meets the block, and paints the rest. */
+export async function completeBlock(
+  canvas: { box: Box; content: Box; bands: Picture['bands']; color: Rgba },
+  read: (box: Box) => Promise<Picture>,
+): Promise<Picture> {
+  const { box, content, bands, color } = canvas;
+  const block = solidPicture(box, bands, color);
+  const left = Math.max(box.left, content.left);
+  const top = Math.max(box.top, content.top);
+  const width = Math.min(box.left + box.width, content.left + content.width) - left;
+  const height = Math.min(box.top + box.height, content.top + content.height) - top;
+  if (width <= 0 || height <= 0) return block;
+  const part = await read({ left: left - content.left, top: top - content.top, width, height });
+  blit(block, part, { left: left - box.left, top: top - box.top });
+  return block;
+}

@@ -1,0 +1,275 @@
+import { BadValueError } from '../../errors.js';
+import { parseFill, type Fill, type Rgba } from '../color.js';
+import {
+  checkOutputSize,
+  encodePicture,
+  parseEncoding,
+  resizePicture,
+  usualKernel,
+  type EncodingOptions,
+  type EncodingSteps,
+  type Kernel,
+} from './encode.js';
+import { boxAtLevel, preferredLevel, type Box, type RegionPlan, type Size } from '../geometry.js';
+import { completeBlock, withColor, type Picture } from './pixels.js';
+import type { LevelBox } from './compose.js';
+import type { Look, Renderer } from './renderer.js';
+import {
+  defaultMaxOutputPixels,
+  type EncodedPicture,
+  type LargeImageOptions,
+  type RegionRequest,
+  type RenderRequest,
+  type StreamedPicture,
+  type ThumbnailRequest,
+} from '../requests.js';
+import { streamTiledTiff } from './tiled-tiff.js';
+
+const kernels: readonly Kernel[] = ['nearest', 'lanczos3', 'linear', 'cubic'];
+
+/** Side in pixels of the box of a thumbnail when a request gives none. */
+const thumbnailSide = 256;
+
+/** Understands `resample`; `null` leaves the choice to the direction of scaling. @throws BadValueError */
+export function parseResample(value: number | boolean | undefined): Kernel | null {
+  if (value === undefined || value === true) return null;
+  const kernel = kernels[value === false ? 0 : value];
+  if (kernel) return kernel;
+  throw new BadValueError(
+    `Invalid resample ${String(value)}. Allowed values: 0 (nearest), 1 (lanczos), 2 (bilinear), 3 (bicubic), true, false.`,
+  );
+}
+
+/** A region ready to be read: where, how large, and what it is completed with. */
+export interface PreparedRegion {
+  plan: RegionPlan;
+  frame: number;
+  look: Look;
+  kernel: Kernel;
+  fill: Fill | null;
+  /** Size of the picture with what it is completed with. */
+  canvas: Size;
+}
+
+/** Makes pictures of rectangles of an image. */
+export class RegionMaker {
+  readonly #renderer: Renderer;
+  readonly #maxPixels: number;
+  readonly #temporaryDirectory: string | undefined;
+
+  constructor(renderer: Renderer, options: LargeImageOptions) {
+    this.#renderer = renderer;
+    this.#maxPixels = options.maxOutputPixels ?? defaultMaxOutputPixels;
+    this.#temporaryDirectory = options.temporaryDirectory;
+  }
+
+  async region(request: RegionRequest): Promise<EncodedPicture | StreamedPicture> {
+    const encoding = parseEncoding(request);
+    const prepared = this.prepare(request);
+    if (!prepared) return { kind: 'bytes', bytes: new Uint8Array(0), type: encoding.type };
+    if (encoding.encoding === 'TILED') {
+      this.#checkEnlarged(prepared);
+      return this.#stream(prepared, encoding, request.signal);
+    }
+    checkOutputSize(prepared.canvas, encoding, this.#maxPixels);
+    const { plan, frame, look, kernel, fill } = prepared;
+    const shown = { ...look, opaque: !encoding.alpha };
+    const where = { level: plan.level, frame, box: plan.levelBox };
+    const resize = { ...plan.output, kernel };
+    return this.#encode(
+      { where, look: shown },
+      encoding,
+      { resize, ...steps(prepared), ...(fill && { background: fill.color }) },
+      request.signal,
+    );
+  }
+
+  /** @throws BadValueError for a side of less than 2 pixels. */
+  thumbnail(request: ThumbnailRequest): Promise<EncodedPicture | StreamedPicture> {
+    const { width, height, ...rest } = request;
+    for (const side of [width, height]) {
+      if (side !== undefined && !(Number.isInteger(side) && side >= 2)) {
+        throw new BadValueError('Invalid width or height.  Minimum value is 2.');
+      }
+    }
+    const box = width === undefined && height === undefined ? { width: thumbnailSide, height: thumbnailSide } : { width, height };
+    return this.region({
+      ...rest,
+      ...(box.width !== undefined && { width: box.width }),
+      ...(box.height !== undefined && { height: box.height }),
+    });
+  }
+
+  /** A rectangle of base-layer pixels scaled to exactly a size. */
+  async exactBox(
+    wanted: { box: Box; output: Size },
+    encoding: EncodingOptions,
+    request: Omit<RenderRequest, 'encoding'>,
+  ): Promise<EncodedPicture> {
+    const { frame = 0, signal } = request;
+    this.#renderer.checkFrame(frame);
+    checkOutputSize(wanted.output, encoding, this.#maxPixels);
+    const look = { ...this.#renderer.look(request.style), opaque: !encoding.alpha };
+    const { metadata, populatedLevels } = this.#renderer;
+    const { box, output } = wanted;
+    const octaves = Math.log2(Math.min(output.width / box.width, output.height / box.height));
+    const finest = metadata.levels - 1;
+    const needed = Math.max(0, finest + Math.min(0, Math.ceil(Math.round(octaves * 1e4) / 1e4)));
+    const level = preferredLevel(populatedLevels, needed);
+    const levelBox = boxAtLevel(metadata, box, level);
+    const resize = { ...output, kernel: usualKernel(levelBox, output) };
+    return this.#encode({ where: { level, frame, box: levelBox }, look }, encoding, { resize }, signal);
+  }
+
+  /** Checks a request and finds out what to read; `null` where it selects nothing. @throws BadValueError, TileSourceError */
+  prepare(request: RegionRequest): PreparedRegion | null {
+    const { frame = 0 } = request;
+    this.#renderer.checkFrame(frame);
+    const look = this.#renderer.look(request.style);
+    const fill = parseFill(request.fill);
+    const wanted = parseResample(request.resample);
+    const plan = this.#renderer.plan(request);
+    if (!plan) return null;
+    const { width, height } = request;
+    const canvas = fill && width !== undefined && height !== undefined ? { width, height } : plan.output;
+    return { plan, frame, look, fill, canvas, kernel: wanted ?? usualKernel(plan.levelBox, plan.output) };
+  }
+
+  /** The picture of a prepared region, scaled, without what it is completed with. */
+  async picture(prepared: PreparedRegion, signal?: AbortSignal): Promise<Picture> {
+    const { plan, frame, look, kernel } = prepared;
+    const picture = await this.#renderer.box({ level: plan.level, frame, box: plan.levelBox }, look, signal);
+    return resizePicture(picture, { ...plan.output, kernel }, signal);
+  }
+
+  /** @throws BadValueError when a picture of that size may not be made in that encoding. */
+  checkSize(size: Size, encoding: EncodingOptions): void {
+    checkOutputSize(size, encoding, this.#maxPixels);
+  }
+
+  /** Streams a picture of any size as a tiled pyramid. */
+  streamPicture(picture: Picture, encoding: EncodingOptions, signal?: AbortSignal): Promise<StreamedPicture> {
+    const { width, height, bands } = picture;
+    const read = (box: Box) => Promise.resolve(cut(picture, box));
+    return streamTiledTiff({ width, height, bands, read }, { encoding, ...this.#streaming(signal) });
+  }
+
+  /** A pyramid may be as large as the image is; more than that would fill the disk with nothing new. */
+  #checkEnlarged({ canvas, plan: { base } }: PreparedRegion): void {
+    const pixels = canvas.width * canvas.height;
+    if (pixels <= this.#maxPixels || pixels <= base.width * base.height) return;
+    throw new BadValueError(
+      `Output of ${canvas.width} x ${canvas.height} pixels enlarges a region of ${base.width} x ${base.height} pixels ` +
+        `beyond the limit of ${this.#maxPixels} pixels.`,
+    );
+  }
+
+  #streaming(signal?: AbortSignal) {
+    return {
+      ...(this.#temporaryDirectory !== undefined && { directory: this.#temporaryDirectory }),
+      ...(signal && { signal }),
+    };
+  }
+
+  /** Draws and encodes a rectangle of a level: in one pass of libvips where the file holds it in a form that libvips reads. */
+  async #encode(
+    { where, look }: { where: LevelBox; look: Look },
+    encoding: EncodingOptions,
+    further: EncodingSteps,
+    signal?: AbortSignal,
+  ): Promise<EncodedPicture> {
+    const isPainted = further.extend !== undefined && !isGray(further.extend.color);
+    const opened = isPainted ? null : await this.#renderer.open(where, look, signal);
+    signal?.throwIfAborted();
+    // Where that fails, drawing tile by tile tells which one is damaged, or does without this pass.
+    const bytes = opened && (await encodePicture(opened, encoding, { ...further, signal }).catch(() => null));
+    if (bytes) return { kind: 'bytes', bytes, type: encoding.type };
+    signal?.throwIfAborted();
+    const picture = await this.#renderer.box(where, look, signal);
+    signal?.throwIfAborted();
+    const drawn = await encodePicture(isPainted ? withColor(picture) : picture, encoding, { ...further, signal });
+    return { kind: 'bytes', bytes: drawn, type: encoding.type };
+  }
+
+  async #stream(prepared: PreparedRegion, encoding: EncodingOptions, signal?: AbortSignal): Promise<StreamedPicture> {
+    const { plan, frame, look, kernel, canvas, fill } = prepared;
+    const { metadata } = this.#renderer;
+    const place = placeOf(prepared);
+    const readBlock = (box: Box) => this.#scaledPart(prepared, box, kernel, signal);
+    // The number of bands shows only in a picture.
+    const probe = await this.#renderer.box(
+      { level: plan.level, frame, box: { ...plan.levelBox, width: 1, height: 1 } },
+      look,
+      signal,
+    );
+    const scale = plan.output.width / plan.base.width;
+    const padded = canvas.width !== plan.output.width || canvas.height !== plan.output.height;
+    return streamTiledTiff(
+      {
+        ...canvas,
+        bands: probe.bands,
+        read: (box) =>
+          padded && fill
+            ? completeBlock({ box, content: { ...place, ...plan.output }, bands: probe.bands, color: fill.color }, readBlock)
+            : readBlock(box),
+        ...(metadata.mmX && { pixelsPerMm: { x: scale / metadata.mmX, y: scale / (metadata.mmY ?? metadata.mmX) } }),
+      },
+      { encoding, ...this.#streaming(signal) },
+    );
+  }
+
+  /** A block of the scaled region: the source is read with a margin so that blocks meet without seams. */
+  async #scaledPart(prepared: PreparedRegion, box: Box, kernel: Kernel, signal?: AbortSignal): Promise<Picture> {
+    const { plan, frame, look } = prepared;
+    const { level, levelBox, output } = plan;
+    if (levelBox.width === output.width && levelBox.height === output.height) {
+      const at = { ...box, left: box.left + levelBox.left, top: box.top + levelBox.top };
+      return this.#renderer.box({ level, frame, box: at }, look, signal);
+    }
+    const x = sourceSpan(box.left, box.width, output.width, levelBox.width);
+    const y = sourceSpan(box.top, box.height, output.height, levelBox.height);
+    const at = { left: levelBox.left + x.from, top: levelBox.top + y.from, width: x.length, height: y.length };
+    const picture = await this.#renderer.box({ level, frame, box: at }, look, signal);
+    const scaled = await resizePicture(picture, { width: x.scaled, height: y.scaled, kernel }, signal);
+    return cut(scaled, { left: x.skip, top: y.skip, width: box.width, height: box.height });
+  }
+}
+
+/** Output pixels read beyond a block on each side. */
+const margin = 8;
+
+/** The part of one axis of the source that a block of the output needs, with margin. */
+function sourceSpan(start: number, length: number, output: number, source: number) {
+  const first = Math.max(0, start - margin);
+  const last = Math.min(output, start + length + margin);
+  const ratio = source / output;
+  const from = Math.min(source - 1, Math.round(first * ratio));
+  const to = Math.max(from + 1, Math.min(source, Math.round(last * ratio)));
+  return { from, length: to - from, scaled: last - first, skip: start - first };
+}
+
+function cut(picture: Picture, box: Box): Picture {
+  if (box.left === 0 && box.top === 0 && box.width === picture.width && box.height === picture.height) return picture;
+  const { bands } = picture;
+  const data = new Uint8Array(box.width * box.height * bands);
+  for (let row = 0; row < box.height; row += 1) {
+    const begin = ((box.top + row) * picture.width + box.left) * bands;
+    data.set(picture.data.subarray(begin, begin + box.width * bands), row * box.width * bands);
+  }
+  return { data, width: box.width, height: box.height, bands, dtype: 'uint8' };
+}
+
+function placeOf({ fill, canvas, plan: { output } }: PreparedRegion): { left: number; top: number } {
+  if (fill?.place !== 'center') return { left: 0, top: 0 };
+  return { left: Math.floor((canvas.width - output.width) / 2), top: Math.floor((canvas.height - output.height) / 2) };
+}
+
+function steps(prepared: PreparedRegion): EncodingSteps {
+  const { canvas, fill, plan } = prepared;
+  if (!fill || (canvas.width === plan.output.width && canvas.height === plan.output.height)) return {};
+  return { extend: { ...canvas, ...placeOf(prepared), color: fill.color } };
+}
+
+function isGray([red, green, blue]: Rgba): boolean {
+  return red === green && green === blue;
+}

@@ -1,0 +1,147 @@
+import sharp from 'sharp';
+import type { OpenedPicture } from './encode.js';
+import type { Box, Size } from '../geometry.js';
+import { processed } from '../process/processing.js';
+import type { Raster } from '../raster.js';
+
+/** What must be equal for JPEG pictures to be tiles of one TIFF. */
+interface JpegForm {
+  components: number;
+  /** Sampling factors of the first component. */
+  horizontal: number;
+  vertical: number;
+  /** Whether the components are red, green and blue as they are. */
+  plainColor: boolean;
+}
+
+/** Reads the form of a JPEG out of its markers; `null` where it is none that a TIFF can hold. */
+export function jpegForm(bytes: Uint8Array): (JpegForm & Size) | null {
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let transform: number | null = null;
+  for (let at = 2; at + 9 < view.length && view[at] === 0xff;) {
+    const marker = view[at + 1] ?? 0;
+    const length = view.readUInt16BE(at + 2);
+    if (marker === 0xee && length >= 14 && view.toString('latin1', at + 4, at + 9) === 'Adobe') transform = view[at + 15] ?? null;
+    // Baseline and extended sequential; libtiff reads no others.
+    if (marker === 0xc0 || marker === 0xc1) {
+      const components = view[at + 9] ?? 0;
+      if (view[at + 4] !== 8 || at + 10 + components * 3 > view.length) return null;
+      const ids = Array.from({ length: components }, (_, index) => view[at + 10 + index * 3]).join();
+      const factors = view[at + 11] ?? 0x11;
+      const othersPlain = Array.from({ length: Math.max(0, components - 1) }, (_, index) => view[at + 14 + index * 3]).every(
+        (each) => each === 0x11,
+      );
+      if (!othersPlain) return null;
+      return {
+        width: view.readUInt16BE(at + 7),
+        height: view.readUInt16BE(at + 5),
+        components,
+        horizontal: factors >> 4,
+        vertical: factors & 15,
+        plainColor: components === 3 && (transform === 0 || (transform === null && ids === '82,71,66')),
+      };
+    }
+    if (marker === 0xda || (marker >= 0xc2 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc))
+      return null;
+    at += 2 + length;
+  }
+  return null;
+}
+
+/** Stored JPEG tiles side by side, row by row; `null` where there is none. */
+export interface StoredMosaic {
+  tiles: readonly (Uint8Array | null)[];
+  columns: number;
+  tile: Size;
+  bands: number;
+  /** How much of the mosaic, from its upper left, shows the image. */
+  shown: Size;
+}
+
+/**
+ * Opens a rectangle of a mosaic of JPEG tiles as one input of libvips, which is several times as fast as one for each tile: the
+ * tiles become a TIFF in memory. Where a tile is missing, some other tile shows. A damaged tile shows when the picture is used.
+ *
+ * @returns `null` where the tiles do not fit into one TIFF.
+ */
+export function openMosaic(mosaic: StoredMosaic, box: Box): OpenedPicture | null {
+  const present = mosaic.tiles.find((tile) => tile !== null);
+  const form = present && jpegForm(present);
+  const bands = form?.components === 1 || form?.components === 3 ? form.components : null;
+  if (!form || bands === null || bands !== mosaic.bands) return null;
+  for (const tile of mosaic.tiles) {
+    if (tile === null || tile === present) continue;
+    const other = jpegForm(tile);
+    if (!other || JSON.stringify(other) !== JSON.stringify(form)) return null;
+  }
+  if (form.width !== mosaic.tile.width || form.height !== mosaic.tile.height) return null;
+  // TIFF wants tile sides in multiples of 16.
+  if (form.width % 16 !== 0 || form.height % 16 !== 0) return null;
+  const input = sharp(asTiff(mosaic, form, present), { limitInputPixels: false, failOn: 'error', sequentialRead: true });
+  const image = input.extract(box);
+  return { image: bands === 1 ? image.toColourspace('b-w') : image, width: box.width, height: box.height, bands };
+}
+
+/** The pixels of such a rectangle. @throws Error of libvips when a tile is damaged. */
+export async function decodeMosaic(mosaic: StoredMosaic, box: Box, signal?: AbortSignal): Promise<Raster | null> {
+  const opened = openMosaic(mosaic, box);
+  if (opened === null) return null;
+  const raw = opened.image.raw();
+  const { data, info } = await processed(() => raw.toBuffer({ resolveWithObject: true }), signal);
+  if (info.channels !== mosaic.bands) return null;
+  return { data, width: info.width, height: info.height, bands: info.channels, dtype: 'uint8' };
+}
+
+function asTiff(mosaic: StoredMosaic, form: JpegForm, placeholder: Uint8Array): Buffer {
+  const { tiles, columns, tile } = mosaic;
+  const gray = form.components === 1;
+  const entryCount = gray || form.plainColor ? 11 : 12;
+  const bitsAt = 8 + 2 + entryCount * 12 + 4;
+  const offsetsAt = bitsAt + 8;
+  const countsAt = offsetsAt + tiles.length * 4;
+  const dataAt = countsAt + tiles.length * 4;
+  const head = Buffer.alloc(dataAt);
+  head.write('II*\0', 0, 'latin1');
+  head.writeUInt32LE(8, 4);
+  head.writeUInt16LE(entryCount, 8);
+  let at = 10;
+  const entry = (tag: number, type: 3 | 4, count: number, value: number) => {
+    head.writeUInt16LE(tag, at);
+    head.writeUInt16LE(type, at + 2);
+    head.writeUInt32LE(count, at + 4);
+    head.writeUInt32LE(value, at + 8);
+    at += 12;
+  };
+  const single = tiles.length === 1;
+  const parts: Uint8Array[] = [head];
+  let end = dataAt;
+  let placeholderAt = -1;
+  const places = tiles.map((bytes) => {
+    const stored = bytes ?? placeholder;
+    if (stored === placeholder && placeholderAt >= 0) return { offset: placeholderAt, length: stored.length };
+    const offset = end;
+    if (stored === placeholder) placeholderAt = offset;
+    parts.push(stored);
+    end += stored.length;
+    return { offset, length: stored.length };
+  });
+  entry(256, 4, 1, columns * tile.width);
+  entry(257, 4, 1, (tiles.length / columns) * tile.height);
+  if (gray) entry(258, 3, 1, 8);
+  else entry(258, 3, 3, bitsAt);
+  entry(259, 3, 1, 7);
+  entry(262, 3, 1, gray ? 1 : form.plainColor ? 2 : 6);
+  entry(277, 3, 1, form.components);
+  entry(284, 3, 1, 1);
+  entry(322, 4, 1, tile.width);
+  entry(323, 4, 1, tile.height);
+  entry(324, 4, tiles.length, single ? (places[0]?.offset ?? 0) : offsetsAt);
+  entry(325, 4, tiles.length, single ? (places[0]?.length ?? 0) : countsAt);
+  if (entryCount === 12) entry(530, 3, 2, form.horizontal | (form.vertical << 16));
+  for (let band = 0; band < 3; band += 1) head.writeUInt16LE(8, bitsAt + band * 2);
+  places.forEach(({ offset, length }, index) => {
+    head.writeUInt32LE(offset, offsetsAt + index * 4);
+    head.writeUInt32LE(length, countsAt + index * 4);
+  });
+  return Buffer.concat(parts);
+}

@@ -1,0 +1,92 @@
+import { BadValueError, TileSourceError } from '../../errors.js';
+import { mapConcurrently } from '../process/concurrency.js';
+import { encodePicture, parseEncoding } from './encode.js';
+import { blit, solidPicture, toDisplayByte, withAlpha, withColor, type Picture } from './pixels.js';
+import type { RegionMaker } from './region.js';
+import type { Renderer } from './renderer.js';
+import type { EncodedPicture, StreamedPicture, TileFramesRequest } from '../requests.js';
+
+/** Frames that are read at the same time. */
+const frameConcurrency = 2;
+
+/** Understands a list of frame numbers: comma separated, optionally in brackets. @throws BadValueError */
+export function parseFrameList(text: string | undefined): number[] | undefined {
+  const inner = text
+    ?.trim()
+    .replace(/^\[(.*)\]$/s, '$1')
+    .trim();
+  if (!inner) return undefined;
+  return inner.split(',').map((part) => {
+    const number = part.trim() === '' ? NaN : Number(part);
+    if (!Number.isSafeInteger(number))
+      throw new BadValueError(`Invalid frameList "${text}": must be whole numbers separated by commas`);
+    return number;
+  });
+}
+
+/** Columns and rows of a sprite. @throws BadValueError */
+export function spriteGrid(frames: number, framesAcross?: number): { columns: number; rows: number } {
+  if (framesAcross !== undefined && !(Number.isInteger(framesAcross) && framesAcross >= 1)) {
+    throw new BadValueError(`Invalid framesAcross ${framesAcross}. Minimum value is 1.`);
+  }
+  const columns = Math.min(frames, framesAcross ?? Math.ceil(Math.sqrt(frames)));
+  return { columns, rows: Math.ceil(frames / columns) };
+}
+
+/** One picture of the same region of several frames, row by row. */
+export async function tileFrames(
+  renderer: Renderer,
+  regions: RegionMaker,
+  request: TileFramesRequest,
+): Promise<EncodedPicture | StreamedPicture> {
+  const { frameList, framesAcross, ...region } = request;
+  const listed = (frameList ?? []).filter((frame) => Number.isInteger(frame) && frame >= 0 && frame < renderer.frameCount);
+  const frames = listed.length > 0 ? listed : Array.from({ length: renderer.frameCount }, (_, frame) => frame);
+  const { columns, rows } = spriteGrid(frames.length, framesAcross);
+  const [only] = frames;
+  if (frames.length === 1 && only !== undefined) return regions.region({ ...region, frame: only });
+  const encoding = parseEncoding(request);
+  const prepared = regions.prepare({ ...region, frame: frames[0] ?? 0 });
+  if (!prepared) return { kind: 'bytes', bytes: new Uint8Array(0), type: encoding.type };
+  const cell = prepared.canvas;
+  const size = { width: cell.width * columns, height: cell.height * rows };
+  // The sprite is put together in memory, also for TILED.
+  regions.checkSize(size, { ...encoding, encoding: encoding.encoding === 'TILED' ? 'TIFF' : encoding.encoding });
+  const { fill, plan } = prepared;
+  const centered = fill?.place === 'center';
+  const offset = {
+    left: centered ? Math.floor((cell.width - plan.output.width) / 2) : 0,
+    top: centered ? Math.floor((cell.height - plan.output.height) / 2) : 0,
+  };
+  const padded = cell.width !== plan.output.width || cell.height !== plan.output.height;
+  const colored = padded && fill !== null && !(fill.color[0] === fill.color[1] && fill.color[1] === fill.color[2]);
+  // Samples of 0 are not black in every type.
+  const empty = prepared.look.style ? 0 : toDisplayByte(0, renderer.metadata.dtype);
+  let sprite: Picture | undefined;
+  await mapConcurrently(
+    frames.map((frame, position) => ({ frame, position })),
+    frameConcurrency,
+    async ({ frame, position }) => {
+      let picture = await regions.picture({ ...prepared, frame }, request.signal);
+      if (colored) picture = withColor(picture);
+      sprite ??= solidPicture(size, picture.bands, [empty, empty, empty, 0]);
+      const at = { left: (position % columns) * cell.width, top: Math.floor(position / columns) * cell.height };
+      if (padded && fill) blit(sprite, solidPicture(cell, sprite.bands, fill.color), at);
+      blit(sprite, likeBands(picture, sprite.bands), { left: at.left + offset.left, top: at.top + offset.top });
+    },
+  );
+  if (!sprite) return { kind: 'bytes', bytes: new Uint8Array(0), type: encoding.type };
+  if (encoding.encoding === 'TILED') return regions.streamPicture(sprite, encoding, request.signal);
+  const bytes = await encodePicture(sprite, encoding, { signal: request.signal, ...(fill && { background: fill.color }) });
+  return { kind: 'bytes', bytes, type: encoding.type };
+}
+
+/** Frames of one image have the same bands; where a file breaks that rule, the others follow the first. */
+function likeBands(picture: Picture, bands: Picture['bands']): Picture {
+  let out = picture;
+  if (bands >= 3) out = withColor(out);
+  if (bands === 2 || bands === 4) out = withAlpha(out);
+  if (out.bands !== bands)
+    throw new TileSourceError('The frames have different numbers of bands and cannot be put into one picture');
+  return out;
+}

@@ -1,0 +1,87 @@
+import { open } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { BadValueError } from '../../errors.js';
+import type { EncodingOptions } from './encode.js';
+import type { Box, Size } from '../geometry.js';
+import type { Picture } from './pixels.js';
+import { PyramidWriter } from '../pyramid/blocks.js';
+import { TiffContainer, tagOf } from '../pyramid/container.js';
+import { packingTags, packTile, storedBands, type TilePacking } from '../pyramid/tiles.js';
+import type { StreamedPicture } from '../requests.js';
+import { temporaryPath, unlinkOpenFile } from '../process/temporary-files.js';
+
+/** Side of a tile, and of the block that is read and reduced at once, in pixels. */
+const tileSide = 256;
+const blockSide = 1024;
+
+/** Most pixels that a pyramid may have: a bound for the disk, far above any image. */
+const maxPixels = 2 ** 37;
+
+/** What is written: a picture that can be read block by block. */
+export interface BlockPicture extends Size {
+  bands: Picture['bands'];
+  read(box: Box): Promise<Picture>;
+  /** Resolution of the full size. */
+  pixelsPerMm?: { x: number; y: number };
+}
+
+/**
+ * Writes a pyramid of tiles as a BigTIFF into a temporary file and streams it. The file has no name any more when the stream
+ * starts (where the system allows that), so nothing is left behind whatever happens.
+ *
+ * @throws BadValueError when the picture is larger than any pyramid may be.
+ */
+export async function streamTiledTiff(
+  picture: BlockPicture,
+  options: { encoding: EncodingOptions; directory?: string; signal?: AbortSignal },
+): Promise<StreamedPicture> {
+  if (picture.width * picture.height > maxPixels) {
+    throw new BadValueError(
+      `Output of ${picture.width} x ${picture.height} pixels is larger than the limit of ${maxPixels} pixels`,
+    );
+  }
+  const path = temporaryPath(options.directory ?? tmpdir(), '.tiff');
+  const file = await open(path, 'wx+', 0o600);
+  const discard = await unlinkOpenFile(path);
+  try {
+    const size = await writePyramid(new TiffContainer(file), picture, options);
+    const stream = file.createReadStream({ start: 0, highWaterMark: 65_536 });
+    stream.once('close', () => void discard());
+    return { kind: 'stream', stream, type: options.encoding.type, size };
+  } catch (error) {
+    await file.close();
+    await discard();
+    throw error;
+  }
+}
+
+async function writePyramid(
+  container: TiffContainer,
+  picture: BlockPicture,
+  { encoding, signal }: { encoding: EncodingOptions; signal?: AbortSignal },
+): Promise<number> {
+  const { compression, quality, subsampling } = encoding;
+  const packing: TilePacking = { compression, quality, halfColor: subsampling !== 0, predictor: true, level: null };
+  const levels = await new PyramidWriter(
+    container,
+    { ...picture, dtype: 'uint8', read: (box) => picture.read(box) },
+    {
+      tileSide,
+      blockSide,
+      // Lossless output keeps the values that are there; label images must not get mixed ones.
+      nearest: compression === 'lzw' || compression === 'none',
+      encode: (tile) => packTile(tile, packing),
+      signal,
+    },
+  ).write();
+  const described = packingTags({ bands: storedBands(picture.bands, packing), dtype: 'uint8' }, packing);
+  const { pixelsPerMm } = picture;
+  const plans = levels.map((plan, level) => {
+    const perInch = 25.4 / 2 ** level;
+    const resolution = pixelsPerMm
+      ? [tagOf.rational(282, pixelsPerMm.x * perInch), tagOf.rational(283, pixelsPerMm.y * perInch), tagOf.short(296, 2)]
+      : [];
+    return { ...plan, tags: [...plan.tags, ...described, ...resolution] };
+  });
+  return container.finish(plans, { big: true });
+}

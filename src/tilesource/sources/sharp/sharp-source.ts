@@ -1,0 +1,75 @@
+import { tmpdir } from 'node:os';
+import sharp, { type SharpOptions } from 'sharp';
+import {
+  defaultMaxDecodedPixels,
+  priorities,
+  type SourceInput,
+  type SourceOptions,
+  type TileSource,
+  type TileSourceDefinition,
+} from '../../contract.js';
+import { explain, readFacts } from './decode.js';
+import { drawSvg } from './drawing.js';
+import { prepare } from './material.js';
+import { openPyramid } from './pyramid.js';
+import { SmallImage } from './small-image.js';
+
+/** Longest side of an image served as one tile, where the options do not say. */
+const defaultMaxSmallImageSize = 4096;
+
+async function open(file: SourceInput, options: SourceOptions = {}): Promise<TileSource> {
+  const { maxSmallImageSize = defaultMaxSmallImageSize, signal } = options;
+  const directory = options.temporaryDirectory ?? tmpdir();
+  let material = await prepare(file, directory, signal);
+  try {
+    const settings: SharpOptions = {
+      limitInputPixels: options.maxDecodedPixels ?? defaultMaxDecodedPixels,
+      failOn: 'error',
+      // Sequential reading is never put into libvips' cache of operations.
+      sequentialRead: true,
+    };
+    const facts = await readFacts(material, settings, options);
+    signal?.throwIfAborted();
+    if (material.format === 'svg') material = await drawSvg(material, directory, { signal });
+    const { width, height } = facts.autoOrient;
+    if (Math.max(width, height) > maxSmallImageSize) {
+      return await openPyramid(material, settings, facts, { directory, ...options });
+    }
+    return await SmallImage.open(material, settings, facts, signal);
+  } catch (error) {
+    await material.release();
+    throw explain(error);
+  }
+}
+
+/** What libvips reads: JPEG, PNG, WebP, AVIF, GIF, SVG and untiled TIFF, within limits of pixels. */
+export const sharpSource: TileSourceDefinition = {
+  name: 'sharp',
+  ...(sharp.versions.sharp !== undefined && { version: sharp.versions.sharp }),
+  extensions: {
+    default: priorities.fallbackHigh,
+    jpg: priorities.low,
+    jpeg: priorities.low,
+    jpe: priorities.low,
+    jfif: priorities.implicitHigh,
+    png: priorities.implicitHigh,
+    webp: priorities.implicitHigh,
+    avif: priorities.implicitHigh,
+    gif: priorities.implicitHigh,
+    svg: priorities.implicitHigh,
+    tif: priorities.implicitHigh,
+    tiff: priorities.implicitHigh,
+  },
+  mimeTypes: {
+    default: priorities.fallbackHigh,
+    'image/jpeg': priorities.low,
+    'image/png': priorities.implicitHigh,
+    'image/webp': priorities.implicitHigh,
+    'image/avif': priorities.implicitHigh,
+    'image/gif': priorities.implicitHigh,
+    'image/svg+xml': priorities.implicitHigh,
+    'image/tiff': priorities.implicitHigh,
+  },
+  ignoredNames: /(\.mrxs|\.vsi)$/i,
+  open,
+};

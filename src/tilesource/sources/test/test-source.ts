@@ -1,0 +1,173 @@
+import { BadValueError } from '../../../errors.js';
+import {
+  priorities,
+  type FrameMetadata,
+  type ImageMetadata,
+  type TileAddress,
+  type TileSource,
+  type TileSourceDefinition,
+} from '../../contract.js';
+import { levelCount, levelScale, tileContent } from '../../geometry.js';
+import { createRaster, type Raster } from '../../raster.js';
+import { drawText } from './bitmap-font.js';
+
+/** What a generated image is like. */
+export interface TestImageParameters {
+  /** Coarser levels do not exist (to be passed on to `openLargeImage`); default 0. */
+  minLevel?: number;
+  /** Finest level, where not both sizes are given; default 9. */
+  maxLevel?: number;
+  /** Default 256. */
+  tileWidth?: number;
+  tileHeight?: number;
+  /** Default: what `maxLevel` and the tile size make. */
+  sizeX?: number;
+  sizeY?: number;
+  /** Nested squares instead of plain tiles. */
+  fractal?: boolean;
+  /** One gray band. */
+  monochrome?: boolean;
+  /** `n`; counts of c, z, t and xy as `4,3,2`; or `axis=n,…`. The first axis changes fastest. */
+  frames?: string;
+}
+
+const limits = { tile: 8192, size: 2 ** 31 - 1, level: 22, frames: 10_000 };
+const usualAxes = ['C', 'Z', 'T', 'XY'];
+
+function within(value: number, minimum: number, maximum: number, name: string): number {
+  if (Number.isInteger(value) && value >= minimum && value <= maximum) return value;
+  throw new BadValueError(`Invalid ${name}: ${value}. Allowed values: whole numbers from ${minimum} to ${maximum}.`);
+}
+
+function parseFrames(text: string | undefined): FrameMetadata[] {
+  if (text === undefined || text.trim() === '') return [];
+  const axes = text.split(',').map((part, position): { name: string; count: number } => {
+    const [first = '', second] = part.split('=').map((word) => word.trim());
+    const name = second === undefined ? (usualAxes[position] ?? '') : first.toUpperCase().replace(/^INDEX/, '');
+    if (!/^[A-Z][A-Z0-9_]*$/.test(name))
+      throw new BadValueError(`Invalid frames "${text}": must be counts of c, z, t, xy, or axis=count`);
+    return { name, count: within(Number(second ?? first), 1, limits.frames, `frames "${text}"`) };
+  });
+  const total = axes.reduce((product, { count }) => product * count, 1);
+  within(total, 1, limits.frames, 'number of frames');
+  return Array.from({ length: total }, (_, frame) => {
+    let rest = frame;
+    const place = axes.map(({ name, count }): [string, number] => {
+      const value = rest % count;
+      rest = Math.floor(rest / count);
+      return [name, value];
+    });
+    return { axes: Object.fromEntries(place) };
+  });
+}
+
+function describe(parameters: TestImageParameters): ImageMetadata {
+  const tileWidth = within(parameters.tileWidth ?? 256, 1, limits.tile, 'tileWidth');
+  const tileHeight = within(parameters.tileHeight ?? 256, 1, limits.tile, 'tileHeight');
+  const maxLevel = within(parameters.maxLevel ?? 9, 0, limits.level, 'maxLevel');
+  const size = {
+    sizeX: within(parameters.sizeX ?? Math.min(limits.size, 2 ** maxLevel * tileWidth), 1, limits.size, 'sizeX'),
+    sizeY: within(parameters.sizeY ?? Math.min(limits.size, 2 ** maxLevel * tileHeight), 1, limits.size, 'sizeY'),
+    tileWidth,
+    tileHeight,
+  };
+  const frames = parseFrames(parameters.frames);
+  return {
+    ...size,
+    levels: levelCount(size),
+    magnification: null,
+    mmX: null,
+    mmY: null,
+    dtype: 'uint8',
+    bandCount: parameters.monochrome ? 1 : 3,
+    ...(frames.length > 1 && { frames }),
+  };
+}
+
+/**
+ * A generated image: tiles that show their position as text on a colour that depends on it. The same parameters always give the
+ * same pixels; nothing is kept.
+ *
+ * @throws BadValueError for sizes, levels or frames out of range.
+ */
+export function openTestImage(parameters: TestImageParameters = {}): TileSource {
+  const metadata = describe(parameters);
+  within(parameters.minLevel ?? 0, 0, limits.level, 'minLevel');
+  const { fractal = false, monochrome = false } = parameters;
+  return {
+    metadata,
+    populatedLevels: Array.from({ length: metadata.levels }, (_, level) => level),
+    async readTile(address, options) {
+      options?.signal?.throwIfAborted();
+      return drawTile(metadata, address, fractal);
+    },
+    async internalMetadata() {
+      return { fractal, monochrome };
+    },
+    async close() {},
+  };
+}
+
+/** Middle of a tile in the whole image, from 0 to 1 along both axes. */
+function centre(metadata: ImageMetadata, { level, x, y }: TileAddress): { x: number; y: number } {
+  const scale = levelScale(metadata, level);
+  return {
+    x: Math.min(1, ((x + 0.5) * metadata.tileWidth * scale) / metadata.sizeX),
+    y: Math.min(1, ((y + 0.5) * metadata.tileHeight * scale) / metadata.sizeY),
+  };
+}
+
+function drawTile(metadata: ImageMetadata, address: TileAddress, fractal: boolean): Raster {
+  const { bandCount } = metadata;
+  const raster = createRaster({ ...tileContent(metadata, address), bands: bandCount, dtype: 'uint8' });
+  const place = centre(metadata, address);
+  const hue = (place.x * 360 + place.y * 180 + address.frame * 47) % 360;
+  const paint = (lightness: number) =>
+    bandCount === 1 ? [Math.round(255 * lightness * (0.6 + 0.4 * place.x))] : hslBytes(hue, 0.5, lightness);
+  const [ground, figure, ink] = [paint(0.45), paint(0.65), paint(0.95)];
+  for (let row = 0; row < raster.height; row += 1) {
+    for (let column = 0; column < raster.width; column += 1) {
+      raster.data.set(
+        fractal && insideSquares(column, row, metadata) ? figure : ground,
+        (row * raster.width + column) * bandCount,
+      );
+    }
+  }
+  const lines = [`x=${address.x}`, `y=${address.y}`, `z=${address.level}`];
+  const axes = metadata.frames?.[address.frame]?.axes;
+  if (axes) lines.push(...Object.entries(axes).map(([axis, value]) => `${axis.toLowerCase()}=${value}`));
+  drawText(raster, lines, { ink, width: metadata.tileWidth, height: metadata.tileHeight });
+  return raster;
+}
+
+/** Smallest square of the pattern, in pixels. */
+const smallestSquare = 8;
+
+/** Whether a pixel lies in an odd number of the squares that halve towards the smallest one. */
+function insideSquares(column: number, row: number, { tileWidth, tileHeight }: ImageMetadata): boolean {
+  let inside = false;
+  for (let side = Math.max(tileWidth, tileHeight); side >= smallestSquare; side /= 2) {
+    const x = column % side;
+    const y = row % side;
+    if (x >= side / 4 && x < (side * 3) / 4 && y >= side / 4 && y < (side * 3) / 4) inside = !inside;
+  }
+  return inside;
+}
+
+function hslBytes(hue: number, saturation: number, lightness: number): number[] {
+  const spread = saturation * Math.min(lightness, 1 - lightness);
+  return [0, 8, 4].map((offset) => {
+    const k = (offset + hue / 30) % 12;
+    return Math.round(255 * (lightness - spread * Math.max(-1, Math.min(k - 3, 9 - k, 1))));
+  });
+}
+
+/** The generated image as a source. It is never chosen by itself; opened by name it ignores the file. */
+export const testSource: TileSourceDefinition = {
+  name: 'test',
+  extensions: { default: priorities.manual },
+  mimeTypes: { default: priorities.fallback },
+  async open() {
+    return openTestImage();
+  },
+};

@@ -1,0 +1,346 @@
+import { tmpdir } from 'node:os';
+import { LRUCache } from 'lru-cache';
+import { TileOutsideError, TileSourceError } from '../../../errors.js';
+import { fileInput } from '../../byte-reader.js';
+import {
+  defaultMaxDecodedPixels,
+  priorities,
+  type AssociatedImage,
+  type ByteReader,
+  type EncodedImage,
+  type ImageMetadata,
+  type SourceInput,
+  type SourceOptions,
+  type TileAddress,
+  type TileSource,
+  type TileSourceDefinition,
+} from '../../contract.js';
+import { createRaster, type Raster } from '../../raster.js';
+import { aperioVersion } from './descriptions.js';
+import type { Directory } from './directory.js';
+import { CodecWorkers } from './codec-workers.js';
+import { readLayout, type ImageLayout } from './layout.js';
+import { orient, storedRegionOf, swapsSides } from './orientation.js';
+import { extend, readRegion, storedChunk, type ChunkReader, type ChunkTable } from './region.js';
+import { storedEncoding, storedPicture } from './stored-tile.js';
+import { StripPyramids } from './strip-pyramids.js';
+import { stripTileSide } from './strips.js';
+import { readStructure, type TiffStructure } from './structure.js';
+import { textTags } from './tags.js';
+import { TiffBytes } from './tiff-bytes.js';
+
+/** Longest side in pixels of an untiled image that is served as one tile, where the options do not say. */
+const defaultMaxSmallImageSize = 4096;
+/** Bytes of tile offsets and lengths kept per open file. */
+const tableBytes = 64 * 1024 * 1024;
+/** Checked directories kept per open file; one for each level of each frame in use. */
+const keptLayouts = 1024;
+/** What a directory keeps in memory, measured: entries and the object around them. */
+const bytesPerDirectory = 600;
+/** Directories and text whose tags internal metadata shows. */
+const shownDirectories = 50;
+const shownTextLength = 64 * 1024;
+/** Untiled planes of multi-frame images have at least this tile height, which is what existing clients see. */
+const leastFrameTileHeight = 256;
+
+/** Number of levels of a pyramid whose coarsest level fits one tile. */
+function levelCount(size: { sizeX: number; sizeY: number; tileWidth: number; tileHeight: number }): number {
+  return Math.max(1, Math.ceil(Math.log2(Math.max(size.sizeX / size.tileWidth, size.sizeY / size.tileHeight))) + 1);
+}
+
+function storedTile({ base, largeStrips }: TiffStructure): { tileWidth: number; tileHeight: number } {
+  if (largeStrips) return { tileWidth: stripTileSide, tileHeight: stripTileSide };
+  return base.tiled
+    ? { tileWidth: base.chunkWidth, tileHeight: base.chunkHeight }
+    : { tileWidth: base.width, tileHeight: base.height };
+}
+
+function describe(structure: TiffStructure): ImageMetadata {
+  const { base, frames, described, largeStrips } = structure;
+  const swap = swapsSides(base.orientation);
+  const isStack = frames.length > 1 && !base.tiled && !largeStrips;
+  const stored = storedTile(structure);
+  const size = {
+    sizeX: swap ? base.height : base.width,
+    sizeY: swap ? base.width : base.height,
+    tileWidth: swap ? stored.tileHeight : stored.tileWidth,
+    tileHeight: swap ? stored.tileWidth : stored.tileHeight,
+  };
+  if (isStack) size.tileHeight = Math.max(size.tileHeight, leastFrameTileHeight);
+  return {
+    ...size,
+    levels: levelCount(size),
+    magnification: described.magnification,
+    mmX: swap ? described.mmY : described.mmX,
+    mmY: swap ? described.mmX : described.mmY,
+    dtype: base.dtype,
+    bandCount: base.bands,
+    ...(frames.length > 1 ? { frames: frames.map(({ metadata }) => metadata) } : {}),
+    ...(described.channels === null ? {} : { channels: described.channels }),
+  };
+}
+
+/** What an opened file is made of. */
+interface TiffParts {
+  reader: ByteReader;
+  file: TiffBytes;
+  structure: TiffStructure;
+  workers: CodecWorkers;
+  options: SourceOptions;
+}
+
+class TiffTileSource implements TileSource {
+  readonly metadata: ImageMetadata;
+  readonly populatedLevels: readonly number[];
+  readonly associatedImages: readonly string[];
+  readonly #reader: ByteReader;
+  readonly #file: TiffBytes;
+  readonly #structure: TiffStructure;
+  readonly #workers: CodecWorkers;
+  readonly #pyramids: StripPyramids | null;
+  readonly #tables = new LRUCache<Directory, ChunkTable>({
+    maxSize: tableBytes,
+    // One table larger than that is kept alone rather than read anew for every tile.
+    maxEntrySize: Number.MAX_SAFE_INTEGER,
+    sizeCalculation: ({ offsets, lengths }) => Math.min(tableBytes, offsets.byteLength + lengths.byteLength + 64),
+  });
+  readonly #layouts = new LRUCache<string, Promise<ImageLayout | null>>({ max: keptLayouts });
+
+  constructor(parts: TiffParts) {
+    this.#reader = parts.reader;
+    this.#file = parts.file;
+    this.#structure = parts.structure;
+    this.#workers = parts.workers;
+    this.metadata = describe(parts.structure);
+    const finest = this.metadata.levels - 1;
+    const stored = [...parts.structure.reductions.keys()].map((power) => finest - power).filter((level) => level >= 0);
+    const { largeStrips } = parts.structure;
+    const levels = largeStrips ? Array.from({ length: finest }, (_, level) => level) : stored;
+    this.populatedLevels = [...levels, finest].toSorted((a, b) => a - b);
+    this.#pyramids = largeStrips ? this.#stripPyramids(parts) : null;
+    this.associatedImages = [...parts.structure.associated.keys()].toSorted();
+  }
+
+  get retainedBytes(): number {
+    const directories = this.#structure.main.length * bytesPerDirectory + this.#file.retainedBytes;
+    return directories + this.#tables.calculatedSize + this.#structure.description.length * 4;
+  }
+
+  #stripPyramids({ options }: TiffParts): StripPyramids {
+    return new StripPyramids({
+      layout: async (frame) => {
+        const layout = await this.#layout(this.metadata.levels - 1, frame);
+        if (layout === null) throw new TileSourceError(`The file holds no plane for frame ${frame}.`);
+        return layout;
+      },
+      chunks: (signal) => this.#chunks(signal),
+      levels: this.metadata.levels,
+      maxPixels: options.maxDecodedPixels ?? defaultMaxDecodedPixels,
+      directory: options.temporaryDirectory ?? tmpdir(),
+      open: (path) => tiffSource.open(fileInput(path)),
+    });
+  }
+
+  /** The pyramids, where a tile is in them and not in the file. */
+  #madeFor({ level, frame }: TileAddress): StripPyramids | null {
+    const { reductions, frames } = this.#structure;
+    if (frames[frame]?.directory === null) return null;
+    return reductions.has(this.metadata.levels - 1 - level) ? null : this.#pyramids;
+  }
+
+  /** Decodes a little of a file of which tiles are made only later. @throws TileSourceError where it is damaged. */
+  async check(signal: AbortSignal | undefined): Promise<void> {
+    const { base, largeStrips } = this.#structure;
+    if (largeStrips) await readRegion(this.#chunks(signal), base, { left: 0, top: 0, width: base.width, height: 1 });
+  }
+
+  #chunks(signal: AbortSignal | undefined): ChunkReader {
+    return {
+      file: this.#file,
+      tables: this.#tables,
+      littleEndian: this.#file.littleEndian,
+      workers: this.#workers,
+      ...(signal === undefined ? {} : { signal }),
+    };
+  }
+
+  /** Layout of a frame at a level; `null` for a plane that the file does not hold. */
+  #layout(level: number, frame: number): Promise<ImageLayout | null> {
+    const power = this.metadata.levels - 1 - level;
+    const key = `${frame}/${power}`;
+    const known = this.#layouts.get(key);
+    if (known !== undefined) return known;
+    const reading = this.#readLayout(power, frame);
+    this.#layouts.set(key, reading);
+    reading.catch(() => this.#layouts.delete(key));
+    return reading;
+  }
+
+  async #readLayout(power: number, frame: number): Promise<ImageLayout | null> {
+    const { base, frames, reductions } = this.#structure;
+    const full = frames[frame];
+    if (full === undefined) throw new TileOutsideError(`Frame ${frame} does not exist; there are ${frames.length}.`);
+    if (full.directory === null) return null;
+    let { directory }: { directory: Directory | undefined } = { directory: full.directory };
+    if (power > 0) {
+      const reduction = reductions.get(power);
+      if (reduction === undefined) throw new TileOutsideError(`This TIFF does not hold the level reduced by ${2 ** power}.`);
+      directory =
+        reduction.kind === 'main' ? reduction.directories[frame] : (await this.#file.subDirectories(directory))[reduction.index];
+      if (directory === undefined)
+        throw new TileSourceError(`Frame ${frame} of this TIFF lacks the level reduced by ${2 ** power}.`);
+    }
+    const layout = directory === base.directory ? base : await readLayout(directory, base);
+    const sameSize = power > 0 || (layout.width === base.width && layout.height === base.height);
+    if (!sameSize || layout.bands !== base.bands || layout.dtype !== base.dtype) {
+      throw new TileSourceError(
+        `Frame ${frame} of this TIFF has ${layout.width} by ${layout.height} pixels of ${layout.bands} ${layout.dtype} samples, unlike the first frame.`,
+      );
+    }
+    // Some writers give reduced images no orientation of their own.
+    return { ...layout, orientation: base.orientation };
+  }
+
+  /** Position and size in pixels of a tile within its level. */
+  #region(address: TileAddress): { left: number; top: number; width: number; height: number } {
+    const { sizeX, sizeY, tileWidth, tileHeight, levels } = this.metadata;
+    const scale = 2 ** (levels - 1 - address.level);
+    const left = address.x * tileWidth;
+    const top = address.y * tileHeight;
+    const width = Math.min(tileWidth, Math.ceil(sizeX / scale) - left);
+    const height = Math.min(tileHeight, Math.ceil(sizeY / scale) - top);
+    if (!(width > 0 && height > 0 && left >= 0 && top >= 0)) {
+      throw new TileOutsideError(`Tile outside level ${address.level}: x=${address.x}, y=${address.y}.`);
+    }
+    return { left, top, width, height };
+  }
+
+  async readTile(address: TileAddress, options: { signal?: AbortSignal } = {}): Promise<Raster> {
+    const region = this.#region(address);
+    const made = this.#madeFor(address);
+    if (made !== null) return made.readTile(address, options);
+    const layout = await this.#layout(address.level, address.frame);
+    const { bandCount: bands, dtype } = this.metadata;
+    if (layout === null) return createRaster({ width: region.width, height: region.height, bands, dtype });
+    const swap = swapsSides(layout.orientation);
+    const [shownWidth, shownHeight] = swap ? [layout.height, layout.width] : [layout.width, layout.height];
+    const left = Math.min(region.left, shownWidth - 1);
+    const top = Math.min(region.top, shownHeight - 1);
+    const shown = {
+      left,
+      top,
+      width: Math.max(1, Math.min(region.left + region.width, shownWidth) - left),
+      height: Math.max(1, Math.min(region.top + region.height, shownHeight) - top),
+    };
+    const raster = await readRegion(this.#chunks(options.signal), layout, storedRegionOf(shown, layout.orientation, layout));
+    return extend(orient(raster, layout.orientation), region.width, region.height);
+  }
+
+  async readStoredTile(
+    address: TileAddress,
+    options: { signal?: AbortSignal; partial?: boolean } = {},
+  ): Promise<EncodedImage | null> {
+    const { tileWidth, tileHeight } = this.metadata;
+    const { left, top, width, height } = this.#region(address);
+    const isPartial = width !== tileWidth || height !== tileHeight;
+    if ((isPartial && options.partial !== true) || this.#madeFor(address) !== null) return null;
+    const layout = await this.#layout(address.level, address.frame);
+    if (layout === null || storedEncoding(layout) === null) return null;
+    if (layout.chunkWidth !== tileWidth || layout.chunkHeight !== tileHeight) return null;
+    // Reduced levels may be rounded down, where the pyramid has one more column or row.
+    const content = { width: Math.min(width, layout.width - left), height: Math.min(height, layout.height - top) };
+    const isShort = content.width < width || content.height < height;
+    if ((isShort && options.partial !== true) || content.width < 1 || content.height < 1) return null;
+    const bytes = await storedChunk(this.#chunks(options.signal), layout, address.y * layout.chunksAcross + address.x);
+    const picture = bytes && storedPicture(bytes, layout);
+    return picture && isShort ? { ...picture, content } : picture;
+  }
+
+  async readAssociatedImage(name: string, options: { signal?: AbortSignal } = {}): Promise<AssociatedImage | null> {
+    const layout = this.#structure.associated.get(name);
+    if (layout === undefined) return null;
+    const whole = { left: 0, top: 0, width: layout.width, height: layout.height };
+    const raster = await readRegion(this.#chunks(options.signal), layout, whole);
+    return { raster: orient(raster, layout.orientation), format: 'tiff' };
+  }
+
+  async internalMetadata(): Promise<Record<string, unknown>> {
+    const { main, description, ome } = this.#structure;
+    const tiff: Record<string, string> = {};
+    for (const [index, directory] of main.slice(0, shownDirectories).entries()) {
+      for (const [name, tag] of Object.entries(textTags)) {
+        // The OME document is shown parsed.
+        const text = index === 0 && name === 'imagedescription' && ome !== null ? null : await directory.text(tag);
+        if (text !== null && text !== '') tiff[index === 0 ? name : `${name}:${index}`] = text.slice(0, shownTextLength);
+      }
+    }
+    const version = aperioVersion(description);
+    return {
+      ...(Object.keys(tiff).length > 0 ? { tiff } : {}),
+      ...(ome === null ? {} : { omeinfo: ome }),
+      ...(version === null ? {} : { aperio_version: version }),
+    };
+  }
+
+  iccProfile(): Uint8Array | null {
+    const { icc, photometric } = this.#structure.base;
+    // CMYK and L*a*b* (5 and above, except YCbCr) have been turned into sRGB already.
+    return photometric === 5 || photometric > 6 ? null : icc;
+  }
+
+  async close(): Promise<void> {
+    await this.#pyramids?.close();
+    this.#tables.clear();
+    this.#layouts.clear();
+    await this.#reader.close();
+  }
+}
+
+/** Makes a `tiff` tile source; its decoding workers are its own. */
+function createTiffSource(): TileSourceDefinition {
+  const workers = new CodecWorkers();
+  return {
+    name: 'tiff',
+    extensions: {
+      default: priorities.high,
+      tif: priorities.preferred,
+      tiff: priorities.preferred,
+      ptif: priorities.preferred,
+      ptiff: priorities.preferred,
+      qptiff: priorities.preferred,
+      svs: priorities.preferred,
+      ome: priorities.preferred,
+    },
+    mimeTypes: {
+      default: priorities.fallback,
+      'image/tiff': priorities.high,
+      'image/x-tiff': priorities.high,
+      'image/x-ptif': priorities.preferred,
+      'image/x-svs': priorities.preferred,
+    },
+    async open(input: SourceInput, options: SourceOptions = {}): Promise<TileSource> {
+      const reader = await input.open();
+      try {
+        const file = await TiffBytes.open(reader);
+        const structure = await readStructure(file, {
+          maxUntiledSide: options.maxSmallImageSize ?? defaultMaxSmallImageSize,
+          maxPixels: options.maxDecodedPixels ?? defaultMaxDecodedPixels,
+          ...(options.signal === undefined ? {} : { signal: options.signal }),
+        });
+        const source = new TiffTileSource({ reader, file, structure, workers, options });
+        await source.check(options.signal);
+        return source;
+      } catch (error) {
+        await reader.close();
+        throw error;
+      }
+    },
+  };
+}
+
+/**
+ * Reads tiled and pyramidal TIFF and BigTIFF, Aperio SVS, OME-TIFF and QPTIFF, and untiled TIFF: small images as one tile, large ones by
+ * way of temporary pyramids. A tile that was never
+ * written (length 0) reads as zeros, and so does a plane that OME-XML describes but the file does not hold.
+ */
+export const tiffSource: TileSourceDefinition = createTiffSource();

@@ -1,0 +1,105 @@
+import { Ajv } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { schemaFor } from '../../../src/annotation-format/schema/document.js';
+import { createDocumentValidator } from '../../../src/annotation-format/validate.js';
+import { BadParameterError } from '../../../src/errors.js';
+import { oracle, oracleTable } from '../../support/annotation-oracle.js';
+import { mutant, mutants, type Mutant } from '../../support/annotation-mutants.js';
+import { allTypes, anyElement } from './arbitraries.js';
+import { fullElements } from './samples.js';
+
+type Json = Record<string, unknown>;
+const validate = createDocumentValidator('service');
+// As a client takes it: no option of ours, the draft of its choice.
+const served = JSON.parse(JSON.stringify(schemaFor('service'))) as Json;
+const plain = [new Ajv().compile(served), new Ajv2020().compile(served)];
+
+function refusal(document: unknown): string | null {
+  try {
+    validate(document);
+    return null;
+  } catch (error) {
+    if (error instanceof BadParameterError) return error.message;
+    throw error;
+  }
+}
+
+/** Verdicts that are not those of the tables. */
+class Comparison {
+  readonly differences: string[] = [];
+  accepted = 0;
+  refused = 0;
+
+  /** @returns why we refuse the document; `null`: we do not. */
+  compare(document: Json, what: string): string | null {
+    const expected = oracle(document);
+    const message = refusal(document);
+    if (message === null) this.accepted += 1;
+    else this.refused += 1;
+    if ((message === null) !== expected.all) this.differences.push(`${what}: ${message ?? 'accepted'}`);
+    if (plain.some((schema) => schema(document) !== expected.schema)) this.differences.push(`${what}: the served schema`);
+    return message;
+  }
+}
+
+/** Whether a refusal names index, type and member of the element, and what is allowed. */
+function isClear(message: string, { member, element }: Mutant): boolean {
+  if (!/^Validation Error: JSON doesn't follow schema \(elements\[2\][.:].*\)$/s.test(message)) return false;
+  if (!/must (be|have|not) |is required|allowed: /.test(message)) return false;
+  if (member === 'type') return true;
+  // Members that belong together: what is missing or wrong in one shows in another.
+  const related = ['colorRange', 'interpretation', 'stepped'].includes(member) ? 'rangeValues' : 'values';
+  return message.includes(`(element type ${String(element.type)})`) && [member, related].some((name) => message.includes(name));
+}
+
+describe('verdicts are those of the tables of the format', () => {
+  test('the tables have the types of the samples', () => {
+    expect(Object.keys(oracleTable).toSorted()).toEqual(Object.keys(fullElements).toSorted());
+  });
+
+  test.each(allTypes)('%s: every member missing, extra, of every wrong kind, at and past its limits', (type) => {
+    const { required, optional } = oracleTable[type]!;
+    const allowed = [...Object.keys(required), ...Object.keys(optional), 'id', 'label', 'group', 'user', 'type'];
+    const comparison = new Comparison();
+    const unclear: string[] = [];
+    for (const mutated of mutants(fullElements[type], allowed)) {
+      // In the middle, so that the index counts.
+      const elements = [fullElements.point, fullElements.circle, mutated.element, fullElements.point];
+      const message = comparison.compare({ name: 'n', elements }, mutated.what);
+      if (message !== null && !isClear(message, mutated)) unclear.push(`${mutated.what}: ${message}`);
+    }
+    expect(comparison.differences).toEqual([]);
+    expect(unclear).toEqual([]);
+    expect(comparison.refused).toBeGreaterThan(1000);
+    expect(comparison.accepted).toBeGreaterThan(20);
+  });
+
+  test('heads', () => {
+    const comparison = new Comparison();
+    const values = [null, '', 'a', 'old', 'true', 0, 1, true, false, [], {}, { visible: true }, { visible: 'new' }];
+    for (const key of ['name', 'description', 'display', 'attributes', 'elements', 'id', 'type', '_id']) {
+      for (const value of values) comparison.compare({ [key]: value }, `${key}: ${JSON.stringify(value)}`);
+    }
+    for (const visible of values) comparison.compare({ display: { visible } }, JSON.stringify(visible));
+    comparison.compare({ display: { visible: true, shown: 1 } }, 'extra');
+    expect(comparison.differences).toEqual([]);
+  });
+
+  test('generated documents with up to two things changed in an element', () => {
+    const changes = fc.array(fc.nat(1_000_000), { maxLength: 2 });
+    const element = fc
+      .tuple(anyElement, changes)
+      .map(([valid, choices]) => choices.reduce((now, choice) => mutant(now, choice).element, valid as unknown as Json));
+    const comparison = new Comparison();
+    fc.assert(
+      fc.property(fc.array(element, { maxLength: 3 }), (elements) => {
+        comparison.compare({ elements }, JSON.stringify(elements));
+        return comparison.differences.length === 0;
+      }),
+      { numRuns: 1000 },
+    );
+    expect(Math.min(comparison.refused, comparison.accepted)).toBeGreaterThan(100);
+  });
+});

@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { crowdOf, usualGain, type DensityCrowd } from '../../../../src/features/annotations/overlay/draw/density-gain.js';
+import { DensityCounter } from '../../../../src/features/annotations/overlay/draw/density.js';
+import type { AnnotationElement } from '../../../../src/annotation-format/schema/document.js';
+import { marksOf, randomNumbers } from '../../../support/marks.js';
+
+const side = 8192;
+const box = { lowx: 0, lowy: 0, highx: side, highy: side };
+
+function nuclei(count: number, seed: number): AnnotationElement[] {
+  const random = randomNumbers(seed);
+  return Array.from({ length: count }, (): AnnotationElement => {
+    const center: [number, number, number] = [random() * side, random() * side, 0];
+    return { type: 'circle', center, radius: 6, fillColor: '#f00', lineWidth: 0 };
+  });
+}
+
+function crowds(elements: readonly AnnotationElement[]): DensityCrowd[] {
+  const counter = new DensityCounter();
+  counter.add(marksOf(elements));
+  return Array.from(counter.pyramid(), (level) => crowdOf(level, counter.classes));
+}
+
+describe('the usual gain', () => {
+  it('shows an evenly covered level at 75 %', () => {
+    const level = 9;
+    const gain = usualGain([{ box, crowds: crowds(nuclei(20_000, 1)) }], level);
+    const share = (20_000 * Math.PI * 36) / side ** 2;
+    expect(1 - Math.exp(-gain * share)).toBeGreaterThan(0.7);
+    expect(1 - Math.exp(-gain * share)).toBeLessThan(0.8);
+  });
+
+  it('is about the same for windows that lie over each other as for all their elements in one', () => {
+    const elements = nuclei(20_000, 2);
+    const together = [{ box, crowds: crowds(elements) }];
+    const apart = [0, 1, 2, 3].map((i) => ({ box: { ...box }, crowds: crowds(elements.filter((_, at) => at % 4 === i)) }));
+    for (const level of [5, 7, 9]) {
+      const ratio = usualGain(apart, level) / usualGain(together, level);
+      expect(ratio).toBeGreaterThan(0.9);
+      expect(ratio).toBeLessThan(1.1);
+    }
+  });
+
+  it('is the least one where shapes fill their pixels, and where there is nothing', () => {
+    const solid: AnnotationElement[] = Array.from({ length: 100 }, (_, i) => ({
+      type: 'rectangle',
+      center: [(i % 10) * 2 + 1, Math.floor(i / 10) * 2 + 1, 0],
+      width: 2,
+      height: 2,
+      fillColor: '#f00',
+      lineWidth: 0,
+    }));
+    expect(usualGain([{ box, crowds: crowds(solid) }], 0)).toBe(4);
+    expect(usualGain([], 3)).toBe(4);
+  });
+
+  it('is bounded for a shape alone', () => {
+    expect(usualGain([{ box, crowds: crowds(nuclei(1, 3)) }], 13)).toBe(4096);
+  });
+});

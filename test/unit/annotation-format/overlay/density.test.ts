@@ -1,0 +1,170 @@
+import { describe, expect, it } from 'vitest';
+import { Canvas } from '../../../../src/features/annotations/overlay/draw/canvas.js';
+import { decodeDensity, encodeDensity } from '../../../../src/features/annotations/overlay/draw/density-codec.js';
+import { DensityLayer, DensityPoints } from '../../../../src/features/annotations/overlay/draw/density-layer.js';
+import {
+  DensityCounter,
+  firstDensityLevel,
+  tilePlace,
+  type DensityLevel,
+} from '../../../../src/features/annotations/overlay/draw/density.js';
+import { drawElement } from '../../../../src/features/annotations/overlay/draw/draw.js';
+import type { AnnotationElement } from '../../../../src/annotation-format/schema/document.js';
+import { marksOf, randomNumbers } from '../../../support/marks.js';
+
+const side = 4096;
+
+/** Ellipses, rectangles, lines and points of many sizes. */
+function shapes(count: number, seed = 5): AnnotationElement[] {
+  const random = randomNumbers(seed);
+  return Array.from({ length: count }, (_, i): AnnotationElement => {
+    const center: [number, number, number] = [50 + random() * (side - 100), 50 + random() * (side - 100), 0];
+    const look = { fillColor: ['#f00', 'rgba(0, 255, 0, 0.5)'][i % 2]!, lineWidth: i % 3, group: `g${i % 4}` };
+    const width = 2 + 28 * random() ** 2;
+    if (i % 5 === 0) return { type: 'rectangle', center, width, height: width / 2, ...look };
+    if (i % 5 === 1) return { type: 'point', center, ...look };
+    return { type: 'ellipse', center, width, height: width * 0.8, ...look };
+  });
+}
+
+function counted(elements: readonly AnnotationElement[], only?: number): DensityCounter {
+  const counter = new DensityCounter();
+  for (let start = 0; start < elements.length; start += 128) counter.add(marksOf(elements.slice(start, start + 128)), only);
+  return counter;
+}
+
+/** Sum of the covered areas by class, in base-layer pixels. */
+function areas({ level, tiles }: DensityLevel): number {
+  let sum = 0;
+  for (const cells of tiles.values()) for (const share of cells.shares) sum += share;
+  return sum * 4 ** level;
+}
+
+function cellsOf({ tiles }: DensityLevel): Map<string, number> {
+  return new Map(
+    [...tiles].flatMap(([at, cells]) => Array.from(cells.keys, (key, i) => [`${at}:${key}`, cells.shares[i]!] as const)),
+  );
+}
+
+describe('densities', () => {
+  it('count an element from the level on at which it is smaller than four pixels', () => {
+    expect([0, 3.9, 4, 7.9, 8, 31, 32].map(firstDensityLevel)).toEqual([0, 0, 1, 1, 2, 3, 4]);
+  });
+
+  it('keep the area that shapes cover from level to level', () => {
+    const circles = Array.from({ length: 500 }, (_, i): AnnotationElement => ({
+      type: 'circle',
+      center: [100 + (i % 25) * 40.3, 100 + Math.floor(i / 25) * 31.7, 0],
+      radius: 5,
+      fillColor: '#f00',
+      lineWidth: 0,
+    }));
+    const levels = [...counted(circles).pyramid()].map((level) => ({ level: level.level, area: areas(level) }));
+    expect(levels[0]?.level).toBe(2);
+    for (const { area } of levels) expect(area / (500 * Math.PI * 25)).toBeCloseTo(1, 2);
+  });
+
+  it('are at each level what counting at that level alone gives', () => {
+    const elements = shapes(3000);
+    const pyramid = counted(elements).pyramid();
+    let compared = 0;
+    for (const level of pyramid) {
+      const expected = cellsOf(counted(elements, level.level).level(level.level));
+      const found = cellsOf(level);
+      expect(found.size).toBeGreaterThan(0);
+      for (const [key, share] of found) expect(Math.abs(share - (expected.get(key) ?? 0))).toBeLessThan(0.0005 + 0.01 * share);
+      for (const [key, share] of expected) if (share > 0.0005) expect(found.has(key)).toBe(true);
+      compared += 1;
+    }
+    expect(compared).toBeGreaterThan(4);
+  });
+
+  it('end with a level that lies in one cell', () => {
+    const levels = [...counted(shapes(200)).pyramid()];
+    expect([...(levels.at(-1)?.tiles.keys() ?? [])]).toEqual([0]);
+    expect([...levels.at(-1)!.tiles.get(0)!.keys].every((key) => key % 65_536 === 0)).toBe(true);
+    expect(levels.at(-1)?.level).toBeLessThan(14);
+  });
+
+  it('leave out what has no outline, what is invisible, and what lies outside', () => {
+    const none: AnnotationElement[] = [
+      { type: 'heatmap', points: [[5, 5, 0, 1]] },
+      { type: 'circle', center: [5, 5, 0], radius: 1, fillColor: '#f000', lineWidth: 0 },
+      { type: 'circle', center: [-50, 5, 0], radius: 1, fillColor: '#f00' },
+      { type: 'circle', center: [1e300, 5, 0], radius: 1, fillColor: '#f00' },
+      { type: 'circle', center: [5, 5, 0], radius: 1e300, fillColor: '#f00' },
+    ];
+    expect([...counted(none).pyramid()].map(areas)).toEqual([]);
+  });
+
+  it('survive packing to within three per cent for each cell, and far closer in sum', () => {
+    for (const level of counted(shapes(2000)).pyramid()) {
+      for (const cells of level.tiles.values()) {
+        const unpacked = new Map<number, number>();
+        decodeDensity(encodeDensity(cells), (index, places, shares, count) => {
+          for (let i = 0; i < count; i += 1) unpacked.set(index * 65_536 + places[i]!, shares[i]!);
+        });
+        const sums = [0, 0];
+        for (const [i, key] of cells.keys.entries()) {
+          const share = cells.shares[i]!;
+          if (share < 2e-5) continue;
+          expect(Math.abs((unpacked.get(key) ?? 0) / share - 1)).toBeLessThan(0.03);
+          sums[0]! += share;
+          sums[1]! += unpacked.get(key)!;
+        }
+        if (cells.size > 1000) expect(sums[1]! / sums[0]!).toBeCloseTo(1, 2);
+      }
+    }
+  });
+
+  it('look as the shapes themselves do where both can be drawn', () => {
+    const elements = shapes(400).filter((element) => element.type !== 'rectangle');
+    for (const element of elements) Object.assign(element, { fillColor: '#f00', lineWidth: 0 });
+    const view = { left: 0, top: 0, scale: 16, width: 256, height: 256 };
+    const canvas = new Canvas(view);
+    for (const element of elements) drawElement(canvas, element, 'element');
+    const counter = counted(elements, 4);
+    const layer = new DensityLayer(
+      { level: 4, column: 0, row: 0, width: 256, height: 256 },
+      { mode: 'element', groups: undefined },
+    );
+    for (const [key, content] of counter.level(4).tiles) {
+      layer.add({ level: 4, ...tilePlace(key), content, classes: counter.classes });
+    }
+    let drawn = 0;
+    for (let at = 3; at < canvas.pixels.length; at += 4) drawn += canvas.pixels[at]!;
+    expect(layer.total() / drawn).toBeGreaterThan(0.97);
+    expect(layer.total() / drawn).toBeLessThan(1.06);
+    const density = new Canvas(view);
+    layer.drawOn(density, 1);
+    let worst = 0;
+    for (let at = 3; at < density.pixels.length; at += 4) {
+      // Gain 1 shows 1 - exp(-share): brought back to the share for the comparison.
+      const share = -Math.log(1 - density.pixels[at]!);
+      if (share < 0.9) worst = Math.max(worst, Math.abs(share - canvas.pixels[at]!));
+    }
+    expect(worst).toBeLessThan(0.2);
+  });
+
+  it('show only the groups asked for, in the colours asked for', () => {
+    const elements = shapes(1000);
+    const counter = counted(elements, 5);
+    const total = (groups?: ReadonlySet<string | null>) => {
+      const window = { level: 5, column: 0, row: 0, width: 128, height: 128 };
+      const layer = new DensityLayer(window, { mode: 'group', groups });
+      const points = new DensityPoints(window, { mode: 'group', groups });
+      for (const [key, content] of counter.level(5).tiles) {
+        const tile = { level: 5, ...tilePlace(key), content, classes: counter.classes };
+        layer.add(tile);
+        points.add(tile);
+      }
+      return { sum: layer.total(), groups: new Set(points.points(1e6).map(({ group }) => group)) };
+    };
+    const all = total();
+    const parts = ['g0', 'g1', 'g2', 'g3'].map((group) => total(new Set([group])));
+    expect(all.groups).toEqual(new Set(['g0', 'g1', 'g2', 'g3']));
+    expect(parts[2]?.groups).toEqual(new Set(['g2']));
+    expect(parts.reduce((sum, part) => sum + part.sum, 0) / all.sum).toBeCloseTo(1, 4);
+    expect(total(new Set([null])).sum).toBe(0);
+  });
+});
