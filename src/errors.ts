@@ -22,8 +22,10 @@ export const errorReplies = {
   'too-large': { status: 413, type: 'rest' },
   'unsupported-encoding': { status: 415, type: 'rest' },
   'unsatisfiable-range': { status: 416, type: 'rest' },
+  'too-often': { status: 429, type: 'rest' },
   'not-implemented': { status: 501, type: 'rest' },
   unavailable: { status: 503, type: 'rest' },
+  busy: { status: 503, type: 'rest' },
   'storage-full': { status: 507, type: 'rest' },
 } as const satisfies Record<string, { status: number; type: ErrorType }>;
 
@@ -35,12 +37,19 @@ export class LargeImageError extends Error {
   readonly code: ErrorCode;
   /** Further members of the reply body, e.g. `{ field: 'name' }`. */
   readonly details: Readonly<Record<string, unknown>>;
+  /** When to try again, in seconds; sent as `Retry-After`. */
+  readonly retryAfterSeconds: number | null;
 
-  constructor(code: ErrorCode, message: string, options: { cause?: unknown; details?: Record<string, unknown> } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { cause?: unknown; details?: Record<string, unknown>; retryAfterSeconds?: number } = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = new.target.name;
     this.code = code;
     this.details = options.details ?? {};
+    this.retryAfterSeconds = options.retryAfterSeconds === undefined ? null : Math.max(1, Math.ceil(options.retryAfterSeconds));
   }
 }
 
@@ -104,5 +113,19 @@ export class TileOutsideError extends LargeImageError {
 export class NoLargeImageError extends LargeImageError {
   constructor(message = 'No large image file in this item.') {
     super('no-large-image', message);
+  }
+}
+
+/** The caller has used up a limit on how often something may be done: 429. */
+export class TooOftenError extends LargeImageError {
+  constructor(message: string, retryAfterSeconds: number) {
+    super('too-often', message, { retryAfterSeconds });
+  }
+}
+
+/** A queue is full; the same request may succeed in a moment: 503. */
+export class BusyError extends LargeImageError {
+  constructor(message: string, retryAfterSeconds: number) {
+    super('busy', message, { retryAfterSeconds });
   }
 }

@@ -17,7 +17,7 @@ import { MongoElementRecords } from './features/annotations/elements/element-rec
 import { ScheduleModel } from './core/schedule.js';
 import { SettingModel } from './features/settings/setting.model.js';
 import { JobModel } from './features/jobs/job.model.js';
-import { OwnCollections } from './models/own-collections.js';
+import { OwnCollections } from './core/own-collections.js';
 import { conversionDefinition } from './features/creation/conversion.job.js';
 import { JobRunner } from './features/jobs/runner.js';
 import { annotationUploadJob } from './features/annotations/upload/upload.job.js';

@@ -1,4 +1,4 @@
-import type { OwnCollections } from '../models/own-collections.js';
+import type { OwnCollections } from './own-collections.js';
 import { isDuplicateKey } from './refused-writes.js';
 
 interface ScheduleDocument {

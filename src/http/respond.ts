@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { errorReplies, LargeImageError, type ErrorCode } from '../errors.js';
 import type { HostLogger } from '../host.js';
 import { outageOf } from '../core/outage.js';
-import { Reply } from './reply.js';
+import { Reply, type ReplyHeaders } from './reply.js';
 import { toWire } from './wire.js';
 
 const noCache = 'no-cache, must-revalidate';
@@ -51,7 +51,8 @@ export function errorReply(
 ): Reply {
   const entry = errorReplies[error.code];
   const status = error.code === 'access-denied' && options.anonymous ? 401 : (options.errorStatus?.[error.code] ?? entry.status);
-  return Reply.json({ message: error.message, type: entry.type, ...error.details }, { status });
+  const headers: ReplyHeaders = error.retryAfterSeconds === null ? {} : { 'Retry-After': error.retryAfterSeconds };
+  return Reply.json({ message: error.message, type: entry.type, ...error.details }, { status, headers });
 }
 
 /**

@@ -2,7 +2,7 @@ import mongoose from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PackedElementStore } from '../../src/features/annotations/elements/store.js';
 import { MongoElementRecords } from '../../src/features/annotations/elements/element-records.model.js';
-import { OwnCollections } from '../../src/models/own-collections.js';
+import { OwnCollections } from '../../src/core/own-collections.js';
 import { ScheduleModel } from '../../src/core/schedule.js';
 import { point, startAnnotated, type Annotated } from '../support/annotated.js';
 import { startTestDatabase } from '../support/database.js';

@@ -5,7 +5,7 @@ import { Mongoose } from 'mongoose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Caller, HostNotification } from '../../src/host.js';
 import { JobModel } from '../../src/features/jobs/job.model.js';
-import { OwnCollections } from '../../src/models/own-collections.js';
+import { OwnCollections } from '../../src/core/own-collections.js';
 import { jobRoutes } from '../../src/features/jobs/jobs.routes.js';
 import { mountRoutes } from '../../src/http/mount.js';
 import { followJob } from '../../src/features/jobs/job-events.js';

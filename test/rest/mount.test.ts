@@ -6,6 +6,7 @@ import express from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   boolean,
+  BusyError,
   id,
   integer,
   json,
@@ -16,6 +17,7 @@ import {
   required,
   routeDefiner,
   text,
+  TooOftenError,
   withDefault,
   type Caller,
 } from '../../src/index.js';
@@ -64,6 +66,8 @@ const routes = [
     parameterMessages: 'incorrect-type',
     handle: ({ query }) => query,
   }),
+  defineRoute({ ...open, method: 'get', path: '/busy', handle: () => Promise.reject(new BusyError('Everybody is here.', 1.2)) }),
+  defineRoute({ ...open, method: 'get', path: '/often', handle: () => Promise.reject(new TooOftenError('Again?', 0)) }),
   defineRoute({ ...open, method: 'get', path: '/broken', handle: () => Promise.reject(new Error('secret words')) }),
   defineRoute({
     ...open,
@@ -298,6 +302,14 @@ describe('mounted routes', () => {
     const { status, body } = await call('/broken');
     expect(status).toBe(500);
     expect(body).toEqual({ message: 'An unexpected error occurred on the server.', type: 'internal', uid: expect.any(String) });
+  });
+
+  it.each([
+    ['/busy', 503, '2'],
+    ['/often', 429, '1'],
+  ])('says when to try %s again, in whole seconds', async (path, status, seconds) => {
+    const answer = await call(path);
+    expect([answer.status, answer.headers.get('Retry-After')]).toEqual([status, seconds]);
   });
 
   it('writes dates in ISO 8601 with offset and leaves out what is undefined', async () => {

@@ -4,7 +4,7 @@ import type { StoredDocument } from '../../host.js';
 import { grouped } from '../../core/grouped.js';
 import type { HostRecords, ItemRecord } from '../../core/host-records.js';
 import { isCollision } from '../../core/outage.js';
-import { ownMark, type OwnCollections } from '../../models/own-collections.js';
+import { ownMark, type OwnCollections } from '../../core/own-collections.js';
 import { isDuplicateKey } from '../../core/refused-writes.js';
 
 /** Pictures are `thumbnail` files (thumbnails, associated images, tile frames), histograms are `data` files. */

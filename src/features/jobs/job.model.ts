@@ -11,7 +11,7 @@ import {
   type JobRecord,
   type NewJobRecord,
 } from './job-record.js';
-import type { OwnCollections } from '../../models/own-collections.js';
+import type { OwnCollections } from '../../core/own-collections.js';
 
 interface JobDocument extends Omit<JobRecord, 'id' | 'args' | 'kwargs' | 'other' | 'log'> {
   _id: Types.ObjectId;

@@ -1,5 +1,5 @@
 import type { Model } from 'mongoose';
-import type { OwnCollections } from '../../models/own-collections.js';
+import type { OwnCollections } from '../../core/own-collections.js';
 import { isDuplicateKey } from '../../core/refused-writes.js';
 
 /** A stored setting. */

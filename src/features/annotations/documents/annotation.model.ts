@@ -21,7 +21,7 @@ import {
 import { AnnotationVersions } from '../history/versions.model.js';
 import { idText } from '../../../core/id-text.js';
 import { batches, idsPerQuery } from '../../../core/id-batches.js';
-import type { OwnCollections } from '../../../models/own-collections.js';
+import type { OwnCollections } from '../../../core/own-collections.js';
 import { isDuplicateKey } from '../../../core/refused-writes.js';
 
 /** What {@link AnnotationModel.insert} takes: everything but what the model gives. */

@@ -1,6 +1,6 @@
 import type { Model, Types } from 'mongoose';
 import type { ElementRecords, FetchedPack, IndexRecord, PackPart, PackRecord, RecordKind, WindowRecord } from './records.js';
-import type { OwnCollections } from '../../../models/own-collections.js';
+import type { OwnCollections } from '../../../core/own-collections.js';
 
 /** A document holds at most 16 MiB: longer texts are continued in documents of their own. */
 const pieceBytes = 8 * 1024 * 1024;

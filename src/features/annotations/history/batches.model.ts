@@ -1,6 +1,6 @@
 import type { Model, QueryFilter } from 'mongoose';
 import type { HeadDocument } from '../documents/annotation-documents.model.js';
-import type { OwnCollections } from '../../../models/own-collections.js';
+import type { OwnCollections } from '../../../core/own-collections.js';
 import { isDuplicateKey } from '../../../core/refused-writes.js';
 
 interface BatchDocument {

@@ -1,6 +1,6 @@
 import type { DensityCrowd } from './draw/density-gain.js';
 import type { DensityClass } from './draw/density.js';
-import type { OwnCollections } from '../../../models/own-collections.js';
+import type { OwnCollections } from '../../../core/own-collections.js';
 
 /** Densities of one window of elements: which levels there are, and what their classes are. */
 export interface DensityHead {

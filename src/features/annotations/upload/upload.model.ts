@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Model } from 'mongoose';
-import type { OwnCollections } from '../../../models/own-collections.js';
+import type { OwnCollections } from '../../../core/own-collections.js';
 import { isDuplicateKey } from '../../../core/refused-writes.js';
 
 /** An upload that carries annotations, as the job that reads it knows it. */

@@ -1,6 +1,6 @@
 import type { Connection, Model, Schema } from 'mongoose';
 import { BadParameterError, LargeImageError } from '../errors.js';
-import { repeatCollisions } from '../core/refused-writes.js';
+import { repeatCollisions } from './refused-writes.js';
 
 /** Begins the names of the plugin's collections unless `install` is told otherwise. */
 export const usualCollectionPrefix = 'large_image_';
