@@ -62,8 +62,8 @@ import { TileSourceRegistry } from './tilesource/registry.js';
 import { sharpSource } from './tilesource/sources/sharp/sharp-source.js';
 import { testSource } from './tilesource/sources/test/test-source.js';
 import { tiffSource } from './tilesource/sources/tiff/tiff-source.js';
-import { sweepTemporaryFiles } from './tilesource/process/temporary-files.js';
 import { packageVersion } from './core/version.js';
+import { sweepTemporaryFiles } from './core/temporary-files.js';
 
 const usualOpenSources = 64;
 const usualCleanupMs = 60 * 60_000;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Connection, Model } from 'mongoose';
 import { isDuplicateKey, ownModel } from '../../../core/refused-writes.js';
+import { hasEnded, processName } from '../../../core/process-name.js';
 
 /** An upload that carries annotations, as the job that reads it knows it. */
 export interface UploadTask {
@@ -38,8 +39,8 @@ interface WaitingDocument extends WaitingUpload {
   /** Key of user and uuid. */
   batch: string;
   created: Date;
-  /** Since when a process has been starting it again. */
-  claimed: Date | null;
+  /** Since when a process has been starting it again, and which. */
+  claimed: { at: Date; by: string } | null;
 }
 
 const namedModel = 'LargeImageNamedUpload';
@@ -74,7 +75,7 @@ export class AnnotationUploadModel {
           task: Mixed,
           identifiers: [String],
           created: { type: Date, index: true },
-          claimed: Date,
+          claimed: Mixed,
         },
         { ...options, collection: 'annotation_upload_waiting' },
       ),
@@ -130,14 +131,15 @@ export class AnnotationUploadModel {
     }
   }
 
-  /** Takes a waiting upload on: only one caller gets `true`, until a minute has passed without {@link release}. */
+  /** Takes a waiting upload on: only one caller gets `true`, until its process has ended or a minute has passed without {@link release}. */
   async claim(ingestion: string): Promise<boolean> {
-    const stale = new Date(Date.now() - claimMs);
-    const claimed = await this.#waiting.findOneAndUpdate(
-      { _id: ingestion, $or: [{ claimed: null }, { claimed: { $lt: stale } }] },
-      { $set: { claimed: new Date() } },
-    );
-    return claimed !== null;
+    const found = await this.#waiting.findById(ingestion, { claimed: 1 }).lean<Pick<WaitingDocument, 'claimed'>>();
+    const claimed = found?.claimed ?? null;
+    const isHeld = claimed !== null && claimed.at.getTime() >= Date.now() - claimMs && !hasEnded(claimed.by);
+    if (found === null || isHeld) return false;
+    const seen = claimed === null ? { claimed: null } : { 'claimed.at': claimed.at, 'claimed.by': claimed.by };
+    const now = { claimed: { at: new Date(), by: processName() } };
+    return (await this.#waiting.updateOne({ _id: ingestion, ...seen }, { $set: now })).matchedCount > 0;
   }
 
   /** Forgets a waiting upload. */
