@@ -107,7 +107,7 @@ describe('jobs in worker processes', { timeout: 150_000 }, () => {
     await until('some of the upload to be stored', async () => (await packs()) > 100, 60_000);
     const owner = (await record(upload))?.run?.owner ?? '';
     // It may have ended by now: then any will do.
-    (workers.find(({ pid }) => owner.includes(`:${pid}:`)) ?? workers[0]).kill('SIGKILL');
+    (workers.find(({ pid }) => owner.includes(`-${pid}-`)) ?? workers[0]).kill('SIGKILL');
     for (const { id, item } of [long, ...others]) {
       const job = await ended(id, 3);
       expect(job.results?.file).toHaveLength(1);
@@ -119,7 +119,7 @@ describe('jobs in worker processes', { timeout: 150_000 }, () => {
     expect(made).toMatchObject(names.map((name) => ({ annotation: { name }, _elementCount: 15_000 })));
     expect(await files(annotated)).toBe(0);
     // The killed worker leaves those of what it was converting, for an hour.
-    const left = (await readdir(tmpdir())).filter((name) => name.startsWith('large-image-conversion-'));
+    const left = (await readdir(tmpdir())).filter((name) => name.startsWith('large-image-') && name.endsWith('.d'));
     expect(left.length).toBeLessThanOrEqual(1 + others.length);
   });
 

@@ -49,7 +49,8 @@ describe('large images by conversion', { timeout: 60_000 }, () => {
   const marker = async (item: string) =>
     (await admin.ok('GET', `/item/${item}`)).largeImage as Record<string, unknown> | undefined;
   const files = (item: string) => admin.ok('GET', `/item/${item}/files`);
-  const temporary = async () => (await readdir(tmpdir())).filter((name) => name.startsWith('large-image-conversion-'));
+  const temporary = async () =>
+    (await readdir(tmpdir())).filter((name) => name.startsWith('large-image-') && name.endsWith('.d'));
 
   beforeAll(async () => {
     // A place of its own, in which nobody else makes files.

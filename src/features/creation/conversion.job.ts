@@ -8,8 +8,9 @@ import { conversionField } from '../../core/conversion-traces.js';
 import type { FileRecord, HostRecords } from '../../core/host-records.js';
 import type { ConversionItems } from './conversion-items.js';
 import { conversionJob, createdMessage, type LargeImageCreation } from './large-image-creation.js';
-import { conversionDirectory, convertFile, type ConvertedFile } from '../../tilesource/convert/convert-file.js';
+import { convertFile, type ConvertedFile } from '../../tilesource/convert/convert-file.js';
 import type { JobContext, JobDefinition } from '../jobs/definition.js';
+import { temporaryDirectory } from '../../core/temporary-files.js';
 
 /** What the conversion job works with. */
 export interface ConversionParts {
@@ -55,7 +56,7 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
   }
   const { work, item, file } = await creation.load(job);
   const folder = work.target === null ? null : await creation.loadTarget(work.target);
-  const directory = await conversionDirectory(parts.temporaryDirectory);
+  const directory = await temporaryDirectory(parts.temporaryDirectory);
   try {
     const path = (await parts.files.localPath(file.doc)) ?? (await fetchFile(parts.files, file, directory.path, signal));
     const input = { path, name: file.name, mimeType: file.mimeType };

@@ -246,6 +246,7 @@ function toUpdate(changes: JobChanges, bytes: number): UpdateQuery<JobDocument> 
   if (changes.results !== undefined) set.results = changes.results;
   if (changes.owner !== undefined) set['run.owner'] = changes.owner;
   if (changes.ticket !== undefined) set['run.ticket'] = changes.ticket;
+  if (changes.starter !== undefined) set['run.starter'] = changes.starter;
   if (changes.attempts !== undefined) {
     increment['run.attempts'] = changes.attempts;
     increment['run.beat'] = 1;

@@ -1,6 +1,7 @@
 import type { Model, Types } from 'mongoose';
 import type { ElementRecords, FetchedPack, IndexRecord, PackPart, PackRecord, RecordKind, WindowRecord } from './records.js';
 import type { OwnCollections } from '../../../core/own-collections.js';
+import { step } from '../../../core/steps.js';
 
 /** A document holds at most 16 MiB: longer texts are continued in documents of their own. */
 const pieceBytes = 8 * 1024 * 1024;
@@ -206,9 +207,14 @@ export class MongoElementRecords implements ElementRecords {
     await this.#families.updateOne({ _id: this.#id(family) }, { $pull: { holds: { id: hold } } });
   }
 
-  async isHeld(family: string, holdStale: Date): Promise<boolean> {
-    const query = { _id: this.#id(family), holds: { $elemMatch: { at: { $gte: holdStale } } } };
-    return (await this.#families.exists(query)) !== null;
+  async holds(family: string): Promise<{ id: string; at: Date }[]> {
+    const doc = await this.#families.findById(this.#id(family), { holds: 1 }).lean<Pick<FamilyDocument, 'holds'>>();
+    return doc?.holds ?? [];
+  }
+
+  async claimOf(family: string): Promise<string | null> {
+    const doc = await this.#families.findById(this.#id(family), { claim: 1 }).lean<Pick<FamilyDocument, 'claim'>>();
+    return doc?.claim ?? null;
   }
 
   async *families(): AsyncGenerator<string> {
@@ -217,12 +223,16 @@ export class MongoElementRecords implements ElementRecords {
     }
   }
 
-  async claim(family: string, claim: string, times: { now: Date; holdStale: Date; sweepStale: Date }): Promise<boolean> {
+  async claim(
+    family: string,
+    claim: string,
+    { now, ended, sweepStale }: { now: Date; ended: readonly string[]; sweepStale: Date },
+  ): Promise<boolean> {
     const _id = this.#id(family);
-    await this.#families.updateOne({ _id }, { $pull: { holds: { at: { $lt: times.holdStale } } } });
+    if (ended.length > 0) await this.#families.updateOne({ _id }, { $pull: { holds: { id: { $in: [...ended] } } } });
     const claimed = await this.#families.findOneAndUpdate(
-      { _id, holds: { $size: 0 }, $or: [{ sweeping: null }, { sweeping: { $lt: times.sweepStale } }] },
-      { $set: { sweeping: times.now, claim } },
+      { _id, holds: { $size: 0 }, $or: [{ sweeping: null }, { sweeping: { $lt: sweepStale } }] },
+      { $set: { sweeping: now, claim } },
     );
     return claimed !== null;
   }
@@ -279,7 +289,10 @@ async function insertInMessages<T extends { _id: Types.ObjectId }>(
   let message: T[] = [];
   let bytes = 0;
   const send = async () => {
-    if (message.length > 0) await model.collection.insertMany(message as object[], { ordered: false });
+    if (message.length > 0) {
+      await model.collection.insertMany(message as object[], { ordered: false });
+      step('elements:inserted');
+    }
     message = [];
     bytes = 0;
   };

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Model } from 'mongoose';
 import type { OwnCollections } from '../../../core/own-collections.js';
 import { isDuplicateKey } from '../../../core/refused-writes.js';
+import { hasEnded, processName } from '../../../core/process-name.js';
 
 /** An upload that carries annotations, as the job that reads it knows it. */
 export interface UploadTask {
@@ -39,8 +40,8 @@ interface WaitingDocument extends WaitingUpload {
   /** Key of user and uuid. */
   batch: string;
   created: Date;
-  /** Since when a process has been starting it again. */
-  claimed: Date | null;
+  /** Since when a process has been starting it again, and which. */
+  claimed: { at: Date; by: string } | null;
 }
 
 /** A process that has not brought a claimed upload on its way by then has died. */
@@ -69,7 +70,7 @@ export class AnnotationUploadModel {
           task: Mixed,
           identifiers: [String],
           created: { type: Date, index: true },
-          claimed: Date,
+          claimed: Mixed,
         },
         { minimize: false },
       ),
@@ -120,14 +121,15 @@ export class AnnotationUploadModel {
     }
   }
 
-  /** Takes a waiting upload on: only one caller gets `true`, until a minute has passed without {@link release}. */
+  /** Takes a waiting upload on: only one caller gets `true`, until its process has ended or a minute has passed without {@link release}. */
   async claim(ingestion: string): Promise<boolean> {
-    const stale = new Date(Date.now() - claimMs);
-    const claimed = await this.#waiting.findOneAndUpdate(
-      { _id: ingestion, $or: [{ claimed: null }, { claimed: { $lt: stale } }] },
-      { $set: { claimed: new Date() } },
-    );
-    return claimed !== null;
+    const found = await this.#waiting.findById(ingestion, { claimed: 1 }).lean<Pick<WaitingDocument, 'claimed'>>();
+    const claimed = found?.claimed ?? null;
+    const isHeld = claimed !== null && claimed.at.getTime() >= Date.now() - claimMs && !hasEnded(claimed.by);
+    if (found === null || isHeld) return false;
+    const seen = claimed === null ? { claimed: null } : { 'claimed.at': claimed.at, 'claimed.by': claimed.by };
+    const now = { claimed: { at: new Date(), by: processName() } };
+    return (await this.#waiting.updateOne({ _id: ingestion, ...seen }, { $set: now })).matchedCount > 0;
   }
 
   /** Forgets a waiting upload. */
