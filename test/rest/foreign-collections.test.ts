@@ -56,7 +56,8 @@ async function othersIn(server: InstalledSpecimens['server'], names: readonly st
 }
 
 /** Goes through what the plugin stores, and has it clean up. */
-async function useEverything({ server, installation, api, addSpecimen }: InstalledSpecimens): Promise<void> {
+async function useEverything(specimens: InstalledSpecimens): Promise<void> {
+  const { server, installation, api } = specimens;
   await server.Badges.create({ secret: 'curator', person: 'curator' });
   const headers = { Authorization: 'Bearer curator', 'Content-Type': 'application/json' };
   const send = async (method: string, path: string, json?: unknown) => {
@@ -65,7 +66,7 @@ async function useEverything({ server, installation, api, addSpecimen }: Install
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
     return (await answer.json()) as Json;
   };
-  const { specimen } = await addSpecimen('slide.tif', await plainSlide({ r: 9, g: 99, b: 9 }));
+  const { specimen } = await specimens.addSpecimen('slide.tif', await plainSlide({ r: 9, g: 99, b: 9 }));
   const elements = Array.from({ length: 50 }, (_, x) => ({ type: 'point', center: [x, x, 0] }));
   const { _id } = await send('POST', `/annotation?itemId=${specimen}`, { name: 'one', elements });
   await send('POST', `/annotation/item/${specimen}`, [{ name: 'two', elements }, { name: 'three' }]);
@@ -153,10 +154,10 @@ describe('fields of the server that have the names of those of the plugin', () =
   it('keep their values', async () => {
     const specimens = await startSpecimens();
     undo.push(() => specimens.close());
-    const { server, api, addSpecimen } = specimens;
+    const { server, api } = specimens;
     await server.Badges.create({ secret: 'curator', person: 'curator' });
     const headers = { Authorization: 'Bearer curator' };
-    const { specimen } = await addSpecimen('slide.tif', await plainSlide({ r: 9, g: 99, b: 9 }));
+    const { specimen } = await specimens.addSpecimen('slide.tif', await plainSlide({ r: 9, g: 99, b: 9 }));
     const theirs = { largeImage: { url: 'somewhere' }, conversionJobId: 'e'.repeat(24) };
     const _id = new server.mongoose.Types.ObjectId(specimen);
     await server.Specimens.collection.updateOne({ _id }, { $set: theirs });
