@@ -57,7 +57,8 @@ async function openAll(
   features: Features,
   { host, options, app }: { host: WorkerHost; options: InstallOptions; app: Host['app'] | null },
 ): Promise<Installation & { runner: JobRunner }> {
-  const core = await openCore(host, app !== null, features.onClose);
+  const { collectionPrefix } = options;
+  const core = await openCore(host, { isServing: app !== null, collectionPrefix }, features.onClose);
   const { configuration: _file, library } = await features.open(configurationFeature, { host, options });
   const settings = await features.open(settingsFeature, { core, library });
   const { items, itemLists, metadataSearch } = await features.open(itemsFeature, { core });

@@ -5,6 +5,7 @@ import { checkHost, claimModels } from './check-host.js';
 import { Callers } from './callers.js';
 import { ModelEvents } from './host-events.js';
 import { HostRecords } from './host-records.js';
+import { OwnCollections } from './own-collections.js';
 import type { OnClose } from './undo.js';
 
 /** What every feature stands on: the host, as the plugin sees it. */
@@ -13,8 +14,10 @@ export interface Core {
   logger: HostLogger;
   /** Word that names the product on the wire. */
   brand: string;
-  /** Where the host's models are compiled; the plugin's own live beside them. */
+  /** Where the host's models are compiled. */
   connection: Connection;
+  /** The collections that the plugin keeps beside those of the host. */
+  own: OwnCollections;
   records: HostRecords;
   events: HostEvents;
   callers: Callers;
@@ -28,11 +31,18 @@ export const silentLogger: HostLogger = { debug() {}, info() {}, warn() {}, erro
  * Extends the host's models and follows the host.
  *
  * @param onClose takes the steps that end this.
- * @throws InvalidHostError before anything is changed.
+ * @throws InvalidHostError, and LargeImageError `conflict` where what the host has stored is in the way; nothing has been changed then.
  */
-export async function openCore(host: WorkerHost, isServing: boolean, onClose: OnClose): Promise<Core> {
+export async function openCore(
+  host: WorkerHost,
+  { isServing, collectionPrefix }: { isServing: boolean; collectionPrefix?: string | undefined },
+  onClose: OnClose,
+): Promise<Core> {
   checkHost(host, isServing);
   onClose(claimModels(host.models));
+  const own = new OwnCollections(host.models.item.db, collectionPrefix);
+  await own.check();
+  onClose(() => own.close());
   const records = new HostRecords(host);
   onClose(() => records.restoreSchemas());
   await records.createIndexes();
@@ -45,6 +55,7 @@ export async function openCore(host: WorkerHost, isServing: boolean, onClose: On
     logger: host.logger ?? silentLogger,
     brand: host.brand ?? 'service',
     connection: records.connection,
+    own,
     records,
     events,
     callers,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { HostLogger } from '../../host.js';
 import type { CachedFileModel } from '../cached-files/cached-file.model.js';
+import { hasEnded, processName } from '../../core/process-name.js';
 
 interface ExclusiveOptions {
   /** Keeps the claims, for all processes on the database. */
@@ -40,7 +41,7 @@ export class Exclusive {
 
   async #claimed<R>(name: string, subjectId: string, work: () => Promise<R>): Promise<R> {
     const { claims, logger } = this.#options;
-    const owner = randomUUID();
+    const owner = `${processName()}:${randomUUID()}`;
     const failed = (err: unknown) => logger.warn({ err, name }, 'Exclusive:Claim:Failed');
     await this.#claim(name, subjectId, owner);
     const beating = setInterval(() => void claims.beat(name, owner).catch(failed), this.#leaseMs / 4);
@@ -63,7 +64,7 @@ export class Exclusive {
       if (state === null) continue;
       // Judged by this process's clock alone: those of other machines may be wrong.
       if (seen?.owner !== state.owner || seen.beat !== state.beat) seen = { ...state, since: performance.now() };
-      if (performance.now() - seen.since < this.#leaseMs) continue;
+      if (performance.now() - seen.since < this.#leaseMs && !hasEnded(seen.owner)) continue;
       if (await claims.takeOver(name, { owner: seen.owner, beat: seen.beat }, owner)) return;
     }
   }

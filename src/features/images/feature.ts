@@ -2,7 +2,7 @@ import type { Core } from '../../core/core.js';
 import type { LibrarySettings } from '../../configuration-text/read-settings.js';
 import { bindRoutes } from '../../http/route.js';
 import type { InstallOptions } from '../../installation.js';
-import { sweepTemporaryFiles } from '../../tilesource/process/temporary-files.js';
+import { sweepTemporaryFiles } from '../../core/temporary-files.js';
 import { TileSourceRegistry } from '../../tilesource/registry.js';
 import { sharpSource } from '../../tilesource/sources/sharp/sharp-source.js';
 import { testSource } from '../../tilesource/sources/test/test-source.js';
