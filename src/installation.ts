@@ -29,6 +29,11 @@ export interface InstallOptions {
    * hour; 0: this process does none.
    */
   annotationCleanupMs?: number;
+  /**
+   * What the names of the plugin's collections begin with. Default `large_image_`. All processes on a database give the same, and data that
+   * were stored under one are not seen under another.
+   */
+  collectionPrefix?: string;
   /** Path of the configuration file. Default: as `SERVICE_CONFIG` says (docs/configuration-text.md). */
   configFile?: string;
   /** Environment variables that are looked at. Default: those of the process. */

@@ -115,3 +115,11 @@ export function routeDefiner<C>() {
     return definition as unknown as RouteDefinition<C>;
   };
 }
+
+/** A route that has what its handler works with. */
+export type BoundRoute = RouteDefinition<undefined>;
+
+/** Gives routes what their handlers work with, so that routes of different features fit into one list. */
+export function bindRoutes<C>(routes: readonly RouteDefinition<C>[], context: C): BoundRoute[] {
+  return routes.map((route) => ({ ...route, handle: (input) => route.handle(input, context) }));
+}

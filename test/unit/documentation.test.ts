@@ -3,8 +3,9 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { coreSettingDefinitions } from '../../src/reference-host/system/settings.js';
+import { collectionNames } from '../../src/core/own-collections.js';
 import { settingDefinitions } from '../../src/features/settings/definitions.js';
+import { coreSettingDefinitions } from '../../src/reference-host/system/settings.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const read = (path: string) => readFile(join(root, path), 'utf8');
@@ -63,6 +64,11 @@ describe('documentation', () => {
     const options = await membersOf('src/installation.ts', 'InstallOptions');
     expect(options).toContain('tileSources');
     expect(options.filter((option) => !page.includes(`\`${option}\``))).toEqual([]);
+  });
+
+  it('names every collection of the plugin, and no other', async () => {
+    const named = [...(await read('docs/hosts.md')).matchAll(/`large_image_(\w+)`/g)].map(([, name]) => name);
+    expect(new Set(named)).toEqual(new Set(collectionNames));
   });
 
   it.each([

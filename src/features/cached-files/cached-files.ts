@@ -10,6 +10,7 @@ import { mapConcurrently } from '../../tilesource/process/concurrency.js';
 import { SharedWork } from '../../tilesource/process/shared-work.js';
 import { imageKeyOf } from './cached-file-key.js';
 import type { Settings } from '../settings/settings.js';
+import { hasEnded, processName } from '../../core/process-name.js';
 
 /** Bytes of a cached file. */
 export interface CachedContent {
@@ -129,7 +130,7 @@ export class CachedFiles {
     }
     const found = known === 'absent' ? null : await this.read(item, name);
     if (found !== null) return { content: found, created: false };
-    const owner = randomUUID();
+    const owner = `${processName()}:${randomUUID()}`;
     const waited = await this.#claim(id, item, name, { owner, signal });
     if (waited !== null) return { content: waited, created: false };
     const { model, logger } = this.#options;
@@ -174,7 +175,8 @@ export class CachedFiles {
       if (state === null) continue;
       // Judged by this process's clock alone: those of other machines may be wrong.
       if (seen?.owner !== state.owner || seen.beat !== state.beat) seen = { ...state, since: performance.now() };
-      if (performance.now() - seen.since < this.#leaseMs && !this.#departed.has(seen.owner)) continue;
+      const isSilent = performance.now() - seen.since >= this.#leaseMs;
+      if (!isSilent && !this.#departed.has(seen.owner) && !hasEnded(seen.owner)) continue;
       if (!(await model.takeOver(id, { owner: seen.owner, beat: seen.beat }, owner))) continue;
       this.#departed.delete(seen.owner);
       return null;

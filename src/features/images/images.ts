@@ -1,7 +1,7 @@
-import { tmpdir } from 'node:os';
 import { BadParameterError, InvalidError, LargeImageError, NoLargeImageError, TileSourceError } from '../../errors.js';
-import type { Host, HostFiles, HostLogger } from '../../host.js';
+import type { HostFiles, HostLogger } from '../../host.js';
 import type { CachedTile, TileCache } from '../caches/contract.js';
+import type { OpenImage } from '../caches/open-image.js';
 import type { SourceCache } from '../caches/source-cache.js';
 import type { FileRecord, HostRecords, ItemRecord } from '../../core/host-records.js';
 import { idText } from '../../core/id-text.js';
@@ -16,14 +16,6 @@ import type { CachedFiles } from '../cached-files/cached-files.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
 
-/** An image that the source cache keeps open. */
-export interface OpenImage {
-  image: LargeImage;
-  sourceName: string;
-  retainedBytes: number;
-  close(): Promise<void>;
-}
-
 /** What {@link Images} works with. */
 export interface ImagesOptions {
   records: HostRecords;
@@ -34,11 +26,11 @@ export interface ImagesOptions {
   registry: TileSourceRegistry;
   sources: SourceCache<OpenImage>;
   tiles: TileCache;
-  /** Told of files that changed or went, for other processes that hold them open. */
-  fileChanged?: (fileId: string) => void;
+  /** Closes a file that changed or went, here and in other processes that have it open. */
+  forgetFile: (fileId: string) => void;
   settings: Settings;
   logger: HostLogger;
-  temporaryDirectory: Host['temporaryDirectory'];
+  temporaryDirectory: string;
 }
 
 interface ServedFile {
@@ -170,14 +162,14 @@ export class Images {
     const opened = await registry.open(input, {
       maxSmallImageSize,
       ...(sourceName !== undefined && { sourceName }),
-      ...(temporaryDirectory !== undefined && { temporaryDirectory }),
+      temporaryDirectory,
       ...(signal && { signal }),
     });
     const image = openLargeImage(opened.source, {
       sourceName: opened.name,
       icc,
       warn: (fields, event) => logger.warn({ fileId: file.id, ...fields }, event),
-      ...(temporaryDirectory !== undefined && { temporaryDirectory }),
+      temporaryDirectory,
     });
     return {
       image,
@@ -204,7 +196,7 @@ export class Images {
   /** Whether a file that no source opens is an image that is only too large for them. */
   async needsConversion(file: FileRecord): Promise<boolean> {
     const { files, temporaryDirectory } = this.#options;
-    return needsConversion(await hostFileInput(file, files), temporaryDirectory ?? tmpdir());
+    return needsConversion(await hostFileInput(file, files), temporaryDirectory);
   }
 
   /**
@@ -346,8 +338,7 @@ export class Images {
   closeFile(fileId: string | undefined): void {
     if (fileId === undefined) return;
     this.#stamps.forget(fileId);
-    this.#options.sources.evict((key) => key.startsWith(`${fileId}:`));
-    this.#options.fileChanged?.(fileId);
+    this.#options.forgetFile(fileId);
   }
 }
 

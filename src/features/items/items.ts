@@ -1,13 +1,8 @@
 import { LRUCache } from 'lru-cache';
+import { verdictLifetimeMs } from '../../core/callers.js';
 import { AccessDeniedError, UnknownIdError } from '../../errors.js';
 import type { AccessLevel, Caller, HostAccess } from '../../host.js';
 import type { FolderRecord, HostRecords, ItemRecord } from '../../core/host-records.js';
-
-/**
- * How long an item and the levels of callers on it are believed, in milliseconds. Changes that the host announces take effect at
- * once; this bounds those it does not announce, such as changes made by another process.
- */
-export const verdictLifetimeMs = 5000;
 
 /** Items kept, each with its callers. */
 const maxItems = 20_000;

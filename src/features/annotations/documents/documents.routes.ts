@@ -7,7 +7,8 @@ import type { AnnotationElement } from '../../../annotation-format/schema/docume
 import type { ScannedElement } from '../elements/contract.js';
 import { NotFoundError, UnknownIdError } from '../../../errors.js';
 import { answerConditional } from '../../../http/conditional.js';
-import { defineRoute, scopes } from '../../define.js';
+import { scopes } from '../../../http/scopes.js';
+import { defineRoute } from '../context.js';
 import { boolean, id, integer, number, oneOf, required, text } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
 import { annotationPath, annotationSchema, requireTarget, targetItem } from '../parameters.js';

@@ -3,8 +3,8 @@ import sharp from 'sharp';
 import { TileSourceError } from '../../../errors.js';
 import { runInChild } from '../../convert/child-process.js';
 import { processed } from '../../process/processing.js';
-import { temporaryPath } from '../../process/temporary-files.js';
 import type { Material } from './material.js';
+import { temporaryPath } from '../../../core/temporary-files.js';
 
 /** How long a drawing may take: what it costs is not to be seen from its text, and filters can cost hours. */
 const drawingMs = 30_000;

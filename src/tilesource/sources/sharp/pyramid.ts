@@ -5,10 +5,10 @@ import { Gate } from '../../process/concurrency.js';
 import type { ImageMetadata, SourceOptions, TileSource } from '../../contract.js';
 import { levelCount } from '../../geometry.js';
 import type { Raster } from '../../raster.js';
-import { temporaryPath, unlinkOpenFile } from '../../process/temporary-files.js';
 import { tiffSource } from '../tiff/tiff-source.js';
 import { describeFacts, sampleForm, upright } from './decode.js';
 import type { Material } from './material.js';
+import { temporaryPath, unlinkOpenFile } from '../../../core/temporary-files.js';
 
 /** Longest that a conversion may take, in seconds. */
 const conversionSeconds = 900;

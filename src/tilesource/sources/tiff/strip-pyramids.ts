@@ -10,11 +10,11 @@ import { RowPyramidWriter } from '../../pyramid/rows.js';
 import { packingTags, packTile, type TilePacking } from '../../pyramid/tiles.js';
 import { sampleBytes, type Raster } from '../../raster.js';
 import { SharedWork } from '../../process/shared-work.js';
-import { temporaryPath, unlinkOpenFile } from '../../process/temporary-files.js';
 import type { ImageLayout } from './layout.js';
 import { readRegion, type ChunkReader } from './region.js';
 import { checkStrips, rowsAtOnce, stripTileSide } from './strips.js';
 import { tags } from './tags.js';
+import { temporaryPath, unlinkOpenFile } from '../../../core/temporary-files.js';
 
 /** Longest that making the tiles of one frame may take, in seconds. */
 const makingSeconds = 900;

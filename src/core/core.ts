@@ -1,0 +1,71 @@
+import { tmpdir } from 'node:os';
+import type { Connection } from 'mongoose';
+import type { Host, HostEvents, HostLogger, WorkerHost } from '../host.js';
+import { checkHost, claimModels } from './check-host.js';
+import { Callers } from './callers.js';
+import { ModelEvents } from './host-events.js';
+import { HostRecords } from './host-records.js';
+import { OwnCollections } from './own-collections.js';
+import type { OnClose } from './undo.js';
+
+/** What every feature stands on: the host, as the plugin sees it. */
+export interface Core {
+  host: WorkerHost;
+  logger: HostLogger;
+  /** Word that names the product on the wire. */
+  brand: string;
+  /** Where the host's models are compiled. */
+  connection: Connection;
+  /** The collections that the plugin keeps beside those of the host. */
+  own: OwnCollections;
+  records: HostRecords;
+  events: HostEvents;
+  callers: Callers;
+  temporaryDirectory: string;
+}
+
+/** Used where the host has no logger. */
+export const silentLogger: HostLogger = { debug() {}, info() {}, warn() {}, error() {} };
+
+/**
+ * Extends the host's models and follows the host.
+ *
+ * @param onClose takes the steps that end this.
+ * @throws InvalidHostError, and LargeImageError `conflict` where what the host has stored is in the way; nothing has been changed then.
+ */
+export async function openCore(
+  host: WorkerHost,
+  { isServing, collectionPrefix }: { isServing: boolean; collectionPrefix?: string | undefined },
+  onClose: OnClose,
+): Promise<Core> {
+  checkHost(host, isServing);
+  onClose(claimModels(host.models));
+  const own = new OwnCollections(host.models.item.db, collectionPrefix);
+  await own.check();
+  onClose(() => own.close());
+  const records = new HostRecords(host);
+  onClose(() => records.restoreSchemas());
+  await records.createIndexes();
+  const events = hostEvents(host, onClose);
+  const callers = new Callers(host.auth);
+  onClose(events.on('access.changed', () => callers.forget()));
+  onClose(events.on('token.revoked', ({ token }) => callers.forget(token)));
+  return {
+    host,
+    logger: host.logger ?? silentLogger,
+    brand: host.brand ?? 'service',
+    connection: records.connection,
+    own,
+    records,
+    events,
+    callers,
+    temporaryDirectory: host.temporaryDirectory ?? tmpdir(),
+  };
+}
+
+function hostEvents(host: Pick<Host, 'events' | 'models'>, onClose: OnClose): HostEvents {
+  if (host.events !== undefined) return host.events;
+  const events = new ModelEvents(host.models);
+  onClose(() => events.close());
+  return events;
+}
