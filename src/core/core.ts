@@ -5,6 +5,7 @@ import { Callers } from './callers.js';
 import { ModelEvents } from './host-events.js';
 import { HostRecords } from './host-records.js';
 import { OwnCollections } from './own-collections.js';
+import { createQueues, type QueueLimits, type QueueName, type Queues } from './queues.js';
 import type { OnClose } from './undo.js';
 
 /** What every feature stands on: the host, as the plugin sees it. */
@@ -20,6 +21,8 @@ export interface Core {
   records: HostRecords;
   events: HostEvents;
   callers: Callers;
+  /** Where work waits that keeps threads, the event loop or the database busy. */
+  queues: Queues;
   temporaryDirectory: string;
 }
 
@@ -34,7 +37,7 @@ export const silentLogger: HostLogger = { debug() {}, info() {}, warn() {}, erro
  */
 export async function openCore(
   host: WorkerHost,
-  { collectionPrefix }: { collectionPrefix?: string },
+  { collectionPrefix, queues }: { collectionPrefix?: string; queues?: Partial<Record<QueueName, QueueLimits>> },
   onClose: OnClose,
 ): Promise<Core> {
   const own = new OwnCollections(host.models.item.db, collectionPrefix);
@@ -56,6 +59,7 @@ export async function openCore(
     records,
     events,
     callers,
+    queues: createQueues(queues),
     temporaryDirectory: host.temporaryDirectory ?? tmpdir(),
   };
 }
