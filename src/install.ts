@@ -57,8 +57,7 @@ async function openAll(
   features: Features,
   { host, options, app }: { host: WorkerHost; options: InstallOptions; app: Host['app'] | null },
 ): Promise<Installation & { runner: JobRunner }> {
-  const { collectionPrefix } = options;
-  const core = await openCore(host, { isServing: app !== null, collectionPrefix }, features.onClose);
+  const core = await openCore(host, { ...options, isServing: app !== null }, features.onClose);
   const { configuration: _file, library } = await features.open(configurationFeature, { host, options });
   const settings = await features.open(settingsFeature, { core, library });
   const { items, itemLists, metadataSearch } = await features.open(itemsFeature, { core });
