@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RouteDefinition } from '../../src/index.js';
-import { Client, startHost, type TestHost } from '../support/reference-host.js';
+import { startHost, type Client, type TestHost } from '../support/reference-host.js';
 
 let server: TestHost;
 let admin: Client;

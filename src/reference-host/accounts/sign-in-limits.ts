@@ -116,8 +116,7 @@ export class SignInLimits {
   }
 
   async #failures(counted: Exclude<Counted, 'creation'>, key: string): Promise<Budget | null> {
-    const { setting } = this.#options;
-    const points = await setting(
+    const points = await this.#options.setting(
       counted === 'login-and-network'
         ? 'core.sign_in_failures_per_login_and_address'
         : counted === 'login'
@@ -125,7 +124,7 @@ export class SignInLimits {
           : 'core.sign_in_failures_per_address',
     );
     if (points === 0) return null;
-    return { counted, key, limiter: this.#limiter(counted, points, await setting('core.sign_in_window')) };
+    return { counted, key, limiter: this.#limiter(counted, points, await this.#options.setting('core.sign_in_window')) };
   }
 
   /** @throws TooOftenError when nothing is left of a budget */
