@@ -6,8 +6,9 @@ export default defineConfig({
     index: 'src/index.ts',
     'reference-host': 'src/reference-host/index.ts',
     testing: 'src/testing/index.ts',
-    // A program that the others start.
+    // Programs that the others start, in processes and threads of their own.
     'conversion-process': 'src/tilesource/convert/conversion-process.ts',
+    'codec-thread': 'src/tilesource/codecs/thread.ts',
   },
   format: ['esm', 'cjs'],
   target: 'node20',

@@ -399,7 +399,7 @@ describe('what killed processes leave', () => {
       mongoUri: started.databaseUri,
       dataDirectory: started.dataDirectory,
       brand: 'girder',
-      passwordCost: 4,
+      passwordMemoryKiB: 8,
       logger: { debug() {}, info: log, warn: log, error: log },
     });
   });

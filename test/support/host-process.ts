@@ -6,7 +6,7 @@ const host = await createReferenceHost({
   dataDirectory: process.argv[3]!,
   brand: 'girder',
   viewer: false,
-  passwordCost: 4,
+  passwordMemoryKiB: 8,
   // Others recover from what was killed before: this process is to die of its own requests.
   upkeep: false,
 });

@@ -1,10 +1,10 @@
 import sharp from 'sharp';
 import { TileSourceError } from '../../../errors.js';
+import type { CodecThreads } from '../../codecs/codec-threads.js';
 import { processed } from '../../process/processing.js';
 import type { Raster, Samples } from '../../raster.js';
 import { vipsReason } from '../../process/vips-reason.js';
 import { interpretColours } from './colour.js';
-import type { CodecWorkers } from './codec-workers.js';
 import { decodeJpeg2000 } from './jpeg2000.js';
 import type { ImageLayout } from './layout.js';
 import { interleave, interpretSamples } from './samples.js';
@@ -14,7 +14,7 @@ import { long, short, wrapStrips, type WrappedTag } from './wrap.js';
 /** What the decoders need beside the layout. */
 export interface DecodeContext {
   littleEndian: boolean;
-  workers: CodecWorkers;
+  threads: CodecThreads;
   signal?: AbortSignal;
 }
 
@@ -62,7 +62,7 @@ async function decompressZstd(
   const parts: Uint8Array[] = [];
   for (const [index, strip] of strips.entries()) {
     const size = rowBytes * Math.min(layout.chunkHeight, rows - index * layout.chunkHeight);
-    const part = await context.workers.zstd(strip, size, context.signal);
+    const { data: part } = await context.threads.decode({ codec: 'zstd', bytes: strip, size }, 'a tile or strip', context.signal);
     if (part.length !== size) throw new TileSourceError(`Corrupt TIFF: ${part.length} decoded bytes where ${size} are needed.`);
     parts.push(part);
   }
@@ -260,7 +260,7 @@ export async function decodeChunks(
       const picture = await decodePicture(strip, { what: 'a WebP tile', gray: false, signal: context.signal });
       parts.push(asRaster(withDroppedAlpha(picture, layout.bands), layout, layout.bands, partRows));
     } else {
-      parts.push(await decodeJpeg2000(context.workers, { bytes: strip, layout, rows: partRows, signal: context.signal }));
+      parts.push(await decodeJpeg2000(context.threads, { bytes: strip, layout, rows: partRows, signal: context.signal }));
     }
   }
   return stack(parts, layout, rows);

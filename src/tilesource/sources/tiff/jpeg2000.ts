@@ -1,6 +1,6 @@
 import { TileSourceError } from '../../../errors.js';
+import type { CodecThreads } from '../../codecs/codec-threads.js';
 import type { Raster } from '../../raster.js';
-import type { CodecWorkers } from './codec-workers.js';
 import type { ImageLayout } from './layout.js';
 import { compressions, photometrics } from './tags.js';
 
@@ -81,7 +81,7 @@ export interface Jpeg2000Tile {
  *
  * @throws TileSourceError where the code stream is corrupt, of another shape, or takes longer than 30 s.
  */
-export async function decodeJpeg2000(workers: CodecWorkers, { bytes, layout, rows, signal }: Jpeg2000Tile): Promise<Raster> {
+export async function decodeJpeg2000(threads: CodecThreads, { bytes, layout, rows, signal }: Jpeg2000Tile): Promise<Raster> {
   const size = codeStreamSize(bytes);
   if (size === null) throw new TileSourceError('Corrupt TIFF: a JPEG 2000 tile has no code stream header.');
   const { width, height, components } = size;
@@ -97,7 +97,7 @@ export async function decodeJpeg2000(workers: CodecWorkers, { bytes, layout, row
   if (components.some((component) => component.bits > layout.bits)) {
     throw new TileSourceError(`Corrupt TIFF: a JPEG 2000 tile has deeper samples than the ${layout.bits} bits declared.`);
   }
-  const { info, data } = await workers.jpeg2000(bytes, signal);
+  const { info, data } = await threads.picture({ codec: 'jpeg2000', bytes }, 'a tile', signal);
   const samples = width * rows * layout.bands;
   const wide = info.bitsPerSample > 8;
   if (

@@ -15,10 +15,10 @@ import {
   type TileSource,
   type TileSourceDefinition,
 } from '../../contract.js';
+import { codecThreads } from '../../codecs/codec-threads.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { aperioVersion } from './descriptions.js';
 import type { Directory } from './directory.js';
-import { CodecWorkers } from './codec-workers.js';
 import { readLayout, type ImageLayout } from './layout.js';
 import { orient, storedRegionOf, swapsSides } from './orientation.js';
 import { extend, readRegion, storedChunk, type ChunkReader, type ChunkTable } from './region.js';
@@ -85,7 +85,6 @@ interface TiffParts {
   reader: ByteReader;
   file: TiffBytes;
   structure: TiffStructure;
-  workers: CodecWorkers;
   options: SourceOptions;
 }
 
@@ -96,7 +95,6 @@ class TiffTileSource implements TileSource {
   readonly #reader: ByteReader;
   readonly #file: TiffBytes;
   readonly #structure: TiffStructure;
-  readonly #workers: CodecWorkers;
   readonly #pyramids: StripPyramids | null;
   readonly #tables = new LRUCache<Directory, ChunkTable>({
     maxSize: tableBytes,
@@ -110,7 +108,6 @@ class TiffTileSource implements TileSource {
     this.#reader = parts.reader;
     this.#file = parts.file;
     this.#structure = parts.structure;
-    this.#workers = parts.workers;
     this.metadata = describe(parts.structure);
     const finest = this.metadata.levels - 1;
     const stored = [...parts.structure.reductions.keys()].map((power) => finest - power).filter((level) => level >= 0);
@@ -159,7 +156,7 @@ class TiffTileSource implements TileSource {
       file: this.#file,
       tables: this.#tables,
       littleEndian: this.#file.littleEndian,
-      workers: this.#workers,
+      threads: codecThreads,
       ...(signal === undefined ? {} : { signal }),
     };
   }
@@ -296,51 +293,45 @@ class TiffTileSource implements TileSource {
   }
 }
 
-/** Makes a `tiff` tile source; its decoding workers are its own. */
-function createTiffSource(): TileSourceDefinition {
-  const workers = new CodecWorkers();
-  return {
-    name: 'tiff',
-    extensions: {
-      default: priorities.high,
-      tif: priorities.preferred,
-      tiff: priorities.preferred,
-      ptif: priorities.preferred,
-      ptiff: priorities.preferred,
-      qptiff: priorities.preferred,
-      svs: priorities.preferred,
-      ome: priorities.preferred,
-    },
-    mimeTypes: {
-      default: priorities.fallback,
-      'image/tiff': priorities.high,
-      'image/x-tiff': priorities.high,
-      'image/x-ptif': priorities.preferred,
-      'image/x-svs': priorities.preferred,
-    },
-    async open(input: SourceInput, options: SourceOptions = {}): Promise<TileSource> {
-      const reader = await input.open();
-      try {
-        const file = await TiffBytes.open(reader);
-        const structure = await readStructure(file, {
-          maxUntiledSide: options.maxSmallImageSize ?? defaultMaxSmallImageSize,
-          maxPixels: options.maxDecodedPixels ?? defaultMaxDecodedPixels,
-          ...(options.signal === undefined ? {} : { signal: options.signal }),
-        });
-        const source = new TiffTileSource({ reader, file, structure, workers, options });
-        await source.check(options.signal);
-        return source;
-      } catch (error) {
-        await reader.close();
-        throw error;
-      }
-    },
-  };
-}
-
 /**
  * Reads tiled and pyramidal TIFF and BigTIFF, Aperio SVS, OME-TIFF and QPTIFF, and untiled TIFF: small images as one tile, large ones by
- * way of temporary pyramids. A tile that was never
- * written (length 0) reads as zeros, and so does a plane that OME-XML describes but the file does not hold.
+ * way of temporary pyramids. A tile that was never written (length 0) reads as zeros, and so does a plane that OME-XML describes but
+ * the file does not hold.
  */
-export const tiffSource: TileSourceDefinition = createTiffSource();
+export const tiffSource: TileSourceDefinition = {
+  name: 'tiff',
+  extensions: {
+    default: priorities.high,
+    tif: priorities.preferred,
+    tiff: priorities.preferred,
+    ptif: priorities.preferred,
+    ptiff: priorities.preferred,
+    qptiff: priorities.preferred,
+    svs: priorities.preferred,
+    ome: priorities.preferred,
+  },
+  mimeTypes: {
+    default: priorities.fallback,
+    'image/tiff': priorities.high,
+    'image/x-tiff': priorities.high,
+    'image/x-ptif': priorities.preferred,
+    'image/x-svs': priorities.preferred,
+  },
+  async open(input: SourceInput, options: SourceOptions = {}): Promise<TileSource> {
+    const reader = await input.open();
+    try {
+      const file = await TiffBytes.open(reader);
+      const structure = await readStructure(file, {
+        maxUntiledSide: options.maxSmallImageSize ?? defaultMaxSmallImageSize,
+        maxPixels: options.maxDecodedPixels ?? defaultMaxDecodedPixels,
+        ...(options.signal === undefined ? {} : { signal: options.signal }),
+      });
+      const source = new TiffTileSource({ reader, file, structure, options });
+      await source.check(options.signal);
+      return source;
+    } catch (error) {
+      await reader.close();
+      throw error;
+    }
+  },
+};
