@@ -162,7 +162,7 @@ export class ByteStore {
   }
 
   /** Everything in the store, finished or not; names that the store has not given are left out. */
-  async *list(): AsyncGenerator<{ key: string; remove(): Promise<void> }> {
+  async *list(): AsyncGenerator<{ key: string; remove: () => Promise<void> }> {
     for (const key of await namesIn(this.#uploads)) yield { key, remove: () => this.discard(key) };
     for (const directory of await readdir(this.#files)) {
       for (const key of await namesIn(join(this.#files, directory))) yield { key, remove: () => this.remove(key) };

@@ -10,7 +10,7 @@ export interface JournalOptions {
   life: ProcessLife;
   logger: HostLogger;
   /** Finishes or undoes what ended half way. It may be done again. */
-  recover(undertaking: Undertaking): Promise<void>;
+  recover: (undertaking: Undertaking) => Promise<void>;
 }
 
 /** Writes of several steps are noted in it while they are under way, so that none stays half done. */
