@@ -1,4 +1,6 @@
 import { openCore, silentLogger } from './core/core.js';
+import { ScheduleModel } from './core/schedule.js';
+import { Sweeper } from './core/sweeper.js';
 import { packageVersion } from './core/version.js';
 import { annotationsFeature } from './features/annotations/feature.js';
 import { overlayFeature } from './features/annotations/overlay/feature.js';
@@ -77,6 +79,10 @@ async function openAll(
   for (const job of features.jobs) runner.define(job);
   // Jobs end before anything that they work with closes.
   features.onClose(() => runner.close());
+  const { connection, logger } = core;
+  const schedule = new ScheduleModel(connection);
+  const sweeper = new Sweeper({ connection, sweeps: features.sweeps, schedule, logger, wholeAtStart: app !== null });
+  features.onClose(() => sweeper.close());
 
   const described: RouteDefinition[] = [];
   const describing = { routes: () => described, apiRoot: host.apiRoot, title: 'Large images', version: packageVersion };
@@ -89,7 +95,7 @@ async function openAll(
       cookieName: host.auth.cookieName ?? 'girderToken',
       headerName: host.auth.headerName ?? 'Girder-Token',
     },
-    logger: core.logger,
+    logger,
   });
   let isClosed = false;
   // Express cannot unmount; a closed installation lets every request pass.
