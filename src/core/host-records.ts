@@ -51,6 +51,7 @@ const fileExtension = [
   'isLargeImageThumbnail',
   'isLargeImageData',
   'thumbnailKey',
+  'largeImageState',
   conversionField,
 ] as const;
 
@@ -114,6 +115,7 @@ export class HostRecords {
       isLargeImageThumbnail: { type: Boolean },
       isLargeImageData: { type: Boolean },
       thumbnailKey: { type: String },
+      largeImageState: { type: String },
       [conversionField]: { type: String },
     } satisfies Record<(typeof fileExtension)[number], object>);
   }
@@ -220,6 +222,15 @@ export class HostRecords {
   async findFile(id: string): Promise<FileRecord | null> {
     const doc = await this.#fileById(id);
     return doc === null ? null : this.fileOf(doc);
+  }
+
+  /** Names what an item shows: another name for each file, its contents and its source. `null` where the item shows nothing. */
+  async imageState({ largeImage }: ItemRecord): Promise<string | null> {
+    const { fileId, sourceName = '' } = largeImage ?? {};
+    if (fileId === undefined) return null;
+    const file = await this.findFile(fileId);
+    const created = file?.doc[this.#fields.file.created];
+    return `${fileId}:${sourceName}:${file?.size ?? ''}:${created instanceof Date ? created.getTime() : ''}`;
   }
 
   async findFolder(id: string): Promise<FolderRecord | null> {
