@@ -4,8 +4,11 @@ import type { FileRecord, ItemRecord } from './host-records.js';
 
 type AnyModel = Model<Record<string, unknown>>;
 
-/** Field of items and files that names the conversion job which makes them, or which made what is being removed: until they are complete. */
-export const conversionField = 'conversionJobId';
+/**
+ * Field of items and files that names the conversion job which makes them, or which made what is being removed: until they are complete. Nobody
+ * else calls a field so.
+ */
+export const conversionField = 'largeImageConversionId';
 
 interface TraceParts {
   items: AnyModel;

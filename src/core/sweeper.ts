@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { Connection } from 'mongoose';
 import type { HostLogger } from '../host.js';
 import { isDatabaseOutage } from './outage.js';
 import { hasEnded, processName } from './process-name.js';
-import { ownCollection } from './refused-writes.js';
+import type { OwnCollections } from './own-collections.js';
 import type { ScheduleModel } from './schedule.js';
 
 /** How a {@link Sweep} goes about it. */
@@ -21,7 +20,7 @@ export interface SweepOptions {
 export type Sweep = (options: SweepOptions) => Promise<Readonly<Record<string, number>>>;
 
 interface SweeperOptions {
-  connection: Connection;
+  collections: OwnCollections;
   sweeps: readonly Sweep[];
   schedule: ScheduleModel;
   logger: HostLogger;
@@ -64,7 +63,7 @@ export class Sweeper {
   }
 
   get #processes() {
-    return ownCollection<ProcessDocument>(this.#options.connection, 'large_image_process');
+    return this.#options.collections.collection<ProcessDocument>('process');
   }
 
   async #start(): Promise<void> {

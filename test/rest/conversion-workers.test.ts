@@ -91,7 +91,7 @@ describe('jobs in worker processes', { timeout: 150_000 }, () => {
     const jobs = await admin.ok('GET', '/job/all', { query: { userId: 'None', types: '["large_image_annotation_upload"]' } });
     return String((jobs[0] as { _id: string })._id);
   }
-  const packs = () => database.collection('annotationelementpack').countDocuments();
+  const packs = () => database.collection('large_image_annotation_element_pack').countDocuments();
   const points = (count: number) => Array.from({ length: count }, (_, x) => ({ type: 'point', center: [x, x, 0] }));
 
   it('are done exactly once, conversions and uploaded annotations, also those of a worker that is killed', async () => {

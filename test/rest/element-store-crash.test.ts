@@ -25,7 +25,7 @@ const worker = new URL('../support/element-worker.ts', import.meta.url).pathname
 const rounds = 4;
 
 function countOf(kind: string): Promise<number> {
-  return connection.collection(`annotationelement${kind}`).countDocuments({});
+  return connection.collection(`large_image_annotation_element_${kind}`).countDocuments({});
 }
 
 async function headsOf(family: string): Promise<StoredElements[]> {

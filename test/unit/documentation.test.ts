@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
+import { collectionNames } from '../../src/core/own-collections.js';
 import { settingDefinitions } from '../../src/features/settings/definitions.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
@@ -62,6 +63,11 @@ describe('documentation', () => {
     const options = await membersOf('src/installation.ts', 'InstallOptions');
     expect(options).toContain('tileSources');
     expect(options.filter((option) => !page.includes(`\`${option}\``))).toEqual([]);
+  });
+
+  it('names every collection of the plugin, and no other', async () => {
+    const named = [...(await read('docs/hosts.md')).matchAll(/`large_image_(\w+)`/g)].map(([, name]) => name);
+    expect(new Set(named)).toEqual(new Set(collectionNames));
   });
 
   it('has the table of settings that the definitions give (UPDATE_DOCS=1 writes it)', async () => {

@@ -42,18 +42,16 @@ const usualCleanupMs = 60 * 60_000;
 export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
   name: 'annotations',
   async open({ core, options, settings, items, images }, onClose) {
-    const { host, records, connection, events, logger, brand } = core;
+    const { host, own, records, events, logger, brand, queues } = core;
     const overlayImages = new OverlayImages({ records, images, access: host.access });
-    const elementRecords = new MongoElementRecords(connection);
-    onClose(() => elementRecords.close());
     const store = new PackedElementStore({
-      records: elementRecords,
+      records: new MongoElementRecords(own),
       brand,
       overlaySizes: (itemId) => overlayImages.size(itemId),
     });
-    const model = new AnnotationModel(connection);
+    const model = new AnnotationModel(own);
     onClose(() => model.close());
-    const densityModel = new AnnotationDensityModel(connection);
+    const densityModel = new AnnotationDensityModel(own);
     await Promise.all([store.prepare(), model.createIndexes(), densityModel.createIndexes()]);
     const densities = new AnnotationDensities({ store, model: densityModel, logger });
     const annotations = createAnnotationServices(host, {
@@ -66,6 +64,7 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
       items,
       overlayImages,
       brand,
+      queues,
     });
     onClose(async () => {
       await annotations.writer.close();
@@ -73,7 +72,7 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
     });
     const housekeeping = new AnnotationHousekeeping({
       cleanup: annotations.cleanup,
-      schedule: new ScheduleModel(connection),
+      schedule: new ScheduleModel(own),
       settings,
       logger,
       everyMs: options.annotationCleanupMs ?? usualCleanupMs,

@@ -14,6 +14,7 @@ import {
 import { grouped } from '../../core/grouped.js';
 import type { HostRecords, ItemRecord } from '../../core/host-records.js';
 import { mapConcurrently } from '../../tilesource/process/concurrency.js';
+import type { Turn } from '../../core/work-queue.js';
 import { SharedWork } from '../../tilesource/process/shared-work.js';
 import { imageKeyOf } from './cached-file-key.js';
 import type { Settings } from '../settings/settings.js';
@@ -50,6 +51,8 @@ type Maker = (item: ItemRecord, signal: AbortSignal) => Promise<CachedContent>;
 interface ObtainOptions {
   /** There was no such file a moment ago. */
   known?: 'absent';
+  /** What is not kept is made when this says so. Default: at once. */
+  turn?: Turn;
   /** Of whoever asks. */
   signal?: AbortSignal;
 }
@@ -138,14 +141,19 @@ export class CachedFiles {
     item: ItemRecord,
     name: CachedFileName,
     make: Maker,
-    { known, signal }: { known?: 'absent'; signal: AbortSignal },
+    { known, turn = (work) => work(), signal }: Pick<ObtainOptions, 'known' | 'turn'> & { signal: AbortSignal },
   ): Promise<Obtained> {
     if (name.kind === 'thumbnail' && (await this.maxThumbnails()) <= 0) {
       await this.#prune(item, name);
-      return { content: await make(item, signal), created: true };
+      return { content: await turn(() => make(item, signal), signal), created: true };
     }
     const found = known === 'absent' ? null : await this.read(item, name);
     if (found !== null) return { content: found, created: false };
+    // Not claimed before: who waits for its turn must not keep another process from making the file.
+    return turn(() => this.#make(id, item, name, make, signal), signal);
+  }
+
+  async #make(id: string, item: ItemRecord, name: CachedFileName, make: Maker, signal: AbortSignal): Promise<Obtained> {
     const owner = `${processName()}:${randomUUID()}`;
     const waited = await this.#claim(id, item, name, { owner, signal });
     if (waited !== null) return { content: waited, created: false };

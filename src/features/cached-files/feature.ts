@@ -20,9 +20,8 @@ export interface CachedFilesOffers {
 /** Thumbnails, associated images, tile frames and histograms that are kept as files of the host. */
 export const cachedFilesFeature: Feature<{ core: Core; settings: Settings; items: Items }, CachedFilesOffers> = {
   name: 'cached-files',
-  async open({ core: { host, records, connection, logger }, settings, items }, onClose) {
-    const model = new CachedFileModel(records, connection);
-    onClose(() => model.close());
+  async open({ core: { host, own, records, logger }, settings, items }) {
+    const model = new CachedFileModel(records, own);
     await model.createIndexes();
     const cachedFiles = new CachedFiles({ model, records, files: host.files, settings, logger });
     const routes = [...cachedFileRoutes, ...internalMetadataRoutes, ...allCachedFileRoutes];

@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { InvalidError, LargeImageError, TileSourceError } from '../../errors.js';
 import type { HostFiles } from '../../host.js';
 import { isFullDisk, outageOf } from '../../core/outage.js';
+import { conversionField } from '../../core/conversion-traces.js';
 import type { FileRecord, HostRecords } from '../../core/host-records.js';
 import type { ConversionItems } from './conversion-items.js';
 import { conversionJob, createdMessage, type LargeImageCreation } from './large-image-creation.js';
@@ -129,7 +130,7 @@ async function store({ files, records }: ConversionParts, storing: Storing): Pro
       mimeType: 'image/tiff',
       size: converted.size,
       parent: { type: 'item', itemId },
-      fields: { conversionJobId: jobId },
+      fields: { [conversionField]: jobId },
       creatorId: userId,
     },
     createReadStream(converted.path),

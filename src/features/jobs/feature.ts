@@ -1,7 +1,7 @@
 import type { Core } from '../../core/core.js';
 import { bindRoutes } from '../../http/route.js';
 import type { Feature } from '../feature.js';
-import { createJobModel } from './job.model.js';
+import { JobModel } from './job.model.js';
 import { JobStore } from './jobs.js';
 import { jobRoutes } from './jobs.routes.js';
 import { JobRunner } from './runner.js';
@@ -9,9 +9,8 @@ import { JobRunner } from './runner.js';
 /** Job records with status, progress, log and live events, and their runner on the host's Agenda. */
 export const jobsFeature: Feature<{ core: Core }, { jobs: JobStore; runner: JobRunner }> = {
   name: 'jobs',
-  async open({ core: { host, connection, logger } }, onClose) {
-    const model = createJobModel(connection);
-    onClose(() => model.close());
+  async open({ core: { host, own, logger } }, onClose) {
+    const model = new JobModel(own);
     await model.createIndexes();
     const jobs = new JobStore({ model, logger, ...(host.notify && { notify: host.notify }) });
     onClose(() => jobs.close());

@@ -10,9 +10,8 @@ import { settingRoutes } from './settings.routes.js';
 /** Settings of plugin and host: kept in the database, served by `system/setting`. */
 export const settingsFeature: Feature<{ core: Core; library: LibrarySettings }, Settings> = {
   name: 'settings',
-  async open({ core: { host, records, connection }, library }, onClose) {
-    const model = new SettingModel(host.mongoose, connection);
-    onClose(() => model.close());
+  async open({ core: { host, own, records }, library }) {
+    const model = new SettingModel(own);
     await model.createIndexes();
     const folderExists = async (id: string) => (await records.findFolder(id)) !== null;
     const settings = new Settings(model, [...settingDefinitions({ folderExists }, library), ...(host.settings ?? [])]);

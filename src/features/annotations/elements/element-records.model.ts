@@ -1,6 +1,6 @@
-import type { Connection, Model, Types } from 'mongoose';
+import type { Model, Types } from 'mongoose';
 import type { ElementRecords, FetchedPack, IndexRecord, PackPart, PackRecord, RecordKind, WindowRecord } from './records.js';
-import { ownModel } from '../../../core/refused-writes.js';
+import type { OwnCollections } from '../../../core/own-collections.js';
 import { step } from '../../../core/steps.js';
 
 /** A document holds at most 16 MiB: longer texts are continued in documents of their own. */
@@ -43,62 +43,48 @@ interface FamilyDocument {
   claim: string | null;
 }
 
-const modelNames = {
-  pack: 'LargeImageElementPack',
-  window: 'LargeImageElementWindow',
-  index: 'LargeImageElementIndex',
-  family: 'LargeImageElementFamily',
-} as const;
-
-const collectionNames = {
-  pack: 'annotationelementpack',
-  window: 'annotationelementwindow',
-  index: 'annotationelementindex',
-  family: 'annotationelementfamily',
-} as const;
-
 /** Buffers as they are, not wrapped: the documents are read by the driver, past Mongoose, which would copy each. */
 const plain = { promoteBuffers: true } as const;
 
 /** The collections of the element store on a connection. */
 export class MongoElementRecords implements ElementRecords {
-  readonly #connection: Connection;
+  readonly #ObjectId: typeof Types.ObjectId;
   readonly #packs: Model<PackDocument>;
   readonly #windows: Model<WindowDocument>;
   readonly #indexes: Model<IndexDocument>;
   readonly #families: Model<FamilyDocument>;
 
-  constructor(connection: Connection) {
-    this.#connection = connection;
-    const { Schema } = connection.base;
+  constructor(own: OwnCollections) {
+    const { Schema, Types: HostTypes } = own.connection.base;
+    this.#ObjectId = HostTypes.ObjectId;
     const { ObjectId } = Schema.Types;
-    const options = (collection: string) => ({ versionKey: false, collection, autoIndex: false, autoCreate: false }) as const;
     const family = { type: ObjectId, required: true, index: true } as const;
-    this.#packs = ownModel<PackDocument>(
-      connection,
-      modelNames.pack,
-      new Schema(
-        { family, columns: Buffer, codec: String, text: Buffer, more: { type: [ObjectId], default: undefined }, of: ObjectId },
-        options(collectionNames.pack),
-      ),
+    this.#packs = own.model<PackDocument>(
+      'LargeImageElementPack',
+      'annotation_element_pack',
+      new Schema({
+        family,
+        columns: Buffer,
+        codec: String,
+        text: Buffer,
+        more: { type: [ObjectId], default: undefined },
+        of: ObjectId,
+      }),
     );
-    this.#windows = ownModel<WindowDocument>(
-      connection,
-      modelNames.window,
-      new Schema({ family, directory: Buffer, groups: String, index: [ObjectId] }, options(collectionNames.window)),
+    this.#windows = own.model<WindowDocument>(
+      'LargeImageElementWindow',
+      'annotation_element_window',
+      new Schema({ family, directory: Buffer, groups: String, index: [ObjectId] }),
     );
-    this.#indexes = ownModel<IndexDocument>(
-      connection,
-      modelNames.index,
-      new Schema({ family, entries: Buffer }, options(collectionNames.index)),
+    this.#indexes = own.model<IndexDocument>(
+      'LargeImageElementIndex',
+      'annotation_element_index',
+      new Schema({ family, entries: Buffer }),
     );
-    this.#families = ownModel<FamilyDocument>(
-      connection,
-      modelNames.family,
-      new Schema(
-        { holds: [{ _id: false, id: String, at: Date }], sweeping: Date, claim: String },
-        options(collectionNames.family),
-      ),
+    this.#families = own.model<FamilyDocument>(
+      'LargeImageElementFamily',
+      'annotation_element_family',
+      new Schema({ holds: [{ _id: false, id: String, at: Date }], sweeping: Date, claim: String }),
     );
   }
 
@@ -106,13 +92,8 @@ export class MongoElementRecords implements ElementRecords {
     await Promise.all([this.#packs.createIndexes(), this.#windows.createIndexes(), this.#indexes.createIndexes()]);
   }
 
-  /** Takes the models off the connection again. */
-  close(): void {
-    for (const name of Object.values(modelNames)) this.#connection.deleteModel(name);
-  }
-
   #id(text: string): Types.ObjectId {
-    return new this.#connection.base.Types.ObjectId(text);
+    return new this.#ObjectId(text);
   }
 
   async insertPacks(packs: readonly PackRecord[]): Promise<void> {
@@ -127,7 +108,7 @@ export class MongoElementRecords implements ElementRecords {
     if (text.length <= pieceBytes) return [{ _id, ...common, columns, codec, text }];
     const pieces: PackDocument[] = [];
     for (let start = pieceBytes; start < text.length; start += pieceBytes) {
-      const piece = new this.#connection.base.Types.ObjectId();
+      const piece = new this.#ObjectId();
       pieces.push({ _id: piece, ...common, of: _id, text: text.subarray(start, start + pieceBytes) });
     }
     return [...pieces, { _id, ...common, columns, codec, text: text.subarray(0, pieceBytes), more: pieces.map((p) => p._id) }];

@@ -1,6 +1,7 @@
-import type { Connection, Model, QueryFilter } from 'mongoose';
+import type { Model, QueryFilter } from 'mongoose';
 import type { HeadDocument } from '../documents/annotation-documents.model.js';
-import { isDuplicateKey, ownCollection } from '../../../core/refused-writes.js';
+import type { OwnCollections } from '../../../core/own-collections.js';
+import { isDuplicateKey } from '../../../core/refused-writes.js';
 import { hasEnded, processName } from '../../../core/process-name.js';
 import { step } from '../../../core/steps.js';
 
@@ -25,17 +26,17 @@ export class AnnotationBatches {
   readonly #timers = new Set<NodeJS.Timeout>();
 
   constructor(
-    private readonly connection: Connection,
+    private readonly own: OwnCollections,
     private readonly heads: Model<HeadDocument>,
   ) {}
 
   get #documents() {
-    return ownCollection<BatchDocument>(this.connection, 'annotation_batch');
+    return this.own.collection<BatchDocument>('annotation_batch');
   }
 
   /** A name for a new list; it says whose it is. */
   begin(): string {
-    return `${processName()}:${new this.connection.base.Types.ObjectId().toHexString()}`;
+    return `${processName()}:${new this.own.connection.base.Types.ObjectId().toHexString()}`;
   }
 
   /** Makes a list visible whose heads have all been written. @throws when it was given up meanwhile. */
@@ -90,7 +91,7 @@ export class AnnotationBatches {
     const stale: string[] = [];
     for (const batch of await this.#named()) {
       const state = await this.#state(batch);
-      const begun = new this.connection.base.Types.ObjectId(batch.slice(-24)).getTimestamp().getTime();
+      const begun = new this.own.connection.base.Types.ObjectId(batch.slice(-24)).getTimestamp().getTime();
       const isLeft = hasEnded(batch) || begun < now - staleMs;
       if (state === 'aborted' || (state === null && isLeft)) stale.push(batch);
     }

@@ -23,9 +23,8 @@ interface UploadNeeds {
 export const annotationUploadFeature: Feature<UploadNeeds, null> = {
   name: 'annotation-upload',
   async open({ core, library, items, images, annotations, runner }, onClose) {
-    const { host, records, connection, events, logger } = core;
-    const model = new AnnotationUploadModel(connection);
-    onClose(() => model.close());
+    const { host, own, records, events, logger } = core;
+    const model = new AnnotationUploadModel(own);
     await model.createIndexes();
     const uploads = new AnnotationUploads({
       model,

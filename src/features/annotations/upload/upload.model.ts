@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { Connection, Model } from 'mongoose';
-import { isDuplicateKey, ownModel } from '../../../core/refused-writes.js';
+import type { Model } from 'mongoose';
+import type { OwnCollections } from '../../../core/own-collections.js';
+import { isDuplicateKey } from '../../../core/refused-writes.js';
 import { hasEnded, processName } from '../../../core/process-name.js';
 
 /** An upload that carries annotations, as the job that reads it knows it. */
@@ -43,8 +44,6 @@ interface WaitingDocument extends WaitingUpload {
   claimed: { at: Date; by: string } | null;
 }
 
-const namedModel = 'LargeImageNamedUpload';
-const waitingModel = 'LargeImageWaitingUpload';
 /** A process that has not brought a claimed upload on its way by then has died. */
 const claimMs = 60_000;
 
@@ -53,21 +52,17 @@ export class AnnotationUploadModel {
   readonly #named: Model<NamedDocument>;
   readonly #waiting: Model<WaitingDocument>;
 
-  constructor(connection: Connection) {
-    const { Schema } = connection.base;
+  constructor(own: OwnCollections) {
+    const { Schema } = own.connection.base;
     const { Mixed } = Schema.Types;
-    const options = { minimize: false, versionKey: false, autoIndex: false, autoCreate: false } as const;
-    this.#named = ownModel<NamedDocument>(
-      connection,
-      namedModel,
-      new Schema<NamedDocument>(
-        { _id: String, itemId: String, created: { type: Date, index: true } },
-        { ...options, collection: 'annotation_upload_name' },
-      ),
+    this.#named = own.model<NamedDocument>(
+      'LargeImageNamedUpload',
+      'annotation_upload_name',
+      new Schema<NamedDocument>({ _id: String, itemId: String, created: { type: Date, index: true } }),
     );
-    this.#waiting = ownModel<WaitingDocument>(
-      connection,
-      waitingModel,
+    this.#waiting = own.model<WaitingDocument>(
+      'LargeImageWaitingUpload',
+      'annotation_upload_waiting',
       new Schema<WaitingDocument>(
         {
           _id: String,
@@ -77,18 +72,13 @@ export class AnnotationUploadModel {
           created: { type: Date, index: true },
           claimed: Mixed,
         },
-        { ...options, collection: 'annotation_upload_waiting' },
+        { minimize: false },
       ),
     );
   }
 
   async createIndexes(): Promise<void> {
     await Promise.all([this.#named.createIndexes(), this.#waiting.createIndexes()]);
-  }
-
-  /** Takes the models off the connection again. */
-  close(): void {
-    for (const model of [this.#named, this.#waiting]) model.db.deleteModel(model.modelName);
   }
 
   /** Notes which item an identifier stands for in a user's batch; the latest upload counts. */
