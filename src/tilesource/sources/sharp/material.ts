@@ -13,6 +13,8 @@ import { temporaryPath } from '../../../core/temporary-files.js';
 
 /** Files up to this length are handed to libvips as bytes, so that its cache of operations holds neither the file nor its name. */
 const maxBufferedBytes = 2 ** 26;
+/** Longest drawing: its text is looked through by several searches, each in one go. */
+const maxDrawingBytes = 8 * 2 ** 20;
 
 /** A file as libvips is given it. */
 export interface Material {
@@ -33,12 +35,14 @@ export async function prepare(file: SourceInput, directory: string, signal: Abor
       throw new TileSourceError('The file is no image that libvips reads (JPEG, PNG, WebP, AVIF, GIF, SVG or TIFF).');
     if (format === 'tiff') await refuseStoredInTiles(reader);
     if (format === 'png') await checkPng(reader, signal);
+    if (format === 'svg' && reader.size > maxDrawingBytes) {
+      throw new TileSourceError(`SVG files of more than ${maxDrawingBytes} bytes are not read.`);
+    }
     if (reader.size <= maxBufferedBytes) {
       const input = Buffer.from(await reader.read(0, reader.size, signal && { signal }));
-      if (format === 'svg') checkSvg(input);
+      if (format === 'svg') await checkSvg(input, signal);
       return { input, format, release: async () => {} };
     }
-    if (format === 'svg') throw new TileSourceError(`SVG files of more than ${maxBufferedBytes} bytes are not read.`);
     // A name of its own: libvips must never take another file, or another state of it, for this one.
     const path = temporaryPath(directory);
     const release = () => unlink(path).catch(() => {});
