@@ -8,13 +8,11 @@ import type { ByteReader, SourceInput } from '../../contract.js';
 import { recognizeFormat, type FileFormat } from './format.js';
 import { checkPng } from './png.js';
 import { refuseStoredInTiles } from './stored-in-tiles.js';
-import { checkSvg } from './svg.js';
+import { checkSvg, maxDrawingBytes } from './svg.js';
 import { temporaryPath } from '../../../core/temporary-files.js';
 
 /** Files up to this length are handed to libvips as bytes, so that its cache of operations holds neither the file nor its name. */
 const maxBufferedBytes = 2 ** 26;
-/** Longest drawing: its text is looked through by several searches, each in one go. */
-const maxDrawingBytes = 8 * 2 ** 20;
 
 /** A file as libvips is given it. */
 export interface Material {

@@ -1,6 +1,9 @@
 import { isSliceOver, nextSlice } from '../../../core/slices.js';
 import { TileSourceError } from '../../../errors.js';
 
+/** Longest drawing, in bytes: its text is looked through by several searches, each in one go. */
+export const maxDrawingBytes = 8 * 2 ** 20;
+
 /**
  * Refuses drawings that need other files. librsvg does not load them when it gets bytes instead of a path, so they could not be
  * reached anyway; a drawing with holes would be wrong, though, and must be said.
