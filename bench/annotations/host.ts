@@ -14,6 +14,6 @@ const blank: TileSourceDefinition = {
 };
 
 const [mongoUri, dataDirectory] = process.argv.slice(2) as [string, string];
-const host = await createReferenceHost({ mongoUri, dataDirectory, passwordCost: 4, install: { tileSources: [blank] } });
+const host = await createReferenceHost({ mongoUri, dataDirectory, passwordMemoryKiB: 8, install: { tileSources: [blank] } });
 const { url } = await host.listen();
 await serveParent(url, {}, () => host.close());

@@ -24,7 +24,7 @@ const megabyte = 1024 * 1024;
 const host = await createReferenceHost({
   mongoUri,
   dataDirectory,
-  passwordCost: 4,
+  passwordMemoryKiB: 8,
   install: { tileCacheBytes: 64 * megabyte },
 });
 const { url } = await host.listen();
