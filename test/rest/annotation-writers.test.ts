@@ -119,7 +119,7 @@ describe('two writers at the same time', () => {
     const elements = Array.from({ length: writers }, (_, n) => point(n, { id: elementId(n + 1) }));
     const { _id: id } = await at.annotate({ name: 'busy', elements });
     const { databaseUri: mongoUri, dataDirectory } = at.host;
-    const other = await createReferenceHost({ mongoUri, dataDirectory, brand: 'girder', passwordCost: 4 });
+    const other = await createReferenceHost({ mongoUri, dataDirectory, brand: 'girder', passwordMemoryKiB: 8 });
     try {
       const { url } = await other.listen();
       const clients = [at.admin, new Client(url, at.admin.token, at.admin.id)];
