@@ -24,7 +24,7 @@ export class ConversionItems {
     const made =
       host.createItem === undefined
         ? await records.insertItem({ name, folder, fields })
-        : records.itemOf(await host.createItem({ name, folderId: folder.id, creatorId, reuse: false, fields }));
+        : records.itemOf(await host.createItem({ name, folderId: folder.id, creatorId, fields }));
     if (made.doc[conversionField] !== jobId) await records.conversions.mark(made, jobId);
     return made;
   }
