@@ -1,4 +1,6 @@
 import { openCore, silentLogger } from './core/core.js';
+import { ScheduleModel } from './core/schedule.js';
+import { Sweeper } from './core/sweeper.js';
 import { packageVersion } from './core/version.js';
 import { annotationsFeature } from './features/annotations/feature.js';
 import { overlayFeature } from './features/annotations/overlay/feature.js';
@@ -20,6 +22,7 @@ import { thumbnailsFeature } from './features/thumbnails/feature.js';
 import type { Host, WorkerHost } from './host.js';
 import { describeRoutes } from './http/describe/describe.routes.js';
 import { mountRoutes } from './http/mount.js';
+import { mountAt } from './http/slot.js';
 import { bindRoutes, type RouteDefinition } from './http/route.js';
 import type { InstallOptions, Installation } from './installation.js';
 
@@ -56,7 +59,7 @@ async function openAll(
   features: Features,
   { host, options, app }: { host: WorkerHost; options: InstallOptions; app: Host['app'] | null },
 ): Promise<Installation & { runner: JobRunner }> {
-  const core = await openCore(host, options, features.onClose);
+  const core = await openCore(host, { ...options, isServing: app !== null }, features.onClose);
   const { configuration: _file, library } = await features.open(configurationFeature, { host, options });
   const settings = await features.open(settingsFeature, { core, library });
   const { items, itemLists, metadataSearch } = await features.open(itemsFeature, { core });
@@ -77,6 +80,10 @@ async function openAll(
   for (const job of features.jobs) runner.define(job);
   // Jobs end before anything that they work with closes.
   features.onClose(() => runner.close());
+  const { own: collections, logger } = core;
+  const schedule = new ScheduleModel(collections);
+  const sweeper = new Sweeper({ collections, sweeps: features.sweeps, schedule, logger, wholeAtStart: app !== null });
+  features.onClose(() => sweeper.close());
 
   const described: RouteDefinition[] = [];
   const describing = { routes: () => described, apiRoot: host.apiRoot, title: 'Large images', version: packageVersion };
@@ -89,11 +96,9 @@ async function openAll(
       cookieName: host.auth.cookieName ?? 'girderToken',
       headerName: host.auth.headerName ?? 'Girder-Token',
     },
-    logger: core.logger,
+    logger,
   });
-  let isClosed = false;
-  // Express cannot unmount; a closed installation lets every request pass.
-  app?.use(host.apiRoot, (request, response, next) => (isClosed ? next() : router(request, response, next)));
+  if (app !== null) features.onClose(await mountAt(app, host.apiRoot, router));
   return {
     settings,
     jobs,
@@ -102,10 +107,6 @@ async function openAll(
     annotationMetadataSearch: annotating.metadataSearch,
     runner,
     routes: described,
-    async close() {
-      if (isClosed) return;
-      isClosed = true;
-      await features.close();
-    },
+    close: () => features.close(),
   };
 }

@@ -1,10 +1,12 @@
 import { tmpdir } from 'node:os';
 import type { Connection } from 'mongoose';
 import type { Host, HostEvents, HostLogger, WorkerHost } from '../host.js';
+import { checkHost, claimModels } from './check-host.js';
 import { Callers } from './callers.js';
 import { ModelEvents } from './host-events.js';
 import { HostRecords } from './host-records.js';
 import { OwnCollections } from './own-collections.js';
+import { createQueues, type QueueLimits, type QueueName, type Queues } from './queues.js';
 import type { OnClose } from './undo.js';
 
 /** What every feature stands on: the host, as the plugin sees it. */
@@ -20,6 +22,8 @@ export interface Core {
   records: HostRecords;
   events: HostEvents;
   callers: Callers;
+  /** Where work waits that keeps threads, the event loop or the database busy. */
+  queues: Queues;
   temporaryDirectory: string;
 }
 
@@ -30,13 +34,20 @@ export const silentLogger: HostLogger = { debug() {}, info() {}, warn() {}, erro
  * Extends the host's models and follows the host.
  *
  * @param onClose takes the steps that end this.
- * @throws LargeImageError `conflict` where what the host has stored or declared is in the way; nothing has been changed then.
+ * @throws InvalidHostError, and LargeImageError `conflict` where what the host has stored is in the way; nothing has been changed then.
  */
 export async function openCore(
   host: WorkerHost,
-  { collectionPrefix }: { collectionPrefix?: string },
+  options: {
+    isServing: boolean;
+    collectionPrefix?: string | undefined;
+    queues?: Partial<Record<QueueName, QueueLimits>> | undefined;
+  },
   onClose: OnClose,
 ): Promise<Core> {
+  const { isServing, collectionPrefix, queues } = options;
+  checkHost(host, isServing);
+  onClose(claimModels(host.models));
   const own = new OwnCollections(host.models.item.db, collectionPrefix);
   await own.check();
   onClose(() => own.close());
@@ -56,6 +67,7 @@ export async function openCore(
     records,
     events,
     callers,
+    queues: createQueues(queues),
     temporaryDirectory: host.temporaryDirectory ?? tmpdir(),
   };
 }

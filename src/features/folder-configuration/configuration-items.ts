@@ -195,17 +195,17 @@ export class ConfigurationItems {
   }
 
   /** Completes or removes what writes have left whose process was killed. @returns how many items and files were removed. */
-  async sweep(): Promise<{ items: number; files: number }> {
+  async sweep(): Promise<{ configurationItems: number; configurationFiles: number }> {
     const { records } = this.#options;
     const { configurations } = records;
-    const removed = { items: 0, files: 0 };
+    const removed = { configurationItems: 0, configurationFiles: 0 };
     for (const { id, folderId, name } of await configurations.unfinishedItems()) {
       await this.#alone(folderId, name, async () => {
         const item = await records.findItem(id);
         if (item === null || !configurations.isUnfinished(item)) return;
         if ((await records.filesOfItem(item)).length > 0) return configurations.markItem(item, false);
         await this.#removeItem(item);
-        removed.items += 1;
+        removed.configurationItems += 1;
       });
     }
     for (const { id, itemId } of await configurations.replacingFiles()) {
@@ -213,7 +213,7 @@ export class ConfigurationItems {
       if (item === null) continue;
       await this.#alone(item.folderId, item.name, async () => {
         const file = await records.findFile(id);
-        if (file !== null && (await this.#removeReplaced(file, item))) removed.files += 1;
+        if (file !== null && (await this.#removeReplaced(file, item))) removed.configurationFiles += 1;
       });
     }
     return removed;

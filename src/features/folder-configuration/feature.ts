@@ -23,12 +23,8 @@ export const folderConfigurationFeature: Feature<FolderConfigurationNeeds, null>
   open({ core: { host, records, logger }, settings, items, claims }) {
     const exclusive = new Exclusive({ claims, logger });
     const stored = new ConfigurationItems({ records, files: host.files, host, logger, exclusive });
-    // What killed processes have left is no obstacle to anybody: the start need not wait.
-    stored.sweep().then(
-      (removed) => logger.info({ removed }, 'FolderConfiguration:Swept'),
-      (err: unknown) => logger.warn({ err }, 'FolderConfiguration:Sweep:Failed'),
-    );
     const folderConfiguration = new FolderConfiguration({ records, items, settings, directory: host.directory, stored });
-    return { offers: null, routes: bindRoutes(yamlConfigRoutes, { folderConfiguration }) };
+    const routes = bindRoutes(yamlConfigRoutes, { folderConfiguration });
+    return { offers: null, routes, sweep: () => stored.sweep() };
   },
 };

@@ -12,7 +12,7 @@ import { annotationHeaders, annotationTag, filteredView } from '../views.js';
 
 /** A JSON list of annotations with their elements; one page of elements is in memory at a time. */
 async function* listChunks(
-  { permissions, store }: AnnotationServices,
+  { permissions, store, reading }: AnnotationServices,
   annotations: AsyncIterator<AnnotationRecord>,
   { caller, signal }: { caller: Caller | null; signal: AbortSignal },
 ): AsyncGenerator<Buffer | string> {
@@ -21,7 +21,8 @@ async function* listChunks(
     const annotation = next.value;
     const view = filteredView(annotation, await permissions.shownLevel(annotation, caller));
     const { id: annotationId, version, elements } = annotation;
-    const chunks = await recordChunks(view, { store, annotationId, version, elements, query: allElements, signal });
+    const turns = { queue: reading, caller, patient: separator !== '[' };
+    const chunks = await recordChunks(view, { store, annotationId, version, elements, query: allElements, turns, signal });
     yield separator;
     yield* chunks;
     separator = ',\n';
@@ -38,7 +39,7 @@ const get = defineRoute({
   cookie: true,
   params: itemPath,
   returns: { schema: annotationListSchema },
-  errors: ['invalid', 'unknown-id', 'access-denied', 'precondition-failed'],
+  errors: ['invalid', 'unknown-id', 'access-denied', 'precondition-failed', 'busy'],
   async handle({ params, caller, headers, signal }, { items, annotations }) {
     const item = await items.load(params.id, 0, caller);
     const tag = await tagOfAll(annotations, annotations.lists.ofItem(item.id, caller), caller);

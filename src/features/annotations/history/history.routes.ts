@@ -80,6 +80,7 @@ const get = defineRoute({
       version: version.version,
       elements,
       query: allElements,
+      turns: { queue: annotations.reading, caller },
       signal,
       trailer: { _versionId: version.id },
     });
