@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { errorReplies, LargeImageError, type ErrorCode } from '../errors.js';
 import type { HostLogger } from '../host.js';
 import { outageOf } from '../core/outage.js';
+import { isSmall, jsonPieces } from './json-pieces.js';
 import { Reply, type ReplyHeaders } from './reply.js';
 import { toWire } from './wire.js';
 
@@ -23,7 +25,7 @@ export async function respond(response: ServerResponse, result: unknown): Promis
       response.end();
       return;
     case 'json':
-      sendBytes(response, Buffer.from(JSON.stringify(toWire(content.value ?? null))), 'application/json');
+      await sendJson(response, content.value ?? null);
       return;
     case 'content':
       sendBytes(response, content.body, content.type);
@@ -37,6 +39,17 @@ export async function respond(response: ServerResponse, result: unknown): Promis
       }
       await pipeline(content.body, response);
   }
+}
+
+async function sendJson(response: ServerResponse, value: unknown): Promise<void> {
+  const type = 'application/json';
+  if (isSmall(value)) {
+    sendBytes(response, Buffer.from(JSON.stringify(toWire(value))), type);
+    return;
+  }
+  response.setHeader('Content-Type', type);
+  if (response.req.method === 'HEAD') response.end();
+  else await pipeline(Readable.from(jsonPieces(value), { objectMode: false }), response);
 }
 
 function sendBytes(response: ServerResponse, body: Uint8Array | string, type: string): void {

@@ -83,7 +83,7 @@ export interface RouteDefinition<
   params?: P;
   query?: Q;
   body?: B;
-  /** Largest body, in bytes, that `json` and `text` accept. Default 32 MiB. */
+  /** Largest body, in bytes, that `json` and `text` accept. Default 1 MiB. */
   maxBodyBytes?: number;
   /** Whether the body may be left out. A form instead of it then is an empty text or stream, or no JSON. */
   bodyOptional?: boolean;

@@ -1,4 +1,5 @@
 import { BadParameterError } from '../../errors.js';
+import { hasTooManyValues, maxStoredValues } from '../../core/stored-values.js';
 import { required, text } from '../../http/parameters.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
@@ -40,6 +41,9 @@ const put = defineRoute({
     const item = await items.loadFresh(params.itemId, 1, caller);
     if (!records.mayWriteItemField(params.key)) throw refusal(params.key);
     checkStorable(body);
+    if (hasTooManyValues([body, { ...item.doc, [params.key]: null }])) {
+      throw new BadParameterError(`The fields of an item may hold at most ${maxStoredValues} values together.`);
+    }
     if (params.key === 'meta' && (typeof body !== 'object' || body === null || Array.isArray(body))) {
       throw new BadParameterError('The metadata of an item must be a JSON object.');
     }

@@ -84,7 +84,7 @@ const parseCount = (value: unknown): number => parseNumber(value, { minimum: 0, 
 function parseOrigins(value: unknown): string {
   const entries = parseText(value).split(',');
   return entries
-    .map((entry) => entry.trim().replace(/\/+$/, ''))
+    .map((entry) => entry.trim().replace(/(?<!\/)\/+$/, ''))
     .filter((entry) => entry !== '')
     .join(',');
 }

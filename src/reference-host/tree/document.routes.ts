@@ -18,7 +18,6 @@ export interface DocumentKind<D> {
 
 type Routes = RouteDefinition<HostContext>[];
 
-const maxMetadataBytes = 8 * 1024 * 1024;
 const loadErrors = ['unknown-id', 'access-denied'] as const;
 const changeErrors = ['unknown-id', 'invalid', 'access-denied'] as const;
 
@@ -125,7 +124,6 @@ export function metadataRoutes<D>(
       query: { allowNull: withDefault(boolean({ description: 'Whether null is a value; else it removes the key.' }), false) },
       body: 'json-object',
       bodyName: 'metadata',
-      maxBodyBytes: maxMetadataBytes,
       async handle({ params, query, body, caller }, context) {
         const principal = await principalOf(context, caller);
         const document = await load(context, params.id, principal, 1);

@@ -11,7 +11,7 @@ import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { boolean, id, integer, number, oneOf, required, text } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
-import { annotationPath, annotationSchema, requireTarget, targetItem } from '../parameters.js';
+import { annotationPath, annotationSchema, maxChangeBytes, requireTarget, targetItem } from '../parameters.js';
 import { bodyChunks, bodyOrNull, replyEmpty, replyWithElements, replyWithoutElements } from '../replies.js';
 import { centroidChunks, inTurns, recordChunks, streamOf } from '../streams.js';
 import { annotationHeaders, annotationTag, filteredView, preconditionOf } from '../views.js';
@@ -191,6 +191,7 @@ const patch = defineRoute({
   scope: scopes.write,
   params: annotationPath,
   body: 'json',
+  maxBodyBytes: maxChangeBytes,
   returns: { schema: { type: 'null' } },
   errors: changeErrors,
   async handle({ params, body, caller, headers, signal }, { annotations }) {

@@ -71,10 +71,11 @@ const remove = defineRoute({
   errors,
   async handle({ params, body, caller, headers, signal }, { annotations }) {
     const keys = keysOf(body);
+    const removed = new Set(keys);
     const request = { id: params.id, caller, signal, precondition: preconditionOf(headers) };
     const annotation = await annotations.edits.changeAttributes(request, (attributes) => {
       checkKeys(keys, attributes);
-      return Object.fromEntries(Object.entries(attributes).filter(([key]) => !keys.includes(key)));
+      return Object.fromEntries(Object.entries(attributes).filter(([key]) => !removed.has(key)));
     });
     return replyWithoutElements(annotations, { annotation, caller }, { annotation: { elements: [] } });
   },

@@ -8,7 +8,7 @@ import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { required, text } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
-import { annotationPath } from '../parameters.js';
+import { annotationPath, maxChangeBytes } from '../parameters.js';
 import { annotationHeaders, annotationTag, preconditionOf } from '../views.js';
 
 type Json = Record<string, unknown>;
@@ -130,6 +130,7 @@ const append = defineRoute({
   scope: scopes.write,
   params: annotationPath,
   body: 'json',
+  maxBodyBytes: maxChangeBytes,
   returns: { schema: reportSchema },
   errors,
   handle(input, { annotations }) {
@@ -151,6 +152,7 @@ const bulk = defineRoute({
   scope: scopes.write,
   params: annotationPath,
   body: 'json-object',
+  maxBodyBytes: maxChangeBytes,
   returns: { schema: reportSchema },
   errors,
   handle(input, { annotations }) {
@@ -182,6 +184,7 @@ const replace = defineRoute({
   scope: scopes.write,
   params: elementPath,
   body: 'json-object',
+  maxBodyBytes: maxChangeBytes,
   returns: { schema: reportSchema },
   errors,
   handle(input, { annotations }) {
@@ -198,6 +201,7 @@ const merge = defineRoute({
   scope: scopes.write,
   params: elementPath,
   body: 'json-object',
+  maxBodyBytes: maxChangeBytes,
   returns: { schema: reportSchema },
   errors,
   handle(input, { annotations }) {
