@@ -15,7 +15,7 @@ beforeAll(async () => {
   const { MongoClient } = mongoose.mongo;
   const connect = MongoClient.prototype.connect;
   MongoClient.prototype.connect = function (this: InstanceType<typeof MongoClient>) {
-    this.monitorCommands = true;
+    Object.assign(this.options, { monitorCommands: true });
     this.on('commandStarted', ({ commandName, command }) => {
       if (!writes.has(commandName)) return;
       const { [commandName]: collection, writeConcern } = command as Record<string, unknown>;
@@ -34,8 +34,8 @@ afterAll(async () => {
 });
 
 it('every write of plugin and host is acknowledged only when it is on disk', { timeout: 120_000 }, async () => {
-  const { admin, item, annotate, publicFolder } = started;
-  const { _id } = await annotate({ name: 'a', elements: [point(1), point(2)] });
+  const { admin, item, publicFolder } = started;
+  const { _id } = await started.annotate({ name: 'a', elements: [point(1), point(2)] });
   await admin.ok('POST', `/annotation/${_id}/elements`, { json: [point(3)] });
   await admin.ok('DELETE', `/annotation/${_id}`);
   await admin.ok('POST', '/annotation/item/' + item, { json: [{ name: 'b' }, { name: 'c' }] });
