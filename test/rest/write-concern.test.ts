@@ -13,7 +13,9 @@ let undo: () => void;
 beforeAll(async () => {
   // The driver says what it sends only where it was told to when the connection was made.
   const { MongoClient } = mongoose.mongo;
-  const connect = MongoClient.prototype.connect;
+  const connect = Reflect.get(MongoClient.prototype, 'connect') as (
+    this: object,
+  ) => ReturnType<InstanceType<typeof MongoClient>['connect']>;
   MongoClient.prototype.connect = function (this: InstanceType<typeof MongoClient>) {
     Object.assign(this.options, { monitorCommands: true });
     this.on('commandStarted', ({ commandName, command }) => {
