@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Piscina } from 'piscina';
 import { TileSourceError } from '../../errors.js';
+import type { CziFacts } from '../sources/czi/facts.js';
 import { Gate } from '../process/concurrency.js';
 import { codecNames, type CodecTask, type Decoded, type FrameInfo } from './tasks.js';
 
@@ -22,6 +23,17 @@ function program(): { filename: string; execArgv: string[] } {
   return { filename: fileURLToPath(new URL('./thread.ts', import.meta.url)), execArgv: ['--import', tsx] };
 }
 
+/** The functions of the program by their names. */
+interface ThreadFunctions {
+  decode: { input: CodecTask; output: Decoded };
+  cziFacts: { input: Uint8Array; output: CziFacts };
+}
+
+/** A view of a larger buffer would be copied with all of it. */
+function ownBytes(bytes: Uint8Array): Uint8Array {
+  return bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice();
+}
+
 /**
  * Decodes what libvips cannot, in threads that are started when needed and let go when idle: decoding takes up to tenths of a second
  * and cannot be interrupted.
@@ -30,7 +42,7 @@ export class CodecThreads {
   readonly #threads = Math.max(1, Math.min(maxThreads, availableParallelism()));
   /** In front of the pool: a signal given to the pool itself would end a thread that is at work, for each tile nobody waits for. */
   readonly #gate = new Gate(this.#threads);
-  #pool: Piscina<CodecTask, Decoded> | null = null;
+  #pool: Piscina | null = null;
 
   /**
    * Decodes bytes.
@@ -39,18 +51,26 @@ export class CodecThreads {
    * @throws TileSourceError where they are corrupt or take longer than 30 s; the signal's reason.
    */
   async decode(task: CodecTask, what: string, signal?: AbortSignal): Promise<Decoded> {
+    return this.call('decode', { ...task, bytes: ownBytes(task.bytes) }, `${what} (${codecNames[task.codec]})`, signal);
+  }
+
+  /** Runs one of the functions of the program. @throws TileSourceError as {@link CodecThreads.decode} does. */
+  async call<Name extends keyof ThreadFunctions>(
+    name: Name,
+    input: ThreadFunctions[Name]['input'],
+    what: string,
+    signal?: AbortSignal,
+  ): Promise<ThreadFunctions[Name]['output']> {
     return this.#gate.run(async () => {
       try {
-        // A view of a larger buffer would be copied with all of it.
-        const bytes = task.bytes.byteLength === task.bytes.buffer.byteLength ? task.bytes : task.bytes.slice();
-        return await this.#started().run({ ...task, bytes }, { signal: AbortSignal.timeout(decodeTimeout) });
+        const timeout = AbortSignal.timeout(decodeTimeout);
+        return (await this.#started().run(input, { name, signal: timeout })) as ThreadFunctions[Name]['output'];
       } catch (cause) {
-        const name = codecNames[task.codec];
         if (cause instanceof Error && cause.name === 'AbortError') {
-          throw new TileSourceError(`Decoding ${what} (${name}) takes longer than ${decodeTimeout / 1000} s.`, { cause });
+          throw new TileSourceError(`Decoding ${what} takes longer than ${decodeTimeout / 1000} s.`, { cause });
         }
         const reason = cause instanceof Error ? cause.message : String(cause);
-        throw new TileSourceError(`Decoding ${what} (${name}) failed: ${reason}.`, { cause });
+        throw new TileSourceError(`Decoding ${what} failed: ${reason.replace(/\.$/, '')}.`, { cause });
       }
     }, signal);
   }
@@ -66,8 +86,12 @@ export class CodecThreads {
     return { info, data };
   }
 
-  #started(): Piscina<CodecTask, Decoded> {
-    this.#pool ??= new Piscina({ ...program(), minThreads: 0, maxThreads: this.#threads, idleTimeout });
+  #started(): Piscina {
+    if (this.#pool === null) {
+      this.#pool = new Piscina({ ...program(), name: 'decode', minThreads: 0, maxThreads: this.#threads, idleTimeout });
+      // A thread that fails outside of any task must not end the process; whoever waits for one hears of it when the time is over.
+      this.#pool.on('error', () => {});
+    }
     return this.#pool;
   }
 }
