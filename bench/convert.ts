@@ -9,8 +9,9 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import sharp from 'sharp';
-import { conversionDirectory, convertFile } from '../src/tilesource/convert/convert-file.js';
+import { convertFile } from '../src/tilesource/convert/convert-file.js';
 import { checkConversion, type ConversionRequest } from '../src/tilesource/convert/options.js';
+import { temporaryDirectory } from '../src/core/temporary-files.js';
 
 const side = Number(process.env.BENCH_SIDE ?? 30_000);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
@@ -36,7 +37,7 @@ function residentBelow(parent: number): number {
 }
 
 async function ours(request: ConversionRequest): Promise<{ seconds: number; resident: number }> {
-  const directory = await conversionDirectory(work);
+  const directory = await temporaryDirectory(work);
   let resident = 0;
   const timer = setInterval(() => (resident = Math.max(resident, residentBelow(process.pid))), 200);
   const start = performance.now();

@@ -1,6 +1,7 @@
 export { install } from './install.js';
 export type { InstallOptions, Installation } from './installation.js';
 export { startWorker, type Worker } from './worker.js';
+export { InvalidHostError } from './core/check-host.js';
 
 // What a host implements
 export type {

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream';
 import express from 'express';
 import mongoose from 'mongoose';
 import { median, timed } from '../support/measure.js';
-import { serveParent } from './children.js';
+import { serveParent } from '../support/children.js';
 
 /** Questions to this process. */
 export interface References {
@@ -31,7 +31,7 @@ async function parse(path: string): Promise<number> {
 const connection = await mongoose.createConnection(process.argv[2]!).asPromise();
 
 async function findOne(id: string): Promise<number> {
-  const annotations = connection.collection('annotation');
+  const annotations = connection.collection('large_image_annotation');
   const _id = new mongoose.Types.ObjectId(id);
   const times: number[] = [];
   while (times.length < 200) times.push((await timed(() => annotations.findOne({ _id }, { projection: { name: 1 } })))[1]);

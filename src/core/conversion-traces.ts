@@ -4,8 +4,8 @@ import type { FileRecord, ItemRecord } from './host-records.js';
 
 type AnyModel = Model<Record<string, unknown>>;
 
-/** Field of items and files that names the conversion job that makes or made them. */
-export const conversionField = 'conversionJobId';
+/** Field of items and files that names the conversion job that makes or made them; nobody else calls a field so. */
+export const conversionField = 'largeImageConversionId';
 
 interface TraceParts {
   items: AnyModel;

@@ -38,7 +38,7 @@ const maxAnnounced = 10_000;
  * processes, and through the driver, are noticed when cached verdicts end.
  */
 export class ModelEvents extends EventEmitterOfHost {
-  #active = true;
+  readonly #closing: (() => void)[] = [];
 
   constructor(models: { item: Model<never>; file: Model<never>; folder: Model<never> }) {
     super();
@@ -56,45 +56,68 @@ export class ModelEvents extends EventEmitterOfHost {
     });
   }
 
-  /** Ends the events. Hooks cannot be taken off a schema: they stay and do nothing. */
   close(): void {
-    this.#active = false;
+    for (const end of this.#closing.splice(0)) end();
   }
 
   #hook(hostModel: Model<never>, hooks: Hooks): void {
     const model = hostModel as unknown as AnyModel;
-    const { schema } = model;
-    const created = new WeakSet<object>();
-    const concerned = new WeakMap<object, unknown[]>();
-    const isActive = () => this.#active;
-
-    schema.pre('save', function (this: object & { isNew: boolean }) {
-      if (this.isNew) created.add(this);
-    });
-    schema.post('save', async function (doc) {
-      if (isActive()) await hooks.saved(doc.toObject() as StoredDocument, created.delete(this));
-    });
-    schema.pre([...changes], async function (this: AnyQuery) {
-      if (isActive()) concerned.set(this, await idsMatching(model, this));
-    });
-    schema.post([...changes], async function (this: AnyQuery) {
-      const ids = concerned.get(this);
-      if (!isActive() || ids === undefined) return;
-      for await (const doc of documents(model, ids)) await hooks.saved(doc, false);
-    });
-    schema.pre([...removals], async function (this: AnyQuery) {
-      if (isActive()) concerned.set(this, await model.find(this.getFilter()).limit(maxAnnounced).lean());
-    });
-    schema.post([...removals], async function (this: AnyQuery) {
-      const docs = concerned.get(this);
-      if (!isActive() || docs === undefined) return;
-      for (const doc of docs as StoredDocument[]) {
-        if ((await model.exists({ _id: doc._id })) === null) await hooks.removed(doc);
-      }
-    });
-    model.recompileSchema();
-    refreshQueryHooks(model);
+    const following = followersOf(model);
+    following.add(hooks);
+    this.#closing.push(() => following.delete(hooks));
   }
+}
+
+/** Who follows a model. Hooks cannot be taken off a schema, so there is one set of them for all who ever follow it. */
+const followers = new WeakMap<object, Set<Hooks>>();
+
+function followersOf(model: AnyModel): Set<Hooks> {
+  const known = followers.get(model);
+  if (known !== undefined) return known;
+  const following = new Set<Hooks>();
+  followers.set(model, following);
+  addHooks(model, following);
+  return following;
+}
+
+function addHooks(model: AnyModel, following: ReadonlySet<Hooks>): void {
+  const { schema } = model;
+  const created = new WeakSet<object>();
+  const concerned = new WeakMap<object, unknown[]>();
+  const isActive = () => following.size > 0;
+  const saved = async (doc: StoredDocument, isNew: boolean) => {
+    for (const hooks of following) await hooks.saved(doc, isNew);
+  };
+  const removed = async (doc: StoredDocument) => {
+    for (const hooks of following) await hooks.removed(doc);
+  };
+
+  schema.pre('save', function (this: object & { isNew: boolean }) {
+    if (this.isNew) created.add(this);
+  });
+  schema.post('save', async function (doc) {
+    if (isActive()) await saved(doc.toObject() as StoredDocument, created.delete(this));
+  });
+  schema.pre([...changes], async function (this: AnyQuery) {
+    if (isActive()) concerned.set(this, await idsMatching(model, this));
+  });
+  schema.post([...changes], async function (this: AnyQuery) {
+    const ids = concerned.get(this);
+    if (!isActive() || ids === undefined) return;
+    for await (const doc of documents(model, ids)) await saved(doc, false);
+  });
+  schema.pre([...removals], async function (this: AnyQuery) {
+    if (isActive()) concerned.set(this, await model.find(this.getFilter()).limit(maxAnnounced).lean());
+  });
+  schema.post([...removals], async function (this: AnyQuery) {
+    const docs = concerned.get(this);
+    if (!isActive() || docs === undefined) return;
+    for (const doc of docs as StoredDocument[]) {
+      if ((await model.exists({ _id: doc._id })) === null) await removed(doc);
+    }
+  });
+  model.recompileSchema();
+  refreshQueryHooks(model);
 }
 
 async function idsMatching(model: AnyModel, query: AnyQuery): Promise<unknown[]> {

@@ -1,4 +1,5 @@
 import type { Connection, Model } from 'mongoose';
+import { LargeImageError } from '../errors.js';
 import type { Host, HostFields, StoredDocument } from '../host.js';
 import { grouped } from './grouped.js';
 import { batches, idsPerQuery } from './id-batches.js';
@@ -43,16 +44,19 @@ const defaultFields: HostFields = {
   folder: { name: 'name', parentId: 'parentId', meta: 'meta' },
 };
 
+/** Types that a field of the plugin may have, by the names of Mongoose; the first is that of a field that the host does not declare. */
+type FieldTypes = readonly ['Mixed' | 'String' | 'Boolean', ...string[]];
+
 /** Fields that the plugin keeps on the host's items and files (mission 2.5 and 2.6). */
-const itemExtension = ['largeImage', conversionField] as const;
-const fileExtension = [
-  'attachedToType',
-  'attachedToId',
-  'isLargeImageThumbnail',
-  'isLargeImageData',
-  'thumbnailKey',
-  conversionField,
-] as const;
+const itemExtension: Readonly<Record<string, FieldTypes>> = { largeImage: ['Mixed'], [conversionField]: ['String'] };
+const fileExtension: Readonly<Record<string, FieldTypes>> = {
+  attachedToType: ['String'],
+  attachedToId: ['Mixed', 'ObjectId', 'String'],
+  isLargeImageThumbnail: ['Boolean'],
+  isLargeImageData: ['Boolean'],
+  thumbnailKey: ['String'],
+  [conversionField]: ['String'],
+};
 
 /** A text field; anything else counts as empty. */
 function textOf(value: unknown): string {
@@ -60,6 +64,15 @@ function textOf(value: unknown): string {
 }
 
 type AnyModel = Model<Record<string, unknown>>;
+
+/** @throws LargeImageError `conflict` where the host means something else by the name of a field of the plugin. */
+function requireFit({ schema, modelName }: AnyModel, extension: Readonly<Record<string, FieldTypes>>): void {
+  for (const [path, types] of Object.entries(extension)) {
+    if (schema.pathType(path) === 'adhocOrUndefined' || types.includes(schema.path(path)?.instance ?? '')) continue;
+    const reason = `The model ${modelName} has a field ${path} of its own, which the plugin needs as ${types[0]}.`;
+    throw new LargeImageError('conflict', `${reason} Nothing was changed. Give the field another name.`);
+  }
+}
 
 /** The documents with these ids, each an object of its own; `null` for what there is not. */
 async function byIds(model: AnyModel, ids: readonly string[]): Promise<(StoredDocument | null)[]> {
@@ -88,7 +101,7 @@ export class HostRecords {
   readonly #folders: AnyModel;
   readonly #added: { model: AnyModel; paths: string[] }[] = [];
 
-  constructor(host: Pick<Host, 'models' | 'fields' | 'mongoose'>) {
+  constructor(host: Pick<Host, 'models' | 'fields'>) {
     const { models, fields } = host;
     // The host's documents are typed by the host; here they are read by the names in `fields`.
     [this.#items, this.#files, this.#folders] = [models.item, models.file, models.folder] as unknown as AnyModel[] as [
@@ -106,16 +119,10 @@ export class HostRecords {
       file: { ...defaultFields.file, ...fields?.file },
       folder: { ...defaultFields.folder, ...fields?.folder },
     };
-    const { Mixed } = host.mongoose.Schema.Types;
-    this.#extend(this.#items, Object.fromEntries(itemExtension.map((path) => [path, { type: Mixed, default: undefined }])));
-    this.#extend(this.#files, {
-      attachedToType: { type: String },
-      attachedToId: { type: Mixed },
-      isLargeImageThumbnail: { type: Boolean },
-      isLargeImageData: { type: Boolean },
-      thumbnailKey: { type: String },
-      [conversionField]: { type: String },
-    } satisfies Record<(typeof fileExtension)[number], object>);
+    requireFit(this.#items, itemExtension);
+    requireFit(this.#files, fileExtension);
+    this.#extend(this.#items, itemExtension);
+    this.#extend(this.#files, fileExtension);
   }
 
   /** The host's model of files, for `cached-file.ts`. */
@@ -124,9 +131,11 @@ export class HostRecords {
   }
 
   /** Adds paths that the host's schema lacks; what the host declares itself stays as it is. */
-  #extend(model: AnyModel, definition: Record<string, object>): void {
-    const paths = Object.keys(definition).filter((path) => model.schema.path(path) === undefined);
-    model.schema.add(Object.fromEntries(paths.map((path) => [path, definition[path]!])));
+  #extend(model: AnyModel, extension: Readonly<Record<string, FieldTypes>>): void {
+    const { schema } = model;
+    const paths = Object.keys(extension).filter((path) => schema.path(path) === undefined);
+    const { Types } = this.connection.base.Schema;
+    schema.add(Object.fromEntries(paths.map((path) => [path, { type: Types[extension[path]![0]], default: undefined }])));
     model.recompileSchema();
     this.#added.push({ model, paths });
   }

@@ -19,10 +19,11 @@ export interface LargeImageMarker {
   notify?: boolean;
 }
 
-/** Reads the stored form of a marker; `null` for what is none. */
+/** Reads the stored form of a marker; `null` for what is none: a host may have a field of this name that means something else. */
 export function markerOf(value: unknown): LargeImageMarker | null {
   if (typeof value !== 'object' || value === null) return null;
   const stored = value as Record<string, unknown>;
+  if (stored.fileId == null && stored.jobId == null && stored.expected !== true) return null;
   return {
     ...(stored.fileId != null && { fileId: idText(stored.fileId) }),
     ...(typeof stored.sourceName === 'string' && { sourceName: stored.sourceName }),

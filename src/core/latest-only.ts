@@ -1,21 +1,21 @@
 import { LRUCache } from 'lru-cache';
 import { sharedAbortController } from './abort.js';
 
-/** Names of turns that are remembered. */
-const maxTurns = 1000;
+/** Names that are remembered. */
+const maxNames = 1000;
 
 /** Work of which only the newest of each name is wanted. */
-export class Turns {
-  readonly #current = new LRUCache<string, AbortController>({ max: maxTurns });
+export class LatestOnly {
+  readonly #current = new LRUCache<string, AbortController>({ max: maxNames });
 
-  /** Begins a turn and ends the former one of this name: its signal is aborted. */
+  /** Begins work and ends the former one of this name: its signal is aborted. */
   begin(name: string): { signal: AbortSignal; end: () => void } {
     this.#current.get(name)?.abort();
-    const turn = sharedAbortController();
-    this.#current.set(name, turn);
+    const newest = sharedAbortController();
+    this.#current.set(name, newest);
     const end = () => {
-      if (this.#current.get(name) === turn) this.#current.delete(name);
+      if (this.#current.get(name) === newest) this.#current.delete(name);
     };
-    return { signal: turn.signal, end };
+    return { signal: newest.signal, end };
   }
 }

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Connection, Model, Schema } from 'mongoose';
 import { isCollision } from './outage.js';
 
 const duplicateKey = 11000;
@@ -55,18 +54,4 @@ async function untilAccepted<T>(write: () => Promise<T>): Promise<T> {
       await delay(Math.random() * longestPauseMs);
     }
   }
-}
-
-/** A collection of the package itself, without a model. */
-export function ownCollection<T extends object>(connection: Connection, name: string) {
-  const collection = connection.collection<T>(name);
-  repeatCollisions(collection);
-  return collection;
-}
-
-/** A model of the package itself. */
-export function ownModel<T>(connection: Connection, name: string, schema: Schema<T>): Model<T> {
-  const model = connection.model<T>(name, schema);
-  repeatCollisions(model.collection);
-  return model;
 }

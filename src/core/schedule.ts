@@ -1,5 +1,5 @@
-import type { Connection } from 'mongoose';
-import { isDuplicateKey, ownCollection } from './refused-writes.js';
+import type { OwnCollections } from './own-collections.js';
+import { isDuplicateKey } from './refused-writes.js';
 
 interface ScheduleDocument {
   _id: string;
@@ -11,10 +11,10 @@ interface ScheduleDocument {
 
 /** Work that one of all processes does from time to time. */
 export class ScheduleModel {
-  constructor(private readonly connection: Connection) {}
+  constructor(private readonly own: OwnCollections) {}
 
   get #documents() {
-    return ownCollection<ScheduleDocument>(this.connection, 'large_image_schedule');
+    return this.own.collection<ScheduleDocument>('schedule');
   }
 
   /** Takes work that is due, in one atomic step, and says when it is due again. @returns whether it was due and nobody was faster. */

@@ -1,5 +1,8 @@
 import type { HostLogger } from '../host.js';
 
+/** Takes a step that ends something which has just been begun. */
+export type OnClose = (step: () => unknown) => void;
+
 /** What ends an installation: the steps of its making backwards. One that fails is logged and keeps no other from being done. */
 export class Undo {
   readonly #steps: (() => unknown)[] = [];

@@ -8,6 +8,7 @@ import type { Parameter, Parameters } from './parameters.js';
 import { addFormParameters, dropRest, isForm, queryParameters, readRouteBody } from './request.js';
 import { respond, respondWithError } from './respond.js';
 import type { RouteDefinition } from './route.js';
+import { foreignMessage, senderOf } from './sender.js';
 
 /** What routes need from their surroundings. */
 export interface MountOptions<C> {
@@ -90,8 +91,12 @@ async function handle<C>(
     const sent = queryParameters(request.url);
     // A form is read before the token is known because it may hold the token.
     if (isForm(request)) await addFormParameters(request, sent);
-    const token = findToken(request, sent, options.tokenPlaces, route.cookie === true);
-    const verified = token === null ? null : await options.authenticate(token);
+    const sender = senderOf(request, response);
+    const isChange = route.method !== 'get';
+    const cookieAllowed = route.cookie === true && (!isChange || sender === 'own');
+    const found = findToken(request, sent, options.tokenPlaces, cookieAllowed);
+    const verified = found === null ? null : await options.authenticate(found.token);
+    if (isChange && verified === null && sender === 'foreign') throw new LargeImageError('forbidden', foreignMessage);
     anonymous = isAnonymous(verified, route);
     const caller = admit(verified, route.access, route.scope);
     const params = parseParameters(route.params ?? {}, request.params as Record<string, string>, route);
@@ -106,7 +111,10 @@ async function handle<C>(
         body: body as never,
         caller,
         verified,
-        token,
+        token: found?.token ?? null,
+        tokenFromCookie: found?.fromCookie ?? false,
+        fromOtherSite: sender !== 'own',
+        address: request.ip ?? '',
         headers: request.headers,
         url: request.originalUrl,
         get origin() {

@@ -42,6 +42,12 @@ export interface RouteInput<P extends Parameters, Q extends Parameters, B extend
   verified: Caller | null;
   /** The token as sent, whatever it is worth. */
   token: string | null;
+  /** Whether the token came in a cookie, which scripts of pages cannot read: answers do not repeat it. */
+  tokenFromCookie: boolean;
+  /** Whether a page of another site sent the request that the host has not allowed by name: its browser is to get no cookie. */
+  fromOtherSite: boolean;
+  /** Network address of the client; that of a proxy unless Express has been told to trust it (`trust proxy`). */
+  address: string;
   /** Request headers, names in lower case. */
   headers: IncomingMessage['headers'];
   /** Path and query as requested. */
@@ -69,7 +75,10 @@ export interface RouteDefinition<
   access: RouteAccess;
   /** Scope that the token needs; without it the caller is anonymous. */
   scope?: string;
-  /** Whether a token in a cookie is accepted: for what browsers load by themselves (images, downloads, event streams). */
+  /**
+   * Whether a token in a cookie is accepted: for what browsers load by themselves (images, downloads, event streams). A route that
+   * changes something accepts it from pages of the server itself and of origins that the host allows by name.
+   */
   cookie?: boolean;
   params?: P;
   query?: Q;
@@ -105,4 +114,12 @@ export function routeDefiner<C>() {
     // Handlers are only ever called with input that was parsed by the route's own parameter table.
     return definition as unknown as RouteDefinition<C>;
   };
+}
+
+/** A route that has what its handler works with. */
+export type BoundRoute = RouteDefinition<undefined>;
+
+/** Gives routes what their handlers work with, so that routes of different features fit into one list. */
+export function bindRoutes<C>(routes: readonly RouteDefinition<C>[], context: C): BoundRoute[] {
+  return routes.map((route) => ({ ...route, handle: (input) => route.handle(input, context) }));
 }

@@ -26,11 +26,11 @@ describe('bodies of annotations that cannot be used', () => {
   /** How many documents hold annotations and their elements. */
   const stored = async () => {
     const names = [
-      'annotation',
-      'annotation_version',
-      'annotationelementpack',
-      'annotationelementwindow',
-      'annotationelementfamily',
+      'large_image_annotation',
+      'large_image_annotation_version',
+      'large_image_annotation_element_pack',
+      'large_image_annotation_element_window',
+      'large_image_annotation_element_family',
     ];
     return Promise.all(names.map((name) => connection.collection(name).countDocuments({})));
   };

@@ -2,6 +2,7 @@ import mongoose from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PackedElementStore } from '../../src/features/annotations/elements/store.js';
 import { MongoElementRecords } from '../../src/features/annotations/elements/element-records.model.js';
+import { OwnCollections } from '../../src/core/own-collections.js';
 import { ScheduleModel } from '../../src/core/schedule.js';
 import { point, startAnnotated, type Annotated } from '../support/annotated.js';
 import { startTestDatabase } from '../support/database.js';
@@ -22,24 +23,25 @@ async function leaveBehind(at: Annotated): Promise<void> {
   const { _id } = await at.annotate({ name: 'pattern', elements: [point(1)] });
   await at.admin.ok('PUT', `/annotation/${_id}`, { json: { name: 'pattern 2' } });
   const connection = await mongoose.createConnection(at.host.databaseUri).asPromise();
+  const own = new OwnCollections(connection);
   try {
     const store = new PackedElementStore({
-      records: new MongoElementRecords(connection),
+      records: new MongoElementRecords(own),
       brand: 'girder',
       overlaySizes: () => Promise.resolve(null),
     });
     const lost = () => Promise.reject(new Error('connection lost'));
     await expect(store.write([point(1)], lost)).rejects.toThrow('connection lost');
-    const { _id: versionId, ...version } = (await connection.collection('annotation_version').findOne({ annotationId: _id }))!;
-    await connection.collection('annotation_version').insertOne({ ...version, annotationId: 'e'.repeat(24) });
+    const { _id: versionId, ...version } = (await own.collection<Json>('annotation_version').findOne({ annotationId: _id }))!;
+    await own.collection<Json>('annotation_version').insertOne({ ...version, annotationId: 'e'.repeat(24) });
     expect(versionId).toBeDefined();
-    const head = (await connection.collection('annotation').findOne({ name: 'pattern 2' }))!;
+    const head = (await own.collection<Json>('annotation').findOne({ name: 'pattern 2' }))!;
     const { _id: headId, ...members } = head;
     expect(headId).toBeDefined();
     const unfinished = { ...members, name: 'half a list', batch: idOfAge(dayMs) };
-    await connection.collection('annotation').insertOne(unfinished);
+    await own.collection<Json>('annotation').insertOne(unfinished);
     // One that is being written now is nobody's business.
-    await connection.collection('annotation').insertOne({ ...members, name: 'a list to come', batch: idOfAge(0) });
+    await own.collection<Json>('annotation').insertOne({ ...members, name: 'a list to come', batch: idOfAge(0) });
   } finally {
     await connection.close();
   }
@@ -53,7 +55,7 @@ describe('cleaning up after annotations', () => {
   });
   afterAll(() => at?.close());
 
-  const annotations = () => at.host.host.context.models.item.db.collection('annotation');
+  const annotations = () => at.host.host.context.models.item.db.collection('large_image_annotation');
 
   it('counts what nobody can reach, shows none of it, and removes it', async () => {
     expect(await at.admin.ok('GET', '/annotation/old')).toMatchObject({ active: 1, abandonedVersions: 3 });
@@ -123,7 +125,7 @@ describe('the hourly cleanup', () => {
     const { _id } = await at.annotate({ name: 'aged' });
     for (let n = 0; n < 12; n += 1) await at.admin.ok('PUT', `/annotation/${_id}`, { json: { name: `aged ${n}` } });
     const updated = new Date(Date.now() - 40 * dayMs);
-    await db.collection('annotation_version').updateMany({ annotationId: _id }, { $set: { updated } });
+    await db.collection('large_image_annotation_version').updateMany({ annotationId: _id }, { $set: { updated } });
     await leaveBehind(at);
     await until('what nobody can reach is gone', async () => {
       const { abandonedVersions } = await at.admin.ok('GET', '/annotation/old');
@@ -140,7 +142,7 @@ describe('the hourly cleanup', () => {
     const database = await startTestDatabase();
     const connections = await Promise.all([1, 2].map(() => mongoose.createConnection(database.uri).asPromise()));
     try {
-      const schedules = connections.map((connection) => new ScheduleModel(connection));
+      const schedules = connections.map((connection) => new ScheduleModel(new OwnCollections(connection)));
       const claims = (inMs: number, prefix: string) =>
         Promise.all(
           Array.from({ length: 8 }, (_, i) => schedules[i % 2]!.claim('work', `${prefix}${i}`, new Date(Date.now() + inMs))),

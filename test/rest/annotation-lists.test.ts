@@ -164,7 +164,7 @@ describe('lists, rights and the life of annotations', () => {
     await at.admin.ok('POST', `/group/${group}/invitation`, { query: { userId: member.id!, force: true } });
     const { _id } = await at.annotate({ name: 'grouped' });
     await at.host.host.context.models.item.db
-      .collection('annotation')
+      .collection('large_image_annotation')
       .updateOne({ name: 'grouped' }, { $set: { creatorId: member.id } });
     const list = { users: [{ id: member.id, level: 2 }], groups: [{ id: group, level: 1 }] };
     await at.admin.ok('PUT', `/annotation/${_id}/access`, { query: { access: JSON.stringify(list), public: false } });

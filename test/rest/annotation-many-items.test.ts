@@ -25,7 +25,7 @@ describe('annotations of thousands of items', () => {
     const template = (await item.collection.findOne({ name: 'slide one.svs' }))!;
     const { _id } = await at.annotate({ name: 'template' });
     const { ObjectId } = db.base.Types;
-    const head = (await db.collection('annotation').findOne({ name: 'template' }))!;
+    const head = (await db.collection('large_image_annotation').findOne({ name: 'template' }))!;
     const docs: { item: Record<string, unknown>; head: Record<string, unknown> }[] = [];
     for (let f = 0; f < folders; f += 1) {
       const folderId = await at.admin.create('/folder', {
@@ -50,7 +50,7 @@ describe('annotations of thousands of items', () => {
       }
     }
     await item.collection.insertMany(docs.map((doc) => doc.item));
-    await db.collection('annotation').insertMany(docs.map((doc) => doc.head));
+    await db.collection('large_image_annotation').insertMany(docs.map((doc) => doc.head));
     await at.admin.ok('DELETE', `/annotation/${_id}`);
     db.base.set('debug', (collection: string, method: string, ...values: unknown[]) => {
       queried.add(`${collection}.${method}`);

@@ -5,6 +5,7 @@ import type { StoredElements } from '../../src/features/annotations/elements/con
 import { PackedElementStore } from '../../src/features/annotations/elements/store.js';
 import { AnnotationDensityModel } from '../../src/features/annotations/overlay/density.model.js';
 import { MongoElementRecords } from '../../src/features/annotations/elements/element-records.model.js';
+import { OwnCollections } from '../../src/core/own-collections.js';
 import { AnnotationDensities, countedAlways } from '../../src/features/annotations/overlay/densities.js';
 import { AnnotationOverlay, type OverlayStyle } from '../../src/features/annotations/overlay/overlay.js';
 import { startTestDatabase } from '../support/database.js';
@@ -49,9 +50,10 @@ describe('the overlay of stored elements', () => {
   beforeAll(async () => {
     database = await startTestDatabase();
     connection = await mongoose.createConnection(database.uri).asPromise();
-    records = new MongoElementRecords(connection);
+    const own = new OwnCollections(connection);
+    records = new MongoElementRecords(own);
     store = new PackedElementStore({ records, brand: 'service', overlaySizes: () => Promise.resolve(null) });
-    model = new AnnotationDensityModel(connection);
+    model = new AnnotationDensityModel(own);
     await store.prepare();
     await model.createIndexes();
     elements = shapes(3 * countedAlways);
@@ -96,7 +98,7 @@ describe('the overlay of stored elements', () => {
     const [head] = await densities.heads(stored);
     expect(head?.levels).not.toBeNull();
     const made = async (id: string) =>
-      (await connection.collection('annotation_density').findOne({ _id: id as never }))?.made as Date;
+      (await connection.collection('large_image_annotation_density').findOne({ _id: id as never }))?.made as Date;
     const before = await made(stored.windows[0]!.id);
     expect(before).toBeInstanceOf(Date);
     await overlayOf(model).densities.heads(stored);

@@ -29,7 +29,7 @@ describe('uploads that wait for others, over a restart of the server', () => {
     const jobs = (await as.ok('GET', '/job/all', { query })) as unknown as Json[];
     return jobs.filter(({ kwargs }) => (kwargs as Json).fileId === file);
   };
-  const waiting = () => database.collection<{ _id: string; task: { fileId: string } }>('annotation_upload_waiting');
+  const waiting = () => database.collection<{ _id: string; task: { fileId: string } }>('large_image_annotation_upload_waiting');
 
   beforeAll(async () => {
     at = await startAnnotated();

@@ -142,8 +142,8 @@ describe('versions of annotations', () => {
     await at.admin.ok('DELETE', `/item/${item}`);
     const db = at.host.host.context.models.item.db;
     const old = new Date(Date.now() - 40 * 24 * 3600 * 1000);
-    await db.collection('annotation_version').updateMany({ annotationId: _id }, { $set: { updated: old } });
-    await db.collection('annotation').updateMany({ itemId: item }, { $set: { updated: old } });
+    await db.collection('large_image_annotation_version').updateMany({ annotationId: _id }, { $set: { updated: old } });
+    await db.collection('large_image_annotation').updateMany({ itemId: item }, { $set: { updated: old } });
     const report = await at.admin.ok('GET', '/annotation/old', { query: { versions: 1 } });
     expect(report).toMatchObject({ oldVersions: 2, fromDeletedItems: 1 });
     expect(report).not.toHaveProperty('removedVersions');

@@ -91,7 +91,7 @@ describe('jobs in worker processes', { timeout: 150_000 }, () => {
     const jobs = await admin.ok('GET', '/job/all', { query: { userId: 'None', types: '["large_image_annotation_upload"]' } });
     return String((jobs[0] as { _id: string })._id);
   }
-  const packs = () => database.collection('annotationelementpack').countDocuments();
+  const packs = () => database.collection('large_image_annotation_element_pack').countDocuments();
   const points = (count: number) => Array.from({ length: count }, (_, x) => ({ type: 'point', center: [x, x, 0] }));
 
   it('are done exactly once, conversions and uploaded annotations, also those of a worker that is killed', async () => {
@@ -107,7 +107,7 @@ describe('jobs in worker processes', { timeout: 150_000 }, () => {
     await until('some of the upload to be stored', async () => (await packs()) > 100, 60_000);
     const owner = (await record(upload))?.run?.owner ?? '';
     // It may have ended by now: then any will do.
-    (workers.find(({ pid }) => owner.includes(`:${pid}:`)) ?? workers[0]).kill('SIGKILL');
+    (workers.find(({ pid }) => owner.includes(`-${pid}-`)) ?? workers[0]).kill('SIGKILL');
     for (const { id, item } of [long, ...others]) {
       const job = await ended(id, 3);
       expect(job.results?.file).toHaveLength(1);
@@ -119,7 +119,7 @@ describe('jobs in worker processes', { timeout: 150_000 }, () => {
     expect(made).toMatchObject(names.map((name) => ({ annotation: { name }, _elementCount: 15_000 })));
     expect(await files(annotated)).toBe(0);
     // The killed worker leaves those of what it was converting, for an hour.
-    const left = (await readdir(tmpdir())).filter((name) => name.startsWith('large-image-conversion-'));
+    const left = (await readdir(tmpdir())).filter((name) => name.startsWith('large-image-') && name.endsWith('.d'));
     expect(left.length).toBeLessThanOrEqual(1 + others.length);
   });
 

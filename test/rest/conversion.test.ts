@@ -49,7 +49,8 @@ describe('large images by conversion', { timeout: 60_000 }, () => {
   const marker = async (item: string) =>
     (await admin.ok('GET', `/item/${item}`)).largeImage as Record<string, unknown> | undefined;
   const files = (item: string) => admin.ok('GET', `/item/${item}/files`);
-  const temporary = async () => (await readdir(tmpdir())).filter((name) => name.startsWith('large-image-conversion-'));
+  const temporary = async () =>
+    (await readdir(tmpdir())).filter((name) => name.startsWith('large-image-') && name.endsWith('.d'));
 
   beforeAll(async () => {
     // A place of its own, in which nobody else makes files.
@@ -88,7 +89,7 @@ describe('large images by conversion', { timeout: 60_000 }, () => {
     const [, made] = await files(item);
     const { _id: fileId, ...file } = made as unknown as Record<string, unknown>;
     expect(file).toMatchObject({ name: 'noise.tiff', mimeType: 'image/tiff' });
-    expect(file).not.toHaveProperty('conversionJobId');
+    expect(file).not.toHaveProperty('largeImageConversionId');
     expect(await marker(item)).toEqual({
       fileId,
       sourceName: 'tiff',
@@ -248,22 +249,22 @@ describe('large images by conversion', { timeout: 60_000 }, () => {
     // As it is when the first attempt was killed behind its file, and one before that in front of it.
     const empty = await admin.create('/item', { folderId: target, name: 'half made' });
     const ids = { $in: [empty, copy!._id].map((id) => new models.item.base.Types.ObjectId(id)) };
-    await models.item.collection.updateMany({ _id: ids }, { $set: { conversionJobId: jobId } });
-    const jobs = models.item.db.collection<{ _id: unknown }>('job');
+    await models.item.collection.updateMany({ _id: ids }, { $set: { largeImageConversionId: jobId } });
+    const jobs = models.item.db.collection<{ _id: unknown }>('large_image_job');
     const stored = await jobs.findOne({ title: 'Large Image Conversion: killed.png' });
     await jobs.updateOne({ _id: stored!._id }, { $set: { status: 1, results: null, 'run.owner': null } });
     await started.host.host.agenda.now('large_image.local.large_image_tiff', { jobId });
     const again = await ended(_id, 3);
     expect(again.results).toEqual(first.results);
     expect((await inTarget()).map((each) => each._id)).toEqual([copy!._id]);
-    expect(await models.item.collection.countDocuments({ conversionJobId: jobId })).toBe(0);
+    expect(await models.item.collection.countDocuments({ largeImageConversionId: jobId })).toBe(0);
   });
 
   it('leave nothing when their job was cancelled and its process killed', async () => {
     const lost = await admin.create('/item', { folderId: folder, name: 'lost' });
     const { models } = started.host.context;
     const _id = new models.item.base.Types.ObjectId(lost);
-    await models.item.collection.updateOne({ _id }, { $set: { conversionJobId: 'of a job that is gone' } });
+    await models.item.collection.updateOne({ _id }, { $set: { largeImageConversionId: 'of a job that is gone' } });
     const { databaseUri: mongoUri, dataDirectory } = started;
     const second = await createReferenceHost({ mongoUri, dataDirectory, brand: 'girder', worker: true });
     try {

@@ -107,12 +107,13 @@ describe('tiles of an item', () => {
     const commands: string[] = [];
     const { mongoose } = started.host.host;
     // Jobs are looked for all the time, whoever asks for tiles.
-    const spy = (collection: string, method: string) => collection === 'job' || commands.push(`${collection}.${method}`);
+    const spy = (collection: string, method: string) =>
+      collection === 'large_image_job' || commands.push(`${collection}.${method}`);
     mongoose.set('debug', spy);
     for (let i = 0; i < 20; i++) expect((await admin.send('GET', path)).status).toBe(200);
     mongoose.set('debug', false);
     // Jobs are looked for by their runner, every few seconds.
-    expect(commands.filter((command) => !command.startsWith('job'))).toEqual([]);
+    expect(commands.filter((command) => !command.startsWith('large_image_job'))).toEqual([]);
     // The counter itself works: what is not cached is seen.
     mongoose.set('debug', spy);
     await admin.send('GET', `/item/${item}`);

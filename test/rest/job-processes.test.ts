@@ -8,6 +8,8 @@ import { executions, leaseMs, openJobService, testDefinitions, type JobService }
 import { until } from '../support/until.js';
 
 const workerFile = fileURLToPath(new URL('../support/job-worker.ts', import.meta.url));
+/** Longer than any test. */
+const noLeaseMs = 600_000;
 /** A lease, sweeps, Agenda's interval, and what a loaded machine adds. */
 const takenAwayMs = leaseMs + 15_000;
 const children: ChildProcess[] = [];
@@ -15,8 +17,11 @@ let database: Awaited<ReturnType<typeof startTestDatabase>>;
 /** Creates and watches jobs, and runs none. */
 let service: JobService;
 
-async function startWorker(): Promise<ChildProcess> {
-  const child = spawn(process.execPath, ['--import', 'tsx', workerFile, database.uri], { stdio: ['ignore', 'pipe', 'inherit'] });
+/** Its jobs are not taken from a silent process, unless there is a shorter lease. */
+async function startWorker(lease = noLeaseMs): Promise<ChildProcess> {
+  const child = spawn(process.execPath, ['--import', 'tsx', workerFile, database.uri, String(lease)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   children.push(child);
   let output = '';
   child.stdout!.on('data', (chunk: Buffer) => (output += chunk.toString()));
@@ -51,7 +56,7 @@ function inStatus(job: JobRecord, status: number, timeoutMs?: number): Promise<J
 
 beforeAll(async () => {
   database = await startTestDatabase();
-  service = await openJobService(database.uri, { leaseMs: 600_000 });
+  service = await openJobService(database.uri, { leaseMs: noLeaseMs });
   await service.model.createIndexes();
   for (const definition of testDefinitions(service.connection)) service.runner.define(definition);
 });
@@ -112,10 +117,25 @@ describe('jobs in several processes', { timeout: 60_000 }, () => {
     await inStatus(job, 2);
     await startWorker();
     await kill(doomed, 'SIGKILL');
-    const before = Date.now();
     const ended = await inStatus(job, 4, takenAwayMs);
-    expect(Date.now() - before).toBeGreaterThan(leaseMs / 2);
     expect(ended.log?.at(-1)).toBe('The process that ran this job has ended before the job had.\n');
+  });
+
+  it('are taken from a process that is silent for a lease, which stops when it finds that out', async () => {
+    const silent = await startWorker();
+    const job = await submit('once', 100_000);
+    await inStatus(job, 2);
+    await startWorker(leaseMs);
+    silent.kill('SIGSTOP');
+    const before = Date.now();
+    await inStatus(job, 4, takenAwayMs);
+    expect(Date.now() - before).toBeGreaterThan(leaseMs / 2);
+    const { log } = (await service.jobs.find(job.id, { log: true }))!;
+    silent.kill('SIGCONT');
+    // It takes up the next one when it has let go of this one.
+    const next = [await submit('once', 1), await submit('once', 1), await submit('once', 1), await submit('once', 1)];
+    for (const each of next) await inStatus(each, 3);
+    expect((await service.jobs.find(job.id, { log: true }))?.log).toEqual(log);
   });
 
   it('are taken up again when their process is killed and they are resumable, and not for ever', async () => {
@@ -143,7 +163,7 @@ describe('jobs in several processes', { timeout: 60_000 }, () => {
     const job = await service.runner.create('once', { userId: null, kwargs: { steps: 1 } });
     const half = await service.runner.create('once', { userId: null, kwargs: { steps: 1 } });
     await service.jobs.updateStatus(half.id, 1);
-    await startWorker();
+    await startWorker(leaseMs);
     await inStatus(job, 3, takenAwayMs);
     await inStatus(half, 3, takenAwayMs);
   });

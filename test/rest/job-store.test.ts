@@ -2,7 +2,8 @@ import { Mongoose, type Connection } from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { HostNotification } from '../../src/host.js';
 import { maxLogBytes } from '../../src/features/jobs/job-record.js';
-import { createJobModel, type JobModel } from '../../src/features/jobs/job.model.js';
+import { JobModel } from '../../src/features/jobs/job.model.js';
+import { OwnCollections } from '../../src/core/own-collections.js';
 import { JobStore, type JobEvent } from '../../src/features/jobs/jobs.js';
 import { startTestDatabase } from '../support/database.js';
 
@@ -14,7 +15,7 @@ let store: JobStore;
 beforeAll(async () => {
   database = await startTestDatabase();
   connection = await new Mongoose().createConnection(database.uri).asPromise();
-  model = createJobModel(connection);
+  model = new JobModel(new OwnCollections(connection));
   await model.createIndexes();
   store = new JobStore({ model });
 });

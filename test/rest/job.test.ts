@@ -4,7 +4,8 @@ import express from 'express';
 import { Mongoose } from 'mongoose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Caller, HostNotification } from '../../src/host.js';
-import { createJobModel, type JobModel } from '../../src/features/jobs/job.model.js';
+import { JobModel } from '../../src/features/jobs/job.model.js';
+import { OwnCollections } from '../../src/core/own-collections.js';
 import { jobRoutes } from '../../src/features/jobs/jobs.routes.js';
 import { mountRoutes } from '../../src/http/mount.js';
 import { followJob } from '../../src/features/jobs/job-events.js';
@@ -36,7 +37,7 @@ let stop: () => Promise<void>;
 beforeAll(async () => {
   const database = await startTestDatabase();
   const connection = await mongoose.createConnection(database.uri).asPromise();
-  model = createJobModel(connection);
+  model = new JobModel(new OwnCollections(connection));
   await model.createIndexes();
   store = new JobStore({
     model,

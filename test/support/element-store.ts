@@ -1,6 +1,7 @@
 import { Mongoose, type Connection } from 'mongoose';
 import { PackedElementStore } from '../../src/features/annotations/elements/store.js';
 import { MongoElementRecords } from '../../src/features/annotations/elements/element-records.model.js';
+import { OwnCollections } from '../../src/core/own-collections.js';
 import { startTestDatabase } from './database.js';
 
 /** Small packs and windows, so that a few elements fill many. */
@@ -10,7 +11,7 @@ const layout = { packElements: 4, packTextBytes: 4096, windowElements: 40, windo
 export async function startElementStore() {
   const database = await startTestDatabase();
   const connection: Connection = await new Mongoose().createConnection(database.uri).asPromise();
-  const records = new MongoElementRecords(connection);
+  const records = new MongoElementRecords(new OwnCollections(connection));
   const overlaySizes = () => Promise.resolve(null);
   const store = new PackedElementStore({ records, brand: 'service', overlaySizes, layout });
   await store.prepare();

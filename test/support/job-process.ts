@@ -4,7 +4,8 @@ import { Agenda } from 'agenda';
 import { Mongoose, type Connection } from 'mongoose';
 import type { JobDefinition } from '../../src/features/jobs/definition.js';
 import { JobRunner, type JobRunnerOptions } from '../../src/features/jobs/runner.js';
-import { createJobModel, type JobModel } from '../../src/features/jobs/job.model.js';
+import { JobModel } from '../../src/features/jobs/job.model.js';
+import { OwnCollections } from '../../src/core/own-collections.js';
 import { JobStore } from '../../src/features/jobs/jobs.js';
 
 /** One process's part of a job service, on the database of `uri`. */
@@ -22,7 +23,7 @@ export const leaseMs = 1500;
 /** Connects and makes store, Agenda and runner; nothing is defined or started yet. */
 export async function openJobService(uri: string, options: Partial<JobRunnerOptions> = {}): Promise<JobService> {
   const connection = await new Mongoose().createConnection(uri).asPromise();
-  const model = createJobModel(connection);
+  const model = new JobModel(new OwnCollections(connection));
   const jobs = new JobStore({ model });
   const agenda = new Agenda({
     backend: new MongoBackend({ mongo: connection.db! as never }),

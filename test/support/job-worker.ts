@@ -1,7 +1,7 @@
-// A process that runs the test jobs on the database it is given, until it is killed.
+// A process that runs the test jobs until it is killed: database, lease in milliseconds.
 import { openJobService, testDefinitions } from './job-process.js';
 
-const service = await openJobService(process.argv[2]!);
+const service = await openJobService(process.argv[2]!, { leaseMs: Number(process.argv[3]) });
 for (const definition of testDefinitions(service.connection)) service.runner.define(definition);
 await service.runner.startProcessing();
 console.log('ready');

@@ -7,9 +7,7 @@ import { annotationItemRoutes } from './documents/item.routes.js';
 import { annotationListRoutes } from './documents/lists.routes.js';
 import { annotationMetadataRoutes } from './documents/metadata.routes.js';
 
-import { annotationPlotRoutes } from './plot/plot.routes.js';
-
-/** Everything below /annotation. */
+/** Documents, elements, access and versions of annotations. */
 export const annotationRoutes = [
   ...annotationListRoutes,
   ...annotationDocumentRoutes,
@@ -18,6 +16,5 @@ export const annotationRoutes = [
   ...annotationHistoryRoutes,
   ...annotationMetadataRoutes,
   ...annotationItemRoutes,
-  ...annotationPlotRoutes,
   ...annotationFolderRoutes,
 ];

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { Connection, Model } from 'mongoose';
+import type { Model } from 'mongoose';
 import type { StoredDocument } from '../../host.js';
 import { grouped } from '../../core/grouped.js';
 import type { HostRecords, ItemRecord } from '../../core/host-records.js';
 import { isCollision } from '../../core/outage.js';
-import { isDuplicateKey, ownModel } from '../../core/refused-writes.js';
+import { ownMark, type OwnCollections } from '../../core/own-collections.js';
+import { isDuplicateKey } from '../../core/refused-writes.js';
 
 /** Pictures are `thumbnail` files (thumbnails, associated images, tile frames), histograms are `data` files. */
 export type CachedFileKind = 'thumbnail' | 'data';
@@ -38,7 +39,6 @@ interface ClaimDocument {
   at: Date;
 }
 
-const claimModelName = 'LargeImageCachedFileClaim';
 /** Claims that nobody ever asked for again are forgotten after this time. */
 const forgottenClaimSeconds = 3600;
 
@@ -59,16 +59,13 @@ export class CachedFileModel {
   readonly #claimGrouped = grouped((claims: readonly NewClaim[]) => this.#claimMany(claims));
   readonly #releaseGrouped = grouped((claims: readonly HeldClaim[]) => this.#releaseMany(claims));
 
-  constructor(records: HostRecords, connection: Connection) {
+  constructor(records: HostRecords, own: OwnCollections) {
     this.#files = records.fileModel;
-    const { Schema } = connection.base;
-    const schema = new Schema<ClaimDocument>(
-      { _id: String, itemId: String, owner: String, beat: Number, at: Date },
-      { versionKey: false, collection: 'largeimage.cachedfileclaims', autoIndex: false, autoCreate: false },
-    );
+    const { Schema } = own.connection.base;
+    const schema = new Schema<ClaimDocument>({ _id: String, itemId: String, owner: String, beat: Number, at: Date });
     schema.index({ itemId: 1 });
-    schema.index({ at: 1 }, { expireAfterSeconds: forgottenClaimSeconds });
-    this.#claims = ownModel<ClaimDocument>(connection, claimModelName, schema);
+    schema.index({ at: 1 }, { expireAfterSeconds: forgottenClaimSeconds, partialFilterExpression: ownMark });
+    this.#claims = own.model<ClaimDocument>('LargeImageCachedFileClaim', 'cached_file_claim', schema);
   }
 
   async createIndexes(): Promise<void> {
@@ -79,11 +76,6 @@ export class CachedFileModel {
       // Counts over all items.
       await this.#files.collection.createIndex({ [field]: 1, attachedToType: 1, thumbnailKey: 1 });
     }
-  }
-
-  /** Takes the model of claims off the connection again. */
-  close(): void {
-    this.#claims.db.deleteModel(claimModelName);
   }
 
   /** The newest file of this key. */

@@ -1,10 +1,8 @@
-import { BadParameterError } from '../../errors.js';
 import type { CachedFileFilter } from './cached-file.model.js';
 import { canonicalText, parseSpecList } from './cached-file-key.js';
-import { unfilteredJobDocument } from '../jobs/job-document.js';
-import { newThumbnailJob, thumbnailJobName } from './thumbnail-job.js';
-import { defineRoute, scopes } from '../define.js';
-import { number, required, text } from '../../http/parameters.js';
+import { scopes } from '../../http/scopes.js';
+import { defineRoute } from './context.js';
+import { text } from '../../http/parameters.js';
 
 const shared = { access: 'admin', errors: ['access-denied'] } as const;
 const counts = { schema: { type: 'integer' } };
@@ -55,41 +53,6 @@ const removeThumbnails = defineRoute({
   handle: ({ query }, { cachedFiles }) => sumOver(query.spec, (filter) => cachedFiles.remove(filter)),
 });
 
-const createThumbnails = defineRoute({
-  ...shared,
-  method: 'put',
-  path: '/large_image/thumbnails',
-  summary: 'Create cached thumbnail files of all large images, by a job.',
-  scope: scopes.write,
-  query: {
-    spec: required(
-      text({
-        description: 'JSON list of objects: parameters of thumbnails, or of associated images where they have an imageKey.',
-      }),
-    ),
-    logInterval: text({
-      description: 'Seconds between two progress entries of the log; 10 by default, 0 for one after each file.',
-    }),
-    concurrent: text({ description: 'How many files are made at once; below 1 or absent: the number of logical CPUs.' }),
-  },
-  returns: { schema: { type: 'object' } },
-  errors: [...shared.errors, 'bad-parameter'],
-  async handle({ query, caller }, { cachedFiles, runner }) {
-    const entries = parseSpecList(query.spec);
-    if ((await cachedFiles.maxThumbnails()) <= 0) throw new BadParameterError('Thumbnail files are not enabled.');
-    // Read here because what is checked above comes first.
-    const logInterval = optionalNumber('logInterval', query.logInterval);
-    const concurrent = optionalNumber('concurrent', query.concurrent);
-    const job = await runner.create(thumbnailJobName, newThumbnailJob({ entries, logInterval, concurrent }, caller?.id ?? null));
-    await runner.start(job);
-    return unfilteredJobDocument(job);
-  },
-});
-
-function optionalNumber(name: string, value: string | undefined): number | undefined {
-  return value === undefined || value.trim() === '' ? undefined : number().parse(value, name);
-}
-
 const countAssociated = defineRoute({
   ...shared,
   method: 'get',
@@ -132,10 +95,9 @@ const removeHistograms = defineRoute({
   handle: (_input, { cachedFiles }) => cachedFiles.remove(histograms),
 });
 
-/** Counting, removing and creating the cached files of all items. */
+/** Counting and removing the cached files of all items. */
 export const allCachedFileRoutes = [
   countThumbnails,
-  createThumbnails,
   removeThumbnails,
   countAssociated,
   removeAssociated,

@@ -7,9 +7,11 @@ import { claimId, kindFields, type CachedFileFilter, type CachedFileKind, type C
 import { grouped } from '../../core/grouped.js';
 import type { HostRecords, ItemRecord } from '../../core/host-records.js';
 import { mapConcurrently } from '../../tilesource/process/concurrency.js';
+import type { Turn } from '../../core/work-queue.js';
 import { SharedWork } from '../../tilesource/process/shared-work.js';
 import { imageKeyOf } from './cached-file-key.js';
 import type { Settings } from '../settings/settings.js';
+import { hasEnded, processName } from '../../core/process-name.js';
 
 /** Bytes of a cached file. */
 export interface CachedContent {
@@ -41,6 +43,8 @@ type Maker = (item: ItemRecord, signal: AbortSignal) => Promise<CachedContent>;
 interface ObtainOptions {
   /** There was no such file a moment ago. */
   known?: 'absent';
+  /** What is not kept is made when this says so. Default: at once. */
+  turn?: Turn;
   /** Of whoever asks. */
   signal?: AbortSignal;
 }
@@ -121,15 +125,20 @@ export class CachedFiles {
     item: ItemRecord,
     name: CachedFileName,
     make: Maker,
-    { known, signal }: { known?: 'absent'; signal: AbortSignal },
+    { known, turn = (work) => work(), signal }: Pick<ObtainOptions, 'known' | 'turn'> & { signal: AbortSignal },
   ): Promise<Obtained> {
     if (name.kind === 'thumbnail' && (await this.maxThumbnails()) <= 0) {
       await this.#prune(item, name);
-      return { content: await make(item, signal), created: true };
+      return { content: await turn(() => make(item, signal), signal), created: true };
     }
     const found = known === 'absent' ? null : await this.read(item, name);
     if (found !== null) return { content: found, created: false };
-    const owner = randomUUID();
+    // Not claimed before: who waits for its turn must not keep another process from making the file.
+    return turn(() => this.#make(id, item, name, make, signal), signal);
+  }
+
+  async #make(id: string, item: ItemRecord, name: CachedFileName, make: Maker, signal: AbortSignal): Promise<Obtained> {
+    const owner = `${processName()}:${randomUUID()}`;
     const waited = await this.#claim(id, item, name, { owner, signal });
     if (waited !== null) return { content: waited, created: false };
     const { model, logger } = this.#options;
@@ -174,7 +183,8 @@ export class CachedFiles {
       if (state === null) continue;
       // Judged by this process's clock alone: those of other machines may be wrong.
       if (seen?.owner !== state.owner || seen.beat !== state.beat) seen = { ...state, since: performance.now() };
-      if (performance.now() - seen.since < this.#leaseMs && !this.#departed.has(seen.owner)) continue;
+      const isSilent = performance.now() - seen.since >= this.#leaseMs;
+      if (!isSilent && !this.#departed.has(seen.owner) && !hasEnded(seen.owner)) continue;
       if (!(await model.takeOver(id, { owner: seen.owner, beat: seen.beat }, owner))) continue;
       this.#departed.delete(seen.owner);
       return null;

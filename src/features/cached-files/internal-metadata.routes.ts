@@ -1,7 +1,8 @@
 import { BadParameterError } from '../../errors.js';
 import { required, text } from '../../http/parameters.js';
-import { defineRoute, scopes } from '../define.js';
-import { itemPath } from '../images/parameters.js';
+import { scopes } from '../../http/scopes.js';
+import { defineRoute } from './context.js';
+import { itemPath } from '../pictures/parameters.js';
 
 const shared = {
   path: '/item/:itemId/internal_metadata/:key',

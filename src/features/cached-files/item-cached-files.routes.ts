@@ -2,8 +2,9 @@ import type { Readable } from 'node:stream';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 import { recognizeType } from '../../tilesource/mime-type.js';
 import { boolean, integer, required, text, withDefault } from '../../http/parameters.js';
-import { defineRoute, scopes } from '../define.js';
-import { itemPath } from '../images/parameters.js';
+import { scopes } from '../../http/scopes.js';
+import { defineRoute } from './context.js';
+import { itemPath } from '../pictures/parameters.js';
 
 const shared = { path: '/item/:itemId/tiles/thumbnails', params: itemPath, errors: ['unknown-id', 'access-denied'] } as const;
 

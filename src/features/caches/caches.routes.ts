@@ -1,4 +1,8 @@
-import { defineRoute, scopes } from '../define.js';
+import { routeDefiner } from '../../http/route.js';
+import { scopes } from '../../http/scopes.js';
+import type { Caches } from './caches.js';
+
+const defineRoute = routeDefiner<{ caches: Caches }>();
 
 const report = {
   type: 'object',

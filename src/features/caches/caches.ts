@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { CacheReport, TileCache } from './contract.js';
-import type { CachePeers } from './peers.js';
+import type { CachePeer, CachePeers } from './peers.js';
 import type { SourceCache } from './source-cache.js';
-import type { OpenImage } from '../images/images.js';
+import type { OpenImage } from './open-image.js';
 
 /** Reports by the name of the cache, as GET large_image/cache answers. */
 export type CacheReports = Record<string, CacheReport>;
@@ -17,16 +17,23 @@ export interface CachesOptions {
   sources: SourceCache<OpenImage>;
   /** Drops what is known of items and callers. */
   forget: () => void;
+  /** Makes this process known to the others that are to be asked and told; `null` where there are none. */
+  join: (peer: CachePeer) => CachePeers | null;
 }
 
 /** All caches of an installation, with those of the processes that share a Redis with it. */
 export class Caches {
   readonly #options: CachesOptions;
-  /** Set when other processes are to be asked and told. */
-  peers: CachePeers | null = null;
+  readonly #peers: CachePeers | null;
 
   constructor(options: CachesOptions) {
     this.#options = options;
+    this.#peers = options.join(this.#asPeer());
+  }
+
+  /** Leaves the other processes. */
+  close(): void {
+    this.#peers?.close();
   }
 
   /** What each cache holds, added up over the processes. */
@@ -34,7 +41,7 @@ export class Caches {
     const [own, tileCache, others] = await Promise.all([
       this.#reportOwn(),
       this.#options.tiles.report(),
-      this.peers?.reports() ?? [],
+      this.#peers?.reports() ?? [],
     ]);
     const total: CacheReports = { ...own, tileCache };
     for (const report of others) {
@@ -46,14 +53,14 @@ export class Caches {
         if (items !== undefined) sum.items = (sum.items ?? 0) + items;
       }
     }
-    if (this.peers !== null) total.tilesource!.processes = 1 + others.length;
+    if (this.#peers !== null) total.tilesource!.processes = 1 + others.length;
     return total;
   }
 
   /** Empties every cache in every process, and waits until they are empty or 5 s have passed. */
   async clear(): Promise<{ cacheCleared: Date; before: CacheReports; after: CacheReports }> {
     const before = await this.report();
-    await Promise.all([this.clearOwn(), this.peers?.clear()]);
+    await Promise.all([this.clearOwn(), this.#peers?.clear()]);
     const cacheCleared = new Date();
     const deadline = performance.now() + clearPatienceMs;
     for (;;) {
@@ -72,8 +79,13 @@ export class Caches {
     await Promise.all([tiles.clear(), sources.clear()]);
   }
 
-  /** Lets go of what this process keeps of a file. */
+  /** Lets go of what this and the other processes keep open of a file. */
   forgetFile(fileId: string): void {
+    this.#closeFile(fileId);
+    this.#peers?.forgetFile(fileId);
+  }
+
+  #closeFile(fileId: string): void {
     this.#options.sources.evict((key) => key.startsWith(`${fileId}:`));
   }
 
@@ -83,7 +95,7 @@ export class Caches {
   }
 
   /** What this process does for the others. */
-  asPeer() {
+  #asPeer(): CachePeer {
     return {
       clear: async () => {
         const { tiles, sources, forget } = this.#options;
@@ -96,7 +108,7 @@ export class Caches {
       },
       forgetFile: (fileId: string) => {
         this.#options.forget();
-        this.forgetFile(fileId);
+        this.#closeFile(fileId);
       },
     };
   }

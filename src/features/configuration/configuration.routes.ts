@@ -1,7 +1,11 @@
 import { formatConfig } from '../../configuration-text/format.js';
 import { validateConfig } from '../../configuration-text/validate.js';
-import { defineRoute, scopes } from '../define.js';
+import { routeDefiner } from '../../http/route.js';
+import { scopes } from '../../http/scopes.js';
+import type { Configuration } from './configuration.js';
 import { boolean, text, withDefault } from '../../http/parameters.js';
+
+const defineRoute = routeDefiner<{ configuration: Configuration }>();
 
 /**
  * A configuration is some kilobytes. Checking and formatting this much takes up to 0.7 s of one core (measured on texts that are nothing but

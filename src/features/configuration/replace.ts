@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { lstat, open, readFile, readdir, realpath, rename, stat, unlink, utimes } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -6,6 +5,7 @@ import { BadParameterError, LargeImageError } from '../../errors.js';
 import type { HostLogger } from '../../host.js';
 import { isFullDisk } from '../../core/outage.js';
 import { validateConfig } from '../../configuration-text/validate.js';
+import { hiddenTemporaryPath } from '../../core/temporary-files.js';
 
 /** What {@link replaceConfig} did. */
 export type ReplaceResult = { status: 'no change' } | { status: 'updated'; time: Date; backupPath?: string };
@@ -98,7 +98,7 @@ async function replaceFile(
   const target = await findTarget(path);
   if (target.content?.equals(content)) return { status: 'no change' };
   allow(target.content);
-  const temporary = join(dirname(target.path), `.${randomBytes(8).toString('hex')}.config.tmp`);
+  const temporary = hiddenTemporaryPath(dirname(target.path), '.config.tmp');
   const made: string[] = [];
   try {
     made.push(temporary);

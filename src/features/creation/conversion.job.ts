@@ -4,11 +4,13 @@ import { pipeline } from 'node:stream/promises';
 import { InvalidError, LargeImageError, TileSourceError } from '../../errors.js';
 import type { HostFiles } from '../../host.js';
 import { isFullDisk, outageOf } from '../../core/outage.js';
+import { conversionField } from '../../core/conversion-traces.js';
 import type { FileRecord, HostRecords } from '../../core/host-records.js';
 import type { ConversionItems } from './conversion-items.js';
 import { conversionJob, createdMessage, type LargeImageCreation } from './large-image-creation.js';
-import { conversionDirectory, convertFile, type ConvertedFile } from '../../tilesource/convert/convert-file.js';
+import { convertFile, type ConvertedFile } from '../../tilesource/convert/convert-file.js';
 import type { JobContext, JobDefinition } from '../jobs/definition.js';
+import { temporaryDirectory } from '../../core/temporary-files.js';
 
 /** What the conversion job works with. */
 export interface ConversionParts {
@@ -54,7 +56,7 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
   }
   const { work, item, file } = await creation.load(job);
   const folder = work.target === null ? null : await creation.loadTarget(work.target);
-  const directory = await conversionDirectory(parts.temporaryDirectory);
+  const directory = await temporaryDirectory(parts.temporaryDirectory);
   try {
     const path = (await parts.files.localPath(file.doc)) ?? (await fetchFile(parts.files, file, directory.path, signal));
     const input = { path, name: file.name, mimeType: file.mimeType };
@@ -125,7 +127,7 @@ async function store({ files, records }: ConversionParts, storing: Storing): Pro
       mimeType: 'image/tiff',
       size: converted.size,
       parent: { type: 'item', itemId },
-      fields: { conversionJobId: jobId },
+      fields: { [conversionField]: jobId },
       creatorId: userId,
     },
     createReadStream(converted.path),

@@ -1,7 +1,8 @@
 import { InvalidError } from '../../errors.js';
 import type { FolderImageCounts } from './folder-images.js';
 import { checkConversion } from '../../tilesource/convert/options.js';
-import { defineRoute, scopes } from '../define.js';
+import { scopes } from '../../http/scopes.js';
+import { defineRoute } from './context.js';
 import { boolean, isId, oneOf, required, text, withDefault } from '../../http/parameters.js';
 
 const counter = { type: 'integer', minimum: 0 };

@@ -1,8 +1,9 @@
 import { jobDocument } from '../jobs/job-document.js';
 import { boolean, withDefault } from '../../http/parameters.js';
-import { defineRoute, scopes } from '../define.js';
+import { scopes } from '../../http/scopes.js';
+import { defineRoute } from './context.js';
 import { conversionOf, conversionParameters, copyParameters, sentOptions } from './conversion-parameters.js';
-import { itemPath } from '../images/parameters.js';
+import { itemPath } from '../pictures/parameters.js';
 
 const get = defineRoute({
   method: 'get',

@@ -1,7 +1,9 @@
-import { tmpdir } from 'node:os';
 import { BadParameterError, InvalidError, LargeImageError, NoLargeImageError, TileSourceError } from '../../errors.js';
-import type { Host, HostFiles, HostLogger } from '../../host.js';
+import { callerName } from '../../core/queues.js';
+import type { WorkQueue } from '../../core/work-queue.js';
+import type { Caller, HostFiles, HostLogger } from '../../host.js';
 import type { CachedTile, TileCache } from '../caches/contract.js';
+import type { OpenImage } from '../caches/open-image.js';
 import type { SourceCache } from '../caches/source-cache.js';
 import type { FileRecord, HostRecords, ItemRecord } from '../../core/host-records.js';
 import { idText } from '../../core/id-text.js';
@@ -16,14 +18,6 @@ import type { CachedFiles } from '../cached-files/cached-files.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
 
-/** An image that the source cache keeps open. */
-export interface OpenImage {
-  image: LargeImage;
-  sourceName: string;
-  retainedBytes: number;
-  close(): Promise<void>;
-}
-
 /** What {@link Images} works with. */
 export interface ImagesOptions {
   records: HostRecords;
@@ -34,11 +28,11 @@ export interface ImagesOptions {
   registry: TileSourceRegistry;
   sources: SourceCache<OpenImage>;
   tiles: TileCache;
-  /** Told of files that changed or went, for other processes that hold them open. */
-  fileChanged?: (fileId: string) => void;
+  /** Closes a file that changed or went, here and in other processes that have it open. */
+  forgetFile: (fileId: string) => void;
   settings: Settings;
   logger: HostLogger;
-  temporaryDirectory: Host['temporaryDirectory'];
+  temporaryDirectory: string;
 }
 
 interface ServedFile {
@@ -96,13 +90,14 @@ export class Images {
    * The picture of this key from the cache, or made, then kept. What is being made is broken off when the signals of all who asked for
    * it are aborted.
    *
-   * @param signalOf called only for what is not in the cache
+   * @param asked looked at only for what is not in the cache
+   * @param queue where what has to be made waits
    */
   async picture(
     item: ItemRecord,
     key: string,
     make: (image: LargeImage, signal: AbortSignal) => Promise<CachedTile>,
-    signalOf: () => AbortSignal,
+    { asked, queue }: { asked: { caller: Caller | null; readonly signal: AbortSignal }; queue: WorkQueue },
   ): Promise<CachedTile> {
     const cached = this.#options.tiles.get(key);
     const found = cached instanceof Promise ? await cached : cached;
@@ -110,12 +105,13 @@ export class Images {
     return this.#underWay.join(
       key,
       async (wanted) => {
-        const tile = await this.use(item, (image) => make(image, wanted), wanted);
+        const waiting = { signal: wanted, caller: callerName(asked.caller) };
+        const tile = await queue.run(() => this.use(item, (image) => make(image, wanted), wanted), waiting);
         // Keeping it is nobody's wait: a cache answers for its own errors.
         Promise.resolve(this.#options.tiles.set(key, tile)).catch(() => {});
         return tile;
       },
-      signalOf(),
+      asked.signal,
     );
   }
 
@@ -170,14 +166,14 @@ export class Images {
     const opened = await registry.open(input, {
       maxSmallImageSize,
       ...(sourceName !== undefined && { sourceName }),
-      ...(temporaryDirectory !== undefined && { temporaryDirectory }),
+      temporaryDirectory,
       ...(signal && { signal }),
     });
     const image = openLargeImage(opened.source, {
       sourceName: opened.name,
       icc,
       warn: (fields, event) => logger.warn({ fileId: file.id, ...fields }, event),
-      ...(temporaryDirectory !== undefined && { temporaryDirectory }),
+      temporaryDirectory,
     });
     return {
       image,
@@ -204,7 +200,7 @@ export class Images {
   /** Whether a file that no source opens is an image that is only too large for them. */
   async needsConversion(file: FileRecord): Promise<boolean> {
     const { files, temporaryDirectory } = this.#options;
-    return needsConversion(await hostFileInput(file, files), temporaryDirectory ?? tmpdir());
+    return needsConversion(await hostFileInput(file, files), temporaryDirectory);
   }
 
   /**
@@ -346,8 +342,7 @@ export class Images {
   closeFile(fileId: string | undefined): void {
     if (fileId === undefined) return;
     this.#stamps.forget(fileId);
-    this.#options.sources.evict((key) => key.startsWith(`${fileId}:`));
-    this.#options.fileChanged?.(fileId);
+    this.#options.forgetFile(fileId);
   }
 }
 

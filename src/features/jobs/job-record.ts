@@ -27,6 +27,8 @@ export interface JobRun {
   beat: number;
   /** Id of the queue entry that will bring it to a runner. */
   ticket: string | null;
+  /** Name of the process that brings it into the queue, or has done so last. */
+  starter: string;
 }
 
 /** A job record. Ids are text. */
@@ -87,6 +89,7 @@ export interface JobChanges {
   overwrite?: boolean;
   owner?: string | null;
   ticket?: string | null;
+  starter?: string;
   /** Counts a new attempt, or takes one back. */
   attempts?: 1 | -1;
 }

@@ -1,4 +1,4 @@
-import type { Connection, Model, QueryFilter, Types, UpdateQuery } from 'mongoose';
+import type { Model, QueryFilter, Types, UpdateQuery } from 'mongoose';
 import { idText } from '../../core/id-text.js';
 
 import {
@@ -11,10 +11,11 @@ import {
   type JobRecord,
   type NewJobRecord,
 } from './job-record.js';
-import { ownModel } from '../../core/refused-writes.js';
+import type { OwnCollections } from '../../core/own-collections.js';
 
 interface JobDocument extends Omit<JobRecord, 'id' | 'args' | 'kwargs' | 'other' | 'log'> {
   _id: Types.ObjectId;
+  plugin?: string;
   /** JSON text: keys that clients choose could not be stored as they are. */
   args: string;
   kwargs: string;
@@ -29,15 +30,14 @@ const cutLogBytes = 0.75 * maxLogBytes;
 /** More than this is never stored, whatever writes at once: 16 MiB is the most a document can hold. */
 const hardLogBytes = 3 * maxLogBytes;
 
-const modelName = 'LargeImageJob';
 const withoutLog = { log: 0 } as const;
 
 /** All queries on job records. Every claim and change is one atomic findOneAndUpdate. */
 export class JobModel {
   readonly #model: Model<JobDocument>;
 
-  constructor(connection: Connection) {
-    const { Schema } = connection.base;
+  constructor(own: OwnCollections) {
+    const { Schema } = own.connection.base;
     const { Mixed } = Schema.Types;
     const schema = new Schema<JobDocument>(
       {
@@ -67,24 +67,20 @@ export class JobModel {
         logBytes: Number,
         run: Mixed,
       },
-      { minimize: false, versionKey: false, collection: 'job', autoIndex: false, autoCreate: false },
+      { minimize: false },
     );
     schema.index({ created: -1 });
     schema.index({ userId: 1, created: -1 });
     schema.index({ 'access.users.id': 1, created: -1 });
     schema.index({ parentId: 1 });
-    schema.index({ type: 1, status: 1 });
-    schema.index({ status: 1, created: 1 });
-    this.#model = ownModel<JobDocument>(connection, modelName, schema);
+    // The mark of the plugin first: the types and statuses that occur are read from the index alone.
+    schema.index({ plugin: 1, type: 1, status: 1 });
+    schema.index({ plugin: 1, status: 1, created: 1 });
+    this.#model = own.model<JobDocument>('LargeImageJob', 'job', schema);
   }
 
   async createIndexes(): Promise<void> {
     await this.#model.createIndexes();
-  }
-
-  /** Takes the model off the connection again. */
-  close(): void {
-    this.#model.db.deleteModel(modelName);
   }
 
   async insert(job: NewJobRecord): Promise<JobRecord> {
@@ -210,13 +206,8 @@ export class JobModel {
   }
 }
 
-/** The collection `job` on a connection, through the Mongoose instance that made the connection. */
-export function createJobModel(connection: Connection): JobModel {
-  return new JobModel(connection);
-}
-
 function toRecord(doc: JobDocument): JobRecord {
-  const { _id, args, kwargs, other, logBytes: _bytes, ...rest } = doc;
+  const { _id, args, kwargs, other, logBytes: _bytes, plugin: _plugin, ...rest } = doc;
   return {
     ...rest,
     id: idText(_id),
@@ -255,6 +246,7 @@ function toUpdate(changes: JobChanges, bytes: number): UpdateQuery<JobDocument> 
   if (changes.results !== undefined) set.results = changes.results;
   if (changes.owner !== undefined) set['run.owner'] = changes.owner;
   if (changes.ticket !== undefined) set['run.ticket'] = changes.ticket;
+  if (changes.starter !== undefined) set['run.starter'] = changes.starter;
   if (changes.attempts !== undefined) {
     increment['run.attempts'] = changes.attempts;
     increment['run.beat'] = 1;

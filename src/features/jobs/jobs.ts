@@ -16,6 +16,7 @@ import type { JobModel } from './job.model.js';
 import { jobLevel } from './job-document.js';
 import { JobNotifications } from './job-notifications.js';
 import { activeStatuses, checkTransition, isFinished, isWorkerHandler, jobStatus, localHandler } from './job-status.js';
+import { processName } from '../../core/process-name.js';
 
 /** A job to be created. */
 export interface NewJob {
@@ -108,7 +109,7 @@ export class JobStore {
       kwargs: job.kwargs ?? {},
       results: null,
       other: job.other ?? {},
-      run: job.run === undefined ? null : { ...job.run, attempts: 0, owner: null, beat: 0, ticket: null },
+      run: job.run === undefined ? null : { ...job.run, attempts: 0, owner: null, beat: 0, ticket: null, starter: processName() },
     });
     await this.#notifications.created(record);
     await this.#tell({ kind: 'created', job: record, previousStatus: null });

@@ -2,6 +2,8 @@ import type { HostLogger } from '../../host.js';
 import type { JobRecord } from './job-record.js';
 import { activeStatuses, jobStatus } from './job-status.js';
 import type { JobStore } from './jobs.js';
+import { hasEnded, processName } from '../../core/process-name.js';
+import { step } from '../../core/steps.js';
 
 /** What became of the queue entry that was to bring a job to a runner; `taken` says since when. */
 export type EntryState = 'waiting' | 'gone' | `taken ${string}`;
@@ -28,8 +30,8 @@ const maxWaiting = 100;
  * Finds jobs that nobody works on although somebody should: their process has died, or it died between storing the job and
  * queueing it. Each process sweeps; of several that find the same job, the record lets one decide.
  *
- * Life is judged by whether the record changes between sweeps, by the clock of this process alone: clocks of other machines may
- * be wrong.
+ * Life is judged by whether the process is seen to have ended, and else by whether the record changes between sweeps, by the clock of this
+ * process alone: clocks of other machines may be wrong.
  */
 export class JobRecovery {
   readonly #options: RecoveryOptions;
@@ -56,13 +58,18 @@ export class JobRecovery {
     this.#seen = new Map();
     for (const job of active) {
       if (job.status === jobStatus.canceling && job.run?.owner === null) await this.#end(job);
-      else if (!this.#options.isRunningHere(job.id) && this.#isSilent(job, `${job.run?.owner} ${job.run?.beat}`, before)) {
+      else if (this.#options.isRunningHere(job.id)) continue;
+      else if (
+        hasEnded(job.run?.owner ?? job.run?.starter ?? '') ||
+        this.#isSilent(job, `${job.run?.owner} ${job.run?.beat}`, before)
+      ) {
         await this.#end(job);
       }
     }
     for (const job of waiting) {
       const state = (job.run?.ticket != null && entries.get(job.run.ticket)) || 'gone';
-      if (state !== 'waiting' && this.#isSilent(job, `${job.status} ${job.run?.ticket} ${state}`, before)) {
+      if (state === 'waiting') continue;
+      if (hasEnded(job.run?.starter ?? '') || this.#isSilent(job, `${job.status} ${job.run?.ticket} ${state}`, before)) {
         await this.#redeliver(job);
       }
     }
@@ -86,8 +93,9 @@ export class JobRecovery {
       await jobs.change(job, conditions, { status: jobStatus.canceled, owner: null });
     } else if (run.resumable && run.attempts < run.maxAttempts) {
       const log = run.owner === null ? [] : ['The process that ran this job has ended; it is taken up again.\n'];
-      const released = await jobs.change(job, conditions, { owner: null, log });
+      const released = await jobs.change(job, conditions, { owner: null, starter: processName(), log });
       if (released === null) return;
+      step('job:released');
       logger?.warn(fields, 'Job:TakenUpAgain');
       await this.#redeliver(released);
     } else {

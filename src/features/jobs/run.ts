@@ -5,6 +5,7 @@ import { logEntryBytes, maxLogBytes, type JobChanges, type JobProgress, type Job
 import { isFinished, jobStatus } from './job-status.js';
 import type { JobEvent, JobStore } from './jobs.js';
 import { failureText, type JobContext, type JobDefinition } from './definition.js';
+import { processName } from '../../core/process-name.js';
 
 /** Why work on a job is to stop before its end. */
 export type StopReason = 'canceled' | 'removed' | 'ended' | 'lost' | 'closing';
@@ -224,6 +225,8 @@ export class JobRun {
     if (job === null || job.run?.owner !== owner) return true;
     const changes: JobChanges = {
       owner: null,
+      // Where the job is to be begun anew, this process brings it into the queue.
+      starter: processName(),
       log: this.#log,
       ...(this.#progress && { progress: { total: null, current: null, message: null, ...job.progress, ...this.#progress } }),
       ...(this.#results && { results: this.#results }),

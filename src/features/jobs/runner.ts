@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
 import type { Agenda, Job as AgendaJob, JobParameters } from 'agenda';
 import type { HostLogger } from '../../host.js';
 import type { JobRecord } from './job-record.js';
@@ -9,6 +8,8 @@ import type { JobStore } from './jobs.js';
 import type { JobDefinition } from './definition.js';
 import { JobRecovery, type EntryState } from './recovery.js';
 import { JobRun, type RunTiming } from './run.js';
+import { processName } from '../../core/process-name.js';
+import { step } from '../../core/steps.js';
 
 /** What a runner is made of. Times are in milliseconds. */
 export interface JobRunnerOptions {
@@ -22,7 +23,8 @@ export interface JobRunnerOptions {
   handlers?: readonly ('local' | 'worker')[];
   /**
    * How long the process of a running job may be silent before the job is taken from it. Default 15 000: together with the sweeps
-   * and Agenda's `processEvery` of up to 5 s, a job whose process was killed is taken up again, or ERROR, within 30 s.
+   * and Agenda's `processEvery` of up to 5 s, a job whose process was killed is taken up again, or ERROR, within 30 s. Where a process of the
+   * same machine is seen to have ended, that is after the next sweep: {@link sweepMs} at most.
    */
   leaseMs?: number;
   /** How often a running job looks for being cancelled in another process. Default 400. */
@@ -36,6 +38,8 @@ interface QueueData {
 }
 
 const flushMs = 250;
+/** Most time between two looks for jobs that nobody works on, in milliseconds. */
+const sweepMs = 2000;
 
 /**
  * Runs jobs: each record that was started is run once, by one of the processes that defined its kind on the same database.
@@ -50,9 +54,10 @@ export class JobRunner implements JobStarter {
   readonly #prefix: string;
   readonly #handlers: readonly ('local' | 'worker')[];
   readonly #leaseMs: number;
+  readonly #sweepMs: number;
   readonly #timing: RunTiming;
   readonly #closeTimeoutMs: number;
-  readonly #name = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
+  readonly #name = `${processName()}:${randomUUID().slice(0, 8)}`;
   readonly #definitions = new Map<string, JobDefinition<unknown>>();
   /** Names on Agenda and their numbers of places. */
   readonly #queues = new Map<string, { concurrency: number; leaked: number }>();
@@ -73,12 +78,13 @@ export class JobRunner implements JobStarter {
     this.#prefix = options.prefix ?? 'large_image';
     this.#handlers = options.handlers ?? ['local', 'worker'];
     this.#leaseMs = options.leaseMs ?? 15_000;
+    this.#sweepMs = Math.min(sweepMs, this.#leaseMs / 4);
     this.#timing = { pollMs: options.pollMs ?? 400, beatMs: this.#leaseMs / 4, flushMs };
     this.#closeTimeoutMs = options.closeTimeoutMs ?? 5000;
     this.#recovery = new JobRecovery({
       jobs: this.#jobs,
       leaseMs: this.#leaseMs,
-      sweepMs: this.#leaseMs / 4,
+      sweepMs: this.#sweepMs,
       logger: this.#logger,
       isRunningHere: (id) => [...this.#runs.keys()].some((run) => run.id === id),
       entryStates: (tickets) => this.#entryStates(tickets),
@@ -144,10 +150,13 @@ export class JobRunner implements JobStarter {
     }
     if (current?.run == null || current.run.owner !== null || !startable.includes(current.status)) return current;
     const handler = isWorkerHandler(current.handler) ? 'worker' : 'local';
+    step('job:queued');
     const entry = await this.#agenda.now<QueueData>(this.#queueName(current.run.task, handler), { jobId: current.id });
+    step('job:entered');
     const ticket = entry.attrs._id === undefined ? null : String(entry.attrs._id);
+    const changes = { ticket, starter: processName() };
     // When a process was so quick that it has begun already, nobody needs to know the entry any more.
-    return (await this.#jobs.change(current, { owner: null, ticket: current.run.ticket }, { ticket })) ?? this.#jobs.find(job.id);
+    return (await this.#jobs.change(current, { owner: null, ticket: current.run.ticket }, changes)) ?? this.#jobs.find(job.id);
   }
 
   /** Starts the host's Agenda, unless it runs already, for processes that are there to run jobs. {@link JobRunner.close} stops it again. */
@@ -184,12 +193,14 @@ export class JobRunner implements JobStarter {
   #open(): void {
     // Without a listener, an error of Agenda's (the database is away for a moment) would end the process.
     this.#agenda.on('error', this.#onAgendaError);
-    this.#sweepTimer = setInterval(() => {
+    const sweep = () => {
       this.#sweeping ??= this.#sweep().finally(() => {
         this.#sweeping = null;
       });
-    }, this.#leaseMs / 4);
+    };
+    this.#sweepTimer = setInterval(sweep, this.#sweepMs);
     this.#sweepTimer.unref();
+    sweep();
   }
 
   readonly #onAgendaError = (err: unknown): void => {
@@ -209,6 +220,7 @@ export class JobRunner implements JobStarter {
     }
     const owner = `${this.#name}:${++this.#claims}`;
     const job = await this.#jobs.claim(jobId, owner);
+    if (job !== null) step('job:claimed');
     const definition = job?.run == null ? undefined : this.#definitions.get(job.run.task);
     if (job === null || definition === undefined) return;
     const run = new JobRun({
@@ -224,6 +236,7 @@ export class JobRunner implements JobStarter {
     this.#runs.set(run, running);
     if (this.#closed) run.stop('closing');
     await running;
+    step('job:ended');
     if (run.interrupted) await this.#requeue(jobId);
   }
 

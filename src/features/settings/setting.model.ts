@@ -1,5 +1,6 @@
-import type { Connection, Model, Mongoose } from 'mongoose';
-import { isDuplicateKey, ownModel } from '../../core/refused-writes.js';
+import type { Model } from 'mongoose';
+import type { OwnCollections } from '../../core/own-collections.js';
+import { isDuplicateKey } from '../../core/refused-writes.js';
 
 /** A stored setting. */
 export interface SettingDocument {
@@ -7,19 +8,17 @@ export interface SettingDocument {
   value: unknown;
 }
 
-const modelName = 'LargeImageSetting';
-
 /** The collection behind the default settings store. */
 export class SettingModel {
   readonly #model: Model<SettingDocument>;
 
-  constructor(mongoose: Mongoose, connection: Connection) {
-    const schema = new mongoose.Schema<SettingDocument>(
-      { key: { type: String, required: true, unique: true }, value: mongoose.Schema.Types.Mixed },
-      // Indexes are made by createIndexes alone: two builds at once on one collection fail on some databases.
-      { minimize: false, versionKey: false, collection: 'setting', autoIndex: false, autoCreate: false },
+  constructor(own: OwnCollections) {
+    const { Schema } = own.connection.base;
+    const schema = new Schema<SettingDocument>(
+      { key: { type: String, required: true, unique: true }, value: Schema.Types.Mixed },
+      { minimize: false },
     );
-    this.#model = ownModel<SettingDocument>(connection, modelName, schema);
+    this.#model = own.model<SettingDocument>('LargeImageSetting', 'setting', schema);
   }
 
   async createIndexes(): Promise<void> {
@@ -45,9 +44,5 @@ export class SettingModel {
 
   async unset(key: string): Promise<void> {
     await this.#model.deleteOne({ key });
-  }
-
-  close(): void {
-    this.#model.db.deleteModel(modelName);
   }
 }

@@ -1,8 +1,12 @@
 import { BadParameterError } from '../../errors.js';
 import type { Settings } from './settings.js';
-import { defineRoute, scopes } from '../define.js';
+import { constantName } from './definition.js';
+import { routeDefiner } from '../../http/route.js';
+import { scopes } from '../../http/scopes.js';
 import { json, required, text } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
+
+const defineRoute = routeDefiner<{ settings: Settings }>();
 
 const get = defineRoute({
   method: 'get',
@@ -129,5 +133,25 @@ const definitions = defineRoute({
   },
 });
 
+const getPublic = defineRoute({
+  method: 'get',
+  path: '/large_image/settings',
+  summary: 'What clients need to know of the settings.',
+  description: 'Each value is there under both of its names: large_image.show_viewer and LARGE_IMAGE_SHOW_VIEWER.',
+  access: 'public',
+  scope: scopes.read,
+  returns: { schema: { type: 'object', additionalProperties: true } },
+  async handle(_input, context) {
+    const answer: Record<string, unknown> = {};
+    for (const { key, public: isPublic } of context.settings.definitions) {
+      const constant = constantName(key);
+      if (!isPublic || constant === null) continue;
+      answer[key] = await context.settings.get(key);
+      answer[constant] = answer[key];
+    }
+    return answer;
+  },
+});
+
 /** Settings of the plugin and, where the host keeps its own here, of the host. */
-export const settingRoutes = [get, definitions, put, remove];
+export const settingRoutes = [getPublic, get, definitions, put, remove];

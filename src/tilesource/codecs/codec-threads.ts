@@ -3,8 +3,8 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Piscina } from 'piscina';
 import { TileSourceError } from '../../errors.js';
+import { WorkQueue } from '../../core/work-queue.js';
 import type { CziFacts } from '../sources/czi/facts.js';
-import { Gate } from '../process/concurrency.js';
 import { codecNames, type CodecTask, type Decoded, type FrameInfo } from './tasks.js';
 
 /** What takes longer than this is taken for hostile; a hundred times what ordinary tiles need. */
@@ -41,7 +41,7 @@ function ownBytes(bytes: Uint8Array): Uint8Array {
 export class CodecThreads {
   readonly #threads = Math.max(1, Math.min(maxThreads, availableParallelism()));
   /** In front of the pool: a signal given to the pool itself would end a thread that is at work, for each tile nobody waits for. */
-  readonly #gate = new Gate(this.#threads);
+  readonly #waiting = new WorkQueue({ name: 'tiles', running: this.#threads });
   #pool: Piscina | null = null;
 
   /**
@@ -61,7 +61,7 @@ export class CodecThreads {
     what: string,
     signal?: AbortSignal,
   ): Promise<ThreadFunctions[Name]['output']> {
-    return this.#gate.run(async () => {
+    const work = async (): Promise<ThreadFunctions[Name]['output']> => {
       try {
         const timeout = AbortSignal.timeout(decodeTimeout);
         return (await this.#started().run(input, { name, signal: timeout })) as ThreadFunctions[Name]['output'];
@@ -72,7 +72,8 @@ export class CodecThreads {
         const reason = cause instanceof Error ? cause.message : String(cause);
         throw new TileSourceError(`Decoding ${what} failed: ${reason.replace(/\.$/, '')}.`, { cause });
       }
-    }, signal);
+    };
+    return this.#waiting.run(work, { signal });
   }
 
   /** Decodes a picture. @throws TileSourceError as {@link CodecThreads.decode} does. */

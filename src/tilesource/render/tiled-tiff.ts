@@ -8,7 +8,7 @@ import { PyramidWriter } from '../pyramid/blocks.js';
 import { TiffContainer, tagOf } from '../pyramid/container.js';
 import { packingTags, packTile, storedBands, type TilePacking } from '../pyramid/tiles.js';
 import type { StreamedPicture } from '../requests.js';
-import { temporaryPath, unlinkOpenFile } from '../process/temporary-files.js';
+import { temporaryPath, unlinkOpenFile } from '../../core/temporary-files.js';
 
 /** Side of a tile, and of the block that is read and reduced at once, in pixels. */
 const tileSide = 256;

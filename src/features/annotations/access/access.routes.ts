@@ -1,5 +1,6 @@
 import { parseAccess, parseFlags } from './permissions.js';
-import { defineRoute, scopes } from '../../define.js';
+import { scopes } from '../../../http/scopes.js';
+import { defineRoute } from '../context.js';
 import { boolean, json, required } from '../../../http/parameters.js';
 import { annotationPath, annotationSchema } from '../parameters.js';
 import { replyWithoutElements } from '../replies.js';

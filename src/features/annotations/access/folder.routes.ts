@@ -1,4 +1,5 @@
-import { defineRoute, scopes } from '../../define.js';
+import { scopes } from '../../../http/scopes.js';
+import { defineRoute } from '../context.js';
 import { boolean, withDefault } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
 import { accessChange, accessQuery } from './access.routes.js';

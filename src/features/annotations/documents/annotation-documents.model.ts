@@ -64,7 +64,7 @@ export function sortField(name: string): string {
   return Object.hasOwn(sortFields, name) ? sortFields[name]! : '_id';
 }
 
-const options = { minimize: false, versionKey: false, autoIndex: false, autoCreate: false } as const;
+const options = { minimize: false } as const;
 
 /** Schemas of heads and former versions. */
 export function annotationSchemas(connection: Connection): { heads: Schema<HeadDocument>; versions: Schema<VersionDocument> } {
@@ -93,7 +93,7 @@ export function annotationSchemas(connection: Connection): { heads: Schema<HeadD
       hasAttributes: Boolean,
       batch: String,
     },
-    { ...options, collection: 'annotation' },
+    options,
   )
     .index({ itemId: 1, _active: 1 })
     .index({ creatorId: 1 })
@@ -106,10 +106,7 @@ export function annotationSchemas(connection: Connection): { heads: Schema<HeadD
     .index({ 'elements.family': 1 })
     .index({ 'elements.references': 1 })
     .index({ batch: 1 }, { sparse: true });
-  const versions = new HostSchema<VersionDocument>(
-    { ...state, annotationId: String },
-    { ...options, collection: 'annotation_version' },
-  )
+  const versions = new HostSchema<VersionDocument>({ ...state, annotationId: String }, options)
     .index({ annotationId: 1, _version: -1 }, { unique: true })
     .index({ creatorId: 1 })
     .index({ 'elements.family': 1 });

@@ -16,11 +16,13 @@ import {
   toQuery,
   toRecord,
   type HeadDocument,
+  type VersionDocument,
 } from './annotation-documents.model.js';
 import { AnnotationVersions } from '../history/versions.model.js';
 import { idText } from '../../../core/id-text.js';
 import { batches, idsPerQuery } from '../../../core/id-batches.js';
-import { isDuplicateKey, ownModel } from '../../../core/refused-writes.js';
+import type { OwnCollections } from '../../../core/own-collections.js';
+import { isDuplicateKey } from '../../../core/refused-writes.js';
 
 /** What {@link AnnotationModel.insert} takes: everything but what the model gives. */
 export type NewAnnotation = Omit<AnnotationRecord, 'id' | 'accessStamp' | 'active'> & { id?: string };
@@ -35,9 +37,6 @@ export interface AnnotationKey {
 /** What cleaning up needs to know of an annotation. */
 export type AnnotationStamp = Pick<AnnotationRecord, 'id' | 'itemId' | 'active' | 'version' | 'updated'>;
 
-const headModel = 'LargeImageAnnotation';
-const versionModel = 'LargeImageAnnotationVersion';
-const sequenceModel = 'LargeImageAnnotationSequence';
 /** Documents in one insertMany, and heads in one answer: some engines refuse messages of very many. */
 const insertsPerMessage = 1000;
 const headsPerQuery = 50;
@@ -52,18 +51,16 @@ export class AnnotationModel {
   readonly #heads: Model<HeadDocument>;
   readonly #sequence: Model<{ _id: string; next: number }>;
 
-  constructor(connection: Connection) {
+  constructor(own: OwnCollections) {
+    const { connection } = own;
     this.#connection = connection;
     const { heads, versions } = annotationSchemas(connection);
-    const { Schema } = connection.base;
-    const sequence = new Schema<{ _id: string; next: number }>(
-      { _id: String, next: Number },
-      { versionKey: false, autoIndex: false, autoCreate: false, collection: 'annotation_sequence' },
-    );
-    this.#heads = ownModel<HeadDocument>(connection, headModel, heads);
-    this.#sequence = ownModel<{ _id: string; next: number }>(connection, sequenceModel, sequence);
-    this.former = new AnnotationVersions(connection, ownModel(connection, versionModel, versions));
-    this.batches = new AnnotationBatches(connection, this.#heads);
+    const sequence = new connection.base.Schema<{ _id: string; next: number }>({ _id: String, next: Number });
+    this.#heads = own.model<HeadDocument>('LargeImageAnnotation', 'annotation', heads);
+    this.#sequence = own.model<{ _id: string; next: number }>('LargeImageAnnotationSequence', 'annotation_sequence', sequence);
+    const versionModel = own.model<VersionDocument>('LargeImageAnnotationVersion', 'annotation_version', versions);
+    this.former = new AnnotationVersions(connection, versionModel);
+    this.batches = new AnnotationBatches(own, this.#heads);
   }
 
   async createIndexes(): Promise<void> {
@@ -71,10 +68,9 @@ export class AnnotationModel {
     await this.former.createIndexes();
   }
 
-  /** Takes the models off the connection again. */
+  /** Stops what waits to be done later. */
   close(): void {
     this.batches.close();
-    for (const name of [headModel, versionModel, sequenceModel]) this.#connection.deleteModel(name);
   }
 
   /** The next number of the sequence that all annotations share. Numbers are used once, not all are used. */

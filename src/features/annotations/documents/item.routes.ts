@@ -2,7 +2,8 @@ import type { Caller } from '../../../host.js';
 import type { AnnotationRecord } from './annotation-record.js';
 import type { AnnotationServices } from '../annotation-services.js';
 import { answerConditional, entityTag } from '../../../http/conditional.js';
-import { defineRoute, scopes } from '../../define.js';
+import { scopes } from '../../../http/scopes.js';
+import { defineRoute } from '../context.js';
 import { Reply } from '../../../http/reply.js';
 import { annotationListSchema, itemPath } from '../parameters.js';
 import { bodyChunks } from '../replies.js';
@@ -11,7 +12,7 @@ import { annotationHeaders, annotationTag, filteredView } from '../views.js';
 
 /** A JSON list of annotations with their elements; one page of elements is in memory at a time. */
 async function* listChunks(
-  { permissions, store }: AnnotationServices,
+  { permissions, store, reading }: AnnotationServices,
   annotations: AsyncIterator<AnnotationRecord>,
   { caller, signal }: { caller: Caller | null; signal: AbortSignal },
 ): AsyncGenerator<Buffer | string> {
@@ -20,7 +21,8 @@ async function* listChunks(
     const annotation = next.value;
     const view = filteredView(annotation, await permissions.shownLevel(annotation, caller));
     const { id: annotationId, version, elements } = annotation;
-    const chunks = await recordChunks(view, { store, annotationId, version, elements, query: allElements, signal });
+    const turns = { queue: reading, caller, patient: separator !== '[' };
+    const chunks = await recordChunks(view, { store, annotationId, version, elements, query: allElements, turns, signal });
     yield separator;
     yield* chunks;
     separator = ',\n';
@@ -37,7 +39,7 @@ const get = defineRoute({
   cookie: true,
   params: itemPath,
   returns: { schema: annotationListSchema },
-  errors: ['invalid', 'unknown-id', 'access-denied', 'precondition-failed'],
+  errors: ['invalid', 'unknown-id', 'access-denied', 'precondition-failed', 'busy'],
   async handle({ params, caller, headers, signal }, { items, annotations }) {
     const item = await items.load(params.id, 0, caller);
     const tag = await tagOfAll(annotations, annotations.lists.ofItem(item.id, caller), caller);

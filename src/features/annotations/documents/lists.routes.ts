@@ -1,7 +1,8 @@
 import { AccessDeniedError, InvalidError } from '../../../errors.js';
 import type { Caller } from '../../../host.js';
 import type { Items } from '../../items/items.js';
-import { defineRoute, scopes } from '../../define.js';
+import { scopes } from '../../../http/scopes.js';
+import { defineRoute } from '../context.js';
 import { id, integer, isId, required, text, withDefault } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
 import { annotationListSchema, annotationPaging, pagingOf } from '../parameters.js';

@@ -269,7 +269,7 @@ export interface ElementStore {
 
   /**
    * Removes what no head refers to. Families in use by a write that is going on are left alone; the leavings of a process
-   * that died are removed when its write began more than `staleMs` ago.
+   * that died are removed when that is seen, or when it has been silent for more than `staleMs`.
    *
    * @param heads the stored elements of all heads of a family: current versions and kept older ones.
    * @param options `families`: only these, e.g. after an annotation was removed. Default: all. `dryRun`: only looks at all of them.

@@ -1,6 +1,7 @@
-import type { Connection, Model, Types } from 'mongoose';
+import type { Model, Types } from 'mongoose';
 import type { ElementRecords, FetchedPack, IndexRecord, PackPart, PackRecord, RecordKind, WindowRecord } from './records.js';
-import { ownModel } from '../../../core/refused-writes.js';
+import type { OwnCollections } from '../../../core/own-collections.js';
+import { step } from '../../../core/steps.js';
 
 /** A document holds at most 16 MiB: longer texts are continued in documents of their own. */
 const pieceBytes = 8 * 1024 * 1024;
@@ -42,62 +43,48 @@ interface FamilyDocument {
   claim: string | null;
 }
 
-const modelNames = {
-  pack: 'LargeImageElementPack',
-  window: 'LargeImageElementWindow',
-  index: 'LargeImageElementIndex',
-  family: 'LargeImageElementFamily',
-} as const;
-
-const collectionNames = {
-  pack: 'annotationelementpack',
-  window: 'annotationelementwindow',
-  index: 'annotationelementindex',
-  family: 'annotationelementfamily',
-} as const;
-
 /** Buffers as they are, not wrapped: the documents are read by the driver, past Mongoose, which would copy each. */
 const plain = { promoteBuffers: true } as const;
 
 /** The collections of the element store on a connection. */
 export class MongoElementRecords implements ElementRecords {
-  readonly #connection: Connection;
+  readonly #ObjectId: typeof Types.ObjectId;
   readonly #packs: Model<PackDocument>;
   readonly #windows: Model<WindowDocument>;
   readonly #indexes: Model<IndexDocument>;
   readonly #families: Model<FamilyDocument>;
 
-  constructor(connection: Connection) {
-    this.#connection = connection;
-    const { Schema } = connection.base;
+  constructor(own: OwnCollections) {
+    const { Schema, Types: HostTypes } = own.connection.base;
+    this.#ObjectId = HostTypes.ObjectId;
     const { ObjectId } = Schema.Types;
-    const options = (collection: string) => ({ versionKey: false, collection, autoIndex: false, autoCreate: false }) as const;
     const family = { type: ObjectId, required: true, index: true } as const;
-    this.#packs = ownModel<PackDocument>(
-      connection,
-      modelNames.pack,
-      new Schema(
-        { family, columns: Buffer, codec: String, text: Buffer, more: { type: [ObjectId], default: undefined }, of: ObjectId },
-        options(collectionNames.pack),
-      ),
+    this.#packs = own.model<PackDocument>(
+      'LargeImageElementPack',
+      'annotation_element_pack',
+      new Schema({
+        family,
+        columns: Buffer,
+        codec: String,
+        text: Buffer,
+        more: { type: [ObjectId], default: undefined },
+        of: ObjectId,
+      }),
     );
-    this.#windows = ownModel<WindowDocument>(
-      connection,
-      modelNames.window,
-      new Schema({ family, directory: Buffer, groups: String, index: [ObjectId] }, options(collectionNames.window)),
+    this.#windows = own.model<WindowDocument>(
+      'LargeImageElementWindow',
+      'annotation_element_window',
+      new Schema({ family, directory: Buffer, groups: String, index: [ObjectId] }),
     );
-    this.#indexes = ownModel<IndexDocument>(
-      connection,
-      modelNames.index,
-      new Schema({ family, entries: Buffer }, options(collectionNames.index)),
+    this.#indexes = own.model<IndexDocument>(
+      'LargeImageElementIndex',
+      'annotation_element_index',
+      new Schema({ family, entries: Buffer }),
     );
-    this.#families = ownModel<FamilyDocument>(
-      connection,
-      modelNames.family,
-      new Schema(
-        { holds: [{ _id: false, id: String, at: Date }], sweeping: Date, claim: String },
-        options(collectionNames.family),
-      ),
+    this.#families = own.model<FamilyDocument>(
+      'LargeImageElementFamily',
+      'annotation_element_family',
+      new Schema({ holds: [{ _id: false, id: String, at: Date }], sweeping: Date, claim: String }),
     );
   }
 
@@ -105,13 +92,8 @@ export class MongoElementRecords implements ElementRecords {
     await Promise.all([this.#packs.createIndexes(), this.#windows.createIndexes(), this.#indexes.createIndexes()]);
   }
 
-  /** Takes the models off the connection again. */
-  close(): void {
-    for (const name of Object.values(modelNames)) this.#connection.deleteModel(name);
-  }
-
   #id(text: string): Types.ObjectId {
-    return new this.#connection.base.Types.ObjectId(text);
+    return new this.#ObjectId(text);
   }
 
   async insertPacks(packs: readonly PackRecord[]): Promise<void> {
@@ -126,7 +108,7 @@ export class MongoElementRecords implements ElementRecords {
     if (text.length <= pieceBytes) return [{ _id, ...common, columns, codec, text }];
     const pieces: PackDocument[] = [];
     for (let start = pieceBytes; start < text.length; start += pieceBytes) {
-      const piece = new this.#connection.base.Types.ObjectId();
+      const piece = new this.#ObjectId();
       pieces.push({ _id: piece, ...common, of: _id, text: text.subarray(start, start + pieceBytes) });
     }
     return [...pieces, { _id, ...common, columns, codec, text: text.subarray(0, pieceBytes), more: pieces.map((p) => p._id) }];
@@ -225,9 +207,14 @@ export class MongoElementRecords implements ElementRecords {
     await this.#families.updateOne({ _id: this.#id(family) }, { $pull: { holds: { id: hold } } });
   }
 
-  async isHeld(family: string, holdStale: Date): Promise<boolean> {
-    const query = { _id: this.#id(family), holds: { $elemMatch: { at: { $gte: holdStale } } } };
-    return (await this.#families.exists(query)) !== null;
+  async holds(family: string): Promise<{ id: string; at: Date }[]> {
+    const doc = await this.#families.findById(this.#id(family), { holds: 1 }).lean<Pick<FamilyDocument, 'holds'>>();
+    return doc?.holds ?? [];
+  }
+
+  async claimOf(family: string): Promise<string | null> {
+    const doc = await this.#families.findById(this.#id(family), { claim: 1 }).lean<Pick<FamilyDocument, 'claim'>>();
+    return doc?.claim ?? null;
   }
 
   async *families(): AsyncGenerator<string> {
@@ -236,12 +223,16 @@ export class MongoElementRecords implements ElementRecords {
     }
   }
 
-  async claim(family: string, claim: string, times: { now: Date; holdStale: Date; sweepStale: Date }): Promise<boolean> {
+  async claim(
+    family: string,
+    claim: string,
+    { now, ended, sweepStale }: { now: Date; ended: readonly string[]; sweepStale: Date },
+  ): Promise<boolean> {
     const _id = this.#id(family);
-    await this.#families.updateOne({ _id }, { $pull: { holds: { at: { $lt: times.holdStale } } } });
+    if (ended.length > 0) await this.#families.updateOne({ _id }, { $pull: { holds: { id: { $in: [...ended] } } } });
     const claimed = await this.#families.findOneAndUpdate(
-      { _id, holds: { $size: 0 }, $or: [{ sweeping: null }, { sweeping: { $lt: times.sweepStale } }] },
-      { $set: { sweeping: times.now, claim } },
+      { _id, holds: { $size: 0 }, $or: [{ sweeping: null }, { sweeping: { $lt: sweepStale } }] },
+      { $set: { sweeping: now, claim } },
     );
     return claimed !== null;
   }
@@ -298,7 +289,10 @@ async function insertInMessages<T extends { _id: Types.ObjectId }>(
   let message: T[] = [];
   let bytes = 0;
   const send = async () => {
-    if (message.length > 0) await model.collection.insertMany(message as object[], { ordered: false });
+    if (message.length > 0) {
+      await model.collection.insertMany(message as object[], { ordered: false });
+      step('elements:inserted');
+    }
     message = [];
     bytes = 0;
   };

@@ -4,7 +4,8 @@ import type { Caller } from '../../../host.js';
 import type { AnnotationServices } from '../annotation-services.js';
 import type { ChangeRequest } from '../documents/writer.js';
 import { answerConditional } from '../../../http/conditional.js';
-import { defineRoute, scopes } from '../../define.js';
+import { scopes } from '../../../http/scopes.js';
+import { defineRoute } from '../context.js';
 import { required, text } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
 import { annotationPath } from '../parameters.js';
@@ -35,6 +36,7 @@ const errors = [
   'conflict',
   'precondition-failed',
   'too-large',
+  'busy',
 ] as const;
 
 const writing =

@@ -1,13 +1,26 @@
 import { LargeImageError } from '../../../errors.js';
 import type { IdMaker } from './packs/ids.js';
 import type { ElementRecords } from './records.js';
+import { hasEnded, processName } from '../../../core/process-name.js';
+import { step } from '../../../core/steps.js';
 
 /** How often a holder or sweeper says that it is alive. */
 const renewMs = 20_000;
-/** A sweep that has not shown itself for so long has died. */
+/** A sweep that has not shown itself for so long has died, even if its process cannot be asked. */
 export const sweepStaleMs = 120_000;
 /** How long a writer waits for a sweep of its family to end. */
 const waitMs = 10_000;
+
+/** An id for a hold or a claim, which says whose it is. */
+export function newHolder(ids: IdMaker): string {
+  return `${processName()}:${ids.make()}`;
+}
+
+/** Lets go of a family that a process was sweeping when it was killed. */
+export async function endLostClaim(records: ElementRecords, family: string): Promise<void> {
+  const claim = await records.claimOf(family);
+  if (claim !== null && hasEnded(claim)) await records.endClaim(family, claim, false);
+}
 
 /** Keeps the sweeper away from a family until it is released; says every few seconds that its process is alive. */
 export class Hold {
@@ -25,18 +38,23 @@ export class Hold {
 
   /** Begins a family. */
   static async ofNewFamily(records: ElementRecords, family: string, ids: IdMaker): Promise<Hold> {
-    const id = ids.make();
+    const id = newHolder(ids);
     await records.startFamily(family, id, new Date());
+    step('elements:begun');
     return new Hold(records, family, id);
   }
 
   /** Holds a family that exists. @throws LargeImageError `unavailable` when a sweep of it does not end, or it is gone. */
   static async of(records: ElementRecords, family: string, ids: IdMaker): Promise<Hold> {
-    const id = ids.make();
+    const id = newHolder(ids);
     const deadline = Date.now() + waitMs;
     for (;;) {
       const now = new Date();
-      if (await records.addHold(family, id, now, new Date(now.getTime() - sweepStaleMs))) return new Hold(records, family, id);
+      if (await records.addHold(family, id, now, new Date(now.getTime() - sweepStaleMs))) {
+        step('elements:held');
+        return new Hold(records, family, id);
+      }
+      await endLostClaim(records, family);
       if (Date.now() > deadline) throw new LargeImageError('unavailable', 'The elements are being cleaned up; try again.');
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
@@ -54,10 +72,12 @@ export class Hold {
   async confirm(): Promise<void> {
     const held = !this.#lost && (await this.records.renewHold(this.family, this.id, new Date()));
     if (!held) throw new LargeImageError('unavailable', 'The write took too long without a sign of life; try again.');
+    step('elements:stored');
   }
 
   async release(): Promise<void> {
     clearInterval(this.#timer);
     await this.records.dropHold(this.family, this.id);
+    step('elements:released');
   }
 }

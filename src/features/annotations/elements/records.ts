@@ -61,18 +61,20 @@ export interface ElementRecords {
   /** Says that a holder is alive. @returns false when the hold is gone. */
   renewHold(family: string, hold: string, now: Date): Promise<boolean>;
   dropHold(family: string, hold: string): Promise<void>;
-  /** Whether somebody holds a family who has shown himself since `holdStale`. */
-  isHeld(family: string, holdStale: Date): Promise<boolean>;
+  /** Who holds a family, and when each has shown himself last. */
+  holds(family: string): Promise<{ id: string; at: Date }[]>;
+  /** Who sweeps a family, or has been killed while sweeping it; `null`: nobody. */
+  claimOf(family: string): Promise<string | null>;
 
   /** All families, in no particular order. */
   families(): AsyncIterable<string>;
   /**
-   * Claims a family for a sweep: when nobody holds it, but for holds not renewed since `holdStale`, and nobody else sweeps it, but for
-   * sweeps not renewed since `sweepStale`.
+   * Claims a family for a sweep: when nobody holds it, but for the holds given, which go, and nobody else sweeps it, but for sweeps not
+   * renewed since `sweepStale`.
    *
    * @returns whether it was claimed.
    */
-  claim(family: string, claim: string, times: { now: Date; holdStale: Date; sweepStale: Date }): Promise<boolean>;
+  claim(family: string, claim: string, given: { now: Date; ended: readonly string[]; sweepStale: Date }): Promise<boolean>;
   /** Says that the sweeper is alive. @returns false when the claim is lost: stop at once. */
   renewClaim(family: string, claim: string, now: Date): Promise<boolean>;
   /** Ends a sweep; with `gone` the family is removed too. */

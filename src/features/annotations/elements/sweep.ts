@@ -1,10 +1,12 @@
 import type { StoredElements, SweepReport } from './contract.js';
 import { decodeDirectory } from './packs/pack-index.js';
-import { sweepStaleMs } from './leases.js';
+import { endLostClaim, newHolder, sweepStaleMs } from './leases.js';
 import type { IdMaker } from './packs/ids.js';
 import type { ElementRecords, RecordKind } from './records.js';
+import { hasEnded } from '../../../core/process-name.js';
+import { step } from '../../../core/steps.js';
 
-/** A hold not renewed for so long belongs to a process that died. */
+/** A hold not renewed for so long belongs to a process that died, even if it cannot be asked. */
 const defaultStaleMs = 10 * 60_000;
 /** Documents removed between two signs of life. */
 const removedPerStep = 1024;
@@ -32,17 +34,21 @@ export async function sweepFamilies(
   for await (const family of families ?? records.families()) {
     signal?.throwIfAborted();
     const now = new Date();
-    const claim = ids.make();
-    const times = { now, holdStale: new Date(now.getTime() - staleMs), sweepStale: new Date(now.getTime() - sweepStaleMs) };
+    const holdStale = new Date(now.getTime() - staleMs);
+    const isEnded = ({ id, at }: { id: string; at: Date }) => at < holdStale || hasEnded(id);
     if (families === undefined) {
       // Most families are as they should be: their writers need not wait for a sweep that removes nothing.
-      const unused = await findsUnused(records, family, heads, times.holdStale);
+      const unused = await findsUnused(records, family, heads, isEnded);
       if (unused === null) continue;
       report.families += 1;
       if (unused === 'something') report.abandoned += 1;
       if (unused === 'nothing' || dryRun) continue;
     }
-    if (!(await records.claim(family, claim, times))) continue;
+    await endLostClaim(records, family);
+    const claim = newHolder(ids);
+    const ended = (await records.holds(family)).filter(isEnded).map(({ id }) => id);
+    if (!(await records.claim(family, claim, { now, ended, sweepStale: new Date(now.getTime() - sweepStaleMs) }))) continue;
+    step('elements-sweep:claimed');
     if (families !== undefined) report.families += 1;
     let gone = false;
     try {
@@ -55,6 +61,7 @@ export async function sweepFamilies(
       gone = used.window.size === 0;
     } finally {
       await records.endClaim(family, claim, gone);
+      step('elements-sweep:ended');
     }
   }
   return report;
@@ -65,14 +72,14 @@ async function findsUnused(
   records: ElementRecords,
   family: string,
   heads: HeadsOfFamily,
-  holdStale: Date,
+  isEnded: (hold: { id: string; at: Date }) => boolean,
 ): Promise<'nothing' | 'name' | 'something' | null> {
   const found: { kind: RecordKind; of: string }[] = [];
   for (const kind of ['window', 'index', 'pack'] as const) {
     for await (const { of } of records.sweepable(family, kind)) found.push({ kind, of });
   }
   // In this order: what was listed and is not being written now is either referred to by now, or never will be.
-  if (await records.isHeld(family, holdStale)) return null;
+  if (!(await records.holds(family)).every(isEnded)) return null;
   const used = await usedRecords(records, await heads(family));
   if (found.some(({ kind, of }) => !used[kind].has(of))) return 'something';
   return used.window.size === 0 ? 'name' : 'nothing';
@@ -110,6 +117,7 @@ async function removeUnused(
     for (let start = 0; start < unused.length; start += removedPerStep) {
       if (!(await isStillClaimed())) return removed;
       removed += await records.remove(kind, unused.slice(start, start + removedPerStep));
+      step('elements-sweep:removed');
     }
   }
   return removed;

@@ -1,6 +1,9 @@
-import type { Connection, Model, QueryFilter } from 'mongoose';
+import type { Model, QueryFilter } from 'mongoose';
 import type { HeadDocument } from '../documents/annotation-documents.model.js';
-import { isDuplicateKey, ownCollection } from '../../../core/refused-writes.js';
+import type { OwnCollections } from '../../../core/own-collections.js';
+import { isDuplicateKey } from '../../../core/refused-writes.js';
+import { hasEnded, processName } from '../../../core/process-name.js';
+import { step } from '../../../core/steps.js';
 
 interface BatchDocument {
   _id: string;
@@ -10,7 +13,7 @@ interface BatchDocument {
 
 /** A list that is known to be whole stays one by name for so long: a query that began before must not see a part of it. */
 const settleMs = 10_000;
-/** A list that nobody has finished for so long belongs to a process that died. */
+/** A list that nobody has finished for so long belongs to a process that died, even if it cannot be asked. */
 const staleMs = 10 * 60_000;
 /** How long it is remembered that a list was given up, for a process that comes back to it. */
 const rememberMs = 24 * 60 * 60_000;
@@ -23,22 +26,23 @@ export class AnnotationBatches {
   readonly #timers = new Set<NodeJS.Timeout>();
 
   constructor(
-    private readonly connection: Connection,
+    private readonly own: OwnCollections,
     private readonly heads: Model<HeadDocument>,
   ) {}
 
   get #documents() {
-    return ownCollection<BatchDocument>(this.connection, 'annotation_batch');
+    return this.own.collection<BatchDocument>('annotation_batch');
   }
 
-  /** A name for a new list. */
+  /** A name for a new list; it says whose it is. */
   begin(): string {
-    return new this.connection.base.Types.ObjectId().toHexString();
+    return `${processName()}:${new this.own.connection.base.Types.ObjectId().toHexString()}`;
   }
 
   /** Makes a list visible whose heads have all been written. @throws when it was given up meanwhile. */
   async commit(batch: string): Promise<void> {
     await this.#documents.insertOne({ _id: batch, state: 'committed', at: new Date() });
+    step('annotations:committed');
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
       // What fails here is done by the next cleanup.
@@ -78,16 +82,18 @@ export class AnnotationBatches {
 
   async #settle(batch: string): Promise<void> {
     await this.heads.updateMany({ batch }, { $unset: { batch: 1 } });
+    step('annotations:settled');
     await this.#documents.deleteOne({ _id: batch });
   }
 
-  /** Lists that have neither been finished nor given up, though they were begun long ago. */
+  /** Lists that have been given up, or that a process has not finished that has ended, or began long ago. */
   async #stale(now: number): Promise<string[]> {
     const stale: string[] = [];
     for (const batch of await this.#named()) {
       const state = await this.#state(batch);
-      const begun = new this.connection.base.Types.ObjectId(batch).getTimestamp().getTime();
-      if (state === 'aborted' || (state === null && begun < now - staleMs)) stale.push(batch);
+      const begun = new this.own.connection.base.Types.ObjectId(batch.slice(-24)).getTimestamp().getTime();
+      const isLeft = hasEnded(batch) || begun < now - staleMs;
+      if (state === 'aborted' || (state === null && isLeft)) stale.push(batch);
     }
     return stale;
   }

@@ -5,7 +5,8 @@ import { isVersionField } from './versions.model.js';
 import type { AnnotationVersion } from './history.js';
 import type { AnnotationServices } from '../annotation-services.js';
 import { answerConditional } from '../../../http/conditional.js';
-import { defineRoute, scopes } from '../../define.js';
+import { scopes } from '../../../http/scopes.js';
+import { defineRoute } from '../context.js';
 import { integer, required } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
 import { annotationListSchema, annotationPaging, annotationPath, annotationSchema, pagingOf } from '../parameters.js';
@@ -79,6 +80,7 @@ const get = defineRoute({
       version: version.version,
       elements,
       query: allElements,
+      turns: { queue: annotations.reading, caller },
       signal,
       trailer: { _versionId: version.id },
     });

@@ -1,7 +1,6 @@
-import type { Connection } from 'mongoose';
 import type { DensityCrowd } from './draw/density-gain.js';
 import type { DensityClass } from './draw/density.js';
-import { ownCollection } from '../../../core/refused-writes.js';
+import type { OwnCollections } from '../../../core/own-collections.js';
 
 /** Densities of one window of elements: which levels there are, and what their classes are. */
 export interface DensityHead {
@@ -56,9 +55,6 @@ const batch = 100;
 /** Bytes of documents written at a time. */
 const batchBytes = 4 * 1024 * 1024;
 
-/** Name of the collection. */
-const collectionName = 'annotation_density';
-
 /** Place of a block in the ids of documents. */
 export interface BlockPlace {
   window: string;
@@ -76,18 +72,15 @@ function blockId({ window, level, column, row }: BlockPlace): string {
  * the same. The head is written last; without it a window has no densities.
  */
 export class AnnotationDensityModel {
-  readonly #connection: Connection;
-
-  constructor(connection: Connection) {
-    this.#connection = connection;
-  }
+  constructor(private readonly own: OwnCollections) {}
 
   get #documents() {
-    return ownCollection<StoredHead | StoredBlock>(this.#connection, collectionName);
+    return this.own.collection<StoredHead | StoredBlock>('annotation_density');
   }
 
   async createIndexes(): Promise<void> {
-    await this.#documents.createIndex({ family: 1 });
+    // The mark first: the families of the plugin are read from the index alone.
+    await this.#documents.createIndex({ plugin: 1, family: 1 });
   }
 
   /** Heads of these windows; those that are not there are absent. */

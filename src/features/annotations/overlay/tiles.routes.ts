@@ -2,8 +2,8 @@ import { BadParameterError } from '../../../errors.js';
 import type { Caller } from '../../../host.js';
 import type { AnnotationTileRequest, AnnotationTiles } from './tiles.js';
 import { answerConditional, entityTag } from '../../../http/conditional.js';
-import { scopes } from '../../define.js';
-import { tileAddress } from '../../images/tiles.routes.js';
+import { scopes } from '../../../http/scopes.js';
+import { tileAddress } from '../../pictures/tiles.routes.js';
 import { id, json, number, oneOf, required, text, withDefault, type Parameter } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
 import { routeDefiner } from '../../../http/route.js';
@@ -67,6 +67,7 @@ const shared = {
     'tile-outside',
     'no-large-image',
     'unavailable',
+    'busy',
   ],
   errorStatus: { 'no-large-image': 404, 'tile-source': 404 },
 } as const;
@@ -83,7 +84,7 @@ async function answerTile(
   const headers = { ETag: tag, 'Cache-Control': 'private, no-cache' };
   const unchanged = answerConditional(input.headers, tag, headers);
   if (unchanged !== null) return unchanged;
-  const { bytes, type } = await tile.make({ signal: input.signal });
+  const { bytes, type } = await tile.make(input);
   return Reply.content(bytes, type, { headers });
 }
 

@@ -2,10 +2,23 @@ import { BadParameterError, InvalidError } from '../../../errors.js';
 import type { Caller } from '../../../host.js';
 import type { ItemRecord } from '../../../core/host-records.js';
 import { plotSources, type PlotRequest, type PlotSource } from './plot-data.js';
-import type { Services } from '../../services.js';
-import { defineRoute, scopes } from '../../define.js';
+import type { LatestOnly } from '../../../core/latest-only.js';
+import type { Items } from '../../items/items.js';
+import type { PlotData } from './plot-data.js';
+import { routeDefiner } from '../../../http/route.js';
+import { scopes } from '../../../http/scopes.js';
 import { isId, json, required, text, withDefault, type ParameterValues } from '../../../http/parameters.js';
 import { itemPath } from '../parameters.js';
+
+/** What the routes for plots work with. */
+export interface PlotContext {
+  items: Items;
+  plotData: PlotData;
+  /** Requests that newer ones of the same client end. */
+  latest: LatestOnly;
+}
+
+const defineRoute = routeDefiner<PlotContext>();
 
 const selection = {
   adjacentItems: withDefault<string>(
@@ -80,13 +93,13 @@ function listOf(sent: string | undefined): string[] {
 
 /** Answers with what `work` gives, or `null` when the client's newer request ended it. */
 async function unlessSuperseded<T>(
-  { plots }: Pick<Services, 'plots'>,
+  { latest }: PlotContext,
   asking: { uuid: string | undefined; caller: Caller | null; signal: AbortSignal },
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T | null> {
   const { uuid, caller, signal } = asking;
   if (uuid === undefined || uuid === '') return work(signal);
-  const turn = plots.turns.begin(`${caller?.id ?? ''} ${uuid}`);
+  const turn = latest.begin(`${caller?.id ?? ''} ${uuid}`);
   try {
     return await work(AbortSignal.any([signal, turn.signal]));
   } catch (error) {
@@ -114,7 +127,7 @@ const list = defineRoute({
     const item = await services.items.load(params.id, 0, caller);
     const request = requestOf(item, query);
     return unlessSuperseded(services, { uuid: query.uuid, caller, signal }, (until) =>
-      services.plots.data.list(request, { caller, signal: until }),
+      services.plotData.list(request, { caller, signal: until }),
     );
   },
 });
@@ -155,7 +168,7 @@ const data = defineRoute({
     const needed = listOf(query.requiredKeys).filter((key) => !key.startsWith('compute.'));
     const columns = { keys: listOf(query.keys), required: needed };
     return unlessSuperseded(services, { uuid: query.uuid, caller, signal }, (until) =>
-      services.plots.data.data(request, columns, { caller, signal: until }),
+      services.plotData.data(request, columns, { caller, signal: until }),
     );
   },
 });

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { Connection, Model } from 'mongoose';
-import { isDuplicateKey, ownModel } from '../../../core/refused-writes.js';
+import type { Model } from 'mongoose';
+import type { OwnCollections } from '../../../core/own-collections.js';
+import { isDuplicateKey } from '../../../core/refused-writes.js';
+import { hasEnded, processName } from '../../../core/process-name.js';
 
 /** An upload that carries annotations, as the job that reads it knows it. */
 export interface UploadTask {
@@ -38,12 +40,10 @@ interface WaitingDocument extends WaitingUpload {
   /** Key of user and uuid. */
   batch: string;
   created: Date;
-  /** Since when a process has been starting it again. */
-  claimed: Date | null;
+  /** Since when a process has been starting it again, and which. */
+  claimed: { at: Date; by: string } | null;
 }
 
-const namedModel = 'LargeImageNamedUpload';
-const waitingModel = 'LargeImageWaitingUpload';
 /** A process that has not brought a claimed upload on its way by then has died. */
 const claimMs = 60_000;
 
@@ -52,21 +52,17 @@ export class AnnotationUploadModel {
   readonly #named: Model<NamedDocument>;
   readonly #waiting: Model<WaitingDocument>;
 
-  constructor(connection: Connection) {
-    const { Schema } = connection.base;
+  constructor(own: OwnCollections) {
+    const { Schema } = own.connection.base;
     const { Mixed } = Schema.Types;
-    const options = { minimize: false, versionKey: false, autoIndex: false, autoCreate: false } as const;
-    this.#named = ownModel<NamedDocument>(
-      connection,
-      namedModel,
-      new Schema<NamedDocument>(
-        { _id: String, itemId: String, created: { type: Date, index: true } },
-        { ...options, collection: 'annotation_upload_name' },
-      ),
+    this.#named = own.model<NamedDocument>(
+      'LargeImageNamedUpload',
+      'annotation_upload_name',
+      new Schema<NamedDocument>({ _id: String, itemId: String, created: { type: Date, index: true } }),
     );
-    this.#waiting = ownModel<WaitingDocument>(
-      connection,
-      waitingModel,
+    this.#waiting = own.model<WaitingDocument>(
+      'LargeImageWaitingUpload',
+      'annotation_upload_waiting',
       new Schema<WaitingDocument>(
         {
           _id: String,
@@ -74,20 +70,15 @@ export class AnnotationUploadModel {
           task: Mixed,
           identifiers: [String],
           created: { type: Date, index: true },
-          claimed: Date,
+          claimed: Mixed,
         },
-        { ...options, collection: 'annotation_upload_waiting' },
+        { minimize: false },
       ),
     );
   }
 
   async createIndexes(): Promise<void> {
     await Promise.all([this.#named.createIndexes(), this.#waiting.createIndexes()]);
-  }
-
-  /** Takes the models off the connection again. */
-  close(): void {
-    for (const model of [this.#named, this.#waiting]) model.db.deleteModel(model.modelName);
   }
 
   /** Notes which item an identifier stands for in a user's batch; the latest upload counts. */
@@ -130,14 +121,15 @@ export class AnnotationUploadModel {
     }
   }
 
-  /** Takes a waiting upload on: only one caller gets `true`, until a minute has passed without {@link release}. */
+  /** Takes a waiting upload on: only one caller gets `true`, until its process has ended or a minute has passed without {@link release}. */
   async claim(ingestion: string): Promise<boolean> {
-    const stale = new Date(Date.now() - claimMs);
-    const claimed = await this.#waiting.findOneAndUpdate(
-      { _id: ingestion, $or: [{ claimed: null }, { claimed: { $lt: stale } }] },
-      { $set: { claimed: new Date() } },
-    );
-    return claimed !== null;
+    const found = await this.#waiting.findById(ingestion, { claimed: 1 }).lean<Pick<WaitingDocument, 'claimed'>>();
+    const claimed = found?.claimed ?? null;
+    const isHeld = claimed !== null && claimed.at.getTime() >= Date.now() - claimMs && !hasEnded(claimed.by);
+    if (found === null || isHeld) return false;
+    const seen = claimed === null ? { claimed: null } : { 'claimed.at': claimed.at, 'claimed.by': claimed.by };
+    const now = { claimed: { at: new Date(), by: processName() } };
+    return (await this.#waiting.updateOne({ _id: ingestion, ...seen }, { $set: now })).matchedCount > 0;
   }
 
   /** Forgets a waiting upload. */

@@ -5,11 +5,11 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { TileSourceError } from '../../../errors.js';
 import type { ByteReader, SourceInput } from '../../contract.js';
-import { temporaryPath } from '../../process/temporary-files.js';
 import { recognizeFormat, type FileFormat } from './format.js';
 import { checkPng } from './png.js';
 import { refuseStoredInTiles } from './stored-in-tiles.js';
 import { checkSvg } from './svg.js';
+import { temporaryPath } from '../../../core/temporary-files.js';
 
 /** Files up to this length are handed to libvips as bytes, so that its cache of operations holds neither the file nor its name. */
 const maxBufferedBytes = 2 ** 26;

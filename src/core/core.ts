@@ -1,0 +1,80 @@
+import { tmpdir } from 'node:os';
+import type { Connection } from 'mongoose';
+import type { Host, HostEvents, HostLogger, WorkerHost } from '../host.js';
+import { checkHost, claimModels } from './check-host.js';
+import { Callers } from './callers.js';
+import { ModelEvents } from './host-events.js';
+import { HostRecords } from './host-records.js';
+import { OwnCollections } from './own-collections.js';
+import { createQueues, type QueueLimits, type QueueName, type Queues } from './queues.js';
+import type { OnClose } from './undo.js';
+
+/** What every feature stands on: the host, as the plugin sees it. */
+export interface Core {
+  host: WorkerHost;
+  logger: HostLogger;
+  /** Word that names the product on the wire. */
+  brand: string;
+  /** Where the host's models are compiled. */
+  connection: Connection;
+  /** The collections that the plugin keeps beside those of the host. */
+  own: OwnCollections;
+  records: HostRecords;
+  events: HostEvents;
+  callers: Callers;
+  /** Where work waits that keeps threads, the event loop or the database busy. */
+  queues: Queues;
+  temporaryDirectory: string;
+}
+
+/** Used where the host has no logger. */
+export const silentLogger: HostLogger = { debug() {}, info() {}, warn() {}, error() {} };
+
+/**
+ * Extends the host's models and follows the host.
+ *
+ * @param onClose takes the steps that end this.
+ * @throws InvalidHostError, and LargeImageError `conflict` where what the host has stored is in the way; nothing has been changed then.
+ */
+export async function openCore(
+  host: WorkerHost,
+  options: {
+    isServing: boolean;
+    collectionPrefix?: string | undefined;
+    queues?: Partial<Record<QueueName, QueueLimits>> | undefined;
+  },
+  onClose: OnClose,
+): Promise<Core> {
+  const { isServing, collectionPrefix, queues } = options;
+  checkHost(host, isServing);
+  onClose(claimModels(host.models));
+  const own = new OwnCollections(host.models.item.db, collectionPrefix);
+  await own.check();
+  onClose(() => own.close());
+  const records = new HostRecords(host);
+  onClose(() => records.restoreSchemas());
+  await records.createIndexes();
+  const events = hostEvents(host, onClose);
+  const callers = new Callers(host.auth);
+  onClose(events.on('access.changed', () => callers.forget()));
+  onClose(events.on('token.revoked', ({ token }) => callers.forget(token)));
+  return {
+    host,
+    logger: host.logger ?? silentLogger,
+    brand: host.brand ?? 'service',
+    connection: records.connection,
+    own,
+    records,
+    events,
+    callers,
+    queues: createQueues(queues),
+    temporaryDirectory: host.temporaryDirectory ?? tmpdir(),
+  };
+}
+
+function hostEvents(host: Pick<Host, 'events' | 'models'>, onClose: OnClose): HostEvents {
+  if (host.events !== undefined) return host.events;
+  const events = new ModelEvents(host.models);
+  onClose(() => events.close());
+  return events;
+}

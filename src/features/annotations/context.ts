@@ -1,0 +1,14 @@
+import type { HostRecords } from '../../core/host-records.js';
+import { routeDefiner } from '../../http/route.js';
+import type { Items } from '../items/items.js';
+import type { AnnotationServices } from './annotation-services.js';
+
+/** What the routes for annotations work with. */
+export interface AnnotationContext {
+  annotations: AnnotationServices;
+  items: Items;
+  records: HostRecords;
+}
+
+/** Declares a route of this feature. */
+export const defineRoute = routeDefiner<AnnotationContext>();

@@ -1,0 +1,88 @@
+import type { Core } from '../../core/core.js';
+import { ScheduleModel } from '../../core/schedule.js';
+import { bindRoutes } from '../../http/route.js';
+import type { InstallOptions } from '../../installation.js';
+import type { Feature } from '../feature.js';
+import type { Images } from '../images/images.js';
+import type { Items } from '../items/items.js';
+import type { Settings } from '../settings/settings.js';
+import { createAnnotationServices, type AnnotationServices } from './annotation-services.js';
+import { annotationRoutes } from './annotations.routes.js';
+import { AnnotationModel } from './documents/annotation.model.js';
+import { AnnotationMetadataSearch } from './documents/metadata-search.js';
+import { MongoElementRecords } from './elements/element-records.model.js';
+import { PackedElementStore } from './elements/store.js';
+import { followHost } from './follow-host.js';
+import { AnnotationHousekeeping } from './history/housekeeping.js';
+import { AnnotationDensities } from './overlay/densities.js';
+import { AnnotationDensityModel } from './overlay/density.model.js';
+import { OverlayImages } from './overlay/overlay-images.js';
+
+/** What the feature needs. */
+interface AnnotationNeeds {
+  core: Core;
+  options: InstallOptions;
+  settings: Settings;
+  items: Items;
+  images: Images;
+}
+
+/** What the features about annotations use of it. */
+export interface AnnotationOffers {
+  annotations: AnnotationServices;
+  metadataSearch: AnnotationMetadataSearch;
+  model: AnnotationModel;
+  densities: AnnotationDensities;
+  densityModel: AnnotationDensityModel;
+}
+
+const usualCleanupMs = 60 * 60_000;
+
+/** Annotations of items: documents, millions of elements, versions, access. */
+export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
+  name: 'annotations',
+  async open({ core, options, settings, items, images }, onClose) {
+    const { host, own, records, events, logger, brand, queues } = core;
+    const overlayImages = new OverlayImages({ records, images, access: host.access });
+    const store = new PackedElementStore({
+      records: new MongoElementRecords(own),
+      brand,
+      overlaySizes: (itemId) => overlayImages.size(itemId),
+    });
+    const model = new AnnotationModel(own);
+    onClose(() => model.close());
+    const densityModel = new AnnotationDensityModel(own);
+    await Promise.all([store.prepare(), model.createIndexes(), densityModel.createIndexes()]);
+    const densities = new AnnotationDensities({ store, model: densityModel, logger });
+    const annotations = createAnnotationServices(host, {
+      model,
+      store,
+      densities,
+      records,
+      settings,
+      logger,
+      items,
+      overlayImages,
+      brand,
+      queues,
+    });
+    onClose(async () => {
+      await annotations.writer.close();
+      await densities.close();
+    });
+    const housekeeping = new AnnotationHousekeeping({
+      cleanup: annotations.cleanup,
+      schedule: new ScheduleModel(own),
+      settings,
+      logger,
+      everyMs: options.annotationCleanupMs ?? usualCleanupMs,
+    });
+    onClose(() => housekeeping.close());
+    followHost(events, { annotations, model, records }, onClose);
+    const metadataSearch = new AnnotationMetadataSearch(annotations, records, host.access);
+    return {
+      offers: { annotations, metadataSearch, model, densities, densityModel },
+      routes: bindRoutes(annotationRoutes, { annotations, items, records }),
+    };
+  },
+};

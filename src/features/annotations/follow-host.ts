@@ -1,0 +1,34 @@
+import type { HostRecords } from '../../core/host-records.js';
+import { idText } from '../../core/id-text.js';
+import type { HostEvents } from '../../host.js';
+import type { AnnotationServices } from './annotation-services.js';
+import type { AnnotationModel } from './documents/annotation.model.js';
+import type { OnClose } from '../../core/undo.js';
+
+/** What is kept in step. */
+interface Followed {
+  annotations: AnnotationServices;
+  model: AnnotationModel;
+  records: HostRecords;
+}
+
+/** Keeps annotations in step with what happens in the host. @param onClose takes the steps that end it. */
+export function followHost(
+  events: HostEvents,
+  { annotations: { whole, lists }, model, records }: Followed,
+  onClose: OnClose,
+): void {
+  onClose(
+    events.on('item.removed', async ({ item }) => {
+      await whole.discard(lists.all({ itemIds: [idText(item._id)], active: null }));
+    }),
+  );
+  onClose(
+    events.on('item.copied', async ({ source, item, userId, copyAnnotations }) => {
+      if (copyAnnotations === false) return;
+      await whole.copyAll(idText(source._id), records.itemOf(item), userId ?? null);
+    }),
+  );
+  onClose(events.on('user.removed', ({ userId }) => model.forget('users', userId)));
+  onClose(events.on('group.removed', ({ groupId }) => model.forget('groups', groupId)));
+}

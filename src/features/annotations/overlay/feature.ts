@@ -1,0 +1,47 @@
+import type { Core } from '../../../core/core.js';
+import { bindRoutes } from '../../../http/route.js';
+import type { TileCache } from '../../caches/contract.js';
+import type { Feature } from '../../feature.js';
+import type { Images } from '../../images/images.js';
+import type { AnnotationOffers } from '../feature.js';
+import { AnnotationOverlay } from './overlay.js';
+import { AnnotationTiles } from './tiles.js';
+import { annotationTileRoutes } from './tiles.routes.js';
+import { scheduleWarmUp } from './warm-up.js';
+
+/** What the feature needs. */
+interface OverlayNeeds extends AnnotationOffers {
+  core: Core;
+  images: Images;
+  tiles: TileCache;
+  /** Whether this process answers requests: then drawing is warmed up. */
+  isServing: boolean;
+}
+
+/** Annotations of any size drawn as PNG or vector tiles. */
+export const overlayFeature: Feature<OverlayNeeds, null> = {
+  name: 'annotation-overlay',
+  open({ core, images, tiles, isServing, annotations, model, densities, densityModel }, onClose) {
+    const { records, host, logger, queues } = core;
+    const overlays = new AnnotationTiles({
+      load: (id, caller) => annotations.writer.load(id, 0, caller),
+      overlay: new AnnotationOverlay({ store: annotations.store, densities }),
+      drawing: queues.elements,
+      images,
+      records,
+      tiles,
+    });
+    if (isServing) {
+      const nobody = new host.mongoose.Types.ObjectId().toHexString();
+      const block = { window: nobody, level: 0, column: 0, row: 0 };
+      const reads = [
+        () => model.find(nobody),
+        () => records.findItem(nobody),
+        () => densityModel.heads([nobody]),
+        () => densityModel.blocks([block]),
+      ];
+      onClose(scheduleWarmUp(logger, reads));
+    }
+    return { offers: null, routes: bindRoutes(annotationTileRoutes, { overlays }) };
+  },
+};

@@ -1,0 +1,17 @@
+import type { Core } from '../../../core/core.js';
+import { LatestOnly } from '../../../core/latest-only.js';
+import { bindRoutes } from '../../../http/route.js';
+import type { Feature } from '../../feature.js';
+import type { Items } from '../../items/items.js';
+import type { AnnotationServices } from '../annotation-services.js';
+import { PlotData } from './plot-data.js';
+import { annotationPlotRoutes } from './plot.routes.js';
+
+/** Data of items, annotations and elements as columns for plots. */
+export const plotFeature: Feature<{ core: Core; items: Items; annotations: AnnotationServices }, null> = {
+  name: 'annotation-plot',
+  open({ core: { host, records }, items, annotations }) {
+    const plotData = new PlotData({ records, access: host.access, annotations, files: host.files });
+    return { offers: null, routes: bindRoutes(annotationPlotRoutes, { items, plotData, latest: new LatestOnly() }) };
+  },
+};

@@ -1,0 +1,46 @@
+import type { LibrarySettings } from '../../../configuration-text/read-settings.js';
+import type { Core } from '../../../core/core.js';
+import type { Feature } from '../../feature.js';
+import type { Images } from '../../images/images.js';
+import type { Items } from '../../items/items.js';
+import type { JobStarter } from '../../jobs/job-starter.js';
+import type { AnnotationServices } from '../annotation-services.js';
+import { annotationUploadJob } from './upload.job.js';
+import { AnnotationUploadModel } from './upload.model.js';
+import { AnnotationUploads } from './uploads.js';
+
+/** What the feature needs. */
+interface UploadNeeds {
+  core: Core;
+  library: LibrarySettings;
+  items: Items;
+  images: Images;
+  annotations: AnnotationServices;
+  runner: JobStarter;
+}
+
+/** Uploaded files that are read as annotations of the item they were sent for. */
+export const annotationUploadFeature: Feature<UploadNeeds, null> = {
+  name: 'annotation-upload',
+  async open({ core, library, items, images, annotations, runner }, onClose) {
+    const { host, own, records, events, logger } = core;
+    const model = new AnnotationUploadModel(own);
+    await model.createIndexes();
+    const uploads = new AnnotationUploads({
+      model,
+      annotations,
+      records,
+      items,
+      images,
+      files: host.files,
+      runner,
+      maxBytes: library.max_annotation_input_file_length,
+      notify: host.notify,
+      logger,
+    });
+    onClose(() => uploads.close());
+    onClose(events.on('upload.finished', (upload) => uploads.finished(upload)));
+    uploads.sweep().catch((err: unknown) => logger.warn({ err }, 'Annotation:Upload:SweepFailed'));
+    return { offers: null, jobs: [annotationUploadJob(uploads)] };
+  },
+};

@@ -1,0 +1,76 @@
+import type { Core } from '../../core/core.js';
+import type { LibrarySettings } from '../../configuration-text/read-settings.js';
+import { bindRoutes } from '../../http/route.js';
+import type { InstallOptions } from '../../installation.js';
+import type { Feature } from '../feature.js';
+import type { Items } from '../items/items.js';
+import type { Settings } from '../settings/settings.js';
+import { Caches } from './caches.js';
+import { cacheRoutes } from './caches.routes.js';
+import type { TileCache } from './contract.js';
+import type { OpenImage } from './open-image.js';
+import { openTileCache } from './open-tile-cache.js';
+import { CachePeers } from './peers.js';
+import { SourceCache } from './source-cache.js';
+
+/** What the caches need to know. */
+interface CacheNeeds {
+  core: Core;
+  options: InstallOptions;
+  library: LibrarySettings;
+  settings: Settings;
+  items: Items;
+}
+
+/** The caches of encoded tiles and of open images. */
+export interface CacheOffers {
+  caches: Caches;
+  tiles: TileCache;
+  sources: SourceCache<OpenImage>;
+}
+
+const usualOpenSources = 64;
+
+/** Encoded tiles and open images that are kept for the next request, here and in the processes that share a Redis. */
+export const cachesFeature: Feature<CacheNeeds, CacheOffers> = {
+  name: 'caches',
+  async open({ core: { connection, logger, callers }, options, library, settings, items }, onClose) {
+    const namespace = `large_image:${connection.name}`;
+    const { tiles, connection: redis } = await openTileCache({
+      backend: options.cacheBackend ?? library.cache_backend ?? 'memory',
+      maxBytes: options.tileCacheBytes ?? library.memory.tileCacheBytes,
+      redis: {
+        url: options.redisUrl ?? library.cache_redis_url,
+        username: library.cache_redis_username,
+        password: library.cache_redis_password,
+        logger,
+      },
+      namespace,
+      ...(options.tileCache && { own: options.tileCache }),
+    });
+    onClose(() => redis?.close());
+    onClose(() => tiles.close());
+    const sources = new SourceCache<OpenImage>({
+      maxEntries: options.maxOpenSources ?? (library.cache_sources ? library.cache_tilesource_maximum || usualOpenSources : 0),
+      maxBytes: options.maxOpenSourceBytes ?? library.memory.openSourceBytes,
+      sizeOf: (open) => open.retainedBytes,
+      onCloseError: (err) => logger.warn({ err }, 'TileSource:Close:Failed'),
+    });
+    onClose(() => sources.clear());
+    const caches = new Caches({
+      tiles,
+      sources,
+      forget: () => {
+        items.forget();
+        callers.forget();
+      },
+      join: (peer) => (redis === null ? null : new CachePeers({ connection: redis, namespace, peer })),
+    });
+    onClose(() => caches.close());
+    settings.onChange(async ({ key }) => {
+      // Pictures made with another correction are never asked for again: their keys differ.
+      if (key === 'large_image.icc_correction') await caches.clear();
+    });
+    return { offers: { caches, tiles, sources }, routes: bindRoutes(cacheRoutes, { caches }) };
+  },
+};

@@ -1,0 +1,28 @@
+import type { LibrarySettings } from '../../configuration-text/read-settings.js';
+import type { WorkerHost } from '../../host.js';
+import type { InstallOptions } from '../../installation.js';
+import { bindRoutes } from '../../http/route.js';
+import { silentLogger } from '../../core/core.js';
+import type { Feature } from '../feature.js';
+import { Configuration } from './configuration.js';
+import { configurationRoutes } from './configuration.routes.js';
+
+/** The configuration file of the server: what it says at the start, and its replacement by administrators. */
+export const configurationFeature: Feature<
+  { host: WorkerHost; options: InstallOptions },
+  { configuration: Configuration; library: LibrarySettings }
+> = {
+  name: 'configuration',
+  async open({ host, options }, onClose) {
+    const configuration = new Configuration({
+      env: options.env ?? process.env,
+      brand: host.brand ?? 'service',
+      logger: host.logger ?? silentLogger,
+      ...(options.configFile !== undefined && { path: options.configFile }),
+      ...(host.restart && { restart: host.restart }),
+    });
+    onClose(() => configuration.close());
+    const library = await configuration.load();
+    return { offers: { configuration, library }, routes: bindRoutes(configurationRoutes, { configuration }) };
+  },
+};

@@ -1,0 +1,18 @@
+import type { HostRecords } from '../../core/host-records.js';
+import { routeDefiner } from '../../http/route.js';
+import type { Images } from '../images/images.js';
+import type { Items } from '../items/items.js';
+import type { FolderImages } from './folder-images.js';
+import type { LargeImageCreation } from './large-image-creation.js';
+
+/** What the routes that make large images work with. */
+export interface CreationContext {
+  records: HostRecords;
+  items: Items;
+  images: Images;
+  creation: LargeImageCreation;
+  folderImages: FolderImages;
+}
+
+/** Declares a route of this feature. */
+export const defineRoute = routeDefiner<CreationContext>();

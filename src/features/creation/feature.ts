@@ -1,0 +1,51 @@
+import type { Core } from '../../core/core.js';
+import { bindRoutes } from '../../http/route.js';
+import type { Feature } from '../feature.js';
+import type { Images } from '../images/images.js';
+import type { Items } from '../items/items.js';
+import type { JobStarter } from '../jobs/job-starter.js';
+import type { JobStore } from '../jobs/jobs.js';
+import { ConversionItems } from './conversion-items.js';
+import { conversionDefinition } from './conversion.job.js';
+import { creationRoutes } from './creation.routes.js';
+import { FolderImages } from './folder-images.js';
+import { LargeImageCreation } from './large-image-creation.js';
+import { largeImageRoutes } from './large-image.routes.js';
+
+/** What the feature needs. */
+interface CreationNeeds {
+  core: Core;
+  items: Items;
+  images: Images;
+  jobs: JobStore;
+  runner: JobStarter;
+}
+
+/** Items become large images, one by one or a folder at once, by conversion where no source reads the file as it is. */
+export const creationFeature: Feature<CreationNeeds, null> = {
+  name: 'creation',
+  open({ core, items, images, jobs, runner }, onClose) {
+    const { host, records, logger, temporaryDirectory } = core;
+    const { files, access, notify } = host;
+    const copies = new ConversionItems({ records, files, host, jobs, logger });
+    const creation = new LargeImageCreation({
+      records,
+      items,
+      images,
+      files,
+      conversionItems: copies,
+      jobs,
+      runner,
+      notify,
+      logger,
+    });
+    const folderImages = new FolderImages({ records, items, images, jobs, creation, access, logger });
+    onClose(jobs.onUpdate((event) => creation.jobChanged(event)));
+    void copies.sweep();
+    return {
+      offers: null,
+      routes: bindRoutes([...largeImageRoutes, ...creationRoutes], { records, items, images, creation, folderImages }),
+      jobs: [conversionDefinition({ creation, copies, records, files, temporaryDirectory })],
+    };
+  },
+};

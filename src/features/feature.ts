@@ -1,0 +1,59 @@
+import type { BoundRoute } from '../http/route.js';
+import type { HostLogger } from '../host.js';
+import { Undo, type OnClose } from '../core/undo.js';
+import type { JobDefinition } from './jobs/definition.js';
+
+/** A feature that is open. */
+export interface OpenFeature<Offers> {
+  /** What other features may use of it. */
+  offers: Offers;
+  routes?: readonly BoundRoute[];
+  jobs?: readonly JobDefinition<unknown>[];
+}
+
+/** A capability of the plugin as one value: what it needs, what it offers, its routes and jobs, and how it closes. */
+export interface Feature<Needs, Offers> {
+  name: string;
+  /**
+   * Makes its models and services, and follows what it has to know of.
+   *
+   * @param needs offers of features opened before.
+   * @param onClose takes the steps that close it, also when its opening fails half way.
+   */
+  open(needs: Needs, onClose: OnClose): Promise<OpenFeature<Offers>> | OpenFeature<Offers>;
+}
+
+/** The open features of one installation, in the order of their opening. */
+export class Features {
+  readonly #undo: Undo;
+  readonly #routes: BoundRoute[] = [];
+  readonly #jobs: JobDefinition<unknown>[] = [];
+
+  constructor(logger: HostLogger) {
+    this.#undo = new Undo(logger);
+  }
+
+  get routes(): readonly BoundRoute[] {
+    return this.#routes;
+  }
+
+  get jobs(): readonly JobDefinition<unknown>[] {
+    return this.#jobs;
+  }
+
+  /** Opens a feature. @returns what it offers. */
+  async open<Needs, Offers>(feature: Feature<Needs, Offers>, needs: Needs): Promise<Offers> {
+    const { offers, routes = [], jobs = [] } = await feature.open(needs, this.onClose);
+    this.#routes.push(...routes);
+    this.#jobs.push(...jobs);
+    return offers;
+  }
+
+  /** Adds a step to the closing; the last one added is the first one taken. */
+  readonly onClose: OnClose = (step) => this.#undo.add(step);
+
+  /** Closes everything backwards. */
+  close(): Promise<void> {
+    return this.#undo.run();
+  }
+}

@@ -1,0 +1,55 @@
+import { maxFolderConfigurationBytes } from './folder-configuration.js';
+import { routeDefiner } from '../../http/route.js';
+import { scopes } from '../../http/scopes.js';
+import type { FolderConfiguration } from './folder-configuration.js';
+import { boolean, id, required, text, withDefault } from '../../http/parameters.js';
+
+const defineRoute = routeDefiner<{ folderConfiguration: FolderConfiguration }>();
+
+const params = {
+  id: required(id({ description: 'Id of the folder.' })),
+  name: required(text({ description: 'Name of the configuration, such as .large_image_config.yaml.' })),
+};
+
+const read = defineRoute({
+  method: 'get',
+  path: '/folder/:id/yaml_config/:name',
+  summary: 'The YAML configuration that holds in a folder.',
+  description:
+    'The item of this name in the folder, else in those above, else in `.config` beside the topmost, else in the folder of the setting ' +
+    '`config_folder`; with `__inherit__: true` joined with the next. Sections for users and groups are applied.',
+  access: 'public',
+  scope: scopes.read,
+  params,
+  returns: { schema: {} },
+  errors: ['unknown-id', 'access-denied', 'bad-parameter'],
+  handle: ({ params: { id: folderId, name }, caller }, { folderConfiguration }) =>
+    folderConfiguration.read(folderId, name, caller),
+});
+
+const write = defineRoute({
+  method: 'put',
+  path: '/folder/:id/yaml_config/:name',
+  summary: 'Store a YAML configuration in a folder.',
+  description: 'The body is the text. Needs write access, or with `user_context` read access.',
+  access: 'public',
+  scope: scopes.read,
+  params,
+  query: {
+    user_context: withDefault(
+      boolean({ description: 'Whether the text is for the calling user alone, and added to what is there.' }),
+      false,
+    ),
+  },
+  body: 'text',
+  maxBodyBytes: maxFolderConfigurationBytes,
+  returns: { schema: { type: 'null' } },
+  errors: ['unknown-id', 'access-denied', 'bad-parameter', 'too-large', 'not-implemented'],
+  async handle({ params: { id: folderId, name }, query, body, caller }, { folderConfiguration }) {
+    await folderConfiguration.write(folderId, name, body, { caller, ofUser: query.user_context });
+    return null;
+  },
+});
+
+/** Configurations of folders. */
+export const yamlConfigRoutes = [read, write];

@@ -1,0 +1,27 @@
+import type { Core } from '../../core/core.js';
+import { idText } from '../../core/id-text.js';
+import type { Feature } from '../feature.js';
+import { ItemLists } from './item-lists.js';
+import { ItemQueries } from './item-queries.model.js';
+import { Items } from './items.js';
+import { MetadataSearch } from './metadata-search.js';
+
+/** Items of the host as callers may see them: one by one, in lists, and found by their metadata. */
+export const itemsFeature: Feature<{ core: Core }, { items: Items; itemLists: ItemLists; metadataSearch: MetadataSearch }> = {
+  name: 'items',
+  open({ core: { host, records, events } }, onClose) {
+    const items = new Items(records, host.access);
+    onClose(events.on('item.saved', ({ item }) => items.forget(idText(item._id))));
+    for (const name of ['folder.saved', 'folder.removed', 'access.changed'] as const) {
+      onClose(events.on(name, () => items.forget()));
+    }
+    const queries = new ItemQueries(records);
+    return {
+      offers: {
+        items,
+        itemLists: new ItemLists(queries, items, host.access),
+        metadataSearch: new MetadataSearch(queries, host.access),
+      },
+    };
+  },
+};

@@ -1,0 +1,73 @@
+import { turnOf } from '../../core/queues.js';
+import { integer, required, text } from '../../http/parameters.js';
+import { scopes } from '../../http/scopes.js';
+import { defineRoute } from './context.js';
+import { defined, dispositionParameters, encodingParameters, itemPath } from './parameters.js';
+import { dispositionHeader, keptPicture } from './picture-reply.js';
+
+const shared = {
+  method: 'get',
+  access: 'public',
+  scope: scopes.read,
+  errors: ['unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'busy'],
+} as const;
+
+const imagePath = {
+  ...itemPath,
+  image: required(text({ description: 'Name of the associated image, such as label or macro.' })),
+};
+
+const list = defineRoute({
+  ...shared,
+  path: '/item/:itemId/tiles/images',
+  summary: 'List the names of the pictures that belong to the image: label, macro, thumbnail.',
+  params: itemPath,
+  returns: { schema: { type: 'array', items: { type: 'string' } } },
+  async handle({ params, caller }, { items, images }) {
+    const item = await items.load(params.itemId, 0, caller);
+    return images.use(item, (image) => image.associatedImages());
+  },
+});
+
+const get = defineRoute({
+  ...shared,
+  path: '/item/:itemId/tiles/images/:image',
+  summary: 'Get a picture that belongs to the image, in a box of at most this size.',
+  description: 'The answer is empty when there is no picture of this name.',
+  cookie: true,
+  params: imagePath,
+  query: {
+    width: integer({ description: 'Largest width in pixels.' }),
+    height: integer({ description: 'Largest height in pixels.' }),
+    ...encodingParameters,
+    ...dispositionParameters,
+  },
+  parameterMessages: 'incorrect-type',
+  returns: { types: ['image/jpeg', 'image/png', 'image/tiff', 'application/octet-stream'] },
+  async handle(asked, services) {
+    const { params, query, caller } = asked;
+    const item = await services.items.load(params.itemId, 0, caller);
+    const { contentDisposition, contentDispositionFilename, ...picture } = query;
+    const request = defined(picture);
+    const extraHeaders = dispositionHeader(item, params.image, { contentDisposition, contentDispositionFilename, ...picture });
+    const route = { item, kind: 'associated', request: { ...request, name: params.image }, asked, extraHeaders };
+    return keptPicture(services, route, { ...request, imageKey: params.image });
+  },
+});
+
+const metadata = defineRoute({
+  ...shared,
+  path: '/item/:itemId/tiles/images/:image/metadata',
+  summary: 'Get size, mode and format of a picture that belongs to the image.',
+  params: imagePath,
+  returns: { schema: { type: 'object' } },
+  async handle(asked, { items, images, queues }) {
+    const { params, caller, signal } = asked;
+    const item = await items.load(params.itemId, 0, caller);
+    const read = () => images.use(item, (image) => image.associatedImageMetadata(params.image, { signal }), signal);
+    return turnOf(queues.pictures, asked)(read);
+  },
+});
+
+/** Label, macro, thumbnail and the like. */
+export const associatedImageRoutes = [list, get, metadata];

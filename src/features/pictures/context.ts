@@ -1,0 +1,22 @@
+import type { HostRecords } from '../../core/host-records.js';
+import type { Queues } from '../../core/queues.js';
+import type { HostFiles } from '../../host.js';
+import { routeDefiner } from '../../http/route.js';
+import type { CachedFiles } from '../cached-files/cached-files.js';
+import type { Images } from '../images/images.js';
+import type { Items } from '../items/items.js';
+import type { JobStarter } from '../jobs/job-starter.js';
+
+/** What the routes and jobs that show images work with. */
+export interface PictureContext {
+  records: HostRecords;
+  files: HostFiles;
+  queues: Queues;
+  items: Items;
+  images: Images;
+  cachedFiles: CachedFiles;
+  runner: JobStarter;
+}
+
+/** Declares a route of this feature. */
+export const defineRoute = routeDefiner<PictureContext>();

@@ -1,0 +1,62 @@
+import { BadParameterError } from '../../errors.js';
+import { integer, required, text } from '../../http/parameters.js';
+import { Reply } from '../../http/reply.js';
+import { scopes } from '../../http/scopes.js';
+import { defineRoute } from './context.js';
+import { defined, itemPath, renderParameters } from './parameters.js';
+import { cachedPicture } from './picture-reply.js';
+
+const shared = {
+  method: 'get',
+  access: 'public',
+  scope: scopes.read,
+  cookie: true,
+  errors: ['bad-parameter', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'busy'],
+  parameterMessages: 'incorrect-type',
+  errorStatus: { 'tile-outside': 400 },
+} as const;
+
+const grid = {
+  overlap: integer({ description: 'Pixels that neighbouring tiles share on each side; 0 by default.' }),
+  tilesize: integer({ description: 'A power of two; 256 by default.' }),
+};
+
+const description = defineRoute({
+  ...shared,
+  path: '/item/:itemId/tiles/dzi.dzi',
+  summary: 'Get the Deep Zoom description of the image.',
+  params: itemPath,
+  query: { ...grid, encoding: text({ description: 'JPEG (default) or PNG.' }) },
+  returns: { types: ['text/xml'] },
+  async handle({ params, query, caller }, { items, images }) {
+    const item = await items.load(params.itemId, 0, caller);
+    const xml = await images.use(item, (image) => image.dzi(defined(query)));
+    return Reply.content(xml, 'text/xml;charset=utf-8');
+  },
+});
+
+const tile = defineRoute({
+  ...shared,
+  path: '/item/:itemId/tiles/dzi_files/:level/:xandy',
+  summary: 'Get a Deep Zoom tile.',
+  description: 'The extension of the name chooses JPEG or PNG.',
+  params: {
+    ...itemPath,
+    level: required(text({ description: '0 is one pixel; each further level is twice as large.' })),
+    xandy: required(text({ description: '<column>_<row>.<extension>' })),
+  },
+  query: { ...grid, ...renderParameters },
+  returns: { types: ['image/jpeg', 'image/png'] },
+  async handle(asked, services) {
+    const { params, query, caller } = asked;
+    if (!/^\d{1,4}$/.test(params.level)) throw new BadParameterError('level must be between 0 and the image scale');
+    const item = await services.items.load(params.itemId, 0, caller);
+    const request = { ...defined(query), level: Number(params.level), name: params.xandy };
+    return cachedPicture(services, { item, kind: 'dzi', request, asked }, (image, signal) =>
+      image.dziTile({ ...request, signal }),
+    );
+  },
+});
+
+/** The image as a Deep Zoom pyramid. */
+export const deepZoomRoutes = [description, tile];

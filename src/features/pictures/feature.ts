@@ -1,0 +1,44 @@
+import type { Core } from '../../core/core.js';
+import { bindRoutes } from '../../http/route.js';
+import type { CachedFiles } from '../cached-files/cached-files.js';
+import type { Feature } from '../feature.js';
+import type { Images } from '../images/images.js';
+import type { Items } from '../items/items.js';
+import type { JobStarter } from '../jobs/job-starter.js';
+import { associatedImageRoutes } from './associated-images.routes.js';
+import { cacheFilesJob } from './cache-files.job.js';
+import type { PictureContext } from './context.js';
+import { deepZoomRoutes } from './deep-zoom.routes.js';
+import { histogramRoutes } from './histogram.routes.js';
+import { pictureRoutes } from './pictures.routes.js';
+import { testImageRoutes } from './test-image.routes.js';
+import { tileFramesRoutes } from './tile-frames.routes.js';
+import { tileRoutes } from './tiles.routes.js';
+
+/** What the feature needs. */
+interface PictureNeeds {
+  core: Core;
+  items: Items;
+  images: Images;
+  cachedFiles: CachedFiles;
+  runner: JobStarter;
+}
+
+/** What is shown of images: tiles, regions, pixels, frames, associated images, histograms, Deep Zoom. */
+export const picturesFeature: Feature<PictureNeeds, null> = {
+  name: 'pictures',
+  open({ core: { host, records, queues }, ...needs }) {
+    const context: PictureContext = { ...needs, records, queues, files: host.files };
+    const routes = [
+      ...tileRoutes,
+      ...pictureRoutes,
+      ...associatedImageRoutes,
+      ...deepZoomRoutes,
+      ...tileFramesRoutes,
+      ...histogramRoutes,
+      ...testImageRoutes,
+    ];
+    const jobs = [cacheFilesJob(context, 'tileFrames'), cacheFilesJob(context, 'histogram')];
+    return { offers: null, routes: bindRoutes(routes, context), jobs };
+  },
+};

@@ -1,0 +1,127 @@
+import { turnOf } from '../../core/queues.js';
+import type { ItemRecord } from '../../core/host-records.js';
+import { histogramName, obtainHistogram, regionEntry, type CachedEntry } from './cached-pictures.js';
+import type { Caller } from '../../host.js';
+import { answerConditional, cacheHeaders, entityTag } from '../../http/conditional.js';
+import { boolean, integer, number, oneOf, withDefault } from '../../http/parameters.js';
+import { Reply } from '../../http/reply.js';
+import { scopes } from '../../http/scopes.js';
+import { defineRoute, type PictureContext } from './context.js';
+import { defined, itemPath, regionParameters, regionRequest, renderParameters } from './parameters.js';
+import { schedule } from './tile-frames.routes.js';
+
+const shared = {
+  method: 'get',
+  access: 'public',
+  scope: scopes.read,
+  params: itemPath,
+  errors: ['bad-parameter', 'bad-value', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'busy'],
+  errorStatus: { 'tile-outside': 400 },
+  parameterMessages: 'incorrect-type',
+} as const;
+
+interface JsonRoute {
+  item: ItemRecord;
+  kind: string;
+  request: Readonly<Record<string, unknown>>;
+  caller: Caller | null;
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+/** Answers with JSON that is worth a conditional request. */
+async function taggedJson(services: PictureContext, route: JsonRoute, make: () => Promise<unknown>): Promise<Reply> {
+  const tag = entityTag(await services.images.pictureKey(route.item, route.kind, route.request));
+  const headers = cacheHeaders(tag, route.caller);
+  return answerConditional(route.headers, tag, headers) ?? Reply.json(await make(), { headers });
+}
+
+const { fill: _fill, ...histogramRegion } = regionParameters;
+const { frame, style } = renderParameters;
+
+/** Side to which the image is reduced when the request names no size. */
+const defaultSide = 2048;
+
+const histogram = defineRoute({
+  ...shared,
+  path: '/item/:itemId/tiles/histogram',
+  summary: 'Get how often which sample values occur, band by band.',
+  description: 'Without a size the image is reduced to at most 2048 pixels a side, without mixing pixels.',
+  query: {
+    ...histogramRegion,
+    frame,
+    style,
+    bins: integer({ description: '256 by default.' }),
+    rangeMin: number({ description: 'Lowest edge; the smallest sample by default.' }),
+    rangeMax: number({ description: 'Highest edge; the largest sample plus 1 by default.' }),
+    roundRange: boolean({ description: 'Make the bins of whole numbers equally wide, in whole numbers.' }),
+    density: boolean({ description: 'Fractions instead of counts.' }),
+    cache: withDefault(
+      oneOf(['none', 'report', 'schedule'], {
+        description:
+          'Tell for which frames the histogram is kept; schedule starts a job that makes the others, and needs write access.',
+      }),
+      'none',
+    ),
+  },
+  returns: { schema: { type: ['array', 'object'] } },
+  async handle(asked, services) {
+    const { params, query, caller, headers, signal } = asked;
+    const turn = turnOf(services.queues.pictures, asked);
+    const { cache, rangeMin, rangeMax, roundRange, bins, density, frame: plane, style: look, ...bounds } = query;
+    const item = await services.items.load(params.itemId, cache === 'schedule' ? 1 : 0, caller);
+    const isSized = [bounds.width, bounds.height, bounds.magnification, bounds.mm_x, bounds.mm_y].some(
+      (value) => value !== undefined,
+    );
+    const region = isSized ? bounds : { ...bounds, width: defaultSide, height: defaultSide, resample: bounds.resample ?? false };
+    const counting = defined({ bins, density, frame: plane, style: look });
+    const entry = { ...regionEntry(defined(region)), ...counting, ...(roundRange === true && { range: 'round' }) };
+    const hasRange = rangeMin !== undefined || rangeMax !== undefined;
+    if (cache !== 'none') return report(services, item, { entry, hasRange, mayStart: cache === 'schedule', caller });
+    const request = { ...regionRequest(region), ...counting, ...defined({ rangeMin, rangeMax, roundRange }) };
+    return taggedJson(services, { item, kind: 'histogram', request, caller, headers }, () =>
+      hasRange
+        ? turn(() => services.images.use(item, (image) => image.histogram({ ...request, signal }), signal))
+        : obtainHistogram(services, item, entry, { signal, turn }),
+    );
+  },
+});
+
+/** Which frames have their histogram kept. Those of a range that was asked for are never kept. */
+async function report(
+  services: PictureContext,
+  item: ItemRecord,
+  options: { entry: CachedEntry; hasRange: boolean; mayStart: boolean; caller: Caller | null },
+): Promise<{ cached: boolean[]; scheduledJob?: string }> {
+  if (options.hasRange) return { cached: [] };
+  const frames = await services.images.use(item, (image) => image.metadata().frames?.length ?? 1);
+  const entries: CachedEntry[] = Array.from({ length: frames }, (_, plane) => ({ ...options.entry, frame: plane }));
+  const keyOf = (entry: CachedEntry) => histogramName(entry).key;
+  const kept = await services.cachedFiles.existing([item], 'data', entries.map(keyOf));
+  const missing = entries.filter((entry) => !kept.has(`${item.id}\n${keyOf(entry)}`));
+  return {
+    cached: entries.map((entry) => !missing.includes(entry)),
+    ...(options.mayStart && (await schedule(services, 'histogram', item, missing, options.caller?.id ?? null))),
+  };
+}
+
+const bands = defineRoute({
+  ...shared,
+  path: '/item/:itemId/tiles/bands',
+  summary: 'Get what the bands of the image mean, with their smallest, largest and mean samples.',
+  query: { frame },
+  returns: { schema: { type: 'object' } },
+  async handle(asked, services) {
+    const { params, query, caller, headers, signal } = asked;
+    const item = await services.items.load(params.itemId, 0, caller);
+    const request = defined(query);
+    return taggedJson(services, { item, kind: 'bands', request, caller, headers }, () =>
+      turnOf(
+        services.queues.pictures,
+        asked,
+      )(() => services.images.use(item, (image) => image.bands({ ...request, signal }), signal)),
+    );
+  },
+});
+
+/** Facts counted from the samples of an image. */
+export const histogramRoutes = [histogram, bands];

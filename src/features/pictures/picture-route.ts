@@ -1,0 +1,17 @@
+import { scopes } from '../../http/scopes.js';
+import { itemPath } from './parameters.js';
+
+/** Media types of pictures. */
+export const types = ['image/jpeg', 'image/png', 'image/webp', 'image/tiff', 'image/avif', 'image/gif'];
+
+/** What routes that answer with a picture have in common. */
+export const shared = {
+  method: 'get',
+  access: 'public',
+  scope: scopes.read,
+  cookie: true,
+  params: itemPath,
+  errors: ['bad-parameter', 'bad-value', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'busy'],
+  errorStatus: { 'tile-outside': 400 },
+  parameterMessages: 'incorrect-type',
+} as const;

@@ -1,0 +1,90 @@
+import { turnOf } from '../../core/queues.js';
+import type { LargeImage } from '../../tilesource/requests.js';
+import { integer, number, text } from '../../http/parameters.js';
+import { defineRoute } from './context.js';
+import { defined, dispositionParameters, integerList, regionParameters, regionRequest, renderParameters } from './parameters.js';
+import { dispositionHeader, freshPicture, keptPicture } from './picture-reply.js';
+import { shared, types } from './picture-route.js';
+
+const thumbnail = defineRoute({
+  ...shared,
+  path: '/item/:itemId/tiles/thumbnail',
+  summary: 'Get the whole image in a box of at most this size; 256 by 256 by default.',
+  query: {
+    width: integer({ description: 'At least 2.' }),
+    height: integer({ description: 'At least 2.' }),
+    fill: text({ description: 'With width and height: a colour, or corner:colour, that pads the result to exactly this size.' }),
+    ...renderParameters,
+    ...dispositionParameters,
+  },
+  returns: { types },
+  async handle(asked, services) {
+    const { params, query, caller } = asked;
+    const item = await services.items.load(params.itemId, 0, caller);
+    const { contentDisposition, contentDispositionFilename, ...picture } = query;
+    const request = defined(picture);
+    const extraHeaders = dispositionHeader(item, 'thumbnail', { contentDisposition, contentDispositionFilename, ...picture });
+    const route = { item, kind: 'thumbnail', request, asked, extraHeaders };
+    if (request.encoding === 'TILED') {
+      return freshPicture(services, route, (image, signal) => image.thumbnail({ ...request, signal }));
+    }
+    return keptPicture(services, route, request);
+  },
+});
+
+const region = defineRoute({
+  ...shared,
+  path: '/item/:itemId/tiles/region',
+  summary: 'Get a rectangle of the image at a size or scale.',
+  description:
+    'An empty rectangle, or one outside the image, is answered by an empty body. `encoding=TILED` gives a pyramidal TIFF of any size.',
+  query: { ...regionParameters, ...renderParameters, ...dispositionParameters },
+  returns: { types },
+  async handle(asked, services) {
+    const { params, query, caller } = asked;
+    const item = await services.items.load(params.itemId, 0, caller);
+    const {
+      contentDisposition,
+      contentDispositionFilename,
+      encoding,
+      jpegQuality,
+      jpegSubsampling,
+      tiffCompression,
+      frame,
+      style,
+      ...bounds
+    } = query;
+    const picture = { encoding, jpegQuality, jpegSubsampling, tiffCompression, frame, style };
+    const request = { ...regionRequest(bounds), ...defined(picture) };
+    const extraHeaders = dispositionHeader(item, 'region', { contentDisposition, contentDispositionFilename, encoding });
+    const route = { item, kind: 'region', request, asked, extraHeaders };
+    return freshPicture(services, route, (image, signal) => image.region({ ...request, signal }));
+  },
+});
+
+const pixel = defineRoute({
+  ...shared,
+  path: '/item/:itemId/tiles/pixel',
+  summary: 'Get the samples of one pixel, and how it is displayed.',
+  query: {
+    left: number({ description: 'Distance from the left edge.' }),
+    top: number({ description: 'Distance from the upper edge.' }),
+    units: text({ description: 'Units of left and top; base_pixels by default.' }),
+    frame: renderParameters.frame,
+    style: renderParameters.style,
+    frameList: integerList('Frames to look at; the answer is then a list.'),
+  },
+  returns: { schema: { type: ['object', 'array'] } },
+  async handle(asked, { items, images, queues }) {
+    const { params, query, caller, signal } = asked;
+    const item = await items.load(params.itemId, 0, caller);
+    const { frameList, ...place } = query;
+    const request = { ...defined(place), signal };
+    const read = (image: LargeImage): Promise<unknown> =>
+      frameList === undefined || frameList.length === 0 ? image.pixel(request) : image.pixels(request, frameList);
+    return turnOf(queues.pictures, asked)(() => images.use(item, read, signal));
+  },
+});
+
+/** Pictures of the image, or of parts of it. */
+export const pictureRoutes = [thumbnail, region, pixel];

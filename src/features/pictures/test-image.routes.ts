@@ -1,0 +1,74 @@
+import { turnOf } from '../../core/queues.js';
+import { boolean, integer, required, text, withDefault, type ParameterValues } from '../../http/parameters.js';
+import { openLargeImage } from '../../tilesource/large-image.js';
+import type { LargeImage } from '../../tilesource/requests.js';
+import { openTestImage } from '../../tilesource/sources/test/test-source.js';
+import { scopes } from '../../http/scopes.js';
+import { defineRoute } from './context.js';
+import { Reply } from '../../http/reply.js';
+import { defined, encodingParameters, renderParameters } from './parameters.js';
+import { tileAddress } from './tiles.routes.js';
+
+const shape = {
+  minLevel: integer({ description: 'Coarser levels do not exist; 0 by default.' }),
+  maxLevel: integer({ description: 'Finest level, where not both sizes are given; 9 by default.' }),
+  tileWidth: integer({ description: '256 by default.' }),
+  tileHeight: integer({ description: '256 by default.' }),
+  sizeX: integer({ description: 'Width in pixels.' }),
+  sizeY: integer({ description: 'Height in pixels.' }),
+  fractal: boolean({ description: 'Nested squares instead of plain tiles.' }),
+  monochrome: boolean({ description: 'One gray band.' }),
+  frames: text({ description: 'A count; counts of c, z, t and xy; or axis=count, with commas between.' }),
+};
+
+const shared = {
+  method: 'get',
+  access: 'public',
+  scope: scopes.read,
+  errors: ['bad-parameter', 'bad-value', 'busy'],
+  parameterMessages: 'incorrect-type',
+} as const;
+
+/** The image of these parameters; it holds nothing open. */
+function testImage(parameters: ParameterValues<typeof shape>): LargeImage {
+  const source = openTestImage(defined(parameters));
+  return openLargeImage(source, { sourceName: 'test', minLevel: parameters.minLevel ?? 0 });
+}
+
+const metadata = defineRoute({
+  ...shared,
+  path: '/item/test/tiles',
+  summary: 'Get what the generated test image is.',
+  query: shape,
+  returns: { schema: { type: 'object' } },
+  handle: ({ query }) => testImage(query).metadata(),
+});
+
+const tile = defineRoute({
+  ...shared,
+  path: '/item/test/tiles/zxy/:z/:x/:y',
+  summary: 'Get a tile of the generated test image.',
+  cookie: true,
+  params: { z: required(text()), x: required(text()), y: required(text()) },
+  query: {
+    ...shape,
+    ...encodingParameters,
+    encoding: withDefault<string>(text({ description: 'PNG by default.' }), 'PNG'),
+    frame: renderParameters.frame,
+    style: renderParameters.style,
+    edge: text({ description: 'Tiles at the border: crop, or a colour to pad with.' }),
+  },
+  returns: { types: ['image/png', 'image/jpeg', 'image/webp'] },
+  errors: [...shared.errors, 'tile-outside'],
+  async handle(asked, { queues }) {
+    const { params, query, signal } = asked;
+    const { encoding, jpegQuality, jpegSubsampling, tiffCompression, frame, style, edge, ...parameters } = query;
+    const request = defined({ encoding, jpegQuality, jpegSubsampling, tiffCompression, frame, style, edge });
+    const draw = () => testImage(parameters).tile({ ...request, ...tileAddress(params), signal });
+    const picture = await turnOf(queues.tiles, asked)(draw);
+    return Reply.content(picture.bytes, picture.type);
+  },
+});
+
+/** An image that needs no file: for trying clients. */
+export const testImageRoutes = [metadata, tile];

@@ -1,0 +1,151 @@
+import type { QuadInfoOptions } from '../../tilesource/quad-info.js';
+import { BadParameterError } from '../../errors.js';
+import type { ItemRecord } from '../../core/host-records.js';
+import { cacheJobNames, newCacheJob } from './cache-job.js';
+import { imageKeys, pictureName, regionEntry, type CachedEntry } from './cached-pictures.js';
+import { boolean, integer, oneOf, text, withDefault, type ParameterValues } from '../../http/parameters.js';
+import { defineRoute, type PictureContext } from './context.js';
+import { defined, dispositionParameters, integerList, regionParameters, regionRequest, renderParameters } from './parameters.js';
+import { dispositionHeader, freshPicture, keptPicture } from './picture-reply.js';
+import { shared, types } from './picture-route.js';
+
+const frameParameters = {
+  ...regionParameters,
+  ...renderParameters,
+  framesAcross: integer({ description: 'Columns; about as many as rows by default.' }),
+  frameList: integerList('Frames to show; all by default. Numbers outside the image are left out.'),
+};
+
+/** What the parameters ask for, as the key of a kept file names it. The frame parameter means nothing here. */
+function tileFramesEntry({ frame: _frame, ...parameters }: ParameterValues<typeof frameParameters>): CachedEntry {
+  return { ...regionEntry(defined(parameters)), imageKey: imageKeys.tileFrames };
+}
+
+const tileFrames = defineRoute({
+  ...shared,
+  path: '/item/:itemId/tiles/tile_frames',
+  summary: 'Get the same region of several frames side by side, row by row.',
+  query: {
+    ...frameParameters,
+    ...dispositionParameters,
+    cache: withDefault(boolean({ description: 'Keep the picture as a file of the item.' }), false),
+  },
+  returns: { types },
+  async handle(asked, services) {
+    const { params, query, caller } = asked;
+    const item = await services.items.load(params.itemId, 0, caller);
+    const { contentDisposition, contentDispositionFilename, cache, ...picture } = query;
+    const {
+      encoding,
+      jpegQuality,
+      jpegSubsampling,
+      tiffCompression,
+      style,
+      framesAcross,
+      frameList,
+      frame: _frame,
+      ...bounds
+    } = picture;
+    const look = { encoding, jpegQuality, jpegSubsampling, tiffCompression, style, framesAcross, frameList };
+    const request = { ...regionRequest(bounds), ...defined(look) };
+    const extraHeaders = dispositionHeader(item, 'tileframes', { contentDisposition, contentDispositionFilename, encoding });
+    const route = { item, kind: 'tileFrames', request, asked, extraHeaders };
+    const entry = tileFramesEntry(picture);
+    const isKept = encoding !== 'TILED' && (cache || (await services.cachedFiles.read(item, pictureName(entry))) !== null);
+    return isKept
+      ? keptPicture(services, route, entry)
+      : freshPicture(services, route, (image, signal) => image.tileFrames({ ...request, signal }));
+  },
+});
+
+/** Names and values of URL-encoded pairs. @throws BadParameterError when a name stands twice. */
+function pairs(value: string | undefined, name: string): Record<string, string> | undefined {
+  if (value === undefined) return undefined;
+  const found: Record<string, string> = {};
+  for (const [member, text] of new URLSearchParams(value)) {
+    if (Object.hasOwn(found, member)) throw new BadParameterError(`"${name}" has the parameter "${member}" twice.`);
+    Object.defineProperty(found, member, { value: text, enumerable: true });
+  }
+  return found;
+}
+
+/** Parameters of a texture, as {@link tileFrames} would read them from a query string. @throws BadParameterError */
+function textureEntry(source: Readonly<Record<string, unknown>>): CachedEntry {
+  const values: Record<string, unknown> = {};
+  for (const [name, parameter] of Object.entries(frameParameters)) {
+    // Counts, texts, and one list of numbers.
+    const value = source[name] as number | string | boolean | number[] | undefined;
+    const sent = Array.isArray(value) ? value.join(',') : value;
+    values[name] = sent === undefined ? undefined : parameter.parse(`${sent}`, name);
+  }
+  return tileFramesEntry(values as ParameterValues<typeof frameParameters>);
+}
+
+const quadInfo = defineRoute({
+  ...shared,
+  path: '/item/:itemId/tiles/tile_frames/quad_info',
+  summary: 'Get how to cover all frames with few textures, each a picture of tile_frames.',
+  query: {
+    format: text({
+      description: 'URL-encoded encoding parameters of each texture; encoding=JPEG&jpegQuality=85&jpegSubsampling=1 by default.',
+    }),
+    query: text({ description: 'URL-encoded further parameters of each texture, such as style.' }),
+    frameBase: text({ description: 'First frame, or an axis (c, z, t, xy) to begin at each of its values.' }),
+    frameStride: text({ description: 'Use every n-th frame; an axis stands for its range.' }),
+    frameGroup: text({ description: 'Textures end at multiples of this many frames; an axis stands for its range.' }),
+    frameGroupFactor: integer({ description: 'Groups are ignored where frames would shrink more than this; 4 by default.' }),
+    frameGroupStride: text({ description: 'Order frames with this step; auto for group divided by stride.' }),
+    maxTextureSize: integer({ description: 'Longest side of a texture; 8192 by default.' }),
+    maxTextures: integer({ description: '1 by default.' }),
+    maxTotalTexturePixels: integer({ description: 'Of all textures together; 1073741824 by default.' }),
+    alignment: integer({ description: 'Sides of frames are multiples of this; 16 by default.' }),
+    maxFrameSize: integer({ description: 'Longest side of a frame.' }),
+    cache: withDefault(
+      oneOf(['none', 'report', 'schedule'], {
+        description: 'Tell which textures are kept; schedule starts a job that makes the others, and needs write access.',
+      }),
+      'none',
+    ),
+  },
+  returns: { schema: { type: 'object' } },
+  async handle({ params, query, caller }, services) {
+    const { cache, format, query: further, ...numbers } = query;
+    const item = await services.items.load(params.itemId, cache === 'schedule' ? 1 : 0, caller);
+    const options = defined({ ...numbers, format: pairs(format, 'format'), query: pairs(further, 'query') });
+    // Numbers that may be axes are told apart there.
+    const info = await services.images.use(item, (image) => image.quadInfo(options as QuadInfoOptions));
+    if (cache === 'none') return info;
+    const entries = info.src.map(textureEntry);
+    const kept = await services.cachedFiles.existing(
+      [item],
+      'thumbnail',
+      entries.map((entry) => pictureName(entry).key),
+    );
+    const missing = entries.filter((entry) => !kept.has(`${item.id}\n${pictureName(entry).key}`));
+    return {
+      ...info,
+      cached: entries.map((entry) => !missing.includes(entry)),
+      ...(cache === 'schedule' && (await schedule(services, 'tileFrames', item, missing, caller?.id ?? null))),
+    };
+  },
+});
+
+/** Most files that one job makes; a further request schedules the rest. */
+const maxScheduled = 1000;
+
+/** Starts a job that makes what is missing. */
+export async function schedule(
+  { runner }: PictureContext,
+  what: keyof typeof cacheJobNames,
+  item: ItemRecord,
+  missing: readonly CachedEntry[],
+  userId: string | null,
+): Promise<{ scheduledJob?: string }> {
+  if (missing.length === 0) return {};
+  const job = await runner.create(cacheJobNames[what], newCacheJob(item.id, missing.slice(0, maxScheduled), userId));
+  await runner.start(job);
+  return { scheduledJob: job.id };
+}
+
+/** Several frames in one picture. */
+export const tileFramesRoutes = [tileFrames, quadInfo];

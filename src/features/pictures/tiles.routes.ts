@@ -1,0 +1,121 @@
+import { BadParameterError } from '../../errors.js';
+import { oneOf, required, text, withDefault } from '../../http/parameters.js';
+import { Reply } from '../../http/reply.js';
+import { scopes } from '../../http/scopes.js';
+import { defineRoute, type PictureContext } from './context.js';
+import type { ItemRecord } from '../../core/host-records.js';
+import { storedPicture } from '../images/file-input.js';
+import { defined, itemPath, renderParameters } from './parameters.js';
+import { cachedPicture, type Asked } from './picture-reply.js';
+
+const address = {
+  z: required(text({ description: 'Level; 0 is the smallest.' })),
+  x: required(text({ description: 'Column, from 0 at the left.' })),
+  y: required(text({ description: 'Row, from 0 at the top.' })),
+};
+
+const tileQuery = {
+  ...renderParameters,
+  edge: text({ description: 'Tiles at the border: crop, or a colour to pad with.' }),
+  redirect: withDefault(
+    oneOf(['false', 'exact', 'encoding', 'any'], {
+      description: 'Whether a file that is a single picture may be answered by a redirect to its download.',
+    }),
+    'false',
+  ),
+};
+
+const pictureTypes = ['image/jpeg', 'image/png', 'image/webp', 'image/tiff', 'image/avif', 'image/gif'];
+
+/** Level, column and row from the path. @throws BadParameterError */
+export function tileAddress(params: { z: string; x: string; y: string }): { level: number; x: number; y: number } {
+  const values = [params.z, params.x, params.y].map((part) => (/^[-+]?\d{1,15}$/.test(part) ? Number(part) : NaN));
+  if (values.some(Number.isNaN)) throw new BadParameterError('x, y, and z must be integers');
+  if (values.some((value) => value < 0)) throw new BadParameterError('x, y, and z must be positive integers');
+  const [level, x, y] = values as [number, number, number];
+  return { level, x, y };
+}
+
+const usualQuality = 95;
+
+type Redirect = 'false' | 'exact' | 'encoding' | 'any';
+
+/**
+ * Where the whole file is the tile, as a browser would show it: its download. Only files that are not stored in tiles and pictures
+ * that ask for nothing special come into question.
+ */
+async function fileInstead(
+  { files, records, images }: PictureContext,
+  item: ItemRecord,
+  redirect: Redirect,
+  request: Readonly<Record<string, unknown>>,
+): Promise<string | null> {
+  if (redirect === 'false' || files.downloadPath === undefined || item.largeImage?.sourceName !== 'sharp') return null;
+  if (request.style !== undefined || request.edge !== undefined || (request.frame ?? 0) !== 0) return null;
+  if (request.level !== 0 || request.x !== 0 || request.y !== 0) return null;
+  const file = await records.findFile(item.largeImage.fileId ?? '');
+  const wanted = request.encoding ?? 'JPEG';
+  if (file === null || (wanted !== 'JPEG' && wanted !== 'PNG')) return null;
+  const stored = await storedPicture(file, files);
+  if (stored === null || (redirect !== 'any' && stored.encoding !== wanted)) return null;
+  if (redirect === 'exact' && stored.encoding === 'JPEG') {
+    const quality = typeof request.jpegQuality === 'number' ? request.jpegQuality : usualQuality;
+    if (stored.quality === null || Math.abs(stored.quality - quality) > 1) return null;
+  }
+  const single = await images.use(item, (image) => image.metadata().levels === 1);
+  return single ? files.downloadPath(file.doc) : null;
+}
+
+async function answerTile(
+  services: PictureContext,
+  asked: Asked,
+  place: { itemId: string; level: number; x: number; y: number },
+  { redirect, ...query }: Record<string, unknown> & { redirect: Redirect },
+): Promise<Reply> {
+  const item = await services.items.load(place.itemId, 0, asked.caller);
+  const request = { ...defined(query), level: place.level, x: place.x, y: place.y };
+  const instead = await fileInstead(services, item, redirect, request);
+  if (instead !== null) return Reply.redirect(instead);
+  const route = { item, kind: 'tile', request, asked };
+  return cachedPicture(services, route, (image, signal) => image.tile({ ...request, signal }));
+}
+
+const shared = {
+  method: 'get',
+  access: 'public',
+  scope: scopes.read,
+  cookie: true,
+  returns: { types: pictureTypes },
+  errors: ['bad-parameter', 'bad-value', 'unknown-id', 'access-denied', 'tile-outside', 'no-large-image', 'tile-source', 'busy'],
+  errorStatus: { 'no-large-image': 404, 'tile-source': 404 },
+  parameterMessages: 'incorrect-type',
+} as const;
+
+const zxy = defineRoute({
+  ...shared,
+  path: '/item/:itemId/tiles/zxy/:z/:x/:y',
+  summary: 'Get a tile of the image.',
+  description:
+    'Tiles at the right and bottom border are padded to full size: transparent in PNG and WEBP, black in JPEG, unless `edge` says otherwise.',
+  params: { ...itemPath, ...address },
+  query: tileQuery,
+  handle: (asked, services) =>
+    answerTile(services, asked, { itemId: asked.params.itemId, ...tileAddress(asked.params) }, asked.query),
+});
+
+const fzxy = defineRoute({
+  ...shared,
+  path: '/item/:itemId/tiles/fzxy/:frame/:z/:x/:y',
+  summary: 'Get a tile of one frame of the image.',
+  params: { ...itemPath, frame: required(text({ description: 'Plane, from 0.' })), ...address },
+  query: tileQuery,
+  handle(asked, services) {
+    const { params, query } = asked;
+    if (!/^[-+]?\d{1,15}$/.test(params.frame)) throw new BadParameterError('"frame" parameter is an incorrect type.');
+    const place = { itemId: params.itemId, ...tileAddress(params) };
+    return answerTile(services, asked, place, { ...query, frame: Number(params.frame) });
+  },
+});
+
+/** Tiles by level, column and row. */
+export const tileRoutes = [zxy, fzxy];

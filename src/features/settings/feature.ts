@@ -1,0 +1,20 @@
+import type { Core } from '../../core/core.js';
+import type { LibrarySettings } from '../../configuration-text/read-settings.js';
+import { bindRoutes } from '../../http/route.js';
+import type { Feature } from '../feature.js';
+import { settingDefinitions } from './definitions.js';
+import { SettingModel } from './setting.model.js';
+import { Settings } from './settings.js';
+import { settingRoutes } from './settings.routes.js';
+
+/** Settings of plugin and host: kept in the database, served by `system/setting`. */
+export const settingsFeature: Feature<{ core: Core; library: LibrarySettings }, Settings> = {
+  name: 'settings',
+  async open({ core: { host, own, records }, library }) {
+    const model = new SettingModel(own);
+    await model.createIndexes();
+    const folderExists = async (id: string) => (await records.findFolder(id)) !== null;
+    const settings = new Settings(model, [...settingDefinitions({ folderExists }, library), ...(host.settings ?? [])]);
+    return { offers: settings, routes: bindRoutes(settingRoutes, { settings }) };
+  },
+};

@@ -1,0 +1,28 @@
+import type { Core } from '../../core/core.js';
+import { bindRoutes } from '../../http/route.js';
+import type { CachedFiles } from '../cached-files/cached-files.js';
+import type { Feature } from '../feature.js';
+import type { Images } from '../images/images.js';
+import type { JobStarter } from '../jobs/job-starter.js';
+import { thumbnailJob } from './thumbnails.job.js';
+import { thumbnailRoutes } from './thumbnails.routes.js';
+
+/** What the feature needs. */
+interface ThumbnailNeeds {
+  core: Core;
+  images: Images;
+  cachedFiles: CachedFiles;
+  runner: JobStarter;
+}
+
+/** Thumbnails and associated images of all large images, made by a job before anybody asks for them. */
+export const thumbnailsFeature: Feature<ThumbnailNeeds, null> = {
+  name: 'thumbnails',
+  open({ core: { records, logger }, images, cachedFiles, runner }) {
+    return {
+      offers: null,
+      routes: bindRoutes(thumbnailRoutes, { cachedFiles, runner }),
+      jobs: [thumbnailJob({ records, images, cachedFiles, logger })],
+    };
+  },
+};

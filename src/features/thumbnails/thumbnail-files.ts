@@ -1,0 +1,137 @@
+import { LargeImageError } from '../../errors.js';
+import type { HostRecords, ItemRecord } from '../../core/host-records.js';
+import { isDatabaseOutage } from '../../core/outage.js';
+import { WorkQueue } from '../../core/work-queue.js';
+import type { HostLogger } from '../../host.js';
+import type { CachedFileName, CachedFiles } from '../cached-files/cached-files.js';
+import type { Images } from '../images/images.js';
+import { obtainPicture, pictureName, type CachedEntry } from '../pictures/cached-pictures.js';
+
+/** What became of the files of a run so far. */
+export interface ThumbnailCounts {
+  /** Were there already. */
+  checked: number;
+  created: number;
+  failed: number;
+  /** The item of the newest failure. */
+  lastFailed: string | null;
+  /** Number of items times number of entries; `null` while it is not known. */
+  total: number | null;
+}
+
+interface RunOptions {
+  /** How many files are made at once. */
+  concurrent: number;
+  signal: AbortSignal;
+  /** Called after each file with the counts as they are then. */
+  onFile: () => void;
+}
+
+/** Items whose existing files are asked for by one query. */
+const pageSize = 100;
+/** Items worked on at once beside those that are drawn. */
+const leastRunning = 16;
+
+/** What making thumbnails works with. */
+export interface ThumbnailServices {
+  records: HostRecords;
+  images: Images;
+  cachedFiles: CachedFiles;
+  logger: HostLogger;
+}
+
+/**
+ * Makes what is missing of the pictures of some entries for every large image, by ascending item id; `counts` is kept up to date. Ends
+ * early, without an error, when the signal is aborted.
+ *
+ * @throws what the database has raised when it cannot be reached; what was made is found when this begins anew.
+ */
+export async function createThumbnailFiles(
+  services: ThumbnailServices,
+  entries: readonly CachedEntry[],
+  counts: ThumbnailCounts,
+  { concurrent, signal, onFile }: RunOptions,
+): Promise<void> {
+  counts.total = (await services.records.markers.count()) * entries.length;
+  if (entries.length === 0) return;
+  const names = entries.map(pictureName);
+  const makers = new WorkQueue({ name: 'thumbnails', running: concurrent });
+  const running = new Set<Promise<void>>();
+  // Look-ups and writes of some items go on while others are being drawn, and those of several items at the same time go together.
+  const maxRunning = 4 * concurrent + leastRunning;
+  let outage: { error: unknown } | null = null;
+  const isOver = () => signal.aborted || outage !== null;
+
+  const work = async (item: ItemRecord, existing: ReadonlySet<string>) => {
+    for (const [position, entry] of entries.entries()) {
+      if (isOver()) return;
+      const name = names[position]!;
+      try {
+        const isThere = existing.has(`${item.id}\n${name.key}`);
+        const created = !isThere && (await obtain(services, makers, item, { entry, name, signal }));
+        if (created) counts.created += 1;
+        else counts.checked += 1;
+      } catch (error) {
+        // What is broken off is not a failure.
+        if (isOver()) return;
+        // Without the database every file would be counted as failed.
+        if (isDatabaseOutage(error)) {
+          outage = { error };
+          return;
+        }
+        counts.failed += 1;
+        counts.lastFailed = item.id;
+        report(services, item, name, error);
+      }
+      onFile();
+    }
+  };
+
+  for await (const { item, existing } of itemsWithExisting(services, names)) {
+    while (running.size >= maxRunning && !isOver()) await Promise.race(running);
+    if (isOver()) break;
+    const task = work(item, existing).finally(() => running.delete(task));
+    running.add(task);
+  }
+  await Promise.all(running);
+  if (outage !== null) throw (outage as { error: unknown }).error;
+}
+
+async function obtain(
+  { cachedFiles, images }: ThumbnailServices,
+  makers: WorkQueue,
+  item: ItemRecord,
+  { entry, name, signal }: { entry: CachedEntry; name: CachedFileName; signal: AbortSignal },
+): Promise<boolean> {
+  const { created } = await obtainPicture({ cachedFiles, images }, item, entry, {
+    name,
+    known: 'absent',
+    keepMissing: true,
+    mustKeep: true,
+    signal,
+    drawing: (work, wanted) => makers.run(work, { signal: wanted }),
+  });
+  return created;
+}
+
+function report({ logger }: ThumbnailServices, item: ItemRecord, name: CachedFileName, error: unknown): void {
+  const fields = { itemId: item.id, key: name.key };
+  if (error instanceof LargeImageError) logger.info({ ...fields, reason: error.message }, 'Thumbnail:Refused');
+  else logger.error({ ...fields, err: error }, 'Thumbnail:Failed');
+}
+
+async function* itemsWithExisting(
+  { records, cachedFiles }: ThumbnailServices,
+  names: readonly CachedFileName[],
+): AsyncGenerator<{ item: ItemRecord; existing: ReadonlySet<string> }> {
+  const keys = names.map(({ key }) => key);
+  let after: ItemRecord | null = null;
+  for (;;) {
+    const page: ItemRecord[] = await records.markers.page({ after, limit: pageSize });
+    const last = page.at(-1);
+    if (last === undefined) return;
+    const existing = await cachedFiles.existing(page, 'thumbnail', keys);
+    for (const item of page) yield { item, existing };
+    after = last;
+  }
+}

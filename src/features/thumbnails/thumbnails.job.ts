@@ -1,0 +1,66 @@
+import { cpus } from 'node:os';
+import { BadParameterError } from '../../errors.js';
+import type { CachedEntry } from '../pictures/cached-pictures.js';
+import { createThumbnailFiles, type ThumbnailCounts, type ThumbnailServices } from './thumbnail-files.js';
+import { thumbnailJobData, thumbnailJobName } from './thumbnail-job.js';
+import type { JobDefinition } from '../jobs/definition.js';
+
+const defaultLogIntervalSeconds = 10;
+/** Node's timers take no more. */
+const maxTimerMs = 2 ** 31 - 1;
+
+/** Makes thumbnail files of every large image (mission 3.1 and 4.2a). Begun anew after a crash, it finds what it had made. */
+export function thumbnailJob(services: ThumbnailServices): JobDefinition {
+  return {
+    name: thumbnailJobName,
+    title: 'Create large image thumbnail files.',
+    type: thumbnailJobName,
+    resumable: true,
+    failureLog: () => 'Error creating large image thumbnails\n',
+    async run({ job, log, progress, signal }) {
+      log('Started creating large image thumbnails\n');
+      const { entries, logInterval = defaultLogIntervalSeconds, concurrent = 0 } = thumbnailJobData(job);
+      const places = concurrent < 1 ? cpus().length : Math.floor(concurrent);
+      log(`Creating thumbnails (${places} concurrent)\n`);
+      const wrong = entries.findIndex((entry) => typeof entry !== 'object' || entry === null || Array.isArray(entry));
+      if (wrong >= 0) {
+        const message = `Entry ${wrong + 1} of the spec is not a JSON object.`;
+        log(`${message}\n`);
+        throw new BadParameterError(message);
+      }
+      const counts: ThumbnailCounts = { checked: 0, created: 0, failed: 0, lastFailed: null, total: null };
+      const intervalMs = logInterval * 1000;
+      let loggedAt = performance.now();
+      const logProgress = () => {
+        loggedAt = performance.now();
+        log(progressText(counts));
+      };
+      // A file may take longer than the interval. Intervals below a second only say what has changed.
+      const timer = intervalMs >= 1000 ? setInterval(logProgress, Math.min(maxTimerMs, intervalMs)) : undefined;
+      try {
+        // What was checked above holds for every entry.
+        await createThumbnailFiles(services, entries as CachedEntry[], counts, {
+          concurrent: places,
+          signal,
+          onFile: () => {
+            progress({ total: counts.total, current: counts.checked + counts.created + counts.failed });
+            if (performance.now() - loggedAt >= intervalMs) logProgress();
+          },
+        });
+      } finally {
+        clearInterval(timer);
+      }
+      if (!signal.aborted) log(progressText(counts, 'Finished: '));
+    },
+  };
+}
+
+/** Lines of the log in the words that clients know. */
+export function progressText({ checked, created, failed, lastFailed, total }: ThumbnailCounts, prefix = ''): string {
+  const done = checked + created + failed;
+  const isUnderWay = prefix === '' && total !== null && total > 0 && done < total;
+  const estimate = isUnderWay ? ` (estimated ${((100 * done) / total).toFixed(2).padStart(4)}% done)` : '';
+  const line = `${prefix}Checked ${checked}, created ${created} thumbnail files${estimate}\n`;
+  if (failed === 0) return line;
+  return `${line}Failed on ${failed} thumbnail ${failed === 1 ? 'file' : 'files'} (last failure on item ${lastFailed})\n`;
+}
