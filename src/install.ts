@@ -1,4 +1,6 @@
 import { openCore, silentLogger } from './core/core.js';
+import { ScheduleModel } from './core/schedule.js';
+import { Sweeper } from './core/sweeper.js';
 import { packageVersion } from './core/version.js';
 import { annotationsFeature } from './features/annotations/feature.js';
 import { overlayFeature } from './features/annotations/overlay/feature.js';
@@ -78,6 +80,10 @@ async function openAll(
   for (const job of features.jobs) runner.define(job);
   // Jobs end before anything that they work with closes.
   features.onClose(() => runner.close());
+  const { own: collections, logger } = core;
+  const schedule = new ScheduleModel(collections);
+  const sweeper = new Sweeper({ collections, sweeps: features.sweeps, schedule, logger, wholeAtStart: app !== null });
+  features.onClose(() => sweeper.close());
 
   const described: RouteDefinition[] = [];
   const describing = { routes: () => described, apiRoot: host.apiRoot, title: 'Large images', version: packageVersion };
@@ -90,7 +96,7 @@ async function openAll(
       cookieName: host.auth.cookieName ?? 'girderToken',
       headerName: host.auth.headerName ?? 'Girder-Token',
     },
-    logger: core.logger,
+    logger,
   });
   if (app !== null) features.onClose(await mountAt(app, host.apiRoot, router));
   return {

@@ -83,6 +83,7 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
     return {
       offers: { annotations, metadataSearch, model, densities, densityModel },
       routes: bindRoutes(annotationRoutes, { annotations, items, records }),
+      sweep: annotations.cleanup.sweep,
     };
   },
 };

@@ -9,6 +9,7 @@ import type { FileRecord, HostRecords, ItemRecord } from '../../core/host-record
 import { idText } from '../../core/id-text.js';
 import { needsConversion } from '../../tilesource/convert/needs-conversion.js';
 import { openLargeImage } from '../../tilesource/large-image.js';
+import { step } from '../../core/steps.js';
 import { SharedWork } from '../../tilesource/process/shared-work.js';
 import type { TileSourceRegistry } from '../../tilesource/registry.js';
 import type { IccOption, LargeImage } from '../../tilesource/requests.js';
@@ -252,6 +253,7 @@ export class Images {
     const removed = await this.#options.records.markers.release(item);
     this.#options.items.forget(item.id);
     this.closeFile(item.largeImage.fileId);
+    step('removal:released');
     if (removed) await this.#options.cachedFiles.removeAll(item);
     return removed;
   }

@@ -200,9 +200,11 @@ export class AnnotationDensities {
   async sweep(heads: (family: string) => Promise<Iterable<StoredElements>>, families?: Iterable<string>): Promise<number> {
     let removed = 0;
     for (const family of families ?? (await this.#options.model.families())) {
-      const windows = new Set<string>();
-      for (const { windows: listed } of await heads(family)) for (const { id } of listed) windows.add(id);
-      removed += await this.#options.model.keepOnly(family, windows);
+      removed += await this.#options.model.keepOnly(family, async () => {
+        const windows = new Set<string>();
+        for (const { windows: listed } of await heads(family)) for (const { id } of listed) windows.add(id);
+        return windows;
+      });
     }
     if (removed > 0) this.#heads.clear();
     return removed;
