@@ -275,7 +275,11 @@ describe('CZI', () => {
     const block = { ...gray({ storedWidth: 4, storedHeight: 4, data: Buffer.alloc(16) }), ...change };
     const reading = (async () => {
       const source = await open({ blocks: [block] });
-      await source.readTile({ level: source.metadata.levels - 1, x: 0, y: 0, frame: 0 }).finally(() => source.close());
+      try {
+        await source.readTile({ level: source.metadata.levels - 1, x: 0, y: 0, frame: 0 });
+      } finally {
+        await source.close();
+      }
     })();
     await expect(reading).rejects.toThrow(TileSourceError);
     await expect(reading).rejects.toThrow(message);
