@@ -39,7 +39,7 @@ export function createAnnotationServices(
     brand,
     queues,
     ...given
-  }: Omit<AnnotationsOptions, 'bodies' | 'permissions' | 'notify'> & {
+  }: Omit<AnnotationsOptions, 'bodies' | 'permissions' | 'notify' | 'changing'> & {
     items: Items;
     overlayImages: OverlayImages;
     brand: string;
@@ -50,7 +50,7 @@ export function createAnnotationServices(
   const { access, directory } = host;
   const permissions = new AnnotationPermissions({ access, directory, items, records });
   const bodies = new AnnotationBodies(store, brand);
-  const options: AnnotationsOptions = { ...given, bodies, permissions, notify: host.notify };
+  const options: AnnotationsOptions = { ...given, bodies, permissions, notify: host.notify, changing: queues.edits };
   const writer = new AnnotationWriter(options);
   return {
     store,

@@ -1,7 +1,6 @@
-import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
-import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Piscina } from 'piscina';
+import { threadProgram } from '../../core/thread-program.js';
 import { TileSourceError } from '../../errors.js';
 import { WorkQueue } from '../../core/work-queue.js';
 import type { CziFacts } from '../sources/czi/facts.js';
@@ -14,14 +13,7 @@ const idleTimeout = 10_000;
 /** Decoders that run side by side, at most. */
 const maxThreads = 4;
 
-/** The program of the threads: TypeScript beside this file in the sources, a file of its own in what is built of them. */
-function program(): { filename: string; execArgv: string[] } {
-  if (!import.meta.url.endsWith('.ts')) {
-    return { filename: fileURLToPath(new URL('./codec-thread.js', import.meta.url)), execArgv: [] };
-  }
-  const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
-  return { filename: fileURLToPath(new URL('./thread.ts', import.meta.url)), execArgv: ['--import', tsx] };
-}
+const program = threadProgram(import.meta.url, { source: './thread.ts', built: 'codec-thread' });
 
 /** The functions of the program by their names. */
 interface ThreadFunctions {
@@ -89,7 +81,7 @@ export class CodecThreads {
 
   #started(): Piscina {
     if (this.#pool === null) {
-      this.#pool = new Piscina({ ...program(), name: 'decode', minThreads: 0, maxThreads: this.#threads, idleTimeout });
+      this.#pool = new Piscina({ ...program, name: 'decode', minThreads: 0, maxThreads: this.#threads, idleTimeout });
       // A thread that fails outside of any task must not end the process; whoever waits for one hears of it when the time is over.
       this.#pool.on('error', () => {});
     }
