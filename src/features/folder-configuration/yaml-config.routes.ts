@@ -1,4 +1,4 @@
-import { maxFolderConfigurationBytes } from './folder-configuration.js';
+import { maxFolderConfigurationBytes } from './configuration-items.js';
 import { routeDefiner } from '../../http/route.js';
 import { scopes } from '../../http/scopes.js';
 import type { FolderConfiguration } from './folder-configuration.js';
@@ -31,9 +31,11 @@ const write = defineRoute({
   method: 'put',
   path: '/folder/:id/yaml_config/:name',
   summary: 'Store a YAML configuration in a folder.',
-  description: 'The body is the text. Needs write access, or with `user_context` read access.',
+  description:
+    'The body is the text. Needs write access, or with `user_context` read access. Written is an item that does not exist yet, or one whose ' +
+    'only file is YAML text of this name; anything else is a conflict (409), as is stored text that `user_context` cannot add to.',
   access: 'public',
-  scope: scopes.read,
+  scope: scopes.write,
   params,
   query: {
     user_context: withDefault(
@@ -44,7 +46,7 @@ const write = defineRoute({
   body: 'text',
   maxBodyBytes: maxFolderConfigurationBytes,
   returns: { schema: { type: 'null' } },
-  errors: ['unknown-id', 'access-denied', 'bad-parameter', 'too-large', 'not-implemented'],
+  errors: ['unknown-id', 'access-denied', 'bad-parameter', 'too-large', 'conflict', 'not-implemented', 'storage-full'],
   async handle({ params: { id: folderId, name }, query, body, caller }, { folderConfiguration }) {
     await folderConfiguration.write(folderId, name, body, { caller, ofUser: query.user_context });
     return null;
