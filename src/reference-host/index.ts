@@ -31,6 +31,7 @@ import { verifyToken } from './accounts/tokens.js';
 import { discardStaleUploads } from './uploads/upload-removal.js';
 import { repairFirstUser } from './accounts/users.js';
 import { coreSettingDefinitions, type CoreSettings } from './system/settings.js';
+import { safeHeaders } from './http/safe-headers.js';
 import { answerError, answerUnmatched } from './http/unmatched.js';
 import { mountViewer } from './viewer-routes.js';
 
@@ -155,6 +156,7 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
     const app = express();
     app.disable('x-powered-by');
     app.disable('etag');
+    app.use(safeHeaders);
     app.use(apiRoot, cors(context));
     const host: Host = {
       app,

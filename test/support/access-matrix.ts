@@ -208,7 +208,7 @@ export const accessMatrix: Readonly<Record<string, MatrixEntry>> = {
   'GET /folder/:id/yaml_config/:name': { ...itemRead, params: { name: '.large_image_config.yaml' } },
   'PUT /folder/:id/yaml_config/:name': {
     kind: 'publicWrite',
-    scope: 'core.data.read',
+    scope: 'core.data.write',
     params: { name: '.large_image_config.yaml' },
     sending: { body: 'a: 1' },
   },

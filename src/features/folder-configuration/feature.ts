@@ -29,6 +29,6 @@ export const folderConfigurationFeature: Feature<FolderConfigurationNeeds, null>
       createItem: host.createItem,
       exclusive: new Exclusive({ claims, logger }),
     });
-    return { offers: null, routes: bindRoutes(yamlConfigRoutes, { folderConfiguration }) };
+    return { offers: null, routes: bindRoutes(yamlConfigRoutes, { folderConfiguration, items }) };
   },
 };

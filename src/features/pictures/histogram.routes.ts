@@ -6,6 +6,7 @@ import { boolean, integer, number, oneOf, withDefault } from '../../http/paramet
 import { Reply } from '../../http/reply.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute, type PictureContext } from './context.js';
+import { mayRead, mayWrite } from './authorize.js';
 import { defined, itemPath, regionParameters, regionRequest, renderParameters } from './parameters.js';
 import { schedule } from './tile-frames.routes.js';
 
@@ -63,9 +64,9 @@ const histogram = defineRoute({
     ),
   },
   returns: { schema: { type: ['array', 'object'] } },
-  async handle({ params, query, caller, headers, signal }, services) {
+  authorize: (asked, services) => (asked.query.cache === 'schedule' ? mayWrite : mayRead)(asked, services),
+  async handle({ query, granted: item, caller, headers, signal }, services) {
     const { cache, rangeMin, rangeMax, roundRange, bins, density, frame: plane, style: look, ...bounds } = query;
-    const item = await services.items.load(params.itemId, cache === 'schedule' ? 1 : 0, caller);
     const isSized = [bounds.width, bounds.height, bounds.magnification, bounds.mm_x, bounds.mm_y].some(
       (value) => value !== undefined,
     );
@@ -107,8 +108,8 @@ const bands = defineRoute({
   summary: 'Get what the bands of the image mean, with their smallest, largest and mean samples.',
   query: { frame },
   returns: { schema: { type: 'object' } },
-  async handle({ params, query, caller, headers, signal }, services) {
-    const item = await services.items.load(params.itemId, 0, caller);
+  authorize: mayRead,
+  async handle({ query, granted: item, caller, headers, signal }, services) {
     const request = defined(query);
     return taggedJson(services, { item, kind: 'bands', request, caller, headers }, () =>
       services.images.use(item, (image) => image.bands({ ...request, signal }), signal),

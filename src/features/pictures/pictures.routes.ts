@@ -1,5 +1,6 @@
 import { integer, number, text } from '../../http/parameters.js';
 import { defineRoute } from './context.js';
+import { mayRead } from './authorize.js';
 import { defined, dispositionParameters, integerList, regionParameters, regionRequest, renderParameters } from './parameters.js';
 import { dispositionHeader, freshPicture, keptPicture } from './picture-reply.js';
 import { shared, types } from './picture-route.js';
@@ -16,9 +17,9 @@ const thumbnail = defineRoute({
     ...dispositionParameters,
   },
   returns: { types },
+  authorize: mayRead,
   async handle(asked, services) {
-    const { params, query, caller } = asked;
-    const item = await services.items.load(params.itemId, 0, caller);
+    const { query, granted: item } = asked;
     const { contentDisposition, contentDispositionFilename, ...picture } = query;
     const request = defined(picture);
     const extraHeaders = dispositionHeader(item, 'thumbnail', { contentDisposition, contentDispositionFilename, ...picture });
@@ -38,9 +39,9 @@ const region = defineRoute({
     'An empty rectangle, or one outside the image, is answered by an empty body. `encoding=TILED` gives a pyramidal TIFF of any size.',
   query: { ...regionParameters, ...renderParameters, ...dispositionParameters },
   returns: { types },
+  authorize: mayRead,
   async handle(asked, services) {
-    const { params, query, caller } = asked;
-    const item = await services.items.load(params.itemId, 0, caller);
+    const { query, granted: item } = asked;
     const {
       contentDisposition,
       contentDispositionFilename,

@@ -92,7 +92,8 @@ export class Annotations {
    */
   async replace(request: ChangeRequest, { body, item }: { body: BodySource | null; item: ItemRecord | null }) {
     const { bodies, permissions } = this.options;
-    const current = await this.writer.loadForChange(request);
+    const current = request.current ?? (await this.writer.loadForChange(request));
+    request.precondition?.(current);
     if (item !== null) await permissions.requireAnnotate(item, request.caller);
     const itemId = item?.id ?? current.itemId;
     const commit = ({ head, elements }: IncomingAnnotation) =>

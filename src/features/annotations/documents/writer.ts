@@ -32,6 +32,8 @@ export interface ChangeRequest {
   caller: Caller | null;
   /** Absent: any version will do. */
   precondition?: Precondition | undefined;
+  /** The annotation as it was when the caller's right to change it was found; saves looking at it once more. */
+  current?: AnnotationRecord | undefined;
   signal?: AbortSignal;
 }
 
@@ -94,7 +96,7 @@ export class AnnotationWriter {
     options: { itemToo?: boolean } = {},
   ): Promise<AnnotationRecord> {
     for (let count = 1; ; count++) {
-      const current = options.itemToo === false ? await this.#loadChecked(request) : await this.loadForChange(request);
+      const current = await this.#currentFor(count === 1 ? request : { ...request, current: undefined }, options);
       try {
         const changed = await attempt(current);
         await this.changed(current, changed);
@@ -107,8 +109,10 @@ export class AnnotationWriter {
     }
   }
 
-  async #loadChecked({ id, caller, precondition }: ChangeRequest): Promise<AnnotationRecord> {
-    const annotation = await this.load(id, 1, caller);
+  async #currentFor(request: ChangeRequest, { itemToo }: { itemToo?: boolean }): Promise<AnnotationRecord> {
+    const { id, caller, precondition, current } = request;
+    if (current === undefined && itemToo !== false) return this.loadForChange(request);
+    const annotation = current ?? (await this.load(id, 1, caller));
     precondition?.(annotation);
     return annotation;
   }
