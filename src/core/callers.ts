@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { AccessDeniedError } from '../errors.js';
 import type { Caller, HostAuth } from '../host.js';
 
 /**
  * How long verdicts on callers, and on items and what callers may do with them, are believed, in milliseconds. Changes that the host
- * announces take effect at once; this bounds those it does not announce, such as changes made by another process.
+ * announces take effect at once; this bounds those it does not announce, such as changes made by another process. With the time between
+ * two looks at a request that stays open it is less than the five seconds in which what is revoked ends.
  */
-export const verdictLifetimeMs = 5000;
+export const verdictLifetimeMs = 2000;
 
 const maxTokens = 10_000;
 
@@ -28,10 +30,23 @@ export class Callers {
 
   async #verify(token: string, key: string): Promise<Caller | null> {
     const before = this.#forgotten;
+    // An answer that took its time is as old as the question.
+    const start = performance.now();
     const caller = await this.auth.verify(token);
     const valid = isExpired(caller) ? null : caller;
-    if (before === this.#forgotten) this.#known.set(key, { caller: valid });
+    if (before === this.#forgotten) this.#known.set(key, { caller: valid }, { start });
     return valid;
+  }
+
+  /**
+   * Somebody who has asked for work that is done now, with the rights they have now.
+   *
+   * @throws AccessDeniedError when they may not sign in any more.
+   */
+  async asker(asked: { id: string; admin: boolean }): Promise<Caller> {
+    const caller = this.auth.user === undefined ? { ...asked, scopes: [] } : await this.auth.user(asked.id);
+    if (caller === null) throw new AccessDeniedError('The user who asked for this may not sign in any more.');
+    return caller;
   }
 
   /** Drops what is kept of one token, or of all. */

@@ -14,6 +14,8 @@ const sweepMs = 500;
 /** How long a request goes on when nobody can be asked, as while the database is away. */
 const unansweredMs = 30_000;
 
+/** Nobody could say. */
+const noAnswers: readonly ErrorCode[] = ['unavailable', 'busy', 'too-often'];
 const refusals: readonly ErrorCode[] = ['access-denied', 'login-required', 'forbidden'];
 
 interface Entry {
@@ -65,7 +67,7 @@ async function refusalOf(entry: Entry): Promise<LargeImageError | null> {
   try {
     await entry.request.check();
   } catch (error) {
-    if (!(error instanceof LargeImageError) || error.code === 'unavailable') {
+    if (!(error instanceof LargeImageError) || noAnswers.includes(error.code)) {
       const isLong = performance.now() - entry.answeredAt > unansweredMs;
       return isLong ? new LargeImageError('unavailable', 'It cannot be found out who may have this.', { cause: error }) : null;
     }

@@ -34,7 +34,7 @@ export function createAnnotationServices(
     overlayImages,
     brand,
     ...given
-  }: Omit<AnnotationsOptions, 'bodies' | 'permissions' | 'notify'> & {
+  }: Omit<AnnotationsOptions, 'bodies' | 'permissions' | 'overlayImages' | 'notify'> & {
     items: Items;
     overlayImages: OverlayImages;
     brand: string;
@@ -44,7 +44,7 @@ export function createAnnotationServices(
   const { access, directory } = host;
   const permissions = new AnnotationPermissions({ access, directory, items, records });
   const bodies = new AnnotationBodies(store, brand);
-  const options: AnnotationsOptions = { ...given, bodies, permissions, notify: host.notify };
+  const options: AnnotationsOptions = { ...given, bodies, permissions, overlayImages, notify: host.notify };
   const writer = new AnnotationWriter(options);
   return {
     store,

@@ -37,10 +37,11 @@ export class Items {
     const known = cached?.levels.get(who);
     if (cached !== undefined && known !== undefined) return this.#admit(cached.item, known, level, caller);
     const before = this.#forgotten;
+    const start = performance.now();
     const item = cached?.item ?? (await this.records.findItem(id));
     if (item === null) throw new UnknownIdError('item', id);
     const granted = await this.access.level(caller, { type: 'item', doc: item.doc });
-    if (before === this.#forgotten) this.#remember(item, who, granted);
+    if (before === this.#forgotten) this.#remember(item, { who, level: granted, start });
     return this.#admit(item, granted, level, caller);
   }
 
@@ -71,9 +72,10 @@ export class Items {
     else this.#verdicts.delete(id);
   }
 
-  #remember(item: ItemRecord, who: string, level: AccessLevel): void {
+  /** @param answer `start`: when it was asked for, which is how old it is. */
+  #remember(item: ItemRecord, { who, level, start }: { who: string; level: AccessLevel; start: number }): void {
     const verdict = this.#verdicts.get(item.id);
-    if (verdict === undefined) this.#verdicts.set(item.id, { item, levels: new Map([[who, level]]) });
+    if (verdict === undefined) this.#verdicts.set(item.id, { item, levels: new Map([[who, level]]) }, { start });
     // The time of the first look stays: a further caller must not prolong what others are believed to have.
     else if (verdict.levels.size < maxCallersPerItem) verdict.levels.set(who, level);
   }

@@ -54,10 +54,18 @@ export async function verifyToken(context: HostContext, token: string): Promise<
   const found = await findToken(context, token);
   if (found === null) return null;
   const { scope: scopes, expires, userId } = found;
-  if (userId === null) return { id: null, admin: false, scopes, expires };
-  const user = await context.models.user.findById(userId, { admin: 1, status: 1 }).lean();
+  return userId === null ? { id: null, admin: false, scopes, expires } : enabledUser(context, userId, { scopes, expires });
+}
+
+/** A user with what a token says; `null` when they are gone or may not sign in. */
+export async function enabledUser(
+  { models }: HostContext,
+  userId: Types.ObjectId,
+  token: Pick<Caller, 'scopes' | 'expires'>,
+): Promise<Caller | null> {
+  const user = await models.user.findById(userId, { admin: 1, status: 1 }).lean();
   if (user === null || user.status !== 'enabled') return null;
-  return { id: userId.toHexString(), admin: user.admin, scopes, expires };
+  return { ...token, id: userId.toHexString(), admin: user.admin };
 }
 
 /** Ends one token. */

@@ -39,7 +39,8 @@ export class Annotations {
       confirm?.();
       return this.#insert(item, incoming, caller?.id ?? null, idAt);
     };
-    const created = await this.options.bodies.receive(body, form, publish, receiving);
+    const overlaySizes = this.options.overlayImages.sizesFor(caller);
+    const created = await this.options.bodies.receive(body, form, publish, { ...receiving, overlaySizes });
     for (const annotation of created) await this.writer.tell(annotation.creatorId, 'create', annotation);
     return created;
   }
@@ -108,7 +109,7 @@ export class Annotations {
           body,
           'document',
           async ([incoming]) => ({ annotation: await commit(incoming!), elementsSent: incoming!.elements !== null }),
-          { ...(signal && { signal }) },
+          { ...(signal && { signal }), overlaySizes: this.options.overlayImages.sizesFor(request.caller) },
         );
       }
     } catch (error) {
