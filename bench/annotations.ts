@@ -6,11 +6,12 @@ import { createReadStream } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startHost, startReferences, type Child } from './annotations/children.js';
+import { startHost, startReferences } from './annotations/children.js';
 import { send } from './annotations/client.js';
 import { call, measureCreate, measureLong, measureSmall, measureWholeRead, type Bench } from './annotations/measures.js';
 import { measureOverlay, prepareOverlay } from './annotations/overlay.js';
 import { Targets } from './annotations/targets.js';
+import type { Child } from './support/children.js';
 import { benchDatabase } from './support/database.js';
 import { writePolygons } from './support/polygons.js';
 

@@ -26,7 +26,7 @@ const directory = await mkdtemp(join(tmpdir(), 'bench-jobs-'));
 const database = await startDatabase({ env: process.env, directory: null });
 // A database of its own: runs do not find what former ones left on a server.
 const mongoUri = withDatabaseName(database.uri, `bench_jobs_${Date.now()}`);
-const host = await createReferenceHost({ mongoUri, dataDirectory: directory, passwordCost: 4 });
+const host = await createReferenceHost({ mongoUri, dataDirectory: directory, passwordMemoryKiB: 8 });
 try {
   const { url } = await host.listen();
   const call = async (method: string, path: string, parameters: Record<string, string>, body?: Uint8Array) => {

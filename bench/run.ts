@@ -3,6 +3,7 @@ const benches: Readonly<Record<string, string>> = {
   tiles: 'tiles.ts',
   annotations: 'annotations.ts',
   jobs: 'jobs.ts',
+  load: 'load.ts',
   convert: 'convert.ts',
   'annotation-validate': 'annotation-validate.ts',
   'annotation-packs': 'annotation-packs.ts',

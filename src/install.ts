@@ -1,4 +1,6 @@
 import { openCore, silentLogger } from './core/core.js';
+import { ScheduleModel } from './core/schedule.js';
+import { Sweeper } from './core/sweeper.js';
 import { packageVersion } from './core/version.js';
 import { annotationsFeature } from './features/annotations/feature.js';
 import { overlayFeature } from './features/annotations/overlay/feature.js';
@@ -57,8 +59,7 @@ async function openAll(
   features: Features,
   { host, options, app }: { host: WorkerHost; options: InstallOptions; app: Host['app'] | null },
 ): Promise<Installation & { runner: JobRunner }> {
-  const { collectionPrefix } = options;
-  const core = await openCore(host, { isServing: app !== null, collectionPrefix }, features.onClose);
+  const core = await openCore(host, { ...options, isServing: app !== null }, features.onClose);
   const { configuration: _file, library } = await features.open(configurationFeature, { host, options });
   const settings = await features.open(settingsFeature, { core, library });
   const { items, itemLists, metadataSearch } = await features.open(itemsFeature, { core });
@@ -79,6 +80,10 @@ async function openAll(
   for (const job of features.jobs) runner.define(job);
   // Jobs end before anything that they work with closes.
   features.onClose(() => runner.close());
+  const { own: collections, logger } = core;
+  const schedule = new ScheduleModel(collections);
+  const sweeper = new Sweeper({ collections, sweeps: features.sweeps, schedule, logger, wholeAtStart: app !== null });
+  features.onClose(() => sweeper.close());
 
   const described: RouteDefinition[] = [];
   const describing = { routes: () => described, apiRoot: host.apiRoot, title: 'Large images', version: packageVersion };
@@ -91,7 +96,7 @@ async function openAll(
       cookieName: host.auth.cookieName ?? 'girderToken',
       headerName: host.auth.headerName ?? 'Girder-Token',
     },
-    logger: core.logger,
+    logger,
   });
   if (app !== null) features.onClose(await mountAt(app, host.apiRoot, router));
   return {

@@ -6,6 +6,7 @@ import type { ItemLists } from './features/items/item-lists.js';
 import type { JobStore } from './features/jobs/jobs.js';
 import type { MetadataSearch } from './features/items/metadata-search.js';
 import type { Settings } from './features/settings/settings.js';
+import type { QueueLimits, QueueName } from './core/queues.js';
 import type { TileSourceDefinition } from './tilesource/contract.js';
 
 /** What may be given to `install` beside the host. */
@@ -29,6 +30,8 @@ export interface InstallOptions {
    * hour; 0: this process does none.
    */
   annotationCleanupMs?: number;
+  /** Other limits than usual for work that waits in queues (docs/operations.md), such as `{ pictures: { running: 8, waiting: 2000 } }`. */
+  queues?: Partial<Record<QueueName, QueueLimits>>;
   /**
    * What the names of the plugin's collections begin with. Default `large_image_`. All processes on a database give the same, and data that
    * were stored under one are not seen under another.

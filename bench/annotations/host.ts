@@ -3,7 +3,7 @@ import { createReferenceHost } from '../../src/reference-host/index.js';
 import { priorities, type TileSourceDefinition } from '../../src/tilesource/contract.js';
 import { openTestImage } from '../../src/tilesource/sources/test/test-source.js';
 import { slideHeight, slideWidth } from '../support/polygons.js';
-import { serveParent } from './children.js';
+import { serveParent } from '../support/children.js';
 
 /** As large as the slide that the polygons lie on. */
 const blank: TileSourceDefinition = {
@@ -14,6 +14,6 @@ const blank: TileSourceDefinition = {
 };
 
 const [mongoUri, dataDirectory] = process.argv.slice(2) as [string, string];
-const host = await createReferenceHost({ mongoUri, dataDirectory, passwordCost: 4, install: { tileSources: [blank] } });
+const host = await createReferenceHost({ mongoUri, dataDirectory, passwordMemoryKiB: 8, install: { tileSources: [blank] } });
 const { url } = await host.listen();
 await serveParent(url, {}, () => host.close());

@@ -2,7 +2,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { megabytes, median } from '../support/measure.js';
 import { randomNumbers, slideHeight, slideWidth } from '../support/polygons.js';
-import type { Child } from './children.js';
+import type { Child } from '../support/children.js';
 import type { startReferences } from './children.js';
 import { send, type Received, type Sending } from './client.js';
 import type { Targets } from './targets.js';

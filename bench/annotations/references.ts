@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream';
 import express from 'express';
 import mongoose from 'mongoose';
 import { median, timed } from '../support/measure.js';
-import { serveParent } from './children.js';
+import { serveParent } from '../support/children.js';
 
 /** Questions to this process. */
 export interface References {

@@ -29,7 +29,7 @@ export async function startSlideHost(): Promise<SlideHost> {
   await makeSyntheticSlide(file, { size: slideSize });
   const directory = await mkdtemp(join(tmpdir(), 'bench-tiles-'));
   const database = await startDatabase({ env: process.env, directory: null });
-  const host = await createReferenceHost({ mongoUri: database.uri, dataDirectory: directory, passwordCost: 4 });
+  const host = await createReferenceHost({ mongoUri: database.uri, dataDirectory: directory, passwordMemoryKiB: 8 });
   const close = async () => {
     await host.close();
     await database.stop();

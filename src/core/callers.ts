@@ -1,41 +1,28 @@
 import { createHash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { AccessDeniedError } from '../errors.js';
 import type { Caller, HostAuth } from '../host.js';
+import { FreshCache } from './fresh-cache.js';
 
 /**
  * How long verdicts on callers, and on items and what callers may do with them, are believed, in milliseconds. Changes that the host
  * announces take effect at once; this bounds those it does not announce, such as changes made by another process. With the time between
  * two looks at a request that stays open it is less than the five seconds in which what is revoked ends.
  */
-export const verdictLifetimeMs = 2000;
+export const verdictLifetimeMs = 3000;
 
 const maxTokens = 10_000;
 
 /** Who tokens belong to, kept for a few seconds so that a viewer loading tiles asks the host once. */
 export class Callers {
   /** Keyed by digest: the tokens themselves are not kept in memory. */
-  readonly #known = new LRUCache<string, { caller: Caller | null }>({ max: maxTokens, ttl: verdictLifetimeMs });
-  #forgotten = 0;
+  readonly #known = new FreshCache<{ caller: Caller | null }>({ max: maxTokens, lifetimeMs: verdictLifetimeMs });
 
   constructor(private readonly auth: HostAuth) {}
 
   /** The caller of a token; `null` when it is worth nothing. Never later than the token's own expiry. */
   authenticate(token: string): Promise<Caller | null> | Caller | null {
-    const key = digest(token);
-    const known = this.#known.get(key);
-    if (known === undefined) return this.#verify(token, key);
-    return isExpired(known.caller) ? null : known.caller;
-  }
-
-  async #verify(token: string, key: string): Promise<Caller | null> {
-    const before = this.#forgotten;
-    // An answer that took its time is as old as the question.
-    const start = performance.now();
-    const caller = await this.auth.verify(token);
-    const valid = isExpired(caller) ? null : caller;
-    if (before === this.#forgotten) this.#known.set(key, { caller: valid }, { start });
-    return valid;
+    const known = this.#known.get(digest(token), async () => ({ caller: await this.auth.verify(token) }));
+    return known instanceof Promise ? known.then(validCaller) : validCaller(known);
   }
 
   /**
@@ -51,7 +38,6 @@ export class Callers {
 
   /** Drops what is kept of one token, or of all. */
   forget(token?: string): void {
-    this.#forgotten++;
     if (token === undefined) this.#known.clear();
     else this.#known.delete(digest(token));
   }
@@ -61,6 +47,6 @@ function digest(token: string): string {
   return createHash('sha256').update(token).digest('base64');
 }
 
-function isExpired(caller: Caller | null): boolean {
-  return caller?.expires !== undefined && caller.expires.getTime() <= Date.now();
+function validCaller({ caller }: { caller: Caller | null }): Caller | null {
+  return caller?.expires !== undefined && caller.expires.getTime() <= Date.now() ? null : caller;
 }

@@ -4,7 +4,10 @@ import type { FileRecord, ItemRecord } from './host-records.js';
 
 type AnyModel = Model<Record<string, unknown>>;
 
-/** Field of items and files that names the conversion job that makes or made them; nobody else calls a field so. */
+/**
+ * Field of items and files that names the conversion job which makes them, or which made what is being removed: until they are complete. Nobody
+ * else calls a field so.
+ */
 export const conversionField = 'largeImageConversionId';
 
 interface TraceParts {
@@ -14,7 +17,10 @@ interface TraceParts {
   fileOf(doc: StoredDocument): FileRecord;
 }
 
-/** What conversions have stored, by the jobs that did: files for good, new items until they are complete. */
+/**
+ * What conversions have stored and nobody counts on yet, by the jobs that did. Whatever still has the mark of a job that is over was left by
+ * a process that was killed: it is completed, or goes.
+ */
 export class ConversionTraces {
   constructor(private readonly parts: TraceParts) {}
 
@@ -24,27 +30,37 @@ export class ConversionTraces {
     await files.collection.createIndex({ [conversionField]: 1 });
   }
 
-  /** Files that a conversion has stored. */
+  /** Marked files of a job. */
   async files(jobId: string): Promise<FileRecord[]> {
     const docs = await this.parts.files.find({ [conversionField]: jobId }).lean<StoredDocument[]>();
     return docs.map((doc) => this.parts.fileOf(doc));
   }
 
-  /** Items that a conversion has made and not said to be complete. */
+  /** Marked items of a job. */
   async items(jobId: string): Promise<ItemRecord[]> {
     const docs = await this.parts.items.find({ [conversionField]: jobId }).lean<StoredDocument[]>();
     return docs.map((doc) => this.parts.itemOf(doc));
   }
 
-  /** The jobs of all such items. */
+  /** The jobs of all marked items and files. */
   async jobs(): Promise<string[]> {
-    const ids = await this.parts.items.distinct(conversionField, { [conversionField]: { $ne: null } });
-    return ids.filter((id): id is string => typeof id === 'string');
+    const { items, files } = this.parts;
+    const marked = { [conversionField]: { $ne: null } };
+    const ids = [...(await items.distinct(conversionField, marked)), ...(await files.distinct(conversionField, marked))];
+    return [...new Set(ids.filter((id): id is string => typeof id === 'string'))];
   }
 
-  /** Names the job that makes an item; `null` when the item is complete. Past Mongoose: the item has not changed for anybody else. */
-  async mark(item: ItemRecord, jobId: string | null): Promise<void> {
-    const change = jobId === null ? { $unset: { [conversionField]: 1 } } : { $set: { [conversionField]: jobId } };
-    await this.parts.items.collection.updateOne({ _id: item.doc._id } as object, change);
+  /** Marks an item by a job; `null` takes the mark off. Past Mongoose: the item has not changed for anybody else. */
+  async markItem({ doc }: ItemRecord, jobId: string | null): Promise<void> {
+    await this.parts.items.collection.updateOne({ _id: doc._id } as object, markOf(jobId));
   }
+
+  /** The same for a file. */
+  async markFile({ doc }: FileRecord, jobId: string | null): Promise<void> {
+    await this.parts.files.collection.updateOne({ _id: doc._id } as object, markOf(jobId));
+  }
+}
+
+function markOf(jobId: string | null): object {
+  return jobId === null ? { $unset: { [conversionField]: 1 } } : { $set: { [conversionField]: jobId } };
 }

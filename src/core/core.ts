@@ -6,6 +6,7 @@ import { Callers } from './callers.js';
 import { ModelEvents } from './host-events.js';
 import { HostRecords } from './host-records.js';
 import { OwnCollections } from './own-collections.js';
+import { createQueues, type QueueLimits, type QueueName, type Queues } from './queues.js';
 import type { OnClose } from './undo.js';
 
 /** What every feature stands on: the host, as the plugin sees it. */
@@ -21,6 +22,8 @@ export interface Core {
   records: HostRecords;
   events: HostEvents;
   callers: Callers;
+  /** Where work waits that keeps threads, the event loop or the database busy. */
+  queues: Queues;
   temporaryDirectory: string;
 }
 
@@ -35,9 +38,14 @@ export const silentLogger: HostLogger = { debug() {}, info() {}, warn() {}, erro
  */
 export async function openCore(
   host: WorkerHost,
-  { isServing, collectionPrefix }: { isServing: boolean; collectionPrefix?: string | undefined },
+  options: {
+    isServing: boolean;
+    collectionPrefix?: string | undefined;
+    queues?: Partial<Record<QueueName, QueueLimits>> | undefined;
+  },
   onClose: OnClose,
 ): Promise<Core> {
+  const { isServing, collectionPrefix, queues } = options;
   checkHost(host, isServing);
   onClose(claimModels(host.models));
   const own = new OwnCollections(host.models.item.db, collectionPrefix);
@@ -59,6 +67,7 @@ export async function openCore(
     records,
     events,
     callers,
+    queues: createQueues(queues),
     temporaryDirectory: host.temporaryDirectory ?? tmpdir(),
   };
 }

@@ -55,6 +55,7 @@ const fileExtension: Readonly<Record<string, FieldTypes>> = {
   isLargeImageThumbnail: ['Boolean'],
   isLargeImageData: ['Boolean'],
   thumbnailKey: ['String'],
+  largeImageState: ['String'],
   [conversionField]: ['String'],
 };
 
@@ -229,6 +230,15 @@ export class HostRecords {
   async findFile(id: string): Promise<FileRecord | null> {
     const doc = await this.#fileById(id);
     return doc === null ? null : this.fileOf(doc);
+  }
+
+  /** Names what an item shows: another name for each file, its contents and its source. `null` where the item shows nothing. */
+  async imageState({ largeImage }: ItemRecord): Promise<string | null> {
+    const { fileId, sourceName = '' } = largeImage ?? {};
+    if (fileId === undefined) return null;
+    const file = await this.findFile(fileId);
+    const created = file?.doc[this.#fields.file.created];
+    return `${fileId}:${sourceName}:${file?.size ?? ''}:${created instanceof Date ? created.getTime() : ''}`;
   }
 
   async findFolder(id: string): Promise<FolderRecord | null> {

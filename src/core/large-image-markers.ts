@@ -34,6 +34,8 @@ export function markerOf(value: unknown): LargeImageMarker | null {
   };
 }
 
+const unfinishedPerPage = 100;
+
 /** The markers on the host's items: who serves what, and who waits for what. Every change is one atomic step. */
 export class LargeImageMarkers {
   readonly #items: Model<Record<string, unknown>>;
@@ -122,6 +124,17 @@ export class LargeImageMarkers {
   async findUnfinished(): Promise<ItemRecord | null> {
     const doc = await this.#items.findOne({ 'largeImage.expected': true }).sort({ _id: 1 }).lean<StoredDocument>();
     return doc === null ? null : this.#itemOf(doc);
+  }
+
+  /** Items that expect the result of a job, by ascending id; some are held at a time. */
+  async *unfinished(): AsyncGenerator<ItemRecord> {
+    for (let after: unknown = null; ;) {
+      const query = { 'largeImage.expected': true, ...(after !== null && { _id: { $gt: after } }) };
+      const docs = await this.#items.find(query).sort({ _id: 1 }).limit(unfinishedPerPage).lean<StoredDocument[]>();
+      for (const doc of docs) yield this.#itemOf(doc);
+      if (docs.length < unfinishedPerPage) return;
+      after = docs.at(-1)!._id;
+    }
   }
 
   /** Items whose large image is served from this file. */

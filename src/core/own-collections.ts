@@ -20,6 +20,7 @@ export const collectionNames = [
   'annotation_upload_waiting',
   'cached_file_claim',
   'job',
+  'process',
   'schedule',
   'setting',
 ] as const;

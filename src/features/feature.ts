@@ -1,5 +1,6 @@
 import type { BoundRoute } from '../http/route.js';
 import type { HostLogger } from '../host.js';
+import type { Sweep } from '../core/sweeper.js';
 import { Undo, type OnClose } from '../core/undo.js';
 import type { JobDefinition } from './jobs/definition.js';
 
@@ -9,6 +10,8 @@ export interface OpenFeature<Offers> {
   offers: Offers;
   routes?: readonly BoundRoute[];
   jobs?: readonly JobDefinition<unknown>[];
+  /** What removes the leavings of killed processes. */
+  sweep?: Sweep;
 }
 
 /** A capability of the plugin as one value: what it needs, what it offers, its routes and jobs, and how it closes. */
@@ -28,6 +31,7 @@ export class Features {
   readonly #undo: Undo;
   readonly #routes: BoundRoute[] = [];
   readonly #jobs: JobDefinition<unknown>[] = [];
+  readonly #sweeps: Sweep[] = [];
 
   constructor(logger: HostLogger) {
     this.#undo = new Undo(logger);
@@ -41,9 +45,14 @@ export class Features {
     return this.#jobs;
   }
 
+  get sweeps(): readonly Sweep[] {
+    return this.#sweeps;
+  }
+
   /** Opens a feature. @returns what it offers. */
   async open<Needs, Offers>(feature: Feature<Needs, Offers>, needs: Needs): Promise<Offers> {
-    const { offers, routes = [], jobs = [] } = await feature.open(needs, this.onClose);
+    const { offers, routes = [], jobs = [], sweep } = await feature.open(needs, this.onClose);
+    if (sweep !== undefined) this.#sweeps.push(sweep);
     this.#routes.push(...routes);
     this.#jobs.push(...jobs);
     return offers;

@@ -3,7 +3,9 @@ import { sharedAbortController } from '../core/abort.js';
 import { LargeImageError } from '../errors.js';
 import type { Caller } from '../host.js';
 import type { HttpRequest } from './request.js';
+import type { SentToken } from './authentication.js';
 import type { RouteRequest } from './route.js';
+import type { Sender } from './sender.js';
 
 /** A signal that is made when somebody looks at it: a tile from a cache needs none. */
 class Leaving {
@@ -31,8 +33,10 @@ class Leaving {
 }
 
 /** What a route is told of a request. */
-export interface AskedValues extends Pick<RouteRequest, 'params' | 'query' | 'sent' | 'token'> {
-  request: HttpRequest & { protocol: string };
+export interface AskedValues extends Pick<RouteRequest, 'params' | 'query' | 'sent'> {
+  sender: Sender;
+  found: SentToken | null;
+  request: HttpRequest & { protocol: string; ip?: string | undefined };
   response: ServerResponse;
 }
 
@@ -42,6 +46,8 @@ export class Asked implements RouteRequest {
   readonly query: AskedValues['query'];
   readonly sent: AskedValues['sent'];
   readonly token: string | null;
+  readonly tokenFromCookie: boolean;
+  readonly fromOtherSite: boolean;
   readonly headers: IncomingMessage['headers'];
   readonly url: string;
   /** Set before the handler is called. */
@@ -60,7 +66,9 @@ export class Asked implements RouteRequest {
     this.params = values.params;
     this.query = values.query;
     this.sent = values.sent;
-    this.token = values.token;
+    this.token = values.found?.token ?? null;
+    this.tokenFromCookie = values.found?.fromCookie ?? false;
+    this.fromOtherSite = values.sender !== 'own';
     this.headers = values.request.headers;
     this.url = values.request.originalUrl;
     this.#leaving = leaving ?? new Leaving(values.response);
@@ -69,6 +77,10 @@ export class Asked implements RouteRequest {
   /** The same request of a caller whose token or rights have changed meanwhile. */
   by(verified: Caller | null, caller: Caller | null): Asked {
     return new Asked(this.#values, verified, caller, this.#leaving);
+  }
+
+  get address(): string {
+    return this.#values.request.ip ?? '';
   }
 
   get origin(): string {

@@ -9,22 +9,31 @@ export interface TokenPlaces {
   headerName: string;
 }
 
-/** The token of a request, from the first place that has one; cookies only where the route allows them. */
+/** A token as a request carries it. */
+export interface SentToken {
+  token: string;
+  /** Whether the browser added it by itself, whoever made the request. */
+  fromCookie: boolean;
+}
+
+/** The token of a request, from the first place that has one; cookies only where they are allowed. */
 export function findToken(
   request: IncomingMessage,
   sent: Readonly<Record<string, string>>,
   places: TokenPlaces,
   cookieAllowed: boolean,
-): string | null {
-  if (sent.token) return sent.token;
+): SentToken | null {
+  const given = (token: string): SentToken => ({ token, fromCookie: false });
+  if (sent.token) return given(sent.token);
   const named = request.headers[places.headerName.toLowerCase()];
-  if (typeof named === 'string' && named.trim() !== '') return named.trim();
+  if (typeof named === 'string' && named.trim() !== '') return given(named.trim());
   const authorization = request.headers.authorization;
   if (authorization !== undefined) {
     const bearer = /^bearer\s+(\S+)\s*$/i.exec(authorization);
-    if (bearer) return bearer[1]!;
+    if (bearer) return given(bearer[1]!);
   }
-  return cookieAllowed ? findCookie(request.headers.cookie, places.cookieName) : null;
+  const cookie = cookieAllowed ? findCookie(request.headers.cookie, places.cookieName) : null;
+  return cookie === null ? null : { token: cookie, fromCookie: true };
 }
 
 function findCookie(header: string | undefined, name: string): string | null {

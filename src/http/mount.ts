@@ -10,6 +10,7 @@ import { addFormParameters, dropRest, isForm, queryParameters, readRouteBody } f
 import { Reply } from './reply.js';
 import { respond, respondWithError } from './respond.js';
 import type { RouteDefinition } from './route.js';
+import { foreignMessage, senderOf } from './sender.js';
 
 /** What routes need from their surroundings. */
 export interface MountOptions<C> {
@@ -137,13 +138,17 @@ class Answering<C> {
     const sent = queryParameters(request.url);
     // A form is read before the token is known because it may hold the token.
     if (isForm(request)) await addFormParameters(request, sent);
-    const token = findToken(request, sent, options.tokenPlaces, route.cookie === true);
-    const verified = token === null ? null : await options.authenticate(token);
+    const sender = senderOf(request, response);
+    const isChange = route.method !== 'get';
+    const cookieAllowed = route.cookie === true && (!isChange || sender === 'own');
+    const found = findToken(request, sent, options.tokenPlaces, cookieAllowed);
+    const verified = found === null ? null : await options.authenticate(found.token);
+    if (isChange && verified === null && sender === 'foreign') throw new LargeImageError('forbidden', foreignMessage);
     this.#anonymous = isAnonymous(verified, route);
     const caller = admit(verified, route.access, route.scope);
     const params = parseParameters(route.params ?? {}, request.params as Record<string, string>, route);
     const query = parseParameters(route.query ?? {}, sent, route);
-    return new Asked({ params, query, sent, token, request, response }, verified, caller);
+    return new Asked({ params, query, sent, sender, found, request, response }, verified, caller);
   }
 
   /** @throws LargeImageError when the caller may not have this any more. */

@@ -9,8 +9,8 @@ export interface OpenRequest {
 }
 
 /** A request is looked at when this time has passed since the last look, in milliseconds. */
-const checkedForMs = 1500;
-const sweepMs = 500;
+const checkedForMs = 1000;
+const sweepMs = 250;
 /** How long a request goes on when nobody can be asked, as while the database is away. */
 const unansweredMs = 30_000;
 
@@ -27,7 +27,7 @@ interface Entry {
 }
 
 /**
- * Watches requests that stay open. One that its token or its caller's permissions do not cover any more is ended after two seconds, and what
+ * Watches requests that stay open. One that its token or its caller's permissions do not cover any more is ended in little more than a second, and what
  * is believed of tokens and permissions without asking; that documents are gone ends nothing.
  */
 export class OpenRequests {

@@ -42,6 +42,12 @@ export interface RouteRequest<P extends Parameters = Parameters, Q extends Param
   verified: Caller | null;
   /** The token as sent, whatever it is worth. */
   token: string | null;
+  /** Whether the token came in a cookie, which scripts of pages cannot read: answers do not repeat it. */
+  tokenFromCookie: boolean;
+  /** Whether a page of another site sent the request that the host has not allowed by name: its browser is to get no cookie. */
+  fromOtherSite: boolean;
+  /** Network address of the client; that of a proxy unless Express has been told to trust it (`trust proxy`). */
+  address: string;
   /** Request headers, names in lower case. */
   headers: IncomingMessage['headers'];
   /** Path and query as requested. */
@@ -80,7 +86,10 @@ export interface RouteDefinition<
   access: RouteAccess;
   /** Scope that the token needs; without it the caller is anonymous. */
   scope?: string;
-  /** Whether a token in a cookie is accepted: for what browsers load by themselves (images, downloads, event streams). */
+  /**
+   * Whether a token in a cookie is accepted: for what browsers load by themselves (images, downloads, event streams). A route that
+   * changes something accepts it from pages of the server itself and of origins that the host allows by name.
+   */
   cookie?: boolean;
   params?: P;
   query?: Q;
@@ -101,7 +110,7 @@ export interface RouteDefinition<
   parameterMessages?: 'typed' | 'incorrect-type';
   /**
    * Whether the caller may have what the request is about, which it gives to the handler, or throws. Decided before the body is read, and
-   * decided anew every other second while a body arrives or a stream is sent: what was taken away meanwhile ends them. Changes nothing.
+   * decided anew every second while a body arrives or a stream is sent: what was taken away meanwhile ends them. Changes nothing.
    */
   authorize?(request: RouteRequest<P, Q>, context: C): A | Promise<A>;
   /** Returns the value to send as JSON, or a `Reply`. Written as a method so that routes of any type fit into one list. */

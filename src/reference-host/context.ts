@@ -1,6 +1,8 @@
 import type { Types } from 'mongoose';
 import { routeDefiner, type HostLogger, type Installation } from '../index.js';
 import type { ByteStore } from './files/byte-store.js';
+import type { PasswordHasher } from './accounts/passwords.js';
+import type { SignInLimits } from './accounts/sign-in-limits.js';
 import type { EventHub } from './event-hub.js';
 import type { Models } from './models.js';
 import type { CoreSettings } from './system/settings.js';
@@ -17,8 +19,8 @@ export interface HostContext {
   logger: HostLogger;
   apiRoot: string;
   cookieName: string;
-  /** Rounds of bcrypt, as a power of two. */
-  passwordCost: number;
+  passwords: PasswordHasher;
+  signInLimits: SignInLimits;
   /** The data directory's id on the wire. */
   storeId: Types.ObjectId;
   startDate: Date;

@@ -17,7 +17,7 @@ import { enabledUser, verifyToken } from './accounts/tokens.js';
 export function hostAuth(context: HostContext): HostAuth {
   return {
     verify: (token) => verifyToken(context, token),
-    user: (id) => enabledUser(context, new Types.ObjectId(id), { scopes: [] }),
+    user: (id) => enabledUser(context, { _id: new Types.ObjectId(id) }),
     cookieName: context.cookieName,
     headerName: 'Girder-Token',
   };

@@ -29,7 +29,9 @@ import { isDuplicateKey } from './duplicate-key.js';
 import { notifyUser } from './notifications/notifications.js';
 import { verifyToken } from './accounts/tokens.js';
 import { discardStaleUploads } from './uploads/upload-removal.js';
-import { repairFirstUser } from './accounts/users.js';
+import { repairFirstUser } from './accounts/first-user.js';
+import { PasswordHasher } from './accounts/passwords.js';
+import { SignInLimits } from './accounts/sign-in-limits.js';
 import { coreSettingDefinitions, type CoreSettings } from './system/settings.js';
 import { safeHeaders } from './http/safe-headers.js';
 import { answerError, answerUnmatched } from './http/unmatched.js';
@@ -54,8 +56,13 @@ export interface ReferenceHostOptions {
   settings?: Readonly<Record<string, unknown>>;
   /** Restarts the server. Default: routes that ask for it answer 501. */
   restart?: () => void;
-  /** Rounds of bcrypt, as a power of two. Default 11. */
-  passwordCost?: number;
+  /**
+   * Which proxies are believed when they say who their client is and how it came (`X-Forwarded-For`, `-Proto` and `-Host`): how many stand
+   * before the server, or their addresses and networks, as Express's `trust proxy` has it. Default: none.
+   */
+  trustProxy?: number | string;
+  /** Memory that hashing a password takes, in KiB; its time grows with it. Default 19456 (Argon2id, two passes: 20 to 40 ms). */
+  passwordMemoryKiB?: number;
   /** Hours after which an upload that nobody continues is discarded. Default 168. */
   uploadLifetimeHours?: number;
   /** Whether the viewer page is served at `/`. Default true. */
@@ -128,6 +135,7 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
     undo.push(async () => closing.abort());
     const events = new EventHub(logger);
     const installed: Partial<Installation> = {};
+    const passwords = new PasswordHasher(options.passwordMemoryKiB);
     const context: HostContext = {
       models,
       store,
@@ -144,7 +152,13 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
       logger,
       apiRoot,
       cookieName: 'girderToken',
-      passwordCost: options.passwordCost ?? 11,
+      passwords,
+      signInLimits: new SignInLimits({
+        passwords,
+        attempts: () => models.attempt,
+        setting: (key) => context.setting(key),
+        logger,
+      }),
       storeId: await idOfStore(models),
       startDate: new Date(),
       closing: closing.signal,
@@ -157,6 +171,7 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
     app.disable('x-powered-by');
     app.disable('etag');
     app.use(safeHeaders);
+    if (options.trustProxy !== undefined) app.set('trust proxy', options.trustProxy);
     app.use(apiRoot, cors(context));
     const host: Host = {
       app,

@@ -1,6 +1,7 @@
 import type { Connection, Model, Schema } from 'mongoose';
 import { repeatCollisions } from '../index.js';
 import { apiKeySchema, type ApiKeyDocument } from './accounts/api-key.model.js';
+import { attemptSchema, type AttemptDocument } from './accounts/attempt.model.js';
 import { blobSchema, type BlobDocument } from './files/blob.model.js';
 import { collectionSchema, type CollectionDocument } from './tree/collection.model.js';
 import { fileSchema, type FileDocument } from './files/file.model.js';
@@ -16,6 +17,7 @@ import { userSchema, type UserDocument } from './accounts/user.model.js';
 
 interface DocumentTypes {
   apiKey: ApiKeyDocument;
+  attempt: AttemptDocument;
   blob: BlobDocument;
   collection: CollectionDocument;
   file: FileDocument;
@@ -35,6 +37,7 @@ export type Models = { readonly [K in keyof DocumentTypes]: Model<DocumentTypes[
 
 const schemas: { [K in keyof DocumentTypes]: Schema<DocumentTypes[K]> } = {
   apiKey: apiKeySchema,
+  attempt: attemptSchema,
   blob: blobSchema,
   collection: collectionSchema,
   file: fileSchema,

@@ -8,7 +8,7 @@ import { groupRoutes } from './groups/group.routes.js';
 import { itemRoutes } from './tree/item.routes.js';
 import { notificationRoutes } from './notifications/notification.routes.js';
 import { resourceRoutes } from './resources/resource.routes.js';
-import { signInRoutes } from './accounts/sign-in.js';
+import { signInRoutes } from './accounts/sign-in.routes.js';
 import { systemRoutes } from './system/system.routes.js';
 import { tokenRoutes } from './accounts/token.routes.js';
 import { uploadRoutes } from './uploads/upload.routes.js';

@@ -97,7 +97,7 @@ export function userView(user: UserDocument, principal: Principal): Record<strin
 
 /** An API key as its owner sees it. */
 export function apiKeyView(key: ApiKeyDocument): Record<string, unknown> {
-  const fields = ['_id', 'name', 'key', 'active', 'scope', 'tokenDuration', 'userId', 'created', 'lastUse'];
+  const fields = ['_id', 'name', 'prefix', 'active', 'scope', 'tokenDuration', 'userId', 'created', 'lastUse'];
   return { ...pick(key, fields), _accessLevel: 2, _modelType: 'api_key' };
 }
 

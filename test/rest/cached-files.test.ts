@@ -444,7 +444,7 @@ describe('files that are kept for items', () => {
         mongoUri: started.databaseUri,
         dataDirectory: started.dataDirectory,
         brand: 'girder',
-        passwordCost: 4,
+        passwordMemoryKiB: 8,
       });
       const { url } = await second.listen();
       client = new Client(url, admin.token, admin.id);

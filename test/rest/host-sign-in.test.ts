@@ -1,4 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ApiKeyDocument } from '../../src/reference-host/accounts/api-key.model.js';
+import { repairFirstUser } from '../../src/reference-host/accounts/first-user.js';
+import { issueSignIn, issueToken } from '../../src/reference-host/accounts/tokens.js';
+import type { UserDocument } from '../../src/reference-host/accounts/user.model.js';
 import { startHost, Client, type TestHost } from '../support/reference-host.js';
 
 let server: TestHost;
@@ -100,7 +104,134 @@ describe('tokens', () => {
     });
   });
 });
+describe('GET token/session', () => {
+  const ask = (headers: Record<string, string>) => server.anonymous.send('GET', '/token/session', { headers });
+
+  it('gives scripts an anonymous token, never what the cookie holds, and leaves a browser signed in', async () => {
+    const { body, headers } = await ask({ Cookie: `girderToken=${user.token}` });
+    expect(body.token).not.toBe(user.token);
+    expect(headers.get('set-cookie')).toBe(null);
+    const session = new Client(server.url, String(body.token), null);
+    expect(await session.ok('GET', '/user/me')).toBe(null);
+    expect(await session.ok('GET', '/token/current')).toMatchObject({ scope: ['core.anonymous_session'] });
+  });
+
+  it('gives a token back that came otherwise, and a browser without one a cookie', async () => {
+    expect((await ask({ 'Girder-Token': user.token! })).body).toMatchObject({ token: user.token });
+    const { body, headers } = await ask({ Cookie: 'girderToken=gone' });
+    expect(headers.get('set-cookie')).toContain(`girderToken=${String(body.token)}; `);
+    expect(headers.get('cache-control')).toBe('no-store');
+  });
+});
+
+describe('the cookie', () => {
+  const cookieOf = async (headers: Record<string, string>, url = server.url) => {
+    const sent = { headers: { ...basic('user', 'user.password'), ...headers } };
+    return (await new Client(url, null, null).send('GET', '/user/authentication', sent)).headers.get('set-cookie');
+  };
+
+  it('is for the server alone and for no script', async () => {
+    const cookie = await cookieOf({ 'X-Forwarded-Proto': 'https' });
+    expect(cookie).toMatch(/; Path=\/; HttpOnly; SameSite=Lax$/);
+  });
+
+  it('is Secure behind a proxy with TLS that is trusted, or where the server’s address says so', async () => {
+    const behind = await startHost({ trustProxy: 'loopback' });
+    try {
+      await behind.register('admin');
+      await behind.register('user');
+      expect(await cookieOf({ 'X-Forwarded-Proto': 'https' }, behind.url)).toMatch(/; SameSite=Lax; Secure$/);
+      expect(await cookieOf({ 'X-Forwarded-Proto': 'http' }, behind.url)).not.toContain('Secure');
+      await behind.host.settings.set('core.server_root', 'https://images.example.org');
+      expect(await cookieOf({}, behind.url)).toMatch(/; Secure$/);
+    } finally {
+      await behind.close();
+    }
+  });
+});
+
+describe('what ends all tokens of a user', () => {
+  const query = { firstName: 'First', lastName: 'Last' };
+  const keyToken = async (owner: Client) => {
+    const { key } = await owner.ok('POST', '/api_key', { query: { name: 'program' } });
+    const { authToken } = await server.anonymous.ok('POST', '/api_key/token', { query: { key: String(key) } });
+    return new Client(server.url, (authToken as { token: string }).token, owner.id);
+  };
+  const isKnown = async (client: Client) => (await client.ok('GET', '/user/me')) !== null;
+
+  it('is another password: tokens of sessions and of API keys end', async () => {
+    const owner = await server.register('owner');
+    const program = await keyToken(owner);
+    await owner.ok('PUT', '/user/password', { query: { old: 'owner.password', new: 'owner.password2' } });
+    expect([await isKnown(owner), await isKnown(program)]).toEqual([false, false]);
+    const late = await server.register('latecomer');
+    const program2 = await keyToken(late);
+    await admin.ok('PUT', `/user/${late.id}/password`, { query: { password: 'another' } });
+    expect([await isKnown(late), await isKnown(program2)]).toEqual([false, false]);
+  });
+
+  it('holds for tokens that were on their way when the password changed', async () => {
+    const { models } = server.host.context;
+    const racer = await server.register('racer');
+    const stored = await models.user.findById(racer.id).lean<UserDocument>();
+    await admin.ok('PUT', `/user/${racer.id}/password`, { query: { password: 'another' } });
+    const { token } = await issueSignIn(server.host.context, stored!);
+    expect(await isKnown(new Client(server.url, token, racer.id))).toBe(false);
+  });
+
+  it('is being disabled: enabled again, the user signs in again', async () => {
+    const guest = await server.register('guest');
+    const email = { ...query, email: 'guest@example.org' };
+    await admin.ok('PUT', `/user/${guest.id}`, { query: { ...email, status: 'disabled' } });
+    await admin.ok('PUT', `/user/${guest.id}`, { query: { ...email, status: 'enabled' } });
+    expect(await isKnown(guest)).toBe(false);
+    const answer = await server.anonymous.send('GET', '/user/authentication', { headers: basic('guest', 'guest.password') });
+    expect(answer.status).toBe(200);
+  });
+
+  it('is of an API key: its removal, another scope, being inactive, also for tokens on their way', async () => {
+    const { models } = server.host.context;
+    const holder = await server.register('holder');
+    const changes: (Record<string, string | boolean> | null)[] = [{ active: false }, { scope: '["core.data.read"]' }, null];
+    for (const change of changes) {
+      const program = await keyToken(holder);
+      const key = (await models.apiKey.findOne({ userId: holder.id }).sort({ _id: -1 }).lean<ApiKeyDocument>())!;
+      const owner = (await models.user.findById(holder.id).lean<UserDocument>())!;
+      expect(await isKnown(program)).toBe(true);
+      if (change === null) await holder.ok('DELETE', `/api_key/${String(key._id)}`);
+      else await holder.ok('PUT', `/api_key/${String(key._id)}`, { query: change });
+      const late = await issueToken(server.host.context, { user: owner, apiKey: key }, { days: 1, scope: ['core.user_auth'] });
+      expect([await isKnown(program), await isKnown(new Client(server.url, late.token, holder.id))]).toEqual([false, false]);
+    }
+  });
+});
+
+describe('the database', () => {
+  it('holds nothing that signs anybody in', async () => {
+    const { key, prefix } = await user.ok('POST', '/api_key', { query: { name: 'kept' } });
+    await server.anonymous.send('GET', '/user/authentication', { headers: basic('user', 'wrong.guess') });
+    const database = server.host.context.models.user.db.db!;
+    const names = (await database.listCollections().toArray()).map(({ name }) => name);
+    const all = await Promise.all(names.map((name) => database.collection(name).find().toArray()));
+    const dump = JSON.stringify(all);
+    for (const secret of [user.token!, String(key), 'user.password', 'wrong.guess']) expect(dump).not.toContain(secret);
+    expect(String(key).startsWith(String(prefix))).toBe(true);
+    const [shown] = (await user.ok('GET', '/api_key')).slice(-1);
+    expect(shown).toMatchObject({ name: 'kept', prefix });
+    expect(JSON.stringify(shown)).not.toContain(String(key).slice(6));
+    expect(Object.keys(shown as object)).not.toEqual(expect.arrayContaining(['keyHash']));
+  });
+});
+
 describe('administration', () => {
+  it('is completed at the next start when the first registration was broken off before it was given', async () => {
+    const { context } = server.host;
+    await context.models.hostState.deleteOne({ _id: 'first-user' });
+    await context.models.user.updateOne({ login: 'admin' }, { $set: { admin: false } });
+    await repairFirstUser(context);
+    expect(await context.models.user.find({ admin: true }, { login: 1 }).lean()).toMatchObject([{ login: 'admin' }]);
+  });
+
   it('makes the first user administrator and nobody else', async () => {
     expect(await admin.ok('GET', '/user/me')).toMatchObject({ admin: true, status: 'enabled', emailVerified: true });
     expect(await user.ok('GET', '/user/me')).toMatchObject({ admin: false });

@@ -67,6 +67,10 @@ describe('POST user', () => {
     ['malformed email', { email: 'nobody' }, 'email', /^Invalid email address\.$/],
     ['empty first name', { firstName: ' ' }, 'firstName', /^First name must not be empty\.$/],
     ['empty last name', { lastName: '' }, 'lastName', /^Last name must not be empty\.$/],
+    ['long login', { login: 'l'.repeat(256) }, 'login', /^Login must be at most 255 characters\.$/],
+    ['long email', { email: `${'e'.repeat(250)}@e.org` }, 'email', /^Email must be at most 254 characters\.$/],
+    ['long first name', { firstName: 'F'.repeat(1025) }, 'firstName', /^First name must have at most 1024 characters\.$/],
+    ['long password', { password: 'p'.repeat(1025) }, 'password', /^Password must be at most 1024 characters long\.$/],
     ['short password', { password: '12345' }, 'password', /^Password must be at least 6 characters long\.$/],
   ])('refuses a %s', async (_what, changes, field, message) => {
     const failure = await server.anonymous.fails('POST', '/user', form('fresh', changes as Record<string, string>));
@@ -254,12 +258,21 @@ describe('API keys', () => {
     ['[]', 'Custom scope list must not be empty.'],
     ['{"a":1}', 'Scope must be a list, or None.'],
     ['["core.setting.read"]', 'Invalid scopes: core.setting.read.'],
+    [JSON.stringify(Array(20).fill('x'.repeat(200))), `Invalid scopes: ${Array(10).fill('x'.repeat(100)).join(', ')}.`],
   ])('refuse the scope %s', async (scope, message) => {
     expect(await user.fails('POST', '/api_key', { query: { scope } })).toMatchObject({
       status: 400,
       type: 'validation',
       message,
     });
+  });
+
+  it.each([
+    [{ name: 'n'.repeat(1025) }, 'name'],
+    [{ tokenDuration: '1e300' }, 'tokenDuration'],
+    [{ tokenDuration: '-1' }, 'tokenDuration'],
+  ])('are refused with %j', async (query, field) => {
+    expect(await user.fails('POST', '/api_key', { query: query as never })).toMatchObject({ status: 400, field });
   });
 
   it('belong to their owners', async () => {

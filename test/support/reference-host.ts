@@ -90,7 +90,7 @@ export async function startHost(options: Partial<ReferenceHostOptions> = {}): Pr
     mongoUri: database.uri,
     dataDirectory,
     brand: 'girder',
-    passwordCost: 4,
+    passwordMemoryKiB: 8,
     ...options,
   });
   const { url } = await host.listen();

@@ -5,6 +5,7 @@ import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { collectionNames } from '../../src/core/own-collections.js';
 import { settingDefinitions } from '../../src/features/settings/definitions.js';
+import { coreSettingDefinitions } from '../../src/reference-host/system/settings.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const read = (path: string) => readFile(join(root, path), 'utf8');
@@ -70,16 +71,19 @@ describe('documentation', () => {
     expect(new Set(named)).toEqual(new Set(collectionNames));
   });
 
-  it('has the table of settings that the definitions give (UPDATE_DOCS=1 writes it)', async () => {
-    const readme = await read('README.md');
+  it.each([
+    ['README.md', settingDefinitions({ folderExists: async () => true })],
+    ['docs/reference-host.md', coreSettingDefinitions],
+  ])('has in %s the table of settings that the definitions give (UPDATE_DOCS=1 writes it)', async (path, definitions) => {
+    const page = await read(path);
     const shown = (value: unknown) => (value === null ? '' : `\`${JSON.stringify(value)}\``);
-    const rows = settingDefinitions({ folderExists: async () => true }).map(
+    const rows = definitions.map(
       ({ key, default: byDefault, allowed, description }) => `| \`${key}\` | ${shown(byDefault)} | ${description} | ${allowed} |`,
     );
     const table = ['| Setting | Default | Meaning | Allowed |', '| --- | --- | --- | --- |', ...rows].join('\n');
-    const updated = readme.replace(/(?<=<!-- settings -->\n).*(?=\n<!-- \/settings -->)/s, () => table);
-    if (process.env.UPDATE_DOCS === '1') await writeFile(join(root, 'README.md'), updated);
-    else expect(readme).toBe(updated);
+    const updated = page.replace(/(?<=<!-- settings -->\n).*(?=<!-- \/settings -->)/s, () => `${table}\n`);
+    if (process.env.UPDATE_DOCS === '1') await writeFile(join(root, path), updated);
+    else expect(page).toBe(updated);
     expect(updated).toContain(table);
   });
 });

@@ -1,4 +1,6 @@
 import type { ElementStore } from './elements/contract.js';
+import type { Queues } from '../../core/queues.js';
+import type { WorkQueue } from '../../core/work-queue.js';
 import type { Host } from '../../host.js';
 import { AnnotationPermissions } from './access/permissions.js';
 import { AnnotationBodies } from './documents/body.js';
@@ -14,6 +16,8 @@ import type { OverlayImages } from './overlay/overlay-images.js';
 /** Everything that routes and jobs do with annotations. */
 export interface AnnotationServices {
   store: ElementStore;
+  /** Where the reading of elements waits. */
+  reading: WorkQueue;
   permissions: AnnotationPermissions;
   writer: AnnotationWriter;
   whole: Annotations;
@@ -33,11 +37,13 @@ export function createAnnotationServices(
     items,
     overlayImages,
     brand,
+    queues,
     ...given
   }: Omit<AnnotationsOptions, 'bodies' | 'permissions' | 'overlayImages' | 'notify'> & {
     items: Items;
     overlayImages: OverlayImages;
     brand: string;
+    queues: Queues;
   },
 ): AnnotationServices {
   const { store, records } = given;
@@ -48,6 +54,7 @@ export function createAnnotationServices(
   const writer = new AnnotationWriter(options);
   return {
     store,
+    reading: queues.elements,
     permissions,
     writer,
     whole: new Annotations(options, writer),

@@ -42,7 +42,7 @@ const usualCleanupMs = 60 * 60_000;
 export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
   name: 'annotations',
   async open({ core, options, settings, items, images }, onClose) {
-    const { host, own, records, events, logger, brand } = core;
+    const { host, own, records, events, logger, brand, queues } = core;
     const overlayImages = new OverlayImages({ records, images, access: host.access });
     const store = new PackedElementStore({
       records: new MongoElementRecords(own),
@@ -64,6 +64,7 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
       items,
       overlayImages,
       brand,
+      queues,
     });
     onClose(async () => {
       await annotations.writer.close();
@@ -82,6 +83,7 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
     return {
       offers: { annotations, metadataSearch, model, densities, densityModel },
       routes: bindRoutes(annotationRoutes, { annotations, items, records }),
+      sweep: annotations.cleanup.sweep,
     };
   },
 };

@@ -24,9 +24,8 @@ async function seen({ permissions }: AnnotationServices, { annotation, caller }:
 
 /** The record with all its elements, as it is answered to who wrote it. */
 export async function replyWithElements(services: AnnotationServices, answering: Answering): Promise<Reply> {
-  const { annotation, signal } = answering;
   const { view, headers } = await seen(services, answering);
-  return Reply.stream(streamOf(await allChunks(services, view, annotation, signal)), 'application/json', { headers });
+  return Reply.stream(streamOf(await allChunks(services, view, answering)), 'application/json', { headers });
 }
 
 /** The record without elements. */
@@ -72,9 +71,11 @@ export async function replyEmpty(services: AnnotationServices, answering: Omit<A
   return Reply.empty(204, headers);
 }
 
-function allChunks({ store }: AnnotationServices, view: AnnotationView, annotation: AnnotationRecord, signal: AbortSignal) {
+function allChunks({ store, reading }: AnnotationServices, view: AnnotationView, { annotation, caller, signal }: Answering) {
   const { id: annotationId, version, elements } = annotation;
-  return recordChunks(view, { store, annotationId, version, elements, query: allElements, signal, echo: false });
+  // What was stored must not be refused afterwards.
+  const turns = { queue: reading, caller, patient: true };
+  return recordChunks(view, { store, annotationId, version, elements, query: allElements, turns, signal, echo: false });
 }
 
 /**

@@ -1,7 +1,10 @@
 import { Readable } from 'node:stream';
 import { centroidFrame, centroidPropKeys } from '../../annotation-format/centroids.js';
 import { elementQueryEcho, parseElementQuery, type ElementQuery } from '../../annotation-format/element-query.js';
-import type { ElementStore, StoredElements } from './elements/contract.js';
+import type { CentroidReading, ElementReading, ElementStore, StoredElements } from './elements/contract.js';
+import { callerName } from '../../core/queues.js';
+import type { Turn, WorkQueue } from '../../core/work-queue.js';
+import type { Caller } from '../../host.js';
 import { toWire } from '../../http/wire.js';
 import { sortKeys, type AnnotationView } from './views.js';
 
@@ -12,6 +15,8 @@ export interface ElementSending {
   version: number;
   elements: StoredElements;
   query: ElementQuery;
+  /** Where the reading of elements waits. */
+  turns: ReadingTurns;
   signal: AbortSignal;
   /** Further members of the record that come last. */
   trailer?: Record<string, unknown>;
@@ -39,14 +44,63 @@ function around(values: Record<string, unknown>, key: string): { before: string;
 }
 
 /** Chunks whose first one is there: what can fail has failed before a byte is sent. */
-export async function started<Chunk>(chunks: AsyncIterable<Chunk>): Promise<AsyncIterable<Chunk>> {
+export function started<Chunk extends { length: number }>(chunks: AsyncIterable<Chunk>): Promise<AsyncIterable<Chunk>> {
+  return begunWith(chunks, 0, (work) => work());
+}
+
+/** Who reads elements, and the queue where it waits. */
+export interface ReadingTurns {
+  queue: WorkQueue;
+  caller: Caller | null;
+  /** Whether it waits also where the queue is full: something has been sent, or stored, already. */
+  patient?: boolean;
+}
+
+/** An answer of this length, which most are shorter than, is made in one turn. */
+const firstTurnBytes = 1024 * 1024;
+
+/**
+ * Chunks that are made in turns: the first ones in one, and each further one in another, so that a client who is slow to take them keeps
+ * nobody waiting.
+ *
+ * @throws BusyError when too many wait.
+ */
+export async function inTurns<Chunk extends { length: number }>(
+  open: () => AsyncIterable<Chunk> | Promise<AsyncIterable<Chunk>>,
+  { queue, caller, patient = false }: ReadingTurns,
+  signal: AbortSignal,
+): Promise<AsyncIterable<Chunk>> {
+  const waiting = { signal, caller: callerName(caller) };
+  const laterTurn: Turn = (work) => queue.run(work, { ...waiting, patient: true });
+  return queue.run(async () => begunWith(await open(), firstTurnBytes, laterTurn), { ...waiting, patient });
+}
+
+/** Chunks of which at least the first, and so many bytes, are there. */
+async function begunWith<Chunk extends { length: number }>(
+  chunks: AsyncIterable<Chunk>,
+  leastBytes: number,
+  turn: Turn,
+): Promise<AsyncIterable<Chunk>> {
   const iterator = chunks[Symbol.asyncIterator]();
-  const first = await iterator.next();
+  const first: Chunk[] = [];
+  let bytes = 0;
+  let isDone = false;
+  do {
+    const next = await iterator.next();
+    if (next.done === true) isDone = true;
+    else {
+      first.push(next.value);
+      bytes += next.value.length;
+    }
+  } while (!isDone && bytes < leastBytes);
   return (async function* () {
     try {
-      if (first.done === true) return;
-      yield first.value;
-      for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value;
+      yield* first.splice(0);
+      while (!isDone) {
+        const next = await turn(() => iterator.next());
+        if (next.done === true) isDone = true;
+        else yield next.value;
+      }
     } finally {
       await iterator.return?.();
     }
@@ -55,9 +109,10 @@ export async function started<Chunk>(chunks: AsyncIterable<Chunk>): Promise<Asyn
 
 /** The text of a record with its elements in place, as it comes from the store. */
 export async function recordChunks(view: AnnotationView, sending: ElementSending): Promise<Chunks> {
-  const { store, elements, query, signal, annotationId, version } = sending;
-  const reading = await store.read(elements, query, { signal });
-  const chunks = await started(reading.chunks);
+  const { store, elements, query, turns, signal, annotationId, version } = sending;
+  let reading!: ElementReading;
+  const open = async () => (reading = await store.read(elements, query, { signal })).chunks;
+  const chunks = await inTurns(open, turns, signal);
   const head = around({ ...view.head }, 'elements');
   const record = around(view.record, 'annotation');
   return (async function* () {
@@ -73,9 +128,10 @@ export async function recordChunks(view: AnnotationView, sending: ElementSending
 
 /** The binary form: JSON with 28 bytes for each element between two zero bytes. */
 export async function centroidChunks(view: AnnotationView, sending: ElementSending): Promise<Chunks> {
-  const { store, elements, query, signal, annotationId, version } = sending;
-  const reading = await store.centroids(elements, query, { signal });
-  const chunks = await started(reading.chunks);
+  const { store, elements, query, turns, signal, annotationId, version } = sending;
+  let reading!: CentroidReading;
+  const open = async () => (reading = await store.centroids(elements, query, { signal })).chunks;
+  const chunks = await inTurns(open, turns, signal);
   const record = toWire(sortKeys(view.record)) as Record<string, unknown>;
   const annotation = sortKeys({ ...view.head });
   const zero = Buffer.alloc(1);

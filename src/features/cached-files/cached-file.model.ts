@@ -6,6 +6,7 @@ import type { HostRecords, ItemRecord } from '../../core/host-records.js';
 import { isCollision } from '../../core/outage.js';
 import { ownMark, type OwnCollections } from '../../core/own-collections.js';
 import { isDuplicateKey } from '../../core/refused-writes.js';
+import { hasEnded } from '../../core/process-name.js';
 
 /** Pictures are `thumbnail` files (thumbnails, associated images, tile frames), histograms are `data` files. */
 export type CachedFileKind = 'thumbnail' | 'data';
@@ -24,6 +25,13 @@ export interface CachedFileFilter {
 export interface CachedFileEntry {
   _id: unknown;
   thumbnailKey: string;
+}
+
+/** What an item shows, to find what was made of it. */
+export interface ItemState {
+  itemId: unknown;
+  /** See `HostRecords.imageState`. */
+  state: string | null;
 }
 
 /** Field that marks the files of each kind (mission 2.5). */
@@ -78,9 +86,9 @@ export class CachedFileModel {
     }
   }
 
-  /** The newest file of this key. */
-  find(item: ItemRecord, kind: CachedFileKind, key: string): Promise<StoredDocument | null> {
-    return this.#findGrouped({ itemId: item.doc._id, kind, key });
+  /** The newest file of this key that shows what the item does. */
+  find({ itemId, state }: ItemState, kind: CachedFileKind, key: string): Promise<StoredDocument | null> {
+    return this.#findGrouped({ itemId, kind, key, state });
   }
 
   async #findMany(wanted: readonly FileOfItem[]): Promise<(StoredDocument | null)[]> {
@@ -91,28 +99,31 @@ export class CachedFileModel {
         .find({ ...ofItems(kind, ofKind), thumbnailKey: { $in: unique(ofKind.map(({ key }) => key)) } })
         .sort({ _id: -1 })
         .lean<StoredDocument[]>();
+      const states = new Map(ofKind.map(({ itemId, state }) => [String(itemId), state]));
       for (const doc of docs) {
         const name = `${kind}\n${String(doc.attachedToId)}\n${String(doc.thumbnailKey)}`;
-        if (!found.has(name)) found.set(name, doc);
+        if (!found.has(name) && showsState(doc, states.get(String(doc.attachedToId)))) found.set(name, doc);
       }
     }
     return wanted.map(({ itemId, kind, key }) => found.get(`${kind}\n${String(itemId)}\n${key}`) ?? null);
   }
 
   /** Which of the keys the items have a file of, as `<item id>\n<key>`. One query for many items. */
-  async existing(itemIds: readonly unknown[], kind: CachedFileKind, keys: readonly string[]): Promise<Set<string>> {
+  async existing(items: readonly ItemState[], kind: CachedFileKind, keys: readonly string[]): Promise<Set<string>> {
+    const states = new Map(items.map(({ itemId, state }) => [String(itemId), state]));
     const docs = await this.#files
       .find(
         {
-          attachedToId: { $in: [...itemIds] },
+          attachedToId: { $in: items.map(({ itemId }) => itemId) },
           attachedToType: 'item',
           [kindFields[kind]]: true,
           thumbnailKey: { $in: [...keys] },
         },
-        { attachedToId: 1, thumbnailKey: 1 },
+        { attachedToId: 1, thumbnailKey: 1, largeImageState: 1 },
       )
-      .lean<{ attachedToId: unknown; thumbnailKey: string }[]>();
-    return new Set(docs.map(({ attachedToId, thumbnailKey }) => `${String(attachedToId)}\n${thumbnailKey}`));
+      .lean<{ attachedToId: unknown; thumbnailKey: string; largeImageState?: string }[]>();
+    const shown = docs.filter((doc) => showsState(doc, states.get(String(doc.attachedToId))));
+    return new Set(shown.map(({ attachedToId, thumbnailKey }) => `${String(attachedToId)}\n${thumbnailKey}`));
   }
 
   /** Ids and keys of an item's files, newest first. */
@@ -229,6 +240,42 @@ export class CachedFileModel {
   async revoke(itemId: string): Promise<void> {
     await this.#claims.deleteMany({ itemId });
   }
+
+  /** Forgets the claims of processes that have ended. @returns how many. */
+  async forgetClaims(): Promise<number> {
+    const forgotten = new Date(Date.now() - forgottenClaimSeconds * 1000);
+    let count = 0;
+    const claims = await this.#claims.find({}, { owner: 1, at: 1 }).lean<Pick<ClaimDocument, '_id' | 'owner' | 'at'>[]>();
+    for (const { _id, owner, at } of claims) {
+      if (!hasEnded(owner) && at >= forgotten) continue;
+      count += (await this.#claims.deleteOne({ _id, owner })).deletedCount;
+    }
+    return count;
+  }
+
+  /** The records of all items that have files of a kind, item by item, newest first. */
+  async *byItem(kind: CachedFileKind): AsyncGenerator<StoredDocument[]> {
+    const cursor = this.#files
+      .find(query({ kind }))
+      .sort({ attachedToId: 1, _id: -1 })
+      .lean<StoredDocument>()
+      .batchSize(500)
+      .cursor();
+    let docs: StoredDocument[] = [];
+    try {
+      for await (const next of cursor) {
+        const doc = next as StoredDocument;
+        if (docs.length > 0 && String(docs[0]!.attachedToId) !== String(doc.attachedToId)) {
+          yield docs;
+          docs = [];
+        }
+        docs.push(doc);
+      }
+    } finally {
+      await cursor.close();
+    }
+    if (docs.length > 0) yield docs;
+  }
 }
 
 interface FilesOfItem {
@@ -238,6 +285,12 @@ interface FilesOfItem {
 
 interface FileOfItem extends FilesOfItem {
   key: string;
+  state: string | null;
+}
+
+/** Whether a file was made of what its item shows. Files that do not say what they were made of were put there by others. */
+export function showsState({ largeImageState }: Readonly<Record<string, unknown>>, state: string | null | undefined): boolean {
+  return largeImageState == null || largeImageState === state;
 }
 
 interface HeldClaim {

@@ -3,14 +3,23 @@ import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { NoLargeImageError } from '../../errors.js';
 import type { HostFiles, HostLogger, NewFileContent, StoredDocument } from '../../host.js';
-import { claimId, kindFields, type CachedFileFilter, type CachedFileKind, type CachedFileModel } from './cached-file.model.js';
+import {
+  claimId,
+  kindFields,
+  type CachedFileFilter,
+  type CachedFileKind,
+  type CachedFileModel,
+  type ItemState,
+} from './cached-file.model.js';
 import { grouped } from '../../core/grouped.js';
 import type { HostRecords, ItemRecord } from '../../core/host-records.js';
 import { mapConcurrently } from '../../tilesource/process/concurrency.js';
+import type { Turn } from '../../core/work-queue.js';
 import { SharedWork } from '../../tilesource/process/shared-work.js';
 import { imageKeyOf } from './cached-file-key.js';
 import type { Settings } from '../settings/settings.js';
 import { hasEnded, processName } from '../../core/process-name.js';
+import { step } from '../../core/steps.js';
 
 /** Bytes of a cached file. */
 export interface CachedContent {
@@ -42,6 +51,8 @@ type Maker = (item: ItemRecord, signal: AbortSignal) => Promise<CachedContent>;
 interface ObtainOptions {
   /** There was no such file a moment ago. */
   known?: 'absent';
+  /** What is not kept is made when this says so. Default: at once. */
+  turn?: Turn;
   /** Of whoever asks. */
   signal?: AbortSignal;
 }
@@ -96,15 +107,23 @@ export class CachedFiles {
   }
 
   /** The kept content, or `null`. A file whose bytes cannot be read counts as absent. */
-  async read(item: ItemRecord, { kind, key }: CachedFileName): Promise<CachedContent | null> {
-    const doc = await this.#options.model.find(item, kind, key);
+  async read(item: ItemRecord, name: CachedFileName): Promise<CachedContent | null> {
+    const doc = await this.#find(item, name);
     return doc === null ? null : this.#contentOf(doc);
   }
 
+  async #find(item: ItemRecord, { kind, key }: CachedFileName): Promise<StoredDocument | null> {
+    return this.#options.model.find(await this.#stateOf(item), kind, key);
+  }
+
+  async #stateOf(item: ItemRecord): Promise<ItemState> {
+    return { itemId: item.doc._id, state: await this.#options.records.imageState(item) };
+  }
+
   /** Which of the items have a file of which of the keys: `<item id>\n<key>`. */
-  existing(items: readonly ItemRecord[], kind: CachedFileKind, keys: readonly string[]): Promise<Set<string>> {
-    const ids = items.map(({ doc }) => doc._id);
-    return this.#options.model.existing(ids, kind, keys);
+  async existing(items: readonly ItemRecord[], kind: CachedFileKind, keys: readonly string[]): Promise<Set<string>> {
+    const states = await Promise.all(items.map((item) => this.#stateOf(item)));
+    return this.#options.model.existing(states, kind, keys);
   }
 
   /**
@@ -122,17 +141,23 @@ export class CachedFiles {
     item: ItemRecord,
     name: CachedFileName,
     make: Maker,
-    { known, signal }: { known?: 'absent'; signal: AbortSignal },
+    { known, turn = (work) => work(), signal }: Pick<ObtainOptions, 'known' | 'turn'> & { signal: AbortSignal },
   ): Promise<Obtained> {
     if (name.kind === 'thumbnail' && (await this.maxThumbnails()) <= 0) {
       await this.#prune(item, name);
-      return { content: await make(item, signal), created: true };
+      return { content: await turn(() => make(item, signal), signal), created: true };
     }
     const found = known === 'absent' ? null : await this.read(item, name);
     if (found !== null) return { content: found, created: false };
+    // Not claimed before: who waits for its turn must not keep another process from making the file.
+    return turn(() => this.#make(id, item, name, make, signal), signal);
+  }
+
+  async #make(id: string, item: ItemRecord, name: CachedFileName, make: Maker, signal: AbortSignal): Promise<Obtained> {
     const owner = `${processName()}:${randomUUID()}`;
     const waited = await this.#claim(id, item, name, { owner, signal });
     if (waited !== null) return { content: waited, created: false };
+    step('cached-file:claimed');
     const { model, logger } = this.#options;
     const beating = setInterval(() => {
       model.beat(id, owner).catch((err: unknown) => logger.warn({ err, itemId: item.id }, 'CachedFile:Beat:Failed'));
@@ -141,9 +166,10 @@ export class CachedFiles {
     let stored: StoredDocument | null = null;
     try {
       // Between the first look and the claim somebody may have made the file, and the item may serve another image by now.
-      const [made, current] = await Promise.all([this.read(item, name), this.#options.records.findItem(item.id)]);
-      if (made !== null) return { content: made, created: false };
+      const current = await this.#options.records.findItem(item.id);
       if (current === null) throw new NoLargeImageError();
+      const made = await this.read(current, name);
+      if (made !== null) return { content: made, created: false };
       const content = await make(current, signal);
       try {
         stored = await this.#create(current, { ...name, content, creatorId: null });
@@ -184,25 +210,32 @@ export class CachedFiles {
     return null;
   }
 
-  #create(
+  async #create(
     item: ItemRecord,
     { kind, key, content, creatorId }: CachedFileName & { content: CachedContent; creatorId: string | null },
   ): Promise<StoredDocument> {
     const { bytes, type } = content;
-    return this.#createGrouped({
+    const { itemId, state } = await this.#stateOf(item);
+    const result = await this.#createGrouped({
       file: {
         name: fileName,
         mimeType: type,
         size: bytes.byteLength,
         parent: { type: 'attached', itemId: item.id },
-        fields: { attachedToType: 'item', attachedToId: item.doc._id, [kindFields[kind]]: true, thumbnailKey: key },
+        fields: {
+          attachedToType: 'item',
+          attachedToId: itemId,
+          [kindFields[kind]]: true,
+          thumbnailKey: key,
+          ...(state !== null && { largeImageState: state }),
+        },
         creatorId,
       },
       content: Readable.from(bytes.byteLength === 0 ? [] : [Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)]),
-    }).then((result) => {
-      if (result.status === 'rejected') throw result.reason;
-      return result.value;
     });
+    if (result.status === 'rejected') throw result.reason;
+    step('cached-file:stored');
+    return result.value;
   }
 
   /** Stores files, together where the host can; never rejects, since a stream cannot be read twice. */
@@ -222,6 +255,7 @@ export class CachedFiles {
     this.#departed.add(owner);
     try {
       const kept = await model.release(id, owner);
+      step('cached-file:released');
       this.#departed.delete(owner);
       if (stored === null) return;
       if (kept) await this.#prune(item, name);
@@ -280,13 +314,14 @@ export class CachedFiles {
     const former = (await model.entries(item, file.kind)).filter(({ thumbnailKey }) => thumbnailKey === file.key);
     const stored = await this.#create(item, file);
     for (const { _id } of former) await this.#removeById(_id);
+    step('cached-file:former-removed');
     await this.#prune(item, file);
     return stored;
   }
 
   /** Removes the file of a key. @returns its record as it was, or `null`. */
-  async removeOne(item: ItemRecord, { kind, key }: CachedFileName): Promise<StoredDocument | null> {
-    const doc = await this.#options.model.find(item, kind, key);
+  async removeOne(item: ItemRecord, name: CachedFileName): Promise<StoredDocument | null> {
+    const doc = await this.#find(item, name);
     if (doc !== null) await this.#options.files.remove(doc);
     return doc;
   }
@@ -310,6 +345,7 @@ export class CachedFiles {
     const { model } = this.#options;
     // First the claims: a maker who has lost its claim removes what it has stored.
     await model.revoke(item.id);
+    step('cached-file:revoked');
     for (const kind of ['thumbnail', 'data'] as const) await this.remove({ kind, itemId: item.doc._id });
   }
 

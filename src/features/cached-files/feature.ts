@@ -8,6 +8,7 @@ import { CachedFiles } from './cached-files.js';
 import { allCachedFileRoutes } from './cached-files.routes.js';
 import { internalMetadataRoutes } from './internal-metadata.routes.js';
 import { cachedFileRoutes } from './item-cached-files.routes.js';
+import { cachedFilesSweep } from './sweep.js';
 
 /** What the feature offers. */
 export interface CachedFilesOffers {
@@ -24,6 +25,7 @@ export const cachedFilesFeature: Feature<{ core: Core; settings: Settings; items
     await model.createIndexes();
     const cachedFiles = new CachedFiles({ model, records, files: host.files, settings, logger });
     const routes = [...cachedFileRoutes, ...internalMetadataRoutes, ...allCachedFileRoutes];
-    return { offers: { cachedFiles, model }, routes: bindRoutes(routes, { records, items, cachedFiles }) };
+    const sweep = cachedFilesSweep({ model, records, files: host.files });
+    return { offers: { cachedFiles, model }, routes: bindRoutes(routes, { records, items, cachedFiles }), sweep };
   },
 };

@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto';
+import { realpath } from 'node:fs/promises';
 import { homedir, totalmem } from 'node:os';
+import { dirname } from 'node:path';
 import { readSettings, type LibrarySettings } from '../../configuration-text/read-settings.js';
 import { configPath, listBackups, readConfigFile, replaceConfig, type ReplaceResult } from './replace.js';
 import { decodeUtf8 } from '../../configuration-text/validate.js';
 import { LargeImageError } from '../../errors.js';
 import type { HostLogger } from '../../host.js';
+import { sweepTemporaryFiles } from '../../core/temporary-files.js';
 
 /** What {@link Configuration} works with. */
 export interface ConfigurationOptions {
@@ -132,6 +135,13 @@ export class Configuration {
     // Several replacements within the delay are one restart.
     this.#restart ??= setTimeout(() => this.#options.restart?.(), restartDelayMs);
     return { ...replaced, restarted: replaced.time };
+  }
+
+  /** Removes what replacements have left whose process was killed. @returns how many files. */
+  async sweep(): Promise<number> {
+    const path = await realpath(this.path).catch(() => this.path);
+    // There need not be such a folder, and it need not be this server's to write to.
+    return sweepTemporaryFiles(dirname(path)).catch(() => 0);
   }
 
   /** Drops a restart that has not happened yet. */

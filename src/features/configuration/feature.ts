@@ -23,6 +23,7 @@ export const configurationFeature: Feature<
     });
     onClose(() => configuration.close());
     const library = await configuration.load();
-    return { offers: { configuration, library }, routes: bindRoutes(configurationRoutes, { configuration }) };
+    const sweep = async () => ({ temporaryFiles: await configuration.sweep() });
+    return { offers: { configuration, library }, routes: bindRoutes(configurationRoutes, { configuration }), sweep };
   },
 };

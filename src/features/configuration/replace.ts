@@ -5,6 +5,7 @@ import { BadParameterError, LargeImageError } from '../../errors.js';
 import type { HostLogger } from '../../host.js';
 import { isFullDisk } from '../../core/outage.js';
 import { validateConfig } from '../../configuration-text/validate.js';
+import { step } from '../../core/steps.js';
 import { hiddenTemporaryPath } from '../../core/temporary-files.js';
 
 /** What {@link replaceConfig} did. */
@@ -103,13 +104,16 @@ async function replaceFile(
   try {
     made.push(temporary);
     await writeNew(temporary, content, target.stats);
+    step('configuration:written');
     let backupPath: string | null = null;
     if (target.content !== null && target.stats !== null) {
       backupPath = await writeBackup(path, target.content, target.stats, made);
+      step('configuration:saved');
       logger?.info({ from: path, to: backupPath }, `Copying existing config file from ${path} to ${backupPath}`);
     }
     logger?.info({ path }, `Replacing config file ${path}`);
     await rename(temporary, target.path);
+    step('configuration:replaced');
     made.length = 0;
     await syncFolder(dirname(target.path));
     return { status: 'updated', time: now(), ...(backupPath === null ? {} : { backupPath }) };

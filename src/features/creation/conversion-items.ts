@@ -1,6 +1,9 @@
-import type { Host, HostFiles, HostLogger } from '../../host.js';
+import type { Host, HostFiles } from '../../host.js';
 import { conversionField } from '../../core/conversion-traces.js';
 import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../../core/host-records.js';
+import { hasEnded } from '../../core/process-name.js';
+import { step } from '../../core/steps.js';
+import type { JobRecord } from '../jobs/job-record.js';
 import { isFinished } from '../jobs/job-status.js';
 import type { JobStore } from '../jobs/jobs.js';
 
@@ -9,8 +12,10 @@ interface ConversionItemParts {
   files: HostFiles;
   host: Pick<Host, 'createItem' | 'removeItem'>;
   jobs: JobStore;
-  logger: HostLogger;
 }
+
+/** Who has not stopped working for so long after a job was ended is gone, in milliseconds. */
+const stoppedMs = 24 * 60 * 60 * 1000;
 
 /** Items that conversions make for their results, and what is left of conversions that were killed. */
 export class ConversionItems {
@@ -25,14 +30,18 @@ export class ConversionItems {
       host.createItem === undefined
         ? await records.insertItem({ name, folder, fields })
         : records.itemOf(await host.createItem({ name, folderId: folder.id, creatorId, reuse: false, fields }));
-    if (made.doc[conversionField] !== jobId) await records.conversions.mark(made, jobId);
+    if (made.doc[conversionField] !== jobId) await records.conversions.markItem(made, jobId);
+    step('conversion:item-made');
     return made;
   }
 
-  /** Says that the items of a job are complete. */
+  /** Says that what a job has stored is complete: somebody counts on it from now on. */
   async complete(jobId: string): Promise<void> {
     const { conversions } = this.parts.records;
-    for (const item of await conversions.items(jobId)) await conversions.mark(item, null);
+    // Files first: that of a copy is known by the mark of its item.
+    for (const file of await conversions.files(jobId)) await conversions.markFile(file, null);
+    step('conversion:file-completed');
+    for (const item of await conversions.items(jobId)) await conversions.markItem(item, null);
   }
 
   /** Removes an item that {@link ConversionItems.create} has made. */
@@ -42,48 +51,56 @@ export class ConversionItems {
   }
 
   /**
-   * Removes what a job has stored that is of no use: files that nobody is served, items without a file.
+   * Removes what a job has stored that is of no use: files that nobody is served, items without a file. Of no job that somebody works on.
    *
-   * @returns the file of an item that is complete although its job has not said so; `null` where there is none.
+   * @returns the file of an item that is complete although its job has not said so, `null` where there is none; and how much was removed.
    */
-  async tidy(jobId: string): Promise<FileRecord | null> {
+  async tidy(jobId: string): Promise<{ copy: FileRecord | null; items: number; files: number }> {
     const { records, files } = this.parts;
     const kept = new Map<string, FileRecord>();
+    const removed = { items: 0, files: 0 };
     for (const item of await records.conversions.items(jobId)) {
       // A file is there when it is whole.
       const [file] = await records.filesOfItem(item);
-      if (file === undefined) {
-        await this.remove(item);
+      if (file !== undefined) {
+        kept.set(file.id, file);
         continue;
       }
-      kept.set(file.id, file);
+      await this.remove(item);
+      removed.items += 1;
     }
     for (const file of await records.conversions.files(jobId)) {
-      if (kept.has(file.id) || (await records.markers.itemsServing(file)).length > 0) continue;
-      // The file of a copy is all that its item has.
-      if (file.itemId !== null && (await this.#isCopy(file))) continue;
-      await files.remove(file.doc);
-    }
-    return [...kept.values()][0] ?? null;
-  }
-
-  async #isCopy(file: FileRecord): Promise<boolean> {
-    const item = file.itemId === null ? null : await this.parts.records.findItem(file.itemId);
-    return item !== null && (await this.parts.records.filesOfItem(item)).length === 1;
-  }
-
-  /** Tidies up after jobs that are over, or gone: somebody was killed after a job had been cancelled. Never rejects. */
-  async sweep(): Promise<void> {
-    const { records, jobs, logger } = this.parts;
-    try {
-      for (const jobId of await records.conversions.jobs()) {
-        const job = await jobs.find(jobId);
-        if (job !== null && (!isFinished(job.status) || job.run?.owner != null)) continue;
-        await this.tidy(jobId);
-        await this.complete(jobId);
+      if (kept.has(file.id)) continue;
+      if ((await records.markers.itemsServing(file)).length > 0) {
+        await records.conversions.markFile(file, null);
+        continue;
       }
-    } catch (err) {
-      logger.warn({ err }, 'Conversion:SweepFailed');
+      await files.remove(file.doc);
+      removed.files += 1;
     }
+    return { copy: [...kept.values()][0] ?? null, ...removed };
   }
+
+  /** Tidies up after jobs that are over, or gone: somebody was killed before it could. @returns how much was removed. */
+  async sweep(signal: AbortSignal): Promise<{ convertedItems: number; convertedFiles: number }> {
+    const { records, jobs } = this.parts;
+    const removed = { convertedItems: 0, convertedFiles: 0 };
+    for (const jobId of await records.conversions.jobs()) {
+      signal.throwIfAborted();
+      const job = await jobs.find(jobId);
+      if (job !== null && !isOver(job)) continue;
+      const { items, files } = await this.tidy(jobId);
+      await this.complete(jobId);
+      removed.convertedItems += items;
+      removed.convertedFiles += files;
+    }
+    return removed;
+  }
+}
+
+/** Whether a job has ended and nobody works on it any more: whoever still has to stop tidies up itself, unless its process has ended. */
+export function isOver({ status, run, updated }: JobRecord): boolean {
+  if (!isFinished(status)) return false;
+  const owner = run?.owner ?? null;
+  return owner === null || hasEnded(owner) || updated.getTime() < Date.now() - stoppedMs;
 }

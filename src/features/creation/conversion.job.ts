@@ -10,6 +10,7 @@ import type { ConversionItems } from './conversion-items.js';
 import { conversionJob, createdMessage, type LargeImageCreation } from './large-image-creation.js';
 import { convertFile, type ConvertedFile } from '../../tilesource/convert/convert-file.js';
 import type { JobContext, JobDefinition } from '../jobs/definition.js';
+import { step } from '../../core/steps.js';
 import { temporaryDirectory } from '../../core/temporary-files.js';
 
 /** What the conversion job works with. */
@@ -48,9 +49,10 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
   log('Started large image conversion\n');
   progress({ total: 100, current: 0, message: 'Converting' });
   // What an earlier attempt has stored before its process was killed.
-  const finished = await copies.tidy(job.id);
-  if (finished !== null) {
-    results({ file: [finished.id] });
+  const { copy } = await copies.tidy(job.id);
+  const made = copy?.id ?? (await creation.delivered(job));
+  if (made !== null) {
+    results({ file: [made] });
     log('Finished large image conversion\n');
     return;
   }
@@ -65,6 +67,7 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
       log,
       progress: (done) => progress({ current: Math.floor(done * 100) }),
     });
+    step('conversion:converted');
     // That took its time: nobody may want it any more, or may have it.
     await creation.load(job);
     log('Storing result\n');
@@ -134,6 +137,7 @@ async function store({ files, records }: ConversionParts, storing: Storing): Pro
     createReadStream(converted.path),
     { signal },
   );
+  step('conversion:stored');
   return records.fileOf(doc);
 }
 

@@ -27,7 +27,7 @@ export const creationFeature: Feature<CreationNeeds, null> = {
   open({ core, items, images, jobs, runner }, onClose) {
     const { host, records, callers, logger, temporaryDirectory } = core;
     const { files, access, notify } = host;
-    const copies = new ConversionItems({ records, files, host, jobs, logger });
+    const copies = new ConversionItems({ records, files, host, jobs });
     const creation = new LargeImageCreation({
       records,
       items,
@@ -42,11 +42,11 @@ export const creationFeature: Feature<CreationNeeds, null> = {
     });
     const folderImages = new FolderImages({ records, items, images, jobs, creation, access, logger });
     onClose(jobs.onUpdate((event) => creation.jobChanged(event)));
-    void copies.sweep();
     return {
       offers: null,
       routes: bindRoutes([...largeImageRoutes, ...creationRoutes], { records, items, images, creation, folderImages }),
       jobs: [conversionDefinition({ creation, copies, records, files, temporaryDirectory })],
+      sweep: ({ signal }) => creation.sweep(signal),
     };
   },
 };

@@ -4,6 +4,7 @@ import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../../co
 import { idText } from '../../core/id-text.js';
 import type { JobRecord } from '../jobs/job-record.js';
 import type { ConversionOptions } from '../../tilesource/convert/options.js';
+import { step } from '../../core/steps.js';
 import type { ConversionItems } from './conversion-items.js';
 import { assertCreatable, type Images } from '../images/images.js';
 import type { Callers } from '../../core/callers.js';
@@ -100,11 +101,13 @@ export class LargeImageCreation {
     if (options.createJob !== 'always') {
       try {
         const sourceName = await images.findSource(file);
+        const product = await this.#markProduct(item);
         const replaced = await records.markers.replace(item, { fileId: file.doc._id, sourceName });
         items.forget(item.id);
         if (replaced === null) throw new BadParameterError('The item was changed meanwhile.');
+        step('creation:replaced');
         await images.replaced(item);
-        await this.#removeProduct(item);
+        await this.#removeFile(product);
         return null;
       } catch (error) {
         if (!(error instanceof TileSourceError) || options.createJob === 'never') throw error;
@@ -137,11 +140,13 @@ export class LargeImageCreation {
   async remove(item: ItemRecord): Promise<boolean> {
     const { largeImage } = item;
     if (largeImage === null) return false;
+    const product = await this.#markProduct(item);
     const removed = await this.#parts.images.remove(item);
     if (!removed) return false;
     // After that: a job that ends now finds that nobody waits for it.
     if (largeImage.expected === true && largeImage.jobId !== undefined) await this.cancel(largeImage.jobId);
-    await this.#removeProduct(item);
+    step('removal:canceled');
+    await this.#removeFile(product);
     return true;
   }
 
@@ -198,9 +203,18 @@ export class LargeImageCreation {
     return { work, item, file, folder };
   }
 
+  /** The file of a job that has been delivered, although its process could not say so. */
+  async delivered(job: JobRecord): Promise<string | null> {
+    const work = workOf(job);
+    if (work === null || work.target !== null) return null;
+    const { jobId, fileId, expected } = (await this.#parts.records.findItem(work.itemId))?.largeImage ?? {};
+    return jobId === job.id && expected !== true ? (fileId ?? null) : null;
+  }
+
   /** Makes a stored file the large image that an item expects of a job. @returns false when it expects it no more. */
   async deliver(job: JobRecord, work: ConversionWork, file: FileRecord): Promise<boolean> {
-    const { records, items } = this.#parts;
+    const { records, items, conversionItems } = this.#parts;
+    const former = work.previous?.originalId === undefined ? null : await this.#markedFile(work.previous.fileId, job.id);
     const settled = await records.markers.settle(
       { itemId: work.itemId, jobId: job.id },
       {
@@ -212,7 +226,9 @@ export class LargeImageCreation {
     );
     items.forget(work.itemId);
     if (settled === null) return false;
-    if (work.previous?.originalId !== undefined) await this.#removeFile(work.previous.fileId);
+    step('conversion:delivered');
+    await this.#removeFile(former);
+    await conversionItems.complete(job.id);
     return true;
   }
 
@@ -225,6 +241,7 @@ export class LargeImageCreation {
     const status = kind === 'removed' ? jobStatus.canceled : job.status;
     // Who still works on it tidies up itself.
     const { records, items, conversionItems } = this.#parts;
+    step('conversion:ended');
     if (status !== jobStatus.success && job.run?.owner == null) await conversionItems.tidy(job.id);
     // A copy is an item of its own from the moment it is complete.
     if (work.target !== null) return status === jobStatus.success ? conversionItems.complete(job.id) : undefined;
@@ -268,6 +285,7 @@ export class LargeImageCreation {
   ): Promise<JobRecord> {
     const { records, items, images, jobs, runner } = this.#parts;
     const job = await this.#newJob(item, file, options, previous, null);
+    step('creation:job-stored');
     const marker = { expected: true, notify: options.notify, originalId: file.doc._id, jobId: job.id };
     const claimed =
       item.largeImage === null ? await records.markers.claim(item, marker) : await records.markers.replace(item, marker);
@@ -276,6 +294,7 @@ export class LargeImageCreation {
       await jobs.remove(job.id);
       throw new BadParameterError('Item is scheduled to generate a largeImage.');
     }
+    step('creation:marked');
     if (item.largeImage !== null) await images.replaced(item);
     return (await runner.start(job)) ?? job;
   }
@@ -321,14 +340,42 @@ export class LargeImageCreation {
     return { ...previous, fileId: file.doc._id, ...(original && { originalId: original.doc._id }) };
   }
 
-  async #removeProduct({ largeImage }: ItemRecord): Promise<void> {
-    const { fileId, originalId } = largeImage ?? {};
-    if (fileId !== undefined && originalId !== undefined && fileId !== originalId) await this.#removeFile(fileId);
+  /** Marks the file that a job has made for an item: nobody needs it once the item is not served from it. */
+  async #markProduct({ largeImage }: ItemRecord): Promise<FileRecord | null> {
+    const { fileId, originalId, jobId } = largeImage ?? {};
+    if (originalId === undefined || fileId === originalId) return null;
+    return this.#markedFile(fileId, jobId ?? 'unknown');
   }
 
-  async #removeFile(fileId: string | undefined): Promise<void> {
+  async #markedFile(fileId: string | undefined, jobId: string): Promise<FileRecord | null> {
     const file = fileId === undefined ? null : await this.#parts.records.findFile(fileId);
+    if (file === null) return null;
+    await this.#parts.records.conversions.markFile(file, jobId);
+    step('creation:product-marked');
+    return file;
+  }
+
+  async #removeFile(file: FileRecord | null): Promise<void> {
     if (file !== null) await this.#parts.files.remove(file.doc);
+  }
+
+  /**
+   * Completes what processes that were killed have begun: files of jobs that are over go, and no item waits for a job that does not come.
+   *
+   * @returns how much was removed or given up.
+   */
+  async sweep(signal: AbortSignal): Promise<Record<string, number>> {
+    const { records, jobs, conversionItems } = this.#parts;
+    const removed = await conversionItems.sweep(signal);
+    let abandonedItems = 0;
+    for await (const item of records.markers.unfinished()) {
+      signal.throwIfAborted();
+      const { jobId } = item.largeImage ?? {};
+      const job = jobId === undefined ? null : await jobs.find(jobId);
+      if (job !== null && isPending(job.status)) continue;
+      if (await this.abandon(item)) abandonedItems += 1;
+    }
+    return { ...removed, abandonedItems };
   }
 }
 

@@ -34,9 +34,6 @@ export const imagesFeature: Feature<ImageNeeds, Images> = {
   name: 'images',
   async open({ core, options, library, settings, items, cachedFiles, caches, tiles, sources }, onClose) {
     const { host, records, events, logger, temporaryDirectory } = core;
-    await sweepTemporaryFiles(temporaryDirectory).catch((err: unknown) => {
-      logger.warn({ err }, 'TemporaryFiles:Sweep:Failed');
-    });
     const registry = new TileSourceRegistry({
       logger,
       ignoredNames: library.all_sources_ignored_names,
@@ -56,6 +53,7 @@ export const imagesFeature: Feature<ImageNeeds, Images> = {
       temporaryDirectory,
     });
     followHost(events, images, onClose);
-    return { offers: images, routes: bindRoutes(sourceRoutes, { images }) };
+    const sweep = async () => ({ temporaryFiles: await sweepTemporaryFiles(temporaryDirectory) });
+    return { offers: images, routes: bindRoutes(sourceRoutes, { images }), sweep };
   },
 };

@@ -39,9 +39,13 @@ export class FileStamps {
   of(fileId: string): string | Promise<string> {
     const known = this.#known.get(fileId);
     if (known === undefined) return this.#remember(fileId);
-    if (known.path === null || performance.now() - known.lookedAt < stampLifetimeMs) return known.stamp;
+    const age = performance.now() - known.lookedAt;
+    if (known.path === null || age < stampLifetimeMs / 2) return known.stamp;
     known.looking ??= this.#look(fileId, known, known.path).finally(() => (known.looking = null));
-    return known.looking;
+    // Of a file that is much in use, somebody has looked again before its stamp is too old.
+    if (age >= stampLifetimeMs) return known.looking;
+    known.looking.catch(() => undefined);
+    return known.stamp;
   }
 
   /** Its path may be another one now. */
@@ -57,10 +61,11 @@ export class FileStamps {
   }
 
   async #look(fileId: string, known: Known, path: string): Promise<string> {
+    const lookedAt = performance.now();
     const stamp = await stampOf(path);
     if (stamp !== known.stamp) await this.#options.changed(fileId);
     known.stamp = stamp;
-    known.lookedAt = performance.now();
+    known.lookedAt = lookedAt;
     return stamp;
   }
 }

@@ -1,5 +1,7 @@
 import { BadParameterError, InvalidError, LargeImageError, NoLargeImageError, TileSourceError } from '../../errors.js';
-import type { HostFiles, HostLogger } from '../../host.js';
+import { callerName } from '../../core/queues.js';
+import type { WorkQueue } from '../../core/work-queue.js';
+import type { Caller, HostFiles, HostLogger } from '../../host.js';
 import type { CachedTile, TileCache } from '../caches/contract.js';
 import type { OpenImage } from '../caches/open-image.js';
 import type { SourceCache } from '../caches/source-cache.js';
@@ -7,6 +9,7 @@ import type { FileRecord, HostRecords, ItemRecord } from '../../core/host-record
 import { idText } from '../../core/id-text.js';
 import { needsConversion } from '../../tilesource/convert/needs-conversion.js';
 import { openLargeImage } from '../../tilesource/large-image.js';
+import { step } from '../../core/steps.js';
 import { SharedWork } from '../../tilesource/process/shared-work.js';
 import type { TileSourceRegistry } from '../../tilesource/registry.js';
 import type { IccOption, LargeImage } from '../../tilesource/requests.js';
@@ -88,13 +91,14 @@ export class Images {
    * The picture of this key from the cache, or made, then kept. What is being made is broken off when the signals of all who asked for
    * it are aborted.
    *
-   * @param signalOf called only for what is not in the cache
+   * @param asked looked at only for what is not in the cache
+   * @param queue where what has to be made waits
    */
   async picture(
     item: ItemRecord,
     key: string,
     make: (image: LargeImage, signal: AbortSignal) => Promise<CachedTile>,
-    signalOf: () => AbortSignal,
+    { asked, queue }: { asked: { caller: Caller | null; readonly signal: AbortSignal }; queue: WorkQueue },
   ): Promise<CachedTile> {
     const cached = this.#options.tiles.get(key);
     const found = cached instanceof Promise ? await cached : cached;
@@ -102,12 +106,13 @@ export class Images {
     return this.#underWay.join(
       key,
       async (wanted) => {
-        const tile = await this.use(item, (image) => make(image, wanted), wanted);
+        const waiting = { signal: wanted, caller: callerName(asked.caller) };
+        const tile = await queue.run(() => this.use(item, (image) => make(image, wanted), wanted), waiting);
         // Keeping it is nobody's wait: a cache answers for its own errors.
         Promise.resolve(this.#options.tiles.set(key, tile)).catch(() => {});
         return tile;
       },
-      signalOf(),
+      asked.signal,
     );
   }
 
@@ -248,6 +253,7 @@ export class Images {
     const removed = await this.#options.records.markers.release(item);
     this.#options.items.forget(item.id);
     this.closeFile(item.largeImage.fileId);
+    step('removal:released');
     if (removed) await this.#options.cachedFiles.removeAll(item);
     return removed;
   }

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { FreshCache } from '../../core/fresh-cache.js';
 import { verdictLifetimeMs } from '../../core/callers.js';
 import { AccessDeniedError, UnknownIdError } from '../../errors.js';
 import type { AccessLevel, Caller, HostAccess } from '../../host.js';
@@ -7,19 +8,21 @@ import type { FolderRecord, HostRecords, ItemRecord } from '../../core/host-reco
 /** Items kept, each with its callers. */
 const maxItems = 20_000;
 const maxCallersPerItem = 1000;
+/** How long an item by itself is believed; a verdict on it may be so old when it is made. */
+const itemLifetimeMs = verdictLifetimeMs / 5;
 
 interface Verdict {
   item: ItemRecord;
-  levels: Map<string, AccessLevel>;
+  level: AccessLevel;
 }
 
 const levelNames = { 0: 'Read', 1: 'Write', 2: 'Admin' } as const;
 
 /** Items and folders as a caller may see them. */
 export class Items {
-  readonly #verdicts = new LRUCache<string, Verdict>({ max: maxItems, ttl: verdictLifetimeMs });
-  /** Counts what has been forgotten, so that an answer that was under way meanwhile is not kept. */
-  #forgotten = 0;
+  readonly #items = new FreshCache<ItemRecord>({ max: maxItems, lifetimeMs: itemLifetimeMs });
+  /** By item, then by caller. */
+  readonly #verdicts = new LRUCache<string, FreshCache<Verdict>>({ max: maxItems });
 
   constructor(
     private readonly records: HostRecords,
@@ -32,23 +35,32 @@ export class Items {
    * @throws UnknownIdError when there is no such item, AccessDeniedError when it is not for the caller.
    */
   async load(id: string, level: 0 | 1 | 2, caller: Caller | null): Promise<ItemRecord> {
-    const cached = this.#verdicts.get(id);
     const who = caller === null ? '' : `${caller.admin ? 'a' : 'u'}${caller.id ?? ''}`;
-    const known = cached?.levels.get(who);
-    if (cached !== undefined && known !== undefined) return this.#admit(cached.item, known, level, caller);
-    const before = this.#forgotten;
-    const start = performance.now();
-    const item = cached?.item ?? (await this.records.findItem(id));
-    if (item === null) throw new UnknownIdError('item', id);
-    const granted = await this.access.level(caller, { type: 'item', doc: item.doc });
-    if (before === this.#forgotten) this.#remember(item, { who, level: granted, start });
+    let verdicts = this.#verdicts.get(id);
+    if (verdicts === undefined) {
+      verdicts = new FreshCache({ max: maxCallersPerItem, lifetimeMs: verdictLifetimeMs - itemLifetimeMs });
+      this.#verdicts.set(id, verdicts);
+    }
+    const found = verdicts.get(who, () => this.#judge(id, caller));
+    const { item, level: granted } = found instanceof Promise ? await found : found;
     return this.#admit(item, granted, level, caller);
+  }
+
+  async #judge(id: string, caller: Caller | null): Promise<Verdict> {
+    const item = await this.#items.get(id, () => this.#find(id));
+    return { item, level: await this.access.level(caller, { type: 'item', doc: item.doc }) };
+  }
+
+  async #find(id: string): Promise<ItemRecord> {
+    const item = await this.records.findItem(id);
+    if (item === null) throw new UnknownIdError('item', id);
+    return item;
   }
 
   /** The item as it is in the database now, when the caller has at least this level on it. For what changes it. */
   async loadFresh(id: string, level: 0 | 1 | 2, caller: Caller | null): Promise<ItemRecord> {
-    this.forget(id);
-    return this.load(id, level, caller);
+    const item = await this.#find(id);
+    return this.#admit(item, await this.access.level(caller, { type: 'item', doc: item.doc }), level, caller);
   }
 
   /** The folder, when the caller has at least this level on it. */
@@ -67,17 +79,13 @@ export class Items {
 
   /** Drops what is kept of one item, or of all. */
   forget(id?: string): void {
-    this.#forgotten++;
-    if (id === undefined) this.#verdicts.clear();
-    else this.#verdicts.delete(id);
-  }
-
-  /** @param answer `start`: when it was asked for, which is how old it is. */
-  #remember(item: ItemRecord, { who, level, start }: { who: string; level: AccessLevel; start: number }): void {
-    const verdict = this.#verdicts.get(item.id);
-    if (verdict === undefined) this.#verdicts.set(item.id, { item, levels: new Map([[who, level]]) }, { start });
-    // The time of the first look stays: a further caller must not prolong what others are believed to have.
-    else if (verdict.levels.size < maxCallersPerItem) verdict.levels.set(who, level);
+    if (id === undefined) {
+      this.#items.clear();
+      this.#verdicts.clear();
+    } else {
+      this.#items.delete(id);
+      this.#verdicts.delete(id);
+    }
   }
 
   #admit(item: ItemRecord, granted: AccessLevel, wanted: 0 | 1 | 2, caller: Caller | null): ItemRecord {

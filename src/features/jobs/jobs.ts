@@ -18,6 +18,7 @@ import { entryLevel, fullSight, sightOf, type JobSight } from './job-document.js
 import { JobNotifications } from './job-notifications.js';
 import { activeStatuses, checkTransition, isFinished, isWorkerHandler, jobStatus, localHandler } from './job-status.js';
 import { processName } from '../../core/process-name.js';
+import { step } from '../../core/steps.js';
 
 /** A job to be created. */
 export interface NewJob {
@@ -267,6 +268,13 @@ export class JobStore {
 
   /** Removes the record; whoever works on it stops within a second. Gone already is fine. */
   async remove(id: string): Promise<void> {
+    // What others keep in step with the job is told while the record still says what it was about: a process may be killed in between.
+    for (;;) {
+      const before = await this.#model.find(id);
+      if (before?.run == null || isFinished(before.status)) break;
+      if ((await this.change(before, {}, { status: jobStatus.canceled }, false)) !== null) break;
+    }
+    step('job:given-up');
     const job = await this.#model.remove(id);
     if (job !== null) await this.#tell({ kind: 'removed', job, previousStatus: job.status });
   }

@@ -1,3 +1,4 @@
+import { turnOf } from '../../core/queues.js';
 import { integer, required, text } from '../../http/parameters.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
@@ -9,7 +10,7 @@ const shared = {
   method: 'get',
   access: 'public',
   scope: scopes.read,
-  errors: ['unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
+  errors: ['unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'busy'],
 } as const;
 
 const imagePath = {
@@ -61,9 +62,11 @@ const metadata = defineRoute({
   summary: 'Get size, mode and format of a picture that belongs to the image.',
   params: imagePath,
   returns: { schema: { type: 'object' } },
-  async handle({ params, caller, signal }, { items, images }) {
+  async handle(asked, { items, images, queues }) {
+    const { params, caller, signal } = asked;
     const item = await items.load(params.itemId, 0, caller);
-    return images.use(item, (image) => image.associatedImageMetadata(params.image, { signal }), signal);
+    const read = () => images.use(item, (image) => image.associatedImageMetadata(params.image, { signal }), signal);
+    return turnOf(queues.pictures, asked)(read);
   },
 });
 

@@ -1,7 +1,7 @@
 import { BadValueError } from '../../errors.js';
 import type { ItemRecord } from '../../core/host-records.js';
 import type { HistogramBand } from '../../tilesource/render/histogram.js';
-import type { Gate } from '../../tilesource/process/concurrency.js';
+import type { Turn } from '../../core/work-queue.js';
 import type {
   AssociatedImageRequest,
   EncodedPicture,
@@ -42,8 +42,10 @@ export interface ObtainOptions {
   keepMissing?: boolean;
   /** Whether it is an error that the picture cannot be kept. */
   mustKeep?: boolean;
-  /** Pictures are drawn behind this gate. */
-  gate?: Gate;
+  /** What is not kept is made when this says so. */
+  turn?: Turn;
+  /** Of making it, the drawing alone waits for this. */
+  drawing?: Turn;
   /** Aborted when the picture is not wanted any more. */
   signal?: AbortSignal;
 }
@@ -55,11 +57,11 @@ export async function obtainPicture(
   entry: CachedEntry,
   options: ObtainOptions = {},
 ): Promise<Obtained> {
-  const { gate, signal } = options;
+  const { drawing, signal } = options;
   const draw = (current: ItemRecord, wanted: AbortSignal) =>
     images.use(current, (image) => makePicture(image, entry, wanted), wanted);
   const make = (current: ItemRecord, wanted: AbortSignal) =>
-    gate === undefined ? draw(current, wanted) : gate.run(() => draw(current, wanted), wanted);
+    drawing === undefined ? draw(current, wanted) : drawing(() => draw(current, wanted), wanted);
   const name = options.name ?? pictureName(entry);
   const imageKey = entry.imageKey ?? '';
   if (options.keepMissing === true || imageKey === '' || imageKey === imageKeys.tileFrames) {
@@ -84,10 +86,10 @@ export async function obtainHistogram(
   { cachedFiles, images }: { cachedFiles: CachedFiles; images: Images },
   item: ItemRecord,
   entry: CachedEntry,
-  options: Pick<ObtainOptions, 'mustKeep' | 'signal'> = {},
+  options: Pick<ObtainOptions, 'mustKeep' | 'signal' | 'turn'> = {},
 ): Promise<HistogramBand[]> {
   const name = histogramName(entry);
-  const { signal } = options;
+  const { signal, turn } = options;
   const make = (current: ItemRecord, wanted?: AbortSignal) =>
     images.use(current, (image) => image.histogram({ ...histogramRequest(entry), ...(wanted && { signal: wanted }) }), wanted);
   const obtained = await cachedFiles.obtain(
@@ -97,13 +99,13 @@ export async function obtainHistogram(
       bytes: Buffer.from(JSON.stringify(await make(current, wanted))),
       type: 'application/octet-stream',
     }),
-    { ...(signal && { signal }) },
+    { ...(signal && { signal }), ...(turn && { turn }) },
   );
   const histogram = parseHistogram(kept(obtained, options).content.bytes);
   if (histogram !== null) return histogram;
   // Written by somebody who keeps histograms in another form.
   await cachedFiles.removeOne(item, name);
-  return make(item, signal);
+  return turn === undefined ? make(item, signal) : turn(() => make(item, signal), signal);
 }
 
 function parseHistogram(bytes: Uint8Array): HistogramBand[] | null {

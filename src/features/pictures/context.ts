@@ -1,4 +1,5 @@
 import type { HostRecords } from '../../core/host-records.js';
+import type { Queues } from '../../core/queues.js';
 import type { HostFiles } from '../../host.js';
 import { routeDefiner } from '../../http/route.js';
 import type { CachedFiles } from '../cached-files/cached-files.js';
@@ -10,6 +11,7 @@ import type { JobStarter } from '../jobs/job-starter.js';
 export interface PictureContext {
   records: HostRecords;
   files: HostFiles;
+  queues: Queues;
   items: Items;
   images: Images;
   cachedFiles: CachedFiles;

@@ -11,7 +11,7 @@ const shared = {
   access: 'public',
   scope: scopes.read,
   cookie: true,
-  errors: ['bad-parameter', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
+  errors: ['bad-parameter', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'busy'],
   parameterMessages: 'incorrect-type',
   errorStatus: { 'tile-outside': 400 },
 } as const;

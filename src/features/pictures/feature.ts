@@ -27,8 +27,8 @@ interface PictureNeeds {
 /** What is shown of images: tiles, regions, pixels, frames, associated images, histograms, Deep Zoom. */
 export const picturesFeature: Feature<PictureNeeds, null> = {
   name: 'pictures',
-  open({ core: { host, records }, ...needs }) {
-    const context: PictureContext = { ...needs, records, files: host.files };
+  open({ core: { host, records, queues }, ...needs }) {
+    const context: PictureContext = { ...needs, records, queues, files: host.files };
     const routes = [
       ...tileRoutes,
       ...pictureRoutes,

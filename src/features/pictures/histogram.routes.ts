@@ -1,3 +1,4 @@
+import { turnOf } from '../../core/queues.js';
 import type { ItemRecord } from '../../core/host-records.js';
 import { histogramName, obtainHistogram, regionEntry, type CachedEntry } from './cached-pictures.js';
 import type { Caller } from '../../host.js';
@@ -15,7 +16,7 @@ const shared = {
   access: 'public',
   scope: scopes.read,
   params: itemPath,
-  errors: ['bad-parameter', 'bad-value', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
+  errors: ['bad-parameter', 'bad-value', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'busy'],
   errorStatus: { 'tile-outside': 400 },
   parameterMessages: 'incorrect-type',
 } as const;
@@ -65,7 +66,9 @@ const histogram = defineRoute({
   },
   returns: { schema: { type: ['array', 'object'] } },
   authorize: (asked, services) => (asked.query.cache === 'schedule' ? mayWrite : mayRead)(asked, services),
-  async handle({ query, granted: item, caller, headers, signal }, services) {
+  async handle(asked, services) {
+    const { query, granted: item, caller, headers, signal } = asked;
+    const turn = turnOf(services.queues.pictures, asked);
     const { cache, rangeMin, rangeMax, roundRange, bins, density, frame: plane, style: look, ...bounds } = query;
     const isSized = [bounds.width, bounds.height, bounds.magnification, bounds.mm_x, bounds.mm_y].some(
       (value) => value !== undefined,
@@ -78,8 +81,8 @@ const histogram = defineRoute({
     const request = { ...regionRequest(region), ...counting, ...defined({ rangeMin, rangeMax, roundRange }) };
     return taggedJson(services, { item, kind: 'histogram', request, caller, headers }, () =>
       hasRange
-        ? services.images.use(item, (image) => image.histogram({ ...request, signal }), signal)
-        : obtainHistogram(services, item, entry, { signal }),
+        ? turn(() => services.images.use(item, (image) => image.histogram({ ...request, signal }), signal))
+        : obtainHistogram(services, item, entry, { signal, turn }),
     );
   },
 });
@@ -109,10 +112,14 @@ const bands = defineRoute({
   query: { frame },
   returns: { schema: { type: 'object' } },
   authorize: mayRead,
-  async handle({ query, granted: item, caller, headers, signal }, services) {
+  async handle(asked, services) {
+    const { query, granted: item, caller, headers, signal } = asked;
     const request = defined(query);
     return taggedJson(services, { item, kind: 'bands', request, caller, headers }, () =>
-      services.images.use(item, (image) => image.bands({ ...request, signal }), signal),
+      turnOf(
+        services.queues.pictures,
+        asked,
+      )(() => services.images.use(item, (image) => image.bands({ ...request, signal }), signal)),
     );
   },
 });

@@ -1,6 +1,7 @@
+import { turnOf } from '../../core/queues.js';
 import { create as contentDisposition } from 'content-disposition';
 import type { ItemRecord } from '../../core/host-records.js';
-import { obtainPicture, type CachedEntry } from './cached-pictures.js';
+import { obtainPicture, type CachedEntry, type ObtainOptions } from './cached-pictures.js';
 import type { PictureContext } from './context.js';
 import type { EncodedPicture, LargeImage, StreamedPicture } from '../../tilesource/requests.js';
 import { answerConditional, cacheHeaders, entityTag } from '../../http/conditional.js';
@@ -44,7 +45,7 @@ export async function cachedPicture(
   const headers = cacheHeaders(tag, route.asked.caller);
   const unchanged = answerConditional(route.asked.headers, tag, headers);
   if (unchanged !== null) return unchanged;
-  const picture = await services.images.picture(route.item, key, make, () => route.asked.signal);
+  const picture = await services.images.picture(route.item, key, make, { asked: route.asked, queue: services.queues.tiles });
   return Reply.content(picture.bytes, picture.type, { headers: { ...headers, ...route.extraHeaders } });
 }
 
@@ -55,17 +56,14 @@ export async function keptPicture(services: PictureContext, route: PictureRoute,
   const headers = cacheHeaders(tag, route.asked.caller);
   const unchanged = answerConditional(route.asked.headers, tag, headers);
   if (unchanged !== null) return unchanged;
-  const obtain = async (signal: AbortSignal) => (await obtainPicture(services, route.item, entry, { signal })).content;
+  const { asked } = route;
+  const { pictures } = services.queues;
+  const obtain = async (options: ObtainOptions) => (await obtainPicture(services, route.item, entry, options)).content;
   // Where no files are kept, the tile cache is better than nothing.
   const keepsFiles = (await services.cachedFiles.maxThumbnails()) > 0;
   const { bytes, type } = keepsFiles
-    ? await obtain(route.asked.signal)
-    : await services.images.picture(
-        route.item,
-        key,
-        (_image, signal) => obtain(signal),
-        () => route.asked.signal,
-      );
+    ? await obtain({ signal: asked.signal, turn: turnOf(pictures, asked) })
+    : await services.images.picture(route.item, key, (_image, signal) => obtain({ signal }), { asked, queue: pictures });
   return Reply.content(bytes, safeType(type), { headers: { ...headers, ...route.extraHeaders } });
 }
 
@@ -85,7 +83,8 @@ export async function freshPicture(
   const unchanged = answerConditional(route.asked.headers, tag, headers);
   if (unchanged !== null) return unchanged;
   const { signal } = route.asked;
-  const picture = await services.images.use(route.item, (image) => make(image, signal), signal);
+  const use = () => services.images.use(route.item, (image) => make(image, signal), signal);
+  const picture = await turnOf(services.queues.pictures, route.asked)(use);
   const all = { ...headers, ...route.extraHeaders };
   return picture.kind === 'bytes'
     ? Reply.content(picture.bytes, picture.type, { headers: all })

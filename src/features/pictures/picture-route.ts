@@ -11,7 +11,7 @@ export const shared = {
   scope: scopes.read,
   cookie: true,
   params: itemPath,
-  errors: ['bad-parameter', 'bad-value', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
+  errors: ['bad-parameter', 'bad-value', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source', 'busy'],
   errorStatus: { 'tile-outside': 400 },
   parameterMessages: 'incorrect-type',
 } as const;

@@ -1,3 +1,5 @@
+import { turnOf } from '../../core/queues.js';
+import type { LargeImage } from '../../tilesource/requests.js';
 import { integer, number, text } from '../../http/parameters.js';
 import { defineRoute } from './context.js';
 import { mayRead } from './authorize.js';
@@ -74,15 +76,14 @@ const pixel = defineRoute({
     frameList: integerList('Frames to look at; the answer is then a list.'),
   },
   returns: { schema: { type: ['object', 'array'] } },
-  async handle({ params, query, caller, signal }, { items, images }) {
+  async handle(asked, { items, images, queues }) {
+    const { params, query, caller, signal } = asked;
     const item = await items.load(params.itemId, 0, caller);
     const { frameList, ...place } = query;
     const request = { ...defined(place), signal };
-    return images.use<unknown>(
-      item,
-      (image) => (frameList === undefined || frameList.length === 0 ? image.pixel(request) : image.pixels(request, frameList)),
-      signal,
-    );
+    const read = (image: LargeImage): Promise<unknown> =>
+      frameList === undefined || frameList.length === 0 ? image.pixel(request) : image.pixels(request, frameList);
+    return turnOf(queues.pictures, asked)(() => images.use(item, read, signal));
   },
 });
 

@@ -1,3 +1,4 @@
+import { turnOf } from '../../core/queues.js';
 import { boolean, integer, required, text, withDefault, type ParameterValues } from '../../http/parameters.js';
 import { openLargeImage } from '../../tilesource/large-image.js';
 import type { LargeImage } from '../../tilesource/requests.js';
@@ -24,7 +25,7 @@ const shared = {
   method: 'get',
   access: 'public',
   scope: scopes.read,
-  errors: ['bad-parameter', 'bad-value'],
+  errors: ['bad-parameter', 'bad-value', 'busy'],
   parameterMessages: 'incorrect-type',
 } as const;
 
@@ -59,10 +60,12 @@ const tile = defineRoute({
   },
   returns: { types: ['image/png', 'image/jpeg', 'image/webp'] },
   errors: [...shared.errors, 'tile-outside'],
-  async handle({ params, query, signal }) {
+  async handle(asked, { queues }) {
+    const { params, query, signal } = asked;
     const { encoding, jpegQuality, jpegSubsampling, tiffCompression, frame, style, edge, ...parameters } = query;
     const request = defined({ encoding, jpegQuality, jpegSubsampling, tiffCompression, frame, style, edge });
-    const picture = await testImage(parameters).tile({ ...request, ...tileAddress(params), signal });
+    const draw = () => testImage(parameters).tile({ ...request, ...tileAddress(params), signal });
+    const picture = await turnOf(queues.tiles, asked)(draw);
     return Reply.content(picture.bytes, picture.type);
   },
 });

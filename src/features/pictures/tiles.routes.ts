@@ -86,7 +86,7 @@ const shared = {
   scope: scopes.read,
   cookie: true,
   returns: { types: pictureTypes },
-  errors: ['bad-parameter', 'bad-value', 'unknown-id', 'access-denied', 'tile-outside', 'no-large-image', 'tile-source'],
+  errors: ['bad-parameter', 'bad-value', 'unknown-id', 'access-denied', 'tile-outside', 'no-large-image', 'tile-source', 'busy'],
   errorStatus: { 'no-large-image': 404, 'tile-source': 404 },
   parameterMessages: 'incorrect-type',
 } as const;

@@ -1,3 +1,4 @@
+import { FreshCache } from '../../core/fresh-cache.js';
 import { InvalidError } from '../../errors.js';
 import { constantName, type SettingDefinition } from './definition.js';
 
@@ -8,8 +9,8 @@ export interface SettingRecords {
   unset(key: string): Promise<void>;
 }
 
-/** How long values are used before they are read again, in milliseconds: changes by another process are seen after this time. */
-const maxAgeMs = 5000;
+/** How long values are used, in milliseconds: changes by another process are seen after this time. */
+const lifetimeMs = 5000;
 
 type ChangeListener = (change: { key: string; value: unknown; former: unknown }) => void | Promise<void>;
 
@@ -19,7 +20,7 @@ export class Settings {
   /** Further names, as in `LARGE_IMAGE_SHOW_VIEWER`, with the keys that they stand for. */
   readonly #constants = new Map<string, string>();
   readonly #listeners = new Set<ChangeListener>();
-  #loaded: { at: number; values: Promise<Map<string, unknown>> } | null = null;
+  readonly #values = new FreshCache<Map<string, unknown>>({ max: 1, lifetimeMs });
 
   constructor(
     private readonly records: SettingRecords,
@@ -46,7 +47,7 @@ export class Settings {
   async get(name: string): Promise<unknown> {
     const definition = this.#definitions.get(this.keyOf(name));
     if (definition === undefined) return null;
-    const value = (await this.#values()).get(definition.key);
+    const value = (await this.#values.get('all', () => this.records.all())).get(definition.key);
     return value === undefined || value === null ? (definition.default ?? null) : value;
   }
 
@@ -63,7 +64,7 @@ export class Settings {
     const former = await this.get(key);
     if (parsed === null) await this.records.unset(key);
     else await this.records.set(key, parsed);
-    this.#loaded = null;
+    this.#values.clear();
     const now = parsed ?? definition.default ?? null;
     if (JSON.stringify(now) === JSON.stringify(former)) return false;
     for (const listener of this.#listeners) await listener({ key, value: now, former });
@@ -85,17 +86,5 @@ export class Settings {
     const definition = this.#definitions.get(key);
     if (definition === undefined) throw new InvalidError(`Invalid setting key "${key}".`, 'key');
     return definition;
-  }
-
-  #values(): Promise<Map<string, unknown>> {
-    const now = Date.now();
-    if (this.#loaded === null || now - this.#loaded.at > maxAgeMs) {
-      const loading = { at: now, values: this.records.all() };
-      this.#loaded = loading;
-      loading.values.catch(() => {
-        if (this.#loaded === loading) this.#loaded = null;
-      });
-    }
-    return this.#loaded.values;
   }
 }

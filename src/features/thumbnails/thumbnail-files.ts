@@ -1,7 +1,7 @@
 import { LargeImageError } from '../../errors.js';
 import type { HostRecords, ItemRecord } from '../../core/host-records.js';
 import { isDatabaseOutage } from '../../core/outage.js';
-import { Gate } from '../../tilesource/process/concurrency.js';
+import { WorkQueue } from '../../core/work-queue.js';
 import type { HostLogger } from '../../host.js';
 import type { CachedFileName, CachedFiles } from '../cached-files/cached-files.js';
 import type { Images } from '../images/images.js';
@@ -55,7 +55,7 @@ export async function createThumbnailFiles(
   counts.total = (await services.records.markers.count()) * entries.length;
   if (entries.length === 0) return;
   const names = entries.map(pictureName);
-  const makers = new Gate(concurrent);
+  const makers = new WorkQueue({ name: 'thumbnails', running: concurrent });
   const running = new Set<Promise<void>>();
   // Look-ups and writes of some items go on while others are being drawn, and those of several items at the same time go together.
   const maxRunning = 4 * concurrent + leastRunning;
@@ -99,7 +99,7 @@ export async function createThumbnailFiles(
 
 async function obtain(
   { cachedFiles, images }: ThumbnailServices,
-  makers: Gate,
+  makers: WorkQueue,
   item: ItemRecord,
   { entry, name, signal }: { entry: CachedEntry; name: CachedFileName; signal: AbortSignal },
 ): Promise<boolean> {
@@ -109,7 +109,7 @@ async function obtain(
     keepMissing: true,
     mustKeep: true,
     signal,
-    gate: makers,
+    drawing: (work, wanted) => makers.run(work, { signal: wanted }),
   });
   return created;
 }

@@ -1,10 +1,15 @@
 import { Schema, type Types } from 'mongoose';
 
-/** A key that programs exchange for tokens. Its owner can read it again, so it is kept as it is. */
+/** A key that programs exchange for tokens. Its text is shown once, when it is made. */
 export interface ApiKeyDocument {
   _id: Types.ObjectId;
   userId: Types.ObjectId;
-  key: string;
+  /** SHA-256 of the key's text, hexadecimal: no text that random can be guessed. */
+  keyHash: string;
+  /** How the text begins, for its owner to know it by. */
+  prefix: string;
+  /** Another one ends all tokens that were made with the key before. */
+  tokenEpoch: Types.ObjectId;
   name: string;
   /** `null`: everything its user may do. */
   scope: string[] | null;
@@ -19,7 +24,9 @@ export interface ApiKeyDocument {
 export const apiKeySchema = new Schema<ApiKeyDocument>(
   {
     userId: { type: Schema.Types.ObjectId, required: true },
-    key: { type: String, required: true },
+    keyHash: { type: String, required: true },
+    prefix: { type: String, required: true },
+    tokenEpoch: { type: Schema.Types.ObjectId, required: true },
     name: { type: String, default: '' },
     scope: { type: [String], default: null },
     tokenDuration: { type: Number, default: null },
@@ -29,5 +36,5 @@ export const apiKeySchema = new Schema<ApiKeyDocument>(
   },
   { versionKey: false },
 )
-  .index({ key: 1 }, { unique: true })
+  .index({ keyHash: 1 }, { unique: true })
   .index({ userId: 1 });

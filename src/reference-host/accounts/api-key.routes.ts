@@ -1,5 +1,16 @@
 import { Types } from 'mongoose';
-import { AccessDeniedError, boolean, id, json, number, paging, required, text, type RouteDefinition } from '../../index.js';
+import {
+  AccessDeniedError,
+  boolean,
+  id,
+  json,
+  number,
+  paging,
+  Reply,
+  required,
+  text,
+  type RouteDefinition,
+} from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
 import { createApiKey, exchangeApiKey, loadApiKey, removeApiKey, updateApiKey } from './api-keys.js';
 import { listReply, readPage } from '../tree/lists.js';
@@ -25,10 +36,10 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
     access: 'public',
     query: { key: required(text()), duration: number({ description: 'Days that the token shall live.' }) },
     returns: returnsObject,
-    errors: ['invalid', 'bad-value'],
-    async handle({ query }, context) {
-      const { userId, token } = await exchangeApiKey(context, query.key, query.duration);
-      return { user: { _id: userId }, authToken: token };
+    errors: ['invalid', 'bad-value', 'too-often'],
+    async handle({ query, address }, context) {
+      const { userId, token } = await exchangeApiKey(context, { key: query.key, days: query.duration, address });
+      return Reply.json({ user: { _id: userId }, authToken: token }, { headers: { 'Cache-Control': 'no-store' } });
     },
   }),
   defineRoute({
@@ -51,13 +62,14 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'post',
     path: '/api_key',
-    summary: 'Make an API key.',
+    summary: 'Make an API key. This answer alone shows it.',
     access: 'user',
     query: keyChanges,
     returns: returnsObject,
     errors: ['invalid'],
     async handle({ query, caller }, context) {
-      return apiKeyView(await createApiKey(context, await signedIn(context, caller), query));
+      const { document, text: key } = await createApiKey(context, await signedIn(context, caller), query);
+      return Reply.json({ ...apiKeyView(document), key }, { headers: { 'Cache-Control': 'no-store' } });
     },
   }),
   defineRoute({

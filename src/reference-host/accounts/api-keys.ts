@@ -1,9 +1,15 @@
-import type { Types } from 'mongoose';
+import { Types } from 'mongoose';
 import { AccessDeniedError, InvalidError, LargeImageError, UnknownIdError } from '../../index.js';
 import type { HostContext } from '../context.js';
+import { longestTokenDays } from '../system/settings.js';
 import type { ApiKeyDocument } from './api-key.model.js';
 import type { Principal } from '../access/access.js';
-import { issueToken, randomText, revokeTokens, userScope, type IssuedToken } from './tokens.js';
+import { forgetTokens, hashOf, issueToken, randomText, userScope, type IssuedToken } from './tokens.js';
+import type { UserDocument } from './user.model.js';
+
+const keyLength = 40;
+const prefixLength = 6;
+const maxNameLength = 1024;
 
 /** A scope that a key can be limited to. */
 export interface TokenScope {
@@ -44,33 +50,46 @@ function checkScope(scope: unknown, isAdmin: boolean): string[] | null {
   if (scope.length === 0) throw new InvalidError('Custom scope list must not be empty.');
   const allowed = new Set([...keyScopes.custom, ...(isAdmin ? keyScopes.adminCustom : [])].map(({ id }) => id));
   const unknown = scope.filter((entry) => typeof entry !== 'string' || !allowed.has(entry));
-  if (unknown.length > 0) throw new InvalidError(`Invalid scopes: ${unknown.map(String).join(', ')}.`);
-  return scope as string[];
+  if (unknown.length > 0) throw new InvalidError(`Invalid scopes: ${unknown.slice(0, 10).map(nameInMessage).join(', ')}.`);
+  return [...new Set(scope as string[])];
 }
 
-/** Makes a key. */
+function checkName(name: string): string {
+  const trimmed = name.trim();
+  if (trimmed.length > maxNameLength) throw new InvalidError(`Name must have at most ${maxNameLength} characters.`, 'name');
+  return trimmed;
+}
+
+function nameInMessage(scope: unknown): string {
+  return typeof scope === 'string' ? scope.slice(0, 100) : typeof scope;
+}
+
+/** Makes a key. Its text can be read from what this returns and nowhere else. */
 export async function createApiKey(
   { models }: HostContext,
   owner: Principal & { id: Types.ObjectId },
   { name, scope, tokenDuration, active }: KeyChanges,
-): Promise<ApiKeyDocument> {
-  const [created] = await models.apiKey.create([
-    {
-      userId: owner.id,
-      key: randomText(40),
-      name: name?.trim() ?? '',
-      scope: checkScope(scope, owner.admin),
-      tokenDuration: checkDuration(tokenDuration) ?? null,
-      active: active ?? true,
-      created: new Date(),
-      lastUse: null,
-    },
-  ]);
-  return created!.toObject<ApiKeyDocument>();
+): Promise<{ document: ApiKeyDocument; text: string }> {
+  const text = randomText(keyLength);
+  const created = await models.apiKey.create({
+    userId: owner.id,
+    keyHash: hashOf(text),
+    prefix: text.slice(0, prefixLength),
+    tokenEpoch: new Types.ObjectId(),
+    name: checkName(name ?? ''),
+    scope: checkScope(scope, owner.admin),
+    tokenDuration: checkDuration(tokenDuration) ?? null,
+    active: active ?? true,
+    created: new Date(),
+    lastUse: null,
+  });
+  return { document: created.toObject<ApiKeyDocument>(), text };
 }
 
 function checkDuration(days: number | undefined): number | undefined {
-  if (days !== undefined && days < 0) throw new InvalidError('Token duration must be 0 days or more.', 'tokenDuration');
+  if (days !== undefined && !(days >= 0 && days <= longestTokenDays)) {
+    throw new InvalidError(`Token duration must be from 0 to ${longestTokenDays} days.`, 'tokenDuration');
+  }
   // 0 is how existing clients say that there is no limit of its own.
   return days === 0 ? undefined : days;
 }
@@ -92,48 +111,54 @@ export async function updateApiKey(
   isAdmin: boolean,
   changes: KeyChanges,
 ): Promise<ApiKeyDocument> {
+  const endsTokens = changes.active === false || changes.scope !== undefined;
   const set = {
-    ...(changes.name !== undefined && { name: changes.name.trim() }),
+    ...(changes.name !== undefined && { name: checkName(changes.name) }),
     ...(changes.scope !== undefined && { scope: checkScope(changes.scope, isAdmin) }),
     ...(changes.tokenDuration !== undefined && { tokenDuration: checkDuration(changes.tokenDuration) ?? null }),
     ...(changes.active !== undefined && { active: changes.active }),
+    ...(endsTokens && { tokenEpoch: new Types.ObjectId() }),
   };
   const updated = await context.models.apiKey
     .findOneAndUpdate({ _id: key._id }, { $set: set }, { returnDocument: 'after' })
     .lean<ApiKeyDocument>();
   if (updated === null) throw new UnknownIdError('api_key', key._id.toHexString());
-  if (!updated.active || changes.scope !== undefined) await revokeTokens(context, { apiKeyId: key._id });
+  if (endsTokens) await forgetTokens(context, { apiKeyId: key._id, apiKeyEpoch: { $ne: updated.tokenEpoch } });
   return updated;
 }
 
 /** Removes a key and ends its tokens. */
 export async function removeApiKey(context: HostContext, key: ApiKeyDocument): Promise<void> {
   await context.models.apiKey.deleteOne({ _id: key._id });
-  await revokeTokens(context, { apiKeyId: key._id });
+  await forgetTokens(context, { apiKeyId: key._id });
 }
 
-/** A token for a key. @throws InvalidError `Invalid API key.` also for an inactive one. */
+/**
+ * A token for a key.
+ *
+ * @throws InvalidError `Invalid API key.` also for an inactive one
+ * @throws TooOftenError after too many wrong ones
+ */
 export async function exchangeApiKey(
   context: HostContext,
-  keyText: string,
-  days: number | undefined,
+  { key: text, days, address }: { key: string; days: number | undefined; address: string },
 ): Promise<{ userId: Types.ObjectId; token: IssuedToken }> {
   const { models } = context;
   if (!(await context.setting('core.api_keys'))) {
     throw new LargeImageError('bad-value', 'API key functionality is disabled on this instance.');
   }
-  const key = await models.apiKey
-    .findOneAndUpdate({ key: keyText, active: true }, { $set: { lastUse: new Date() } })
-    .lean<ApiKeyDocument>();
-  const user = key === null ? null : await models.user.findOne({ _id: key.userId, status: 'enabled' }, { _id: 1 }).lean();
-  if (key === null || user === null) throw new InvalidError('Invalid API key.');
+  const used = { $set: { lastUse: new Date() } };
+  const isPossible = text.length === keyLength;
+  const key = isPossible
+    ? await models.apiKey.findOneAndUpdate({ keyHash: hashOf(text), active: true }, used).lean<ApiKeyDocument>()
+    : null;
+  const user = key === null ? null : await models.user.findOne({ _id: key.userId, status: 'enabled' }).lean<UserDocument>();
+  if (key === null || user === null) {
+    await context.signInLimits.countWrongKey(address);
+    throw new InvalidError('Invalid API key.');
+  }
   const longest = key.tokenDuration ?? (await context.setting('core.cookie_lifetime'));
   const lifetime = days !== undefined && days > 0 ? Math.min(days, longest) : longest;
-  const token = await issueToken(context, {
-    userId: key.userId,
-    days: lifetime,
-    scope: key.scope ?? [userScope],
-    apiKeyId: key._id,
-  });
-  return { userId: key.userId, token };
+  const token = await issueToken(context, { user, apiKey: key }, { days: lifetime, scope: key.scope ?? [userScope] });
+  return { userId: user._id, token };
 }

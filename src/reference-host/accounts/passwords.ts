@@ -1,19 +1,100 @@
-import { createHash } from 'node:crypto';
-import bcrypt from 'bcryptjs';
+import { hash, verify } from '@node-rs/argon2';
+import pLimit from 'p-limit';
+import { BusyError, InvalidError } from '../../index.js';
 
-/** bcrypt reads 72 bytes and stops at NUL; a digest in its place lets every character of a password count. */
-function digest(password: string): string {
-  return createHash('sha256').update(password, 'utf8').digest('base64');
+const minLength = 6;
+/** Longest password, in UTF-16 units. */
+const maxLength = 1024;
+/** Whoever would wait longer for a hash is told to come again: users and those who register, and strangers who sign in. */
+const patienceMs = 10_000;
+const strangersPatienceMs = 1500;
+const retryAfterSeconds = 2;
+
+/**
+ * In which line a password is hashed: that of users who are signed in, or have signed in from the same network lately, or that of
+ * everybody else. A crowd of guessers makes strangers wait, not users.
+ */
+export type HashLane = 'known' | 'stranger';
+
+/** @throws InvalidError when a password may not be one. */
+export function checkPasswordRule(password: string): void {
+  if (password.length < minLength) {
+    throw new InvalidError(`Password must be at least ${minLength} characters long.`, 'password');
+  }
+  if (password.length > maxLength) {
+    throw new InvalidError(`Password must be at most ${maxLength} characters long.`, 'password');
+  }
 }
 
-/** The hash of a password that is kept. `cost`: rounds, as a power of two. */
-export function hashPassword(password: string, cost: number): Promise<string> {
-  return bcrypt.hash(digest(password), cost);
+/** How many of a line prepare themselves, or ask the database, while one of them is hashed. */
+const turns = 4;
+
+/** A line in which one hash is made at a time. */
+class Lane {
+  readonly #turns = pLimit(turns);
+  readonly #hash = pLimit(1);
+  /** How long the line takes for one who waits in it, as seen lately. */
+  #usualMs = 50;
+
+  run<T>({
+    whenDue,
+    hash: make,
+    longestMs,
+  }: {
+    whenDue?: (() => Promise<void>) | undefined;
+    hash: () => Promise<T>;
+    longestMs: number;
+  }) {
+    if (this.#turns.pendingCount * this.#usualMs > longestMs) {
+      throw new BusyError('Too many people are signing in at the moment. Try again in a moment.', retryAfterSeconds);
+    }
+    return this.#turns(async () => {
+      const begun = performance.now();
+      try {
+        await whenDue?.();
+        return await this.#hash(make);
+      } finally {
+        this.#usualMs += ((performance.now() - begun) / turns - this.#usualMs) / 8;
+      }
+    });
+  }
 }
 
-/** Whether a password belongs to a hash. Without a hash the answer is no, and takes as long as with one. */
-export async function checkPassword(password: string, hash: string | null, cost: number): Promise<boolean> {
-  if (hash !== null) return bcrypt.compare(digest(password), hash);
-  await bcrypt.hash(digest(password), cost);
-  return false;
+/**
+ * Hashes passwords with Argon2id on threads of libuv's pool: one in each of two lines, so that half of the pool is left for files and
+ * pictures.
+ */
+export class PasswordHasher {
+  readonly #lanes: Record<HashLane, Lane> = { known: new Lane(), stranger: new Lane() };
+  readonly #memoryKiB: number;
+
+  /** @param memoryKiB memory that a hash takes; its time grows with it. Default: what OWASP asks for at least. */
+  constructor(memoryKiB = 19_456) {
+    this.#memoryKiB = memoryKiB;
+  }
+
+  /** The hash of a password, as it is kept. @throws BusyError */
+  async hash(password: string, lane: HashLane): Promise<string> {
+    return this.#lanes[lane].run({ hash: () => this.#hash(password), longestMs: patienceMs });
+  }
+
+  /**
+   * Whether a password belongs to a hash. Without a hash the answer is no, and takes as long as with one.
+   *
+   * @param turn whenDue: done before the password is looked at; what it throws is thrown, and nothing is hashed
+   * @throws BusyError
+   */
+  async isRight(
+    password: string,
+    kept: string | null,
+    { lane, whenDue }: { lane: HashLane; whenDue?: () => Promise<void> },
+  ): Promise<boolean> {
+    const isPossible = kept !== null && password.length <= maxLength;
+    const check = async () => (isPossible ? verify(kept, password) : this.#hash('').then(() => false));
+    return this.#lanes[lane].run({ whenDue, hash: check, longestMs: lane === 'known' ? patienceMs : strangersPatienceMs });
+  }
+
+  #hash(password: string): Promise<string> {
+    return hash(password, { memoryCost: this.#memoryKiB, timeCost: 2, parallelism: 1 });
+  }
 }

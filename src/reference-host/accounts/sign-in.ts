@@ -1,85 +1,73 @@
-import { BadParameterError, Reply, type RouteDefinition } from '../../index.js';
-import { defineRoute, type HostContext } from '../context.js';
+import type { Types } from 'mongoose';
+import { AccessDeniedError, LargeImageError } from '../../index.js';
+import type { HostContext } from '../context.js';
 import type { UserDocument } from './user.model.js';
-import { principalOf, type Principal } from '../access/access.js';
-import { issueSignIn, revokeToken } from './tokens.js';
-import { signIn } from './users.js';
-import { sessionCookie } from '../http/cookies.js';
-import { returnsMessage, returnsObject, scopes } from '../http/parameters.js';
-import { userView } from '../views.js';
+import { setPassword } from './users.js';
 
-/** Login and password from `Authorization: Basic`. */
-function parseBasic(header: string | undefined): { login: string; password: string } {
-  const match = /^\s*basic\s+(\S+)\s*$/i.exec(header ?? '');
-  if (match === null) {
-    if (/^\s*basic(\s|$)/i.test(header ?? '')) throw new BadParameterError('Invalid HTTP Authorization header');
-    throw new BadParameterError('Use HTTP Basic Authentication');
+/** Longer than any login or email address: nobody is called so. */
+const maxNameLength = 255;
+
+/**
+ * Who signs in with a login, or an email address, and a password.
+ *
+ * @throws AccessDeniedError `Login failed.` whichever of the two is wrong, after the same time
+ * @throws TooOftenError after too many wrong ones, whether or not there is such a user
+ */
+export async function signIn(
+  context: HostContext,
+  { name: sent, password, address }: { name: string; password: string; address: string },
+): Promise<UserDocument> {
+  const { models } = context;
+  if (!(await context.setting('core.enable_password_login'))) {
+    throw new LargeImageError('bad-value', 'Password login is disabled on this instance.');
   }
-  let credentials: string;
-  try {
-    if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(match[1]!)) throw new TypeError('not base64');
-    credentials = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(match[1]!, 'base64'));
-  } catch (cause) {
-    throw new BadParameterError('Invalid HTTP Authorization header', { cause });
+  const name = sent
+    .slice(0, maxNameLength + 1)
+    .trim()
+    .toLowerCase();
+  const user = await models.user.findOne(name.includes('@') ? { email: name } : { login: name }).lean<UserDocument>();
+  const isRight = await context.signInLimits.tryPassword({
+    names: [name, ...namesOf(user).filter((other) => other !== name)],
+    address,
+    password,
+    hash: user?.passwordHash ?? null,
+  });
+  if (user === null || !isRight) throw new AccessDeniedError('Login failed.');
+  const refuse = (message: string, extra: string) => new AccessDeniedError(message, { details: { extra } });
+  if (user.status === 'disabled') throw refuse('Account is disabled.', 'disabled');
+  if (!user.emailVerified && (await context.setting('core.email_verification')) === 'required') {
+    throw refuse('Email verification required.', 'emailVerification');
   }
-  const colon = credentials.indexOf(':');
-  if (colon < 0) throw new BadParameterError('Invalid HTTP Authorization header');
-  return { login: credentials.slice(0, colon), password: credentials.slice(colon + 1) };
+  if (user.status === 'pending') throw refuse('Account approval required.', 'accountApproval');
+  return user;
 }
 
-/** Signing in and out. */
-export const signInRoutes: RouteDefinition<HostContext>[] = [
-  defineRoute({
-    method: 'get',
-    path: '/user/authentication',
-    summary: 'Sign in with login, or email address, and password.',
-    access: 'public',
-    returns: returnsObject,
-    errors: ['bad-parameter', 'access-denied', 'bad-value'],
-    errorStatus: { 'bad-parameter': 401, 'access-denied': 401 },
-    async handle({ headers, caller, token, origin }, context) {
-      if (caller?.id != null && token !== null) {
-        const user = await context.models.user.findById(caller.id).lean<UserDocument>();
-        const { expires, scopes: scope } = caller;
-        if (user !== null) {
-          const authToken = { token, expires, scope };
-          return { user: userView(user, await principalOf(context, caller)), authToken, message: 'Login succeeded.' };
-        }
-      }
-      const given = headers['girder-authorization'] ?? headers.authorization;
-      const { login, password } = parseBasic(Array.isArray(given) ? given[0] : given);
-      const user = await signIn(context, login, password);
-      const issued = await issueSignIn(context, user._id);
-      const principal: Principal = { id: user._id, admin: user.admin, groups: user.groups };
-      return Reply.json(
-        { user: userView(user, principal), authToken: issued, message: 'Login succeeded.' },
-        { headers: { 'Set-Cookie': await sessionCookie(context, issued, origin) } },
-      );
-    },
-  }),
-  defineRoute({
-    method: 'delete',
-    path: '/user/authentication',
-    summary: 'Sign out: the token ends.',
-    access: 'public',
-    cookie: true,
-    returns: returnsMessage,
-    async handle({ token, origin }, context) {
-      if (token !== null) await revokeToken(context, token);
-      const cookie = await sessionCookie(context, null, origin);
-      return Reply.json({ message: 'Logged out.' }, { headers: { 'Set-Cookie': cookie } });
-    },
-  }),
-  defineRoute({
-    method: 'get',
-    path: '/user/me',
-    summary: 'Who is signed in; null when nobody is.',
-    access: 'public',
-    scope: scopes.userInfo,
-    returns: returnsObject,
-    async handle({ caller }, context) {
-      const user = caller?.id == null ? null : await context.models.user.findById(caller.id).lean<UserDocument>();
-      return user === null ? null : userView(user, await principalOf(context, caller));
-    },
-  }),
-];
+/** What a user may sign in with. */
+export function namesOf(user: UserDocument | null): string[] {
+  return user === null ? [] : [user.login, user.email];
+}
+
+/**
+ * Sets the password of a user who knows the old one. All tokens of the user end, those made with API keys too.
+ *
+ * @returns the user as changed
+ * @throws AccessDeniedError `Old password is incorrect.`
+ * @throws TooOftenError after too many wrong ones
+ */
+export async function changePassword(
+  context: HostContext,
+  { userId, known, password, address }: { userId: Types.ObjectId; known: string; password: string; address: string },
+): Promise<UserDocument> {
+  const user = await context.models.user.findById(userId).lean<UserDocument>();
+  const isRight =
+    user !== null &&
+    (await context.signInLimits.tryPassword({
+      names: [user.login, user.email],
+      address,
+      password: known,
+      hash: user.passwordHash,
+    }));
+  const changed = isRight ? await setPassword(context, userId, password, user.passwordHash) : null;
+  if (changed === null) throw new AccessDeniedError('Old password is incorrect.');
+  return changed;
+}

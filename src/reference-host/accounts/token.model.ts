@@ -7,8 +7,12 @@ export interface TokenDocument {
   hash: string;
   /** `null`: an anonymous session. */
   userId: Types.ObjectId | null;
+  /** `tokenEpoch` of the user when it was made. */
+  userEpoch: Types.ObjectId | null;
   /** The key it was made with, if any. */
   apiKeyId: Types.ObjectId | null;
+  /** `tokenEpoch` of the key when it was made. */
+  apiKeyEpoch: Types.ObjectId | null;
   scope: string[];
   created: Date;
   expires: Date;
@@ -19,7 +23,9 @@ export const tokenSchema = new Schema<TokenDocument>(
   {
     hash: { type: String, required: true },
     userId: { type: Schema.Types.ObjectId, default: null },
+    userEpoch: { type: Schema.Types.ObjectId, default: null },
     apiKeyId: { type: Schema.Types.ObjectId, default: null },
+    apiKeyEpoch: { type: Schema.Types.ObjectId, default: null },
     scope: [String],
     created: Date,
     expires: Date,

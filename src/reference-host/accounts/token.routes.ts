@@ -1,8 +1,8 @@
-import { Reply, type RouteDefinition } from '../../index.js';
+import type { RouteDefinition } from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
 import { keyScopes } from './api-keys.js';
-import { findToken, issueToken, revokeToken } from './tokens.js';
-import { sessionCookie } from '../http/cookies.js';
+import { findToken, issueAnonymousSession, revokeToken } from './tokens.js';
+import { replyWithSession } from '../http/cookies.js';
 import { returnsMessage, returnsObject } from '../http/parameters.js';
 
 /** Tokens of sessions. */
@@ -14,13 +14,16 @@ export const tokenRoutes: RouteDefinition<HostContext>[] = [
     access: 'public',
     cookie: true,
     returns: returnsObject,
-    async handle({ token, origin }, context) {
+    errors: ['too-often'],
+    async handle(input, context) {
+      const { token, tokenFromCookie, address } = input;
       const existing = token === null ? null : await findToken(context, token);
-      if (token !== null && existing !== null) return { token, expires: existing.expires };
-      const days = await context.setting('core.cookie_lifetime');
-      const issued = await issueToken(context, { userId: null, days, scope: ['core.anonymous_session'] });
-      const headers = { 'Set-Cookie': await sessionCookie(context, issued, origin) };
-      return Reply.json({ token: issued.token, expires: issued.expires }, { headers });
+      if (existing !== null && !tokenFromCookie) return { token, expires: existing.expires };
+      await context.signInLimits.countCreation(address);
+      const issued = await issueAnonymousSession(context);
+      const answer = { token: issued.token, expires: issued.expires };
+      // Scripts do not get what the cookie holds, and a browser that is signed in stays so.
+      return existing === null ? replyWithSession(context, input, answer, issued) : answer;
     },
   }),
   defineRoute({
@@ -30,10 +33,9 @@ export const tokenRoutes: RouteDefinition<HostContext>[] = [
     access: 'token',
     cookie: true,
     returns: returnsMessage,
-    async handle({ token, origin }, context) {
-      if (token !== null) await revokeToken(context, token);
-      const headers = { 'Set-Cookie': await sessionCookie(context, null, origin) };
-      return Reply.json({ message: 'Session deleted.' }, { headers });
+    async handle(input, context) {
+      if (input.token !== null) await revokeToken(context, input.token);
+      return replyWithSession(context, input, { message: 'Session deleted.' }, null);
     },
   }),
   defineRoute({

@@ -2,9 +2,13 @@ import { createHash, randomInt } from 'node:crypto';
 import type { Types } from 'mongoose';
 import type { Caller } from '../../index.js';
 import type { HostContext } from '../context.js';
+import type { ApiKeyDocument } from './api-key.model.js';
 import type { TokenDocument } from './token.model.js';
+import type { UserDocument } from './user.model.js';
 
 const alphanumerics = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+const tokenLength = 64;
+const anonymousSessionDays = 1;
 const msPerDay = 24 * 60 * 60 * 1000;
 
 /** Scope of a full sign-in. */
@@ -15,8 +19,9 @@ export function randomText(length: number): string {
   return Array.from({ length }, () => alphanumerics[randomInt(alphanumerics.length)]).join('');
 }
 
-function hashOf(token: string): string {
-  return createHash('sha256').update(token).digest('hex');
+/** What is kept of a secret that is too random to be guessed. */
+export function hashOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex');
 }
 
 /** A token as its owner gets it. */
@@ -26,46 +31,71 @@ export interface IssuedToken {
   scope: string[];
 }
 
+/** Whom a token is for, as read when that was proved: what has changed since makes the token worthless. */
+export interface TokenOwner {
+  user: Pick<UserDocument, '_id' | 'tokenEpoch'> | null;
+  apiKey?: Pick<ApiKeyDocument, '_id' | 'tokenEpoch'>;
+}
+
 /** Makes a token. Only its hash is kept. */
 export async function issueToken(
   { models }: HostContext,
-  { userId, days, scope, apiKeyId }: { userId: Types.ObjectId | null; days: number; scope: string[]; apiKeyId?: Types.ObjectId },
+  { user, apiKey }: TokenOwner,
+  { days, scope }: { days: number; scope: string[] },
 ): Promise<IssuedToken> {
-  const token = randomText(64);
+  const token = randomText(tokenLength);
   const created = new Date();
   const expires = new Date(created.getTime() + days * msPerDay);
-  await models.token.create({ hash: hashOf(token), userId, apiKeyId: apiKeyId ?? null, scope, created, expires });
+  await models.token.create({
+    hash: hashOf(token),
+    userId: user?._id ?? null,
+    userEpoch: user?.tokenEpoch ?? null,
+    apiKeyId: apiKey?._id ?? null,
+    apiKeyEpoch: apiKey?.tokenEpoch ?? null,
+    scope,
+    created,
+    expires,
+  });
   return { token, expires, scope };
 }
 
 /** A token for somebody who has signed in. */
-export async function issueSignIn(context: HostContext, userId: Types.ObjectId): Promise<IssuedToken> {
-  return issueToken(context, { userId, days: await context.setting('core.cookie_lifetime'), scope: [userScope] });
+export async function issueSignIn(context: HostContext, user: UserDocument): Promise<IssuedToken> {
+  return issueToken(context, { user }, { days: await context.setting('core.cookie_lifetime'), scope: [userScope] });
+}
+
+/** A token for nobody in particular. */
+export function issueAnonymousSession(context: HostContext): Promise<IssuedToken> {
+  return issueToken(context, { user: null }, { days: anonymousSessionDays, scope: ['core.anonymous_session'] });
 }
 
 /** The record of a token; `null` when it is unknown or has ended. */
 export async function findToken({ models }: HostContext, token: string): Promise<TokenDocument | null> {
+  if (token.length !== tokenLength) return null;
   const found = await models.token.findOne({ hash: hashOf(token) }).lean<TokenDocument>();
   return found !== null && found.expires > new Date() ? found : null;
 }
 
-/** Who a token belongs to; `null` when it is worth nothing or its user may not sign in. */
+/** Who a token belongs to; `null` when it is worth nothing, or its user may not sign in, or all tokens of the user or the key have ended. */
 export async function verifyToken(context: HostContext, token: string): Promise<Caller | null> {
+  const { models } = context;
   const found = await findToken(context, token);
   if (found === null) return null;
-  const { scope: scopes, expires, userId } = found;
-  return userId === null ? { id: null, admin: false, scopes, expires } : enabledUser(context, userId, { scopes, expires });
+  const { scope: scopes, expires, userId, userEpoch, apiKeyId, apiKeyEpoch } = found;
+  if (userId === null) return { id: null, admin: false, scopes, expires };
+  const user = await enabledUser(context, { _id: userId, tokenEpoch: userEpoch });
+  if (user === null) return null;
+  const isKeyValid = apiKeyId === null || (await models.apiKey.exists({ _id: apiKeyId, tokenEpoch: apiKeyEpoch, active: true }));
+  return isKeyValid ? { ...user, scopes, expires } : null;
 }
 
-/** A user with what a token says; `null` when they are gone or may not sign in. */
+/** A user as they are now, with no scopes; `null` when there is none that fits, or they may not sign in. */
 export async function enabledUser(
   { models }: HostContext,
-  userId: Types.ObjectId,
-  token: Pick<Caller, 'scopes' | 'expires'>,
+  fitting: { _id: Types.ObjectId; tokenEpoch?: Types.ObjectId | null },
 ): Promise<Caller | null> {
-  const user = await models.user.findById(userId, { admin: 1, status: 1 }).lean();
-  if (user === null || user.status !== 'enabled') return null;
-  return { ...token, id: userId.toHexString(), admin: user.admin };
+  const user = await models.user.findOne({ ...fitting, status: 'enabled' }, { admin: 1 }).lean();
+  return user === null ? null : { id: fitting._id.toHexString(), admin: user.admin, scopes: [] };
 }
 
 /** Ends one token. */
@@ -74,11 +104,13 @@ export async function revokeToken({ models, events }: HostContext, token: string
   await events.emit('token.revoked', { token });
 }
 
-/** Ends every token of a user, or every one made with a key. */
-export async function revokeTokens(
+/** Tidies up after all tokens of a user, or of a key, have ended because its epoch has changed, or it is gone. */
+export async function forgetTokens(
   { models, events }: HostContext,
-  owner: { userId: Types.ObjectId } | { apiKeyId: Types.ObjectId },
+  owner:
+    | { userId: Types.ObjectId; userEpoch?: { $ne: Types.ObjectId } }
+    | { apiKeyId: Types.ObjectId; apiKeyEpoch?: { $ne: Types.ObjectId } },
 ): Promise<void> {
-  await models.token.deleteMany(owner);
   await events.emit('token.revoked', {});
+  await models.token.deleteMany(owner);
 }

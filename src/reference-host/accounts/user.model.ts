@@ -17,8 +17,10 @@ export interface UserDocument extends AccessControlled {
   /** Groups that the user belongs to. */
   groups: Types.ObjectId[];
   groupInvites: { groupId: Types.ObjectId; level: GrantedLevel }[];
-  /** bcrypt hash; `null` when the user cannot sign in with a password. */
+  /** Argon2id hash; `null` when the user cannot sign in with a password. */
   passwordHash: string | null;
+  /** Another one ends all tokens that were made before, in the same write as what calls for that. */
+  tokenEpoch: Types.ObjectId;
   created: Date;
   /** Bytes of all files below the user's folders. */
   size: number;
@@ -39,6 +41,7 @@ export const userSchema = new Schema<UserDocument>(
     groups: [Schema.Types.ObjectId],
     groupInvites: [new Schema({ groupId: Schema.Types.ObjectId, level: Number }, { _id: false })],
     passwordHash: { type: String, default: null },
+    tokenEpoch: { type: Schema.Types.ObjectId, required: true },
     created: Date,
     size: { type: Number, default: 0 },
     words: [String],

@@ -4,7 +4,6 @@ import {
   LargeImageError,
   oneOf,
   paging,
-  Reply,
   required,
   text,
   withDefault,
@@ -16,8 +15,9 @@ import { accessFilter, principalOf } from '../access/access.js';
 import { readPage, listReply } from '../tree/lists.js';
 import { wordsFilter } from '../resources/resources.js';
 import { issueSignIn } from './tokens.js';
-import { createUser, isPasswordOf, loadUser, removeUser, setPassword, updateUser } from './users.js';
-import { sessionCookie } from '../http/cookies.js';
+import { changePassword, namesOf } from './sign-in.js';
+import { createUser, loadUser, removeUser, setPassword, updateUser } from './users.js';
+import { replyWithSession } from '../http/cookies.js';
 import { readRoutes, removalRoutes, type DocumentKind } from '../tree/document.routes.js';
 import { byId, returnsList, returnsMessage, returnsObject, scopes, searchText } from '../http/parameters.js';
 import { signedIn } from '../http/signed-in.js';
@@ -62,8 +62,9 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
       admin: withDefault(boolean({ description: 'Honoured from site administrators only.' }), false),
     },
     returns: returnsObject,
-    errors: ['invalid', 'bad-value'],
-    async handle({ query, caller, origin }, context) {
+    errors: ['invalid', 'bad-value', 'forbidden', 'too-often', 'busy'],
+    async handle(input, context) {
+      const { query, caller, address } = input;
       const principal = await principalOf(context, caller);
       const policy = await context.setting('core.registration_policy');
       if (policy === 'closed' && !principal.admin) {
@@ -71,19 +72,21 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
         throw new LargeImageError('bad-value', message);
       }
       const pending = policy === 'approve' && !principal.admin;
-      const user = await createUser(context, {
+      if (principal.id === null) await context.signInLimits.countCreation(address);
+      const wish = {
         ...query,
         admin: principal.admin && query.admin,
-        status: pending ? 'pending' : 'enabled',
-      });
+        status: pending ? ('pending' as const) : ('enabled' as const),
+      };
+      const user = await createUser(context, wish, principal.id === null ? 'stranger' : 'known');
       if (principal.id !== null) return userView(user, principal);
+      await context.signInLimits.remember(namesOf(user), address);
       const own = userView(user, { id: user._id, admin: user.admin, groups: [] });
       const mustVerify = !user.emailVerified && (await context.setting('core.email_verification')) === 'required';
       if (user.status !== 'enabled' || mustVerify) return own;
-      const issued = await issueSignIn(context, user._id);
+      const issued = await issueSignIn(context, user);
       const authToken = { token: issued.token, expires: issued.expires };
-      const cookie = await sessionCookie(context, issued, origin);
-      return Reply.json({ ...own, authToken }, { headers: { 'Set-Cookie': cookie } });
+      return replyWithSession(context, input, { ...own, authToken }, issued);
     },
   }),
   defineRoute({
@@ -140,18 +143,13 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
     access: 'user',
     query: { old: required(text()), new: required(text()) },
     returns: returnsMessage,
-    errors: ['invalid', 'access-denied'],
-    async handle({ query, caller, origin }, context) {
+    errors: ['invalid', 'access-denied', 'too-often', 'busy'],
+    async handle(input, context) {
+      const { query, caller, address } = input;
       const { id: userId } = await signedIn(context, caller);
-      const user = await context.models.user.findById(userId).lean<UserDocument>();
-      if (user === null || !(await isPasswordOf(context, user, query.old))) {
-        throw new AccessDeniedError('Old password is incorrect.');
-      }
-      await setPassword(context, userId, query.new);
+      const user = await changePassword(context, { userId, known: query.old, password: query.new, address });
       // All tokens ended, the one of this request too; the browser that sent it stays signed in.
-      const issued = await issueSignIn(context, user._id);
-      const headers = { 'Set-Cookie': await sessionCookie(context, issued, origin) };
-      return Reply.json({ message: 'Password changed.' }, { headers });
+      return replyWithSession(context, input, { message: 'Password changed.' }, await issueSignIn(context, user));
     },
   }),
   defineRoute({

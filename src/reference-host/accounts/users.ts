@@ -1,5 +1,5 @@
 import { Types } from 'mongoose';
-import { AccessDeniedError, InvalidError, LargeImageError, UnknownIdError } from '../../index.js';
+import { InvalidError, UnknownIdError } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { GrantedLevel } from '../access/access-list.model.js';
 import type { UserDocument, UserStatus } from './user.model.js';
@@ -9,8 +9,13 @@ import { requireLevel, type Principal } from '../access/access.js';
 import { removeFoldersIn } from '../tree/folder-trees.js';
 import { createFolder } from '../tree/folders.js';
 import { isDuplicateKey } from '../duplicate-key.js';
-import { checkPassword, hashPassword } from './passwords.js';
-import { revokeTokens } from './tokens.js';
+import { claimFirst } from './first-user.js';
+import { checkPasswordRule, type HashLane } from './passwords.js';
+import { forgetTokens } from './tokens.js';
+
+const maxLoginLength = 255;
+/** What SMTP can carry. */
+const maxEmailLength = 254;
 
 /** A user on whom somebody has a level. */
 export async function loadUser(
@@ -40,7 +45,7 @@ export interface NewUser {
  * Makes a user with the folders that new users get. The first one ever becomes administrator, enabled and verified; of several
  * first ones at once exactly one.
  */
-export async function createUser(context: HostContext, user: NewUser): Promise<UserDocument> {
+export async function createUser(context: HostContext, user: NewUser, lane: HashLane = 'known'): Promise<UserDocument> {
   const login = checkLogin(user.login);
   const email = checkEmail(user.email);
   const { firstName, lastName } = checkNames(user);
@@ -55,7 +60,8 @@ export async function createUser(context: HostContext, user: NewUser): Promise<U
       lastName,
       admin: user.admin ?? false,
       status: user.status ?? 'enabled',
-      passwordHash: await hashPassword(user.password, context.passwordCost),
+      passwordHash: await context.passwords.hash(user.password, lane),
+      tokenEpoch: new Types.ObjectId(),
       created: new Date(),
       words: wordsOf(login, firstName, lastName),
       access: { users: [{ id: _id, level: 2, flags: [] }], groups: [] },
@@ -81,28 +87,11 @@ async function explainDuplicate({ models }: HostContext, login: string): Promise
     : new InvalidError('That email is already registered.', 'email');
 }
 
-/** Makes a user administrator who is the first ever. */
-async function claimFirst({ models }: HostContext, userId: Types.ObjectId): Promise<void> {
-  try {
-    await models.hostState.create({ _id: 'first-user', subject: userId });
-  } catch (error) {
-    if (isDuplicateKey(error)) return;
-    throw error;
-  }
-  await models.user.updateOne({ _id: userId }, { $set: { admin: true, status: 'enabled', emailVerified: true } });
-}
-
-/** Completes what a crash between the two steps of the first registration left half done. */
-export async function repairFirstUser({ models }: HostContext): Promise<void> {
-  const first = await models.hostState.findById('first-user').lean();
-  if (first === null || (await models.user.exists({ admin: true })) !== null) return;
-  await models.user.updateOne({ _id: first.subject }, { $set: { admin: true, status: 'enabled', emailVerified: true } });
-}
-
 function checkLogin(sent: string): string {
+  if (sent.length > maxLoginLength) throw new InvalidError(`Login must be at most ${maxLoginLength} characters.`, 'login');
   const login = sent.trim().toLowerCase();
   if (login.includes('@')) throw new InvalidError('Login may not contain "@".', 'login');
-  if (!/^[a-z][\da-z\-.]{3,}$/.test(login) || login.length > 255) {
+  if (!/^[a-z][\da-z\-.]{3,}$/.test(login)) {
     throw new InvalidError(
       'Login must be at least 4 characters, start with a letter, and may only contain letters, numbers, dashes, and dots.',
       'login',
@@ -112,8 +101,9 @@ function checkLogin(sent: string): string {
 }
 
 function checkEmail(sent: string): string {
+  if (sent.length > maxEmailLength) throw new InvalidError(`Email must be at most ${maxEmailLength} characters.`, 'email');
   const email = sent.trim().toLowerCase();
-  if (!/^[\w.!#$%&'*+/=?^`{|}~-]+@[a-z0-9-]+(\.[a-z0-9-]+)*$/.test(email) || email.length > 254) {
+  if (!/^[\w.!#$%&'*+/=?^`{|}~-]+@[a-z0-9-]+(\.[a-z0-9-]+)*$/.test(email)) {
     throw new InvalidError('Invalid email address.', 'email');
   }
   return email;
@@ -124,10 +114,6 @@ function checkNames(sent: { firstName: string; lastName: string }): { firstName:
     firstName: checkedName('First', sent.firstName, 'firstName'),
     lastName: checkedName('Last', sent.lastName, 'lastName'),
   };
-}
-
-function checkPasswordRule(password: string): void {
-  if (password.length < 6) throw new InvalidError('Password must be at least 6 characters long.', 'password');
 }
 
 /** What can be changed of a user. */
@@ -153,6 +139,8 @@ export async function updateUser(context: HostContext, user: UserDocument, chang
     ...(admin !== undefined && { admin }),
     ...(status !== undefined && { status }),
     ...(emailVerified !== undefined && { emailVerified }),
+    // Who is enabled again signs in again.
+    ...(status !== undefined && status !== 'enabled' && { tokenEpoch: new Types.ObjectId() }),
   };
   let updated: UserDocument | null;
   try {
@@ -166,51 +154,38 @@ export async function updateUser(context: HostContext, user: UserDocument, chang
   if (updated === null) throw new UnknownIdError('user', user._id.toHexString());
   if (updated.admin !== user.admin || updated.status !== user.status) {
     await context.events.emit('access.changed', {});
-    await context.events.emit('token.revoked', {});
+    await forgetTokens(context, { userId: user._id, userEpoch: { $ne: updated.tokenEpoch } });
   }
   return updated;
 }
 
-/** Sets a user's password and ends all of the user's tokens. */
-export async function setPassword(context: HostContext, userId: Types.ObjectId, password: string): Promise<void> {
-  checkPasswordRule(password);
-  const passwordHash = await hashPassword(password, context.passwordCost);
-  await context.models.user.updateOne({ _id: userId }, { $set: { passwordHash } });
-  await revokeTokens(context, { userId });
-}
-
-/** Whether a password is a user's. */
-export function isPasswordOf(context: HostContext, user: UserDocument, password: string): Promise<boolean> {
-  return checkPassword(password, user.passwordHash, context.passwordCost);
-}
-
 /**
- * Who signs in with a login, or an email address, and a password.
+ * Sets a user's password and ends all of the user's tokens.
  *
- * @throws AccessDeniedError `Login failed.` whichever of the two is wrong, after the same time.
+ * @param known the hash that the password must still have, when somebody has proved to know it
+ * @returns the user as changed; `null` when there is no such user, or no longer such a password
  */
-export async function signIn(context: HostContext, loginOrEmail: string, password: string): Promise<UserDocument> {
-  if (!(await context.setting('core.enable_password_login'))) {
-    throw new LargeImageError('bad-value', 'Password login is disabled on this instance.');
-  }
-  const name = loginOrEmail.trim().toLowerCase();
-  const user = await context.models.user.findOne(name.includes('@') ? { email: name } : { login: name }).lean<UserDocument>();
-  const isRight = await checkPassword(password, user?.passwordHash ?? null, context.passwordCost);
-  if (user === null || !isRight) throw new AccessDeniedError('Login failed.');
-  const refuse = (message: string, extra: string) => new AccessDeniedError(message, { details: { extra } });
-  if (user.status === 'disabled') throw refuse('Account is disabled.', 'disabled');
-  if (!user.emailVerified && (await context.setting('core.email_verification')) === 'required') {
-    throw refuse('Email verification required.', 'emailVerification');
-  }
-  if (user.status === 'pending') throw refuse('Account approval required.', 'accountApproval');
-  return user;
+export async function setPassword(
+  context: HostContext,
+  userId: Types.ObjectId,
+  password: string,
+  known?: string | null,
+): Promise<UserDocument | null> {
+  checkPasswordRule(password);
+  const set = { passwordHash: await context.passwords.hash(password, 'known'), tokenEpoch: new Types.ObjectId() };
+  const filter = { _id: userId, ...(known !== undefined && { passwordHash: known }) };
+  const changed = await context.models.user
+    .findOneAndUpdate(filter, { $set: set }, { returnDocument: 'after' })
+    .lean<UserDocument>();
+  if (changed !== null) await forgetTokens(context, { userId, userEpoch: { $ne: set.tokenEpoch } });
+  return changed;
 }
 
 /** Removes a user with folders, tokens, keys, and every mention in permissions. */
 export async function removeUser(context: HostContext, user: UserDocument): Promise<void> {
   const { models, events } = context;
   const { _id } = user;
-  await revokeTokens(context, { userId: _id });
+  await forgetTokens(context, { userId: _id });
   await models.apiKey.deleteMany({ userId: _id });
   await removeFoldersIn(context, _id);
   await models.notification.deleteMany({ userId: _id });

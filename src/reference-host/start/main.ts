@@ -58,6 +58,7 @@ async function main(): Promise<void> {
         mongoUri: database.uri,
         dataDirectory: options.dataDirectory,
         ...(options.brand !== null && { brand: options.brand }),
+        ...(options.trustProxy !== null && { trustProxy: options.trustProxy }),
         logger,
         restart,
       }),

@@ -43,7 +43,7 @@ export async function addNuclei(context: HostContext, options: NucleiOptions): P
   if ((await hostState.exists({ _id: 'nuclei', subject: itemId })) !== null) return 0;
   const administrator = await user.findOne({ admin: true, status: 'enabled' }).lean();
   if (administrator === null) return 0;
-  const { token } = await issueToken(context, { userId: administrator._id, days: tokenDays, scope: [userScope] });
+  const { token } = await issueToken(context, { user: administrator }, { days: tokenDays, scope: [userScope] });
   try {
     const count = await post(context, options, token);
     signal.throwIfAborted();

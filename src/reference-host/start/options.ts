@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { cac } from 'cac';
 
@@ -11,6 +12,8 @@ export interface StartOptions {
   /** Word that names the product on the wire. */
   brand: string | null;
   adminPassword: string | null;
+  /** How many proxies stand before the server, or their addresses. */
+  trustProxy: number | string | null;
   /** Neither slide nor user: the first to register is the administrator. */
   bare: boolean;
   /** Only run jobs, beside a server on the same database and data folder. */
@@ -33,6 +36,12 @@ export const environmentVariables = [
   ['DATA_DIR', 'data', 'Folder for uploaded files, the synthetic slide, the database that is started, and the password.'],
   ['MONGODB_URI', '', 'MongoDB to use. Without it a database is started (see Database).'],
   ['ADMIN_PASSWORD', '', 'Password of the user `admin` when it is created. Without it one is made up and kept in DATA_DIR.'],
+  [
+    'TRUST_PROXY',
+    '',
+    'Proxies that are believed when they say who their client is: how many stand before the server, or their addresses and networks, ' +
+      'separated by commas. Without it none is.',
+  ],
   ['BRAND', '', 'Word that names the product on the wire; `girder` suits existing clients.'],
   ['LOG_LEVEL', 'info', 'What is written to standard error, a JSON object a line: debug, info, warn, error or silent.'],
   [
@@ -86,7 +95,9 @@ export function readOptions(
   if (worker && (bare || paths.length > 0))
     throw new UsageError('--worker serves nothing: give neither files nor --bare with it.');
   const adminPassword = env.ADMIN_PASSWORD ? env.ADMIN_PASSWORD : null;
-  if (adminPassword !== null && adminPassword.length < 6) throw new UsageError('ADMIN_PASSWORD must have at least 6 characters.');
+  if (adminPassword !== null && (adminPassword.length < 6 || adminPassword.length > 1024)) {
+    throw new UsageError('ADMIN_PASSWORD must have at least 6 characters, and at most 1024.');
+  }
   const brand = env.BRAND ? env.BRAND : null;
   if (brand !== null && !/^[A-Za-z][A-Za-z0-9_]{0,39}$/.test(brand)) {
     throw new UsageError(
@@ -99,6 +110,7 @@ export function readOptions(
     dataDirectory: resolve(env.DATA_DIR ? env.DATA_DIR : 'data'),
     brand,
     adminPassword,
+    trustProxy: readTrustProxy(env.TRUST_PROXY),
     bare: bare === true,
     worker: worker === true,
     logLevel: readLogLevel(env.LOG_LEVEL),
@@ -113,6 +125,23 @@ function readPort(text: string | undefined): number {
     throw new UsageError(`PORT is ${JSON.stringify(text)}; it is a whole number from 0 (any free port) to 65535.`);
   }
   return port;
+}
+
+function readTrustProxy(text: string | undefined): number | string | null {
+  if (text === undefined || text.trim() === '') return null;
+  if (/^\d{1,2}$/.test(text.trim())) return Number(text);
+  const entries = text.split(',').map((entry) => entry.trim());
+  const isNetwork = (entry: string) => {
+    const [address = '', bits, ...more] = entry.split('/');
+    const most = isIP(address) === 4 ? 32 : 128;
+    return isIP(address) > 0 && more.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most));
+  };
+  if (entries.every((entry) => ['loopback', 'linklocal', 'uniquelocal'].includes(entry) || isNetwork(entry)))
+    return entries.join(',');
+  throw new UsageError(
+    `TRUST_PROXY is ${JSON.stringify(text)}; it is the number of proxies before the server, or their addresses and networks (10.0.0.0/8, ` +
+      'loopback, linklocal, uniquelocal), separated by commas.',
+  );
 }
 
 const logLevels = ['debug', 'info', 'warn', 'error', 'silent'];

@@ -16,7 +16,12 @@ export interface CoreSettings {
   'core.cors.allow_headers': string;
   'core.cors.expose_headers': string;
   'core.registration_policy': 'open' | 'closed' | 'approve';
+  'core.registrations_per_address': number;
   'core.enable_password_login': boolean;
+  'core.sign_in_window': number;
+  'core.sign_in_failures_per_login_and_address': number;
+  'core.sign_in_failures_per_login': number;
+  'core.sign_in_failures_per_address': number;
   'core.email_verification': 'disabled' | 'optional' | 'required';
   'core.api_keys': boolean;
   'core.collection_create_policy': CollectionCreatePolicy;
@@ -59,13 +64,18 @@ function parseWord<const W extends string>(...words: W[]): (value: unknown) => W
   };
 }
 
-function parseNumber(value: unknown, { minimum, integer }: { minimum: number; integer: boolean }): number {
+function parseNumber(
+  value: unknown,
+  { minimum, maximum, integer }: { minimum: number; maximum: number; integer: boolean },
+): number {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-  if (typeof number === 'number' && number >= minimum && (integer ? Number.isSafeInteger(number) : Number.isFinite(number))) {
+  if (typeof number === 'number' && number >= minimum && number <= maximum && (!integer || Number.isInteger(number))) {
     return number;
   }
-  throw new InvalidError(`The value must be ${integer ? 'an integer' : 'a number'} of at least ${minimum}.`, 'value');
+  throw new InvalidError(`The value must be ${integer ? 'an integer' : 'a number'} from ${minimum} to ${maximum}.`, 'value');
 }
+
+const parseCount = (value: unknown): number => parseNumber(value, { minimum: 0, maximum: 1_000_000, integer: true });
 
 /** A list separated by commas, entries trimmed, without the slash that copied addresses end in. */
 function parseOrigins(value: unknown): string {
@@ -89,10 +99,13 @@ function parseCreatePolicy(value: unknown): CollectionCreatePolicy {
   return { open, groups, users };
 }
 
+/** A hundred years: longer than anybody signs in for, and still a date. */
+export const longestTokenDays = 36_500;
+
 /** The host's settings, kept in the plugin's store and served by its routes. */
 export const coreSettingDefinitions = [
   define('core.cookie_lifetime', 180, 'a number of days above 0', 'How long a sign-in lasts, in days.', (value) =>
-    parseNumber(value, { minimum: 1 / 1440, integer: false }),
+    parseNumber(value, { minimum: 1 / 1440, maximum: longestTokenDays, integer: false }),
   ),
   define('core.cookie_domain', '', 'text', 'Domain of the sign-in cookie; empty for the host itself.', parseText),
   define(
@@ -130,7 +143,42 @@ export const coreSettingDefinitions = [
     'Whether anybody may register, nobody, or anybody whom an administrator then enables.',
     parseWord('open', 'closed', 'approve'),
   ),
+  define(
+    'core.registrations_per_address',
+    500,
+    'an integer; 0 for no limit',
+    'How many accounts and anonymous sessions a network may make in an hour without being signed in.',
+    parseCount,
+  ),
   define('core.enable_password_login', true, 'true or false', 'Whether users sign in with passwords.', parseTrueOrFalse),
+  define(
+    'core.sign_in_window',
+    900,
+    'a number of seconds from 1 to 86400',
+    'How long failed sign-ins count, from the first of them.',
+    (value) => parseNumber(value, { minimum: 1, maximum: 86_400, integer: true }),
+  ),
+  define(
+    'core.sign_in_failures_per_login_and_address',
+    10,
+    'an integer; 0 for no limit',
+    'How many wrong passwords are taken for a login from one network.',
+    parseCount,
+  ),
+  define(
+    'core.sign_in_failures_per_login',
+    100,
+    'an integer; 0 for no limit',
+    'How many wrong passwords are taken for a login from all networks that its user has not signed in from within 21 days.',
+    parseCount,
+  ),
+  define(
+    'core.sign_in_failures_per_address',
+    100,
+    'an integer; 0 for no limit',
+    'How many wrong passwords for any logins, and how many wrong API keys, are taken from one network.',
+    parseCount,
+  ),
   define(
     'core.email_verification',
     'disabled',
@@ -158,7 +206,7 @@ export const coreSettingDefinitions = [
     5 * 1024 * 1024,
     'a number of bytes, 0 or more',
     'Smallest chunk of an upload, save the last.',
-    (value) => parseNumber(value, { minimum: 0, integer: true }),
+    (value) => parseNumber(value, { minimum: 0, maximum: Number.MAX_SAFE_INTEGER, integer: true }),
   ),
   define('core.server_root', '', 'text', 'Address of the server as others see it.', parseText),
   define('core.brand_name', 'Girder', 'text', 'Name of the server on its pages.', parseText),

@@ -98,9 +98,9 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
     },
     returns: { schema: {} },
     errors: ['bad-parameter'],
-    handle({ query }, { apiRoot, cookieName, passwordCost, store, storeId }) {
+    handle({ query }, { apiRoot, cookieName, store, storeId }) {
       const sections: Record<string, Record<string, unknown>> = {
-        server: { apiRoot, cookieName, mode: 'production', node: process.version, passwordCost },
+        server: { apiRoot, cookieName, mode: 'production', node: process.version },
         storage: { id: storeId, root: store.root },
       };
       if (query.section === undefined) return sections;

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Piscina } from 'piscina';
 import { TileSourceError } from '../../errors.js';
-import { Gate } from '../process/concurrency.js';
+import { WorkQueue } from '../../core/work-queue.js';
 import { codecNames, type CodecTask, type Decoded, type FrameInfo } from './tasks.js';
 
 /** What takes longer than this is taken for hostile; a hundred times what ordinary tiles need. */
@@ -29,7 +29,7 @@ function program(): { filename: string; execArgv: string[] } {
 export class CodecThreads {
   readonly #threads = Math.max(1, Math.min(maxThreads, availableParallelism()));
   /** In front of the pool: a signal given to the pool itself would end a thread that is at work, for each tile nobody waits for. */
-  readonly #gate = new Gate(this.#threads);
+  readonly #waiting = new WorkQueue({ name: 'tiles', running: this.#threads });
   #pool: Piscina<CodecTask, Decoded> | null = null;
 
   /**
@@ -39,7 +39,7 @@ export class CodecThreads {
    * @throws TileSourceError where they are corrupt or take longer than 30 s; the signal's reason.
    */
   async decode(task: CodecTask, what: string, signal?: AbortSignal): Promise<Decoded> {
-    return this.#gate.run(async () => {
+    const work = async (): Promise<Decoded> => {
       try {
         // A view of a larger buffer would be copied with all of it.
         const bytes = task.bytes.byteLength === task.bytes.buffer.byteLength ? task.bytes : task.bytes.slice();
@@ -52,7 +52,8 @@ export class CodecThreads {
         const reason = cause instanceof Error ? cause.message : String(cause);
         throw new TileSourceError(`Decoding ${what} (${name}) failed: ${reason}.`, { cause });
       }
-    }, signal);
+    };
+    return this.#waiting.run(work, { signal });
   }
 
   /** Decodes a picture. @throws TileSourceError as {@link CodecThreads.decode} does. */

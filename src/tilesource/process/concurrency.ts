@@ -1,27 +1,3 @@
-/** A gate through which at most `limit` pieces of work pass at the same time; the others wait in order. */
-export class Gate {
-  readonly #waiting: (() => void)[] = [];
-  #free: number;
-
-  constructor(limit: number) {
-    this.#free = Math.max(1, limit);
-  }
-
-  /** Runs a piece of work when there is room for it; not at all when the signal is aborted before. */
-  async run<R>(work: () => Promise<R>, signal?: AbortSignal): Promise<R> {
-    if (this.#free > 0) this.#free -= 1;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    try {
-      signal?.throwIfAborted();
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#free += 1;
-    }
-  }
-}
-
 /** Calls `work` for each item, `limit` at a time; stops starting new ones after the first failure. Results keep their order. */
 export async function mapConcurrently<T, R>(items: readonly T[], limit: number, work: (item: T) => Promise<R>): Promise<R[]> {
   const results = Array.from<R>({ length: items.length });

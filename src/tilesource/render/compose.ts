@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import { Gate, mapConcurrently } from '../process/concurrency.js';
+import { WorkQueue } from '../../core/work-queue.js';
+import { mapConcurrently } from '../process/concurrency.js';
 import type { EncodedImage, TileAddress, TileSource } from '../contract.js';
 import { finerLevel, largestStep, levelSize, tileContent, tileGrid, type Box, type Size } from '../geometry.js';
 import { resizePicture, type OpenedPicture } from './encode.js';
@@ -39,13 +40,13 @@ export class TileReader {
   readonly #source: TileSource;
   readonly #cache: RasterCache;
   readonly #concurrency: number;
-  readonly #gate: Gate;
+  readonly #reading: WorkQueue;
 
   constructor(source: TileSource, options: { cache?: RasterCache; concurrency?: number } = {}) {
     this.#source = source;
     this.#cache = options.cache ?? createRasterCache();
     this.#concurrency = options.concurrency ?? 4;
-    this.#gate = new Gate(this.#concurrency * 2);
+    this.#reading = new WorkQueue({ name: 'tiles', running: this.#concurrency * 2 });
   }
 
   /** What a tile shows of the image; partial pixels at the border count as whole ones. The address has been checked. */
@@ -155,13 +156,13 @@ export class TileReader {
 
   async #storedJpeg(address: TileAddress, signal: AbortSignal | undefined): Promise<EncodedImage | null> {
     const options = { partial: true, ...(signal && { signal }) };
-    const stored = await this.#gate.run(async () => this.#source.readStoredTile?.(address, options), signal);
+    const stored = await this.#reading.run(async () => this.#source.readStoredTile?.(address, options), { signal });
     return stored?.encoding === 'JPEG' ? stored : null;
   }
 
   async #readStored(address: TileAddress, signal?: AbortSignal): Promise<Raster> {
     const { metadata } = this.#source;
-    const raster = await this.#gate.run(() => this.#source.readTile(address, signal && { signal }), signal);
+    const raster = await this.#reading.run(() => this.#source.readTile(address, signal && { signal }), { signal });
     // Files round the sizes of their levels up or down; here a partial pixel is always a whole one.
     return fitBorder(raster, tileContent(metadata, address), metadata);
   }

@@ -25,6 +25,7 @@ describe('the command line and the environment', () => {
       dataDirectory: resolve('data'),
       brand: null,
       adminPassword: null,
+      trustProxy: null,
       bare: false,
       worker: false,
       logLevel: 'info',
@@ -35,19 +36,27 @@ describe('the command line and the environment', () => {
   it('are read', async () => {
     await writeFile(join(work, '1.5'), '');
     await writeFile(join(work, '--odd'), '');
-    const env = { PORT: '0', HOST: '::1', DATA_DIR: work, BRAND: 'girder', ADMIN_PASSWORD: 'secret!' };
+    const env = {
+      PORT: '0',
+      HOST: '::1',
+      DATA_DIR: work,
+      BRAND: 'girder',
+      ADMIN_PASSWORD: 'secret!',
+      TRUST_PROXY: '10.0.0.0/8, loopback',
+    };
     expect(readOptions([join(work, '1.5'), '--', join(work, '--odd')], env, '1.0.0')).toEqual({
       port: 0,
       host: '::1',
       dataDirectory: work,
       brand: 'girder',
       adminPassword: 'secret!',
+      trustProxy: '10.0.0.0/8,loopback',
       bare: false,
       worker: false,
       logLevel: 'info',
       paths: [join(work, '1.5'), join(work, '--odd')],
     });
-    expect(readOptions(['--bare'], {}, '1.0.0')).toMatchObject({ bare: true });
+    expect(readOptions(['--bare'], { TRUST_PROXY: '2' }, '1.0.0')).toMatchObject({ bare: true, trustProxy: 2 });
   });
 
   it.each<[string[], Record<string, string>, string]>([
@@ -60,6 +69,9 @@ describe('the command line and the environment', () => {
     [[], { PORT: '65536' }, '0 (any free port) to 65535'],
     [[], { PORT: '-1' }, 'PORT is "-1"'],
     [[], { ADMIN_PASSWORD: '12345' }, 'at least 6 characters'],
+    [[], { ADMIN_PASSWORD: 'x'.repeat(1025) }, 'at most 1024'],
+    [[], { TRUST_PROXY: 'true' }, 'TRUST_PROXY is "true"'],
+    [[], { TRUST_PROXY: '10.0.0.0/33' }, 'TRUST_PROXY is "10.0.0.0/33"'],
     [[], { BRAND: 'two words' }, 'BRAND is "two words"'],
     [[], { BRAND: '$where' }, 'BRAND is "$where"'],
     [[], { LOG_LEVEL: 'loud' }, 'LOG_LEVEL is "loud"'],

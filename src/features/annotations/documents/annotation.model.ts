@@ -23,6 +23,7 @@ import { idText } from '../../../core/id-text.js';
 import { batches, idsPerQuery } from '../../../core/id-batches.js';
 import type { OwnCollections } from '../../../core/own-collections.js';
 import { isDuplicateKey } from '../../../core/refused-writes.js';
+import { step } from '../../../core/steps.js';
 
 /** What {@link AnnotationModel.insert} takes: everything but what the model gives. */
 export type NewAnnotation = Omit<AnnotationRecord, 'id' | 'accessStamp' | 'active'> & { id?: string };
@@ -117,6 +118,7 @@ export class AnnotationModel {
       // Past Mongoose: nothing is to be cast, and elements hold plain values.
       for (let start = 0; start < docs.length; start += insertsPerMessage) {
         await this.#heads.collection.insertMany(docs.slice(start, start + insertsPerMessage), { ordered: true });
+        step('annotation:inserted');
       }
       if (batch !== undefined) await this.batches.commit(batch);
     } catch (error) {
@@ -166,7 +168,9 @@ export class AnnotationModel {
   async remove(id: string, from?: number): Promise<boolean> {
     const { deletedCount } = await this.#heads.deleteOne({ _id: id, ...(from !== undefined && { _version: from }) });
     if (deletedCount === 0) return false;
+    step('annotation:removed');
     await this.former.removeAll(id);
+    step('annotation:former-removed');
     return true;
   }
 

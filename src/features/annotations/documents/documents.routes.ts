@@ -14,7 +14,7 @@ import { boolean, id, integer, number, oneOf, required, text } from '../../../ht
 import { Reply } from '../../../http/reply.js';
 import { annotationPath, annotationSchema, requireTarget, targetItem } from '../parameters.js';
 import { bodyChunks, bodyOrNull, replyEmpty, replyWithElements, replyWithoutElements } from '../replies.js';
-import { centroidChunks, recordChunks, started, streamOf } from '../streams.js';
+import { centroidChunks, inTurns, recordChunks, streamOf } from '../streams.js';
 import { annotationHeaders, annotationTag, filteredView, preconditionOf } from '../views.js';
 
 const changeErrors = [
@@ -28,6 +28,7 @@ const changeErrors = [
   'conflict',
   'precondition-failed',
   'too-large',
+  'busy',
 ] as const;
 
 const writing =
@@ -96,13 +97,13 @@ const get = defineRoute({
   params: annotationPath,
   query: describedOnly,
   returns: { schema: annotationSchema },
-  errors: ['invalid', 'bad-parameter', 'access-denied', 'not-found', 'precondition-failed'],
+  errors: ['invalid', 'bad-parameter', 'access-denied', 'not-found', 'precondition-failed', 'busy'],
   authorize: ({ params, caller }, { annotations }) =>
     annotations.writer.load(params.id, 0, caller).catch((error: unknown) => {
       throw error instanceof UnknownIdError ? new NotFoundError('Annotation not found') : error;
     }),
   async handle({ granted: annotation, sent, caller, headers, signal }, { annotations }) {
-    const { permissions, store } = annotations;
+    const { permissions, store, reading } = annotations;
     const query = parseElementQuery(sent);
     const level = await permissions.shownLevel(annotation, caller);
     const tag = annotationTag(annotation, level, { sent });
@@ -111,7 +112,8 @@ const get = defineRoute({
     if (known !== null) return known;
     const { version, elements } = annotation;
     const view = filteredView(annotation, level);
-    const sending = { store, annotationId: annotation.id, version, elements, query, signal };
+    const turns = { queue: reading, caller };
+    const sending = { store, annotationId: annotation.id, version, elements, query, turns, signal };
     const chunks = await (query.centroids ? centroidChunks(view, sending) : recordChunks(view, sending));
     const type = query.centroids ? 'application/octet-stream' : 'application/json';
     return Reply.stream(streamOf(chunks), type, { headers: replyHeaders });
@@ -134,10 +136,10 @@ const format = defineRoute({
   cookie: true,
   params: { ...annotationPath, format: required(oneOf(['geojson', 'qupath'])) },
   returns: { schema: { type: 'object' } },
-  errors: ['invalid', 'bad-parameter', 'access-denied', 'not-found', 'unknown-id', 'precondition-failed'],
+  errors: ['invalid', 'bad-parameter', 'access-denied', 'not-found', 'unknown-id', 'precondition-failed', 'busy'],
   authorize: mayRead,
   async handle({ params, granted: annotation, sent, caller, headers, signal }, { annotations }) {
-    const { permissions, store, overlayImages } = annotations;
+    const { permissions, store, reading, overlayImages } = annotations;
     const level = await permissions.shownLevel(annotation, caller);
     // Another file of an overlay's image may have another size.
     const shown = await overlayImages.readable(annotation.elements.references, caller);
@@ -146,11 +148,13 @@ const format = defineRoute({
     const known = answerConditional(headers, tag, replyHeaders);
     if (known !== null) return known;
     const size = async (itemId: string) => (shown.has(itemId) ? overlayImages.size(itemId) : null);
-    const chunks = geoJsonText(annotation.head, elementsOnly(store.scan(annotation.elements, { signal })), {
+    const writing = {
       overlaySizes: new KnownOverlaySizes(annotations.brand, size),
       writeFeature: featureWriters[params.format],
-    });
-    return Reply.stream(streamOf(await started(chunks)), 'application/json', { headers: replyHeaders });
+    };
+    const write = () => geoJsonText(annotation.head, elementsOnly(store.scan(annotation.elements, { signal })), writing);
+    const chunks = await inTurns(write, { queue: reading, caller }, signal);
+    return Reply.stream(streamOf(chunks), 'application/json', { headers: replyHeaders });
   },
 });
 

@@ -13,7 +13,7 @@ import { annotationHeaders, annotationTag, filteredView } from '../views.js';
 
 /** A JSON list of annotations with their elements; one page of elements is in memory at a time. */
 async function* listChunks(
-  { permissions, store }: AnnotationServices,
+  { permissions, store, reading }: AnnotationServices,
   annotations: AsyncIterator<AnnotationRecord>,
   { caller, signal, began }: { caller: Caller | null; signal: AbortSignal; began: (annotation: AnnotationRecord) => void },
 ): AsyncGenerator<Buffer | string> {
@@ -23,7 +23,8 @@ async function* listChunks(
     began(annotation);
     const view = filteredView(annotation, await permissions.shownLevel(annotation, caller));
     const { id: annotationId, version, elements } = annotation;
-    const chunks = await recordChunks(view, { store, annotationId, version, elements, query: allElements, signal });
+    const turns = { queue: reading, caller, patient: separator !== '[' };
+    const chunks = await recordChunks(view, { store, annotationId, version, elements, query: allElements, turns, signal });
     yield separator;
     yield* chunks;
     separator = ',\n';
@@ -40,7 +41,7 @@ const get = defineRoute({
   cookie: true,
   params: itemPath,
   returns: { schema: annotationListSchema },
-  errors: ['invalid', 'unknown-id', 'access-denied', 'precondition-failed'],
+  errors: ['invalid', 'unknown-id', 'access-denied', 'precondition-failed', 'busy'],
   authorize: ({ params, caller }, { items }) => items.load(params.id, 0, caller),
   async handle({ granted: item, caller, headers, signal }, { annotations }) {
     const tag = await tagOfAll(annotations, annotations.lists.ofItem(item.id, caller), caller);

@@ -10,6 +10,7 @@ import type { OverlayImages } from '../overlay/overlay-images.js';
 import type { AnnotationDensities } from '../overlay/densities.js';
 import type { AnnotationBodies } from './body.js';
 import type { Settings } from '../../settings/settings.js';
+import { step } from '../../../core/steps.js';
 
 /** What the services for annotations work with. */
 export interface AnnotationsOptions {
@@ -133,11 +134,13 @@ export class AnnotationWriter {
     const { model } = this.options;
     // Before the change, so that no crash can lose it; a version written down in vain equals one that is there.
     if (await this.keepsHistory()) await model.former.keep(current.id, current);
+    step('annotation:kept');
     const version = await model.nextVersion();
     const { itemId, creatorId, created, head, elements } = { ...current, ...changes };
     const state = { itemId, creatorId, created, head, elements, updated: new Date(), updatedId: caller?.id ?? null, version };
     const written = await model.replace(current, state);
     if (written === null) throw new Superseded();
+    step('annotation:replaced');
     this.options.densities.prepare(elements);
     return written;
   }

@@ -285,4 +285,7 @@ export interface ElementStore {
     heads: (family: string) => Promise<Iterable<StoredElements>> | AsyncIterable<StoredElements>,
     options?: StoreOptions & { families?: Iterable<string>; staleMs?: number; dryRun?: boolean },
   ): Promise<SweepReport>;
+
+  /** Families that a process was writing or sweeping which has ended. */
+  abandonedFamilies(): Promise<string[]>;
 }

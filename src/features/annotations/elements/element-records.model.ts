@@ -223,6 +223,15 @@ export class MongoElementRecords implements ElementRecords {
     }
   }
 
+  async leasedFamilies(): Promise<{ family: string; holders: string[] }[]> {
+    const query = { $or: [{ 'holds.0': { $exists: true } }, { claim: { $ne: null } }] };
+    const docs = await this.#families.find(query, { holds: 1, claim: 1 }).lean<FamilyDocument[]>();
+    return docs.map(({ _id, holds, claim }) => ({
+      family: _id.toHexString(),
+      holders: [...holds.map(({ id }) => id), ...(claim === null ? [] : [claim])],
+    }));
+  }
+
   async claim(
     family: string,
     claim: string,

@@ -38,6 +38,7 @@ const errors = [
   'conflict',
   'precondition-failed',
   'too-large',
+  'busy',
 ] as const;
 
 const writing =

@@ -68,6 +68,8 @@ export interface ElementRecords {
 
   /** All families, in no particular order. */
   families(): AsyncIterable<string>;
+  /** Those that somebody holds or sweeps, or has when it was killed. */
+  leasedFamilies(): Promise<{ family: string; holders: string[] }[]>;
   /**
    * Claims a family for a sweep: when nobody holds it, but for the holds given, which go, and nobody else sweeps it, but for sweeps not
    * renewed since `sweepStale`.

@@ -36,6 +36,7 @@ import type { ElementRecords } from './records.js';
 import { packMarks, packSummaries, scanElements } from './read/scan.js';
 import { sweepFamilies, type HeadsOfFamily, type SweepOptions } from './sweep.js';
 import { writeElements } from './write/write.js';
+import { hasEnded } from '../../../core/process-name.js';
 
 /** What a store is made of. */
 export interface ElementStoreOptions {
@@ -153,6 +154,11 @@ export class PackedElementStore implements ElementStore {
 
   marks(stored: StoredElements, options?: ScanOptions & { packs?: readonly PackSummary[] }): AsyncIterable<PackMarks> {
     return packMarks(this.#tools.loader, stored, options);
+  }
+
+  async abandonedFamilies(): Promise<string[]> {
+    const leased = await this.#tools.records.leasedFamilies();
+    return leased.flatMap(({ family, holders }) => (holders.some(hasEnded) ? [family] : []));
   }
 
   sweep(heads: HeadsOfFamily, options: SweepOptions = {}): Promise<SweepReport> {

@@ -42,7 +42,7 @@ export class AnnotationBatches {
   /** Makes a list visible whose heads have all been written. @throws when it was given up meanwhile. */
   async commit(batch: string): Promise<void> {
     await this.#documents.insertOne({ _id: batch, state: 'committed', at: new Date() });
-    step('annotations:committed');
+    step('annotation:list-committed');
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
       // What fails here is done by the next cleanup.
@@ -82,7 +82,7 @@ export class AnnotationBatches {
 
   async #settle(batch: string): Promise<void> {
     await this.heads.updateMany({ batch }, { $unset: { batch: 1 } });
-    step('annotations:settled');
+    step('annotation:list-settled');
     await this.#documents.deleteOne({ _id: batch });
   }
 

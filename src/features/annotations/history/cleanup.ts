@@ -3,6 +3,7 @@ import { InvalidError } from '../../../errors.js';
 import type { AnnotationModel, AnnotationStamp } from '../documents/annotation.model.js';
 import type { HostRecords } from '../../../core/host-records.js';
 import { idsPerQuery } from '../../../core/id-batches.js';
+import type { Sweep } from '../../../core/sweeper.js';
 import type { AnnotationDensities } from '../overlay/densities.js';
 
 /** Which old versions {@link AnnotationCleanup.old} is about. */
@@ -79,6 +80,18 @@ export class AnnotationCleanup {
     const { abandoned } = await this.#sweep({ remove, signal });
     return unfinished + orphans + abandoned;
   }
+
+  /** Removes what killed processes have left: all that nobody can reach, or only what says itself whose it was. */
+  readonly sweep: Sweep = async ({ whole, signal }) => {
+    const { model, store, densities } = this.options;
+    const annotations = await model.batches.tidy();
+    const annotationVersions = whole ? await this.#orphans({ remove: true, signal }) : 0;
+    const heads = (family: string) => model.heads(family);
+    const families = whole ? undefined : await store.abandonedFamilies();
+    const { removed } = await store.sweep(heads, { ...(families && { families }), signal });
+    const annotationDensities = await densities.sweep(heads, families);
+    return { annotations, annotationVersions, annotationElements: removed, annotationDensities };
+  };
 
   async #sweep({ remove, signal }: { remove: boolean; signal: AbortSignal | undefined }): Promise<SweepReport> {
     const { model, store, densities } = this.options;

@@ -71,7 +71,7 @@ const get = defineRoute({
   returns: { schema: annotationSchema },
   errors: ['invalid', 'bad-parameter', 'access-denied'],
   authorize: ({ params, caller }, { annotations }) => load(annotations, params.id, caller),
-  async handle({ params, granted: annotation, signal }, { annotations }) {
+  async handle({ params, granted: annotation, caller, signal }, { annotations }) {
     const version = await annotations.history.version(annotation, params.version);
     const { elements } = version;
     const chunks = await recordChunks(versionView(version, annotation), {
@@ -80,6 +80,7 @@ const get = defineRoute({
       version: version.version,
       elements,
       query: allElements,
+      turns: { queue: annotations.reading, caller },
       signal,
       trailer: { _versionId: version.id },
     });

@@ -11,7 +11,8 @@ import {
   type DensityBlock,
   type DensityHead,
 } from './density.model.js';
-import { breathe, Gate } from '../../../tilesource/process/concurrency.js';
+import { WorkQueue } from '../../../core/work-queue.js';
+import { breathe } from '../../../tilesource/process/concurrency.js';
 import { LRUCache } from 'lru-cache';
 import { orAborted } from '../../../tilesource/process/shared-work.js';
 
@@ -46,7 +47,7 @@ export class AnnotationDensities {
   readonly #crowds = new LRUCache<string, CrowdedWindow[]>({ max: maxHeads });
   readonly #underWay = new Map<string, Promise<DensityHead>>();
   /** Counting keeps a processor busy; one window at a time leaves room for requests. */
-  readonly #gate = new Gate(1);
+  readonly #making = new WorkQueue({ name: 'densities', running: 1 });
   /** What is to be made when nothing has been written for a while, by family. */
   readonly #planned = new Map<string, StoredElements>();
   #timer: NodeJS.Timeout | undefined;
@@ -124,7 +125,7 @@ export class AnnotationDensities {
   #made(stored: StoredElements, window: StoredWindow): Promise<DensityHead> {
     let making = this.#underWay.get(window.id);
     if (making === undefined) {
-      making = this.#gate.run(() => this.#make(stored, window)).finally(() => this.#underWay.delete(window.id));
+      making = this.#making.run(() => this.#make(stored, window)).finally(() => this.#underWay.delete(window.id));
       this.#underWay.set(window.id, making);
     }
     return making;
@@ -199,9 +200,11 @@ export class AnnotationDensities {
   async sweep(heads: (family: string) => Promise<Iterable<StoredElements>>, families?: Iterable<string>): Promise<number> {
     let removed = 0;
     for (const family of families ?? (await this.#options.model.families())) {
-      const windows = new Set<string>();
-      for (const { windows: listed } of await heads(family)) for (const { id } of listed) windows.add(id);
-      removed += await this.#options.model.keepOnly(family, windows);
+      removed += await this.#options.model.keepOnly(family, async () => {
+        const windows = new Set<string>();
+        for (const { windows: listed } of await heads(family)) for (const { id } of listed) windows.add(id);
+        return windows;
+      });
     }
     if (removed > 0) this.#heads.clear();
     return removed;

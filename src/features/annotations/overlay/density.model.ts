@@ -1,6 +1,7 @@
 import type { DensityCrowd } from './draw/density-gain.js';
 import type { DensityClass } from './draw/density.js';
 import type { OwnCollections } from '../../../core/own-collections.js';
+import { step } from '../../../core/steps.js';
 
 /** Densities of one window of elements: which levels there are, and what their classes are. */
 export interface DensityHead {
@@ -139,6 +140,7 @@ export class AnnotationDensityModel {
       if (pending.length >= batch || bytes >= batchBytes) await flush();
     }
     await flush();
+    step('density:blocks-stored');
     const classes = head.classes.map(({ group, color }) => [group === undefined ? mixedGroups : group, ...color]);
     const crowds = head.crowds.map(({ sum, squares }): [number, number] => [sum, squares]);
     const levels: StoredHead['levels'] = head.levels === null ? null : [head.levels.finest, head.levels.coarsest];
@@ -160,12 +162,15 @@ export class AnnotationDensityModel {
     return (await this.#documents.distinct('family')) as string[];
   }
 
-  /** Removes the densities of a family's windows other than these. @returns the number of documents removed. */
-  async keepOnly(family: string, windows: ReadonlySet<string>): Promise<number> {
-    const gone: string[] = [];
-    for await (const { _id } of this.#documents.find({ family }, { projection: { _id: 1 } })) {
-      if (!windows.has(String(_id).split('/', 1)[0] as string)) gone.push(String(_id));
-    }
+  /**
+   * Removes the densities of a family's windows other than these. @returns the number of documents removed.
+   *
+   * @param windowsNow is asked when the documents have been listed: what is made meanwhile stays.
+   */
+  async keepOnly(family: string, windowsNow: () => Promise<ReadonlySet<string>>): Promise<number> {
+    const listed = await this.#documents.find({ family }, { projection: { _id: 1 } }).toArray();
+    const windows = await windowsNow();
+    const gone = listed.map(({ _id }) => String(_id)).filter((id) => !windows.has(id.split('/', 1)[0] as string));
     // Heads first: without its head a window has no densities, with half of them it would have wrong ones.
     gone.sort((a, b) => Number(a.includes('/')) - Number(b.includes('/')));
     for (let start = 0; start < gone.length; start += batch) {

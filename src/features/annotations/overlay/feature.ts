@@ -22,10 +22,11 @@ interface OverlayNeeds extends AnnotationOffers {
 export const overlayFeature: Feature<OverlayNeeds, null> = {
   name: 'annotation-overlay',
   open({ core, images, tiles, isServing, annotations, model, densities, densityModel }, onClose) {
-    const { records, host, logger } = core;
+    const { records, host, logger, queues } = core;
     const overlays = new AnnotationTiles({
       load: (id, caller) => annotations.writer.load(id, 0, caller),
       overlay: new AnnotationOverlay({ store: annotations.store, densities }),
+      drawing: queues.elements,
       images,
       records,
       tiles,

@@ -67,6 +67,7 @@ const shared = {
     'tile-outside',
     'no-large-image',
     'unavailable',
+    'busy',
   ],
   errorStatus: { 'no-large-image': 404, 'tile-source': 404 },
 } as const;
@@ -83,7 +84,7 @@ async function answerTile(
   const headers = { ETag: tag, 'Cache-Control': 'private, no-cache' };
   const unchanged = answerConditional(input.headers, tag, headers);
   if (unchanged !== null) return unchanged;
-  const { bytes, type } = await tile.make({ signal: input.signal });
+  const { bytes, type } = await tile.make(input);
   return Reply.content(bytes, type, { headers });
 }
 

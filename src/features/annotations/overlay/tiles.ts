@@ -6,6 +6,8 @@ import { vectorExtent } from './draw/vector-tile.js';
 import type { StoredElements } from '../elements/contract.js';
 import type { CachedTile, TileCache } from '../../caches/contract.js';
 import { NoLargeImageError } from '../../../errors.js';
+import { turnOf } from '../../../core/queues.js';
+import type { WorkQueue } from '../../../core/work-queue.js';
 import type { Caller } from '../../../host.js';
 import type { HostRecords } from '../../../core/host-records.js';
 import { checkTile, levelScale, type PyramidShape } from '../../../tilesource/geometry.js';
@@ -51,6 +53,8 @@ export interface AnnotationTilesOptions {
   /** The annotation, where the caller may read it. */
   load: (id: string, caller: Caller | null) => Promise<ShownAnnotation>;
   overlay: AnnotationOverlay;
+  /** Where the drawing of tiles waits. */
+  drawing: WorkQueue;
   images: Images;
   records: HostRecords;
   tiles: TileCache;
@@ -60,7 +64,7 @@ export interface AnnotationTilesOptions {
 export interface AnnotationTile {
   /** Names the bytes exactly. */
   key: string;
-  make(options: { signal: AbortSignal }): Promise<CachedTile>;
+  make(asked: { caller: Caller | null; signal: AbortSignal }): Promise<CachedTile>;
 }
 
 /** Tiles of annotations that lie exactly above the tiles of their item. */
@@ -113,7 +117,10 @@ export class AnnotationTiles {
     };
     return {
       key,
-      make: async ({ signal }) => (await tiles.get(key)) ?? this.#drawing.join(key, draw, signal),
+      make: async (asked) => {
+        const turn = turnOf(this.#options.drawing, asked);
+        return (await tiles.get(key)) ?? this.#drawing.join(key, (wanted) => turn(() => draw(wanted), wanted), asked.signal);
+      },
     };
   }
 

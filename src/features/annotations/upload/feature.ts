@@ -41,7 +41,7 @@ export const annotationUploadFeature: Feature<UploadNeeds, null> = {
     });
     onClose(() => uploads.close());
     onClose(events.on('upload.finished', (upload) => uploads.finished(upload)));
-    uploads.sweep().catch((err: unknown) => logger.warn({ err }, 'Annotation:Upload:SweepFailed'));
-    return { offers: null, jobs: [annotationUploadJob(uploads)] };
+    const sweep = async () => ({ annotationUploadNames: await uploads.sweep() });
+    return { offers: null, jobs: [annotationUploadJob(uploads)], sweep };
   },
 };

@@ -137,9 +137,9 @@ export class AnnotationUploadModel {
     await this.#waiting.deleteOne({ _id: ingestion });
   }
 
-  /** Forgets identifiers that were noted before a time. */
-  async forgetNames(before: Date): Promise<void> {
-    await this.#named.deleteMany({ created: { $lt: before } });
+  /** Forgets identifiers that were noted before a time. @returns how many. */
+  async forgetNames(before: Date): Promise<number> {
+    return (await this.#named.deleteMany({ created: { $lt: before } })).deletedCount;
   }
 }
 

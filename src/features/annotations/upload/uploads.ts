@@ -9,6 +9,7 @@ import type { Callers } from '../../../core/callers.js';
 import type { Items } from '../../items/items.js';
 import type { JobStarter } from '../../jobs/job-starter.js';
 import { annotationBytes, isItemId, maxNameLength, OverlayReferences, parseReference } from './references.js';
+import { step } from '../../../core/steps.js';
 
 /** Name and type of the job that reads an uploaded file of annotations. */
 export const uploadJobName = 'large_image_annotation_upload';
@@ -99,6 +100,7 @@ export class AnnotationUploads {
     const kwargs = { ...task };
     const itemId = await this.#subject(task);
     const job = await runner.create(uploadJobName, { userId: task.userId, itemId, asynchronous: true, kwargs });
+    step('annotation-upload:job-stored');
     await runner.start(job);
   }
 
@@ -126,6 +128,7 @@ export class AnnotationUploads {
     const { model } = this.options;
     if (!(await model.claim(task.ingestion))) return;
     await this.#start(task);
+    step('annotation-upload:started-again');
     await model.release(task.ingestion);
   }
 
@@ -134,13 +137,18 @@ export class AnnotationUploads {
     return true;
   }
 
-  /** Starts what a process that has died was about to start, and what has waited too long a last time. To be called now and then. */
-  async sweep(): Promise<void> {
+  /**
+   * Starts what a process that has died was about to start, and what has waited too long a last time. To be called now and then.
+   *
+   * @returns how many names of the batches of old uploads were forgotten.
+   */
+  async sweep(): Promise<number> {
     const { model } = this.options;
     const before = new Date(Date.now() - waitMs);
     for await (const { task } of model.waiting({ before })) await this.#startAgain({ ...task, last: true });
-    await model.forgetNames(before);
+    const forgotten = await model.forgetNames(before);
     await this.#wake();
+    return forgotten;
   }
 
   /** Reads the file of a task. @throws what the client is to be told. */
@@ -190,7 +198,9 @@ export class AnnotationUploads {
     } finally {
       bytes.destroy();
     }
+    step('annotation-upload:read');
     await this.#removeUpload(file, item);
+    step('annotation-upload:removed');
   }
 
   /** The item to annotate, and the uploader, when they may annotate it. */
@@ -235,6 +245,7 @@ export class AnnotationUploads {
     if (userId === null || uuid === null || last) return false;
     const batch = { userId, uuid };
     await this.options.model.wait(batch, { task, identifiers: [...identifiers] });
+    step('annotation-upload:parked');
     // One of them may have come in between.
     await this.#wake(batch);
     return true;

@@ -2,12 +2,15 @@ import { unlink, writeFile } from 'node:fs/promises';
 import sharp from 'sharp';
 import { TileSourceError } from '../../../errors.js';
 import { runInChild } from '../../convert/child-process.js';
-import { processed } from '../../process/processing.js';
+import { WorkQueue } from '../../../core/work-queue.js';
 import type { Material } from './material.js';
 import { temporaryPath } from '../../../core/temporary-files.js';
 
 /** How long a drawing may take: what it costs is not to be seen from its text, and filters can cost hours. */
 const drawingMs = 30_000;
+
+/** Each is a process of its own. */
+const drawings = new WorkQueue({ name: 'drawings', running: 2 });
 
 /**
  * The pixels of an SVG, drawn in a process of its own, which can be ended; the drawing library itself cannot.
@@ -26,7 +29,7 @@ export async function drawSvg(
   };
   try {
     await writeFile(input, material.input, { flag: 'wx', mode: 0o600 });
-    await processed(() => draw({ input, output }, signal, timeoutMs), signal);
+    await drawings.run(() => draw({ input, output }, signal, timeoutMs), { signal });
     await material.release();
     return { input: output, format: material.format, release };
   } catch (error) {

@@ -1,7 +1,7 @@
 import { unlink } from 'node:fs/promises';
 import type { Metadata, SharpOptions } from 'sharp';
 import { fileInput } from '../../byte-reader.js';
-import { Gate } from '../../process/concurrency.js';
+import { WorkQueue } from '../../../core/work-queue.js';
 import type { ImageMetadata, SourceOptions, TileSource } from '../../contract.js';
 import { levelCount } from '../../geometry.js';
 import type { Raster } from '../../raster.js';
@@ -16,7 +16,7 @@ const conversionSeconds = 900;
 const tileSide = 256;
 
 /** One conversion to a pyramid at a time: each uses all the threads that libvips has. */
-const conversions = new Gate(1);
+const conversions = new WorkQueue({ name: 'conversions', running: 1 });
 
 /** Turns a large picture into a temporary pyramid of tiles and reads that. */
 export async function openPyramid(
@@ -30,19 +30,22 @@ export async function openPyramid(
   const form = sampleForm(facts);
   const lossy = ['jpeg', 'webp', 'avif'].includes(material.format) && form.dtype === 'uint8' && form.bands % 2 === 1;
   try {
-    await conversions.run(async () => {
-      await upright(material, settings, form, 0)
-        .timeout({ seconds: conversionSeconds })
-        .tiff({
-          tile: true,
-          tileWidth: tileSide,
-          tileHeight: tileSide,
-          pyramid: true,
-          bigtiff: true,
-          ...(lossy ? { compression: 'jpeg', quality: 92 } : { compression: 'lzw', predictor: 'horizontal' }),
-        })
-        .toFile(path);
-    }, signal);
+    await conversions.run(
+      async () => {
+        await upright(material, settings, form, 0)
+          .timeout({ seconds: conversionSeconds })
+          .tiff({
+            tile: true,
+            tileWidth: tileSide,
+            tileHeight: tileSide,
+            pyramid: true,
+            bigtiff: true,
+            ...(lossy ? { compression: 'jpeg', quality: 92 } : { compression: 'lzw', predictor: 'horizontal' }),
+          })
+          .toFile(path);
+      },
+      { signal },
+    );
     // What has been converted is kept even if nobody waits any more.
     const { signal: _signal, ...lasting } = options;
     const pyramid = await tiffSource.open(fileInput(path), lasting);

@@ -2,7 +2,7 @@ import { open, unlink } from 'node:fs/promises';
 import { LRUCache } from 'lru-cache';
 import { TileSourceError } from '../../../errors.js';
 import { sharedAbortController } from '../../../core/abort.js';
-import { Gate } from '../../process/concurrency.js';
+import { WorkQueue } from '../../../core/work-queue.js';
 import type { TileAddress, TileSource } from '../../contract.js';
 import { processed } from '../../process/processing.js';
 import { TiffContainer, tagOf } from '../../pyramid/container.js';
@@ -21,7 +21,7 @@ const makingSeconds = 900;
 /** Bytes of samples in temporary files kept per open image: of stacks of hundreds of frames only the last ones. */
 const keptBytes = 2 ** 33;
 /** One is made at a time: memory and processors are for all. */
-const makings = new Gate(1);
+const makings = new WorkQueue({ name: 'frames', running: 1 });
 
 const packing: TilePacking = { compression: 'deflate', level: 1, predictor: true, quality: 0, halfColor: false };
 
@@ -109,7 +109,7 @@ export class StripPyramids {
   /** What nobody waits for any more is not begun; what has been begun is kept, for whoever comes back. */
   #wait(frame: number, signal: AbortSignal | undefined): Promise<Made> {
     const work = (wanted: AbortSignal): Promise<Made> =>
-      makings.run(async () => this.#made.get(frame) ?? this.#settling(this.#make(frame)), wanted);
+      makings.run(async () => this.#made.get(frame) ?? this.#settling(this.#make(frame)), { signal: wanted });
     return this.#waiting.join(String(frame), work, signal);
   }
 

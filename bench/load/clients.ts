@@ -1,0 +1,103 @@
+import { Agent, request } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+
+/** One request of a client. */
+export interface Asked {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** Path and query. */
+  path: string;
+  body?: string | Uint8Array;
+  /** Called with what was answered to a success. */
+  done?: (text: string) => void;
+}
+
+/** What a kind of clients does: one request after the other, the next when the former has been answered. */
+export interface Kind {
+  name: string;
+  /** Its share of all clients. */
+  clients: number;
+  url: string;
+  headers?: (client: number) => Readonly<Record<string, string>>;
+  next: (client: number, count: number) => Asked;
+}
+
+/** What became of the requests of a kind. */
+export interface Outcome {
+  name: string;
+  clients: number;
+  /** Milliseconds of successes. */
+  times: number[];
+  /** Requests by status; 0: no answer. */
+  statuses: Map<number, number>;
+  /** 503 without Retry-After. */
+  unexplained: number;
+  /** The first answer of each status that is no success. */
+  samples: Map<number, string>;
+}
+
+interface Answer {
+  status: number;
+  retryAfter: number | null;
+  text: string;
+}
+
+const patienceMs = 60_000;
+const keptBytes = 4096;
+
+function send(agent: Agent, url: string, headers: Readonly<Record<string, string>>, asked: Asked): Promise<Answer> {
+  return new Promise((resolve) => {
+    const failed = (error: Error) => resolve({ status: 0, retryAfter: null, text: error.message });
+    const sent = request(url + asked.path, { method: asked.method, agent, headers, timeout: patienceMs }, (response) => {
+      const kept: Buffer[] = [];
+      let length = 0;
+      response.on('data', (chunk: Buffer) => {
+        if (length < keptBytes) kept.push(chunk);
+        length += chunk.length;
+      });
+      response.once('error', failed);
+      response.once('end', () => {
+        const after = response.headers['retry-after'];
+        const text = Buffer.concat(kept).toString('latin1').slice(0, keptBytes);
+        resolve({ status: response.statusCode ?? 0, retryAfter: after === undefined ? null : Number(after), text });
+      });
+    });
+    sent.once('timeout', () => sent.destroy(new Error('no answer within a minute')));
+    sent.once('error', failed);
+    sent.end(asked.body);
+  });
+}
+
+/** Lets clients of all kinds work for some seconds, and waits for the answers that are still to come. */
+export async function runClients(kinds: readonly Kind[], seconds: number): Promise<Outcome[]> {
+  const end = performance.now() + seconds * 1000;
+  const running: Promise<void>[] = [];
+  const outcomes = kinds.map((kind): Outcome => {
+    const { name, clients } = kind;
+    const outcome: Outcome = { name, clients, times: [], statuses: new Map(), unexplained: 0, samples: new Map() };
+    for (let client = 0; client < clients; client += 1) running.push(runClient(kind, client, end, outcome));
+    return outcome;
+  });
+  await Promise.all(running);
+  return outcomes;
+}
+
+async function runClient(kind: Kind, client: number, end: number, outcome: Outcome): Promise<void> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const headers = kind.headers?.(client) ?? {};
+  for (let count = 0; performance.now() < end; count += 1) {
+    const asked = kind.next(client, count);
+    const start = performance.now();
+    const { status, retryAfter, text } = await send(agent, kind.url, headers, asked);
+    outcome.statuses.set(status, (outcome.statuses.get(status) ?? 0) + 1);
+    if (status >= 200 && status < 300) {
+      outcome.times.push(performance.now() - start);
+      asked.done?.(text);
+      continue;
+    }
+    if (!outcome.samples.has(status)) outcome.samples.set(status, text.slice(0, 300));
+    if (status === 503 && retryAfter === null) outcome.unexplained += 1;
+    // As clients do that listen, and those that know no better do not ask without end either.
+    await pause((retryAfter ?? 1) * 1000);
+  }
+  agent.destroy();
+}

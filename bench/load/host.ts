@@ -1,0 +1,64 @@
+// The server under load in a process of its own: database, data directory. Its caches are small, so that they are full before it counts.
+import { readdir, writeFile } from 'node:fs/promises';
+import { Session } from 'node:inspector/promises';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { createReferenceHost } from '../../src/reference-host/index.js';
+import { serveParent } from '../support/children.js';
+
+/** What the server holds. Bytes, and numbers of open files and sockets and of everything that keeps it busy. */
+export interface ServerState {
+  rss: number;
+  heapUsed: number;
+  descriptors: number;
+  resources: number;
+}
+
+/** The longest stretch and the 99th percentile of the event loop's delay since this was last asked for, milliseconds. */
+export interface LoopDelay {
+  maxMs: number;
+  p99Ms: number;
+}
+
+const [mongoUri, dataDirectory] = process.argv.slice(2) as [string, string];
+const megabyte = 1024 * 1024;
+const host = await createReferenceHost({
+  mongoUri,
+  dataDirectory,
+  passwordMemoryKiB: 8,
+  install: { tileCacheBytes: 64 * megabyte },
+});
+const { url } = await host.listen();
+const resolution = 10;
+const delay = monitorEventLoopDelay({ resolution });
+delay.enable();
+
+async function state(): Promise<ServerState> {
+  globalThis.gc?.();
+  const { rss, heapUsed } = process.memoryUsage();
+  const descriptors = (await readdir('/proc/self/fd').catch(() => [])).length;
+  return { rss, heapUsed, descriptors, resources: process.getActiveResourcesInfo().length };
+}
+
+function loop(): Promise<LoopDelay> {
+  const asMs = (nanoseconds: number) => Math.max(0, nanoseconds / 1e6 - resolution);
+  const found = { maxMs: asMs(delay.max), p99Ms: asMs(delay.percentile(99)) };
+  delay.reset();
+  return Promise.resolve(found);
+}
+
+const inspector = new Session();
+
+/** Begins a profile of the main thread, or ends it and writes it to a file that Chromium opens. */
+async function profile(path: string): Promise<void> {
+  if (path === '') {
+    inspector.connect();
+    await inspector.post('Profiler.enable');
+    await inspector.post('Profiler.start');
+    return;
+  }
+  const { profile: taken } = await inspector.post('Profiler.stop');
+  inspector.disconnect();
+  await writeFile(path, JSON.stringify(taken));
+}
+
+await serveParent(url, { state, loop, profile }, () => host.close());

@@ -1,0 +1,91 @@
+import { randomBytes } from 'node:crypto';
+import { slideHeight, slideWidth } from '../support/polygons.js';
+import type { Kind } from './clients.js';
+import { annotationElements, slideSize, type Scene } from './scene.js';
+
+const tileSize = 256;
+const columns = slideSize / tileSize;
+/** Tiles in the cache, all of one level. */
+const cachedTiles = 512;
+const viewportElements = 200;
+const uploadBytes = 1024 * 1024;
+const thumbnailSizes = 200;
+
+const random = (below: number) => Math.floor(Math.random() * below);
+
+let unseen = 0;
+/** Changes the name of a picture but not the picture: subsampling below 0 is 0. Nothing answers from a cache then. */
+const never = () => `jpegSubsampling=-${++unseen}`;
+
+/** The last value of each element that a client was told to be stored. */
+export type Acknowledged = Map<string, number>;
+
+/** Path of one of the tiles that the cache is to hold. */
+export function cachedTilePath({ itemId, levels }: Scene, index: number): string {
+  return `/api/v1/item/${itemId}/tiles/zxy/${levels - 1}/${index % columns}/${Math.floor(index / columns)}`;
+}
+
+/** All kinds of clients in their usual shares, together `clients`. */
+export function mixedKinds(url: string, bareUrl: string, scene: Scene, clients: number, acknowledged: Acknowledged): Kind[] {
+  const { tokens, itemId, uploadFolder, annotationId } = scene;
+  const headers = (client: number) => ({ 'Girder-Token': tokens[client % tokens.length]! });
+  const item = `/api/v1/item/${itemId}/tiles`;
+  const own = (name: string, share: number, next: Kind['next']): Kind => ({
+    name,
+    clients: Math.max(1, Math.round(share * clients)),
+    url,
+    headers,
+    next,
+  });
+  const side = Math.sqrt((viewportElements * slideWidth * slideHeight) / annotationElements);
+  const region = () => `left=${random(slideSize - 1024)}&top=${random(slideSize - 1024)}&regionWidth=1024&regionHeight=1024`;
+  return [
+    { name: 'bare Express', clients: Math.max(1, Math.round(clients / 50)), url: bareUrl, next: () => get('/tile') },
+    own('cached tile', 0.4, () => get(cachedTilePath(scene, random(cachedTiles)))),
+    own('cold tile, stored', 0.075, () => get(`${cachedTilePath(scene, random(columns * columns))}?${never()}`)),
+    own('cold tile, decoded', 0.075, () => get(`${cachedTilePath(scene, random(columns * columns))}?encoding=PNG&${never()}`)),
+    own('region', 0.1, () => get(`${item}/region?${region()}&width=700&height=700`)),
+    own('thumbnail', 0.075, () => get(`${item}/thumbnail?width=${64 + random(thumbnailSizes)}`)),
+    own('viewport', 0.125, () => {
+      const [left, top] = [random(slideWidth - side), random(slideHeight - side)];
+      return get(`/api/v1/annotation/${annotationId}?left=${left}&top=${top}&right=${left + side}&bottom=${top + side}`);
+    }),
+    own('edit', 0.1, editor(scene, annotationId, Math.round(0.1 * clients), acknowledged)),
+    own('upload', 0.05, uploader(uploadFolder)),
+  ];
+}
+
+const get = (path: string) => ({ method: 'GET', path }) as const;
+
+/** Each client changes elements of its own, in one of two ways. */
+function editor({ elementIds }: Scene, annotationId: string, editors: number, acknowledged: Acknowledged): Kind['next'] {
+  return (client, count) => {
+    const mine = Math.floor(elementIds.length / editors);
+    const id = elementIds[client * mine + (count % mine)]!;
+    const value = 3 + ((client + count) % 97);
+    const done = () => void acknowledged.set(id, value);
+    const path = `/api/v1/annotation/${annotationId}`;
+    const patch = [{ op: 'replace', path: `elements/id:${id}/lineWidth`, value }];
+    return count % 2 === 0
+      ? { method: 'PATCH', path: `${path}/elements/${id}`, body: JSON.stringify({ lineWidth: value }), done }
+      : { method: 'PATCH', path, body: JSON.stringify(patch), done };
+  };
+}
+
+/** Files of random bytes, each removed again with its item. */
+function uploader(folder: string): Kind['next'] {
+  const body = randomBytes(uploadBytes);
+  const made = new Map<number, string>();
+  return (client, count) => {
+    const last = made.get(client);
+    if (last !== undefined) {
+      return { method: 'DELETE', path: `/api/v1/item/${last}`, done: () => void made.delete(client) };
+    }
+    const query = `parentType=folder&parentId=${folder}&name=upload-${client}-${count}.bin&size=${body.length}`;
+    const done = (text: string) => {
+      const id = /"itemId": ?"([0-9a-f]{24})"/.exec(text)?.[1];
+      if (id !== undefined) made.set(client, id);
+    };
+    return { method: 'POST', path: `/api/v1/file?${query}`, body, done };
+  };
+}

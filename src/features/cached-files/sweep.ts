@@ -1,0 +1,71 @@
+import { stat } from 'node:fs/promises';
+import type { HostRecords, ItemRecord } from '../../core/host-records.js';
+import { idText } from '../../core/id-text.js';
+import type { Sweep } from '../../core/sweeper.js';
+import type { HostFiles, StoredDocument } from '../../host.js';
+import { mapConcurrently } from '../../tilesource/process/concurrency.js';
+import { showsState, type CachedFileModel } from './cached-file.model.js';
+
+/** What {@link cachedFilesSweep} works with. */
+interface SweepParts {
+  model: CachedFileModel;
+  records: HostRecords;
+  files: HostFiles;
+}
+
+/** Files looked at, and removed, at the same time. */
+const concurrency = 8;
+
+/**
+ * Removes what nobody is shown: files of items that are gone, of what an item showed before, older ones of the same key, those whose bytes are
+ * missing; and claims of processes that have ended.
+ */
+export function cachedFilesSweep({ model, records, files }: SweepParts): Sweep {
+  return async ({ whole, signal }) => {
+    const cachedFileClaims = await model.forgetClaims();
+    let cachedFiles = 0;
+    for (const kind of whole ? (['thumbnail', 'data'] as const) : []) {
+      for await (const docs of model.byItem(kind)) {
+        signal.throwIfAborted();
+        const item = await records.findItem(idText(docs[0]!.attachedToId));
+        const useless = item === null ? docs : await uselessOf(item, docs, { records, files });
+        await mapConcurrently(useless, concurrency, (doc) => files.remove(doc));
+        cachedFiles += useless.length;
+      }
+    }
+    return { cachedFiles, cachedFileClaims };
+  };
+}
+
+/** @param docs newest first */
+async function uselessOf(
+  item: ItemRecord,
+  docs: readonly StoredDocument[],
+  { records, files }: Pick<SweepParts, 'records' | 'files'>,
+): Promise<StoredDocument[]> {
+  const state = await records.imageState(item);
+  const keys = new Set<unknown>();
+  const useless: StoredDocument[] = [];
+  await mapConcurrently(docs, concurrency, async (doc) => {
+    const isKnown = keys.has(doc.thumbnailKey);
+    if (!showsState(doc, state) || isKnown) {
+      useless.push(doc);
+      return;
+    }
+    keys.add(doc.thumbnailKey);
+    if (await lacksBytes(doc, { records, files })) useless.push(doc);
+  });
+  return useless;
+}
+
+/** Whether the bytes of a file should lie on this machine and do not. */
+async function lacksBytes(doc: StoredDocument, { records, files }: Pick<SweepParts, 'records' | 'files'>): Promise<boolean> {
+  const path = await files.localPath(doc);
+  if (path === null) return false;
+  const size = await stat(path).then(
+    (found) => found.size,
+    (error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? -1 : null),
+  );
+  // A disk that cannot be read says nothing.
+  return size !== null && size !== records.fileOf(doc).size;
+}

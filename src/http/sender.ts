@@ -1,0 +1,32 @@
+import type { Request, Response } from 'express';
+
+/**
+ * Who made a browser send a request. `own`: the server's pages, those of origins that the host's CORS headers allow by name with
+ * credentials, and whatever is no browser. `any-site`: another page, where the host's CORS headers allow every origin. `foreign`: another
+ * page.
+ */
+export type Sender = 'own' | 'any-site' | 'foreign';
+
+export const foreignMessage =
+  'A page of another site cannot change anything here without a token of its own. Send the token in a header, or have the server allow the origin.';
+
+/**
+ * Who sent a request, by the headers that browsers add and pages cannot change. The host's CORS headers are on the response already:
+ * they come before the routes, or count for nothing.
+ */
+export function senderOf(request: Request, response: Response): Sender {
+  const { origin, 'sec-fetch-site': site } = request.headers;
+  if (site === undefined ? origin === undefined : site === 'same-origin' || site === 'none') return 'own';
+  const allowed = response.getHeader('Access-Control-Allow-Origin');
+  if (allowed === '*') return 'any-site';
+  // Sandboxed pages of any site have the origin `null`.
+  if (origin === undefined || origin === 'null') return 'foreign';
+  // Over plain HTTP browsers send no Sec-Fetch-Site.
+  if (site === undefined && hostOf(origin) === request.host) return 'own';
+  if (allowed !== origin) return 'foreign';
+  return response.getHeader('Access-Control-Allow-Credentials') === 'true' ? 'own' : 'any-site';
+}
+
+function hostOf(origin: string): string | null {
+  return URL.canParse(origin) ? new URL(origin).host : null;
+}

@@ -1,0 +1,18 @@
+import { isIPv6 } from 'node:net';
+
+/**
+ * The network that a client is taken to have for itself: an IPv4 address, or the first 64 bits of an IPv6 address, of which one client
+ * has as many as it likes.
+ */
+export function networkOf(address: string): string {
+  const plain = address.replace(/%.*$/, '');
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(plain);
+  if (mapped !== null) return mapped[1]!;
+  if (!isIPv6(plain)) return plain;
+  const [before = '', after = ''] = plain.split('::');
+  const left = before === '' ? [] : before.split(':');
+  const right = after === '' ? [] : after.split(':');
+  const zeros = plain.includes('::') ? Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0') : [];
+  const groups = [...left, ...zeros, ...right].slice(0, 4);
+  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
+}

@@ -1,0 +1,198 @@
+import { createHash } from 'node:crypto';
+import type { Model } from 'mongoose';
+import { RateLimiterMemory, RateLimiterMongo, RateLimiterRes } from 'rate-limiter-flexible';
+import { TooOftenError, type HostLogger } from '../../index.js';
+import type { CoreSettings } from '../system/settings.js';
+import type { AttemptDocument } from './attempt.model.js';
+import { networkOf } from './network-of.js';
+import type { PasswordHasher } from './passwords.js';
+
+const hourSeconds = 3600;
+/** How long a network counts as known to a user after a sign-in. */
+const knownSeconds = 21 * 24 * hourSeconds;
+
+/** What is counted; the names are parts of keys in the database. */
+type Counted = 'login-and-network' | 'network' | 'login' | 'wrong-key' | 'creation';
+
+interface Budget {
+  counted: Counted;
+  key: string;
+  limiter: RateLimiterMongo;
+}
+
+/** A password as somebody tries it. */
+export interface Attempt {
+  /** What the user signs in with, the name tried first. */
+  names: readonly [string, ...string[]];
+  /** The client's. */
+  address: string;
+  password: string;
+  /** What the password must belong to; `null`: nobody has that name. */
+  hash: string | null;
+}
+
+/** What {@link SignInLimits} works with. */
+export interface SignInLimitsOptions {
+  passwords: PasswordHasher;
+  attempts: () => Model<AttemptDocument>;
+  setting<K extends keyof CoreSettings>(key: K): Promise<CoreSettings[K]>;
+  logger: HostLogger;
+}
+
+/**
+ * Counts what guessers do, in the database, for all processes together; while the database refuses, each process counts for itself.
+ * A window begins with the first failure and ends by itself: what is refused meanwhile does not extend it.
+ */
+export class SignInLimits {
+  readonly #options: SignInLimitsOptions;
+  readonly #limiters = new Map<string, RateLimiterMongo>();
+
+  constructor(options: SignInLimitsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Tries a password if that may be tried. A wrong one counts against the login in the client's network, against the network, and against
+   * the login; only against the first where the user has signed in from that network lately, so that nobody locks a user out from elsewhere.
+   * An attempt counts as wrong until it has turned out right, so that many at once are not more than one after the other.
+   *
+   * @throws TooOftenError before anything is tried
+   * @throws BusyError when too many others are waiting; this counts for nothing
+   */
+  async tryPassword({ names, address, password, hash }: Attempt): Promise<boolean> {
+    const network = networkOf(address);
+    const [name] = names;
+    const isKnown = (await this.#known().get(pairKey(name, network))) !== null;
+    const budgets = [
+      await this.#failures('login-and-network', pairKey(name, network)),
+      isKnown ? null : await this.#failures('network', network),
+      isKnown ? null : await this.#failures('login', digest(name)),
+    ].filter((budget) => budget !== null);
+    // Who is refused does not wait for those who are not.
+    await Promise.all(budgets.map(async (budget) => this.#look(budget)));
+    const taken: Budget[] = [];
+    const whenDue = async () => {
+      const takings = await Promise.allSettled(budgets.map(async (budget) => taken.push(await this.#take(budget))));
+      for (const taking of takings) if (taking.status === 'rejected') throw taking.reason;
+    };
+    let isRight = false;
+    try {
+      isRight = await this.#options.passwords.isRight(password, hash, { lane: isKnown ? 'known' : 'stranger', whenDue });
+    } catch (error) {
+      await Promise.all(taken.map(giveBack));
+      throw error;
+    }
+    if (!isRight) return false;
+    await Promise.all(taken.map((budget) => (budget.counted === 'login-and-network' ? forget(budget) : giveBack(budget))));
+    await this.remember(names, address);
+    return true;
+  }
+
+  /** Remembers that a user, by all names to sign in with, is known in a network. */
+  async remember(names: readonly string[], address: string): Promise<void> {
+    const keys = names.map((name) => pairKey(name, networkOf(address)));
+    await Promise.all(keys.map((key) => this.#known().set(key, 1, knownSeconds)));
+  }
+
+  /** Counts a wrong API key. Right ones are not limited: nobody guesses one. @throws TooOftenError */
+  async countWrongKey(address: string): Promise<void> {
+    const budget = await this.#failures('wrong-key', networkOf(address));
+    if (budget === null) return;
+    await this.#look(budget);
+    await this.#take(budget);
+  }
+
+  /** Counts an account or an anonymous session that somebody makes without being signed in. @throws TooOftenError */
+  async countCreation(address: string): Promise<void> {
+    const points = await this.#options.setting('core.registrations_per_address');
+    if (points === 0) return;
+    const budget: Budget = {
+      counted: 'creation',
+      key: networkOf(address),
+      limiter: this.#limiter('creation', points, hourSeconds),
+    };
+    await this.#look(budget);
+    await this.#take(budget);
+  }
+
+  async #failures(counted: Exclude<Counted, 'creation'>, key: string): Promise<Budget | null> {
+    const points = await this.#options.setting(
+      counted === 'login-and-network'
+        ? 'core.sign_in_failures_per_login_and_address'
+        : counted === 'login'
+          ? 'core.sign_in_failures_per_login'
+          : 'core.sign_in_failures_per_address',
+    );
+    if (points === 0) return null;
+    return { counted, key, limiter: this.#limiter(counted, points, await this.#options.setting('core.sign_in_window')) };
+  }
+
+  /** @throws TooOftenError when nothing is left of a budget */
+  async #look(budget: Budget): Promise<void> {
+    const found = await budget.limiter.get(budget.key);
+    if (found !== null && found.consumedPoints >= budget.limiter.points) throw refusal(budget, found);
+  }
+
+  /** Takes one from a budget. @throws TooOftenError when nothing is left */
+  async #take(budget: Budget): Promise<Budget> {
+    const { counted, key, limiter } = budget;
+    try {
+      const { consumedPoints } = await limiter.consume(key);
+      if (consumedPoints === limiter.points) this.#options.logger.warn({ counted, key }, 'SignIn:Limit:Reached');
+      return budget;
+    } catch (refused) {
+      throw refused instanceof RateLimiterRes ? refusal(budget, refused) : refused;
+    }
+  }
+
+  #known(): RateLimiterMongo {
+    return this.#limiter('known', 1, knownSeconds);
+  }
+
+  #limiter(keyPrefix: Counted | 'known', points: number, duration: number): RateLimiterMongo {
+    const name = `${keyPrefix} ${points} ${duration}`;
+    let limiter = this.#limiters.get(name);
+    if (limiter === undefined) {
+      limiter = new RateLimiterMongo({
+        storeClient: { collection: () => this.#options.attempts().collection },
+        disableIndexesCreation: true,
+        keyPrefix,
+        points,
+        duration,
+        insuranceLimiter: new RateLimiterMemory({ keyPrefix, points, duration }),
+      });
+      this.#limiters.set(name, limiter);
+    }
+    return limiter;
+  }
+}
+
+const reasons: Record<Counted, string> = {
+  'login-and-network': 'Too many wrong passwords for this login.',
+  network: 'Too many wrong passwords from your network.',
+  login: 'Too many wrong passwords for this login.',
+  'wrong-key': 'Too many wrong API keys from your network.',
+  creation: 'Too many new accounts and sessions from your network.',
+};
+
+function refusal({ counted }: Budget, { msBeforeNext }: RateLimiterRes): TooOftenError {
+  const seconds = Math.max(1, Math.ceil(msBeforeNext / 1000));
+  return new TooOftenError(`${reasons[counted]} Try again in ${seconds} seconds.`, seconds);
+}
+
+function forget({ limiter, key }: Budget): Promise<unknown> {
+  return limiter.delete(key);
+}
+
+function giveBack({ limiter, key }: Budget): Promise<unknown> {
+  return limiter.reward(key);
+}
+
+/** Names are as long as somebody likes, and nothing that others should read in a database. */
+function digest(name: string): string {
+  return createHash('sha256').update(name).digest('base64url');
+}
+
+function pairKey(name: string, network: string): string {
+  return `${digest(name)} ${network}`;
+}

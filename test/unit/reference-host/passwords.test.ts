@@ -1,0 +1,76 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { BusyError } from '../../../src/index.js';
+import { networkOf } from '../../../src/reference-host/accounts/network-of.js';
+import { PasswordHasher } from '../../../src/reference-host/accounts/passwords.js';
+
+/** Begins many hashes and counts those that are made. */
+function crowd(hasher: PasswordHasher, size: number) {
+  const state = { made: 0, all: Promise.resolve() as Promise<unknown> };
+  const hashes = Array.from({ length: size }, async () => {
+    await hasher.isRight('a guess', null, { lane: 'stranger' });
+    state.made += 1;
+  });
+  state.all = Promise.all(hashes);
+  return state;
+}
+
+describe('hashing of passwords', () => {
+  it('knows a password by its hash, and says no without one', async () => {
+    const hasher = new PasswordHasher(8);
+    const kept = await hasher.hash('the password', 'known');
+    expect(kept).toMatch(/^\$argon2id\$v=19\$m=8,t=2,p=1\$/);
+    const answers = [
+      await hasher.isRight('the password', kept, { lane: 'known' }),
+      await hasher.isRight('the passwort', kept, { lane: 'known' }),
+      await hasher.isRight('the password', null, { lane: 'known' }),
+    ];
+    expect(answers).toEqual([true, false, false]);
+  });
+
+  it('takes the memory that OWASP asks for when nobody says otherwise', async () => {
+    expect(await new PasswordHasher().hash('the password', 'known')).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+  });
+
+  it('lets users pass a crowd of strangers', async () => {
+    const hasher = new PasswordHasher(4096);
+    const strangers = crowd(hasher, 25);
+    await hasher.hash('a password', 'known');
+    expect(strangers.made).toBeLessThan(10);
+    await strangers.all;
+  });
+
+  it('leaves threads for files while a crowd is waiting in both lines', async () => {
+    const hasher = new PasswordHasher(4096);
+    const strangers = crowd(hasher, 25);
+    const users = Array.from({ length: 25 }, () => hasher.hash('a password', 'known'));
+    await readFile(import.meta.filename);
+    expect(strangers.made).toBeLessThan(10);
+    await Promise.all([strangers.all, ...users]);
+  });
+
+  it('sends away whoever would wait too long, and says when to come back', async () => {
+    const hasher = new PasswordHasher(8);
+    const attempts = await Promise.allSettled(
+      Array.from({ length: 60 }, () => hasher.isRight('a password', null, { lane: 'stranger' })),
+    );
+    const refused = attempts.flatMap((attempt) => (attempt.status === 'rejected' ? [attempt.reason as unknown] : []));
+    expect(refused.length).toBeGreaterThan(0);
+    for (const error of refused) expect(error).toMatchObject({ code: 'busy', retryAfterSeconds: 2 });
+    expect(refused[0]).toBeInstanceOf(BusyError);
+    expect(await hasher.hash('a password', 'stranger')).toMatch(/^\$argon2id/);
+  });
+});
+
+it.each([
+  ['10.1.2.3', '10.1.2.3'],
+  ['::ffff:10.1.2.3', '10.1.2.3'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:0db8:0001:0002::6', '2001:db8:1:2::/64'],
+  ['2001:db8::6', '2001:db8:0:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['', ''],
+])('the address %s belongs to the network %s', (address, network) => {
+  expect(networkOf(address)).toBe(network);
+});
