@@ -9,6 +9,7 @@ export default defineConfig({
     // Programs that the others start, in processes and threads of their own.
     'conversion-process': 'src/tilesource/convert/conversion-process.ts',
     'codec-thread': 'src/tilesource/codecs/thread.ts',
+    'csv-thread': 'src/features/annotations/plot/csv-thread.ts',
   },
   format: ['esm', 'cjs'],
   target: 'node20',

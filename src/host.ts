@@ -208,16 +208,14 @@ export interface Host {
   directory?: HostDirectory;
   files: HostFiles;
   /**
-   * Makes an item: for configurations that are stored in a folder, and copies of images in another form. With `reuse` the item of
-   * that name where there is one; else the name may be changed where it is taken. `fields` are further fields of the record, declared by
-   * the plugin on the item model; where they are not stored, the plugin adds them afterwards. Default: storing a new configuration answers 501,
-   * and copies are made through the model.
+   * Makes a new item: for configurations that are stored in a folder, and copies of images in another form. The name may be changed where it
+   * is taken. `fields` are further fields of the record, declared by the plugin on the item model; where they are not stored, the plugin adds
+   * them afterwards. Default: storing a new configuration answers 501, and copies are made through the model.
    */
   createItem?: (item: {
     name: string;
     folderId: string;
     creatorId: string | null;
-    reuse: boolean;
     fields?: Record<string, unknown>;
   }) => Promise<StoredDocument>;
   /** Removes an item with everything that belongs to it. Default: through the model. */

@@ -4,6 +4,7 @@ import type { Host, HostFields, StoredDocument } from '../host.js';
 import { grouped } from './grouped.js';
 import { batches, idsPerQuery } from './id-batches.js';
 import { idText } from './id-text.js';
+import { ConfigurationTraces, replacesField, unfinishedField } from './configuration-traces.js';
 import { conversionField, ConversionTraces } from './conversion-traces.js';
 import { LargeImageMarkers, markerOf, type LargeImageMarker } from './large-image-markers.js';
 
@@ -48,7 +49,11 @@ const defaultFields: HostFields = {
 type FieldTypes = readonly ['Mixed' | 'String' | 'Boolean', ...string[]];
 
 /** Fields that the plugin keeps on the host's items and files (mission 2.5 and 2.6). */
-const itemExtension: Readonly<Record<string, FieldTypes>> = { largeImage: ['Mixed'], [conversionField]: ['String'] };
+const itemExtension: Readonly<Record<string, FieldTypes>> = {
+  largeImage: ['Mixed'],
+  [conversionField]: ['String'],
+  [unfinishedField]: ['Boolean'],
+};
 const fileExtension: Readonly<Record<string, FieldTypes>> = {
   attachedToType: ['String'],
   attachedToId: ['Mixed', 'ObjectId', 'String'],
@@ -57,6 +62,7 @@ const fileExtension: Readonly<Record<string, FieldTypes>> = {
   thumbnailKey: ['String'],
   largeImageState: ['String'],
   [conversionField]: ['String'],
+  [replacesField]: ['String'],
 };
 
 /** A text field; anything else counts as empty. */
@@ -94,6 +100,7 @@ export class HostRecords {
   readonly connection: Connection;
   readonly markers: LargeImageMarkers;
   readonly conversions: ConversionTraces;
+  readonly configurations: ConfigurationTraces;
   readonly #fields: HostFields;
   readonly #items: AnyModel;
   readonly #files: AnyModel;
@@ -114,7 +121,9 @@ export class HostRecords {
     const itemOf = (doc: StoredDocument) => this.itemOf(doc);
     const fileOf = (doc: StoredDocument) => this.fileOf(doc);
     this.markers = new LargeImageMarkers(this.#items, itemOf);
-    this.conversions = new ConversionTraces({ items: this.#items, files: this.#files, itemOf, fileOf });
+    const parts = { items: this.#items, files: this.#files, itemOf, fileOf };
+    this.conversions = new ConversionTraces(parts);
+    this.configurations = new ConfigurationTraces(parts);
     this.#fields = {
       item: { ...defaultFields.item, ...fields?.item },
       file: { ...defaultFields.file, ...fields?.file },
@@ -154,6 +163,7 @@ export class HostRecords {
     await this.#items.collection.createIndex({ 'largeImage.fileId': 1 });
     await this.#items.collection.createIndex({ 'largeImage.expected': 1 });
     await this.conversions.createIndexes();
+    await this.configurations.createIndexes();
   }
 
   itemOf(doc: StoredDocument): ItemRecord {
@@ -191,14 +201,15 @@ export class HostRecords {
     };
   }
 
-  /** The item of exactly this name in a folder; the oldest where a host allows several. */
-  async itemNamed(folder: FolderRecord, name: string): Promise<ItemRecord | null> {
+  /** The items of exactly this name in a folder, oldest first: a host may allow several. */
+  async itemsNamed(folder: FolderRecord, name: string, limit: number): Promise<ItemRecord[]> {
     const { name: nameField, folderId } = this.#fields.item;
-    const doc = await this.#items
-      .findOne({ [folderId]: folder.doc._id, [nameField]: name })
+    const docs = await this.#items
+      .find({ [folderId]: folder.doc._id, [nameField]: name })
       .sort({ _id: 1 })
-      .lean<StoredDocument>();
-    return doc === null ? null : this.itemOf(doc);
+      .limit(limit)
+      .lean<StoredDocument[]>();
+    return docs.map((doc) => this.itemOf(doc));
   }
 
   /** Another folder of the same parent by its name; `null` where there is none, or no parent. */
@@ -409,6 +420,7 @@ export class HostRecords {
 const protectedItemFields: ReadonlySet<string> = new Set([
   'largeImage',
   conversionField,
+  unfinishedField,
   'access',
   'public',
   'name',

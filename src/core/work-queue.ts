@@ -38,7 +38,7 @@ const longestPause = 60;
  * things does not keep another from his first; what one caller asks for is done in order.
  */
 export class WorkQueue {
-  readonly #options: WorkQueueOptions;
+  readonly options: Readonly<WorkQueueOptions>;
   /** Who waits, by caller; the first caller is next. */
   readonly #lines = new Map<string, Set<Entry>>();
   #free: number;
@@ -46,7 +46,7 @@ export class WorkQueue {
   #usualMs = 0;
 
   constructor(options: WorkQueueOptions) {
-    this.#options = options;
+    this.options = options;
     this.#free = Math.max(1, options.running);
   }
 
@@ -57,7 +57,7 @@ export class WorkQueue {
 
   /** How many pieces of work are going on. */
   get running(): number {
-    return Math.max(1, this.#options.running) - this.#free;
+    return Math.max(1, this.options.running) - this.#free;
   }
 
   /**
@@ -69,7 +69,7 @@ export class WorkQueue {
     signal?.throwIfAborted();
     if (this.#free > 0) this.#free -= 1;
     else {
-      if (!patient && this.#waiting >= (this.#options.waiting ?? Infinity)) this.#makeRoom(caller);
+      if (!patient && this.#waiting >= (this.options.waiting ?? Infinity)) this.#makeRoom(caller);
       await this.#wait(caller, signal);
     }
     const start = performance.now();
@@ -131,7 +131,7 @@ export class WorkQueue {
   }
 
   #busy(): BusyError {
-    const { name, running } = this.#options;
+    const { name, running } = this.options;
     const seconds = (this.#usualMs * this.#waiting) / (1000 * Math.max(1, running));
     return new BusyError(
       `Too many ${name} are being waited for (${this.#waiting}). Try again later.`,

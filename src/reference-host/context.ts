@@ -1,10 +1,13 @@
 import type { Types } from 'mongoose';
 import { routeDefiner, type HostLogger, type Installation } from '../index.js';
 import type { ByteStore } from './files/byte-store.js';
+import type { Claims } from './upkeep/claims.js';
 import type { PasswordHasher } from './accounts/passwords.js';
 import type { SignInLimits } from './accounts/sign-in-limits.js';
 import type { EventHub } from './event-hub.js';
+import type { Journal } from './upkeep/journal.js';
 import type { Models } from './models.js';
+import type { ProcessLife } from './upkeep/process-life.js';
 import type { CoreSettings } from './system/settings.js';
 
 /** What the services and routes of one host work with. Nothing of it is shared between hosts. */
@@ -12,6 +15,10 @@ export interface HostContext {
   models: Models;
   store: ByteStore;
   events: EventHub;
+  /** This process among those that work on the same data. */
+  life: ProcessLife;
+  claims: Claims;
+  journal: Journal;
   /** Values of the host's own settings. */
   setting<K extends keyof CoreSettings>(key: K): Promise<CoreSettings[K]>;
   /** What the plugin does for routes of the host. Set once it is installed, before any request. */

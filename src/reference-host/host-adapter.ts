@@ -83,10 +83,10 @@ function objectIds(ids: readonly string[]): Types.ObjectId[] {
 
 /** Makes an item for the plugin. */
 export function hostCreateItem(context: HostContext): NonNullable<Host['createItem']> {
-  return async ({ name, folderId, creatorId, reuse, fields }) => {
+  return async ({ name, folderId, creatorId, fields }) => {
     const folder = await loadFolder(context, folderId, system, 1);
     const creator = creatorId === null ? null : new Types.ObjectId(creatorId);
-    return { ...(await createItem(context, folder, { name, creatorId: creator, reuseExisting: reuse, fields })) };
+    return { ...(await createItem(context, folder, { name, creatorId: creator, fields })) };
   };
 }
 

@@ -16,25 +16,29 @@ import {
   type RouteDefinition,
 } from '../index.js';
 import { ByteStore } from './files/byte-store.js';
+import { Claims } from './upkeep/claims.js';
 import type { HostContext } from './context.js';
 import { cors } from './http/cors.js';
 import { watchEndedConnections } from './database/ended-connections.js';
 import { EventHub } from './event-hub.js';
 import { hostAccess, hostAuth, hostDirectory, hostFiles, hostCreateItem, hostRemoveItem } from './host-adapter.js';
 import { registerFileInPlace, type InPlaceFile } from './files/in-place.js';
+import { Journal } from './upkeep/journal.js';
 import { keepAliveMs } from './http/keep-alive.js';
 import { compileModels, type Models } from './models.js';
+import { ProcessLife } from './upkeep/process-life.js';
 import { hostRoutes } from './routes.js';
 import { isDuplicateKey } from './duplicate-key.js';
 import { notifyUser } from './notifications/notifications.js';
 import { verifyToken } from './accounts/tokens.js';
-import { discardStaleUploads } from './uploads/upload-removal.js';
+import { recoverFrom } from './upkeep/recovery.js';
 import { repairFirstUser } from './accounts/first-user.js';
 import { PasswordHasher } from './accounts/passwords.js';
 import { SignInLimits } from './accounts/sign-in-limits.js';
 import { coreSettingDefinitions, type CoreSettings } from './system/settings.js';
 import { safeHeaders } from './http/safe-headers.js';
 import { answerError, answerUnmatched } from './http/unmatched.js';
+import { startUpkeep } from './upkeep/upkeep.js';
 import { mountViewer } from './viewer-routes.js';
 
 export { startDatabase } from './database/start-database.js';
@@ -65,6 +69,8 @@ export interface ReferenceHostOptions {
   passwordMemoryKiB?: number;
   /** Hours after which an upload that nobody continues is discarded. Default 168. */
   uploadLifetimeHours?: number;
+  /** Whether it recovers from what other processes left half done, and sweeps; where several share the data, one is enough. Default true. */
+  upkeep?: boolean;
   /** Whether the viewer page is served at `/`. Default true. */
   viewer?: boolean;
   /** Options of the plugin. */
@@ -129,8 +135,11 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
     ended.follow(connection);
     const models = await compileModels(connection);
     const store = new ByteStore(resolve(options.dataDirectory));
-    await store.prepare();
+    const storeId = await idOfStore(models);
+    await store.prepare(storeId.toHexString());
 
+    const life = await ProcessLife.start({ models, root: store.root, logger });
+    undo.push(() => life.stop());
     const closing = new AbortController();
     undo.push(async () => closing.abort());
     const events = new EventHub(logger);
@@ -140,6 +149,9 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
       models,
       store,
       events,
+      life,
+      claims: new Claims({ models, life, logger, closing: closing.signal }),
+      journal: new Journal({ models, life, logger, recover: (undertaking) => recoverFrom(context, undertaking) }),
       async setting<K extends keyof CoreSettings>(key: K) {
         const value = await installed.settings?.get(key);
         // Values come out of the store as their definition has parsed them.
@@ -159,7 +171,7 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
         setting: (key) => context.setting(key),
         logger,
       }),
-      storeId: await idOfStore(models),
+      storeId,
       startDate: new Date(),
       closing: closing.signal,
       wakeStreams: new Set(),
@@ -220,7 +232,9 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
 
     await agenda.start();
     undo.push(() => agenda.stop(false));
-    undo.push(discardUploadsHourly(context, options.uploadLifetimeHours ?? 7 * 24));
+    if (options.upkeep !== false) {
+      undo.push(await startUpkeep(context, { uploadLifetimeMs: (options.uploadLifetimeHours ?? 7 * 24) * hourMs }));
+    }
 
     return assembled(installation, { app, host, context, closing, undo, closeAll });
   } catch (error) {
@@ -277,33 +291,6 @@ function createAgenda(connection: Connection): Agenda {
     defaultConcurrency: 20,
     maxConcurrency: 50,
   });
-}
-
-/**
- * Discards abandoned uploads once an hour, in every process: it does no harm twice. Not a job of Agenda's, whose watch over a job's
- * lock is a timer of minutes that keeps a closed process alive.
- *
- * @returns what stops it.
- */
-function discardUploadsHourly(context: HostContext, uploadLifetimeHours: number): () => Promise<void> {
-  let running = Promise.resolve();
-  const discard = async () => {
-    try {
-      const count = await discardStaleUploads(context, new Date(Date.now() - uploadLifetimeHours * hourMs));
-      if (count > 0) context.logger.info({ count }, 'Upload:Stale:Discarded');
-    } catch (err) {
-      context.logger.warn({ err }, 'Upload:Stale:Failed');
-    }
-  };
-  const run = () => {
-    running = running.then(discard);
-  };
-  run();
-  const timer = setInterval(run, hourMs).unref();
-  return async () => {
-    clearInterval(timer);
-    await running;
-  };
 }
 
 async function idOfStore({ hostState }: Models): Promise<Types.ObjectId> {

@@ -3,15 +3,18 @@ import { repeatCollisions } from '../index.js';
 import { apiKeySchema, type ApiKeyDocument } from './accounts/api-key.model.js';
 import { attemptSchema, type AttemptDocument } from './accounts/attempt.model.js';
 import { blobSchema, type BlobDocument } from './files/blob.model.js';
+import { claimSchema, type ClaimDocument } from './upkeep/claim.model.js';
 import { collectionSchema, type CollectionDocument } from './tree/collection.model.js';
 import { fileSchema, type FileDocument } from './files/file.model.js';
 import { folderSchema, type FolderDocument } from './tree/folder.model.js';
 import { groupSchema, type GroupDocument } from './groups/group.model.js';
+import { hostProcessSchema, type HostProcessDocument } from './upkeep/host-process.model.js';
 import { hostStateSchema, type HostStateDocument } from './system/host-state.model.js';
 import { itemSchema, type ItemDocument } from './tree/item.model.js';
 import { nameClaimSchema, type NameClaimDocument } from './tree/names/name-claim.model.js';
 import { notificationSchema, type NotificationDocument } from './notifications/notification.model.js';
 import { tokenSchema, type TokenDocument } from './accounts/token.model.js';
+import { undertakingSchema, type UndertakingDocument } from './upkeep/undertaking.model.js';
 import { uploadSchema, type UploadDocument } from './uploads/upload.model.js';
 import { userSchema, type UserDocument } from './accounts/user.model.js';
 
@@ -19,15 +22,18 @@ interface DocumentTypes {
   apiKey: ApiKeyDocument;
   attempt: AttemptDocument;
   blob: BlobDocument;
+  claim: ClaimDocument;
   collection: CollectionDocument;
   file: FileDocument;
   folder: FolderDocument;
   group: GroupDocument;
+  hostProcess: HostProcessDocument;
   hostState: HostStateDocument;
   item: ItemDocument;
   nameClaim: NameClaimDocument;
   notification: NotificationDocument;
   token: TokenDocument;
+  undertaking: UndertakingDocument;
   upload: UploadDocument;
   user: UserDocument;
 }
@@ -39,23 +45,29 @@ const schemas: { [K in keyof DocumentTypes]: Schema<DocumentTypes[K]> } = {
   apiKey: apiKeySchema,
   attempt: attemptSchema,
   blob: blobSchema,
+  claim: claimSchema,
   collection: collectionSchema,
   file: fileSchema,
   folder: folderSchema,
   group: groupSchema,
+  hostProcess: hostProcessSchema,
   hostState: hostStateSchema,
   item: itemSchema,
   nameClaim: nameClaimSchema,
   notification: notificationSchema,
   token: tokenSchema,
+  undertaking: undertakingSchema,
   upload: uploadSchema,
   user: userSchema,
 };
 
 const collectionNames: Partial<Record<keyof DocumentTypes, string>> = {
   apiKey: 'api_key',
+  claim: 'host_claim',
+  hostProcess: 'host_process',
   hostState: 'host_state',
   nameClaim: 'name_claim',
+  undertaking: 'host_undertaking',
 };
 
 /** Compiles the models on a connection and waits until their indexes exist. Schemas are cloned: two hosts share nothing. */

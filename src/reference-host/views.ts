@@ -103,7 +103,7 @@ export function apiKeyView(key: ApiKeyDocument): Record<string, unknown> {
 
 /** An upload as clients see it. */
 export function uploadView(upload: UploadDocument): Record<string, unknown> {
-  const { writer: _writer, ...fields } = upload;
+  const { itemId: _itemId, startedBy: _startedBy, ...fields } = upload;
   return fields;
 }
 

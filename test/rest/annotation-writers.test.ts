@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createReferenceHost } from '../../src/reference-host/index.js';
 import { elementId, elementsOf, point, startAnnotated, type Annotated } from '../support/annotated.js';
+import { Client } from '../support/reference-host.js';
 
 type Json = Record<string, unknown>;
 
@@ -109,6 +111,36 @@ describe('two writers at the same time', () => {
       expect(made.some((change) => change.shows(versions[0]!))).toBe(true);
       expect(versions).toHaveLength(2 + made.length);
     }
+  });
+
+  it('changes of different elements are all made, however many writers there are in however many processes', async () => {
+    const writers = 24;
+    const edits = 3;
+    const elements = Array.from({ length: writers }, (_, n) => point(n, { id: elementId(n + 1) }));
+    const { _id: id } = await at.annotate({ name: 'busy', elements });
+    const { databaseUri: mongoUri, dataDirectory } = at.host;
+    const other = await createReferenceHost({ mongoUri, dataDirectory, brand: 'girder', passwordMemoryKiB: 8 });
+    try {
+      const { url } = await other.listen();
+      const clients = [at.admin, new Client(url, at.admin.token, at.admin.id)];
+      const write = async (n: number) => {
+        const statuses: number[] = [];
+        for (let width = 1; width <= edits; width += 1) {
+          const path = `/annotation/${id}/elements/${elementId(n + 1)}`;
+          statuses.push((await clients[n % clients.length]!.send('PATCH', path, { json: { lineWidth: width } })).status);
+        }
+        return statuses;
+      };
+      const statuses = await Promise.all(elements.map((_, n) => write(n)));
+      expect(new Set(statuses.flat())).toEqual(new Set([200]));
+    } finally {
+      await other.close();
+    }
+    const seen = elementsOf(await at.admin.ok('GET', `/annotation/${id}`));
+    expect(seen.map(({ lineWidth: width }) => width)).toEqual(elements.map(() => edits));
+    // Each change is a version of its own.
+    const history = await at.admin.ok('GET', `/annotation/${id}/history`);
+    expect(history).toHaveLength(1 + writers * edits);
   });
 
   it('deleting wins over editing, which came before it or is refused', async () => {

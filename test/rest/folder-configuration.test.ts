@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LargeImageError } from '../../src/index.js';
 import { createReferenceHost } from '../../src/reference-host/index.js';
+import { startSpecimens } from '../support/installed-specimens.js';
 import { Client, startHost, type TestHost } from '../support/reference-host.js';
 
 const name = '.config.yaml';
@@ -119,14 +121,102 @@ describe('YAML configurations of folders', () => {
     expect(await admin.ok('GET', `/item/${String((item as { _id: string })._id)}/files`)).toHaveLength(1);
   });
 
-  it('count as written last when a process was killed before it had removed the former one', async () => {
-    await put(admin, top, 'a: former\n');
-    const [item] = await admin.ok('GET', '/item', { query: { folderId: top, name } });
-    const parentId = String((item as { _id: string })._id);
-    const text = 'a: newest\n';
-    const query = { parentType: 'item', parentId, name, size: text.length, mimeType: 'application/yaml' };
-    await admin.ok('POST', '/file', { query, body: text });
-    expect(await get(user, top)).toEqual({ a: 'newest' });
+  describe('beside items of other kinds', () => {
+    const yaml = 'application/yaml';
+    /** An item with these files. */
+    const itemOf = async (folder: string, itemName: string, files: [name: string, mimeType: string, body: string | Buffer][]) => {
+      const item = await admin.create('/item', { folderId: folder, name: itemName });
+      for (const [fileName, mimeType, body] of files) {
+        const query = { parentType: 'item', parentId: item, name: fileName, size: Buffer.byteLength(body), mimeType };
+        await admin.ok('POST', '/file', { query, body });
+      }
+      return item;
+    };
+    /** Every file of an item with its bytes. */
+    const contents = async (item: string) => {
+      const files = (await admin.ok('GET', `/item/${item}/files`)) as unknown as { _id: string; name: string }[];
+      return Promise.all(
+        files.map(async (file) => [file, (await admin.send('GET', `/file/${file._id}/download`)).bytes.toString('hex')]),
+      );
+    };
+
+    it.each<[string, string, [string, string, string | Buffer][]]>([
+      ['an image', 'slide.svs', [['slide.svs', 'image/tiff', 'II*\0 and so on']]],
+      ['an image that is called a configuration', 'a.yaml', [['a.yaml', 'image/tiff', 'II*\0']]],
+      ['bytes that are called YAML', 'b.yaml', [['b.yaml', yaml, Buffer.from([0x61, 0x3a, 0xff])]]],
+      ['JSON', 'shapes.json', [['shapes.json', 'application/json', '{"a": 1}']]],
+      ['a file of another name', 'c.yaml', [['d.yaml', yaml, 'a: 1']]],
+      [
+        'several files',
+        'e.yaml',
+        [
+          ['e.yaml', yaml, 'a: 1'],
+          ['e.yaml', yaml, 'a: 2'],
+        ],
+      ],
+      ['no file', 'f.yaml', []],
+      ['more than a configuration may have', 'g.yaml', [['g.yaml', yaml, `a: ${'x'.repeat(10 * 1024 * 1024)}`]]],
+    ])('leave one alone that holds %s', async (_what, itemName, files) => {
+      const item = await itemOf(top, itemName, files);
+      const before = [await contents(item), await admin.ok('GET', `/item/${item}`)];
+      for (const [who, query] of [
+        [admin, {}],
+        [admin, { user_context: true }],
+        [user, { user_context: true }],
+      ] as const) {
+        const answer = await who.send('PUT', `/folder/${top}/yaml_config/${itemName}`, { body: 'mine: 1\n', query });
+        expect([answer.status, answer.body.message]).toEqual([409, expect.stringContaining('Nothing was changed.')]);
+      }
+      expect([await contents(item), await admin.ok('GET', `/item/${item}`)]).toEqual(before);
+      expect(await admin.ok('GET', '/item', { query: { folderId: top, name: itemName } })).toHaveLength(1);
+    });
+
+    it.each([
+      ['a list', '[1, 2]\n'],
+      ['a lone text', 'hello\n'],
+      ['broken YAML', 'a: [1\n'],
+      ['users that are no mapping', 'users: [user]\n'],
+      ['a section that is no mapping', 'users: {user: text}\n'],
+    ])('add nothing of a user to %s, which whoever may write can replace', async (what, text) => {
+      const itemName = `${what}.yaml`;
+      const path = `/folder/${top}/yaml_config/${encodeURIComponent(itemName)}`;
+      const item = await itemOf(top, itemName, [[itemName, yaml, text]]);
+      const before = await contents(item);
+      const answer = await user.send('PUT', path, { body: 'mine: 1\n', query: { user_context: true } });
+      expect([answer.status, answer.body.message]).toEqual([409, expect.stringContaining('Nothing was changed.')]);
+      expect(await contents(item)).toEqual(before);
+      expect((await admin.send('PUT', path, { body: 'mended: 1\n' })).status).toBe(200);
+      expect(await get(user, top, encodeURIComponent(itemName))).toEqual({ mended: 1 });
+    });
+
+    it('keep a name that a folder has, or that items cannot have', async () => {
+      await admin.create('/folder', { parentType: 'folder', parentId: top, name: 'taken.yaml', public: true });
+      const names = async () =>
+        ((await admin.ok('GET', '/item', { query: { folderId: top, limit: 0 } })) as unknown as { name: string }[]).map(
+          (each) => each.name,
+        );
+      const before = await names();
+      for (const taken of ['taken.yaml', ' blanks.yaml ']) {
+        const path = `/folder/${top}/yaml_config/${encodeURIComponent(taken)}`;
+        expect((await admin.send('PUT', path, { body: 'a: 1\n' })).status).toBe(409);
+      }
+      expect(await names()).toEqual(before);
+    });
+
+    it('are written only with a token that may write', async () => {
+      const tokens = [];
+      for (const scope of [['core.data.read'], ['core.data.read', 'core.data.write']]) {
+        const key = await user.ok('POST', '/api_key', { query: { name: scope.join(), scope: JSON.stringify(scope) } });
+        const answer = await started.anonymous.ok('POST', '/api_key/token', { query: { key: String(key.key) } });
+        tokens.push((answer.authToken as { token: string }).token);
+      }
+      const [reading, writing] = tokens.map((token) => new Client(started.url, token, user.id));
+      await put(admin, top, 'a: 1\n');
+      expect((await put(reading!, top, 'b: 1\n', { user_context: true })).status).toBe(401);
+      expect(await get(user, top)).toEqual({ a: 1 });
+      expect((await put(writing!, top, 'b: 1\n', { user_context: true })).status).toBe(200);
+      expect(await get(user, top)).toEqual({ a: 1, b: 1 });
+    });
   });
 
   it.each([
@@ -159,5 +249,41 @@ describe('YAML configurations of folders', () => {
     expect((await put(started.anonymous, top, 'a: 1', { user_context: true })).status).toBe(401);
     expect((await put(user, top, 'a: 1')).status).toBe(403);
     expect((await put(user, top, '[1]', { user_context: true })).status).toBe(400);
+  });
+});
+
+describe('a configuration whose file cannot be stored', () => {
+  it('leaves no item, and what was there', async () => {
+    const full = () => Promise.reject(new LargeImageError('storage-full', 'There is no space.'));
+    let isFull = false;
+    const specimens = await startSpecimens((host, server) => ({
+      files: { ...host.files, create: (...file) => (isFull ? full() : host.files.create(...file)) },
+      // It stores no further fields: the plugin does.
+      createItem: async ({ name: title, folderId }) => {
+        const specimen = await server.Specimens.create({ title, cabinet: folderId });
+        return specimen.toObject() as never;
+      },
+    }));
+    const { server, api } = specimens;
+    try {
+      await server.Badges.create({ secret: 'curator', person: 'curator' });
+      const cabinet = await server.Cabinets.create({ title: 'a cabinet', owner: 'nobody', open: true });
+      const path = `${api}/folder/${cabinet.id}/yaml_config/a.yaml`;
+      const send = (body: string) => fetch(path, { method: 'PUT', body, headers: { Authorization: 'Bearer curator' } });
+      isFull = true;
+      expect((await send('a: 1')).status).toBe(507);
+      expect(await server.Specimens.countDocuments({})).toBe(0);
+      isFull = false;
+      expect((await send('a: 1')).status).toBe(200);
+      isFull = true;
+      expect((await send('a: 2')).status).toBe(507);
+      expect(await (await fetch(path)).json()).toEqual({ a: 1 });
+      expect(await server.Specimens.collection.find({}).toArray()).toEqual([
+        expect.not.objectContaining({ largeImageUnfinished: true }),
+      ]);
+      expect(await server.Blobs.countDocuments({})).toBe(1);
+    } finally {
+      await specimens.close();
+    }
   });
 });

@@ -262,6 +262,7 @@ describe('install', () => {
     const names = (await connection.listCollections()).map(({ name }) => name);
     expect(names).toContain('slides_setting');
     expect(names.filter((name) => name.startsWith('large_image_'))).toEqual(['large_image_job']);
+    await installation.close();
     for (const collectionPrefix of ['', 'system.', 'a$', 'a\0', 'x'.repeat(61)]) {
       await expect(start({ collectionPrefix })).rejects.toThrow('collectionPrefix must be');
     }

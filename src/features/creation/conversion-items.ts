@@ -29,7 +29,7 @@ export class ConversionItems {
     const made =
       host.createItem === undefined
         ? await records.insertItem({ name, folder, fields })
-        : records.itemOf(await host.createItem({ name, folderId: folder.id, creatorId, reuse: false, fields }));
+        : records.itemOf(await host.createItem({ name, folderId: folder.id, creatorId, fields }));
     if (made.doc[conversionField] !== jobId) await records.conversions.markItem(made, jobId);
     step('conversion:item-made');
     return made;

@@ -4,6 +4,7 @@ import type { CachedFileModel } from '../cached-files/cached-file.model.js';
 import type { Feature } from '../feature.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
+import { ConfigurationItems } from './configuration-items.js';
 import { Exclusive } from './distributed-lock.js';
 import { FolderConfiguration } from './folder-configuration.js';
 import { yamlConfigRoutes } from './yaml-config.routes.js';
@@ -20,15 +21,10 @@ interface FolderConfigurationNeeds {
 export const folderConfigurationFeature: Feature<FolderConfigurationNeeds, null> = {
   name: 'folder-configuration',
   open({ core: { host, records, logger }, settings, items, claims }) {
-    const folderConfiguration = new FolderConfiguration({
-      records,
-      items,
-      settings,
-      files: host.files,
-      directory: host.directory,
-      createItem: host.createItem,
-      exclusive: new Exclusive({ claims, logger }),
-    });
-    return { offers: null, routes: bindRoutes(yamlConfigRoutes, { folderConfiguration, items }) };
+    const exclusive = new Exclusive({ claims, logger });
+    const stored = new ConfigurationItems({ records, files: host.files, host, logger, exclusive });
+    const folderConfiguration = new FolderConfiguration({ records, items, settings, directory: host.directory, stored });
+    const routes = bindRoutes(yamlConfigRoutes, { folderConfiguration, items });
+    return { offers: null, routes, sweep: () => stored.sweep() };
   },
 };

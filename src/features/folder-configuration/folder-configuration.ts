@@ -1,30 +1,23 @@
-import { Readable } from 'node:stream';
+import type { FolderRecord, HostRecords } from '../../core/host-records.js';
 import { AccessDeniedError, BadParameterError, LargeImageError } from '../../errors.js';
-import type { Caller, Host, HostFiles } from '../../host.js';
-import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../../core/host-records.js';
-import type { Exclusive } from './distributed-lock.js';
+import type { Caller, Host } from '../../host.js';
 import { defaultLists } from '../items/folder-lists.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
+import { maxFolderConfigurationBytes, type ConfigurationItems, type StoredText } from './configuration-items.js';
 import { isMapping, mergeMappings, parseYaml, personalize, writeYaml, type Person, type YamlMapping } from './yaml-text.js';
 
-/** Largest file that is read as a configuration, in bytes. */
-export const maxFolderConfigurationBytes = 10 * 1024 * 1024;
 /** Folders above a folder that are looked into; deeper trees are circles. */
 const maxDepth = 1000;
 const listsName = '.large_image_config.yaml';
-const yamlType = 'application/yaml';
 
 /** What {@link FolderConfiguration} works with. */
 export interface FolderConfigurationOptions {
   records: HostRecords;
   items: Items;
   settings: Settings;
-  files: HostFiles;
   directory: Host['directory'];
-  createItem: Host['createItem'];
-  /** Lets one of all processes at a time write a configuration: what one user adds must not undo what another has. */
-  exclusive: Exclusive;
+  stored: ConfigurationItems;
 }
 
 /** Configuration texts in YAML that lie in folders as items and hold for what is below (administration.md, section 11). */
@@ -85,30 +78,20 @@ export class FolderConfiguration {
   }
 
   async #values(folder: FolderRecord, name: string): Promise<unknown[]> {
-    const { records } = this.#options;
-    const item = await records.itemNamed(folder, name);
-    if (item === null) return [];
+    const { stored } = this.#options;
     const values: unknown[] = [];
-    for (const file of withoutFormer(await records.filesOfItem(item), name)) {
+    for (const file of await stored.files(folder, name)) {
       if (file.size > maxFolderConfigurationBytes) continue;
-      const value = parseYaml(await this.#text(file), `${name} in folder ${folder.id}`);
-      values.push(Array.isArray(value) && value.length === 1 ? value[0] : value);
+      values.push(unwrapped(parseYaml(await stored.text(file), `${name} in folder ${folder.id}`)));
     }
     return values;
-  }
-
-  async #text(file: FileRecord): Promise<string> {
-    if (file.size === 0) return '';
-    const chunks: Buffer[] = [];
-    const stream = await this.#options.files.read(file.doc, { start: 0, end: file.size });
-    for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk);
-    return Buffer.concat(chunks).toString('utf8');
   }
 
   /**
    * Stores a text in a folder; with `ofUser` in the section of the calling user, for which reading is enough.
    *
-   * @throws BadParameterError for broken YAML, AccessDeniedError; `not-implemented` when the host makes no items. Nothing is stored then.
+   * @throws BadParameterError for broken YAML, AccessDeniedError; LargeImageError `conflict` when the item of this name is no configuration, or
+   * nothing can be added to what it holds; `not-implemented` when the host makes no items. Nothing is stored then.
    */
   async write(
     folderId: string,
@@ -119,45 +102,41 @@ export class FolderConfiguration {
     const folder = await this.#options.items.loadFolder(folderId, ofUser ? 0 : 1, caller);
     if (ofUser && (caller === null || caller.id === null)) throw new AccessDeniedError('You must be logged in.');
     const given = parseYaml(text, name);
-    if (ofUser && given !== null && !isMapping(given))
+    if (ofUser && given !== null && !isMapping(given)) {
       throw new BadParameterError(`${name} for one user must be a YAML mapping.`);
-    await this.#options.exclusive.run(`folder configuration ${folder.id}/${name}`, folder.id, async () => {
-      const content = ofUser ? await this.#withUser(folder, name, given, caller) : text;
-      await this.#store(folder, name, content, caller?.id ?? null);
-    });
-  }
-
-  async #withUser(folder: FolderRecord, name: string, given: unknown, caller: Caller | null): Promise<string> {
-    const { login } = await this.#person(caller);
-    const [stored] = await this.#values(folder, name);
-    const document = isMapping(stored) ? { ...stored } : {};
-    const users = isMapping(document.users) ? { ...document.users } : {};
-    const own = isMapping(users[login!]) ? (users[login!] as YamlMapping) : {};
-    users[login!] = { ...own, ...(isMapping(given) ? given : {}) };
-    return writeYaml({ ...document, users });
-  }
-
-  async #store(folder: FolderRecord, name: string, text: string, creatorId: string | null): Promise<void> {
-    const { records, files } = this.#options;
-    const item = (await records.itemNamed(folder, name)) ?? (await this.#newItem(folder, name, creatorId));
-    const former = await records.filesOfItem(item);
-    const bytes = Buffer.from(text, 'utf8');
-    const parent = { type: 'item', itemId: item.id } as const;
-    await files.create({ name, mimeType: yamlType, size: bytes.length, parent, creatorId }, Readable.from([bytes]));
-    // Only now: an upload that fails leaves what was there.
-    for (const file of former) await files.remove(file.doc);
-  }
-
-  async #newItem(folder: FolderRecord, name: string, creatorId: string | null): Promise<ItemRecord> {
-    const { records, createItem } = this.#options;
-    if (createItem === undefined) throw new LargeImageError('not-implemented', 'This server makes no items for configurations.');
-    return records.itemOf(await createItem({ folderId: folder.id, name, creatorId, reuse: true }));
+    }
+    const { login } = ofUser ? await this.#person(caller) : { login: null };
+    const place = { folder, name, creatorId: caller?.id ?? null };
+    await this.#options.stored.write(place, (stored) => (login === null ? text : withUser(stored, { name, login, given })));
   }
 }
 
-/** Without the files that were to be removed when another one had taken their place, as when a process was killed between the two. */
-function withoutFormer(files: readonly FileRecord[], name: string): FileRecord[] {
-  const isWritten = (file: FileRecord) => file.name === name && file.mimeType === yamlType;
-  const newest = files.findLast(isWritten);
-  return files.filter((file) => !isWritten(file) || file === newest);
+/** Where a mapping is expected, a list of one counts as what is in it. */
+function unwrapped(value: unknown): unknown {
+  return Array.isArray(value) && value.length === 1 ? (value[0] as unknown) : value;
+}
+
+/** A stored text with what one user gave added to their section. @throws LargeImageError `conflict` when it has no room for that. */
+function withUser(stored: StoredText, { name, login, given }: { name: string; login: string; given: unknown }): string {
+  const refuse = (what: string, cause?: unknown) =>
+    new LargeImageError('conflict', `Nothing can be added to the stored ${name}: ${what}. Nothing was changed.`, { cause });
+  /** What is there must be a mapping; nothing is an empty one. */
+  const mapping = (value: unknown, what: string): YamlMapping => {
+    if (value === undefined || value === null) return {};
+    if (!isMapping(value)) throw refuse(`${what} is no mapping`);
+    return value;
+  };
+  let document: YamlMapping;
+  try {
+    document = mapping(unwrapped(parseYaml(stored ?? '', name)), 'it');
+  } catch (error) {
+    throw error instanceof BadParameterError ? refuse(error.message, error) : error;
+  }
+  const users = mapping(ownMember(document, 'users'), '"users"');
+  const own = mapping(ownMember(users, login), `"users: ${login}"`);
+  return writeYaml({ ...document, users: { ...users, [login]: { ...own, ...mapping(given, 'it') } } });
+}
+
+function ownMember(mapping: YamlMapping, key: string): unknown {
+  return Object.hasOwn(mapping, key) ? mapping[key] : undefined;
 }

@@ -2,7 +2,7 @@ import { boolean, json, required, withDefault } from '../../index.js';
 import type { AccessControlled } from './access-list.model.js';
 import type { HostContext } from '../context.js';
 import { describeAccessList, parseAccessList, parseFlags } from './access.js';
-import type { AccessChange } from '../tree/folders.js';
+import type { AccessChange } from './folder-access.js';
 
 /** Flags that can stand in lists of permissions. */
 export const accessFlags = {

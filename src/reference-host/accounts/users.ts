@@ -1,5 +1,5 @@
 import { Types } from 'mongoose';
-import { InvalidError, UnknownIdError } from '../../index.js';
+import { InvalidError, UnknownIdError, step } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { GrantedLevel } from '../access/access-list.model.js';
 import type { UserDocument, UserStatus } from './user.model.js';
@@ -9,6 +9,7 @@ import { requireLevel, type Principal } from '../access/access.js';
 import { removeFoldersIn } from '../tree/folder-trees.js';
 import { createFolder } from '../tree/folders.js';
 import { isDuplicateKey } from '../duplicate-key.js';
+import { removeWhole } from '../upkeep/removal.js';
 import { claimFirst } from './first-user.js';
 import { checkPasswordRule, type HashLane } from './passwords.js';
 import { forgetTokens } from './tokens.js';
@@ -51,30 +52,43 @@ export async function createUser(context: HostContext, user: NewUser, lane: Hash
   const { firstName, lastName } = checkNames(user);
   checkPasswordRule(user.password);
   const _id = new Types.ObjectId();
-  try {
-    await context.models.user.create({
-      _id,
-      login,
-      email,
-      firstName,
-      lastName,
-      admin: user.admin ?? false,
-      status: user.status ?? 'enabled',
-      passwordHash: await context.passwords.hash(user.password, lane),
-      tokenEpoch: new Types.ObjectId(),
-      created: new Date(),
-      words: wordsOf(login, firstName, lastName),
-      access: { users: [{ id: _id, level: 2, flags: [] }], groups: [] },
-      public: true,
-    });
-  } catch (error) {
-    throw isDuplicateKey(error) ? await explainDuplicate(context, login) : error;
-  }
-  await claimFirst(context, _id);
-  const created = (await context.models.user.findById(_id).lean<UserDocument>())!;
+  const passwordHash = await context.passwords.hash(user.password, lane);
+  return context.journal.undertake({ kind: 'registration', id: _id }, async () => {
+    try {
+      await context.models.user.create({
+        _id,
+        login,
+        email,
+        firstName,
+        lastName,
+        admin: user.admin ?? false,
+        status: user.status ?? 'enabled',
+        passwordHash,
+        tokenEpoch: new Types.ObjectId(),
+        created: new Date(),
+        words: wordsOf(login, firstName, lastName),
+        access: { users: [{ id: _id, level: 2, flags: [] }], groups: [] },
+        public: true,
+      });
+    } catch (error) {
+      throw isDuplicateKey(error) ? await explainDuplicate(context, login) : error;
+    }
+    step('registration:recorded');
+    return (await finishRegistration(context, _id))!;
+  });
+}
+
+/** Gives a new user what new users have; can be done again. @returns `null` when there is no such user */
+export async function finishRegistration(context: HostContext, userId: Types.ObjectId): Promise<UserDocument | null> {
+  if ((await context.models.user.exists({ _id: userId })) === null) return null;
+  await claimFirst(context, userId);
+  step('registration:first');
+  const created = (await context.models.user.findById(userId).lean<UserDocument>())!;
   if ((await context.setting('core.user_default_folders')) === 'public_private') {
     for (const name of ['Public', 'Private']) {
-      await createFolder(context, { type: 'user', doc: created }, { name, public: name === 'Public', creatorId: _id });
+      const folder = { name, public: name === 'Public', creatorId: userId, reuseExisting: true };
+      await createFolder(context, { type: 'user', doc: created }, folder);
+      step('registration:folder');
     }
   }
   return created;
@@ -182,9 +196,13 @@ export async function setPassword(
 }
 
 /** Removes a user with folders, tokens, keys, and every mention in permissions. */
-export async function removeUser(context: HostContext, user: UserDocument): Promise<void> {
+export function removeUser(context: HostContext, user: UserDocument): Promise<void> {
+  return removeWhole(context, 'user', user, ({ _id }) => clearUser(context, _id));
+}
+
+/** Clears what a removed user leaves; can be done again. */
+export async function clearUser(context: HostContext, _id: Types.ObjectId): Promise<void> {
   const { models, events } = context;
-  const { _id } = user;
   await forgetTokens(context, { userId: _id });
   await models.apiKey.deleteMany({ userId: _id });
   await removeFoldersIn(context, _id);
@@ -193,8 +211,6 @@ export async function removeUser(context: HostContext, user: UserDocument): Prom
   await models.folder.updateMany({ 'access.users.id': _id }, mention);
   await models.collection.updateMany({ 'access.users.id': _id }, mention);
   await models.group.updateMany({ 'access.users.id': _id }, mention);
-  await models.user.deleteOne({ _id });
-  await removeFoldersIn(context, _id);
   await events.emit('user.removed', { userId: _id.toHexString() });
   await events.emit('access.changed', {});
 }

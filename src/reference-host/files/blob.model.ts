@@ -1,16 +1,35 @@
-import { Schema } from 'mongoose';
+import { Schema, type Types } from 'mongoose';
 
-/** Bytes in the data directory; files that are copies share them. */
+/** A file record that uses bytes, or is about to. */
+export interface BlobHolder {
+  fileId: Types.ObjectId;
+  /** The process that made, or makes, the record. */
+  process: string;
+  since: Date;
+}
+
+/**
+ * Bytes in the data directory; files that are copies share them. The record is there before the bytes and goes before them, so that bytes
+ * without one are nobody's.
+ */
 export interface BlobDocument {
   /** The key that file records carry. */
   _id: string;
   size: number;
-  /** How many file records use the bytes. */
-  references: number;
+  /** Who brought them. `null`: the server itself. */
+  userId: Types.ObjectId | null;
+  holders: BlobHolder[];
 }
+
+const holder = new Schema<BlobHolder>({ fileId: Schema.Types.ObjectId, process: String, since: Date }, { _id: false });
 
 /** Schema of {@link BlobDocument}. */
 export const blobSchema = new Schema<BlobDocument>(
-  { _id: { type: String, required: true }, size: Number, references: Number },
+  {
+    _id: { type: String, required: true },
+    size: Number,
+    userId: { type: Schema.Types.ObjectId, default: null },
+    holders: [holder],
+  },
   { versionKey: false },
-);
+).index({ userId: 1, size: 1 });

@@ -1,8 +1,22 @@
+import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { mkdir, open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { NotFoundError } from '../../index.js';
+
+const keyPattern = /^[0-9a-f]{24,64}$/;
+
+/** One stretch of bytes that is to be written. */
+export interface ChunkToWrite {
+  offset: number;
+  /** How many bytes the upload will have in the end. */
+  size: number;
+  source: Readable;
+  signal?: AbortSignal | undefined;
+  /** Throws when nothing may be written any more. */
+  mayWrite?: (() => void) | undefined;
+}
 
 /** What became of one stretch of bytes written to an upload. */
 export interface WrittenChunk {
@@ -14,6 +28,11 @@ export interface WrittenChunk {
   tooMany: boolean;
 }
 
+/** An upload has fewer bytes on disk than it should: writing on would leave a gap, which reads as zeros. Nothing was written. */
+export class MissingBytesError extends Error {
+  override name = 'MissingBytesError';
+}
+
 /**
  * Bytes below one directory: finished files under keys, unfinished uploads beside them. Names of users never become paths;
  * keys and upload ids are hexadecimal text that the host made.
@@ -21,16 +40,25 @@ export interface WrittenChunk {
 export class ByteStore {
   readonly #files: string;
   readonly #uploads: string;
+  /** Holds the id of the database that knows what lies here. */
+  readonly #owner: string;
 
   constructor(readonly root: string) {
     this.#files = join(root, 'files');
     this.#uploads = join(root, 'uploads');
+    this.#owner = join(root, 'store-id');
   }
 
-  /** Makes the directories. */
-  async prepare(): Promise<void> {
+  /** Makes the directories. A folder with nothing in it belongs to the database with this id from now on. */
+  async prepare(id: string): Promise<void> {
     await mkdir(this.#files, { recursive: true });
     await mkdir(this.#uploads, { recursive: true });
+    if ((await lengthAt(this.#owner)) !== null) return;
+    if ((await readdir(this.#files)).length > 0 || (await readdir(this.#uploads)).length > 0) return;
+    const made = `${this.#owner}.${randomUUID()}`;
+    await writeFile(made, `${id}\n`, { flush: true });
+    await rename(made, this.#owner);
+    await syncDirectory(this.root);
   }
 
   /** Where the bytes of a key lie. */
@@ -39,19 +67,29 @@ export class ByteStore {
     return join(this.#files, key.slice(-2), checkHex(key));
   }
 
-  /** Writes a stream at `offset` of an upload, flushed to disk; cuts off whatever lay behind `offset` before. */
-  async write(
-    uploadId: string,
-    { offset, size, source, signal }: { offset: number; size: number; source: Readable; signal?: AbortSignal },
-  ): Promise<WrittenChunk> {
-    const cut = offset === 0 ? constants.O_TRUNC : 0;
-    const handle = await open(this.#uploadPath(uploadId), constants.O_RDWR | constants.O_CREAT | cut, 0o600);
+  /**
+   * Writes a stream at `offset` of an upload, flushed to disk; cuts off whatever lay behind `offset` before. When the disk fails or is
+   * full, the upload is as it was up to `offset`.
+   *
+   * @throws MissingBytesError when the upload ends before `offset`; otherwise what the disk says.
+   */
+  async write(uploadId: string, { offset, size, source, signal, mayWrite }: ChunkToWrite): Promise<WrittenChunk> {
+    const path = this.#uploadPath(uploadId);
+    const handle = await open(path, offset === 0 ? constants.O_RDWR | constants.O_CREAT | constants.O_TRUNC : 'r+', 0o600).catch(
+      refuseMissing,
+    );
     try {
-      if (offset > 0) await handle.truncate(offset);
-      const result = await writeAll(handle, { offset, size, source, ...(signal && { signal }) });
+      if ((await handle.stat()).size < offset) throw new MissingBytesError(`The upload has no ${offset} bytes on disk.`);
+      await handle.truncate(offset);
+      const result = await writeAll(handle, { offset, size, source, signal, mayWrite });
       if (result.tooMany) await handle.truncate(offset);
       await handle.datasync();
+      // What will be moved into place at once needs no name here that outlasts a loss of power.
+      if (offset === 0 && result.received < size) await syncDirectory(this.#uploads);
       return result;
+    } catch (error) {
+      await handle.truncate(offset).catch(() => undefined);
+      throw error;
     } finally {
       await handle.close();
     }
@@ -74,25 +112,42 @@ export class ByteStore {
     await handle.close();
   }
 
-  /** Turns a complete upload into the bytes of a key. Done once more after a crash, it does nothing. */
-  async commit(uploadId: string, key: string): Promise<void> {
+  /** How many bytes of an upload are on disk; `null` where there is nothing of it. */
+  async lengthOf(uploadId: string): Promise<number | null> {
+    return lengthAt(this.#uploadPath(uploadId));
+  }
+
+  /** Whether the bytes of a key are in their place. */
+  async has(key: string): Promise<boolean> {
+    return (await lengthAt(this.pathOf(key))) !== null;
+  }
+
+  /**
+   * Turns a complete upload into the bytes of a key, flushed to disk with their name. Bytes that are in their place already stay: done
+   * once more after a crash, it does nothing.
+   *
+   * @throws MissingBytesError when the upload has not exactly `size` bytes
+   */
+  async commit(uploadId: string, { key, size }: { key: string; size: number }): Promise<void> {
     const target = this.pathOf(key);
     const source = this.#uploadPath(uploadId);
-    try {
-      await rename(source, target);
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-      if (!(await exists(target))) {
-        // The first file of its directory.
-        await mkdir(dirname(target), { recursive: true });
-        await rename(source, target);
-      }
+    if (await this.has(key)) await rm(source, { force: true });
+    else {
+      await this.#requireComplete(source, size);
+      if ((await mkdir(dirname(target), { recursive: true })) !== undefined) await syncDirectory(this.#files);
+      await rename(source, target).catch(refuseMissing);
     }
-    const directory = await open(dirname(target), 'r');
+    await syncDirectory(dirname(target));
+  }
+
+  async #requireComplete(path: string, size: number): Promise<void> {
+    const handle = await open(path, 'r').catch(refuseMissing);
     try {
-      await directory.sync();
+      const found = (await handle.stat()).size;
+      if (found !== size) throw new MissingBytesError(`The upload should have ${size} bytes on disk, and has ${found}.`);
+      await handle.datasync();
     } finally {
-      await directory.close();
+      await handle.close();
     }
   }
 
@@ -106,15 +161,20 @@ export class ByteStore {
     await rm(this.pathOf(key), { force: true });
   }
 
-  /** Ids of uploads whose bytes have not changed since a date. */
-  async idleUploads(since: Date): Promise<string[]> {
-    const ids: string[] = [];
-    for (const name of await readdir(this.#uploads)) {
-      if (!/^[0-9a-f]+$/.test(name)) continue;
-      const found = await stat(join(this.#uploads, name)).catch(() => null);
-      if (found !== null && found.mtime < since) ids.push(name);
+  /** Everything in the store, finished or not; names that the store has not given are left out. */
+  async *list(): AsyncGenerator<{ key: string; remove: () => Promise<void> }> {
+    for (const key of await namesIn(this.#uploads)) yield { key, remove: () => this.discard(key) };
+    for (const directory of await readdir(this.#files)) {
+      for (const key of await namesIn(join(this.#files, directory))) yield { key, remove: () => this.remove(key) };
     }
-    return ids;
+  }
+
+  /**
+   * Whether the folder is that of the database with this id. Another one, as one in memory, or one that was set up anew, knows nothing of
+   * what lies here.
+   */
+  async belongsTo(id: string): Promise<boolean> {
+    return (await readFile(this.#owner, 'utf8').catch(() => '')).trim() === id;
   }
 
   #uploadPath(uploadId: string): string {
@@ -135,31 +195,40 @@ export async function readBytes(path: string, { start, end }: { start: number; e
   return handle.createReadStream({ start, end: end - 1, highWaterMark: 256 * 1024 });
 }
 
-async function writeAll(
-  handle: FileHandle,
-  { offset, size, source, signal }: { offset: number; size: number; source: Readable; signal?: AbortSignal },
-): Promise<WrittenChunk> {
+async function writeAll(handle: FileHandle, { offset, size, source, signal, mayWrite }: ChunkToWrite): Promise<WrittenChunk> {
   let position = offset;
+  // Ending early must leave the connection open: the client is still to be told why.
+  const chunks = source.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array>;
   try {
-    // Ending the loop early must leave the connection open: the client is still to be told why.
-    for await (const chunk of source.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
-      signal?.throwIfAborted();
-      if (position + chunk.byteLength > size) return { received: offset, tooMany: true };
-      let written = 0;
-      while (written < chunk.byteLength) {
-        const { bytesWritten } = await handle.write(chunk, written, chunk.byteLength - written, position);
-        written += bytesWritten;
-        position += bytesWritten;
+    for (;;) {
+      let next: IteratorResult<Uint8Array>;
+      try {
+        next = await chunks.next();
+        signal?.throwIfAborted();
+      } catch (failure) {
+        return { received: position, failure, tooMany: false };
       }
+      if (next.done) return { received: position, tooMany: false };
+      if (position + next.value.byteLength > size) return { received: offset, tooMany: true };
+      mayWrite?.();
+      position = await writeBytes(handle, next.value, position);
     }
-  } catch (failure) {
-    return { received: position, failure, tooMany: false };
+  } finally {
+    await chunks.return?.();
   }
-  return { received: position, tooMany: false };
+}
+
+/** Writes all of `bytes` at a position. @returns the position behind them. */
+async function writeBytes(handle: FileHandle, bytes: Uint8Array, position: number): Promise<number> {
+  let written = 0;
+  while (written < bytes.byteLength) {
+    written += (await handle.write(bytes, written, bytes.byteLength - written, position + written)).bytesWritten;
+  }
+  return position + written;
 }
 
 function checkHex(text: string): string {
-  if (!/^[0-9a-f]{24,64}$/.test(text)) throw new Error(`Not a key of this store: ${JSON.stringify(text)}`);
+  if (!keyPattern.test(text)) throw new Error(`Not a key of this store: ${JSON.stringify(text)}`);
   return text;
 }
 
@@ -167,9 +236,32 @@ function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
+async function namesIn(directory: string): Promise<string[]> {
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
+  return entries.filter((entry) => entry.isFile() && keyPattern.test(entry.name)).map(({ name }) => name);
+}
+
+function refuseMissing(cause: unknown): never {
+  if (isMissing(cause)) throw new MissingBytesError('There is nothing of the upload on disk.', { cause });
+  throw cause;
+}
+
+async function lengthAt(path: string): Promise<number | null> {
+  try {
+    return (await stat(path)).size;
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw error;
+  }
+}
+
+/** Makes the names in a directory outlast a loss of power, where the system can. */
+async function syncDirectory(path: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const directory = await open(path, 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
 }

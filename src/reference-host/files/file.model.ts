@@ -51,4 +51,5 @@ export const fileSchema = new Schema<FileDocument>(
 )
   .index({ itemId: 1, name: 1 })
   .index({ attachedToId: 1 })
+  .index({ 'storage.key': 1 })
   .index({ 'storage.path': 1 });

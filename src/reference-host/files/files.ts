@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { Types } from 'mongoose';
-import { InvalidError, UnknownIdError } from '../../index.js';
+import { InvalidError, UnknownIdError, step } from '../../index.js';
 import type { Readable } from 'node:stream';
 import { readBytes } from './byte-store.js';
 import type { HostContext } from '../context.js';
@@ -9,8 +9,10 @@ import type { FileDocument, FileStorage } from './file.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import { checkedName } from '../tree/names/checked-name.js';
 import { requireLevel, type Principal } from '../access/access.js';
-import { isDuplicateKey } from '../duplicate-key.js';
+import { releaseBytes, shareBytes } from './blobs.js';
 import { typeOfNewFile } from './mime-type.js';
+import { recountAround } from '../tree/recount.js';
+import { removeWhole } from '../upkeep/removal.js';
 import { addItemSize } from '../tree/sizes.js';
 
 /** Lower-case parts of a file's name after its first dot. */
@@ -77,6 +79,7 @@ export async function insertFiles(
   const created = files.map(newFields);
   // Complete as they are: what comes from clients has been checked.
   await models.file.insertMany(created, { lean: true });
+  step('file:recorded');
   const itemIds = [...new Map(files.map(({ itemId }) => [itemId.toHexString(), itemId])).values()];
   const found = await models.item
     .find({ _id: { $in: itemIds } }, { folderId: 1, baseParentType: 1, baseParentId: 1 })
@@ -92,10 +95,19 @@ export async function insertFiles(
       continue;
     }
     if (record.attached !== true) await addItemSize(context, item, file.size ?? 0);
+    step('file:counted');
     await context.events.emit('file.saved', { file: { ...file }, created: true });
     results.push({ status: 'fulfilled', value: file });
   }
   return results;
+}
+
+/** Records a file of an item that is still to be made: nobody sees it before. */
+export async function recordFile({ models }: HostContext, file: NewFileOfItem): Promise<FileDocument> {
+  const created = newFields(file);
+  await models.file.insertMany([created], { lean: true });
+  step('file:recorded');
+  return created;
 }
 
 function newFields({ itemId, record }: NewFileOfItem): FileDocument {
@@ -112,53 +124,34 @@ function newFields({ itemId, record }: NewFileOfItem): FileDocument {
   };
 }
 
-/** Counts one more file record that uses bytes of the store. @throws InvalidError when the bytes are gone. */
-export async function shareBytes({ models }: HostContext, storage: FileStorage): Promise<void> {
-  if (storage.kind !== 'stored') return;
-  const filter = { _id: storage.key, references: { $gte: 1 } };
-  const blob = await models.blob.findOneAndUpdate(filter, { $inc: { references: 1 } });
-  if (blob === null) throw new InvalidError('The file has been removed meanwhile.');
-}
-
-/** Counts one file record less that uses bytes of the store; the last one takes the bytes with it. */
-export async function releaseBytes({ models, store }: HostContext, storage: FileStorage): Promise<void> {
-  if (storage.kind !== 'stored') return;
-  const { key } = storage;
-  const blob = await models.blob
-    .findOneAndUpdate({ _id: key, references: { $gte: 1 } }, { $inc: { references: -1 } }, { returnDocument: 'after' })
-    .lean();
-  if (blob === null || blob.references > 0) return;
-  const { deletedCount } = await models.blob.deleteOne({ _id: key, references: 0 });
-  if (deletedCount === 1) await store.remove(key);
-}
-
-/** Registers bytes of the store that one file record will use. Done twice for a key, it does nothing more. */
-export async function registerBytes(context: HostContext, key: string, size: number): Promise<void> {
-  await registerAllBytes(context, [{ key, size }]);
-}
-
-/** {@link registerBytes} for several. */
-export async function registerAllBytes({ models }: HostContext, bytes: readonly { key: string; size: number }[]): Promise<void> {
-  try {
-    await models.blob.insertMany(
-      bytes.map(({ key, size }) => ({ _id: key, size, references: 1 })),
-      { ordered: false, lean: true },
-    );
-  } catch (error) {
-    if (!isDuplicateKey(error)) throw error;
-  }
-}
-
 /** Removes a file: record, then bytes. Of several removals at once one does the work. */
 export async function removeFile(context: HostContext, fileId: Types.ObjectId): Promise<void> {
-  const { models } = context;
-  const file = await models.file.findOneAndDelete({ _id: fileId }).lean<FileDocument>();
+  const file = await context.models.file.findById(fileId).lean<FileDocument>();
   if (file === null) return;
-  await releaseBytes(context, file.storage);
-  const item = file.itemId === null ? null : await models.item.findById(file.itemId).lean<ItemDocument>();
-  if (item !== null) await addItemSize(context, item, -(file.size ?? 0));
-  const attached = await models.file.find({ attachedToType: 'file', attachedToId: file._id }, { _id: 1 }).lean();
-  for (const { _id } of attached) await removeFile(context, _id);
+  // Nobody is served from an attached file, and bytes without a record are found.
+  if (file.itemId === null) await dropFile(context, file);
+  else await removeWhole(context, 'file', file, (removed) => clearFile(context, removed));
+}
+
+/** Removes a file of an item that is gone, or one that is attached. */
+export async function dropFile(context: HostContext, file: FileDocument): Promise<void> {
+  const { deletedCount } = await context.models.file.deleteOne({ _id: file._id });
+  if (deletedCount === 1) await clearBelongings(context, file);
+}
+
+/** Clears what a removed file leaves. `isRepeated`: it may have been done in part. */
+export async function clearFile(context: HostContext, file: FileDocument, isRepeated = false): Promise<void> {
+  const item = file.itemId === null ? null : await context.models.item.findById(file.itemId).lean<ItemDocument>();
+  if (item !== null && !isRepeated) await addItemSize(context, item, -(file.size ?? 0));
+  step('file-removal:counted');
+  await clearBelongings(context, file);
+  if (item !== null && isRepeated) await recountAround(context, item);
+}
+
+async function clearBelongings(context: HostContext, file: FileDocument): Promise<void> {
+  await releaseBytes(context, [{ fileId: file._id, storage: file.storage }]);
+  const attached = { attachedToType: 'file', attachedToId: file._id };
+  for (const each of await context.models.file.find(attached).lean<FileDocument[]>()) await dropFile(context, each);
   await context.events.emit('file.removed', { file: { ...file } });
 }
 
@@ -191,9 +184,12 @@ export async function copyFile(
 ): Promise<FileDocument> {
   const { _id, itemId: _itemId, exts: _exts, created: _created, updated: _updated, storage, name, size, ...others } = source;
   const { mimeType, linkUrl, creatorId: _creator, ...fields } = others;
-  await shareBytes(context, storage);
+  const fileId = new Types.ObjectId();
+  await shareBytes(context, { fileId, storage });
+  step('file-copy:shared');
   try {
     return await insertFile(context, item, {
+      _id: fileId,
       name,
       mimeType,
       storage,
@@ -203,7 +199,7 @@ export async function copyFile(
       ...(linkUrl !== undefined && { linkUrl }),
     });
   } catch (error) {
-    await releaseBytes(context, storage);
+    await releaseBytes(context, [{ fileId, storage }]);
     throw error;
   }
 }

@@ -1,14 +1,14 @@
 import { realpath, stat } from 'node:fs/promises';
-import type { Types } from 'mongoose';
-import { InvalidError } from '../../index.js';
+import { basename } from 'node:path';
+import { Types } from 'mongoose';
+import { InvalidError, step } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { FolderDocument } from '../tree/folder.model.js';
 import type { FileDocument } from './file.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import { addItemSize } from '../tree/sizes.js';
 import { insertFile } from './files.js';
-import { createItem, removeItem } from '../tree/items.js';
-import { basename } from 'node:path';
+import { createItem } from '../tree/items.js';
 
 /** A file on this machine that is to be served where it lies. */
 export interface InPlaceFile {
@@ -30,16 +30,15 @@ export async function registerFileInPlace(
   const resolved = await realpath(path);
   const found = await stat(resolved);
   if (!found.isFile()) throw new InvalidError(`Not a file: ${path}`);
-  const item = await createItem(context, folder, { name: itemName, creatorId });
-  try {
+  const _id = new Types.ObjectId();
+  return context.journal.undertake({ kind: 'making', type: 'item', id: _id }, async () => {
+    const item = await createItem(context, folder, { _id, name: itemName, creatorId });
+    step('in-place:item');
     const name = basename(path);
     const storage = { kind: 'in-place' as const, path: resolved, modified: found.mtime };
     const file = await insertFile(context, item, { name, size: found.size, storage, creatorId });
-    return { item: (await context.models.item.findById(item._id).lean<ItemDocument>()) ?? item, file };
-  } catch (error) {
-    await removeItem(context, item);
-    throw error;
-  }
+    return { item: (await context.models.item.findById(_id).lean<ItemDocument>()) ?? item, file };
+  });
 }
 
 /** Brings the record of a file up to date that somebody has replaced where it lies, and tells of it. */

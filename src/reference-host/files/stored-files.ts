@@ -1,17 +1,19 @@
 import { Types } from 'mongoose';
-import { InvalidError, isId, type NewFileContent, type StoredDocument } from '../../index.js';
+import { InvalidError, isId, step, type NewFileContent, type StoredDocument } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from './file.model.js';
-import { insertFiles, registerAllBytes, releaseBytes, removeFile, type NewFileOfItem } from './files.js';
+import { registerBytes, releaseBytes } from './blobs.js';
+import { dropFile, insertFiles, removeFile, type NewFileOfItem } from './files.js';
 
 /** Bytes written, or removed, at the same time. */
 const concurrency = 8;
 /** Files removed together: a process that dies meanwhile may leave the bytes of so many. */
 const removedTogether = 100;
 
-interface Written {
+interface Planned {
   entry: NewFileOfItem;
   key: string;
+  source: NewFileContent;
 }
 
 /** Stores files of items, or attached to them: bytes, then records. Each succeeds or leaves nothing, whatever becomes of the others. */
@@ -21,17 +23,38 @@ export async function storeFiles(
   signal?: AbortSignal,
 ): Promise<PromiseSettledResult<StoredDocument>[]> {
   const items = await existingItems(context, files);
-  const written = await settled(files, async (each) => {
-    if (!items.has(each.file.parent.itemId)) {
-      each.content.destroy();
-      throw new InvalidError(`No such item: ${each.file.parent.itemId}`, 'id');
-    }
-    return writeBytes(context, each, signal);
-  });
-  const complete = written.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
-  const recorded = await record(context, complete);
+  const planned = files.filter(({ file }) => items.has(file.parent.itemId)).map(plan);
+  const stored = new Map<NewFileContent, PromiseSettledResult<StoredDocument>>();
+  const outcomes = await storePlanned(context, planned, signal);
+  for (const [index, { source }] of planned.entries()) stored.set(source, outcomes[index]!);
+  return files.map((each) => stored.get(each) ?? refuseItem(each));
+}
+
+async function storePlanned(
+  context: HostContext,
+  planned: readonly Planned[],
+  signal: AbortSignal | undefined,
+): Promise<PromiseSettledResult<StoredDocument>[]> {
+  try {
+    await register(context, planned);
+  } catch (reason) {
+    for (const { source } of planned) source.content.destroy();
+    return planned.map(() => ({ status: 'rejected', reason }));
+  }
+  step('storing:registered');
+  const written = await settled(planned, (each) => writeBytes(context, each, signal));
+  step('storing:moved');
+  const recorded = await record(
+    context,
+    planned.filter((_, index) => written[index]!.status === 'fulfilled'),
+  );
   let next = 0;
   return written.map((each) => (each.status === 'fulfilled' ? recorded[next++]! : each));
+}
+
+function refuseItem({ file, content }: NewFileContent): PromiseRejectedResult {
+  content.destroy();
+  return { status: 'rejected', reason: new InvalidError(`No such item: ${file.parent.itemId}`, 'id') };
 }
 
 async function existingItems({ models }: HostContext, files: readonly NewFileContent[]): Promise<Set<string>> {
@@ -40,26 +63,10 @@ async function existingItems({ models }: HostContext, files: readonly NewFileCon
   return new Set(items.map(({ _id }) => _id.toHexString()));
 }
 
-async function writeBytes(
-  { store }: HostContext,
-  { file, content }: NewFileContent,
-  signal: AbortSignal | undefined,
-): Promise<Written> {
+function plan(source: NewFileContent): Planned {
+  const { file } = source;
   const _id = new Types.ObjectId();
   const key = _id.toHexString();
-  try {
-    const written = await store.write(key, { offset: 0, size: file.size, source: content, ...(signal && { signal }) });
-    if (written.failure !== undefined) throw written.failure;
-    if (written.tooMany || written.received !== file.size) {
-      const found = written.tooMany ? 'more' : `only ${written.received}`;
-      throw new InvalidError(`The file ${file.name} should have ${file.size} bytes, but its stream has ${found}.`, 'size');
-    }
-    await store.commit(key, key);
-  } catch (error) {
-    content.destroy();
-    await store.discard(key);
-    throw error;
-  }
   const record = {
     _id,
     name: file.name,
@@ -70,17 +77,59 @@ async function writeBytes(
     attached: file.parent.type === 'attached',
     ...(file.fields && { fields: file.fields }),
   };
-  return { key, entry: { itemId: new Types.ObjectId(file.parent.itemId), record } };
+  return { key, source, entry: { itemId: new Types.ObjectId(file.parent.itemId), record } };
 }
 
-async function record(context: HostContext, written: readonly Written[]): Promise<PromiseSettledResult<StoredDocument>[]> {
-  if (written.length === 0) return [];
-  const release = (files: readonly Written[]) =>
-    Promise.all(files.map(({ key }) => releaseBytes(context, { kind: 'stored', key })));
+async function register(context: HostContext, planned: readonly Planned[]): Promise<void> {
+  if (planned.length === 0) return;
+  const bytes = planned.map(({ key, entry: { record } }) => {
+    return { key, size: record.size ?? 0, fileId: record._id!, userId: record.creatorId };
+  });
   try {
-    const results = await recordAll(context, written);
-    await release(written.filter((_, index) => results[index]!.status === 'rejected'));
-    return results;
+    await registerBytes(context, bytes);
+  } catch (error) {
+    await release(context, planned).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function writeBytes(context: HostContext, planned: Planned, signal: AbortSignal | undefined): Promise<void> {
+  const { store } = context;
+  const { key, source } = planned;
+  const { file, content } = source;
+  try {
+    const written = await store.write(key, { offset: 0, size: file.size, source: content, ...(signal && { signal }) });
+    if (written.failure !== undefined) throw written.failure;
+    if (written.tooMany || written.received !== file.size) {
+      const found = written.tooMany ? 'more' : `only ${written.received}`;
+      throw new InvalidError(`The file ${file.name} should have ${file.size} bytes, but its stream has ${found}.`, 'size');
+    }
+    await store.commit(key, { key, size: file.size });
+  } catch (error) {
+    content.destroy();
+    await store.discard(key);
+    await release(context, [planned]);
+    throw error;
+  }
+}
+
+function release(context: HostContext, planned: readonly Planned[]): Promise<void> {
+  const holdings = planned.map(({ entry: { record } }) => ({ fileId: record._id!, storage: record.storage }));
+  return releaseBytes(context, holdings);
+}
+
+async function record(context: HostContext, written: readonly Planned[]): Promise<PromiseSettledResult<StoredDocument>[]> {
+  if (written.length === 0) return [];
+  try {
+    const inserted = await insertFiles(
+      context,
+      written.map(({ entry }) => entry),
+    );
+    await release(
+      context,
+      written.filter((_, index) => inserted[index]!.status === 'rejected'),
+    );
+    return inserted.map((each) => (each.status === 'fulfilled' ? { status: each.status, value: { ...each.value } } : each));
   } catch (reason) {
     // Some may have been recorded before the error. Where nobody can say, they keep their bytes: a record without would be half a file.
     const ids = written.map(({ key }) => key);
@@ -88,21 +137,9 @@ async function record(context: HostContext, written: readonly Written[]): Promis
       () => true,
       () => false,
     );
-    if (noRecords) await release(written);
+    if (noRecords) await release(context, written);
     return written.map(() => ({ status: 'rejected', reason }));
   }
-}
-
-async function recordAll(context: HostContext, written: readonly Written[]): Promise<PromiseSettledResult<StoredDocument>[]> {
-  await registerAllBytes(
-    context,
-    written.map(({ key, entry }) => ({ key, size: entry.record.size ?? 0 })),
-  );
-  const inserted = await insertFiles(
-    context,
-    written.map(({ entry }) => entry),
-  );
-  return inserted.map((each) => (each.status === 'fulfilled' ? { status: each.status, value: { ...each.value } } : each));
 }
 
 async function settled<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<PromiseSettledResult<R>[]> {
@@ -128,20 +165,15 @@ export async function removeFiles(context: HostContext, files: readonly FileDocu
 
 /** Removes files that are in no item's list. */
 async function removeUnshared(context: HostContext, files: readonly FileDocument[]): Promise<void> {
-  if (files.length === 0) return;
-  const { models, store, events } = context;
+  const { models, events } = context;
   const ids = files.map(({ _id }) => _id);
-  const keys = files.flatMap(({ storage }) => (storage.kind === 'stored' ? [storage.key] : []));
-  const { deletedCount } = await models.file.deleteMany({ _id: { $in: ids } });
-  await models.blob.deleteMany({ _id: { $in: keys }, references: { $lte: 1 } });
-  const shared = new Set((await models.blob.find({ _id: { $in: keys } }, { _id: 1 }).lean()).map(({ _id }) => _id));
-  await settled(
-    keys.filter((key) => !shared.has(key)),
-    (key) => store.remove(key),
+  await models.file.deleteMany({ _id: { $in: ids } });
+  step('file-removal:hidden');
+  await releaseBytes(
+    context,
+    files.map(({ _id, storage }) => ({ fileId: _id, storage })),
   );
-  // Whoever removes the same files now counts those down that it removed itself: one that is not sure leaves the bytes.
-  if (deletedCount === files.length) for (const key of shared) await releaseBytes(context, { kind: 'stored', key });
-  const attached = await models.file.find({ attachedToType: 'file', attachedToId: { $in: ids } }, { _id: 1 }).lean();
-  for (const { _id } of attached) await removeFile(context, _id);
+  const attached = { attachedToType: 'file', attachedToId: { $in: ids } };
+  for (const each of await models.file.find(attached).lean<FileDocument[]>()) await dropFile(context, each);
   for (const file of files) await events.emit('file.removed', { file: { ...file } });
 }

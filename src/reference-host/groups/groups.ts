@@ -8,6 +8,7 @@ import { wordsOf } from '../words.js';
 import { checkedName } from '../tree/names/checked-name.js';
 import { levelOn, requireLevel, withUserLevel, type Principal } from '../access/access.js';
 import { isDuplicateKey } from '../duplicate-key.js';
+import { removeWhole } from '../upkeep/removal.js';
 
 /** A group on which somebody has a level. */
 export async function loadGroup(
@@ -45,12 +46,14 @@ export async function createGroup(
     access: withUserLevel({ users: [], groups: [] }, creatorId, 2),
     public: isPublic,
   };
+  // Before the group: membership in a group that is not there gives nothing.
+  await context.models.user.updateOne({ _id: creatorId }, { $addToSet: { groups: group._id } });
   try {
     await context.models.group.create(group);
   } catch (error) {
+    await context.models.user.updateOne({ _id: creatorId }, { $pull: { groups: group._id } });
     throw explain(error);
   }
-  await context.models.user.updateOne({ _id: creatorId }, { $addToSet: { groups: group._id } });
   await context.events.emit('access.changed', {});
   return group;
 }
@@ -84,13 +87,17 @@ export async function updateGroup(
 }
 
 /** Removes a group from users, permissions and the list of groups. */
-export async function removeGroup({ models, events }: HostContext, { _id }: GroupDocument): Promise<void> {
+export function removeGroup(context: HostContext, group: GroupDocument): Promise<void> {
+  return removeWhole(context, 'group', group, ({ _id }) => clearGroup(context, _id));
+}
+
+/** Clears what a removed group leaves; can be done again. */
+export async function clearGroup({ models, events }: HostContext, _id: Types.ObjectId): Promise<void> {
   await models.user.updateMany({ groups: _id }, { $pull: { groups: _id } });
   await models.user.updateMany({ 'groupInvites.groupId': _id }, { $pull: { groupInvites: { groupId: _id } } });
   const mention = { $pull: { 'access.groups': { id: _id } } };
   await models.folder.updateMany({ 'access.groups.id': _id }, mention);
   await models.collection.updateMany({ 'access.groups.id': _id }, mention);
-  await models.group.deleteOne({ _id });
   await events.emit('group.removed', { groupId: _id.toHexString() });
   await events.emit('access.changed', {});
 }
@@ -104,8 +111,12 @@ export async function mayForce(context: HostContext, group: GroupDocument, princ
 }
 
 async function grant({ models }: HostContext, group: GroupDocument, userId: Types.ObjectId, level: GrantedLevel) {
-  await models.group.updateOne({ _id: group._id }, { $pull: { 'access.users': { id: userId } } });
-  await models.group.updateOne({ _id: group._id }, { $push: { 'access.users': { id: userId, level, flags: [] } } });
+  const { _id } = group;
+  const set = { 'access.users.$.level': level, 'access.users.$.flags': [] };
+  const { matchedCount } = await models.group.updateOne({ _id, 'access.users.id': userId }, { $set: set });
+  if (matchedCount > 0) return;
+  const added = { $push: { 'access.users': { id: userId, level, flags: [] } } };
+  await models.group.updateOne({ _id, 'access.users.id': { $ne: userId } }, added);
 }
 
 /** Invites a user to a group, who then may read it; `force` makes the user a member at once. */
@@ -125,11 +136,12 @@ export async function inviteToGroup(
 }
 
 async function addMember(context: HostContext, group: GroupDocument, userId: Types.ObjectId, level: GrantedLevel): Promise<void> {
+  // In this order a member has a level, and what ends half way can be done again.
+  await grant(context, group, userId, level);
   await context.models.user.updateOne(
     { _id: userId },
     { $addToSet: { groups: group._id }, $pull: { groupInvites: { groupId: group._id } } },
   );
-  await grant(context, group, userId, level);
   await context.events.emit('access.changed', {});
 }
 

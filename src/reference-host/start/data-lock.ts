@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { mkdir, realpath, rename, rm } from 'node:fs/promises';
-import { connect, createServer, type Server } from 'node:net';
+import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { askAt, listenAt } from '../upkeep/sockets.js';
 
 /** Another server uses the folder. */
 export class DataDirectoryInUseError extends Error {
@@ -26,7 +27,7 @@ export async function lockDataDirectory(directory: string): Promise<() => Promis
         await new Promise<void>((resolve) => server.close(() => resolve()));
       };
     }
-    const holder = await askHolder(path);
+    const holder = await askAt(path);
     if (holder !== null || attempt >= 5) {
       throw new DataDirectoryInUseError(
         `Another server${holder ? ` (process ${holder})` : ''} uses the data folder ${directory}. ` +
@@ -51,33 +52,10 @@ async function socketPath(directory: string): Promise<string> {
 
 /** The listening server, or `null` when the path is taken. */
 async function listen(path: string): Promise<Server | null> {
-  const server = createServer((socket) => {
-    socket.on('error', () => undefined);
-    socket.end(`${process.pid}`);
-  });
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => (error.code === 'EADDRINUSE' ? resolve(null) : reject(error)));
-    server.listen(path, () => {
-      server.unref();
-      resolve(server);
-    });
-  });
-}
-
-/** Number of the process that listens at the path; `''` if it does not say; `null` when nobody listens there. */
-async function askHolder(path: string): Promise<string | null> {
-  return new Promise((resolve) => {
-    let text = '';
-    let connected = false;
-    const socket = connect(path);
-    socket.setTimeout(2000, () => socket.destroy());
-    socket.on('connect', () => {
-      connected = true;
-    });
-    socket.on('data', (chunk: Buffer) => {
-      text += chunk.toString('latin1');
-    });
-    socket.on('error', () => undefined);
-    socket.on('close', () => resolve(connected ? text : null));
-  });
+  try {
+    return await listenAt(path, `${process.pid}`);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return null;
+    throw error;
+  }
 }

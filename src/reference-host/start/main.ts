@@ -2,15 +2,14 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Types } from 'mongoose';
-import { destination, pino, stdTimeFunctions } from 'pino';
 import { startDatabase } from '../database/start-database.js';
 import { DatabaseUnavailableError, type Database } from '../database/contract.js';
 import { DataDirectoryInUseError, lockDataDirectory } from './data-lock.js';
-import type { HostLogger } from '../../index.js';
 import { createReferenceHost, type ReferenceHost } from '../index.js';
 import { Closers } from './closers.js';
 import { addOwnFiles, addSyntheticSlide, adminLogin, ensureAdmin, type RegisterInPlace } from './content.js';
 import { listen } from './listen.js';
+import { openLog, survivePrinting } from './log.js';
 import { readOptions, UsageError, type StartOptions } from './options.js';
 import { keptPassword } from './password.js';
 import { addNuclei, nucleiName } from './nuclei.js';
@@ -28,6 +27,7 @@ const closers = new Closers((name, error) => display.line(`Closing failed (${nam
 const stopping = new AbortController();
 
 async function main(): Promise<void> {
+  survivePrinting();
   const options = readOptions(process.argv.slice(2), process.env, version);
   if ('help' in options) {
     process.stdout.write(`${options.help}\n`);
@@ -51,7 +51,7 @@ async function main(): Promise<void> {
   void database.lost.then((error) => stop(1, `The database has ended: ${error.message}`));
   signal.throwIfAborted();
 
-  const logger = logOf(options);
+  const logger = openLog(options.logLevel);
   const running = await RunningHost.start({
     make: (restart) =>
       createReferenceHost({
@@ -76,11 +76,6 @@ async function main(): Promise<void> {
   if (filled !== null) await running.use((host) => annotate(host, server.url, filled.slideId, signal));
 }
 
-/** Written at once: the last line before a crash counts most. */
-function logOf({ logLevel }: StartOptions): HostLogger {
-  return pino({ level: logLevel, base: null, timestamp: stdTimeFunctions.isoTime }, destination({ dest: 2, sync: true }));
-}
-
 /** Runs jobs until it is stopped. The data folder belongs to the server: it is not locked. */
 async function work(options: StartOptions): Promise<void> {
   const database = await startDatabase({ env: process.env, directory: null, signal: stopping.signal });
@@ -89,7 +84,7 @@ async function work(options: StartOptions): Promise<void> {
     dataDirectory: options.dataDirectory,
     worker: true,
     ...(options.brand !== null && { brand: options.brand }),
-    logger: logOf(options),
+    logger: openLog(options.logLevel),
   });
   await closers.add('worker', () => host.close());
   display.end();

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import { Types } from 'mongoose';
 import { BadParameterError, id, oneOf, paging, text, type RouteDefinition } from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
+import type { UploadDocument } from '../uploads/upload.model.js';
 import { listReply, readPage } from '../tree/lists.js';
 import { discardUpload } from '../uploads/upload-removal.js';
 import { accessFlags } from '../access/access.routes.js';
@@ -153,8 +154,8 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
     query: uploadsQuery,
     returns: returnsList,
     async handle({ query }, context) {
-      const uploads = await context.models.upload.find(uploadsFilter(query)).lean();
-      for (const { _id } of uploads) await discardUpload(context, _id);
+      const uploads = await context.models.upload.find(uploadsFilter(query)).lean<UploadDocument[]>();
+      for (const upload of uploads) await discardUpload(context, upload);
       return uploads.map(uploadView);
     },
   }),

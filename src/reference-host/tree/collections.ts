@@ -8,8 +8,9 @@ import { checkedName } from './names/checked-name.js';
 import { requireLevel, withUserLevel, type Principal } from '../access/access.js';
 import { isDuplicateKey } from '../duplicate-key.js';
 import { removeFoldersIn } from './folder-trees.js';
-import { accessUpdate, setAccessBelow, type AccessChange } from './folders.js';
+import { accessUpdate, spreadAccess, type AccessChange } from '../access/folder-access.js';
 import { writeMetadata, type MetadataUpdate } from './metadata.js';
+import { removeWhole } from '../upkeep/removal.js';
 
 /** A collection on which somebody has a level. */
 export async function loadCollection(
@@ -114,18 +115,16 @@ export async function setCollectionAccess(
   change: AccessChange,
   recurse: Principal | null,
 ): Promise<CollectionDocument> {
-  const updated = await context.models.collection
-    .findOneAndUpdate({ _id: collection._id }, { $set: accessUpdate(change) }, { returnDocument: 'after' })
-    .lean<CollectionDocument>();
-  if (updated === null) throw new UnknownIdError('collection', collection._id.toHexString());
-  if (recurse) await setAccessBelow(context, { parentId: collection._id, change, administrator: recurse });
-  await context.events.emit('access.changed', {});
-  return updated;
+  return spreadAccess(context, { type: 'collection', id: collection._id, change, administrator: recurse }, async () => {
+    const updated = await context.models.collection
+      .findOneAndUpdate({ _id: collection._id }, { $set: accessUpdate(change) }, { returnDocument: 'after' })
+      .lean<CollectionDocument>();
+    if (updated === null) throw new UnknownIdError('collection', collection._id.toHexString());
+    return updated;
+  });
 }
 
-/** Removes a collection with everything in it. Interrupted, it can be done again. */
-export async function removeCollection(context: HostContext, collection: CollectionDocument): Promise<void> {
-  await removeFoldersIn(context, collection._id);
-  await context.models.collection.deleteOne({ _id: collection._id });
-  await removeFoldersIn(context, collection._id);
+/** Removes a collection with everything in it. */
+export function removeCollection(context: HostContext, collection: CollectionDocument): Promise<void> {
+  return removeWhole(context, 'collection', collection, ({ _id }) => removeFoldersIn(context, _id));
 }

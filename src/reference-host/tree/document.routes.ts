@@ -2,7 +2,7 @@ import { boolean, withDefault, type Caller, type RouteDefinition } from '../../i
 import { defineRoute, type HostContext } from '../context.js';
 import type { AccessControlled, GrantedLevel } from '../access/access-list.model.js';
 import { describeAccessList, principalOf, type Principal } from '../access/access.js';
-import type { AccessChange } from './folders.js';
+import type { AccessChange } from '../access/folder-access.js';
 import { metadataRemoval, metadataUpdate, type MetadataUpdate } from './metadata.js';
 import { accessChange, accessQuery, withAccess } from '../access/access.routes.js';
 import { byId, returnsMessage, returnsObject, scopes } from '../http/parameters.js';

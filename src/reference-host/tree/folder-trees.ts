@@ -1,32 +1,59 @@
-import type { Types } from 'mongoose';
-import { InvalidError } from '../../index.js';
+import { Types } from 'mongoose';
+import { InvalidError, step } from '../../index.js';
 import type { HostContext } from '../context.js';
-import type { FolderDocument } from './folder.model.js';
+import type { FolderDocument, RootType } from './folder.model.js';
 import type { ItemDocument } from './item.model.js';
 import { discardUploadsOf } from '../uploads/upload-removal.js';
 import { ancestorsOf, createFolder, placeFolder, rootOf, type FolderParent } from './folders.js';
-import { copyItem, removeItem } from './items.js';
-import { releaseName } from './names/names.js';
-import { addRootSize } from './sizes.js';
+import { copyItemAs, removeItem } from './items.js';
+import { releaseNames, releaseOldNames } from './names/names.js';
+import { recount, rootSums } from './recount.js';
+import { removeWhole } from '../upkeep/removal.js';
+import { addRootSize, rootModel } from './sizes.js';
 
-/** Removes a folder with everything in it. Interrupted, it can be done again. */
-export async function removeFolder(context: HostContext, folder: FolderDocument): Promise<void> {
-  const { models } = context;
-  await emptyFolder(context, folder);
-  const removed = await models.folder.findOneAndDelete({ _id: folder._id }).lean<FolderDocument>();
-  await releaseName(context, { parentId: folder.parentId, ownerId: folder._id }, folder.name);
-  if (removed === null) return;
-  // What came in between: items and folders are only kept while their folder exists.
-  await emptyFolder(context, folder);
-  await context.events.emit('folder.removed', { folder: { ...removed } });
+/** The collection or user that everything below belongs to. */
+type Root = { baseParentType: RootType; baseParentId: Types.ObjectId };
+
+/** Removes a folder with everything in it. */
+export function removeFolder(context: HostContext, folder: FolderDocument): Promise<void> {
+  return removeWhole(context, 'folder', folder, (removed) => clearFolder(context, removed));
+}
+
+/** Clears what a removed folder leaves; can be done again. */
+export async function clearFolder(context: HostContext, folder: FolderDocument): Promise<void> {
+  await releaseNames(context, folder._id);
+  await removeContents(context, folder._id, {});
+  await context.events.emit('folder.removed', { folder: { ...folder } });
 }
 
 /** Removes everything in a folder, but not the folder. */
-export async function emptyFolder(context: HostContext, folder: FolderDocument): Promise<void> {
-  await discardUploadsOf(context, folder._id);
-  const items = context.models.item.find({ folderId: folder._id }).lean<ItemDocument>().cursor();
-  for await (const item of items) await removeItem(context, item);
-  await removeFoldersIn(context, folder._id);
+export function emptyFolder(context: HostContext, { _id }: FolderDocument): Promise<void> {
+  const before = new Date();
+  return context.journal.undertake({ kind: 'emptying', id: _id, before }, () => emptySince(context, _id, before));
+}
+
+/** Removes what was in a folder at some time; can be done again. */
+export function emptySince(context: HostContext, folderId: Types.ObjectId, before: Date): Promise<void> {
+  return removeContents(context, folderId, { created: { $lte: before } });
+}
+
+async function removeContents(
+  context: HostContext,
+  folderId: Types.ObjectId,
+  filter: { created?: { $lte: Date } },
+): Promise<void> {
+  const { models } = context;
+  await discardUploadsOf(context, folderId);
+  const items = models.item
+    .find({ folderId, ...filter })
+    .lean<ItemDocument>()
+    .cursor();
+  for await (const item of items) {
+    await removeItem(context, item);
+    step('folder-removal:item');
+  }
+  const folders = await models.folder.find({ parentId: folderId, ...filter }).lean<FolderDocument[]>();
+  for (const child of folders) await removeFolder(context, child);
 }
 
 /** Removes the folders that lie directly in a folder, collection or user. */
@@ -35,7 +62,7 @@ export async function removeFoldersIn(context: HostContext, parentId: Types.Obje
 }
 
 /** The folders below a folder, parents before children. */
-async function foldersBelow({ models }: HostContext, folder: FolderDocument): Promise<FolderDocument[]> {
+async function foldersBelow({ models }: Pick<HostContext, 'models'>, folder: FolderDocument): Promise<FolderDocument[]> {
   const found: FolderDocument[] = [];
   const seen = new Set([folder._id.toHexString()]);
   let parents = [folder._id];
@@ -67,10 +94,18 @@ async function refuseCircle(context: HostContext, folder: FolderDocument, target
 
 /** Moves a folder. @throws InvalidError when the target lies in the folder itself, or the name is taken there. */
 export async function moveFolder(context: HostContext, folder: FolderDocument, target: FolderParent): Promise<FolderDocument> {
-  const { models } = context;
   await refuseCircle(context, folder, target);
+  const { baseParentId, baseParentType } = folder;
+  const from = { baseParentId, baseParentType };
+  return context.journal.undertake({ kind: 'move', id: folder._id, before: new Date(), from }, () =>
+    moveTo(context, folder, target),
+  );
+}
+
+async function moveTo(context: HostContext, folder: FolderDocument, target: FolderParent): Promise<FolderDocument> {
   const root = rootOf(target);
   const moved = await placeFolder(context, folder, { parentId: target.doc._id, parentCollection: target.type, ...root });
+  step('move:placed');
   try {
     // Once more: of two moves at once, each may have put its folder below the other's.
     await refuseCircle(context, folder, target);
@@ -80,17 +115,56 @@ export async function moveFolder(context: HostContext, folder: FolderDocument, t
     throw error;
   }
   if (!root.baseParentId.equals(folder.baseParentId)) {
-    let bytes = 0;
-    for (const { _id, size } of [moved, ...(await foldersBelow(context, moved))]) {
-      bytes += size;
-      await models.folder.updateOne({ _id }, { $set: root });
-      await models.item.updateMany({ folderId: _id }, { $set: root });
-    }
+    const bytes = await setRootBelow(context, moved, root);
     await addRootSize(context, folder, -bytes);
     await addRootSize(context, root, bytes);
+    step('move:counted');
   }
   await context.events.emit('access.changed', {});
   return moved;
+}
+
+/** Records which collection or user a folder and everything below it belong to. @returns the bytes there */
+async function setRootBelow({ models }: HostContext, folder: FolderDocument, root: Root): Promise<number> {
+  let bytes = 0;
+  for (const { _id, size } of [folder, ...(await foldersBelow({ models }, folder))]) {
+    bytes += size;
+    await models.folder.updateOne({ _id }, { $set: root });
+    await models.item.updateMany({ folderId: _id }, { $set: root });
+    step('move:rooted');
+  }
+  return bytes;
+}
+
+/** Finishes a move that ended half way; can be done again. */
+export async function finishMove(
+  context: HostContext,
+  { id, before, from }: { id: Types.ObjectId; before: Date; from: Root },
+): Promise<void> {
+  const { models, events } = context;
+  const folder = await models.folder.findById(id).lean<FolderDocument>();
+  if (folder === null) return;
+  await releaseOldNames(context, { ...folder, ownerId: id }, before);
+  const [top] = await ancestorsOf(context, folder);
+  if (top === undefined || top.type === 'folder') return;
+  const root = { baseParentType: top.type, baseParentId: top.doc._id };
+  await setRootBelow(context, folder, root);
+  for (const each of [from, root]) {
+    await recount(rootModel(context, each.baseParentType) as never, rootSums(context), [each.baseParentId]);
+  }
+  await events.emit('access.changed', {});
+}
+
+/** What a copy of a folder is like. */
+export interface FolderCopy {
+  name?: string | undefined;
+  description?: string | undefined;
+  public?: boolean | undefined;
+  creatorId: Types.ObjectId | null;
+  /** Whether the annotations of the items are copied too. Default true. */
+  copyAnnotations?: boolean | undefined;
+  /** Which folders are copied; others are left out with what is in them. */
+  isReadable(folder: FolderDocument): boolean;
 }
 
 /** A copy of a folder with everything in it. A name that is taken gets a number behind it. */
@@ -98,21 +172,25 @@ export async function copyFolder(
   context: HostContext,
   source: FolderDocument,
   target: FolderParent,
-  options: {
-    name?: string | undefined;
-    description?: string | undefined;
-    public?: boolean | undefined;
-    creatorId: Types.ObjectId | null;
-    /** Whether the annotations of the items are copied too. Default true. */
-    copyAnnotations?: boolean | undefined;
-    /** Which folders are copied; others are left out with what is in them. */
-    isReadable(folder: FolderDocument): boolean;
-  },
+  options: FolderCopy,
+): Promise<FolderDocument> {
+  const _id = new Types.ObjectId();
+  return context.journal.undertake({ kind: 'making', type: 'folder', id: _id }, () =>
+    copyFolderAs(context, source, target, { ...options, _id }),
+  );
+}
+
+async function copyFolderAs(
+  context: HostContext,
+  source: FolderDocument,
+  target: FolderParent,
+  options: FolderCopy & { _id: Types.ObjectId },
 ): Promise<FolderDocument> {
   // Listed before anything is made: a folder can be copied into itself.
   const below = await foldersBelow(context, source);
   const { creatorId, copyAnnotations } = options;
   const copy = await createFolder(context, target, {
+    _id: options._id,
     name: options.name ?? source.name,
     description: options.description ?? source.description,
     public: options.public ?? source.public,
@@ -140,7 +218,9 @@ export async function copyFolder(
     }
     for (const id of itemIds.get(key) ?? []) {
       const item = await context.models.item.findById(id).lean<ItemDocument>();
-      if (item !== null) await copyItem(context, item, copies.get(key)!, { creatorId, copyAnnotations });
+      if (item === null) continue;
+      await copyItemAs(context, item, { _id: new Types.ObjectId(), folder: copies.get(key)!, creatorId, copyAnnotations });
+      step('folder-copy:item');
     }
   }
   return copy;

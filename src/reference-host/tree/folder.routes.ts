@@ -3,16 +3,8 @@ import { defineRoute, type HostContext } from '../context.js';
 import type { FolderDocument } from './folder.model.js';
 import { accessFilter, levelOn, principalOf, requireLevel } from '../access/access.js';
 import { copyFolder, emptyFolder, moveFolder, removeFolder } from './folder-trees.js';
-import {
-  ancestorsOf,
-  countChildren,
-  createFolder,
-  loadFolder,
-  loadParent,
-  setFolderAccess,
-  setFolderMetadata,
-  updateFolder,
-} from './folders.js';
+import { ancestorsOf, countChildren, createFolder, loadFolder, loadParent, setFolderMetadata, updateFolder } from './folders.js';
+import { setFolderAccess } from '../access/folder-access.js';
 import { listReply, readPage } from './lists.js';
 import { metadataUpdate } from './metadata.js';
 import { wordsFilter } from '../resources/resources.js';

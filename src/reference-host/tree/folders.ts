@@ -1,7 +1,7 @@
 import { Types, type QueryFilter } from 'mongoose';
-import { InvalidError, UnknownIdError } from '../../index.js';
+import { InvalidError, UnknownIdError, step } from '../../index.js';
 import type { HostContext } from '../context.js';
-import type { AccessControlled, AccessList, GrantedLevel } from '../access/access-list.model.js';
+import type { AccessList, GrantedLevel } from '../access/access-list.model.js';
 import type { CollectionDocument } from './collection.model.js';
 import type { FolderDocument, FolderParentType, RootType } from './folder.model.js';
 import type { UserDocument } from '../accounts/user.model.js';
@@ -62,6 +62,8 @@ export async function loadTargetFolder(
 
 /** What a new folder is like. */
 export interface NewFolder {
+  /** Default: a new one. */
+  _id?: Types.ObjectId;
   name: string;
   description?: string | undefined;
   /** Default: that of the parent; not public below a user. */
@@ -91,10 +93,11 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
     const existing = await models.folder.findOne({ parentId: parent.doc._id, name: wanted }).lean<FolderDocument>();
     if (existing !== null) return existing;
   }
-  const _id = new Types.ObjectId();
+  const _id = folder._id ?? new Types.ObjectId();
   const place = { parentId: parent.doc._id, ownerType: 'folder' as const, ownerId: _id };
   const name = folder.allowRename ? await claimFreeName(context, place, wanted) : wanted;
   if (!folder.allowRename) await claimFolderName(context, place, name);
+  step('folder:named');
   const now = new Date();
   const { access, isPublic, publicFlags } = inheritedAccess(parent, folder.creatorId);
   const description = folder.description?.trim() ?? '';
@@ -119,6 +122,7 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
   try {
     // Past Mongoose: metadata may hold what looks like operators.
     await models.folder.collection.insertOne(created);
+    step('folder:recorded');
     if (!(await stillExists(context, parent))) {
       await models.folder.deleteOne({ _id });
       throw new InvalidError(`No such ${parent.type}: ${parent.doc._id.toHexString()}`, 'id');
@@ -165,12 +169,10 @@ export async function updateFolder(
 ): Promise<FolderDocument> {
   const name = changes.name === undefined ? folder.name : checkedName('Folder', changes.name);
   const description = changes.description?.trim() ?? folder.description;
-  const updated = await placeFolder(context, folder, {
-    name,
-    lowerName: name.toLowerCase(),
-    description,
-    words: wordsOf(name, description),
-  });
+  const fields = { name, lowerName: name.toLowerCase(), description, words: wordsOf(name, description) };
+  const place = () => placeFolder(context, folder, fields);
+  const naming = { kind: 'naming', type: 'folder', id: folder._id, before: new Date() } as const;
+  const updated = name === folder.name ? await place() : await context.journal.undertake(naming, place);
   return changes.metadata ? setFolderMetadata(context, updated, changes.metadata) : updated;
 }
 
@@ -202,6 +204,7 @@ export async function placeFolder(
     }
     throw new InvalidError('The folder was renamed or moved by somebody else meanwhile.', 'name');
   }
+  step('folder-change:recorded');
   if (isMoved) await releaseName(context, { parentId: folder.parentId, ownerId: folder._id }, folder.name);
   await context.events.emit('folder.saved', { folder: { ...updated } });
   return updated;
@@ -250,48 +253,4 @@ export async function ancestorsOf(context: HostContext, folder: FolderDocument):
     if (doc !== null) above.unshift({ type: 'user', doc });
   }
   return above;
-}
-
-/** Which permissions of a folder or collection are to be replaced. */
-export interface AccessChange {
-  access: AccessList;
-  public?: boolean | undefined;
-  publicFlags?: string[] | undefined;
-}
-
-/** The update for a change of permissions. */
-export function accessUpdate({ access, public: isPublic, publicFlags }: AccessChange): Partial<AccessControlled> {
-  return { access, ...(isPublic !== undefined && { public: isPublic }), ...(publicFlags !== undefined && { publicFlags }) };
-}
-
-/** Replaces the permissions of a folder and, when asked, of the folders below it that somebody administers. */
-export async function setFolderAccess(
-  context: HostContext,
-  folder: FolderDocument,
-  change: AccessChange,
-  recurse: Principal | null,
-): Promise<FolderDocument> {
-  const updated = await context.models.folder
-    .findOneAndUpdate({ _id: folder._id }, { $set: accessUpdate(change) }, { returnDocument: 'after' })
-    .lean<FolderDocument>();
-  if (updated === null) throw new UnknownIdError('folder', folder._id.toHexString());
-  if (recurse) await setAccessBelow(context, { parentId: folder._id, change, administrator: recurse });
-  await context.events.emit('access.changed', {});
-  return updated;
-}
-
-/** Replaces the permissions of the folders below a parent that somebody administers. */
-export async function setAccessBelow(
-  { models }: HostContext,
-  { parentId, change, administrator }: { parentId: Types.ObjectId; change: AccessChange; administrator: Principal },
-): Promise<void> {
-  const pending = [parentId];
-  for (let parent = pending.pop(); parent !== undefined; parent = pending.pop()) {
-    const administered = accessFilter(administrator, 2) as QueryFilter<FolderDocument>;
-    const children = await models.folder.find({ parentId: parent, ...administered }, { _id: 1 }).lean();
-    for (const { _id } of children) {
-      await models.folder.updateOne({ _id }, { $set: accessUpdate(change) });
-      pending.push(_id);
-    }
-  }
 }

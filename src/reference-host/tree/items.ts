@@ -1,5 +1,5 @@
 import { Types } from 'mongoose';
-import { InvalidError, UnknownIdError } from '../../index.js';
+import { InvalidError, UnknownIdError, step } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { GrantedLevel } from '../access/access-list.model.js';
 import type { FileDocument } from '../files/file.model.js';
@@ -8,9 +8,11 @@ import type { ItemDocument } from './item.model.js';
 import { wordsOf } from '../words.js';
 import { checkedName } from './names/checked-name.js';
 import { requireLevel, type Principal } from '../access/access.js';
-import { copyFile, removeFile } from '../files/files.js';
+import { copyFile, dropFile } from '../files/files.js';
 import { newMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';
-import { claimFreeName, releaseName } from './names/names.js';
+import { claimFreeName, releaseName, releaseNames } from './names/names.js';
+import { recountAround } from './recount.js';
+import { removeWhole } from '../upkeep/removal.js';
 import { addFolderSize, addRootSize } from './sizes.js';
 import { discardUploadsOf } from '../uploads/upload-removal.js';
 
@@ -31,12 +33,16 @@ export async function loadItem(
 
 /** What a new item is like. */
 export interface NewItem {
+  /** Default: a new one. */
+  _id?: Types.ObjectId;
   name: string;
   description?: string | undefined;
   metadata?: Record<string, unknown> | undefined;
   creatorId: Types.ObjectId | null;
   /** Gives the item of this name, where there is one, instead of a new one. */
   reuseExisting?: boolean | undefined;
+  /** Bytes of the files that are recorded already. Default 0. */
+  size?: number;
   /** Fields of the plugin. */
   fields?: Record<string, unknown> | undefined;
 }
@@ -51,6 +57,8 @@ export async function createItem(context: HostContext, folder: FolderDocument, i
   }
   return insertItem(context, folder, {
     ...item.fields,
+    _id: item._id ?? new Types.ObjectId(),
+    size: item.size ?? 0,
     name,
     description: item.description?.trim() ?? '',
     creatorId: item.creatorId,
@@ -58,17 +66,19 @@ export async function createItem(context: HostContext, folder: FolderDocument, i
   });
 }
 
-type ItemStart = Pick<ItemDocument, 'name' | 'description' | 'creatorId' | 'meta'> & { [field: string]: unknown };
+type ItemStart = Pick<ItemDocument, '_id' | 'name' | 'description' | 'creatorId' | 'meta' | 'size'> & {
+  [field: string]: unknown;
+};
 
 async function insertItem(context: HostContext, folder: FolderDocument, start: ItemStart): Promise<ItemDocument> {
   const { models } = context;
-  const _id = new Types.ObjectId();
+  const { _id, size } = start;
   const place = { parentId: folder._id, ownerType: 'item' as const, ownerId: _id };
   const name = await claimFreeName(context, place, start.name);
+  step('item:named');
   const now = new Date();
   const item: ItemDocument = {
     ...start,
-    _id,
     name,
     lowerName: name.toLowerCase(),
     folderId: folder._id,
@@ -76,12 +86,12 @@ async function insertItem(context: HostContext, folder: FolderDocument, start: I
     baseParentId: folder.baseParentId,
     created: now,
     updated: now,
-    size: 0,
     words: wordsOf(name, start.description),
   };
   try {
     // Past Mongoose: copies carry fields of the plugin, and metadata may hold what looks like operators.
     await models.item.collection.insertOne(item);
+    step('item:recorded');
     if ((await models.folder.exists({ _id: folder._id })) === null) {
       await models.item.deleteOne({ _id });
       throw new InvalidError(`No such folder: ${folder._id.toHexString()}`, 'id');
@@ -89,6 +99,11 @@ async function insertItem(context: HostContext, folder: FolderDocument, start: I
   } catch (error) {
     await releaseName(context, place, name);
     throw error;
+  }
+  if (size > 0) {
+    await addFolderSize(context, item.folderId, size);
+    await addRootSize(context, item, size);
+    step('item:counted');
   }
   await context.events.emit('item.saved', { item: { ...item } });
   return item;
@@ -105,7 +120,15 @@ export interface ItemChanges {
 }
 
 /** Changes an item; a name that is taken gets a number behind it. */
-export async function updateItem(context: HostContext, item: ItemDocument, changes: ItemChanges): Promise<ItemDocument> {
+export function updateItem(context: HostContext, item: ItemDocument, changes: ItemChanges): Promise<ItemDocument> {
+  const isNamed = changes.name !== undefined && changes.name !== item.name;
+  const isMoved = changes.folder !== undefined && !changes.folder._id.equals(item.folderId);
+  if (!isNamed && !isMoved) return changeItem(context, item, changes);
+  const naming = { kind: 'naming', type: 'item', id: item._id, before: new Date() } as const;
+  return context.journal.undertake(naming, () => changeItem(context, item, changes));
+}
+
+async function changeItem(context: HostContext, item: ItemDocument, changes: ItemChanges): Promise<ItemDocument> {
   const { models } = context;
   const folderId = changes.folder?._id ?? item.folderId;
   const wanted = changes.name === undefined ? item.name : checkedName('Item', changes.name);
@@ -133,15 +156,17 @@ export async function updateItem(context: HostContext, item: ItemDocument, chang
       { returnDocument: 'after' },
     )
     .lean<ItemDocument>();
+  step('item-move:placed');
   if (updated === null) {
     if (isElsewhere || name !== item.name) await releaseName(context, place, name);
     const current = await models.item.findById(item._id).lean<ItemDocument>();
     if (current === null) throw new UnknownIdError('item', item._id.toHexString());
-    return updateItem(context, current, changes);
+    return changeItem(context, current, changes);
   }
   if (isElsewhere || name !== item.name) {
     await releaseName(context, { parentId: item.folderId, ownerId: item._id }, item.name);
   }
+  step('item-move:named');
   if (isElsewhere) {
     await addFolderSize(context, item.folderId, -updated.size);
     await addFolderSize(context, folderId, updated.size);
@@ -172,22 +197,25 @@ async function announce(context: HostContext, item: ItemDocument): Promise<ItemD
   return item;
 }
 
-/** Removes an item with its files, attached files and unfinished uploads. Interrupted, it can be done again. */
-export async function removeItem(context: HostContext, item: ItemDocument): Promise<void> {
-  const { models } = context;
-  await discardUploadsOf(context, item._id);
-  await removeFilesOf(context, item._id);
-  const removed = await models.item.findOneAndDelete({ _id: item._id }).lean<ItemDocument>();
-  await releaseName(context, { parentId: item.folderId, ownerId: item._id }, item.name);
-  if (removed === null) return;
-  // What came in between: the record of a file is only kept while its item exists.
-  await removeFilesOf(context, item._id);
-  await context.events.emit('item.removed', { item: { ...removed } });
+/** Removes an item with its files, attached files and unfinished uploads. */
+export function removeItem(context: HostContext, item: ItemDocument): Promise<void> {
+  return removeWhole(context, 'item', item, (removed) => clearItem(context, removed));
 }
 
-async function removeFilesOf(context: HostContext, itemId: Types.ObjectId): Promise<void> {
-  const filter = { $or: [{ itemId }, { attachedToType: 'item', attachedToId: itemId }] };
-  for await (const file of context.models.file.find(filter, { _id: 1 }).lean().cursor()) await removeFile(context, file._id);
+/** Clears what a removed item leaves. `isRepeated`: it may have been done in part. */
+export async function clearItem(context: HostContext, item: ItemDocument, isRepeated = false): Promise<void> {
+  await releaseNames(context, item._id);
+  await discardUploadsOf(context, item._id);
+  const { models } = context;
+  const filter = { $or: [{ itemId: item._id }, { attachedToType: 'item', attachedToId: item._id }] };
+  for await (const file of models.file.find(filter).lean<FileDocument>().cursor()) await dropFile(context, file);
+  step('item-removal:emptied');
+  if (isRepeated) await recountAround(context, item);
+  else {
+    await addFolderSize(context, item.folderId, -item.size);
+    await addRootSize(context, item, -item.size);
+  }
+  await context.events.emit('item.removed', { item: { ...item } });
 }
 
 /** The ordinary files of an item, by name. */
@@ -195,41 +223,48 @@ export async function filesOf({ models }: HostContext, item: Pick<ItemDocument, 
   return models.file.find({ itemId: item._id }).sort({ name: 1, _id: 1 }).lean<FileDocument[]>();
 }
 
+/** What a copy of an item is like. */
+export interface ItemCopy {
+  name?: string | undefined;
+  description?: string | undefined;
+  creatorId: Types.ObjectId | null;
+  /** Default true. */
+  copyAnnotations?: boolean | undefined;
+}
+
 /** A copy of an item with its files, metadata and whatever else is written on it. */
-export async function copyItem(
+export function copyItem(
   context: HostContext,
   source: ItemDocument,
   folder: FolderDocument,
-  {
-    name,
-    description,
-    creatorId,
-    copyAnnotations,
-  }: {
-    name?: string | undefined;
-    description?: string | undefined;
-    creatorId: Types.ObjectId | null;
-    copyAnnotations?: boolean | undefined;
-  },
+  options: ItemCopy,
+): Promise<ItemDocument> {
+  const _id = new Types.ObjectId();
+  const copy = () => copyItemAs(context, source, { ...options, _id, folder });
+  return context.journal.undertake({ kind: 'making', type: 'item', id: _id }, copy);
+}
+
+/** {@link copyItem} as a part of something larger that is undone as a whole. */
+export async function copyItemAs(
+  context: HostContext,
+  source: ItemDocument,
+  { name, description, creatorId, copyAnnotations, _id, folder }: ItemCopy & { _id: Types.ObjectId; folder: FolderDocument },
 ): Promise<ItemDocument> {
   const copy = await insertItem(context, folder, {
     ...source,
+    _id,
+    size: 0,
     name: name === undefined ? source.name : checkedName('Item', name),
     description: description?.trim() ?? source.description,
     creatorId,
     copyOfItem: source._id,
   });
   const fileIds = new Map<string, string>();
-  try {
-    for (const file of await filesOf(context, source)) {
-      const copied = await copyFile(context, file, copy, creatorId);
-      fileIds.set(file._id.toHexString(), copied._id.toHexString());
-    }
-  } catch (error) {
-    await removeItem(context, copy);
-    throw error;
+  for (const file of await filesOf(context, source)) {
+    const copied = await copyFile(context, file, copy, creatorId);
+    fileIds.set(file._id.toHexString(), copied._id.toHexString());
   }
-  const complete = (await context.models.item.findById(copy._id).lean<ItemDocument>()) ?? copy;
+  const complete = (await context.models.item.findById(_id).lean<ItemDocument>()) ?? copy;
   await context.events.emit('item.copied', {
     source: { ...source },
     item: { ...complete },
@@ -237,5 +272,6 @@ export async function copyItem(
     userId: creatorId?.toHexString() ?? null,
     copyAnnotations: copyAnnotations !== false,
   });
-  return (await context.models.item.findById(copy._id).lean<ItemDocument>()) ?? complete;
+  step('item-copy:announced');
+  return (await context.models.item.findById(_id).lean<ItemDocument>()) ?? complete;
 }

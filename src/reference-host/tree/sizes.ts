@@ -1,4 +1,4 @@
-import type { Types } from 'mongoose';
+import type { Model, Types } from 'mongoose';
 import type { HostContext } from '../context.js';
 import type { RootType } from './folder.model.js';
 import type { ItemDocument } from './item.model.js';
@@ -18,12 +18,15 @@ export async function addFolderSize({ models }: HostContext, folderId: Types.Obj
 
 /** Adds bytes to a collection or user, which count everything below them. */
 export async function addRootSize(
-  { models }: HostContext,
+  context: HostContext,
   { baseParentType, baseParentId }: { baseParentType: RootType; baseParentId: Types.ObjectId },
   bytes: number,
 ): Promise<void> {
-  if (bytes === 0) return;
-  const update = { $inc: { size: bytes } };
-  if (baseParentType === 'collection') await models.collection.updateOne({ _id: baseParentId }, update);
-  else await models.user.updateOne({ _id: baseParentId }, update);
+  if (bytes !== 0) await rootModel(context, baseParentType).updateOne({ _id: baseParentId }, { $inc: { size: bytes } });
+}
+
+/** The model of what the topmost folders lie in. */
+export function rootModel({ models }: HostContext, type: RootType): Model<{ size: number }> {
+  // Both have a size, and nothing else of them is used.
+  return (type === 'collection' ? models.collection : models.user) as unknown as Model<{ size: number }>;
 }

@@ -1,24 +1,56 @@
 import type { Types } from 'mongoose';
 import type { HostContext } from '../context.js';
+import type { UploadDocument } from './upload.model.js';
+import { releaseBytes } from '../files/blobs.js';
 
-/** Forgets an upload: record, then bytes. A request that still writes to it finds out and cleans up behind itself. */
-export async function discardUpload({ models, store }: HostContext, id: Types.ObjectId): Promise<void> {
-  await models.upload.deleteOne({ _id: id });
-  await store.discard(id.toHexString());
+/** The claim of whoever writes to an upload, or completes it. */
+export const uploadClaim = (id: Types.ObjectId): string => `upload/${id.toHexString()}`;
+
+class WrittenMeanwhile extends Error {}
+
+/**
+ * Forgets an upload: record, then bytes. A request that still writes to it finds out and cleans up behind itself. A file that has
+ * been made of it stays.
+ */
+export async function discardUpload(context: HostContext, upload: UploadDocument): Promise<void> {
+  const { models, store, claims } = context;
+  const busy = { patienceMs: 0, busy: () => new WrittenMeanwhile() };
+  try {
+    await claims.hold(uploadClaim(upload._id), busy, () => unmakeFile(context, upload));
+  } catch (error) {
+    if (!(error instanceof WrittenMeanwhile)) throw error;
+  }
+  await models.upload.deleteOne({ _id: upload._id });
+  await store.discard(upload._id.toHexString());
+}
+
+/** Takes back what a request had done to complete an upload when it ended half way. */
+async function unmakeFile(context: HostContext, { _id, fileId, itemId }: UploadDocument): Promise<void> {
+  const { models } = context;
+  const key = _id.toHexString();
+  const isHidden = itemId !== undefined && (await models.item.exists({ _id: itemId })) === null;
+  if (isHidden) await models.file.deleteOne({ _id, itemId });
+  if ((await models.file.exists({ _id: fileId ?? _id, 'storage.key': key })) !== null) return;
+  await releaseBytes(context, [{ fileId: fileId ?? _id, storage: { kind: 'stored', key } }]);
 }
 
 /** Forgets the unfinished uploads into an item or folder. */
 export async function discardUploadsOf(context: HostContext, parentId: Types.ObjectId): Promise<void> {
-  for (const { _id } of await context.models.upload.find({ parentId }, { _id: 1 }).lean()) await discardUpload(context, _id);
+  for (const upload of await context.models.upload.find({ parentId }).lean<UploadDocument[]>()) {
+    await discardUpload(context, upload);
+  }
 }
 
-/** Forgets uploads that nobody has continued for a while, and bytes that belong to no upload. */
+/** Forgets uploads that nobody has continued for a while, and those of which no client knows, since their start ended half way. */
 export async function discardStaleUploads(context: HostContext, untouchedSince: Date): Promise<number> {
-  const { models, store } = context;
-  const stale = await models.upload.find({ updated: { $lt: untouchedSince } }, { _id: 1 }).lean();
-  for (const { _id } of stale) await discardUpload(context, _id);
-  for (const id of await store.idleUploads(untouchedSince)) {
-    if ((await models.upload.exists({ _id: id })) === null) await store.discard(id);
+  const { models, life } = context;
+  const stale = { $or: [{ updated: { $lt: untouchedSince } }, { startedBy: { $ne: null } }] };
+  let count = 0;
+  for (const upload of await models.upload.find(stale).lean<UploadDocument[]>()) {
+    const { startedBy, updated } = upload;
+    if (updated >= untouchedSince && startedBy != null && (await life.isAlive(startedBy))) continue;
+    await discardUpload(context, upload);
+    count++;
   }
-  return stale.length;
+  return count;
 }

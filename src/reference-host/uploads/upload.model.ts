@@ -11,6 +11,8 @@ export interface UploadDocument {
   mimeType: string;
   parentType: 'folder' | 'item';
   parentId: Types.ObjectId;
+  /** The item that will be made for the file, where the parent is a folder. */
+  itemId?: Types.ObjectId;
   /** Present when the upload replaces the contents of a file. */
   fileId?: Types.ObjectId;
   /** Whether the file will be attached to its parent, not be one of its files. */
@@ -19,10 +21,10 @@ export interface UploadDocument {
   reference?: string;
   userId: Types.ObjectId | null;
   assetstoreId: Types.ObjectId;
+  /** The process that receives the first bytes, while only it knows the upload. */
+  startedBy?: string | null;
   created: Date;
   updated: Date;
-  /** Who writes at the moment, and until when nobody else may. */
-  writer?: { id: string; until: Date } | null;
 }
 
 /** Schema of {@link UploadDocument}. */
@@ -34,16 +36,18 @@ export const uploadSchema = new Schema<UploadDocument>(
     mimeType: String,
     parentType: { type: String, enum: ['folder', 'item'], required: true },
     parentId: { type: Schema.Types.ObjectId, required: true },
+    itemId: Schema.Types.ObjectId,
     fileId: Schema.Types.ObjectId,
     attachParent: Boolean,
     reference: String,
     userId: { type: Schema.Types.ObjectId, default: null },
     assetstoreId: Schema.Types.ObjectId,
+    startedBy: String,
     created: Date,
     updated: Date,
-    writer: { type: new Schema({ id: String, until: Date }, { _id: false }), default: null },
   },
   { versionKey: false },
 )
   .index({ parentId: 1 })
+  .index({ userId: 1, size: 1 })
   .index({ updated: 1 });

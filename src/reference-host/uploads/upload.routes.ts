@@ -26,6 +26,7 @@ import { discardUpload } from './upload-removal.js';
 import {
   completeUpload,
   createUpload,
+  keepUpload,
   loadUpload,
   receiveChunk,
   uploadOffset,
@@ -73,21 +74,24 @@ type BodyInput = Pick<RouteInput<never, never, 'stream'>, 'headers' | 'body' | '
 /** Starts an upload; one whose bytes come with the request is complete or, when the request breaks off, gone afterwards. */
 async function startUpload(
   context: HostContext,
-  upload: NewUpload,
+  upload: Omit<NewUpload, 'hasBytes'>,
   { headers, body, signal, caller }: BodyInput,
   principal: Principal,
 ): Promise<Record<string, unknown>> {
-  const created = await createUpload(context, upload);
+  const hasBytes = upload.size === 0 || hasContent(headers);
+  const created = await createUpload(context, { ...upload, hasBytes });
   try {
     if (upload.size === 0) {
       const file = await completeUpload(context, created._id, caller);
       return fileView(file, principal, context.storeId);
     }
-    if (!hasContent(headers)) return uploadView(created);
+    if (!hasBytes) return uploadView(created);
     const chunk = { offset: 0, body, announced: announcedLength(headers), caller, signal };
-    return resultView(context, await receiveChunk(context, created._id, chunk), principal);
+    const result = await receiveChunk(context, created._id, chunk);
+    if ('upload' in result) await keepUpload(context, created);
+    return resultView(context, result, principal);
   } catch (error) {
-    await discardUpload(context, created._id);
+    await discardUpload(context, created);
     throw error;
   }
 }
@@ -140,7 +144,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
       }
       if (linkUrl !== undefined) return makeLink(context, { item, folder, name, mimeType, linkUrl }, principal);
       if (size === undefined) throw new BadParameterError('Parameter "size" is required.');
-      const upload: NewUpload = {
+      const upload = {
         name,
         size,
         mimeType,
@@ -190,8 +194,8 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     returns: returnsObject,
     errors: ['unknown-id'],
     async handle({ query, caller }, context) {
-      await loadOwnUpload(context, query.uploadId, await principalOf(context, caller));
-      return { offset: await uploadOffset(context, query.uploadId) };
+      const upload = await loadOwnUpload(context, query.uploadId, await principalOf(context, caller));
+      return { offset: await uploadOffset(context, upload._id) };
     },
   }),
   defineRoute({
@@ -222,7 +226,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
       const principal = await principalOf(context, caller);
       const upload = await loadUpload(context, params.id);
       if (!principal.admin) await loadOwnUpload(context, params.id, principal);
-      await discardUpload(context, upload._id);
+      await discardUpload(context, upload);
       return { message: 'Upload canceled.' };
     },
   }),
@@ -244,12 +248,12 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     },
     async handle({ query, granted: { principal, file }, caller, body, headers, signal }, context) {
       if (file.itemId === null) throw new LargeImageError('bad-value', 'The contents of an attached file cannot be replaced.');
-      const upload: NewUpload = {
+      const upload = {
         name: file.name,
         size: query.size,
         mimeType: file.mimeType,
         reference: query.reference,
-        parentType: 'item',
+        parentType: 'item' as const,
         parentId: file.itemId,
         fileId: file._id,
         userId: principal.id,

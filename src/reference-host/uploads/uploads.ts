@@ -1,22 +1,14 @@
-import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Types } from 'mongoose';
-import { BadParameterError, InvalidError, LargeImageError, UnknownIdError, type Caller } from '../../index.js';
+import { Types } from 'mongoose';
+import { BadParameterError, InvalidError, LargeImageError, UnknownIdError, step, type Caller } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from '../files/file.model.js';
-import type { FolderDocument } from '../tree/folder.model.js';
-import type { ItemDocument } from '../tree/item.model.js';
 import type { UploadDocument } from './upload.model.js';
 import { checkedName } from '../tree/names/checked-name.js';
-import { isDuplicateKey } from '../duplicate-key.js';
-import { insertFile, registerBytes, releaseBytes } from '../files/files.js';
-import { createItem, touchItem } from '../tree/items.js';
-import { addItemSize } from '../tree/sizes.js';
-import { discardUpload } from './upload-removal.js';
+import { finishUpload } from './upload-finish.js';
+import { uploadClaim } from './upload-removal.js';
 
-/** A writer that stops renewing its claim has died; others may go on after this time. */
-const writerLeaseMs = 30_000;
 /** How long a request waits for another one on the same upload to end, mostly one whose client has gone. */
 const writerPatienceMs = 5_000;
 const writerPollMs = 25;
@@ -26,6 +18,8 @@ export type NewUpload = Pick<UploadDocument, 'name' | 'size' | 'parentType' | 'p
   mimeType?: string | undefined;
   reference?: string | undefined;
   fileId?: Types.ObjectId | undefined;
+  /** Whether bytes come with the request that starts it: nobody knows the upload before its end. */
+  hasBytes: boolean;
 };
 
 /** What an upload has become: a file when it is complete. */
@@ -48,11 +42,18 @@ export async function createUpload(context: HostContext, upload: NewUpload): Pro
       assetstoreId: context.storeId,
       ...(upload.reference !== undefined && { reference: upload.reference }),
       ...(upload.fileId !== undefined && { fileId: upload.fileId }),
+      ...(upload.hasBytes && { startedBy: context.life.id }),
+      ...(upload.parentType === 'folder' && { itemId: new Types.ObjectId() }),
       created: now,
       updated: now,
     },
   ]);
   return created!.toObject<UploadDocument>();
+}
+
+/** Lets an upload be continued, whose id the client is about to learn. */
+export async function keepUpload({ models }: HostContext, { _id }: UploadDocument): Promise<void> {
+  await models.upload.updateOne({ _id }, { $unset: { startedBy: '' } });
 }
 
 /** An upload by id. @throws BadParameterError `Invalid upload id (…).` also for a finished one. */
@@ -63,52 +64,31 @@ export async function loadUpload({ models }: HostContext, id: string): Promise<U
 }
 
 /** How many bytes of an upload are safely on disk, once nobody writes to it. */
-export async function uploadOffset(context: HostContext, id: string): Promise<number> {
+export async function uploadOffset(context: HostContext, id: Types.ObjectId): Promise<number> {
   const deadline = Date.now() + writerPatienceMs;
-  for (;;) {
-    const upload = await loadUpload(context, id);
-    if (!isBeingWritten(upload) || Date.now() > deadline) return upload.received;
-    await delay(writerPollMs);
-  }
+  while ((await context.claims.isHeld(uploadClaim(id))) && Date.now() < deadline) await delay(writerPollMs);
+  return (await findOnDisk(context, id.toHexString())).received;
 }
 
-function isBeingWritten({ writer }: UploadDocument): boolean {
-  return writer !== null && writer !== undefined && writer.until.getTime() > Date.now();
-}
-
-interface Writer {
-  upload: UploadDocument;
-  id: string;
-  stopRenewing(): void;
+/** An upload as it is on disk: what is in its place has arrived whole, and what is not there has not been received. */
+async function findOnDisk(context: HostContext, id: string): Promise<UploadDocument> {
+  const upload = await loadUpload(context, id);
+  if (await context.store.has(id)) return { ...upload, received: upload.size };
+  const length = (await context.store.lengthOf(id)) ?? 0;
+  return { ...upload, received: Math.min(upload.received, length) };
 }
 
 /** Makes the caller the only one who writes to an upload. */
-async function becomeWriter(context: HostContext, uploadId: Types.ObjectId): Promise<Writer> {
-  const { models, logger } = context;
-  const id = randomUUID();
-  const deadline = Date.now() + writerPatienceMs;
-  const until = () => new Date(Date.now() + writerLeaseMs);
-  for (;;) {
-    const free = { _id: uploadId, $or: [{ writer: null }, { 'writer.until': { $lt: new Date() } }] };
-    const upload = await models.upload
-      .findOneAndUpdate(free, { $set: { writer: { id, until: until() } } }, { returnDocument: 'after' })
-      .lean<UploadDocument>();
-    if (upload !== null) {
-      const renew = () => {
-        models.upload
-          .updateOne({ _id: uploadId, 'writer.id': id }, { $set: { 'writer.until': until() } })
-          .catch((error: unknown) => logger.warn({ err: error, uploadId }, 'Upload:Renew:Failed'));
-      };
-      const timer = setInterval(renew, writerLeaseMs / 3);
-      timer.unref();
-      return { upload, id, stopRenewing: () => clearInterval(timer) };
-    }
-    await loadUpload(context, uploadId.toHexString());
-    if (Date.now() > deadline) {
-      throw new LargeImageError('conflict', `Another request is writing to upload ${uploadId.toHexString()}.`);
-    }
-    await delay(writerPollMs);
-  }
+async function writing<T>(
+  context: HostContext,
+  uploadId: Types.ObjectId,
+  work: (upload: UploadDocument, requireHeld: () => void) => Promise<T>,
+): Promise<T> {
+  const id = uploadId.toHexString();
+  const busy = () => new LargeImageError('conflict', `Another request is writing to upload ${id}.`);
+  return context.claims.hold(uploadClaim(uploadId), { patienceMs: writerPatienceMs, busy }, async (requireHeld) =>
+    work(await findOnDisk(context, id), requireHeld),
+  );
 }
 
 /** One stretch of an upload's bytes as a request brings it. */
@@ -126,34 +106,19 @@ export interface Chunk {
  * upload can be continued from there.
  */
 export async function receiveChunk(context: HostContext, uploadId: Types.ObjectId, chunk: Chunk): Promise<UploadResult> {
-  const writer = await becomeWriter(context, uploadId);
-  let received = writer.upload.received;
-  try {
-    received = await writeChunk(context, writer.upload, chunk, (length) => (received = length));
-    const upload = { ...writer.upload, received };
+  return writing(context, uploadId, async (upload, requireHeld) => {
+    const received = await writeChunk(context, upload, chunk, requireHeld);
     if (received === upload.size) return { file: await finishUpload(context, upload, chunk.caller) };
-  } finally {
-    writer.stopRenewing();
-    await letGo(context, writer, received);
-  }
-  return { upload: await loadUpload(context, uploadId.toHexString()) };
+    return { upload: await loadUpload(context, uploadId.toHexString()) };
+  });
 }
 
-/** Ends the claim on an upload and records how much of it is on disk. Bytes of an upload that is gone meanwhile are removed. */
-async function letGo({ models, store }: HostContext, writer: Writer, received: number): Promise<void> {
-  const { _id } = writer.upload;
-  const { matchedCount } = await models.upload.updateOne(
-    { _id, 'writer.id': writer.id },
-    { $set: { received, updated: new Date(), writer: null } },
-  );
-  if (matchedCount === 0 && (await models.upload.exists({ _id })) === null) await store.discard(_id.toHexString());
-}
-
+/** Writes a chunk where the upload ends. @returns how much of the upload is on disk. */
 async function writeChunk(
   context: HostContext,
   upload: UploadDocument,
   { offset, body, announced, signal }: Chunk,
-  onProgress: (received: number) => void,
+  requireHeld: () => void,
 ): Promise<number> {
   const id = upload._id.toHexString();
   if (offset !== upload.received) {
@@ -165,20 +130,36 @@ async function writeChunk(
   const tooShort = (length: number) => offset + length < upload.size && length < minimum;
   const shortChunk = () => new InvalidError('Chunk is smaller than the minimum size.');
   if (announced !== null && tooShort(announced)) throw shortChunk();
-  const written = await context.store.write(id, { offset, size: upload.size, source: body, signal });
+  // All of it has arrived, and its bytes may have been moved to where they are not written to any more.
+  if (offset === upload.size) return (await isEmpty(body)) ? offset : Promise.reject(tooMany());
+  const written = await context.store.write(id, { offset, size: upload.size, source: body, signal, mayWrite: requireHeld });
+  step('upload:written');
   if (written.tooMany) throw tooMany();
-  onProgress(written.received);
-  if (written.failure !== undefined) {
-    // The disk is full, or fails: not the client's mistake.
-    if ((written.failure as NodeJS.ErrnoException).syscall === 'write') throw written.failure;
-    throw new BadParameterError(`The chunk stopped after ${written.received - offset} bytes.`, { cause: written.failure });
-  }
-  if (tooShort(written.received - offset)) {
+  const isBroken = written.failure !== undefined;
+  if (!isBroken && tooShort(written.received - offset)) {
     await context.store.truncate(id, offset);
-    onProgress(offset);
     throw shortChunk();
   }
-  return written.received;
+  requireHeld();
+  await recordReceived(context, upload._id, written.received);
+  step('upload:received');
+  if (!isBroken) return written.received;
+  throw new BadParameterError(`The chunk stopped after ${written.received - offset} bytes.`, { cause: written.failure });
+}
+
+async function isEmpty(body: Readable): Promise<boolean> {
+  for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
+    if (chunk.byteLength > 0) return false;
+  }
+  return true;
+}
+
+/** @throws UnknownIdError when the upload has been discarded meanwhile; its bytes go, too. */
+async function recordReceived({ models, store }: HostContext, _id: Types.ObjectId, received: number): Promise<void> {
+  const { matchedCount } = await models.upload.updateOne({ _id }, { $set: { received, updated: new Date() } });
+  if (matchedCount > 0) return;
+  await store.discard(_id.toHexString());
+  throw new UnknownIdError('upload', _id.toHexString());
 }
 
 /** Completes an upload whose bytes have all arrived. @throws BadParameterError when some are missing. */
@@ -187,105 +168,14 @@ export async function completeUpload(
   uploadId: Types.ObjectId,
   caller: Caller | null,
 ): Promise<FileDocument> {
-  const writer = await becomeWriter(context, uploadId);
-  const { upload } = writer;
-  try {
+  return writing(context, uploadId, async (upload) => {
     if (upload.received !== upload.size) {
       throw new BadParameterError(
         `Server has only received ${upload.received} bytes, but the file should be ${upload.size} bytes.`,
       );
     }
-    if (upload.size === 0) await context.store.createEmpty(uploadId.toHexString());
-    return await finishUpload(context, upload, caller);
-  } finally {
-    writer.stopRenewing();
-    await letGo(context, writer, upload.received);
-  }
-}
-
-async function finishUpload(context: HostContext, upload: UploadDocument, caller: Caller | null): Promise<FileDocument> {
-  const { models, store, events } = context;
-  // The same key and the same record id when this is done once more after a crash.
-  const key = upload._id.toHexString();
-  await store.commit(key, key);
-  await registerBytes(context, key, upload.size);
-  let file: FileDocument;
-  try {
-    file =
-      upload.fileId === undefined ? await fileOfUpload(context, upload) : await replaceContents(context, upload, upload.fileId);
-  } catch (error) {
-    // What was lost may be the reply and not the record, which then needs its bytes; the upload can be completed once more.
-    if ((await models.file.exists({ _id: upload.fileId ?? upload._id, 'storage.key': key })) === null) {
-      await releaseBytes(context, { kind: 'stored', key });
-      await discardUpload(context, upload._id);
-    }
-    throw error;
-  }
-  await models.upload.deleteOne({ _id: upload._id });
-  const { reference } = upload;
-  await events.emit('upload.finished', { file: { ...file }, caller, ...(reference !== undefined && { reference }) });
-  return file;
-}
-
-async function fileOfUpload(context: HostContext, upload: UploadDocument): Promise<FileDocument> {
-  const { models } = context;
-  const made = await models.file.findById(upload._id).lean<FileDocument>();
-  if (made !== null) return made;
-  const item = await itemOfUpload(context, upload);
-  try {
-    return await insertFile(context, item, {
-      _id: upload._id,
-      name: upload.name,
-      mimeType: upload.mimeType,
-      size: upload.size,
-      storage: { kind: 'stored', key: upload._id.toHexString() },
-      creatorId: upload.userId,
-    });
-  } catch (error) {
-    if (!isDuplicateKey(error)) throw error;
-    return (await models.file.findById(upload._id).lean<FileDocument>())!;
-  }
-}
-
-async function itemOfUpload(context: HostContext, upload: UploadDocument): Promise<ItemDocument> {
-  const { models } = context;
-  const { parentId, parentType, name, userId } = upload;
-  const noParent = () => new InvalidError(`No such ${parentType}: ${parentId.toHexString()}`, 'id');
-  if (parentType === 'item') {
-    const item = await models.item.findById(parentId).lean<ItemDocument>();
-    if (item === null) throw noParent();
-    return item;
-  }
-  const folder = await models.folder.findById(parentId).lean<FolderDocument>();
-  if (folder === null) throw noParent();
-  return createItem(context, folder, { name, creatorId: userId });
-}
-
-async function replaceContents(context: HostContext, upload: UploadDocument, fileId: Types.ObjectId): Promise<FileDocument> {
-  const { models, events } = context;
-  const key = upload._id.toHexString();
-  const changes = {
-    storage: { kind: 'stored' as const, key },
-    size: upload.size,
-    created: new Date(),
-    creatorId: upload.userId,
-  };
-  const before = await models.file
-    .findOneAndUpdate({ _id: fileId }, { $set: changes, $unset: { linkUrl: '' } }, { returnDocument: 'before' })
-    .lean<FileDocument>();
-  if (before === null) throw new UnknownIdError('file', fileId.toHexString());
-  const isRepeated = before.storage.kind === 'stored' && before.storage.key === key;
-  if (!isRepeated) {
-    await releaseBytes(context, before.storage);
-    const item = before.itemId === null ? null : await models.item.findById(before.itemId).lean<ItemDocument>();
-    if (item !== null) {
-      await addItemSize(context, item, upload.size - (before.size ?? 0));
-      // What was made of the old bytes is known by this date.
-      await touchItem(context, item._id);
-    }
-  }
-  const { linkUrl: _linkUrl, ...kept } = before;
-  const file: FileDocument = { ...kept, ...changes };
-  await events.emit('file.saved', { file: { ...file }, created: false });
-  return file;
+    const id = uploadId.toHexString();
+    if (upload.size === 0 && !(await context.store.has(id))) await context.store.createEmpty(id);
+    return finishUpload(context, upload, caller);
+  });
 }

@@ -1,7 +1,6 @@
-import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
-import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Piscina } from 'piscina';
+import { threadProgram } from '../../core/thread-program.js';
 import { TileSourceError } from '../../errors.js';
 import { WorkQueue } from '../../core/work-queue.js';
 import { codecNames, type CodecTask, type Decoded, type FrameInfo } from './tasks.js';
@@ -13,14 +12,7 @@ const idleTimeout = 10_000;
 /** Decoders that run side by side, at most. */
 const maxThreads = 4;
 
-/** The program of the threads: TypeScript beside this file in the sources, a file of its own in what is built of them. */
-function program(): { filename: string; execArgv: string[] } {
-  if (!import.meta.url.endsWith('.ts')) {
-    return { filename: fileURLToPath(new URL('./codec-thread.js', import.meta.url)), execArgv: [] };
-  }
-  const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
-  return { filename: fileURLToPath(new URL('./thread.ts', import.meta.url)), execArgv: ['--import', tsx] };
-}
+const program = threadProgram(import.meta.url, { source: './thread.ts', built: 'codec-thread' });
 
 /**
  * Decodes what libvips cannot, in threads that are started when needed and let go when idle: decoding takes up to tenths of a second
@@ -68,7 +60,7 @@ export class CodecThreads {
   }
 
   #started(): Piscina<CodecTask, Decoded> {
-    this.#pool ??= new Piscina({ ...program(), minThreads: 0, maxThreads: this.#threads, idleTimeout });
+    this.#pool ??= new Piscina({ ...program, minThreads: 0, maxThreads: this.#threads, idleTimeout });
     return this.#pool;
   }
 }

@@ -13,7 +13,7 @@ import { readFacts, sampleForm, type VipsFile } from '../sources/sharp/decode.js
 import { recognizeFormat } from '../sources/sharp/format.js';
 import { countFrames } from '../sources/sharp/small-image.js';
 import { isStoredInTiles } from '../sources/sharp/stored-in-tiles.js';
-import { checkSvg } from '../sources/sharp/svg.js';
+import { checkSvg, maxDrawingBytes } from '../sources/sharp/svg.js';
 import { sharpSource } from '../sources/sharp/sharp-source.js';
 import { tiffSource } from '../sources/tiff/tiff-source.js';
 import { vipsReason } from '../process/vips-reason.js';
@@ -171,8 +171,9 @@ async function recognize(path: string, refused: TileSourceError): Promise<VipsFi
     if (format === null) throw new TileSourceError(`No reader knows this file. As a TIFF: ${refused.message}`);
     if (format === 'tiff' && (await isStoredInTiles(reader))) throw refused;
     if (format === 'svg') {
-      if (reader.size > 2 ** 26) throw new TileSourceError('SVG files of more than 67108864 bytes are not read.');
-      checkSvg(await readFile(path));
+      if (reader.size > maxDrawingBytes)
+        throw new TileSourceError(`SVG files of more than ${maxDrawingBytes} bytes are not read.`);
+      await checkSvg(await readFile(path));
     }
     return { input: path, format };
   } finally {

@@ -1,6 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { sharedAbortController } from '../../../core/abort.js';
+import { NamedQueues } from '../../../core/named-queues.js';
+import { callerName } from '../../../core/queues.js';
+import type { WorkQueue } from '../../../core/work-queue.js';
 import type { ElementStore } from '../elements/contract.js';
-import { LargeImageError, NotFoundError, UnknownIdError } from '../../../errors.js';
+import { BusyError, LargeImageError, NotFoundError, UnknownIdError } from '../../../errors.js';
 import type { Caller, Host, HostLogger } from '../../../host.js';
 import type { AnnotationRecord, AnnotationState } from './annotation-record.js';
 import type { AnnotationModel } from './annotation.model.js';
@@ -24,6 +28,8 @@ export interface AnnotationsOptions {
   settings: Settings;
   notify: Host['notify'];
   logger: HostLogger;
+  /** Where changes wait; those of one annotation wait for each other before. */
+  changing: WorkQueue;
 }
 
 /** A condition that a request puts on the version it changes. @throws LargeImageError `precondition-failed` */
@@ -40,8 +46,12 @@ export interface ChangeRequest {
   signal?: AbortSignal;
 }
 
-/** How often a change that can be merged is applied to a newer version before it is given up. */
-const maxAttempts = 20;
+/** How long a change that can be merged is tried again when other processes are faster, in milliseconds. */
+const mergePatienceMs = 30_000;
+/** Longest pause between two tries, in milliseconds. */
+const mergePauseMs = 200;
+/** What a client may do is looked at again after waiting so long, in milliseconds. */
+const admissionMs = 2000;
 /** How long clients may still fetch a notification, in milliseconds. */
 const notificationLifetimeMs = 1000;
 const historySetting = 'large_image.annotation_history';
@@ -58,8 +68,15 @@ export class AnnotationWriter {
   readonly #untidy = new Set<string>();
   #tidying: Promise<void> | null = null;
   readonly #closing = sharedAbortController();
+  /** Changes of one annotation wait for each other instead of being tried on a version that is about to be replaced. */
+  readonly #turns: NamedQueues;
+  /** What was written last of annotations for which more changes wait. */
+  readonly #latest = new Map<string, AnnotationRecord>();
 
-  constructor(private readonly options: AnnotationsOptions) {}
+  constructor(private readonly options: AnnotationsOptions) {
+    const { name, waiting } = options.changing.options;
+    this.#turns = new NamedQueues({ name, running: 1, ...(waiting !== undefined && { waiting }) });
+  }
 
   /**
    * An annotation on which the caller has a level.
@@ -91,31 +108,64 @@ export class AnnotationWriter {
   /**
    * Makes a change that can be applied to any version: a version written meanwhile is changed instead, so that nothing of it is lost.
    *
-   * @throws LargeImageError `conflict` when others were faster every time, or what the precondition throws.
+   * @throws BusyError when too many changes wait, or other processes were faster for too long; what the precondition throws.
    */
   async merge(
     request: ChangeRequest,
     attempt: (current: AnnotationRecord) => Promise<AnnotationRecord>,
     options: { itemToo?: boolean } = {},
   ): Promise<AnnotationRecord> {
-    for (let count = 1; ; count++) {
-      const current = await this.#currentFor(count === 1 ? request : { ...request, current: undefined }, options);
+    const { id, caller, signal } = request;
+    const waiting = { signal, caller: callerName(caller) };
+    const admit = () => (options.itemToo === false ? this.#loadChecked(request) : this.loadForChange(request));
+    // Who may not change it need not wait.
+    const admitted = request.current ?? (await admit());
+    request.precondition?.(admitted);
+    const admittedAt = performance.now();
+    const change = async () => {
+      const isRecent = performance.now() - admittedAt < admissionMs;
+      const latest = isRecent ? this.#latestOf(admitted) : await admit();
+      request.precondition?.(latest);
+      return this.#mergeInto(latest, attempt, admit);
+    };
+    const { changing } = this.options;
+    const { former, changed } = await this.#turns.run(id, () => changing.run(change, { ...waiting, patient: true }), waiting);
+    await this.changed(former, changed);
+    return changed;
+  }
+
+  /** What this process has written since an annotation was read, as far as the same people may still change it. */
+  #latestOf(read: AnnotationRecord): AnnotationRecord {
+    const latest = this.#latest.get(read.id);
+    const isSame = latest?.accessStamp === read.accessStamp && latest.itemId === read.itemId;
+    return isSame && latest.version > read.version ? latest : read;
+  }
+
+  async #mergeInto(
+    first: AnnotationRecord,
+    attempt: (current: AnnotationRecord) => Promise<AnnotationRecord>,
+    reload: () => Promise<AnnotationRecord>,
+  ): Promise<{ former: AnnotationRecord; changed: AnnotationRecord }> {
+    const deadline = performance.now() + mergePatienceMs;
+    let current = first;
+    for (let pauseMs = 10; ; pauseMs = Math.min(mergePauseMs, 2 * pauseMs)) {
       try {
         const changed = await attempt(current);
-        await this.changed(current, changed);
-        return changed;
+        if (this.#turns.waiting(first.id) > 0) this.#latest.set(first.id, changed);
+        else this.#latest.delete(first.id);
+        return { former: current, changed };
       } catch (error) {
+        this.#latest.delete(first.id);
         if (!(error instanceof Superseded)) throw error;
-        // With a precondition the next look at the annotation refuses the change.
-        if (count >= maxAttempts) throw await this.explain(error, request, current);
+        if (performance.now() > deadline) throw new BusyError('Others change this annotation all the time. Try again later.', 5);
+        await pause(Math.random() * pauseMs);
+        current = await reload();
       }
     }
   }
 
-  async #currentFor(request: ChangeRequest, { itemToo }: { itemToo?: boolean }): Promise<AnnotationRecord> {
-    const { id, caller, precondition, current } = request;
-    if (current === undefined && itemToo !== false) return this.loadForChange(request);
-    const annotation = current ?? (await this.load(id, 1, caller));
+  async #loadChecked({ id, caller, precondition }: ChangeRequest): Promise<AnnotationRecord> {
+    const annotation = await this.load(id, 1, caller);
     precondition?.(annotation);
     return annotation;
   }
@@ -133,9 +183,9 @@ export class AnnotationWriter {
   ): Promise<AnnotationRecord> {
     const { model } = this.options;
     // Before the change, so that no crash can lose it; a version written down in vain equals one that is there.
-    if (await this.keepsHistory()) await model.former.keep(current.id, current);
+    const keeping = (await this.keepsHistory()) ? model.former.keep(current.id, current) : undefined;
+    const [version] = await Promise.all([model.nextVersion(), keeping]);
     step('annotation:kept');
-    const version = await model.nextVersion();
     const { itemId, creatorId, created, head, elements } = { ...current, ...changes };
     const state = { itemId, creatorId, created, head, elements, updated: new Date(), updatedId: caller?.id ?? null, version };
     const written = await model.replace(current, state);

@@ -5,13 +5,13 @@ import type { RowKey } from './table.js';
 /** How far the sides of two boxes may lie apart that are the same, in pixels. */
 const tolerance = 2;
 const cellSize = 2 * tolerance;
+/** Elements with a corner in the same few pixels that are looked at: among more there is no telling. */
+const maxCandidates = 64;
 const sides = ['bbox.x0', 'bbox.y0', 'bbox.x1', 'bbox.y1'] as const;
 
 interface Entry {
   row: RowKey;
   sides: readonly [x0: number, y0: number, x1: number, y1: number];
-  /** A row of a file was found to be about this element. */
-  taken: boolean;
 }
 
 /** Finds elements by their boxes. */
@@ -22,7 +22,7 @@ export class ElementBoxes {
   /** Notes an element. */
   add(row: RowKey, { lowx, lowy, highx, highy }: BoundingBox): void {
     const key = cellOf(lowx, lowy);
-    const entry: Entry = { row, sides: [lowx, lowy, highx, highy], taken: false };
+    const entry: Entry = { row, sides: [lowx, lowy, highx, highy] };
     const cell = this.#cells.get(key);
     if (cell === undefined) this.#cells.set(key, [entry]);
     else cell.push(entry);
@@ -39,16 +39,25 @@ export class ElementBoxes {
     let nearest: { entry: Entry; distance: number } | null = null;
     for (const dx of [-cellSize, 0, cellSize]) {
       for (const dy of [-cellSize, 0, cellSize]) {
-        for (const entry of this.#cells.get(cellOf(x0 + dx, y0 + dy)) ?? []) {
+        for (const entry of (this.#cells.get(cellOf(x0 + dx, y0 + dy)) ?? []).slice(0, maxCandidates)) {
           const distance = Math.max(...entry.sides.map((side, at) => Math.abs(side - wanted[at]!)));
-          if (entry.taken || distance > tolerance || (nearest !== null && nearest.distance <= distance)) continue;
+          if (distance > tolerance || (nearest !== null && nearest.distance <= distance)) continue;
           nearest = { entry, distance };
         }
       }
     }
     if (nearest === null) return null;
-    nearest.entry.taken = true;
+    this.#remove(nearest.entry);
     return nearest.entry.row;
+  }
+
+  /** Of several rows about the same box, each is about another element. */
+  #remove(entry: Entry): void {
+    const [x0, y0] = entry.sides;
+    const cell = this.#cells.get(cellOf(x0, y0))!;
+    const position = cell.indexOf(entry);
+    cell[position] = cell.at(-1)!;
+    cell.pop();
   }
 }
 

@@ -4,14 +4,17 @@ import { bindRoutes } from '../../../http/route.js';
 import type { Feature } from '../../feature.js';
 import type { Items } from '../../items/items.js';
 import type { AnnotationServices } from '../annotation-services.js';
+import { DataFiles } from './files.js';
 import { PlotData } from './plot-data.js';
 import { annotationPlotRoutes } from './plot.routes.js';
 
 /** Data of items, annotations and elements as columns for plots. */
 export const plotFeature: Feature<{ core: Core; items: Items; annotations: AnnotationServices }, null> = {
   name: 'annotation-plot',
-  open({ core: { host, records }, items, annotations }) {
-    const plotData = new PlotData({ records, access: host.access, annotations, files: host.files });
+  open({ core: { host, records }, items, annotations }, onClose) {
+    const dataFiles = new DataFiles(host.files);
+    onClose(() => dataFiles.close());
+    const plotData = new PlotData({ records, access: host.access, annotations, dataFiles });
     return { offers: null, routes: bindRoutes(annotationPlotRoutes, { items, plotData, latest: new LatestOnly() }) };
   },
 };

@@ -1,3 +1,5 @@
+import { isSliceOver, nextSlice } from '../../../core/slices.js';
+
 /** A value that can be plotted. */
 export type PlotValue = string | number | boolean;
 
@@ -47,15 +49,17 @@ class Groups {
  * The plottable values of a dictionary (metadata, attributes, `user`). Layouts that are understood: key; key and list; key, object and value;
  * key, object and list; key and list of objects.
  */
-export function plotGroups(dictionary: unknown): PlotGroup[] {
+export async function plotGroups(dictionary: unknown, signal: AbortSignal): Promise<PlotGroup[]> {
   if (!isObject(dictionary)) return [];
   const groups = new Groups();
   for (const [name, value] of Object.entries(dictionary)) {
-    addValue(groups, '', [name], value);
+    if (isSliceOver()) await nextSlice(signal);
+    await addValue(groups, '', [name], value, signal);
     if (isObject(value)) {
-      for (const [inner, innerValue] of Object.entries(value)) addValue(groups, name, [name, inner], innerValue);
+      for (const [inner, innerValue] of Object.entries(value)) await addValue(groups, name, [name, inner], innerValue, signal);
     } else if (Array.isArray(value)) {
       for (const [index, entry] of (value as unknown[]).slice(0, maxListLength).entries()) {
+        if (isSliceOver()) await nextSlice(signal);
         if (!isObject(entry)) continue;
         for (const [inner, innerValue] of Object.entries(entry)) {
           if (isValue(innerValue)) groups.add(name, fieldOf([name, inner], index, 1), innerValue);
@@ -67,10 +71,17 @@ export function plotGroups(dictionary: unknown): PlotGroup[] {
 }
 
 /** A value, or the values of a list. */
-function addValue(groups: Groups, parent: string, path: readonly string[], value: unknown): void {
+async function addValue(
+  groups: Groups,
+  parent: string,
+  path: readonly string[],
+  value: unknown,
+  signal: AbortSignal,
+): Promise<void> {
   if (isValue(value)) groups.add(parent, fieldOf(path, -1, null), value);
   else if (Array.isArray(value)) {
     for (const [index, entry] of (value as unknown[]).slice(0, maxListLength).entries()) {
+      if (isSliceOver()) await nextSlice(signal);
       if (isValue(entry)) groups.add(parent, fieldOf(path, index, path.length), entry);
     }
   }
@@ -82,8 +93,7 @@ function fieldOf(path: readonly string[], index: number, listLevel: number | nul
   return { path, key: `data.${parts.join('.')}`.toLowerCase(), index };
 }
 
-/** The groups of a table: each row is a place in the lists that its columns are. */
-export function rowGroup(row: Readonly<Record<string, PlotValue>>, index: number): PlotGroup {
-  const values = Object.entries(row).map(([name, value]) => ({ field: fieldOf([name], index, 1), value }));
-  return { index, values };
+/** The field of a column of a table: each row is a place in the lists that its columns are. */
+export function csvField(name: string, index: number): PlotField {
+  return fieldOf([name], index, 1);
 }

@@ -1,12 +1,13 @@
-import { plotGroups, rowGroup, type PlotField, type PlotGroup, type PlotValue } from './fields.js';
+import { csvField, plotGroups, type PlotField, type PlotGroup, type PlotValue } from './fields.js';
 import { aliasOf, type CommonKey, type PlotColumn } from './columns.js';
 import { noRow, PlotTable, type PlotRows, type RowKey } from './table.js';
-import type { Caller, HostAccess, HostFiles } from '../../../host.js';
+import type { Caller, HostAccess } from '../../../host.js';
 import type { AnnotationRecord } from '../documents/annotation-record.js';
-import type { HostRecords, ItemRecord } from '../../../core/host-records.js';
+import type { FileRecord, HostRecords, ItemRecord } from '../../../core/host-records.js';
 import type { AnnotationServices } from '../annotation-services.js';
 import { ElementBoxes } from './boxes.js';
-import { isDataFile, readDataFile } from './files.js';
+import { isDataFile, type DataFiles } from './files.js';
+import { isSliceOver, nextSlice } from '../../../core/slices.js';
 
 /** Where plottable values may come from. */
 export const plotSources = ['folder', 'item', 'annotation', 'annotationelement', 'datafile'] as const;
@@ -36,7 +37,7 @@ export interface PlotDataOptions {
   records: HostRecords;
   access: HostAccess;
   annotations: Pick<AnnotationServices, 'lists' | 'store'>;
-  files: HostFiles;
+  dataFiles: DataFiles;
 }
 
 /** Who asks, and until when. */
@@ -70,7 +71,7 @@ export class PlotData {
   ): Promise<PlotRows> {
     const table = new PlotTable([...keys, ...required]);
     await new Collection(this.options, table, request, asking).collect();
-    return table.rows(keys, required);
+    return table.rows(keys, required, asking.signal);
   }
 }
 
@@ -128,7 +129,7 @@ class Collection {
     const { records, access } = this.options;
     const folder = item.folderId === '' ? null : await records.findFolder(item.folderId);
     if (folder === null || (await access.level(this.asking.caller, { type: 'folder', doc: folder.doc })) < 0) return;
-    this.#addDictionary(records.metadataOf(folder), noRow);
+    await this.#addDictionary(records.metadataOf(folder), noRow);
   }
 
   async #addItem({ item, annotations }: PlotItem): Promise<void> {
@@ -139,22 +140,34 @@ class Collection {
       this.table.addCommon('item.id', row, item.id);
       this.table.addCommon('item.name', row, item.name);
       this.table.addCommon('item.description', row, textOrNull(item.doc.description));
-      this.#addDictionary(records.metadataOf(item), row);
+      await this.#addDictionary(records.metadataOf(item), row);
     }
     const files = sources.has('datafile') ? (await records.filesOfItem(item)).filter((file) => this.#isData(item, file)) : [];
     const boxes = new ElementBoxes();
     for (const annotation of annotations) {
       const annotationRow = { ...row, annotationId: annotation.id };
-      if (sources.has('annotation')) this.#addAnnotation(annotation, annotationRow);
+      if (sources.has('annotation')) await this.#addAnnotation(annotation, annotationRow);
       if (sources.has('annotationelement') || files.length > 0) {
         await this.#addElements(annotation, annotationRow, files.length > 0 ? boxes : null);
       }
     }
     for (const file of files) {
-      const { signal } = this.asking;
-      const limit = this.rowLimit;
-      const rows = await readDataFile(file, this.options.files, { signal, ...(limit !== undefined && { limit }) });
-      for (const [index, cells] of rows.entries()) this.#addGroup(rowGroup(cells, index), row, boxes);
+      await this.#addFile(file, row, boxes);
+    }
+  }
+
+  async #addFile(file: FileRecord, row: RowKey, boxes: ElementBoxes): Promise<void> {
+    const { signal } = this.asking;
+    const keys = this.table.keys;
+    const { rows, columns } = await this.options.dataFiles.read(file, { keys, limit: this.rowLimit, signal });
+    for (let index = 0; index < rows; index++) {
+      const values: PlotGroup['values'] = [];
+      for (const { name, values: cells } of columns) {
+        const value = cells[index] ?? null;
+        if (value !== null) values.push({ field: csvField(name, index), value });
+      }
+      this.#addGroup({ index, values }, row, boxes);
+      if (isSliceOver()) await nextSlice(signal);
     }
   }
 
@@ -162,11 +175,11 @@ class Collection {
     return isDataFile(file) && file.id !== item.largeImage?.fileId && file.id !== item.largeImage?.originalId;
   }
 
-  #addAnnotation({ id, head }: AnnotationRecord, row: RowKey): void {
+  async #addAnnotation({ id, head }: AnnotationRecord, row: RowKey): Promise<void> {
     this.table.addCommon('annotation.id', row, id);
     this.table.addCommon('annotation.name', row, head.name);
     this.table.addCommon('annotation.description', row, head.description);
-    this.#addDictionary(head.attributes, row);
+    await this.#addDictionary(head.attributes, row);
   }
 
   async #addElements({ elements }: AnnotationRecord, annotationRow: RowKey, boxes: ElementBoxes | null): Promise<void> {
@@ -178,6 +191,7 @@ class Collection {
       // Every stored element has an id.
       const row: RowKey = { ...annotationRow, elementId: element.id! };
       boxes?.add(row, box);
+      if (isSliceOver()) await nextSlice(signal);
       if (!isPlotted) continue;
       this.table.addCommon('annotationelement.id', row, element.id);
       this.table.addCommon('annotationelement.group', row, element.group);
@@ -187,12 +201,16 @@ class Collection {
       this.table.addCommon('bbox.y0', row, box.lowy);
       this.table.addCommon('bbox.x1', row, box.highx);
       this.table.addCommon('bbox.y1', row, box.highy);
-      this.#addDictionary(element.user, row);
+      await this.#addDictionary(element.user, row);
     }
   }
 
-  #addDictionary(dictionary: unknown, row: RowKey): void {
-    for (const group of plotGroups(dictionary)) this.#addGroup(group, row, null);
+  async #addDictionary(dictionary: unknown, row: RowKey): Promise<void> {
+    const { signal } = this.asking;
+    for (const group of await plotGroups(dictionary, signal)) {
+      this.#addGroup(group, row, null);
+      if (isSliceOver()) await nextSlice(signal);
+    }
   }
 
   /** Values that stand side by side: some may say what item, and what box in it, the others are about. */

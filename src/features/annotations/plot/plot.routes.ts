@@ -4,7 +4,11 @@ import type { ItemRecord } from '../../../core/host-records.js';
 import { plotSources, type PlotRequest, type PlotSource } from './plot-data.js';
 import type { LatestOnly } from '../../../core/latest-only.js';
 import type { Items } from '../../items/items.js';
+import { Reply } from '../../../http/reply.js';
+import { started } from '../streams.js';
 import type { PlotData } from './plot-data.js';
+import type { PlotRows } from './table.js';
+import { Readable } from 'node:stream';
 import { routeDefiner } from '../../../http/route.js';
 import { scopes } from '../../../http/scopes.js';
 import { isId, json, required, text, withDefault, type ParameterValues } from '../../../http/parameters.js';
@@ -110,6 +114,28 @@ async function unlessSuperseded<T>(
   }
 }
 
+/** Length of the parts that an answer is sent in, in characters. */
+const partLength = 64 * 1024;
+
+/** The answer as a stream: it may be long. */
+async function rowsReply({ columns, data }: PlotRows): Promise<Reply> {
+  const chunks = await started(textOf({ columns, data }));
+  return Reply.stream(Readable.from(chunks), 'application/json');
+}
+
+async function* textOf({ columns, data }: PlotRows): AsyncGenerator<string> {
+  let text = `{"columns":${JSON.stringify(columns)},"data":[`;
+  let separator = '';
+  for await (const row of data) {
+    text += separator + JSON.stringify(row);
+    separator = ',';
+    if (text.length < partLength) continue;
+    yield text;
+    text = '';
+  }
+  yield `${text}]}`;
+}
+
 const errors = ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'] as const;
 
 const list = defineRoute({
@@ -168,7 +194,7 @@ const data = defineRoute({
     const needed = listOf(query.requiredKeys).filter((key) => !key.startsWith('compute.'));
     const columns = { keys: listOf(query.keys), required: needed };
     return unlessSuperseded(services, { uuid: query.uuid, caller, signal }, (until) =>
-      services.plotData.data(request, columns, { caller, signal: until }),
+      services.plotData.data(request, columns, { caller, signal: until }).then(rowsReply),
     );
   },
 });

@@ -1,5 +1,7 @@
 import { ColumnStatistics, commonColumns, compareColumns, type CommonKey, type PlotColumn } from './columns.js';
 import type { PlotField, PlotValue } from './fields.js';
+import { BadValueError } from '../../../errors.js';
+import { isSliceOver, nextSlice } from '../../../core/slices.js';
 
 /** What a value is about, from general to special; empty texts and -1 where it is about no special one. */
 export interface RowKey {
@@ -17,14 +19,16 @@ interface Row {
   values: (PlotValue | undefined)[];
 }
 
-/** Columns and rows as they are answered; `index` is the place of a column in each row. */
+/** Columns and rows as they are answered; `index` is the position of a column in each row. */
 export interface PlotRows {
   columns: (PlotColumn & { index: number })[];
-  data: (PlotValue | null)[][];
+  data: AsyncIterable<(PlotValue | null)[]>;
 }
 
 /** Different columns that are told apart; those that come later are left out. */
 const maxColumns = 5000;
+/** Values of one answer. */
+const maxValues = 5_000_000;
 
 /** Collects values by column, and by row for the columns that are asked for. */
 export class PlotTable {
@@ -32,8 +36,8 @@ export class PlotTable {
   readonly #places: ReadonlyMap<string, number>;
   readonly #rows = new Map<string, Row>();
 
-  /** @param keys columns whose values are kept; none for statistics alone. */
-  constructor(keys: Iterable<string> = []) {
+  /** @param keys columns whose values are kept; `null` for statistics alone. */
+  constructor(readonly keys: readonly string[] | null = null) {
     this.#places = new Map([...new Set(keys)].map((key, place) => [key, place]));
   }
 
@@ -70,24 +74,64 @@ export class PlotTable {
     return [...this.#columns.values()].map(({ column }) => column).sort(compareColumns);
   }
 
-  /** Rows of some columns: what is more general is repeated; rows without a required value are left out. */
-  rows(keys: readonly string[], required: readonly string[]): PlotRows {
+  /**
+   * Rows of some columns: what is more general is repeated; rows without a required value are left out.
+   *
+   * @throws BadValueError where they may be more values than one answer holds.
+   */
+  rows(keys: readonly string[], required: readonly string[], signal: AbortSignal): PlotRows {
+    const asked = new Set(keys);
     const columns = this.columns()
-      .filter(({ key }) => keys.includes(key))
+      .filter(({ key }) => asked.has(key))
       .map((column, index) => ({ ...column, index }));
-    if (columns.length === 0) return { columns: [], data: [] };
-    const places = columns.map(({ key }) => this.#places.get(key)!);
-    const requiredPlaces = required.map((key) => this.#places.get(key) ?? -1);
-    const data: (PlotValue | null)[][] = [];
-    for (const row of [...this.#rows.values()].sort(compareRows)) {
-      const general = this.#generalRows(row.key);
-      const valueAt = (place: number): PlotValue | null => {
-        const own = row.values[place];
-        return own ?? general.find(({ values }) => values[place] !== undefined)?.values[place] ?? null;
-      };
-      if (requiredPlaces.every((place) => valueAt(place) !== null)) data.push(places.map(valueAt));
+    const values = columns.length * this.#rows.size;
+    if (values > maxValues) {
+      const counted = `${columns.length} columns of ${this.#rows.size} rows`;
+      throw new BadValueError(`One answer holds at most ${maxValues} values; ${counted} are more. Ask for fewer columns.`);
     }
-    return { columns, data };
+    return { columns, data: this.#data({ columns, required }, signal) };
+  }
+
+  async *#data(
+    { columns, required }: { columns: readonly PlotColumn[]; required: readonly string[] },
+    signal: AbortSignal,
+  ): AsyncGenerator<(PlotValue | null)[]> {
+    if (columns.length === 0) return;
+    const positions = columns.map(({ key }) => this.#places.get(key)!);
+    const requiredPositions = required.map((key) => this.#places.get(key) ?? -1);
+    for await (const row of this.#sorted(signal)) {
+      const general = this.#generalRows(row.key);
+      const valueAt = (position: number): PlotValue | null => {
+        const own = row.values[position];
+        return own ?? general.find(({ values }) => values[position] !== undefined)?.values[position] ?? null;
+      };
+      if (requiredPositions.every((position) => valueAt(position) !== null)) yield positions.map(valueAt);
+    }
+  }
+
+  /** The rows by item, annotation, element and index, sorted in parts that are small. */
+  async *#sorted(signal: AbortSignal): AsyncGenerator<Row> {
+    const groups = new Map<string, Map<string, Row[]>>();
+    for (const row of this.#rows.values()) {
+      if (isSliceOver()) await nextSlice(signal);
+      const { itemId, annotationId, elementId } = row.key;
+      const name = `${itemId}/${annotationId}`;
+      const group = groups.get(name) ?? new Map<string, Row[]>();
+      groups.set(name, group);
+      const rows = group.get(elementId);
+      if (rows === undefined) group.set(elementId, [row]);
+      else rows.push(row);
+    }
+    // A slash comes before every sign of an id.
+    for (const name of [...groups.keys()].sort()) {
+      const group = groups.get(name)!;
+      for (const elementId of [...group.keys()].sort()) {
+        for (const row of group.get(elementId)!.sort((a, b) => a.key.index - b.key.index)) {
+          if (isSliceOver()) await nextSlice(signal);
+          yield row;
+        }
+      }
+    }
   }
 
   /** Rows that say something about the same at a more general level, the most special first. */
@@ -104,11 +148,4 @@ export class PlotTable {
 
 function rowText({ itemId, annotationId, elementId, index }: RowKey): string {
   return `${itemId}/${annotationId}/${elementId}/${index}`;
-}
-
-function compareRows({ key: a }: Row, { key: b }: Row): number {
-  for (const name of ['itemId', 'annotationId', 'elementId'] as const) {
-    if (a[name] !== b[name]) return a[name] < b[name] ? -1 : 1;
-  }
-  return a.index - b.index;
 }

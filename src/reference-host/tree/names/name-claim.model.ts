@@ -6,11 +6,13 @@ export interface NameClaimDocument {
   _id: string;
   ownerType: 'item' | 'folder';
   ownerId: Types.ObjectId;
+  /** Of who took the name. */
+  process: string;
   created: Date;
 }
 
 /** Schema of {@link NameClaimDocument}. */
 export const nameClaimSchema = new Schema<NameClaimDocument>(
-  { _id: { type: String, required: true }, ownerType: String, ownerId: Schema.Types.ObjectId, created: Date },
+  { _id: { type: String, required: true }, ownerType: String, ownerId: Schema.Types.ObjectId, process: String, created: Date },
   { versionKey: false },
 ).index({ ownerId: 1 });

@@ -4,7 +4,7 @@ import type { HostContext } from '../../context.js';
 import type { NameClaimDocument } from './name-claim.model.js';
 import { isDuplicateKey } from '../../duplicate-key.js';
 
-/** A claim whose owner does not exist is left over from a crash once it is older than this. */
+/** A claim whose owner does not exist is left over: at once when its process has died, else when it is older than this. */
 const abandonedAfterMs = 60_000;
 
 /** Who wants a name, and where. */
@@ -28,9 +28,9 @@ export async function claimName(
   { parentId, ownerType, ownerId }: NameRequest,
   name: string,
 ): Promise<null | 'item' | 'folder'> {
-  const { models } = context;
+  const { models, life } = context;
   const _id = claimId(parentId, name);
-  const claim: NameClaimDocument = { _id, ownerType, ownerId, created: new Date() };
+  const claim: NameClaimDocument = { _id, ownerType, ownerId, process: life.id, created: new Date() };
   try {
     await models.nameClaim.create(claim);
     return null;
@@ -40,12 +40,11 @@ export async function claimName(
   const held = await models.nameClaim.findById(_id).lean();
   if (held === null) return claimName(context, { parentId, ownerType, ownerId }, name);
   if (held.ownerId.equals(ownerId)) return null;
-  if (Date.now() - held.created.getTime() < abandonedAfterMs || (await ownsName(context, held, parentId, name))) {
-    return held.ownerType;
-  }
+  const isRecent = Date.now() - held.created.getTime() < abandonedAfterMs && (await life.isAlive(held.process));
+  if (isRecent || (await ownsName(context, held, parentId, name))) return held.ownerType;
   const taken = await models.nameClaim.findOneAndUpdate(
     { _id, ownerId: held.ownerId, created: held.created },
-    { $set: { ownerType, ownerId, created: claim.created } },
+    { $set: { ownerType, ownerId, process: life.id, created: claim.created } },
   );
   return taken === null ? held.ownerType : null;
 }
@@ -64,6 +63,21 @@ export async function releaseName(
   name: string,
 ): Promise<void> {
   await models.nameClaim.deleteOne({ _id: claimId(parentId, name), ownerId });
+}
+
+/** Gives back the names that an item or folder took before a date and does not have any more. */
+export async function releaseOldNames(
+  { models }: HostContext,
+  owner: { ownerId: Types.ObjectId; parentId: Types.ObjectId; name: string },
+  before: Date,
+): Promise<void> {
+  const { ownerId, parentId, name } = owner;
+  await models.nameClaim.deleteMany({ ownerId, created: { $lte: before }, _id: { $ne: claimId(parentId, name) } });
+}
+
+/** Gives back every name of an item or folder that is gone. */
+export async function releaseNames({ models }: HostContext, ownerId: Types.ObjectId): Promise<void> {
+  await models.nameClaim.deleteMany({ ownerId });
 }
 
 /** Takes a name, or the first free one of `name (1)`, `name (2)` …, and says which. */

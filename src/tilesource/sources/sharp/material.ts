@@ -8,7 +8,7 @@ import type { ByteReader, SourceInput } from '../../contract.js';
 import { recognizeFormat, type FileFormat } from './format.js';
 import { checkPng } from './png.js';
 import { refuseStoredInTiles } from './stored-in-tiles.js';
-import { checkSvg } from './svg.js';
+import { checkSvg, maxDrawingBytes } from './svg.js';
 import { temporaryPath } from '../../../core/temporary-files.js';
 
 /** Files up to this length are handed to libvips as bytes, so that its cache of operations holds neither the file nor its name. */
@@ -33,12 +33,14 @@ export async function prepare(file: SourceInput, directory: string, signal: Abor
       throw new TileSourceError('The file is no image that libvips reads (JPEG, PNG, WebP, AVIF, GIF, SVG or TIFF).');
     if (format === 'tiff') await refuseStoredInTiles(reader);
     if (format === 'png') await checkPng(reader, signal);
+    if (format === 'svg' && reader.size > maxDrawingBytes) {
+      throw new TileSourceError(`SVG files of more than ${maxDrawingBytes} bytes are not read.`);
+    }
     if (reader.size <= maxBufferedBytes) {
       const input = Buffer.from(await reader.read(0, reader.size, signal && { signal }));
-      if (format === 'svg') checkSvg(input);
+      if (format === 'svg') await checkSvg(input, signal);
       return { input, format, release: async () => {} };
     }
-    if (format === 'svg') throw new TileSourceError(`SVG files of more than ${maxBufferedBytes} bytes are not read.`);
     // A name of its own: libvips must never take another file, or another state of it, for this one.
     const path = temporaryPath(directory);
     const release = () => unlink(path).catch(() => {});

@@ -1,4 +1,8 @@
+import { isSliceOver, nextSlice } from '../../../core/slices.js';
 import { TileSourceError } from '../../../errors.js';
+
+/** Longest drawing, in bytes: its text is looked through by several searches, each in one go. */
+export const maxDrawingBytes = 8 * 2 ** 20;
 
 /**
  * Refuses drawings that need other files. librsvg does not load them when it gets bytes instead of a path, so they could not be
@@ -6,33 +10,44 @@ import { TileSourceError } from '../../../errors.js';
  *
  * @throws TileSourceError naming the reference.
  */
-export function checkSvg(bytes: Buffer): void {
+export async function checkSvg(bytes: Buffer, signal?: AbortSignal): Promise<void> {
   const text = bytes.toString('utf8');
-  if (text.includes('\0')) throw new TileSourceError('SVG is read as UTF-8 only.');
-  if (/<!ENTITY/i.test(text)) throw new TileSourceError('SVG with entity declarations is not read.');
-  if (/<(?:[\w-]+:)?include[\s>/]/i.test(text) && /XInclude/i.test(text))
-    throw new TileSourceError('SVG with XInclude is not read.');
-  if (/<\?xml-stylesheet/i.test(text) || /@import/i.test(text))
-    throw new TileSourceError('SVG with external style sheets is not read.');
+  for (const [isThere, message] of refusals) {
+    if (isThere(text)) throw new TileSourceError(message);
+    if (isSliceOver()) await nextSlice(signal);
+  }
+  // Where the tag begins that the attribute stands in; found going forward, so that long tags cost no more than short ones.
+  let [tag, next] = [-1, text.indexOf('<')];
   for (const match of text.matchAll(/\b(?:href|src)\s*=\s*(?:"([^"]*)"|'([^']*)')/gi)) {
+    if (isSliceOver()) await nextSlice(signal);
+    for (; next >= 0 && next < match.index; next = text.indexOf('<', next + 1)) tag = next;
     const target = (match[1] ?? match[2] ?? '').trim();
-    if (isInternal(target) || isLink(text, match.index)) continue;
+    if (isInternal(target) || isLink(text, tag)) continue;
     throw refersTo(target);
   }
   for (const match of text.matchAll(/url\(\s*["']?([^"')]*)/gi)) {
+    if (isSliceOver()) await nextSlice(signal);
     const target = (match[1] ?? '').trim();
     if (!isInternal(target)) throw refersTo(target);
   }
 }
 
+/** What a text may not hold, each looked for in one go. */
+const refusals: readonly [isThere: (text: string) => boolean, message: string][] = [
+  [(text) => text.includes('\0'), 'SVG is read as UTF-8 only.'],
+  [(text) => /<!ENTITY/i.test(text), 'SVG with entity declarations is not read.'],
+  [(text) => /<(?:[\w-]{1,100}:)?include[\s>/]/i.test(text) && /XInclude/i.test(text), 'SVG with XInclude is not read.'],
+  [(text) => /<\?xml-stylesheet/i.test(text), 'SVG with external style sheets is not read.'],
+  [(text) => /@import/i.test(text), 'SVG with external style sheets is not read.'],
+];
+
 function isInternal(target: string): boolean {
   return target === '' || target.startsWith('#') || /^data:/i.test(target);
 }
 
-/** Whether an attribute belongs to a hyperlink, which shows nothing of its target. */
-function isLink(text: string, position: number): boolean {
-  const tag = text.slice(text.lastIndexOf('<', position), position);
-  return /^<(?:[\w-]+:)?a\s/i.test(tag);
+/** Whether a tag is that of a hyperlink, which shows nothing of its target. */
+function isLink(text: string, tag: number): boolean {
+  return tag >= 0 && /^<(?:[\w-]{1,100}:)?a\s/i.test(text.slice(tag, tag + 110));
 }
 
 function refersTo(target: string): TileSourceError {

@@ -1,0 +1,99 @@
+import { Readable } from 'node:stream';
+import { once } from 'node:events';
+import type { MessagePort } from 'node:worker_threads';
+import { parse } from 'csv-parse';
+import { aliasOf } from './columns.js';
+import { csvField, type PlotValue } from './fields.js';
+
+/** A file to be read by a thread. */
+export interface CsvTask {
+  /** Gives the bytes, a chunk for each message `next`; `null` behind the last. */
+  port: MessagePort;
+  /** Keys of the columns that are wanted, beside those that say what a row is about. `null`: all. */
+  keys: readonly string[] | null;
+  maxRows: number;
+  maxColumns: number;
+  maxCells: number;
+}
+
+/** The wanted columns of a file: a value, or `null`, for each row. */
+export interface CsvColumns {
+  rows: number;
+  columns: { name: string; values: (PlotValue | null)[] }[];
+  /** Whether the cells are more than may be read; then there are no columns. */
+  isTooLarge: boolean;
+}
+
+/** Longest row, in characters. */
+const maxRowLength = 1024 * 1024;
+
+async function* chunksOf(port: MessagePort): AsyncGenerator<Uint8Array> {
+  const closed = once(port, 'close').then(() => [null]);
+  for (;;) {
+    const arrived = once(port, 'message');
+    port.postMessage('next');
+    const [chunk] = (await Promise.race([arrived, closed])) as [Uint8Array | null];
+    if (chunk === null) return;
+    yield chunk;
+  }
+}
+
+/** Errors about the contents of a file, as the parser marks them. */
+function isFormatError(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('CSV_');
+}
+
+function numberOf(cell: string): number | null {
+  if (!/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(cell)) return null;
+  const value = Number(cell);
+  return Number.isFinite(value) ? value : null;
+}
+
+/** Numbers where all cells that are not empty are. */
+function typed(cells: readonly string[]): (PlotValue | null)[] {
+  const numbers = cells.map((cell) => (cell === '' ? null : numberOf(cell)));
+  if (numbers.every((value, at) => value !== null || cells[at] === '')) return numbers;
+  return cells.map((cell) => (cell === '' ? null : cell));
+}
+
+/** Reads a file of comma-separated values whose first line names the columns. Runs in a thread. */
+export default async function readCsv({ port, keys, maxRows, maxColumns, maxCells }: CsvTask): Promise<CsvColumns> {
+  const parser = parse({
+    bom: true,
+    relax_column_count: true,
+    relax_quotes: true,
+    skip_empty_lines: true,
+    trim: true,
+    max_record_size: maxRowLength,
+    to: maxRows + 1,
+  });
+  const bytes = Readable.from(chunksOf(port), { objectMode: false });
+  bytes.on('error', (error) => parser.destroy(error));
+  bytes.pipe(parser);
+  let wanted: { at: number; name: string; cells: string[] }[] | null = null;
+  let rows = 0;
+  try {
+    for await (const cells of parser as AsyncIterable<string[]>) {
+      if (wanted === null) {
+        const set = keys === null ? null : new Set(keys);
+        wanted = cells
+          .slice(0, maxColumns)
+          .map((name, at) => ({ at, name, cells: [] as string[] }))
+          .filter(({ name }) => name !== '')
+          .filter(({ name }) => set === null || set.has(csvField(name, 0).key) || aliasOf(csvField(name, 0)) !== null);
+        continue;
+      }
+      rows += 1;
+      if (rows * wanted.length > maxCells) return { rows, columns: [], isTooLarge: true };
+      for (const column of wanted) column.cells.push(cells[column.at] ?? '');
+    }
+  } catch (error) {
+    // Broken in the middle: what was read before is still what the file says.
+    if (!isFormatError(error)) throw error;
+  } finally {
+    bytes.destroy();
+    port.close();
+  }
+  const columns = (wanted ?? []).map(({ name, cells }) => ({ name, values: typed(cells) }));
+  return { rows, columns, isTooLarge: false };
+}

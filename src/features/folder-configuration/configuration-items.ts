@@ -1,0 +1,226 @@
+import { Readable } from 'node:stream';
+import { replacesField, unfinishedField } from '../../core/configuration-traces.js';
+import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../../core/host-records.js';
+import { step } from '../../core/steps.js';
+import { BadParameterError, LargeImageError } from '../../errors.js';
+import type { Host, HostFiles, HostLogger } from '../../host.js';
+import type { Exclusive } from './distributed-lock.js';
+
+/** Largest file that is read as a configuration, in bytes. */
+export const maxFolderConfigurationBytes = 10 * 1024 * 1024;
+
+const yamlType = 'application/yaml';
+const yamlTypes: ReadonlySet<string> = new Set([yamlType, 'application/x-yaml', 'text/yaml', 'text/x-yaml', 'text/vnd.yaml']);
+/** Types of files of which nobody knew better. */
+const vagueTypes: ReadonlySet<string> = new Set(['application/octet-stream', 'text/plain']);
+
+/** What {@link ConfigurationItems} works with. */
+export interface ConfigurationItemsOptions {
+  records: HostRecords;
+  files: HostFiles;
+  host: Pick<Host, 'createItem' | 'removeItem'>;
+  logger: HostLogger;
+  /** Lets one of all processes at a time write a configuration: what one user adds must not undo what another has. */
+  exclusive: Exclusive;
+}
+
+/** Where a configuration lies, or is to lie. */
+interface Place {
+  folder: FolderRecord;
+  name: string;
+  /** `null`: there is no such item yet. */
+  item: ItemRecord | null;
+  /** `null`: the item has no file yet. */
+  file: FileRecord | null;
+  text: StoredText;
+}
+
+/** What there is of a configuration now: its text, or `null`. */
+export type StoredText = string | null;
+
+/** The items that hold configurations of folders, one file each. Other items of the same names are left alone. */
+export class ConfigurationItems {
+  readonly #options: ConfigurationItemsOptions;
+
+  constructor(options: ConfigurationItemsOptions) {
+    this.#options = options;
+  }
+
+  /** The files of a name that hold in a folder itself, of the oldest item where there are several. */
+  async files(folder: FolderRecord, name: string): Promise<FileRecord[]> {
+    const { records } = this.#options;
+    const [item] = await records.itemsNamed(folder, name, 1);
+    if (item === undefined) return [];
+    const files = await records.filesOfItem(item);
+    const replaced = new Set(files.map((file) => records.configurations.replacedBy(file)));
+    return files.filter(({ id }) => !replaced.has(id));
+  }
+
+  /** Bytes of a file as text. @throws BadParameterError when they are none. */
+  async text(file: FileRecord): Promise<string> {
+    const chunks: Buffer[] = [];
+    if (file.size > 0) {
+      const stream = await this.#options.files.read(file.doc, { start: 0, end: file.size });
+      for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk);
+    }
+    try {
+      const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
+      if (!text.includes('\0')) return text;
+    } catch {
+      // Said below.
+    }
+    throw new BadParameterError(`The file ${file.name} is not text in UTF-8.`);
+  }
+
+  /**
+   * Writes a configuration: into a new item, or in the place of the one file of an item.
+   *
+   * @param textFrom makes the text of what there is now.
+   * @throws LargeImageError `conflict` when the item is anything else than a configuration, `not-implemented` when the host makes no items.
+   * Nothing is changed then.
+   */
+  async write(
+    { folder, name, creatorId }: { folder: FolderRecord; name: string; creatorId: string | null },
+    textFrom: (stored: StoredText) => string,
+  ): Promise<void> {
+    await this.#alone(folder.id, name, async () => {
+      const place = await this.#find(folder, name);
+      const bytes = Buffer.from(textFrom(place.text), 'utf8');
+      if (bytes.length > maxFolderConfigurationBytes) {
+        throw new LargeImageError('too-large', `${name} would have more than ${maxFolderConfigurationBytes} bytes.`);
+      }
+      if (place.item !== null && place.file !== null) await this.#replace(place.item, place.file, bytes, creatorId);
+      else await this.#fill(place.item ?? (await this.#newItem(place, creatorId)), name, bytes, creatorId);
+    });
+  }
+
+  #alone<R>(folderId: string, name: string, work: () => Promise<R>): Promise<R> {
+    return this.#options.exclusive.run(`folder configuration ${folderId}/${name}`, folderId, work);
+  }
+
+  async #find(folder: FolderRecord, name: string): Promise<Place> {
+    const { records } = this.#options;
+    const refuse = (reason: string) =>
+      new LargeImageError('conflict', `${name} in folder ${folder.id} is no configuration: ${reason}. Nothing was changed.`);
+    const [item, further] = await records.itemsNamed(folder, name, 2);
+    if (item === undefined) return { folder, name, item: null, file: null, text: null };
+    if (further !== undefined) throw refuse('there are several items of this name');
+    // Written on this item already, by a process that was killed.
+    for (const file of await records.filesOfItem(item)) await this.#removeReplaced(file, item);
+    const [file, second] = await records.filesOfItem(item);
+    if (file === undefined && records.configurations.isUnfinished(item)) return { folder, name, item, file: null, text: null };
+    if (item.largeImage !== null) throw refuse('the item has a large image');
+    if (file === undefined) throw refuse('the item has no file');
+    if (second !== undefined) throw refuse('the item has several files');
+    if (file.name !== name) throw refuse(`its file is called ${file.name}`);
+    if (!isYaml(file)) throw refuse(`its file is of the type ${file.mimeType}`);
+    if (file.size > maxFolderConfigurationBytes) throw refuse(`its file has more than ${maxFolderConfigurationBytes} bytes`);
+    const text = await this.text(file).catch((error: unknown) => {
+      throw error instanceof BadParameterError ? refuse('its file is not text in UTF-8') : error;
+    });
+    return { folder, name, item, file, text };
+  }
+
+  async #newItem({ folder, name }: Place, creatorId: string | null): Promise<ItemRecord> {
+    const { records, host } = this.#options;
+    if (host.createItem === undefined) {
+      throw new LargeImageError('not-implemented', 'This server makes no items for configurations.');
+    }
+    const fields = { [unfinishedField]: true };
+    const item = records.itemOf(await host.createItem({ folderId: folder.id, name, creatorId, fields }));
+    if (!records.configurations.isUnfinished(item)) await records.configurations.markItem(item, true);
+    step('folder-configuration:item');
+    if (item.name === name) return item;
+    await this.#removeItem(item);
+    throw new LargeImageError(
+      'conflict',
+      `There can be no item ${JSON.stringify(name)} in folder ${folder.id}: the name is taken or not allowed.`,
+    );
+  }
+
+  async #fill(item: ItemRecord, name: string, bytes: Buffer, creatorId: string | null): Promise<void> {
+    const { configurations } = this.#options.records;
+    try {
+      await this.#create(item, name, bytes, { creatorId });
+    } catch (error) {
+      // Where this fails too the item is swept.
+      await this.#removeItem(item).catch((err: unknown) => this.#warn(err, item));
+      throw error;
+    }
+    await configurations.markItem(item, false);
+    step('folder-configuration:complete');
+  }
+
+  async #replace(item: ItemRecord, former: FileRecord, bytes: Buffer, creatorId: string | null): Promise<void> {
+    const file = await this.#create(item, former.name, bytes, { creatorId, fields: { [replacesField]: former.id } });
+    // The text holds from here on, whether or not the former file can be removed now.
+    await this.#removeReplaced(file, item).catch((err: unknown) => this.#warn(err, item));
+  }
+
+  async #create(
+    item: ItemRecord,
+    name: string,
+    bytes: Buffer,
+    more: { creatorId: string | null; fields?: Record<string, unknown> },
+  ): Promise<FileRecord> {
+    const parent = { type: 'item', itemId: item.id } as const;
+    const file = { name, mimeType: yamlType, size: bytes.length, parent, ...more };
+    const created = await this.#options.files.create(file, Readable.from([bytes]));
+    step('folder-configuration:stored');
+    return this.#options.records.fileOf(created);
+  }
+
+  /** Removes the file whose place another one has taken, if it is one of the same item and name. @returns whether it was there. */
+  async #removeReplaced(file: FileRecord, item: ItemRecord): Promise<boolean> {
+    const { records, files } = this.#options;
+    const id = records.configurations.replacedBy(file);
+    if (id === null) return false;
+    const former = await records.findFile(id);
+    const isFormer = former !== null && former.itemId === item.id && former.name === file.name && former.id !== file.id;
+    if (isFormer) {
+      await files.remove(former.doc);
+      step('folder-configuration:replaced');
+    }
+    await records.configurations.settleFile(file);
+    return isFormer;
+  }
+
+  async #removeItem(item: ItemRecord): Promise<void> {
+    const { records, host } = this.#options;
+    await (host.removeItem === undefined ? records.deleteItem(item) : host.removeItem(item.doc));
+  }
+
+  #warn(err: unknown, item: ItemRecord): void {
+    this.#options.logger.warn({ err, itemId: item.id }, 'FolderConfiguration:Tidy:Failed');
+  }
+
+  /** Completes or removes what writes have left whose process was killed. @returns how many items and files were removed. */
+  async sweep(): Promise<{ configurationItems: number; configurationFiles: number }> {
+    const { records } = this.#options;
+    const { configurations } = records;
+    const removed = { configurationItems: 0, configurationFiles: 0 };
+    for (const { id, folderId, name } of await configurations.unfinishedItems()) {
+      await this.#alone(folderId, name, async () => {
+        const item = await records.findItem(id);
+        if (item === null || !configurations.isUnfinished(item)) return;
+        if ((await records.filesOfItem(item)).length > 0) return configurations.markItem(item, false);
+        await this.#removeItem(item);
+        removed.configurationItems += 1;
+      });
+    }
+    for (const { id, itemId } of await configurations.replacingFiles()) {
+      const item = itemId === null ? null : await records.findItem(itemId);
+      if (item === null) continue;
+      await this.#alone(item.folderId, item.name, async () => {
+        const file = await records.findFile(id);
+        if (file !== null && (await this.#removeReplaced(file, item))) removed.configurationFiles += 1;
+      });
+    }
+    return removed;
+  }
+}
+
+function isYaml({ name, mimeType }: FileRecord): boolean {
+  const type = mimeType.split(';', 1)[0]!.trim().toLowerCase();
+  return yamlTypes.has(type) || (vagueTypes.has(type) && /\.ya?ml$/i.test(name));
+}

@@ -1,0 +1,95 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Types } from 'mongoose';
+import { UnknownIdError, step } from '../../index.js';
+import type { HostContext } from '../context.js';
+import type { AccessControlled, AccessList } from './access-list.model.js';
+import type { FolderDocument } from '../tree/folder.model.js';
+import { levelOn, type Principal } from './access.js';
+
+/** Which permissions of a folder or collection are to be replaced. */
+export interface AccessChange {
+  access: AccessList;
+  public?: boolean | undefined;
+  publicFlags?: string[] | undefined;
+}
+
+/** The update for a change of permissions. */
+export function accessUpdate({ access, public: isPublic, publicFlags }: AccessChange): Partial<AccessControlled> {
+  return { access, ...(isPublic !== undefined && { public: isPublic }), ...(publicFlags !== undefined && { publicFlags }) };
+}
+
+/** Replaces the permissions of a folder and, when asked, of the folders below it that somebody administers. */
+export async function setFolderAccess(
+  context: HostContext,
+  folder: FolderDocument,
+  change: AccessChange,
+  recurse: Principal | null,
+): Promise<FolderDocument> {
+  return spreadAccess(context, { type: 'folder', id: folder._id, change, administrator: recurse }, async () => {
+    const updated = await context.models.folder
+      .findOneAndUpdate({ _id: folder._id }, { $set: accessUpdate(change) }, { returnDocument: 'after' })
+      .lean<FolderDocument>();
+    if (updated === null) throw new UnknownIdError('folder', folder._id.toHexString());
+    return updated;
+  });
+}
+
+/** A change of permissions that holds for the folders below, too, as far as somebody administers them. */
+export interface SpreadingAccess {
+  type: 'folder' | 'collection';
+  id: Types.ObjectId;
+  change: AccessChange;
+  /** `null`: it holds for the one document. */
+  administrator: Principal | null;
+}
+
+/** Changes the permissions of one document by `set`, then those below it; nobody sees the permissions of before afterwards. */
+export async function spreadAccess<D>(context: HostContext, spreading: SpreadingAccess, set: () => Promise<D>): Promise<D> {
+  const { administrator } = spreading;
+  const setAll = async () => {
+    const updated = await set();
+    step('access:set');
+    if (administrator !== null) await setAccessBelow(context, { ...spreading, administrator });
+    return updated;
+  };
+  const updated = await (administrator === null
+    ? setAll()
+    : context.journal.undertake({ kind: 'access', ...spreading, change: given(spreading.change), administrator }, setAll));
+  await context.events.emit('access.changed', {});
+  return updated;
+}
+
+/** A change without what is undefined in it, which the database would keep as null. */
+function given(change: AccessChange): AccessChange {
+  return { access: change.access, ...accessUpdate(change) };
+}
+
+/**
+ * Replaces the permissions of the folders below a document that somebody administers. `isRepeated`: some may have them already, by which
+ * their administrator may have lost that right.
+ */
+export async function setAccessBelow(
+  { models }: HostContext,
+  { id, change, administrator }: SpreadingAccess & { administrator: Principal },
+  isRepeated = false,
+): Promise<void> {
+  const pending = [id];
+  for (let parentId = pending.pop(); parentId !== undefined; parentId = pending.pop()) {
+    const children = await models.folder.find({ parentId }).lean<FolderDocument[]>();
+    for (const child of children) {
+      if (levelOn(child, administrator) < 2 && !(isRepeated && hasAccess(child, change))) continue;
+      await models.folder.updateOne({ _id: child._id }, { $set: accessUpdate(change) });
+      step('access:spread');
+      pending.push(child._id);
+    }
+  }
+}
+
+/** Whether a change of permissions has been made. */
+export function hasAccess(document: AccessControlled, change: AccessChange): boolean {
+  return isDeepStrictEqual(plainAccess({ ...document, ...accessUpdate(change) }), plainAccess(document));
+}
+
+function plainAccess({ access, public: isPublic, publicFlags = [] }: AccessControlled): unknown {
+  return JSON.parse(JSON.stringify({ access, isPublic, publicFlags }));
+}

@@ -1,0 +1,72 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Model, Types } from 'mongoose';
+import type { HostContext } from '../context.js';
+import type { ItemDocument } from './item.model.js';
+import { rootModel } from './sizes.js';
+
+/** Requests add a size in the moment after they have recorded what has it: a difference that stays so long is none of theirs. */
+const settleMs = 500;
+
+interface Sized {
+  _id: Types.ObjectId;
+  size: number;
+}
+
+/** Adds up what belongs to each of several documents. */
+export type SumOf = (ids: readonly Types.ObjectId[]) => Promise<Map<string, number>>;
+
+/** Bytes of the files of items. */
+export function itemSums({ models }: HostContext): SumOf {
+  return async (ids) => sums(await models.file.aggregate([{ $match: { itemId: { $in: ids } } }, groupBy('$itemId')]));
+}
+
+/** Bytes of the items that lie directly in folders. */
+export function folderSums({ models }: HostContext): SumOf {
+  return async (ids) => sums(await models.item.aggregate([{ $match: { folderId: { $in: ids } } }, groupBy('$folderId')]));
+}
+
+/** Bytes of the items below collections and users. */
+export function rootSums({ models }: HostContext): SumOf {
+  return async (ids) => sums(await models.item.aggregate([{ $match: { baseParentId: { $in: ids } } }, groupBy('$baseParentId')]));
+}
+
+const groupBy = (field: string) => ({ $group: { _id: field, size: { $sum: '$size' } } });
+
+function sums(groups: readonly Sized[]): Map<string, number> {
+  return new Map(groups.map(({ _id, size }) => [_id.toHexString(), size]));
+}
+
+/**
+ * Puts sizes right that a process left wrong which was killed between recording something and counting it.
+ *
+ * @returns how many were wrong
+ */
+export async function recount(model: Model<never>, sumOf: SumOf, ids: readonly Types.ObjectId[]): Promise<number> {
+  // Only members that all documents with a size share are used here.
+  const documents = model as unknown as Model<Sized>;
+  const differing = async (among: readonly Types.ObjectId[]) => {
+    const found = await documents.find({ _id: { $in: among } }, { size: 1 }).lean<Sized[]>();
+    const counted = await sumOf(among);
+    const compared = found.map(({ _id, size }) => ({ _id, size, counted: counted.get(_id.toHexString()) ?? 0 }));
+    return compared.filter((each) => each.size !== each.counted);
+  };
+  const first = await differing(ids);
+  if (first.length === 0) return 0;
+  await delay(settleMs);
+  let corrected = 0;
+  for (const now of await differing(first.map(({ _id }) => _id))) {
+    const before = first.find(({ _id }) => _id.equals(now._id))!;
+    if (before.size !== now.size || before.counted !== now.counted) continue;
+    const { modifiedCount } = await documents.updateOne({ _id: now._id, size: now.size }, { $set: { size: now.counted } });
+    corrected += modifiedCount;
+  }
+  return corrected;
+}
+
+/** {@link recount} for an item and what it lies in. */
+export async function recountAround(context: HostContext, item: ItemDocument): Promise<void> {
+  const { models } = context;
+  await recount(models.item as never, itemSums(context), [item._id]);
+  await recount(models.folder as never, folderSums(context), [item.folderId]);
+  await recount(rootModel(context, item.baseParentType) as never, rootSums(context), [item.baseParentId]);
+}

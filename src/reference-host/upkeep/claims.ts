@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { HostLogger } from '../../index.js';
+import type { Models } from '../models.js';
+import type { ClaimDocument } from './claim.model.js';
+import { isDuplicateKey } from '../duplicate-key.js';
+import type { ProcessLife } from './process-life.js';
+
+const pollMs = 25;
+const releaseAgainMs = 1000;
+
+/** Work that one request at a time does, in whichever process; a claim ends with the process that has it. */
+export class Claims {
+  readonly #turns = new Set<string>();
+
+  constructor(private readonly options: { models: Models; life: ProcessLife; logger: HostLogger; closing: AbortSignal }) {}
+
+  /**
+   * Does something while nobody else does what has the same key.
+   *
+   * @param options `busy`: what is thrown when others are at it for longer than `patienceMs`
+   * @param work Is given what throws when the claim may be another process's by now.
+   */
+  async hold<T>(
+    key: string,
+    options: { patienceMs: number; busy: () => Error },
+    work: (requireHeld: () => void) => Promise<T>,
+  ): Promise<T> {
+    const { life } = this.options;
+    const { term } = life;
+    const turn = await this.#take(key, Date.now() + options.patienceMs);
+    if (turn === null) throw options.busy();
+    try {
+      return await work(() => life.requireSince(term));
+    } finally {
+      this.#turns.delete(turn);
+      await this.#release(key, turn);
+    }
+  }
+
+  /** Whether somebody who lives has the claim. */
+  async isHeld(key: string): Promise<boolean> {
+    const found = await this.options.models.claim.findById(key).lean();
+    return found !== null && !(await this.#isLeftOver(found));
+  }
+
+  async #take(key: string, deadline: number): Promise<string | null> {
+    const { models, life } = this.options;
+    const turn = randomUUID();
+    this.#turns.add(turn);
+    try {
+      for (;;) {
+        const found = await models.claim.findById(key).lean();
+        if (found === null) {
+          if (await this.#insert({ _id: key, process: life.id, turn })) return turn;
+        } else if (await this.#isLeftOver(found)) {
+          const mine = { $set: { process: life.id, turn } };
+          if ((await models.claim.updateOne({ _id: key, turn: found.turn }, mine)).matchedCount === 1) return turn;
+        } else if (Date.now() > deadline) break;
+        else await delay(pollMs);
+      }
+    } catch (error) {
+      // It may be taken all the same, and only the reply is lost.
+      this.#turns.delete(turn);
+      void this.#release(key, turn);
+      throw error;
+    }
+    this.#turns.delete(turn);
+    return null;
+  }
+
+  async #insert(claim: ClaimDocument): Promise<boolean> {
+    try {
+      await this.options.models.claim.create(claim);
+      return true;
+    } catch (error) {
+      if (isDuplicateKey(error)) return false;
+      throw error;
+    }
+  }
+
+  async #isLeftOver({ process, turn }: ClaimDocument): Promise<boolean> {
+    const { life } = this.options;
+    return process === life.id ? !this.#turns.has(turn) : !(await life.isAlive(process));
+  }
+
+  /** While the database is away, others must wait no longer than it is. */
+  async #release(key: string, turn: string): Promise<void> {
+    const { models, logger, closing } = this.options;
+    try {
+      await models.claim.deleteOne({ _id: key, turn });
+    } catch (err) {
+      logger.warn({ err, key }, 'Claim:Release:Failed');
+      if (closing.aborted) return;
+      void delay(releaseAgainMs, undefined, { ref: false }).then(() => this.#release(key, turn));
+    }
+  }
+}

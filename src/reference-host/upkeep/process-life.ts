@@ -1,0 +1,131 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readFile, rm } from 'node:fs/promises';
+import type { Server } from 'node:net';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { LargeImageError, type HostLogger } from '../../index.js';
+import type { Models } from '../models.js';
+import { isListening, listenAt, maxSocketPathBytes } from './sockets.js';
+
+const beatMs = 10_000;
+/** A process on another machine that has not said for so long that it lives is dead. */
+const deadAfterMs = 30_000;
+/** Earlier than others take it for dead, a process that cannot say that it lives stops what others would then do. */
+const doubtAfterMs = 20_000;
+
+/**
+ * Tells the processes that work on one database and data folder apart, and which of them live: claims, and work half done, belong to a
+ * process and end with it. On one machine a process lives as long as its socket answers, which the system closes however the process
+ * ends; across machines as long as it says so every few seconds.
+ */
+export class ProcessLife {
+  readonly id = randomBytes(8).toString('hex');
+  readonly #models: Models;
+  readonly #folder: string;
+  readonly #logger: HostLogger;
+  #machine = '';
+  #server: Server | null = null;
+  #timer: NodeJS.Timeout | undefined;
+  #lastBeat = Date.now();
+  #term = 0;
+
+  private constructor({ models, root, logger }: { models: Models; root: string; logger: HostLogger }) {
+    this.#models = models;
+    this.#folder = join(root, 'processes');
+    this.#logger = logger;
+  }
+
+  /** @param options `root`: the data folder. */
+  static async start(options: { models: Models; root: string; logger: HostLogger }): Promise<ProcessLife> {
+    const life = new ProcessLife(options);
+    life.#machine = await machineId();
+    await life.#listen();
+    await life.#beat();
+    const beat = () => life.#beat().catch((err: unknown) => options.logger.warn({ err }, 'Process:Beat:Failed'));
+    life.#timer = setInterval(() => void beat(), beatMs).unref();
+    return life;
+  }
+
+  /** Changes when others may have taken this process for dead in between, and may have done its work. */
+  get term(): number {
+    return this.#term;
+  }
+
+  /** Whether a process lives. */
+  async isAlive(id: string): Promise<boolean> {
+    if (id === this.id) return true;
+    const found = await this.#models.hostProcess.findById(id).lean();
+    if (found === null) return false;
+    if (found.listens) {
+      if (await isListening(this.#socketOf(id))) return true;
+      if (found.machine === this.#machine) return false;
+    }
+    return Date.now() - found.beat.getTime() < deadAfterMs;
+  }
+
+  /** Those that died without {@link stop}. */
+  async dead(): Promise<string[]> {
+    const ids = (await this.#models.hostProcess.find({}, { _id: 1 }).lean()).map(({ _id }) => _id);
+    const alive = await Promise.all(ids.map((id) => this.isAlive(id)));
+    return ids.filter((_, index) => !alive[index]);
+  }
+
+  /** Forgets a process, once nothing is left of what it did. */
+  async forget(id: string): Promise<void> {
+    await this.#models.hostProcess.deleteOne({ _id: id });
+    if (process.platform !== 'win32') await rm(this.#socketOf(id), { force: true });
+  }
+
+  /**
+   * For work that nobody else may do at the same time.
+   *
+   * @throws LargeImageError `unavailable` when others may have taken this process for dead since `term`, as after a long time without
+   * the database
+   */
+  requireSince(term: number): void {
+    if (term === this.#term && Date.now() - this.#lastBeat < doubtAfterMs) return;
+    throw new LargeImageError('unavailable', 'The server was cut off from its database for a while. Try again.');
+  }
+
+  /** Ends it, when nothing is under way any more. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.forget(this.id);
+    await new Promise<void>((done) => {
+      if (this.#server === null) done();
+      else this.#server.close(() => done());
+    });
+  }
+
+  async #listen(): Promise<void> {
+    const path = this.#socketOf(this.id);
+    if (Buffer.byteLength(path) > maxSocketPathBytes) return;
+    try {
+      await mkdir(this.#folder, { recursive: true });
+      this.#server = await listenAt(path, this.id);
+    } catch (err) {
+      // Some file systems have no sockets: others then go by what this process says in the database.
+      this.#logger.info({ err, path }, 'Process:Listen:Failed');
+    }
+  }
+
+  async #beat(): Promise<void> {
+    const begun = Date.now();
+    const state = { machine: this.#machine, listens: this.#server !== null, beat: new Date(begun) };
+    await this.#models.hostProcess.updateOne({ _id: this.id }, { $set: state }, { upsert: true });
+    if (begun - this.#lastBeat >= doubtAfterMs) this.#term++;
+    this.#lastBeat = begun;
+  }
+
+  #socketOf(id: string): string {
+    return process.platform === 'win32' ? `\\\\.\\pipe\\large-image-${id}` : join(this.#folder, id);
+  }
+}
+
+/** One run of one machine, and the same in all of its containers. */
+async function machineId(): Promise<string> {
+  return readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
+    (text) => text.trim(),
+    () => hostname(),
+  );
+}

@@ -1,0 +1,85 @@
+import type { HostContext } from '../context.js';
+import type { FileDocument } from '../files/file.model.js';
+import type { FolderDocument } from '../tree/folder.model.js';
+import type { ItemDocument } from '../tree/item.model.js';
+import type { Undertaking } from './undertaking.model.js';
+import { clearFile } from '../files/files.js';
+import { clearFolder, emptySince, finishMove, removeFolder, removeFoldersIn } from '../tree/folder-trees.js';
+import { hasAccess, setAccessBelow } from '../access/folder-access.js';
+import { clearGroup } from '../groups/groups.js';
+import { clearItem, removeItem } from '../tree/items.js';
+import { releaseOldNames } from '../tree/names/names.js';
+import { recountAround } from '../tree/recount.js';
+import { isThere } from './removal.js';
+import { clearUser, finishRegistration } from '../accounts/users.js';
+
+/** Finishes or undoes a write of several steps that ended half way. */
+export async function recoverFrom(context: HostContext, undertaking: Undertaking): Promise<void> {
+  switch (undertaking.kind) {
+    case 'removal':
+      return finishRemoval(context, undertaking);
+    case 'emptying':
+      return emptySince(context, undertaking.id, undertaking.before);
+    case 'making':
+      return undoMaking(context, undertaking);
+    case 'move':
+      return finishMove(context, undertaking);
+    case 'naming':
+      return finishNaming(context, undertaking);
+    case 'access':
+      return finishAccess(context, undertaking);
+    case 'registration':
+      await finishRegistration(context, undertaking.id);
+  }
+}
+
+type Of<K extends Undertaking['kind']> = Extract<Undertaking, { kind: K }>;
+
+async function finishRemoval(context: HostContext, { type, doc }: Of<'removal'>): Promise<void> {
+  if (await isThere(context, type, doc._id)) return;
+  switch (type) {
+    // What was noted is the document of this type, without what is not needed here.
+    case 'file':
+      return clearFile(context, doc as FileDocument, true);
+    case 'item':
+      return clearItem(context, doc as ItemDocument, true);
+    case 'folder':
+      return clearFolder(context, doc as FolderDocument);
+    case 'collection':
+      return removeFoldersIn(context, doc._id);
+    case 'user':
+      return clearUser(context, doc._id);
+    case 'group':
+      return clearGroup(context, doc._id);
+  }
+}
+
+async function undoMaking(context: HostContext, { type, id }: Of<'making'>): Promise<void> {
+  const { models } = context;
+  if (type === 'item') {
+    const item = await models.item.findById(id).lean<ItemDocument>();
+    if (item !== null) await removeItem(context, item);
+  } else {
+    const folder = await models.folder.findById(id).lean<FolderDocument>();
+    if (folder !== null) await removeFolder(context, folder);
+  }
+}
+
+async function finishNaming(context: HostContext, { type, id, before }: Of<'naming'>): Promise<void> {
+  const { models } = context;
+  const item = type === 'item' ? await models.item.findById(id).lean<ItemDocument>() : null;
+  const folder = type === 'folder' ? await models.folder.findById(id).lean<FolderDocument>() : null;
+  const parentId = item?.folderId ?? folder?.parentId;
+  const name = item?.name ?? folder?.name;
+  if (parentId !== undefined && name !== undefined) await releaseOldNames(context, { ownerId: id, parentId, name }, before);
+  if (item !== null) await recountAround(context, item);
+}
+
+async function finishAccess(context: HostContext, spreading: Of<'access'>): Promise<void> {
+  const { type, id, change } = spreading;
+  const { models } = context;
+  const document = type === 'folder' ? await models.folder.findById(id).lean() : await models.collection.findById(id).lean();
+  if (document === null || !hasAccess(document, change)) return;
+  await setAccessBelow(context, spreading, true);
+  await context.events.emit('access.changed', {});
+}

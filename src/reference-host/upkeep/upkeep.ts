@@ -1,0 +1,57 @@
+import type { HostContext } from '../context.js';
+import { sweep } from './sweep.js';
+
+const recoverEveryMs = 30_000;
+const sweepEveryMs = 24 * 60 * 60 * 1000;
+
+class DoneByOthers extends Error {}
+
+/**
+ * Keeps what is stored in order: recovers from what other processes left half done when they died, at once and then every half minute,
+ * and sweeps at once and then daily. Not jobs of Agenda's, whose watch over a job's lock is a timer of minutes that keeps a closed process
+ * alive.
+ *
+ * @returns what ends it
+ */
+export async function startUpkeep(context: HostContext, options: { uploadLifetimeMs: number }): Promise<() => Promise<void>> {
+  const { claims, journal, logger } = context;
+  const closing = new AbortController();
+  let running = Promise.resolve();
+  const inTurn = (work: () => Promise<void>, event: string) => {
+    running = running.then(work).catch((err: unknown) => {
+      if (!(err instanceof DoneByOthers) && !closing.signal.aborted) logger.warn({ err }, event);
+    });
+    return running;
+  };
+  const alone = (key: string, work: () => Promise<void>) =>
+    claims.hold(key, { patienceMs: 0, busy: () => new DoneByOthers() }, work);
+  const recover = () =>
+    inTurn(
+      () =>
+        alone('recovery', async () => {
+          const count = await journal.recoverAll();
+          if (count > 0) logger.info({ count }, 'Host:Recovered');
+        }),
+      'Host:Recovery:Failed',
+    );
+  const sweepAll = () =>
+    inTurn(
+      () =>
+        alone('sweep', async () => {
+          const { missing, ...swept } = await sweep(context, { ...options, signal: closing.signal });
+          logger.info(swept, 'Host:Swept');
+          if (missing > 0) logger.error({ missing, folder: context.store.root }, 'Host:BytesMissing');
+        }),
+      'Host:Sweep:Failed',
+    );
+  // Before anything is served: nobody sees what is half done.
+  await recover();
+  void sweepAll();
+  const timers = [setInterval(() => void recover(), recoverEveryMs), setInterval(() => void sweepAll(), sweepEveryMs)];
+  for (const timer of timers) timer.unref();
+  return async () => {
+    for (const timer of timers) clearInterval(timer);
+    closing.abort();
+    await running;
+  };
+}

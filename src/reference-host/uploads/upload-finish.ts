@@ -1,0 +1,125 @@
+import { InvalidError, LargeImageError, UnknownIdError, step, type Caller } from '../../index.js';
+import { MissingBytesError } from '../files/byte-store.js';
+import type { HostContext } from '../context.js';
+import type { FileDocument } from '../files/file.model.js';
+import type { FolderDocument } from '../tree/folder.model.js';
+import type { ItemDocument } from '../tree/item.model.js';
+import type { UploadDocument } from './upload.model.js';
+import { registerBytes, releaseBytes } from '../files/blobs.js';
+import { insertFile, recordFile } from '../files/files.js';
+import { createItem, touchItem } from '../tree/items.js';
+import { recountAround } from '../tree/recount.js';
+import { addItemSize } from '../tree/sizes.js';
+
+/**
+ * Turns an upload whose bytes have all arrived into a file. Each step can be done again, so that what a crash interrupts is completed
+ * when the client resumes: the bytes have the upload's id as their key, and so has a new file as its id.
+ */
+export async function finishUpload(context: HostContext, upload: UploadDocument, caller: Caller | null): Promise<FileDocument> {
+  const { models, store, events } = context;
+  const { size, userId, reference } = upload;
+  const key = upload._id.toHexString();
+  const holding = { fileId: upload.fileId ?? upload._id, storage: { kind: 'stored' as const, key } };
+  await registerBytes(context, [{ key, size, userId, fileId: holding.fileId }]);
+  step('upload:registered');
+  let file: FileDocument;
+  try {
+    await store.commit(key, { key, size });
+    step('upload:moved');
+    file = await publish(context, upload);
+  } catch (error) {
+    // Anything else may pass: the upload can then be completed once more.
+    if (!isFinal(error)) throw error;
+    await releaseBytes(context, [holding]);
+    await models.upload.deleteOne({ _id: upload._id });
+    await store.discard(key);
+    throw error instanceof MissingBytesError ? new UnknownIdError('upload', key) : error;
+  }
+  await events.emit('upload.finished', { file: { ...file }, caller, ...(reference !== undefined && { reference }) });
+  step('upload:announced');
+  await models.upload.deleteOne({ _id: upload._id });
+  step('upload:forgotten');
+  return file;
+}
+
+/** Whether an upload can never be completed: what it was for is gone, or somebody has discarded it. */
+function isFinal(error: unknown): boolean {
+  return (
+    error instanceof MissingBytesError ||
+    (error instanceof LargeImageError && (error.code === 'invalid' || error.code === 'unknown-id'))
+  );
+}
+
+function publish(context: HostContext, upload: UploadDocument): Promise<FileDocument> {
+  if (upload.fileId !== undefined) return replaceContents(context, upload);
+  return upload.parentType === 'item' ? addToItem(context, upload) : makeItem(context, upload);
+}
+
+function recordOf(upload: UploadDocument) {
+  const { _id, name, mimeType, size, userId } = upload;
+  return { _id, name, mimeType, size, storage: { kind: 'stored' as const, key: _id.toHexString() }, creatorId: userId };
+}
+
+async function addToItem(context: HostContext, upload: UploadDocument): Promise<FileDocument> {
+  const { models, events } = context;
+  const item = await models.item.findById(upload.parentId).lean<ItemDocument>();
+  if (item === null) throw new InvalidError(`No such item: ${upload.parentId.toHexString()}`, 'id');
+  const made = await models.file.findById(upload._id).lean<FileDocument>();
+  if (made === null) return insertFile(context, item, recordOf(upload));
+  await recountAround(context, item);
+  await events.emit('file.saved', { file: { ...made }, created: true });
+  return made;
+}
+
+/** The file comes before its item, which makes it visible. */
+async function makeItem(context: HostContext, upload: UploadDocument): Promise<FileDocument> {
+  const { models, events } = context;
+  const itemId = upload.itemId!;
+  const file =
+    (await models.file.findById(upload._id).lean<FileDocument>()) ??
+    (await recordFile(context, { itemId, record: recordOf(upload) }));
+  const made = await models.item.findById(itemId).lean<ItemDocument>();
+  if (made === null) {
+    try {
+      const folder = await models.folder.findById(upload.parentId).lean<FolderDocument>();
+      if (folder === null) throw new InvalidError(`No such folder: ${upload.parentId.toHexString()}`, 'id');
+      const { name, size, userId } = upload;
+      await createItem(context, folder, { _id: itemId, name, size, creatorId: userId });
+    } catch (error) {
+      if (isFinal(error)) await models.file.deleteOne({ _id: file._id });
+      throw error;
+    }
+  } else await recountAround(context, made);
+  await events.emit('file.saved', { file: { ...file }, created: true });
+  return file;
+}
+
+async function replaceContents(context: HostContext, upload: UploadDocument): Promise<FileDocument> {
+  const { models, events } = context;
+  const fileId = upload.fileId!;
+  const key = upload._id.toHexString();
+  const changes = {
+    storage: { kind: 'stored' as const, key },
+    size: upload.size,
+    created: new Date(),
+    creatorId: upload.userId,
+  };
+  const before = await models.file
+    .findOneAndUpdate({ _id: fileId }, { $set: changes, $unset: { linkUrl: '' } }, { returnDocument: 'before' })
+    .lean<FileDocument>();
+  if (before === null) throw new UnknownIdError('file', fileId.toHexString());
+  step('upload:replaced');
+  const isRepeated = before.storage.kind === 'stored' && before.storage.key === key;
+  const item = before.itemId === null ? null : await models.item.findById(before.itemId).lean<ItemDocument>();
+  if (!isRepeated) {
+    await releaseBytes(context, [{ fileId, storage: before.storage }]);
+    if (item !== null) await addItemSize(context, item, upload.size - (before.size ?? 0));
+    step('upload:counted');
+  } else if (item !== null) await recountAround(context, item);
+  // What was made of the old bytes is known by this date.
+  if (item !== null) await touchItem(context, item._id);
+  const { linkUrl: _linkUrl, ...kept } = before;
+  const file: FileDocument = { ...kept, ...changes };
+  await events.emit('file.saved', { file: { ...file }, created: false });
+  return file;
+}

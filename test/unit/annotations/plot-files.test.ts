@@ -1,0 +1,97 @@
+import { Readable } from 'node:stream';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { FileRecord } from '../../../src/core/host-records.js';
+import { DataFiles } from '../../../src/features/annotations/plot/files.js';
+import { ElementBoxes } from '../../../src/features/annotations/plot/boxes.js';
+import { noRow } from '../../../src/features/annotations/plot/table.js';
+
+const file: FileRecord = { id: 'f', name: 'cells.csv', itemId: null, mimeType: 'text/csv', size: 1, doc: { _id: 'f' } };
+const asked = { keys: null, signal: new AbortController().signal };
+
+/** A host whose file consists of these parts. */
+function holding(parts: Iterable<string>) {
+  return new DataFiles({ read: async () => Readable.from(Array.from(parts, (part) => Buffer.from(part))) });
+}
+
+describe('files of data', () => {
+  const open: DataFiles[] = [];
+  const filesOf = (parts: Iterable<string>) => {
+    const made = holding(parts);
+    open.push(made);
+    return made;
+  };
+  afterAll(() => Promise.all(open.map((files) => files.close())));
+
+  it('are read as columns of numbers, or of texts where a cell is none', async () => {
+    const found = await filesOf(['x,y,name\n1,2,a\n', '3,,b\n4', '.5,1e3,7\n']).read(file, asked);
+    expect(found).toMatchObject({ rows: 3, isTooLarge: false });
+    expect(found.columns).toEqual([
+      { name: 'x', values: [1, 3, 4.5] },
+      { name: 'y', values: [2, null, 1000] },
+      { name: 'name', values: ['a', 'b', '7'] },
+    ]);
+  });
+
+  it('give the columns that are asked for, and those that say what a row is about', async () => {
+    const found = await filesOf(['a,b,item_name\n1,2,s\n']).read(file, { ...asked, keys: ['data.b.0'] });
+    expect(found.columns.map(({ name }) => name)).toEqual(['b', 'item_name']);
+  });
+
+  it('are read beside the event loop', async () => {
+    const line = `${Array.from({ length: 300 }, (_, at) => at * 7).join(',')}\n`;
+    const files = filesOf([
+      `${Array.from({ length: 300 }, (_, at) => `c${at}`).join(',')}\n`,
+      line.repeat(20),
+      ...Array.from({ length: 60 }, () => line.repeat(100)),
+    ]);
+    const delay = monitorEventLoopDelay({ resolution: 5 });
+    delay.enable();
+    const { rows } = await files.read(file, { ...asked, keys: ['data.c3.0'] });
+    delay.disable();
+    expect(rows).toBe(6020);
+    // Twice what the rule allows, for a machine that does other things too.
+    expect(delay.max / 1e6).toBeLessThan(100);
+  });
+
+  it('are refused where the columns asked for hold more values than are read, with the limit', async () => {
+    const names = Array.from({ length: 1000 }, (_, at) => `c${at}`).join(',');
+    const files = filesOf([`${names}\n`, ...Array.from({ length: 21 }, () => `${','.repeat(999)}\n`.repeat(100))]);
+    await expect(files.read(file, asked)).rejects.toThrow(
+      'cells.csv holds more than 2000000 values in the columns asked for. Ask for fewer columns.',
+    );
+  });
+
+  it('say why the host cannot read them', async () => {
+    const files = new DataFiles({ read: () => Promise.reject(new Error('The disk is gone.')) });
+    open.push(files);
+    await expect(files.read(file, asked)).rejects.toThrow('The disk is gone.');
+  });
+
+  it('are not read further when nobody waits any more', async () => {
+    const controller = new AbortController();
+    const files = filesOf(['a\n', ...Array.from({ length: 5 }, () => '1\n')]);
+    controller.abort(new Error('gone'));
+    await expect(files.read(file, { ...asked, signal: controller.signal })).rejects.toThrow('gone');
+  });
+});
+
+describe('boxes of elements', () => {
+  it('that are all the same are found one after the other, in time that grows with their number', () => {
+    const boxes = new ElementBoxes();
+    const count = 20_000;
+    const box = { lowx: 1, lowy: 1, lowz: 0, highx: 5, highy: 5, highz: 0, details: 1, size: 6 };
+    for (let i = 0; i < count; i++) boxes.add({ ...noRow, elementId: `${i}` }, box);
+    const wanted = new Map([
+      ['bbox.x0', 1.5],
+      ['bbox.y0', 1],
+      ['bbox.x1', 5],
+      ['bbox.y1', 5],
+    ] as const);
+    const started = performance.now();
+    const found = new Set(Array.from({ length: count }, () => boxes.take(wanted)?.elementId));
+    expect(found.size).toBe(count);
+    expect(boxes.take(wanted)).toBeNull();
+    expect(performance.now() - started).toBeLessThan(3000);
+  });
+});
