@@ -110,6 +110,8 @@ const databaseTimes = {
   heartbeatFrequencyMS: 5000,
   waitQueueTimeoutMS: 5000,
 };
+/** What is acknowledged is on disk, whatever the address says. */
+const onDisk = { w: 'majority', journal: true } as const;
 /** Requests under way get this long to end when the host closes. */
 const closePatienceMs = 5000;
 
@@ -130,7 +132,9 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
     const mongoose = new Mongoose();
     const ended = watchEndedConnections();
     undo.push(async () => ended.stop());
-    const connection = await mongoose.createConnection(options.mongoUri, timesFor(options.mongoUri)).asPromise();
+    const connection = await mongoose
+      .createConnection(options.mongoUri, { ...timesFor(options.mongoUri), writeConcern: onDisk })
+      .asPromise();
     undo.push(() => connection.close());
     ended.follow(connection);
     const models = await compileModels(connection);
