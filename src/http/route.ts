@@ -138,10 +138,9 @@ export type BoundRoute = RouteDefinition<undefined>;
 
 /** Gives routes what their handlers work with, so that routes of different features fit into one list. */
 export function bindRoutes<C>(routes: readonly RouteDefinition<C>[], context: C): BoundRoute[] {
-  return routes.map(({ authorize, ...route }) => ({
-    ...route,
-    // Called on the route, as its handler is.
-    ...(authorize !== undefined && { authorize: (request) => authorize.call(route, request, context) }),
-    handle: (input) => route.handle(input, context),
-  }));
+  return routes.map((route) => {
+    const bound: BoundRoute = { ...route, authorize: undefined, handle: (input) => route.handle(input, context) };
+    if (route.authorize !== undefined) bound.authorize = (request) => route.authorize!(request, context);
+    return bound;
+  });
 }
