@@ -274,9 +274,9 @@ export class HostRecords {
     return docs.map((doc) => this.itemOf(doc));
   }
 
-  /** Ids of those of some items that exist. */
-  async existingItems(ids: readonly string[]): Promise<string[]> {
-    const docs = await this.#items.find({ _id: { $in: [...ids] } }, { _id: 1 }).lean<StoredDocument[]>();
+  /** Ids of those of some items that exist, and fit a condition on the model where one is given. */
+  async existingItems(ids: readonly string[], filter: Readonly<Record<string, unknown>> = {}): Promise<string[]> {
+    const docs = await this.#items.find({ $and: [{ _id: { $in: [...ids] } }, filter] }, { _id: 1 }).lean<StoredDocument[]>();
     return docs.map((doc) => idText(doc._id));
   }
 

@@ -36,6 +36,7 @@ import { repairFirstUser } from './accounts/first-user.js';
 import { PasswordHasher } from './accounts/passwords.js';
 import { SignInLimits } from './accounts/sign-in-limits.js';
 import { coreSettingDefinitions, type CoreSettings } from './system/settings.js';
+import { safeHeaders } from './http/safe-headers.js';
 import { answerError, answerUnmatched } from './http/unmatched.js';
 import { startUpkeep } from './upkeep/upkeep.js';
 import { mountViewer } from './viewer-routes.js';
@@ -185,6 +186,7 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
     const app = express();
     app.disable('x-powered-by');
     app.disable('etag');
+    app.use(safeHeaders);
     if (options.trustProxy !== undefined) app.set('trust proxy', options.trustProxy);
     app.use(apiRoot, cors(context));
     const host: Host = {
