@@ -3,6 +3,7 @@ import { required, text } from '../../http/parameters.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import { itemPath } from '../pictures/parameters.js';
+import { mayWrite } from '../pictures/authorize.js';
 
 const shared = {
   path: '/item/:itemId/internal_metadata/:key',
@@ -36,8 +37,8 @@ const put = defineRoute({
   body: 'json',
   returns: { schema: { type: 'null' } },
   errors: [...shared.errors, 'login-required'],
-  async handle({ params, body, caller }, { items, records }) {
-    const item = await items.loadFresh(params.itemId, 1, caller);
+  authorize: mayWrite,
+  async handle({ params, granted: item, body }, { items, records }) {
     if (!records.mayWriteItemField(params.key)) throw refusal(params.key);
     checkStorable(body);
     if (params.key === 'meta' && (typeof body !== 'object' || body === null || Array.isArray(body))) {

@@ -8,6 +8,8 @@ import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { required, text } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
+import { mayChange, mayRead } from '../access/authorize.js';
+import type { AnnotationRecord } from '../documents/annotation-record.js';
 import { annotationPath } from '../parameters.js';
 import { annotationHeaders, annotationTag, preconditionOf } from '../views.js';
 
@@ -85,13 +87,15 @@ function requestOf({
   caller,
   headers,
   signal,
+  granted,
 }: {
   params: { id: string };
   caller: Caller | null;
   headers: Parameters<typeof preconditionOf>[0];
   signal: AbortSignal;
+  granted: AnnotationRecord;
 }): ChangeRequest {
-  return { id: params.id, caller, signal, precondition: preconditionOf(headers) };
+  return { id: params.id, caller, signal, precondition: preconditionOf(headers), current: granted };
 }
 
 function idsIn(elements: readonly unknown[]): string[] {
@@ -110,8 +114,8 @@ const get = defineRoute({
   params: elementPath,
   returns: { schema: { type: 'object' } },
   errors: ['invalid', 'unknown-id', 'not-found', 'access-denied', 'precondition-failed'],
-  async handle({ params, caller, headers, signal }, { annotations }) {
-    const annotation = await annotations.writer.load(params.id, 0, caller);
+  authorize: mayRead,
+  async handle({ params, granted: annotation, caller, headers, signal }, { annotations }) {
     const found = await annotations.store.find(annotation.elements, [params.elementId], { signal });
     const element = found.get(params.elementId);
     if (element === undefined) throw notFound(params.elementId);
@@ -132,6 +136,7 @@ const append = defineRoute({
   body: 'json',
   returns: { schema: reportSchema },
   errors,
+  authorize: mayChange,
   handle(input, { annotations }) {
     const put: readonly unknown[] = Array.isArray(input.body) ? (input.body as unknown[]) : [input.body];
     return change(annotations, requestOf(input), async ({ elements }) => {
@@ -153,6 +158,7 @@ const bulk = defineRoute({
   body: 'json-object',
   returns: { schema: reportSchema },
   errors,
+  authorize: mayChange,
   handle(input, { annotations }) {
     return change(annotations, requestOf(input), bulkChanges(input.body));
   },
@@ -184,6 +190,7 @@ const replace = defineRoute({
   body: 'json-object',
   returns: { schema: reportSchema },
   errors,
+  authorize: mayChange,
   handle(input, { annotations }) {
     return change(annotations, requestOf(input), { put: [{ ...input.body, id: input.params.elementId }] });
   },
@@ -200,6 +207,7 @@ const merge = defineRoute({
   body: 'json-object',
   returns: { schema: reportSchema },
   errors,
+  authorize: mayChange,
   handle(input, { annotations }) {
     const { elementId: wanted } = input.params;
     return change(annotations, requestOf(input), async ({ elements }) => {
@@ -235,6 +243,7 @@ const remove = defineRoute({
   params: elementPath,
   returns: { schema: reportSchema },
   errors,
+  authorize: mayChange,
   handle(input, { annotations }) {
     const { elementId: wanted } = input.params;
     return change(annotations, requestOf(input), async ({ elements }) => {

@@ -1,7 +1,7 @@
 import type { FrameMetadata } from '../../contract.js';
 import type { Directory } from './directory.js';
 import { tags } from './tags.js';
-import { childText, children, parseXml, type XmlElement } from './xml.js';
+import { childText, children, parseXml, type XmlElement } from '../../xml.js';
 
 /** What the description of the first directory says about the image, as far as its format is known. */
 export interface DescribedImage {
