@@ -387,6 +387,8 @@ describe.each(Object.entries(writes))('after %s that was killed', (write, { step
 
 describe('what killed processes leave', () => {
   let host: ReferenceHost;
+  /** Writes that were begun and not ended when the server started. */
+  let unfinished = 0;
 
   beforeAll(async () => {
     await Promise.all([
@@ -394,6 +396,7 @@ describe('what killed processes leave', () => {
       kill(writes['the configuration of a folder']!, await makePlace('left'), 'storing:moved'),
     ]);
     await kill(writes['the removal of a file']!, await prepared('the removal of a file'), 'bytes:forgotten');
+    unfinished = await started.host.context.models.undertaking.countDocuments();
     await started.host.close();
     const log = (fields: object, event: string) => void logged.push({ event, fields: fields as Record<string, unknown> });
     host = await createReferenceHost({
@@ -417,7 +420,8 @@ describe('what killed processes leave', () => {
     const swept = logged.find(({ event }) => event === 'Host:Swept')!;
     expect(Number(swept.fields.registrations)).toBeGreaterThan(0);
     expect(Number(swept.fields.bytes)).toBeGreaterThan(0);
-    expect(logged.find(({ event }) => event === 'Host:Recovered')!.fields).toEqual({ count: 2 });
+    expect(unfinished).toBeGreaterThanOrEqual(2);
+    expect(logged.find(({ event }) => event === 'Host:Recovered')!.fields).toEqual({ count: unfinished });
     expect(logged.filter(({ event }) => /Failed|Missing/.test(event))).toEqual([]);
   });
 
