@@ -59,6 +59,9 @@ export { createRaster, type Raster, type Samples, type SampleType } from './tile
 // The database, for hosts that may be given one on PostgreSQL
 export { repeatCollisions } from './core/refused-writes.js';
 
+// Access lists, for hosts that take them from clients too
+export { readAccessList, readFlags, type GrantedAccess } from './core/access-list.js';
+
 // Steps of writes, for hosts whose tests stop a process at each
 export { step } from './core/steps.js';
 

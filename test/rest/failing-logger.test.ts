@@ -1,0 +1,48 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { HostLogger } from '../../src/index.js';
+import { plainSlide, startSpecimens } from '../support/installed-specimens.js';
+
+const undo: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+describe('a logger of the host that cannot write', () => {
+  it.each<[string, () => void]>([
+    [
+      'throws',
+      () => {
+        throw new Error('ENOSPC');
+      },
+    ],
+    // As a logger that writes asynchronously does it.
+    ['fails later', () => Promise.reject(new Error('ENOSPC')) as unknown as void],
+  ])('and %s takes neither requests nor the process with it', async (_how, log) => {
+    let written = 0;
+    const count = () => {
+      written += 1;
+      return log();
+    };
+    const logger: HostLogger = { debug: count, info: count, warn: count, error: count };
+    let isBroken = false;
+    const specimens = await startSpecimens((host) => ({
+      logger,
+      files: {
+        ...host.files,
+        localPath: (file) => (isBroken ? Promise.reject(new Error('a bug of the host')) : host.files.localPath(file)),
+      },
+    }));
+    undo.push(() => specimens.close());
+    const { specimen } = await specimens.addSpecimen('slide.tif', await plainSlide({ r: 9, g: 99, b: 9 }));
+    const path = `/item/${specimen}/tiles/zxy/0/0/0`;
+    expect((await specimens.get(path)).status).toBe(200);
+    isBroken = true;
+    const before = written;
+    const { specimen: other } = await specimens.addSpecimen('other.tif', await plainSlide({ r: 9, g: 9, b: 99 }));
+    const failed = await specimens.get(`/item/${other}/tiles`);
+    expect(failed.status).toBeGreaterThanOrEqual(400);
+    expect(await failed.json()).toHaveProperty('message');
+    expect(written).toBeGreaterThan(before);
+    expect((await specimens.get(path)).status).toBe(200);
+  });
+});
