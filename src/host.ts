@@ -27,6 +27,11 @@ export interface Caller {
 export interface HostAuth {
   /** Who a token belongs to; `null` when it is unknown, expired or revoked. */
   verify(token: string): Promise<Caller | null>;
+  /**
+   * A user as they are now, with no scopes; `null` when they are gone or may not sign in. Asked before work is done that they have asked for
+   * earlier. Default: as they were when they asked.
+   */
+  user?(id: string): Promise<Caller | null>;
   /** Name of the cookie that may carry a token. Default `girderToken`. */
   cookieName?: string;
   /** Name of a further request header that may carry a token, beside `Authorization: Bearer`. Default `Girder-Token`. */

@@ -28,6 +28,8 @@ export type {
 export { EventEmitterOfHost } from './core/host-events.js';
 export type { SettingDefinition } from './features/settings/definition.js';
 export type { Settings } from './features/settings/settings.js';
+export { searchWords } from './features/annotations/documents/annotation-documents.model.js';
+export { hasTooManyValues, maxStoredValues } from './core/stored-values.js';
 export type { ItemList, ItemListRequest, ItemLists } from './features/items/item-lists.js';
 export { parseSortOrder, type SortOrder } from './features/items/item-list-request.js';
 export type { AnnotationMetadataSearch } from './features/annotations/documents/metadata-search.js';

@@ -51,7 +51,7 @@ type Sent = Readonly<Record<string, string | undefined>>;
 function numberOf(sent: Sent, name: string): number | null {
   const text = sent[name];
   if (text === undefined || text.trim() === '') return null;
-  const value = /^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$/.test(text) ? Number(text) : NaN;
+  const value = /^\s*[-+]?(\d+(?:\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*$/.test(text) ? Number(text) : NaN;
   if (!Number.isFinite(value)) throw new BadParameterError(`Invalid value for numeric parameter ${name}: ${text}.`);
   return value;
 }

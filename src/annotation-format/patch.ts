@@ -46,7 +46,7 @@ function parseOperation(entry: unknown): PatchOperation {
   if (typeof sent !== 'string') throw new InvalidError('patch missing op or path');
   if (op !== 'add' && op !== 'replace' && op !== 'remove') throw new InvalidError('patch has invalid op');
   if (op !== 'remove' && (value === undefined || value === null)) throw new InvalidError('patch has invalid op');
-  const path = sent.replace(/^\/+/, '').replace(/\/+$/, '');
+  const path = sent.replace(/^\/+/, '').replace(/(?<!\/)\/+$/, '');
   const [first, ...rest] = path.split('/');
   if (first !== 'elements') return { op, path, elementId: null, keys: [first ?? '', ...rest], value };
   const [target, ...keys] = rest;

@@ -16,9 +16,12 @@ export function findOption(options: OptionsBySection, section: string, name: str
   return options.get(section)?.get(name) ?? options.get(defaultSection)?.get(name);
 }
 
-/** Names that a value refers to by `%(name)s`. */
+/** `%%`, `%(name)s`, or a lone `%`. */
+const reference = /%(?:%|\(([^)]+)\)s)?/g;
+
+/** Names that a value refers to by `%(name)s`. The value was interpolated before. */
 export function referencedNames(text: string): string[] {
-  return [...text.matchAll(/%%|%\(([^)]+)\)s/g)].flatMap((match) => (match[1] === undefined ? [] : [match[1]]));
+  return [...text.matchAll(reference)].flatMap((match) => (match[1] === undefined ? [] : [match[1]]));
 }
 
 /**
@@ -41,15 +44,14 @@ function expand(
 ): boolean {
   if (depth > maxReferenceDepth) return false;
   const { budget } = context;
-  const token = /%(?:%|\(([^)]+)\)s)?/g;
   let position = 0;
-  for (let match = token.exec(text); match !== null; match = token.exec(text)) {
+  for (const match of text.matchAll(reference)) {
     const [found, name] = match;
     if (found === '%') return false;
     budget.remaining -= 1 + match.index - position;
     if (budget.remaining < 0) return false;
     parts.push(text.slice(position, match.index));
-    position = token.lastIndex;
+    position = match.index + found.length;
     if (name === undefined) {
       parts.push('%');
       continue;

@@ -26,7 +26,7 @@ export function readNumber(token: string): PythonValue | null {
   }
   const isImaginary = text.endsWith('j');
   const number = isImaginary ? text.slice(0, -1) : text;
-  if (!/^(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/.test(number)) return null;
+  if (!/^(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/.test(number)) return null;
   return isImaginary ? { type: 'complex', real: 0, imaginary: Number(number) } : { type: 'float', value: Number(number) };
 }
 
@@ -48,7 +48,7 @@ const characterEscapes: Readonly<Record<string, string>> = {
 export function readString(token: string): PythonValue | null {
   const start = /^(?:|[rub]|br|rb)(?:'''|"""|'|")/i.exec(token)?.[0];
   if (start === undefined) return null;
-  const prefix = start.replace(/['"]+$/, '').toLowerCase();
+  const prefix = /^[a-z]*/i.exec(start)![0].toLowerCase();
   const quote = start.slice(prefix.length);
   if (token.length < start.length + quote.length || !token.endsWith(quote)) return null;
   const body = token.slice(start.length, token.length - quote.length);

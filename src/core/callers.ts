@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
+import { AccessDeniedError } from '../errors.js';
 import type { Caller, HostAuth } from '../host.js';
 import { FreshCache } from './fresh-cache.js';
 
 /**
  * How long verdicts on callers, and on items and what callers may do with them, are believed, in milliseconds. Changes that the host
- * announces take effect at once; this bounds those it does not announce, such as changes made by another process.
+ * announces take effect at once; this bounds those it does not announce, such as changes made by another process. With the time between
+ * two looks at a request that stays open it is less than the five seconds in which what is revoked ends.
  */
-export const verdictLifetimeMs = 5000;
+export const verdictLifetimeMs = 3000;
 
 const maxTokens = 10_000;
 
@@ -21,6 +23,17 @@ export class Callers {
   authenticate(token: string): Promise<Caller | null> | Caller | null {
     const known = this.#known.get(digest(token), async () => ({ caller: await this.auth.verify(token) }));
     return known instanceof Promise ? known.then(validCaller) : validCaller(known);
+  }
+
+  /**
+   * Somebody who has asked for work that is done now, with the rights they have now.
+   *
+   * @throws AccessDeniedError when they may not sign in any more.
+   */
+  async asker(asked: { id: string; admin: boolean }): Promise<Caller> {
+    const caller = this.auth.user === undefined ? { ...asked, scopes: [] } : await this.auth.user(asked.id);
+    if (caller === null) throw new AccessDeniedError('The user who asked for this may not sign in any more.');
+    return caller;
   }
 
   /** Drops what is kept of one token, or of all. */

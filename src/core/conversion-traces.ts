@@ -1,6 +1,7 @@
 import type { Model } from 'mongoose';
 import type { StoredDocument } from '../host.js';
 import type { FileRecord, ItemRecord } from './host-records.js';
+import { durable } from './durable.js';
 
 type AnyModel = Model<Record<string, unknown>>;
 
@@ -52,12 +53,12 @@ export class ConversionTraces {
 
   /** Marks an item by a job; `null` takes the mark off. Past Mongoose: the item has not changed for anybody else. */
   async markItem({ doc }: ItemRecord, jobId: string | null): Promise<void> {
-    await this.parts.items.collection.updateOne({ _id: doc._id } as object, markOf(jobId));
+    await this.parts.items.collection.updateOne({ _id: doc._id } as object, markOf(jobId), durable);
   }
 
   /** The same for a file. */
   async markFile({ doc }: FileRecord, jobId: string | null): Promise<void> {
-    await this.parts.files.collection.updateOne({ _id: doc._id } as object, markOf(jobId));
+    await this.parts.files.collection.updateOne({ _id: doc._id } as object, markOf(jobId), durable);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Connection, Model } from 'mongoose';
 import { LargeImageError } from '../errors.js';
 import type { Host, HostFields, StoredDocument } from '../host.js';
+import { durable } from './durable.js';
 import { grouped } from './grouped.js';
 import { batches, idsPerQuery } from './id-batches.js';
 import { idText } from './id-text.js';
@@ -273,9 +274,9 @@ export class HostRecords {
     return docs.map((doc) => this.itemOf(doc));
   }
 
-  /** Ids of those of some items that exist. */
-  async existingItems(ids: readonly string[]): Promise<string[]> {
-    const docs = await this.#items.find({ _id: { $in: [...ids] } }, { _id: 1 }).lean<StoredDocument[]>();
+  /** Ids of those of some items that exist, and fit a condition on the model where one is given. */
+  async existingItems(ids: readonly string[], filter: Readonly<Record<string, unknown>> = {}): Promise<string[]> {
+    const docs = await this.#items.find({ $and: [{ _id: { $in: [...ids] } }, filter] }, { _id: 1 }).lean<StoredDocument[]>();
     return docs.map((doc) => idText(doc._id));
   }
 
@@ -367,21 +368,24 @@ export class HostRecords {
   async insertItem(item: { name: string; folder: FolderRecord; fields?: Record<string, unknown> }): Promise<ItemRecord> {
     const names = this.#fields.item;
     const now = new Date();
-    const [made] = await this.#items.create([
-      {
-        ...item.fields,
-        [names.name]: item.name,
-        [names.folderId]: item.folder.doc._id,
-        [names.created]: now,
-        [names.updated]: now,
-      },
-    ]);
+    const [made] = await this.#items.create(
+      [
+        {
+          ...item.fields,
+          [names.name]: item.name,
+          [names.folderId]: item.folder.doc._id,
+          [names.created]: now,
+          [names.updated]: now,
+        },
+      ],
+      durable.writeConcern,
+    );
     return this.itemOf(made!.toObject() as StoredDocument);
   }
 
   /** Removes an item that {@link HostRecords.insertItem} has made. */
   async deleteItem(item: ItemRecord): Promise<void> {
-    await this.#items.deleteOne({ _id: item.doc._id });
+    await this.#items.deleteOne({ _id: item.doc._id }, durable);
   }
 
   /** The value of a field of an item; `meta` is the metadata whatever the host calls them. */
@@ -412,6 +416,7 @@ export class HostRecords {
     await this.#items.collection.updateOne(
       { _id: item.doc._id } as object,
       value === undefined ? { $unset: { [name]: 1 } } : { $set: { [name]: value } },
+      durable,
     );
   }
 }

@@ -1,16 +1,40 @@
+import { isAscii, isUtf8 } from 'node:buffer';
 import { BadParameterError } from '../errors.js';
+import { parseInSlices, TooDeepError } from './json-slices.js';
 
-/** Parses JSON, with the messages existing clients know. @throws BadParameterError */
-export function parseJson(content: string): unknown {
+/** As much of a broken text as is looked at to say what is wrong, in characters. */
+const lookedAt = 64 * 1024;
+/** Deepest nesting of JSON that is read; what is stored may be nested less deep. */
+const maxJsonDepth = 500;
+
+/** Text of UTF-8 bytes. @throws BadParameterError when they are none. */
+export function textOf(bytes: Buffer): string {
+  // Most bodies are ASCII, which needs no decoding.
+  if (isAscii(bytes)) return bytes.toString('latin1');
+  if (!isUtf8(bytes)) throw new BadParameterError('The request body must be UTF-8 text.');
+  return bytes.toString('utf8');
+}
+
+/** Parses JSON of any length, in slices, with the messages existing clients know. @throws BadParameterError; the reason of the signal. */
+export async function parseJsonText(content: string, signal?: AbortSignal): Promise<unknown> {
   try {
-    return JSON.parse(content);
+    return await parseInSlices(content, { maxDepth: maxJsonDepth, signal });
   } catch (cause) {
-    // Outside of strings these words are what other JSON writers emit for numbers that JSON cannot hold.
-    const constant = /(?<![\w.])(NaN|-?Infinity)(?![\w.])/.exec(content.replace(/"(?:[^"\\]|\\.)*"/g, '""'));
-    if (constant) throw new BadParameterError(`Error: "${constant[1]}" is not valid JSON.`, { cause });
-    const extra = encodingHint(content) ?? (cause as Error).message;
-    throw new BadParameterError('Invalid JSON passed in request body.', { cause, details: { extra } });
+    if (cause instanceof TooDeepError) {
+      throw new BadParameterError(`The JSON is nested deeper than ${cause.maxDepth} levels.`, { cause });
+    }
+    if (cause instanceof SyntaxError) throw invalid(content, cause);
+    throw cause;
   }
+}
+
+function invalid(content: string, cause: unknown): BadParameterError {
+  // Outside of strings these words are what other JSON writers emit for numbers that JSON cannot hold.
+  const outsideStrings = content.slice(0, lookedAt).replace(/"[^"\\]*(?:\\.[^"\\]*)*"?/gs, '""');
+  const constant = /(?<![\w.])(NaN|-?Infinity)(?![\w.])/.exec(outsideStrings);
+  if (constant) return new BadParameterError(`Error: "${constant[1]}" is not valid JSON.`, { cause });
+  const extra = encodingHint(content) ?? (cause as Error).message;
+  return new BadParameterError('Invalid JSON passed in request body.', { cause, details: { extra } });
 }
 
 /** What is wrong with the encoding of a text that is no JSON, where that is what is wrong: such characters are not seen in a message. */

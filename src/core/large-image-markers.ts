@@ -2,6 +2,7 @@ import type { Model } from 'mongoose';
 import type { StoredDocument } from '../host.js';
 import type { FileRecord, ItemRecord } from './host-records.js';
 import { idText } from './id-text.js';
+import { durable } from './durable.js';
 
 /** The record on an item that makes it a large image (`item.largeImage`). Ids are text here. */
 export interface LargeImageMarker {
@@ -68,7 +69,11 @@ export class LargeImageMarkers {
    */
   async claim(item: ItemRecord, marker: Record<string, unknown>): Promise<ItemRecord | null> {
     const doc = await this.#items
-      .findOneAndUpdate({ _id: item.doc._id, largeImage: null }, { $set: { largeImage: marker } }, { returnDocument: 'after' })
+      .findOneAndUpdate(
+        { _id: item.doc._id, largeImage: null },
+        { $set: { largeImage: marker } },
+        { returnDocument: 'after', ...durable },
+      )
       .lean<StoredDocument>();
     return doc === null ? null : this.#itemOf(doc);
   }
@@ -79,6 +84,7 @@ export class LargeImageMarkers {
     const result = await this.#items.updateOne(
       { _id: item.doc._id, 'largeImage.fileId': largeImage?.fileId ?? null, 'largeImage.jobId': largeImage?.jobId ?? null },
       { $unset: { largeImage: 1 } },
+      durable,
     );
     return result.modifiedCount > 0;
   }
@@ -99,7 +105,7 @@ export class LargeImageMarkers {
           ...(item.largeImage === null && { largeImage: null }),
         },
         { $set: { largeImage: marker } },
-        { returnDocument: 'after' },
+        { returnDocument: 'after', ...durable },
       )
       .lean<StoredDocument>();
     return doc === null ? null : this.#itemOf(doc);
@@ -114,7 +120,7 @@ export class LargeImageMarkers {
       .findOneAndUpdate(
         { _id: itemId, 'largeImage.jobId': jobId, 'largeImage.expected': true },
         marker === null ? { $unset: { largeImage: 1 } } : { $set: { largeImage: marker } },
-        { returnDocument: 'after' },
+        { returnDocument: 'after', ...durable },
       )
       .lean<StoredDocument>();
     return doc === null ? null : this.#itemOf(doc);

@@ -1,5 +1,6 @@
 import type { Connection, Model, Schema } from 'mongoose';
 import { BadParameterError, LargeImageError } from '../errors.js';
+import { durable } from './durable.js';
 import { repeatCollisions } from './refused-writes.js';
 
 /** Begins the names of the plugin's collections unless `install` is told otherwise. */
@@ -127,9 +128,23 @@ const byFilter = [
   'countDocuments',
 ] as const;
 
+/** Writes, and the position of their options. */
+const optionsOf = {
+  insertOne: 1,
+  insertMany: 1,
+  updateOne: 2,
+  updateMany: 2,
+  replaceOne: 2,
+  deleteOne: 1,
+  deleteMany: 1,
+  findOneAndUpdate: 2,
+  findOneAndDelete: 1,
+  bulkWrite: 1,
+} as const;
+
 const marked = new WeakSet<object>();
 
-/** Has everything that is asked of a collection, by its models too, concern documents of the plugin only. */
+/** Has everything that is asked of a collection, by its models too, concern documents of the plugin only, and last where it was written. */
 function keepToOwn(collection: object): void {
   if (marked.has(collection)) return;
   marked.add(collection);
@@ -140,6 +155,9 @@ function keepToOwn(collection: object): void {
   };
   const own = (filterOrDocument: unknown) => ({ ...(filterOrDocument as object | undefined), ...ownMark });
   for (const name of byFilter) before(name, (filter, ...rest) => [own(filter), ...rest]);
+  for (const [name, position] of Object.entries(optionsOf)) {
+    before(name, (...args) => args.toSpliced(position, 1, { ...(args[position] as object | undefined), ...durable }));
+  }
   before('insertOne', (document, ...rest) => [own(document), ...rest]);
   before('insertMany', (documents, ...rest) => [(documents as unknown[]).map(own), ...rest]);
   before('replaceOne', (filter, document, ...rest) => [own(filter), own(document), ...rest]);

@@ -58,8 +58,16 @@ export function hasScope(caller: Caller, scope: string): boolean {
 }
 
 /** Whether a route treats the caller as nobody: without a token, or with one that lacks the route's scope. */
-export function isAnonymous(caller: Caller | null, route: { access: RouteAccess; scope?: string }): boolean {
-  return caller === null || (route.access !== 'token' && !hasScope(caller, route.scope ?? userAuthentication));
+export function isAnonymous(caller: Caller | null, { access, scope }: { access: RouteAccess; scope?: string }): boolean {
+  if (caller === null) return true;
+  // Tokens of nobody have no scope that a route could ask for.
+  if (access === 'token') return scope !== undefined && caller.id !== null && !hasScope(caller, scope);
+  return !hasScope(caller, scope ?? userAuthentication);
+}
+
+/** The caller where the token has the scope; `null`, as for anybody without a token, where it has not. */
+export function callerFor(verified: Caller | null, scope: string): Caller | null {
+  return verified !== null && hasScope(verified, scope) ? verified : null;
 }
 
 /**
@@ -68,11 +76,11 @@ export function isAnonymous(caller: Caller | null, route: { access: RouteAccess;
  * @throws LargeImageError `login-required` or `access-denied` when the route is not for this caller.
  */
 export function admit(caller: Caller | null, access: RouteAccess, scope: string | undefined): Caller | null {
-  if (access === 'token') {
-    if (caller === null) throw new LargeImageError('login-required', 'You must be logged in or have a valid auth token.');
-    return caller;
-  }
   const admitted = isAnonymous(caller, { access, ...(scope !== undefined && { scope }) }) ? null : caller;
+  if (access === 'token') {
+    if (admitted === null) throw new LargeImageError('login-required', 'You must be logged in or have a valid auth token.');
+    return admitted;
+  }
   if (access === 'admin' && admitted?.admin !== true) throw new AccessDeniedError('Administrator access required.');
   if (access === 'user' && (admitted === null || admitted.id === null)) {
     throw new LargeImageError('login-required', 'You must be logged in.');

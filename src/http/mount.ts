@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { Router, type NextFunction, type Request, type RequestHandler, type Response } from 'express';
-import { sharedAbortController } from '../core/abort.js';
 import { BadParameterError, LargeImageError } from '../errors.js';
 import type { Caller, HostLogger } from '../host.js';
+import { Asked } from './asked.js';
 import { admit, findToken, isAnonymous, type TokenPlaces } from './authentication.js';
+import { OpenRequests } from './open-requests.js';
 import type { Parameter, Parameters } from './parameters.js';
 import { addFormParameters, dropRest, isForm, queryParameters, readRouteBody } from './request.js';
+import { Reply } from './reply.js';
 import { respond, respondWithError } from './respond.js';
 import type { RouteDefinition } from './route.js';
 import { foreignMessage, senderOf } from './sender.js';
@@ -30,8 +32,9 @@ type Overridable = Request & { [overridden]?: string };
  */
 export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: MountOptions<C>): Router {
   const router = Router();
+  const open = new OpenRequests();
   router.use(overrideMethod);
-  for (const route of [...routes].sort(bySpecificity)) router[route.method](route.path, serve(route, options));
+  for (const route of [...routes].sort(bySpecificity)) router[route.method](route.path, serve(route, options, open));
   router.use(restoreMethod);
   router.use((error: unknown, request: Request, response: Response, next: NextFunction) => {
     // Express raises this one itself, for a path that is no valid percent-encoding.
@@ -71,23 +74,67 @@ function bySpecificity(a: { path: string }, b: { path: string }): number {
   return left.length - right.length;
 }
 
-function serve<C>(route: RouteDefinition<C>, options: MountOptions<C>): RequestHandler {
+function serve<C>(route: RouteDefinition<C>, options: MountOptions<C>, open: OpenRequests): RequestHandler {
   const name = `${route.method.toUpperCase()} ${route.path}`;
   return (request, response, next) => {
-    handle(route, name, options, request, response).catch(next);
+    new Answering(route, name, options, open, request, response).run().catch(next);
   };
 }
 
-async function handle<C>(
-  route: RouteDefinition<C>,
-  name: string,
-  options: MountOptions<C>,
-  request: Request,
-  response: Response,
-): Promise<void> {
-  let anonymous = true;
-  response.setHeader('Girder-Request-Uid', randomUUID());
-  try {
+/** Handling a GET for longer than this, in milliseconds, is reason to ask again whether the caller may have the answer. */
+const longMs = 2000;
+
+/** One request on its way through its route. */
+class Answering<C> {
+  #anonymous = true;
+  #isSending = false;
+  #permitted: (() => Promise<unknown>) | undefined;
+  readonly #began = performance.now();
+
+  constructor(
+    private readonly route: RouteDefinition<C>,
+    private readonly name: string,
+    private readonly options: MountOptions<C>,
+    private readonly open: OpenRequests,
+    private readonly request: Request,
+    private readonly response: Response,
+  ) {}
+
+  async run(): Promise<void> {
+    const { route, options, request, response } = this;
+    let unwatch: (() => void) | undefined;
+    response.setHeader('Girder-Request-Uid', randomUUID());
+    try {
+      const asked = await this.#identify();
+      const watch = () => {
+        unwatch ??= this.open.watch({
+          // Between body and answer it is left alone: a change that takes the caller's own rights away is done to its end.
+          check: async () => (this.#isSending || !request.complete ? this.#check(asked) : undefined),
+          end: (reason) => this.#end(asked, reason),
+        });
+      };
+      asked.granted = await route.authorize?.(asked, options.context);
+      if (route.body !== undefined && route.body !== 'none') {
+        if (!request.complete) watch();
+        asked.body = await readRouteBody(request, route as unknown as RouteDefinition, asked.sent);
+      }
+      // Parameters and body were read as the route declares them.
+      const result = await route.handle(asked as never, options.context);
+      if (route.method === 'get' && performance.now() - this.#began > longMs) await this.#check(asked);
+      this.#isSending = true;
+      if (result instanceof Reply && result.content.kind === 'stream') this.#permitted = result.content.permitted;
+      await respond(response, result, { onLong: watch });
+    } catch (error) {
+      await this.#fail(error);
+    } finally {
+      unwatch?.();
+      dropRest(request);
+    }
+  }
+
+  /** Who asks for what. @throws LargeImageError when the route is not for them, or a parameter is wrong. */
+  async #identify(): Promise<Asked> {
+    const { route, options, request, response } = this;
     const sent = queryParameters(request.url);
     // A form is read before the token is known because it may hold the token.
     if (isForm(request)) await addFormParameters(request, sent);
@@ -97,50 +144,42 @@ async function handle<C>(
     const found = findToken(request, sent, options.tokenPlaces, cookieAllowed);
     const verified = found === null ? null : await options.authenticate(found.token);
     if (isChange && verified === null && sender === 'foreign') throw new LargeImageError('forbidden', foreignMessage);
-    anonymous = isAnonymous(verified, route);
+    this.#anonymous = isAnonymous(verified, route);
     const caller = admit(verified, route.access, route.scope);
     const params = parseParameters(route.params ?? {}, request.params as Record<string, string>, route);
     const query = parseParameters(route.query ?? {}, sent, route);
-    const body = await readRouteBody(request, route as unknown as RouteDefinition, sent);
-    let controller: AbortController | undefined;
-    const result = await route.handle(
-      {
-        params,
-        query,
-        sent,
-        body: body as never,
-        caller,
-        verified,
-        token: found?.token ?? null,
-        tokenFromCookie: found?.fromCookie ?? false,
-        fromOtherSite: sender !== 'own',
-        address: request.ip ?? '',
-        headers: request.headers,
-        url: request.originalUrl,
-        get origin() {
-          return `${request.protocol}://${request.headers.host ?? 'localhost'}`;
-        },
-        // Made on demand: a tile from a cache needs none.
-        get signal() {
-          if (controller === undefined) {
-            const made = sharedAbortController();
-            controller = made;
-            const leave = (): void => {
-              if (!response.writableFinished) made.abort(new LargeImageError('unavailable', 'The client has gone away.'));
-            };
-            if (response.closed) leave();
-            else response.once('close', leave);
-          }
-          return controller.signal;
-        },
-      },
-      options.context,
-    );
-    await respond(response, result);
-  } catch (error) {
-    await respondWithError(response, error, { anonymous, logger: options.logger, route: name, errorStatus: route.errorStatus });
-  } finally {
-    dropRest(request);
+    return new Asked({ params, query, sent, sender, found, request, response }, verified, caller);
+  }
+
+  /** @throws LargeImageError when the caller may not have this any more. */
+  async #check(asked: Asked): Promise<void> {
+    const { route, options } = this;
+    const { token, verified, caller } = asked;
+    const now = token === null ? null : await options.authenticate(token);
+    const admitted = admit(now, route.access, route.scope);
+    if (now?.id !== verified?.id || now?.admin !== verified?.admin || (admitted === null) !== (caller === null)) {
+      throw new LargeImageError('login-required', 'The token has ended, or stands for something else now.');
+    }
+    await route.authorize?.(asked.by(now, admitted), options.context);
+    await this.#permitted?.();
+  }
+
+  /** Ends what is under way: with an answer, where none has begun. */
+  #end(asked: Asked, reason: LargeImageError): void {
+    const { request, response } = this;
+    if (response.headersSent) response.destroy();
+    else {
+      response.setHeader('Connection', 'close');
+      response.once('finish', () => request.destroy());
+      void this.#fail(reason);
+    }
+    asked.abort(reason);
+  }
+
+  async #fail(error: unknown): Promise<void> {
+    const { route, options, name, response } = this;
+    const { logger } = options;
+    await respondWithError(response, error, { anonymous: this.#anonymous, logger, route: name, errorStatus: route.errorStatus });
   }
 }
 

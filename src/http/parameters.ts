@@ -53,7 +53,7 @@ export function integer(options: Describe & { minimum?: number; maximum?: number
 /** A finite number. */
 export function number(options: Describe & { minimum?: number; maximum?: number } = {}): Parameter<number | undefined> {
   return optional({ type: 'number', ...options }, (value, name) => {
-    const parsed = /^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$/.test(value) ? Number(value) : NaN;
+    const parsed = /^\s*[-+]?(\d+(?:\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*$/.test(value) ? Number(value) : NaN;
     if (!Number.isFinite(parsed)) throw new BadParameterError(`Invalid value for numeric parameter ${name}: ${value}.`);
     return within(parsed, name, options);
   });

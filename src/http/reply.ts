@@ -7,13 +7,14 @@ export type ReplyHeaders = Readonly<Record<string, string | number>>;
  * What a handler answers when a plain JSON value with status 200 will not do.
  * - `json`: a value, with another status or headers;
  * - `content`: bytes or text, complete;
- * - `stream`: bytes as they come; the stream is destroyed when the client goes away;
+ * - `stream`: bytes as they come; the stream is destroyed when the client goes away. `permitted` rejects when the caller may not have what is
+ *   being sent any more, beside what the route's `authorize` finds;
  * - `empty`: no body (204, 304, redirects).
  */
 export type ReplyContent =
   | { kind: 'json'; value: unknown }
   | { kind: 'content'; body: Uint8Array | string; type: string }
-  | { kind: 'stream'; body: Readable; type: string }
+  | { kind: 'stream'; body: Readable; type: string; permitted?: (() => Promise<unknown>) | undefined }
   | { kind: 'empty' };
 
 /** A complete answer of a route. */
@@ -32,8 +33,12 @@ export class Reply {
     return new Reply({ kind: 'content', body, type }, options.status ?? 200, options.headers);
   }
 
-  static stream(body: Readable, type: string, options: { status?: number; headers?: ReplyHeaders } = {}): Reply {
-    return new Reply({ kind: 'stream', body, type }, options.status ?? 200, options.headers);
+  static stream(
+    body: Readable,
+    type: string,
+    { status = 200, headers, permitted }: { status?: number; headers?: ReplyHeaders; permitted?: () => Promise<unknown> } = {},
+  ): Reply {
+    return new Reply({ kind: 'stream', body, type, permitted }, status, headers);
   }
 
   static empty(status: number, headers?: ReplyHeaders): Reply {

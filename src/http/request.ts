@@ -3,7 +3,7 @@ import { parse as parseQuery } from 'node:querystring';
 import { Readable } from 'node:stream';
 import busboy from 'busboy';
 import { BadParameterError, LargeImageError } from '../errors.js';
-import { parseJson } from '../core/json.js';
+import { parseJsonText, textOf } from '../core/json.js';
 import type { RouteBody, RouteDefinition } from './route.js';
 
 /** Request as Express hands it over, as far as it is read here. */
@@ -13,9 +13,11 @@ export interface HttpRequest extends IncomingMessage {
   body?: unknown;
 }
 
-/** Form fields are kept in memory: a request with more than this is no form. */
-const maxFormBytes = 32 * 1024 * 1024;
-const defaultMaxBodyBytes = 32 * 1024 * 1024;
+/** Fields of a form are parameters: a request with more than this, or with more of them, is no form. */
+const maxFormBytes = 1024 * 1024;
+const maxFields = 1000;
+/** Longest JSON or text that a route takes which says nothing else. */
+const defaultMaxBodyBytes = 1024 * 1024;
 const ownType =
   'Send a body as it is, with a Content-Type of its own (application/json, text/plain or application/octet-stream), ' +
   'and parameters in the query string.';
@@ -26,8 +28,21 @@ type Sent = Record<string, string>;
 export function queryParameters(url: string): Sent {
   const start = url.indexOf('?');
   const sent: Sent = Object.create(null) as Sent;
-  if (start >= 0) addParameters(sent, parseQuery(url.slice(start + 1), '&', '=', { maxKeys: 0 }));
+  if (start >= 0) addParameters(sent, parseFields(url.slice(start + 1)));
   return sent;
+}
+
+/** @throws BadParameterError for too many fields. */
+function parseFields(text: string): NodeJS.Dict<unknown> {
+  // Counted before they are parsed, and all of them.
+  let count = 1;
+  for (let at = text.indexOf('&'); at >= 0; at = text.indexOf('&', at + 1)) count += 1;
+  if (count > maxFields) throw tooManyFields();
+  return parseQuery(text, '&', '=', { maxKeys: 0 });
+}
+
+function tooManyFields(): BadParameterError {
+  return new BadParameterError(`A request may have at most ${maxFields} parameters.`);
 }
 
 function addParameters(sent: Sent, values: NodeJS.Dict<unknown>): void {
@@ -60,7 +75,7 @@ export async function addFormParameters(request: HttpRequest, sent: Sent): Promi
   }
   if (contentType(request) === 'multipart/form-data') return addMultipartFields(request, sent);
   const body = await readBody(request, maxFormBytes);
-  addParameters(sent, parseQuery(body.toString('utf8'), '&', '=', { maxKeys: 0 }));
+  addParameters(sent, parseFields(body.toString('utf8')));
 }
 
 /** Whether a body parser of the host has consumed the stream. */
@@ -79,13 +94,20 @@ function addMultipartFields(request: HttpRequest, sent: Sent): Promise<void> {
   return new Promise((resolve, reject) => {
     let parser: busboy.Busboy;
     try {
-      parser = busboy({ headers: request.headers, limits: { fieldSize: maxFormBytes, fields: 1000, parts: 1100 } });
+      parser = busboy({
+        headers: request.headers,
+        limits: { fieldSize: maxFormBytes, fields: maxFields, parts: maxFields + 100 },
+      });
     } catch (cause) {
       reject(new BadParameterError('The multipart body has no readable boundary.', { cause }));
       return;
     }
+    let length = 0;
+    parser.on('fieldsLimit', () => reject(tooManyFields()));
     parser.on('field', (name, value) => {
       try {
+        length += name.length + value.length;
+        if (length > maxFormBytes) throw tooLarge(maxFormBytes);
         addParameters(sent, { [name]: name in sent ? [value] : value });
       } catch (error) {
         reject(error as Error);
@@ -99,18 +121,21 @@ function addMultipartFields(request: HttpRequest, sent: Sent): Promise<void> {
   });
 }
 
+function tooLarge(maxBytes: number): LargeImageError {
+  return new LargeImageError('too-large', `The request body is longer than ${maxBytes} bytes.`);
+}
+
 /** Reads a body into memory. @throws LargeImageError `too-large` beyond `maxBytes`; the rest is for {@link dropRest} then. */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? 0);
-  const tooLarge = () => new LargeImageError('too-large', `The request body is longer than ${maxBytes} bytes.`);
-  if (announced > maxBytes) throw tooLarge();
+  if (announced > maxBytes) throw tooLarge(maxBytes);
   const chunks: Buffer[] = [];
   let length = 0;
   try {
     // Ending the loop early must leave the connection open: the client is still to be told why.
     for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       length += chunk.length;
-      if (length > maxBytes) throw tooLarge();
+      if (length > maxBytes) throw tooLarge(maxBytes);
       chunks.push(chunk);
     }
   } catch (cause) {
@@ -148,7 +173,7 @@ export async function readRouteBody(request: HttpRequest, route: RouteDefinition
     : wasParsed(request)
       ? parsedBytes(request)
       : await readBody(request, route.maxBodyBytes ?? defaultMaxBodyBytes);
-  const content = decodeUtf8(bytes);
+  const content = textOf(bytes);
   return kind === 'text' ? content : parseJsonBody(content, kind, route);
 }
 
@@ -174,21 +199,17 @@ function parsedBytes(request: HttpRequest): Buffer {
   return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
 }
 
-function decodeUtf8(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch (cause) {
-    throw new BadParameterError('The request body must be UTF-8 text.', { cause });
-  }
-}
-
-function parseJsonBody(content: string, kind: 'json' | 'json-object' | 'json-array', route: RouteDefinition): unknown {
+async function parseJsonBody(
+  content: string,
+  kind: 'json' | 'json-object' | 'json-array',
+  route: RouteDefinition,
+): Promise<unknown> {
   const name = route.bodyName ?? 'body';
-  if (content.trim() === '') {
+  if (!/\S/.test(content)) {
     if (route.bodyOptional) return undefined;
     throw new BadParameterError(`JSON parameter ${name} must be passed in request body.`);
   }
-  const value = parseJson(content);
+  const value = await parseJsonText(content);
   if (kind === 'json-array' && !Array.isArray(value)) throw new BadParameterError(`Parameter ${name} must be a JSON array.`);
   if (kind === 'json-object' && (typeof value !== 'object' || value === null || Array.isArray(value))) {
     throw new BadParameterError(`Parameter ${name} must be a JSON object.`);

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { errorReplies, LargeImageError, type ErrorCode } from '../errors.js';
 import type { HostLogger } from '../host.js';
 import { outageOf } from '../core/outage.js';
+import { isSmall, jsonPieces } from './json-pieces.js';
 import { Reply, type ReplyHeaders } from './reply.js';
 import { toWire } from './wire.js';
 
@@ -11,23 +13,48 @@ import { toWire } from './wire.js';
 const usualPauseSeconds = 5;
 const noCache = 'no-cache, must-revalidate';
 
-/** Turns what a handler returned into an HTTP answer. */
-export async function respond(response: ServerResponse, result: unknown): Promise<void> {
+/** Types that browsers show as a document in which scripts could run. */
+const markup = /html|xml|svg/i;
+const markupHeaders = {
+  'Content-Security-Policy': "sandbox; default-src 'none'; frame-ancestors 'none'",
+  'X-Frame-Options': 'DENY',
+  'Referrer-Policy': 'no-referrer',
+};
+
+/** What is a page of ours says so by a policy of its own. */
+function addMarkupHeaders(response: ServerResponse): void {
+  for (const [name, value] of Object.entries(markupHeaders)) if (!response.hasHeader(name)) response.setHeader(name, value);
+}
+
+/** Bytes that are still being sent after this many is worth watching. */
+const longBytes = 1024 * 1024;
+
+/**
+ * Turns what a handler returned into an HTTP answer.
+ *
+ * @param options `onLong` is called when it may take long until all is sent.
+ */
+export async function respond(response: ServerResponse, result: unknown, options: { onLong?: () => void } = {}): Promise<void> {
   const reply = result instanceof Reply ? result : Reply.json(result);
   const { content } = reply;
+  if (response.headersSent) {
+    // It was ended meanwhile.
+    if (content.kind === 'stream') content.body.destroy();
+    return;
+  }
   for (const name in reply.headers) response.setHeader(name, reply.headers[name]!);
   if (!response.hasHeader('Cache-Control')) response.setHeader('Cache-Control', noCache);
+  response.setHeader('X-Content-Type-Options', 'nosniff');
+  if ('type' in content && markup.test(content.type)) addMarkupHeaders(response);
   response.statusCode = reply.status;
   switch (content.kind) {
     case 'empty':
       response.end();
       return;
     case 'json':
-      sendBytes(response, Buffer.from(JSON.stringify(toWire(content.value ?? null))), 'application/json');
-      return;
+      return sendJson(response, content.value ?? null, options);
     case 'content':
-      sendBytes(response, content.body, content.type);
-      return;
+      return sendBytes(response, content.body, content.type, options);
     case 'stream':
       response.setHeader('Content-Type', content.type);
       if (response.req.method === 'HEAD') {
@@ -35,15 +62,40 @@ export async function respond(response: ServerResponse, result: unknown): Promis
         response.end();
         return;
       }
+      options.onLong?.();
       await pipeline(content.body, response);
   }
 }
 
-function sendBytes(response: ServerResponse, body: Uint8Array | string, type: string): void {
+async function sendJson(response: ServerResponse, value: unknown, options: { onLong?: () => void }): Promise<void> {
+  const type = 'application/json';
+  if (isSmall(value)) return sendBytes(response, Buffer.from(JSON.stringify(toWire(value))), type, options);
   response.setHeader('Content-Type', type);
-  response.setHeader('Content-Length', typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength);
-  if (response.req.method === 'HEAD') response.end();
-  else response.end(body);
+  if (response.req.method === 'HEAD') {
+    response.end();
+    return;
+  }
+  options.onLong?.();
+  await pipeline(Readable.from(jsonPieces(value), { objectMode: false }), response);
+}
+
+async function sendBytes(
+  response: ServerResponse,
+  body: Uint8Array | string,
+  type: string,
+  { onLong }: { onLong?: () => void },
+): Promise<void> {
+  const length = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;
+  response.setHeader('Content-Type', type);
+  response.setHeader('Content-Length', length);
+  if (response.req.method === 'HEAD') {
+    response.end();
+    return;
+  }
+  response.end(body);
+  if (length < longBytes || response.writableFinished || response.closed) return;
+  onLong?.();
+  await new Promise<void>((resolve) => response.once('close', resolve).once('finish', resolve));
 }
 
 /** What an error looks like to the client: status and body. `anonymous` turns 403 into 401. */

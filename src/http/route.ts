@@ -6,7 +6,8 @@ import type { Parameters, ParameterValues } from './parameters.js';
 
 /**
  * Who may call a route at all; what they may do to a document is checked by the handler.
- * `public`: anybody. `user`: somebody signed in. `token`: a valid token, also of an anonymous session. `admin`: site administrators.
+ * `public`: anybody. `user`: somebody signed in. `token`: a valid token, also of an anonymous session; one of a user needs the scope of the
+ * route where it names one. `admin`: site administrators.
  */
 export type RouteAccess = 'public' | 'user' | 'token' | 'admin';
 
@@ -27,15 +28,14 @@ export interface RouteBodyValues {
   stream: Readable;
 }
 
-/** What a handler gets: parsed and checked values, never the Express objects. */
-export interface RouteInput<P extends Parameters, Q extends Parameters, B extends RouteBody> {
+/** What is known of a request before its body: parsed and checked values, never the Express objects. */
+export interface RouteRequest<P extends Parameters = Parameters, Q extends Parameters = Parameters> {
   /** Path parameters. */
   params: ParameterValues<P>;
   /** Query and form parameters. */
   query: ParameterValues<Q>;
   /** Query and form parameters as sent, also those that the route does not declare. */
   sent: Readonly<Record<string, string>>;
-  body: RouteBodyValues[B];
   /** `null`: anonymous, or the token lacks the scope of the route. */
   caller: Caller | null;
   /** Who the token belongs to whatever its scopes; for routes that accept scopes of single documents. */
@@ -54,8 +54,18 @@ export interface RouteInput<P extends Parameters, Q extends Parameters, B extend
   url: string;
   /** Scheme and host under which the client reached the server: `http://localhost:8080`. */
   origin: string;
-  /** Aborted when the client goes away before the answer is complete. */
+  /** Aborted when the client goes away before the answer is complete, or may not have the rest of it any more. */
   signal: AbortSignal;
+}
+
+/** What a handler gets. */
+export interface RouteInput<P extends Parameters, Q extends Parameters, B extends RouteBody, A = unknown> extends RouteRequest<
+  P,
+  Q
+> {
+  body: RouteBodyValues[B];
+  /** What {@link RouteDefinition.authorize} has given. */
+  granted: A;
 }
 
 /** A route as one value: router, checks, errors, documentation and handler types all come from it. */
@@ -64,6 +74,7 @@ export interface RouteDefinition<
   P extends Parameters = Parameters,
   Q extends Parameters = Parameters,
   B extends RouteBody = RouteBody,
+  A = unknown,
 > {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** Express path below the API root: `/item/:itemId/tiles`. */
@@ -83,7 +94,7 @@ export interface RouteDefinition<
   params?: P;
   query?: Q;
   body?: B;
-  /** Largest body, in bytes, that `json` and `text` accept. Default 32 MiB. */
+  /** Largest body, in bytes, that `json` and `text` accept. Default 1 MiB. */
   maxBodyBytes?: number;
   /** Whether the body may be left out. A form instead of it then is an empty text or stream, or no JSON. */
   bodyOptional?: boolean;
@@ -97,8 +108,13 @@ export interface RouteDefinition<
   errorStatus?: Partial<Record<ErrorCode, number>>;
   /** `incorrect-type`: malformed numbers are reported as `"<name>" parameter is an incorrect type.` */
   parameterMessages?: 'typed' | 'incorrect-type';
+  /**
+   * Whether the caller may have what the request is about, which it gives to the handler, or throws. Decided before the body is read, and
+   * decided anew every second while a body arrives or a stream is sent: what was taken away meanwhile ends them. Changes nothing.
+   */
+  authorize?(request: RouteRequest<P, Q>, context: C): A | Promise<A>;
   /** Returns the value to send as JSON, or a `Reply`. Written as a method so that routes of any type fit into one list. */
-  handle(input: RouteInput<P, Q, B>, context: C): unknown;
+  handle(input: RouteInput<P, Q, B, A>, context: C): unknown;
 }
 
 /**
@@ -110,7 +126,8 @@ export function routeDefiner<C>() {
     P extends Parameters = Record<never, never>,
     Q extends Parameters = Record<never, never>,
     B extends RouteBody = 'none',
-  >(definition: RouteDefinition<C, P, Q, B>): RouteDefinition<C> {
+    A = unknown,
+  >(definition: RouteDefinition<C, P, Q, B, A>): RouteDefinition<C> {
     // Handlers are only ever called with input that was parsed by the route's own parameter table.
     return definition as unknown as RouteDefinition<C>;
   };
@@ -121,5 +138,9 @@ export type BoundRoute = RouteDefinition<undefined>;
 
 /** Gives routes what their handlers work with, so that routes of different features fit into one list. */
 export function bindRoutes<C>(routes: readonly RouteDefinition<C>[], context: C): BoundRoute[] {
-  return routes.map((route) => ({ ...route, handle: (input) => route.handle(input, context) }));
+  return routes.map((route) => {
+    const bound: BoundRoute = { ...route, authorize: undefined, handle: (input) => route.handle(input, context) };
+    if (route.authorize !== undefined) bound.authorize = (request) => route.authorize!(request, context);
+    return bound;
+  });
 }

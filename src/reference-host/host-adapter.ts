@@ -10,11 +10,16 @@ import { loadFolder } from './tree/folders.js';
 import { localPathOf, readFile, removeFile } from './files/files.js';
 import { removeFiles, storeFiles } from './files/stored-files.js';
 import { createItem, removeItem } from './tree/items.js';
-import { verifyToken } from './accounts/tokens.js';
+import { enabledUser, verifyToken } from './accounts/tokens.js';
 
 /** The host's tokens, as the plugin asks for them. */
 export function hostAuth(context: HostContext): HostAuth {
-  return { verify: (token) => verifyToken(context, token), cookieName: context.cookieName, headerName: 'Girder-Token' };
+  return {
+    verify: (token) => verifyToken(context, token),
+    user: (id) => enabledUser(context, { _id: new Types.ObjectId(id) }),
+    cookieName: context.cookieName,
+    headerName: 'Girder-Token',
+  };
 }
 
 /** The host's permissions, as the plugin asks for them: items are governed by their folders. */

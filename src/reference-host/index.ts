@@ -37,6 +37,7 @@ import { repairFirstUser } from './accounts/first-user.js';
 import { PasswordHasher } from './accounts/passwords.js';
 import { SignInLimits } from './accounts/sign-in-limits.js';
 import { coreSettingDefinitions, type CoreSettings } from './system/settings.js';
+import { safeHeaders } from './http/safe-headers.js';
 import { answerError, answerUnmatched } from './http/unmatched.js';
 import { startUpkeep } from './upkeep/upkeep.js';
 import { mountViewer } from './viewer-routes.js';
@@ -110,6 +111,8 @@ const databaseTimes = {
   heartbeatFrequencyMS: 5000,
   waitQueueTimeoutMS: 5000,
 };
+/** What is acknowledged is on disk, whatever the address says. */
+const onDisk = { w: 'majority', journal: true } as const;
 /** Requests under way get this long to end when the host closes. */
 const closePatienceMs = 5000;
 
@@ -130,7 +133,9 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
     const mongoose = new Mongoose();
     const ended = watchEndedConnections();
     undo.push(async () => ended.stop());
-    const connection = await mongoose.createConnection(options.mongoUri, timesFor(options.mongoUri)).asPromise();
+    const connection = await mongoose
+      .createConnection(options.mongoUri, { ...timesFor(options.mongoUri), writeConcern: onDisk })
+      .asPromise();
     undo.push(() => connection.close());
     ended.follow(connection);
     const models = await compileModels(connection);
@@ -182,6 +187,7 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
     const app = express();
     app.disable('x-powered-by');
     app.disable('etag');
+    app.use(safeHeaders);
     if (options.trustProxy !== undefined) app.set('trust proxy', options.trustProxy);
     app.use(apiRoot, cors(context));
     const host: Host = {

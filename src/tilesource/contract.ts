@@ -28,7 +28,7 @@ export interface ByteReader {
   readonly size: number;
   /**
    * Reads up to `length` bytes from `offset`; fewer only where the file ends. Never reads outside the file and never allocates
-   * more than the file can deliver.
+   * more than the file can deliver. The bytes belong to the caller, who may change them.
    */
   read(offset: number, length: number, options?: { signal?: AbortSignal }): Promise<Uint8Array>;
   close(): Promise<void>;
@@ -66,6 +66,8 @@ export interface FrameMetadata {
   axes: Readonly<Record<string, number>>;
   /** Name of the channel, where the file gives one. */
   channel?: string;
+  /** Colour in which the channel is meant to be shown, as `#rrggbb`, where the file gives one. */
+  color?: string;
   /** Further members of the frame as the file gives them; sent as they are. */
   extra?: Readonly<Record<string, unknown>>;
 }

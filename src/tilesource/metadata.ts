@@ -83,6 +83,7 @@ function numberFrames(frames: readonly FrameMetadata[], channels: readonly strin
       Index: index,
       ...Object.fromEntries(Object.entries(frame.axes).map(([axis, value]) => [`Index${axis}`, value])),
       ...(channel !== undefined && { Channel: channel }),
+      ...(frame.color !== undefined && { ChannelColor: frame.color }),
     };
   });
 }

@@ -60,9 +60,14 @@ interface ResolvedOptions {
 
 const defaultFormat = { encoding: 'JPEG', jpegQuality: 85, jpegSubsampling: 1 };
 
-function atLeast(value: number, minimum: number, name: string): number {
-  if (Number.isInteger(value) && value >= minimum) return value;
-  throw new BadValueError(`Invalid ${name}: ${value}. Allowed values: whole numbers of at least ${minimum}.`);
+/** Most frames that are laid out for one answer. */
+const maxLaidOut = 500_000;
+/** Largest count, texture side and stride: far more than any graphics card or image has. */
+const largest = 2 ** 20;
+
+function atLeast(value: number, minimum: number, name: string, maximum = largest): number {
+  if (Number.isInteger(value) && value >= minimum && value <= maximum) return value;
+  throw new BadValueError(`Invalid ${name}: ${value}. Allowed values: whole numbers from ${minimum} to ${maximum}.`);
 }
 
 /** Axes that an image may lack: there is one frame along them then. */
@@ -84,10 +89,10 @@ function numberOf(
   { minimum, name }: { minimum: number; name: string },
 ): number {
   const number = typeof value === 'string' && value.trim() === '' ? NaN : Number(value);
-  if (Number.isSafeInteger(number) && number >= minimum) return number;
+  if (Number.isSafeInteger(number) && number >= minimum && number <= largest) return number;
   const own = Object.keys(metadata.IndexRange ?? {}).map((key) => key.slice('Index'.length).toLowerCase());
   const axes = [...new Set([...usualAxes, ...own])].join(', ');
-  throw new BadValueError(`Invalid ${name}: ${value}. Allowed values: whole numbers of at least ${minimum}, ${axes}.`);
+  throw new BadValueError(`Invalid ${name}: ${value}. Allowed values: whole numbers from ${minimum} to ${largest}, ${axes}.`);
 }
 
 function resolve(metadata: LargeImageMetadata, options: QuadInfoOptions): ResolvedOptions {
@@ -111,7 +116,7 @@ function resolve(metadata: LargeImageMetadata, options: QuadInfoOptions): Resolv
     frameGroupStride,
     maxTextureSize,
     maxTextures: atLeast(options.maxTextures ?? 1, 1, 'maxTextures'),
-    maxTotalTexturePixels: atLeast(options.maxTotalTexturePixels ?? 2 ** 30, 1, 'maxTotalTexturePixels'),
+    maxTotalTexturePixels: atLeast(options.maxTotalTexturePixels ?? 2 ** 30, 1, 'maxTotalTexturePixels', largest ** 2),
     alignment,
     maxFrameSize: maxFrameSize === null ? null : atLeast(maxFrameSize, alignment, 'maxFrameSize'),
   };
@@ -127,6 +132,12 @@ export function quadInfo(metadata: LargeImageMetadata, request: QuadInfoOptions 
   const shown = { ...options };
   if (typeof options.frameBase === 'string') {
     const bases = axisRange(metadata, options.frameBase);
+    const frames = metadata.frames?.length ?? 1;
+    if (bases * frames > maxLaidOut) {
+      throw new BadValueError(
+        `frameBase=${options.frameBase} lays out ${frames} frames ${bases} times; at most ${maxLaidOut} are laid out.`,
+      );
+    }
     const src = Array.from({ length: bases }, (_, base) => layOut(metadata, { ...options, frameBase: base }).src).flat();
     return { metadata, options: shown, src };
   }
@@ -139,6 +150,7 @@ function chosenFrames(total: number, options: ResolvedOptions & { frameBase: num
   const frames: number[] = [];
   for (let group = 0; group < options.frameGroupStride; group += 1) {
     const first = options.frameBase + group * options.frameStride;
+    if (first >= total) break;
     for (let frame = first; frame < total; frame += options.frameStride * options.frameGroupStride) frames.push(frame);
   }
   return frames;
@@ -159,7 +171,7 @@ function fitGrid(size: { width: number; height: number }, frames: number, option
   let side = options.maxTextureSize;
   while (side > unit && side ** 2 > budget) side = Math.floor(side / 2);
   let textures = options.maxTextures;
-  while (textures > 1 && side ** 2 * textures > budget) textures -= 1;
+  textures = Math.max(1, Math.min(textures, Math.floor(budget / side ** 2)));
   for (;;) {
     let each = Math.ceil(frames / textures);
     const grouped = Math.ceil(each / group) * group;
@@ -187,7 +199,8 @@ function fitGrid(size: { width: number; height: number }, frames: number, option
       if (whole > 0 && whole * textures >= frames) perTexture = whole;
     }
     if (textures > 1 && frames <= perTexture * (textures - 1)) {
-      textures -= 1;
+      // More textures than frames leave each its own: one less changes nothing but the count.
+      textures = Math.min(textures - 1, frames);
       continue;
     }
     if (across >= 2 && Math.ceil(each / Math.floor(across / 2)) * cellHeight <= side / 2) {

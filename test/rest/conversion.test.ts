@@ -79,7 +79,7 @@ describe('large images by conversion', { timeout: 60_000 }, () => {
       title: 'Large Image Conversion: noise.png',
       type: 'large_image_tiff',
       handler: 'jobs._local',
-      public: true,
+      public: false,
       meta: { creator: 'large_image', itemId: item, task: 'createImageItem' },
       kwargs: { force: 'true', tileSize: '128', compression: 'deflate', level: '2' },
     });

@@ -183,7 +183,7 @@ describe('an archive whose reader goes away', () => {
       yield { path: 'late', date: new Date(), content: content! };
       end.reached = true;
     }
-    const reply = zipReply(server.host.context, 'a', entries());
+    const reply = zipReply(server.host.context, null, 'a', entries());
     if (reply.content.kind !== 'stream') throw new Error('An archive is a stream.');
     const { body } = reply.content;
     end.archive = () => body.destroy();

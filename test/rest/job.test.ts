@@ -8,6 +8,7 @@ import { JobModel } from '../../src/features/jobs/job.model.js';
 import { OwnCollections } from '../../src/core/own-collections.js';
 import { jobRoutes } from '../../src/features/jobs/jobs.routes.js';
 import { mountRoutes } from '../../src/http/mount.js';
+import { fullSight } from '../../src/features/jobs/job-document.js';
 import { followJob } from '../../src/features/jobs/job-events.js';
 import { JobStore } from '../../src/features/jobs/jobs.js';
 import { startTestDatabase } from '../support/database.js';
@@ -438,7 +439,7 @@ describe('GET /job/:id/events', () => {
   it('ends for everybody when the store is closed', async () => {
     const job = await createJob();
     const closing = new JobStore({ model });
-    const followed = followJob(closing, job.id, { caller: users.owner, signal: new AbortController().signal });
+    const followed = followJob(closing, job.id, { caller: users.owner, sight: fullSight, signal: new AbortController().signal });
     const seen: (string | undefined)[] = [];
     for await (const change of followed) {
       seen.push(change?.type);

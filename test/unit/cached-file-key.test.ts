@@ -1,4 +1,3 @@
-import { BadParameterError } from '../../src/errors.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -69,7 +68,7 @@ describe('key of a cached file', () => {
   it('refuses what is too deep or too long', () => {
     const nested = (depth: number) => () => canonicalText(parseSpecList(`${'['.repeat(depth)}${']'.repeat(depth)}`));
     expect(nested(100)).toThrow(/nested deeper/);
-    expect(nested(200_000)).toThrow(BadParameterError);
+    expect(nested(200_000)).toThrow('must not be longer than 65536 characters');
     expect(() => parseSpecList(`[${'1,'.repeat(1000)}1]`)).toThrow(/more than 1000 entries/);
   });
 

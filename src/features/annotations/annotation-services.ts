@@ -39,7 +39,7 @@ export function createAnnotationServices(
     brand,
     queues,
     ...given
-  }: Omit<AnnotationsOptions, 'bodies' | 'permissions' | 'notify' | 'changing'> & {
+  }: Omit<AnnotationsOptions, 'bodies' | 'permissions' | 'overlayImages' | 'notify' | 'changing'> & {
     items: Items;
     overlayImages: OverlayImages;
     brand: string;
@@ -50,7 +50,8 @@ export function createAnnotationServices(
   const { access, directory } = host;
   const permissions = new AnnotationPermissions({ access, directory, items, records });
   const bodies = new AnnotationBodies(store, brand);
-  const options: AnnotationsOptions = { ...given, bodies, permissions, notify: host.notify, changing: queues.edits };
+  const changing = queues.edits;
+  const options: AnnotationsOptions = { ...given, bodies, permissions, overlayImages, notify: host.notify, changing };
   const writer = new AnnotationWriter(options);
   return {
     store,

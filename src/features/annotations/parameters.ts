@@ -2,6 +2,9 @@ import { BadParameterError } from '../../errors.js';
 import type { AnnotationPaging } from './documents/annotation-record.js';
 import { id, required, text, withDefault, type Parameter } from '../../http/parameters.js';
 
+/** Longest body of a change of parts of an annotation, in bytes; whole annotations are read as they come in. */
+export const maxChangeBytes = 8 * 1024 * 1024;
+
 /** The annotation in the path. */
 export const annotationPath = { id: required(id({ description: 'The id of the annotation.' })) };
 

@@ -1,5 +1,5 @@
 import { reprValue } from '../../configuration-text/python-value.js';
-import { BadParameterError } from '../../errors.js';
+import { BadParameterError, LargeImageError } from '../../errors.js';
 
 /** A number that is written with a fraction in key text even when it is whole: `1.0` and `1` name different files. */
 export class FloatValue {
@@ -13,6 +13,9 @@ class LargeInteger {
 
 /** Deeper values than this are nobody's thumbnail. */
 const maxDepth = 64;
+
+/** Longest list of specifications, in characters. */
+const maxListLength = 64 * 1024;
 
 /** Most entries of a list of specifications: each is a query. */
 const maxEntries = 1000;
@@ -63,6 +66,9 @@ export function imageKeyOf(key: string): string | null {
  * @throws BadParameterError `The spec parameter must be a JSON list.`
  */
 export function parseSpecList(text: string): unknown[] {
+  if (text.length > maxListLength) {
+    throw new LargeImageError('too-large', `The spec parameter must not be longer than ${maxListLength} characters.`);
+  }
   let list: unknown;
   try {
     JSON.parse(text);
@@ -85,7 +91,7 @@ export function plainValue(value: unknown): unknown {
 }
 
 /** Strings, which may hold anything, and numbers. */
-const jsonTokens = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g;
+const jsonTokens = /"(?:[^"\\]|\\.)*"?|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g;
 /** Begins the strings that stand for numbers while they are parsed; real strings that begin so get one more. */
 const mark = '\u0001';
 

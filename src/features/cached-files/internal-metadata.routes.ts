@@ -1,8 +1,10 @@
 import { BadParameterError } from '../../errors.js';
+import { hasTooManyValues, maxStoredValues } from '../../core/stored-values.js';
 import { required, text } from '../../http/parameters.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import { itemPath } from '../pictures/parameters.js';
+import { mayWrite } from '../pictures/authorize.js';
 
 const shared = {
   path: '/item/:itemId/internal_metadata/:key',
@@ -36,10 +38,13 @@ const put = defineRoute({
   body: 'json',
   returns: { schema: { type: 'null' } },
   errors: [...shared.errors, 'login-required'],
-  async handle({ params, body, caller }, { items, records }) {
-    const item = await items.loadFresh(params.itemId, 1, caller);
+  authorize: mayWrite,
+  async handle({ params, granted: item, body }, { items, records }) {
     if (!records.mayWriteItemField(params.key)) throw refusal(params.key);
     checkStorable(body);
+    if (hasTooManyValues([body, { ...item.doc, [params.key]: null }])) {
+      throw new BadParameterError(`The fields of an item may hold at most ${maxStoredValues} values together.`);
+    }
     if (params.key === 'meta' && (typeof body !== 'object' || body === null || Array.isArray(body))) {
       throw new BadParameterError('The metadata of an item must be a JSON object.');
     }

@@ -5,6 +5,7 @@ import { boolean, integer, required, text, withDefault } from '../../http/parame
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import { itemPath } from '../pictures/parameters.js';
+import { mayWrite } from '../pictures/authorize.js';
 
 const shared = { path: '/item/:itemId/tiles/thumbnails', params: itemPath, errors: ['unknown-id', 'access-denied'] } as const;
 
@@ -65,8 +66,8 @@ const put = defineRoute({
   body: 'stream',
   returns: { schema: { type: 'object' } },
   errors: [...shared.errors, 'login-required', 'bad-parameter', 'too-large'],
-  async handle({ params, query, body, caller }, { items, cachedFiles }) {
-    const item = await items.loadFresh(params.itemId, 1, caller);
+  authorize: mayWrite,
+  async handle({ query, granted: item, body, caller }, { cachedFiles }) {
     const { mimeType } = query;
     if (mimeType !== undefined && mimeType !== '' && !mimeTypePattern.test(mimeType)) {
       throw new BadParameterError('Parameter mimeType must be a type such as image/png.');

@@ -56,8 +56,7 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
     log('Finished large image conversion\n');
     return;
   }
-  const { work, item, file } = await creation.load(job);
-  const folder = work.target === null ? null : await creation.loadTarget(work.target);
+  const { work, item, file, folder } = await creation.load(job);
   const directory = await temporaryDirectory(parts.temporaryDirectory);
   try {
     const path = (await parts.files.localPath(file.doc)) ?? (await fetchFile(parts.files, file, directory.path, signal));
@@ -69,6 +68,8 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
       progress: (done) => progress({ current: Math.floor(done * 100) }),
     });
     step('conversion:converted');
+    // That took its time: nobody may want it any more, or may have it.
+    await creation.load(job);
     log('Storing result\n');
     progress({ current: 100, message: 'Storing' });
     const name = outputName(file.name);

@@ -60,7 +60,7 @@ const createInFolder = defineRoute({
         notify: false,
         options: checkConversion({}),
         sent: {},
-        userId: caller.id,
+        caller,
       },
       recurse: query.recurse,
       cancelJobs: query.cancelJobs,

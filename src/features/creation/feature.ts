@@ -25,12 +25,13 @@ interface CreationNeeds {
 export const creationFeature: Feature<CreationNeeds, null> = {
   name: 'creation',
   open({ core, items, images, jobs, runner }, onClose) {
-    const { host, records, logger, temporaryDirectory } = core;
+    const { host, records, callers, logger, temporaryDirectory } = core;
     const { files, access, notify } = host;
     const copies = new ConversionItems({ records, files, host, jobs });
     const creation = new LargeImageCreation({
       records,
       items,
+      callers,
       images,
       files,
       conversionItems: copies,

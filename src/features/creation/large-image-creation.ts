@@ -1,5 +1,5 @@
 import { BadParameterError, InvalidError, TileSourceError } from '../../errors.js';
-import type { HostFiles, HostLogger, HostNotification } from '../../host.js';
+import type { Caller, HostFiles, HostLogger, HostNotification } from '../../host.js';
 import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../../core/host-records.js';
 import { idText } from '../../core/id-text.js';
 import type { JobRecord } from '../jobs/job-record.js';
@@ -7,6 +7,7 @@ import type { ConversionOptions } from '../../tilesource/convert/options.js';
 import { step } from '../../core/steps.js';
 import type { ConversionItems } from './conversion-items.js';
 import { assertCreatable, type Images } from '../images/images.js';
+import type { Callers } from '../../core/callers.js';
 import type { Items } from '../items/items.js';
 import type { JobStarter } from '../jobs/job-starter.js';
 import { activeStatuses, isFinished, jobStatus, localHandler, workerHandler } from '../jobs/job-status.js';
@@ -26,6 +27,8 @@ export interface ConversionWork {
   target: { folderId: string; name: string | null } | null;
   /** The large image that the item had and that it has again if the job does not succeed. */
   previous: Record<string, string> | null;
+  /** Whether the owner was a site administrator when they asked. */
+  asAdmin: boolean;
 }
 
 /** How a large image is made. */
@@ -38,13 +41,14 @@ export interface CreationOptions {
   options: ConversionOptions;
   /** The parameters as sent, shown with the job. */
   sent: Readonly<Record<string, string>>;
-  userId: string | null;
+  caller: Caller | null;
 }
 
 /** What {@link LargeImageCreation} works with. */
 interface CreationParts {
   records: HostRecords;
   items: Items;
+  callers: Pick<Callers, 'asker'>;
   images: Images;
   files: HostFiles;
   conversionItems: ConversionItems;
@@ -174,9 +178,13 @@ export class LargeImageCreation {
     }
   }
 
-  /** The work of a job, with the documents it is about. @throws InvalidError when one of them is gone or wants no result any more. */
-  async load(job: JobRecord): Promise<{ work: ConversionWork; item: ItemRecord; file: FileRecord }> {
-    const { records } = this.#parts;
+  /**
+   * The work of a job, with the documents it is about.
+   *
+   * @throws InvalidError when one of them is gone or wants no result any more, AccessDeniedError when the owner may not have it any more.
+   */
+  async load(job: JobRecord): Promise<{ work: ConversionWork; item: ItemRecord; file: FileRecord; folder: FolderRecord | null }> {
+    const { records, items, callers } = this.#parts;
     const work = workOf(job);
     if (work === null) throw new InvalidError(`Job ${job.id} is no conversion.`);
     const [item, file] = await Promise.all([records.findItem(work.itemId), records.findFile(work.fileId)]);
@@ -185,14 +193,14 @@ export class LargeImageCreation {
     if (work.target === null && !(item.largeImage?.expected === true && item.largeImage.jobId === job.id)) {
       throw new InvalidError(`The item ${item.name} does not wait for this job any more.`);
     }
-    return { work, item, file };
-  }
-
-  /** The folder and name of the item that a job is to make. @throws InvalidError when the folder is gone. */
-  async loadTarget({ folderId }: { folderId: string }): Promise<FolderRecord> {
-    const folder = await this.#parts.records.findFolder(folderId);
-    if (folder === null) throw new InvalidError(`The folder ${folderId} is gone.`);
-    return folder;
+    const folder = work.target === null ? null : await records.findFolder(work.target.folderId);
+    if (folder === null && work.target !== null) throw new InvalidError(`The folder ${work.target.folderId} is gone.`);
+    if (job.userId !== null) {
+      const owner = await callers.asker({ id: job.userId, admin: work.asAdmin });
+      await items.loadFresh(item.id, folder === null ? 1 : 0, owner);
+      if (folder !== null) await items.loadFolder(folder.id, 1, owner);
+    }
+    return { work, item, file, folder };
   }
 
   /** The file of a job that has been delivered, although its process could not say so. */
@@ -294,16 +302,18 @@ export class LargeImageCreation {
   #newJob(
     item: ItemRecord,
     file: FileRecord,
-    { localJob, notify, options, sent, userId }: Omit<CreationOptions, 'createJob'>,
+    { localJob, notify, options, sent, caller }: Omit<CreationOptions, 'createJob'>,
     previous: Record<string, string> | null,
     target: ConversionWork['target'],
   ): Promise<JobRecord> {
-    const work: ConversionWork = { itemId: item.id, fileId: file.id, options, notify, target, previous };
+    const userId = caller?.id ?? null;
+    const asAdmin = caller?.admin === true;
+    const work: ConversionWork = { itemId: item.id, fileId: file.id, options, notify, target, previous, asAdmin };
     return this.#parts.runner.create(conversionJob, {
       title: `Large Image Conversion: ${file.name}`,
       handler: localJob ? localHandler : workerHandler,
       userId,
-      public: true,
+      itemId: item.id,
       meta: { creator: 'large_image', itemId: item.id, task: 'createImageItem' },
       kwargs: { ...sent, itemId: item.id, fileId: file.id, userId, toFolder: target !== null },
       other: { conversion: work },

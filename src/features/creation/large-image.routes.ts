@@ -1,4 +1,4 @@
-import { jobDocument } from '../jobs/job-document.js';
+import { jobDocument, sightOf } from '../jobs/job-document.js';
 import { boolean, withDefault } from '../../http/parameters.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
@@ -63,9 +63,9 @@ const create = defineRoute({
       notify: query.notify,
       options,
       sent: sentOptions(sent, createParameters),
-      userId: caller?.id ?? null,
+      caller,
     });
-    return job === null ? null : { ...jobDocument(job, caller), log: [] };
+    return job === null ? null : { ...jobDocument(job, caller, sightOf(job, caller, true)), log: [] };
   },
 });
 
@@ -94,10 +94,10 @@ const convert = defineRoute({
         localJob: query.localJob ?? true,
         options,
         sent: sentOptions(sent, { ...conversionParameters, ...copyParameters }),
-        userId: caller?.id ?? null,
+        caller,
       },
     );
-    return { ...jobDocument(job, caller), log: [] };
+    return { ...jobDocument(job, caller, sightOf(job, caller, true)), log: [] };
   },
 });
 

@@ -24,7 +24,7 @@ export const folderConfigurationFeature: Feature<FolderConfigurationNeeds, null>
     const exclusive = new Exclusive({ claims, logger });
     const stored = new ConfigurationItems({ records, files: host.files, host, logger, exclusive });
     const folderConfiguration = new FolderConfiguration({ records, items, settings, directory: host.directory, stored });
-    const routes = bindRoutes(yamlConfigRoutes, { folderConfiguration });
+    const routes = bindRoutes(yamlConfigRoutes, { folderConfiguration, items });
     return { offers: null, routes, sweep: () => stored.sweep() };
   },
 };

@@ -1,10 +1,11 @@
 import { maxFolderConfigurationBytes } from './configuration-items.js';
 import { routeDefiner } from '../../http/route.js';
 import { scopes } from '../../http/scopes.js';
+import type { Items } from '../items/items.js';
 import type { FolderConfiguration } from './folder-configuration.js';
 import { boolean, id, required, text, withDefault } from '../../http/parameters.js';
 
-const defineRoute = routeDefiner<{ folderConfiguration: FolderConfiguration }>();
+const defineRoute = routeDefiner<{ folderConfiguration: FolderConfiguration; items: Items }>();
 
 const params = {
   id: required(id({ description: 'Id of the folder.' })),
@@ -32,8 +33,9 @@ const write = defineRoute({
   path: '/folder/:id/yaml_config/:name',
   summary: 'Store a YAML configuration in a folder.',
   description:
-    'The body is the text. Needs write access, or with `user_context` read access. Written is an item that does not exist yet, or one whose ' +
-    'only file is YAML text of this name; anything else is a conflict (409), as is stored text that `user_context` cannot add to.',
+    'The body is the text. Needs write access, or with `user_context` read access; the token needs the scope to write in both cases. Written ' +
+    'is an item that does not exist yet, or one whose only file is YAML text of this name; anything else is a conflict (409), as is stored ' +
+    'text that `user_context` cannot add to.',
   access: 'public',
   scope: scopes.write,
   params,
@@ -47,6 +49,7 @@ const write = defineRoute({
   maxBodyBytes: maxFolderConfigurationBytes,
   returns: { schema: { type: 'null' } },
   errors: ['unknown-id', 'access-denied', 'bad-parameter', 'too-large', 'conflict', 'not-implemented', 'storage-full'],
+  authorize: ({ params, query, caller }, { items }) => items.loadFolder(params.id, query.user_context ? 0 : 1, caller),
   async handle({ params: { id: folderId, name }, query, body, caller }, { folderConfiguration }) {
     await folderConfiguration.write(folderId, name, body, { caller, ofUser: query.user_context });
     return null;

@@ -48,7 +48,7 @@ function floatText(value: number): string {
 /** Dates stay as they are written, times are given in UTC as all others of the server. */
 function timeText(text: string): string {
   if (/^\d{4}-\d\d-\d\d$/.test(text)) return text;
-  const [, date, time, zone = ''] = /^([-\d]+)(?:[Tt]|[ \t]+)([:.\d]+)[ \t]*(.*)$/.exec(text) ?? [];
+  const [, date, time, zone = ''] = /^([-\d]+)(?:[Tt]|[ \t]+)([:.\d]+)[ \t]*([-+Z].*)?$/.exec(text) ?? [];
   const [, sign = '+', hours = '0', minutes = '0'] = /^([-+])(\d\d?)(?::?(\d\d))?$/.exec(zone) ?? [];
   const [year, month, day] = date!.split('-').map(Number);
   const [hour, minute, seconds] = time!.split(':').map(Number);

@@ -12,7 +12,7 @@ const idsPerList = 500;
 
 /** Errors by which databases and Mongoose refuse the conditions of a client: bad expressions, values of another type than the field. */
 const refusals =
-  /regular expression|regex|Cast to |CastError|needs an array|must be|bad query|unknown operator|\$\w+ (needs|must|has to)/i;
+  /regular expression|regex|Cast to |CastError|needs an array|must be|bad query|unknown operator|\$[a-z]{1,40} (needs|must|has to)/i;
 
 /** Conditions that match documents whose `field` is one of many values. */
 export function amongMany(field: string, values: readonly unknown[]): Conditions {

@@ -48,7 +48,7 @@ function matcherOf(phrase: string): Matcher {
 }
 
 function rangeOf(phrase: string): ((value: number) => boolean) | null {
-  if (!/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(phrase)) return null;
+  if (!/^[-+]?(\d+(?:\.\d*)?|\.\d+)(e[-+]?\d+)?$/i.test(phrase)) return null;
   const number = Number(phrase);
   if (!Number.isFinite(number)) return null;
   const unit = lastDigitUnit(phrase);
@@ -62,7 +62,7 @@ function rangeOf(phrase: string): ((value: number) => boolean) | null {
 function lastDigitUnit(phrase: string): number {
   const [mantissa = '', exponent = '0'] = phrase.toLowerCase().split('e');
   const [whole = '', decimals = ''] = mantissa.split('.');
-  const zeros = decimals === '' ? (/0*$/.exec(whole)?.[0].length ?? 0) : -decimals.length;
+  const zeros = decimals === '' ? (/(?<!0)0+$/.exec(whole)?.[0].length ?? 0) : -decimals.length;
   return 10 ** (zeros + Number(exponent));
 }
 

@@ -1,4 +1,5 @@
 import type { Core } from '../../core/core.js';
+import type { Caller } from '../../host.js';
 import { bindRoutes } from '../../http/route.js';
 import type { Feature } from '../feature.js';
 import { JobModel } from './job.model.js';
@@ -9,10 +10,12 @@ import { JobRunner } from './runner.js';
 /** Job records with status, progress, log and live events, and their runner on the host's Agenda. */
 export const jobsFeature: Feature<{ core: Core }, { jobs: JobStore; runner: JobRunner }> = {
   name: 'jobs',
-  async open({ core: { host, own, logger } }, onClose) {
+  async open({ core: { host, own, records, logger } }, onClose) {
     const model = new JobModel(own);
     await model.createIndexes();
-    const jobs = new JobStore({ model, logger, ...(host.notify && { notify: host.notify }) });
+    const readableItems = async (ids: readonly string[], caller: Caller | null) =>
+      new Set(await records.existingItems(ids, await host.access.filter(caller, 'item', 0)));
+    const jobs = new JobStore({ model, readableItems, logger, ...(host.notify && { notify: host.notify }) });
     onClose(() => jobs.close());
     const runner = new JobRunner({ agenda: host.agenda, jobs, logger });
     return { offers: { jobs, runner }, routes: bindRoutes(jobRoutes, { jobs }) };

@@ -1,34 +1,50 @@
 import type { Caller } from '../../host.js';
 import type { JobRecord } from './job-record.js';
 
-/**
- * What a caller may do with a job: -1 nothing, 0 see, 1 change, 2 remove. `null`: an anonymous caller.
- * Groups are the host's: entries for groups in a stored list are kept, and grant nothing here.
- */
-export function jobLevel(job: Pick<JobRecord, 'public' | 'access'>, caller: Caller | null): number {
-  if (caller?.admin === true) return 2;
-  const granted = jobEntryLevel(job, caller);
-  return job.public ? Math.max(0, granted) : granted;
+/** What somebody may do with a job, and how much of it they see. */
+export interface JobSight {
+  /** -1 nothing, 0 see, 1 change, 2 remove. */
+  level: number;
+  /** The level as clients are shown it: a signed-in stranger has -1 on a public job, which is readable all the same. */
+  shownLevel: number;
+  /**
+   * Whether the log and the progress belong to it: they name items and count them, so those who see a job only because it is public have
+   * neither.
+   */
+  whole: boolean;
 }
 
-function jobEntryLevel(job: Pick<JobRecord, 'access'>, caller: Caller | null): number {
+/** For tokens that were made for a job, and for who has just made it. */
+export const fullSight: JobSight = { level: 2, shownLevel: 2, whole: true };
+
+/**
+ * What a caller has of a job. `null`: an anonymous caller. Groups are the host's: entries for groups in a stored list are kept, and grant
+ * nothing here.
+ *
+ * @param mayReadItem whether the caller may read the item that the job is about
+ */
+export function sightOf(job: Pick<JobRecord, 'public' | 'access'>, caller: Caller | null, mayReadItem: boolean): JobSight {
+  if (caller?.admin === true) return fullSight;
+  const granted = Math.max(mayReadItem ? 0 : -1, entryLevel(job, caller));
+  const level = job.public ? Math.max(0, granted) : granted;
+  const isNobody = caller === null || caller.id === null;
+  return { level, shownLevel: isNobody ? level : granted, whole: granted >= 0 };
+}
+
+/** The level that the list of a job gives a caller. */
+export function entryLevel(job: Pick<JobRecord, 'access'>, caller: Caller | null): number {
   const levels = (job.access.users ?? []).filter(({ id }) => id === caller?.id).map(({ level }) => level);
   return Math.max(-1, ...levels);
 }
 
-/** `_accessLevel` as clients know it: a signed-in stranger gets -1 on a public job, which is readable all the same. */
-function shownLevel(job: JobRecord, caller: Caller | null): number {
-  if (caller === null || caller.id === null) return job.public ? 0 : -1;
-  return caller.admin ? 2 : jobEntryLevel(job, caller);
-}
-
 /** A job as callers see it: without owner and access list; arguments for site administrators only; the log where it was read. */
-export function jobDocument(job: JobRecord, caller: Caller | null): Record<string, unknown> {
+export function jobDocument(job: JobRecord, caller: Caller | null, sight: JobSight): Record<string, unknown> {
   return {
     ...shared(job),
+    ...(!sight.whole && { progress: null }),
     ...(caller?.admin === true && { args: job.args, kwargs: job.kwargs }),
-    ...(job.log !== undefined && { log: job.log }),
-    _accessLevel: shownLevel(job, caller),
+    ...(job.log !== undefined && { log: sight.whole ? job.log : [] }),
+    _accessLevel: sight.shownLevel,
     _modelType: 'job',
   };
 }

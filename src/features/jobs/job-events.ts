@@ -1,6 +1,6 @@
 import type { Caller } from '../../host.js';
 import type { JobRecord } from './job-record.js';
-import { jobDocument, jobLevel } from './job-document.js';
+import { jobDocument, type JobSight } from './job-document.js';
 import { progressData } from './job-notifications.js';
 import { isFinished } from './job-status.js';
 import type { JobStore } from './jobs.js';
@@ -15,10 +15,10 @@ export interface JobChange {
 
 /** How to follow a job. */
 export interface FollowOptions {
-  /** Who follows; the stream ends when they may not see the job any more. */
+  /** Who follows. */
   caller: Caller | null;
-  /** Whether the caller's token was made for this job and needs no permission on it. */
-  jobToken?: boolean;
+  /** What they have of the job. */
+  sight: JobSight;
   /** Position of the last change that the follower has seen. Default: from the beginning. */
   after?: string | undefined;
   signal: AbortSignal;
@@ -34,7 +34,7 @@ const allEntries = 2_000_000_000;
 
 /**
  * The changes of a job as they happen, in whichever process: its document, its log from the first entry that is kept, its
- * progress, and then each change. Ends after the change that finished the job, or when the job or the permission is gone.
+ * progress, and then each change. Ends after the change that finished the job, or when the job is gone.
  * `null` marks each reading that found nothing new.
  */
 export async function* followJob(store: JobStore, id: string, options: FollowOptions): AsyncGenerator<JobChange | null> {
@@ -51,9 +51,8 @@ export async function* followJob(store: JobStore, id: string, options: FollowOpt
         yield { type: 'job_removed', data: { _id: id }, position: formatPosition(seen) };
         return;
       }
-      if (options.jobToken !== true && jobLevel(job, caller) < 0) return;
       let quiet = true;
-      for await (const change of changesOf(store, job, seen, caller)) {
+      for await (const change of changesOf(store, job, seen, options)) {
         quiet = false;
         yield change;
       }
@@ -74,7 +73,23 @@ interface Seen {
   progress: string;
 }
 
-async function* changesOf(store: JobStore, job: JobRecord, seen: Seen, caller: Caller | null): AsyncGenerator<JobChange> {
+async function* changesOf(
+  store: JobStore,
+  job: JobRecord,
+  seen: Seen,
+  { caller, sight }: Pick<FollowOptions, 'caller' | 'sight'>,
+): AsyncGenerator<JobChange> {
+  if (sight.whole) yield* detailsOf(store, job, seen);
+  // Last, so that who stops at the final status has had everything before.
+  const status = `${job.status}.${job.timestamps.length}`;
+  if (status !== seen.status) {
+    seen.status = status;
+    yield { type: 'job_status', data: jobDocument(job, caller, sight), position: formatPosition(seen) };
+  }
+}
+
+/** What was added to log and progress. */
+async function* detailsOf(store: JobStore, job: JobRecord, seen: Seen): AsyncGenerator<JobChange> {
   if (job.logEpoch !== seen.logEpoch || job.logCount > seen.logCount) {
     const missed = await readMissedLog(store, job, seen);
     if (missed !== null) {
@@ -87,12 +102,6 @@ async function* changesOf(store: JobStore, job: JobRecord, seen: Seen, caller: C
   if (progress !== seen.progress && job.progress !== null) {
     seen.progress = progress;
     yield { type: 'progress', data: progressData(job), position: formatPosition(seen) };
-  }
-  // Last, so that who stops at the final status has had everything before.
-  const status = `${job.status}.${job.timestamps.length}`;
-  if (status !== seen.status) {
-    seen.status = status;
-    yield { type: 'job_status', data: jobDocument(job, caller), position: formatPosition(seen) };
   }
 }
 

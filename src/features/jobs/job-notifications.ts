@@ -1,6 +1,6 @@
 import type { HostLogger, HostNotification } from '../../host.js';
 import type { JobChanges, JobRecord } from './job-record.js';
-import { jobDocument } from './job-document.js';
+import { fullSight, jobDocument } from './job-document.js';
 import { jobStatus } from './job-status.js';
 
 const shortMs = 30_000;
@@ -43,7 +43,7 @@ export class JobNotifications {
 }
 
 function asOwnerSees(job: JobRecord): Record<string, unknown> {
-  return jobDocument(job, { id: job.userId, admin: false, scopes: [] });
+  return jobDocument(job, { id: job.userId, admin: false, scopes: [] }, fullSight);
 }
 
 /** Data of a `progress` message. A total of 0 or below is indeterminate. */

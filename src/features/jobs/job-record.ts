@@ -45,8 +45,11 @@ export interface JobRecord {
   interval: number;
   /** The owner; `null`: nobody in particular. */
   userId: string | null;
+  /** Whether everybody may see that there is such a job; more than that is for those whom `access` and `itemId` let in. */
   public: boolean;
   access: JobAccess;
+  /** The item that the job is about: who may read it may see the job. `null`: none. */
+  itemId: string | null;
   parentId: string | null;
   asynchronous: boolean;
   timestamps: { status: number; time: Date }[];
@@ -102,8 +105,13 @@ export interface JobFilter {
   statuses?: readonly number[];
   handlers?: readonly string[];
   parentId?: string;
-  /** Only what this reader may see; `admin` sees all. */
-  reader: { id: string | null; admin: boolean };
+}
+
+/** Which of the jobs that fit somebody may see at most: by their list, because they are public, or as far as they may read the item. */
+export interface JobReader {
+  id: string | null;
+  /** Sees all. */
+  admin: boolean;
 }
 
 /** Fields a list can be sorted by. */

@@ -7,6 +7,7 @@ import {
   type JobChanges,
   type JobConditions,
   type JobFilter,
+  type JobReader,
   type jobSortFields,
   type JobRecord,
   type NewJobRecord,
@@ -32,6 +33,12 @@ const hardLogBytes = 3 * maxLogBytes;
 
 const withoutLog = { log: 0 } as const;
 
+/** The order of a list of jobs. */
+export interface JobOrder {
+  sort: (typeof jobSortFields)[number];
+  direction: 1 | -1;
+}
+
 /** All queries on job records. Every claim and change is one atomic findOneAndUpdate. */
 export class JobModel {
   readonly #model: Model<JobDocument>;
@@ -52,6 +59,7 @@ export class JobModel {
         userId: String,
         public: Boolean,
         access: Mixed,
+        itemId: String,
         parentId: String,
         asynchronous: Boolean,
         timestamps: { type: Mixed },
@@ -116,26 +124,40 @@ export class JobModel {
     return doc === null ? null : { logCount: doc.logCount, logEpoch: doc.logEpoch, entries: doc.log ?? [] };
   }
 
-  /** Jobs without their logs. `limit` 0: all. */
+  /** Jobs that the reader may see at most, without their logs. `limit` 0: all. */
   async *list(
     filter: JobFilter,
-    paging: { limit: number; offset: number; sort: (typeof jobSortFields)[number]; direction: 1 | -1 },
+    reader: JobReader,
+    { sort, direction, offset = 0, limit = 0 }: JobOrder & { offset?: number; limit?: number },
   ): AsyncGenerator<JobRecord> {
     const cursor = this.#model
-      .find(toQuery(filter), withoutLog)
-      .sort({ [paging.sort]: paging.direction, _id: paging.direction })
-      .skip(paging.offset)
-      .limit(paging.limit)
+      .find({ ...toQuery(filter), ...candidates(reader) }, withoutLog)
+      .sort({ [sort]: direction, _id: direction })
+      .skip(offset)
+      .limit(limit)
       .lean<JobDocument[]>()
       .cursor();
     for await (const doc of cursor) yield toRecord(doc);
   }
 
-  /** The types and statuses that occur. */
-  async typesAndStatuses(filter: JobFilter): Promise<{ types: string[]; statuses: number[] }> {
-    const query = toQuery(filter);
+  /** The types and statuses that occur among jobs that are the reader's whatever item they are about. */
+  async typesAndStatuses(filter: JobFilter, reader: JobReader): Promise<{ types: string[]; statuses: number[] }> {
+    const query = { ...toQuery(filter), ...certain(reader) };
     const [types, statuses] = await Promise.all([this.#model.distinct('type', query), this.#model.distinct('status', query)]);
-    return { types: types.filter((type) => type != null).sort(), statuses: statuses.sort((a, b) => a - b) };
+    return { types: types.filter((type) => type != null), statuses };
+  }
+
+  /** Type, status and item of jobs about items, of those whose type or status is none of some. */
+  async *aboutItems(
+    filter: JobFilter,
+    { types, statuses }: { types: readonly string[]; statuses: readonly number[] },
+  ): AsyncGenerator<{ type: string; status: number; itemId: string }> {
+    const others = [{ type: { $nin: [...types] } }, { status: { $nin: [...statuses] } }];
+    const cursor = this.#model
+      .find({ ...toQuery(filter), itemId: { $ne: null }, $or: others }, { type: 1, status: 1, itemId: 1 })
+      .lean<{ type: string; status: number; itemId: string }[]>()
+      .cursor();
+    for await (const { type, status, itemId } of cursor) yield { type, status, itemId };
   }
 
   /** Applies changes in one atomic step; `null` when the job is gone or a condition does not hold. */
@@ -214,6 +236,7 @@ function toRecord(doc: JobDocument): JobRecord {
     handler: rest.handler ?? null,
     userId: rest.userId ?? null,
     parentId: rest.parentId ?? null,
+    itemId: rest.itemId ?? null,
     progress: rest.progress ?? null,
     results: rest.results ?? null,
     run: rest.run ?? null,
@@ -276,9 +299,17 @@ function toQuery(filter: JobFilter): QueryFilter<JobDocument> & Record<string, u
   if (filter.statuses !== undefined) query.status = { $in: [...filter.statuses] };
   if (filter.handlers !== undefined) query.handler = { $in: [...filter.handlers] };
   if (filter.parentId !== undefined) query.parentId = filter.parentId;
-  const { id, admin } = filter.reader;
-  if (!admin) {
-    query.$or = [{ public: true }, ...(id === null ? [] : [{ 'access.users': { $elemMatch: { id, level: { $gte: 0 } } } }])];
-  }
   return query;
+}
+
+/** Jobs that a reader may see whatever they are about. */
+function certain({ id, admin }: JobReader): Record<string, unknown> {
+  if (admin) return {};
+  return { $or: [{ public: true }, ...(id === null ? [] : [{ 'access.users': { $elemMatch: { id, level: { $gte: 0 } } } }])] };
+}
+
+/** The same, and all that are about an item. */
+function candidates(reader: JobReader): Record<string, unknown> {
+  const { $or } = certain(reader);
+  return Array.isArray($or) ? { $or: [...($or as object[]), { itemId: { $ne: null } }] } : {};
 }

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { AccessDeniedError, BadParameterError, InvalidError, LargeImageError } from '../../errors.js';
 import type { Caller } from '../../host.js';
-import { jobSortFields, type JobFilter, type JobRecord } from './job-record.js';
-import { jobDocument } from './job-document.js';
-import { requireJobLevel, type JobStore, type JobUpdate } from './jobs.js';
+import { jobSortFields, type JobFilter } from './job-record.js';
+import { fullSight, jobDocument, sightOf } from './job-document.js';
+import type { JobStore, JobUpdate, SeenJob } from './jobs.js';
 import { hasScope } from '../../http/authentication.js';
 import { boolean, id, integer, json, number, oneOf, paging, required, text, withDefault } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
@@ -72,7 +72,7 @@ interface ListQuery {
   handlers: unknown[] | undefined;
 }
 
-function toFilter(query: ListQuery, caller: Caller | null, only: Partial<JobFilter> = {}): JobFilter {
+function toFilter(query: ListQuery, only: JobFilter = {}): JobFilter {
   const types = listOf('types', query.types, 'strings', isText);
   const statuses = listOf('statuses', query.statuses, 'whole numbers', isWhole);
   const handlers = listOf('handlers', query.handlers, 'strings', isText);
@@ -81,7 +81,6 @@ function toFilter(query: ListQuery, caller: Caller | null, only: Partial<JobFilt
     ...(types && { types }),
     ...(statuses && { statuses }),
     ...(handlers && { handlers }),
-    reader: { id: caller?.id ?? null, admin: caller?.admin === true },
   };
 }
 
@@ -92,19 +91,19 @@ const maxCollected = 1000;
 
 async function listReply(jobs: JobStore, filter: JobFilter, order: Paging, caller: Caller | null): Promise<Reply> {
   const { limit, offset, sort, sortdir } = order;
-  const records = jobs.list(filter, { limit, offset, sort, direction: sortdir });
+  const listed = jobs.list(filter, caller, { limit, offset, sort, direction: sortdir });
   if (limit > 0 && limit <= maxCollected) {
     const collected: Record<string, unknown>[] = [];
-    for await (const record of records) collected.push(jobDocument(record, caller));
+    for await (const { job, sight } of listed) collected.push(jobDocument(job, caller, sight));
     return Reply.json(collected);
   }
-  return Reply.stream(Readable.from(jsonArray(records, caller), { objectMode: false }), 'application/json');
+  return Reply.stream(Readable.from(jsonArray(listed, caller), { objectMode: false }), 'application/json');
 }
 
-async function* jsonArray(records: AsyncIterable<JobRecord>, caller: Caller | null): AsyncGenerator<string> {
+async function* jsonArray(listed: AsyncIterable<SeenJob>, caller: Caller | null): AsyncGenerator<string> {
   let before = '[';
-  for await (const record of records) {
-    yield before + JSON.stringify(toWire(jobDocument(record, caller)));
+  for await (const { job, sight } of listed) {
+    yield before + JSON.stringify(toWire(jobDocument(job, caller, sight)));
     before = ',';
   }
   yield before === '[' ? '[]' : ']';
@@ -115,16 +114,28 @@ const jobGet = defineRoute({
   path: '/job/:id',
   summary: 'A job with its log.',
   description:
-    'Public jobs are for everybody; others need READ, or a token with the scope `jobs.job_<id>`. Site administrators get `args` and `kwargs` too.',
+    'For who started it, who may read the item that it is about, site administrators (who get `args` and `kwargs` too), and tokens with ' +
+    'the scope `jobs.job_<id>`. Public jobs are for everybody, without log and progress.',
   access: 'public',
   params: jobId,
   returns: { schema: jobSchema },
   errors: ['unknown-id', 'access-denied'],
   async handle({ params, caller, verified }, { jobs }) {
-    if (isJobToken(verified, params.id)) return jobDocument(await jobs.load(params.id, admitAll, 0, { log: true }), caller);
-    return jobDocument(await jobs.load(params.id, caller, 0, { log: true }), caller);
+    const { job, sight } = await seen(jobs, { params, caller, verified }, { log: true });
+    return jobDocument(job, caller, sight);
   },
 });
+
+/** A job for those who may see it, and for tokens that were made for it. */
+async function seen(
+  jobs: JobStore,
+  { params: { id: wanted }, caller, verified }: { params: { id: string }; caller: Caller | null; verified: Caller | null },
+  options: { log?: boolean } = {},
+): Promise<SeenJob> {
+  if (!isJobToken(verified, wanted)) return jobs.load(wanted, caller, 0, options);
+  const { job } = await jobs.load(wanted, admitAll, 0, options);
+  return { job, sight: { ...fullSight, shownLevel: job.public ? 0 : -1 } };
+}
 
 /** Permission to a document whatever its access list says: for tokens made for it. */
 const admitAll: Caller = { id: null, admin: true, scopes: [] };
@@ -144,12 +155,11 @@ const jobEvents = defineRoute({
   params: jobId,
   returns: { types: ['text/event-stream'] },
   errors: ['unknown-id', 'access-denied'],
-  async handle({ params, caller, verified, headers, signal }, { jobs }) {
-    const jobToken = isJobToken(verified, params.id);
-    const job = await jobs.load(params.id, jobToken ? admitAll : caller);
+  authorize: (request, { jobs }) => seen(jobs, request),
+  handle({ granted: { job, sight }, caller, headers, signal }, { jobs }) {
     const lastEventId = headers['last-event-id'];
     const after = typeof lastEventId === 'string' ? lastEventId : undefined;
-    return jobEventStream(jobs, job, { caller, jobToken, after, signal });
+    return jobEventStream(jobs, job, { caller, sight, after, signal });
   },
 });
 
@@ -171,7 +181,7 @@ const jobList = defineRoute({
     const { userId, parentId } = query;
     if (parentId !== undefined) await requireParent(jobs, parentId, caller);
     const owner = userId === undefined || userId === '' ? (caller?.id ?? null) : userId.toLowerCase() === 'none' ? null : userId;
-    const filter = toFilter(query, caller, { userId: owner, ...(parentId !== undefined && { parentId }) });
+    const filter = toFilter(query, { userId: owner, ...(parentId !== undefined && { parentId }) });
     return listReply(jobs, filter, query, caller);
   },
 });
@@ -184,7 +194,7 @@ const jobListAll = defineRoute({
   query: { ...filters, ...listing },
   returns: { schema: jobListSchema },
   handle({ query, caller }, { jobs }) {
-    return listReply(jobs, toFilter(query, caller), query, caller);
+    return listReply(jobs, toFilter(query), query, caller);
   },
 });
 
@@ -202,10 +212,7 @@ const typesAndStatuses = defineRoute({
   summary: "The types and statuses of the caller's jobs.",
   access: 'user',
   returns: { schema: typesAndStatusesSchema },
-  handle({ caller }, { jobs }) {
-    const reader = { id: caller?.id ?? null, admin: caller?.admin === true };
-    return jobs.typesAndStatuses({ userId: reader.id, reader });
-  },
+  handle: ({ caller }, { jobs }) => jobs.typesAndStatuses({ userId: caller?.id ?? null }, caller),
 });
 
 const allTypesAndStatuses = defineRoute({
@@ -214,9 +221,7 @@ const allTypesAndStatuses = defineRoute({
   summary: 'The types and statuses of all jobs that the caller may see.',
   access: 'user',
   returns: { schema: typesAndStatusesSchema },
-  handle({ caller }, { jobs }) {
-    return jobs.typesAndStatuses({ reader: { id: caller?.id ?? null, admin: caller?.admin === true } });
-  },
+  handle: ({ caller }, { jobs }) => jobs.typesAndStatuses({}, caller),
 });
 
 const jobCancel = defineRoute({
@@ -230,8 +235,8 @@ const jobCancel = defineRoute({
   returns: { schema: jobSchema },
   errors: ['unknown-id', 'access-denied', 'invalid'],
   async handle({ params, caller }, { jobs }) {
-    const job = await jobs.load(params.id, caller, 1);
-    return jobDocument((await jobs.cancel(job.id)) ?? job, caller);
+    const { job, sight } = await jobs.load(params.id, caller, 1);
+    return jobDocument((await jobs.cancel(job.id)) ?? job, caller, sight);
   },
 });
 
@@ -255,12 +260,12 @@ const jobUpdate = defineRoute({
   errors: ['unknown-id', 'access-denied', 'login-required', 'invalid'],
   async handle({ params, query, verified }, { jobs }) {
     const user = userOf(verified);
-    const job = await jobs.load(params.id, admitAll);
-    if (!isJobToken(verified, job.id)) {
-      if (user === null) throw missingScope(`jobs.job_${job.id}`, user);
-      requireJobLevel(job, user, 1);
-    }
-    return jobDocument((await jobs.update(job.id, toUpdate(query))) ?? job, user);
+    const isOwnToken = isJobToken(verified, params.id);
+    if (!isOwnToken && user === null) throw missingScope(`jobs.job_${params.id}`, user);
+    const { job, sight } = isOwnToken
+      ? await seen(jobs, { params, caller: user, verified })
+      : await jobs.load(params.id, user, 1);
+    return jobDocument((await jobs.update(job.id, toUpdate(query))) ?? job, user, sight);
   },
 });
 
@@ -327,7 +332,7 @@ const jobCreate = defineRoute({
       other,
       parentId: query.parentId ?? null,
     });
-    return jobDocument(job, verified);
+    return jobDocument(job, verified, sightOf(job, verified, false));
   },
 });
 
@@ -345,7 +350,7 @@ function checkStorable(value: unknown, path: string): void {
 async function requireParent(jobs: JobStore, parentId: string, caller: Caller | null): Promise<void> {
   const parent = await jobs.find(parentId);
   if (parent === null) throw new InvalidError(`No such job: ${parentId}`, 'id');
-  requireJobLevel(parent, caller, 0);
+  await jobs.require(parent, caller, 0);
 }
 
 const jobDelete = defineRoute({
@@ -357,7 +362,7 @@ const jobDelete = defineRoute({
   returns: { schema: { type: 'null' } },
   errors: ['unknown-id', 'access-denied'],
   async handle({ params, caller }, { jobs }) {
-    const job = await jobs.load(params.id, caller, 2);
+    const { job } = await jobs.load(params.id, caller, 2);
     await jobs.remove(job.id);
     return null;
   },

@@ -7,13 +7,14 @@ import {
   type JobChanges,
   type JobConditions,
   type JobFilter,
+  type JobReader,
   type JobProgress,
   type JobRecord,
   type JobRun,
-  type jobSortFields,
 } from './job-record.js';
-import type { JobModel } from './job.model.js';
-import { jobLevel } from './job-document.js';
+import type { JobModel, JobOrder } from './job.model.js';
+import { inParts } from '../../core/id-batches.js';
+import { entryLevel, fullSight, sightOf, type JobSight } from './job-document.js';
 import { JobNotifications } from './job-notifications.js';
 import { activeStatuses, checkTransition, isFinished, isWorkerHandler, jobStatus, localHandler } from './job-status.js';
 import { processName } from '../../core/process-name.js';
@@ -25,7 +26,10 @@ export interface NewJob {
   type: string;
   /** The owner, who may do everything with it; `null`: nobody. */
   userId: string | null;
+  /** Whether everybody may see that there is such a job. Its title must name nothing then that not everybody may know. */
   public?: boolean;
+  /** The item that it is about, whose readers may see it. */
+  itemId?: string | null;
   /** Default {@link localHandler}; `null`: none. */
   handler?: string | null;
   args?: unknown[];
@@ -68,19 +72,29 @@ export interface JobStoreOptions {
   model: JobModel;
   /** Sends messages to users. Default: none are sent. */
   notify?: ((notification: HostNotification) => Promise<void>) | undefined;
+  /** Those of some items that a caller may read now. Default: none. */
+  readableItems?: (ids: readonly string[], caller: Caller | null) => Promise<ReadonlySet<string>>;
   logger?: HostLogger | undefined;
+}
+
+/** A job, and what whoever asked has of it. */
+export interface SeenJob {
+  job: JobRecord;
+  sight: JobSight;
 }
 
 /** Job records: created, read, changed and removed, with access, transitions, messages and events. Runs nothing itself. */
 export class JobStore {
   readonly #model: JobModel;
   readonly #notifications: JobNotifications;
+  readonly #readableItems: NonNullable<JobStoreOptions['readableItems']>;
   readonly #logger: HostLogger | undefined;
   readonly #listeners = new Set<JobListener>();
   readonly #closing = sharedAbortController();
 
-  constructor({ model, notify, logger }: JobStoreOptions) {
+  constructor({ model, notify, readableItems = async () => new Set<string>(), logger }: JobStoreOptions) {
     this.#model = model;
+    this.#readableItems = readableItems;
     this.#logger = logger;
     this.#notifications = new JobNotifications(notify, logger);
   }
@@ -101,6 +115,7 @@ export class JobStore {
       userId,
       public: job.public ?? false,
       access: { users: userId === null ? [] : [{ id: userId, level: 2, flags: [] }], groups: [] },
+      itemId: job.itemId ?? null,
       parentId: job.parentId ?? null,
       asynchronous: job.asynchronous ?? false,
       timestamps: [],
@@ -127,24 +142,71 @@ export class JobStore {
    *
    * @throws UnknownIdError when there is none, AccessDeniedError when the caller may not.
    */
-  async load(id: string, caller: Caller | null, level: 0 | 1 | 2 = 0, options: { log?: boolean } = {}): Promise<JobRecord> {
+  async load(id: string, caller: Caller | null, level: 0 | 1 | 2 = 0, options: { log?: boolean } = {}): Promise<SeenJob> {
     const job = await this.find(id, options);
     if (job === null) throw new UnknownIdError('job', id);
-    requireJobLevel(job, caller, level);
-    return job;
+    return { job, sight: await this.require(job, caller, level) };
   }
 
-  /** Jobs that match, without their logs, one by one. `limit` 0: all. */
-  list(
+  /** What the caller has of a job. @throws AccessDeniedError when it is less than `level`. */
+  async require(job: JobRecord, caller: Caller | null, level: 0 | 1 | 2): Promise<JobSight> {
+    const [seen] = await this.#see([job], caller);
+    const { sight } = seen!;
+    if (sight.level >= level) return sight;
+    const wanted = (['Read', 'Write', 'Admin'] as const)[level];
+    throw new AccessDeniedError(`${wanted} access denied for job ${job.id} (user ${caller?.id ?? 'None'}).`);
+  }
+
+  /** What the caller has of each of some jobs. */
+  async #see(jobs: readonly JobRecord[], caller: Caller | null): Promise<SeenJob[]> {
+    // Whom a list lets in needs nothing else.
+    const others = jobs.filter((job) => caller?.admin !== true && entryLevel(job, caller) < 0);
+    const itemIds = [...new Set(others.flatMap(({ itemId }) => itemId ?? []))];
+    const readable = itemIds.length === 0 ? null : await this.#readableItems(itemIds, caller);
+    const mayRead = ({ itemId }: JobRecord) => itemId !== null && readable?.has(itemId) === true;
+    return jobs.map((job) => ({ job, sight: sightOf(job, caller, mayRead(job)) }));
+  }
+
+  /** Jobs that match and the caller may see, without their logs, one by one. `limit` 0: all. */
+  async *list(
     filter: JobFilter,
-    paging: { limit: number; offset: number; sort: (typeof jobSortFields)[number]; direction: 1 | -1 },
-  ): AsyncGenerator<JobRecord> {
-    return this.#model.list(filter, paging);
+    caller: Caller | null,
+    { limit, offset, ...order }: JobOrder & { limit: number; offset: number },
+  ): AsyncGenerator<SeenJob> {
+    if (caller?.admin === true) {
+      for await (const job of this.#model.list(filter, caller, { ...order, offset, limit })) yield { job, sight: fullSight };
+      return;
+    }
+    let skipped = 0;
+    let listed = 0;
+    for await (const jobs of inParts(this.#model.list(filter, readerOf(caller), order), jobsPerLook)) {
+      for (const seen of await this.#see(jobs, caller)) {
+        if (seen.sight.level < 0 || skipped++ < offset) continue;
+        yield seen;
+        if (++listed === limit) return;
+      }
+    }
   }
 
-  /** The types and statuses that occur among jobs that match. */
-  typesAndStatuses(filter: JobFilter): Promise<{ types: string[]; statuses: number[] }> {
-    return this.#model.typesAndStatuses(filter);
+  /** The types and statuses that occur among jobs that match and the caller may see. */
+  async typesAndStatuses(filter: JobFilter, caller: Caller | null): Promise<{ types: string[]; statuses: number[] }> {
+    const certain = await this.#model.typesAndStatuses(filter, readerOf(caller));
+    const types = new Set(certain.types);
+    const statuses = new Set(certain.statuses);
+    if (caller?.admin !== true) {
+      const doubtful = this.#model.aboutItems(filter, certain);
+      for await (const jobs of inParts(doubtful, jobsPerLook)) {
+        const unseen = jobs.filter(({ type, status }) => !types.has(type) || !statuses.has(status));
+        if (unseen.length === 0) continue;
+        const readable = await this.#readableItems([...new Set(unseen.map(({ itemId }) => itemId))], caller);
+        for (const { type, status, itemId } of unseen) {
+          if (!readable.has(itemId)) continue;
+          types.add(type);
+          statuses.add(status);
+        }
+      }
+    }
+    return { types: [...types].sort(), statuses: [...statuses].sort((a, b) => a - b) };
   }
 
   /** Appends to the log. */
@@ -294,11 +356,11 @@ export class JobStore {
   }
 }
 
-/** @throws AccessDeniedError when the caller has not this level on the job. */
-export function requireJobLevel(job: JobRecord, caller: Caller | null, level: 0 | 1 | 2): void {
-  if (jobLevel(job, caller) >= level) return;
-  const wanted = (['Read', 'Write', 'Admin'] as const)[level];
-  throw new AccessDeniedError(`${wanted} access denied for job ${job.id} (user ${caller?.id ?? 'None'}).`);
+/** Jobs whose items are looked at together. */
+const jobsPerLook = 200;
+
+function readerOf(caller: Caller | null): JobReader {
+  return { id: caller?.id ?? null, admin: caller?.admin === true };
 }
 
 function isJobId(id: string): boolean {

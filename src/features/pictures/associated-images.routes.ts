@@ -2,6 +2,7 @@ import { turnOf } from '../../core/queues.js';
 import { integer, required, text } from '../../http/parameters.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
+import { mayRead } from './authorize.js';
 import { defined, dispositionParameters, encodingParameters, itemPath } from './parameters.js';
 import { dispositionHeader, keptPicture } from './picture-reply.js';
 
@@ -44,9 +45,9 @@ const get = defineRoute({
   },
   parameterMessages: 'incorrect-type',
   returns: { types: ['image/jpeg', 'image/png', 'image/tiff', 'application/octet-stream'] },
+  authorize: mayRead,
   async handle(asked, services) {
-    const { params, query, caller } = asked;
-    const item = await services.items.load(params.itemId, 0, caller);
+    const { params, query, granted: item } = asked;
     const { contentDisposition, contentDispositionFilename, ...picture } = query;
     const request = defined(picture);
     const extraHeaders = dispositionHeader(item, params.image, { contentDisposition, contentDispositionFilename, ...picture });

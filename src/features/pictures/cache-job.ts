@@ -7,7 +7,7 @@ export const cacheJobNames = { tileFrames: 'large_image_cache_tile_frames', hist
 
 /** A job that makes the files of these entries of an item. */
 export function newCacheJob(itemId: string, entries: readonly CachedEntry[], userId: string | null): NewDefinedJob {
-  return { userId, public: true, asynchronous: true, kwargs: { itemId, entries: canonicalText(entries) } };
+  return { userId, itemId, asynchronous: true, kwargs: { itemId, entries: canonicalText(entries) } };
 }
 
 /** Item and entries of a stored job. */

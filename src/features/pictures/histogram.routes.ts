@@ -7,6 +7,7 @@ import { boolean, integer, number, oneOf, withDefault } from '../../http/paramet
 import { Reply } from '../../http/reply.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute, type PictureContext } from './context.js';
+import { mayRead, mayWrite } from './authorize.js';
 import { defined, itemPath, regionParameters, regionRequest, renderParameters } from './parameters.js';
 import { schedule } from './tile-frames.routes.js';
 
@@ -64,11 +65,11 @@ const histogram = defineRoute({
     ),
   },
   returns: { schema: { type: ['array', 'object'] } },
+  authorize: (asked, services) => (asked.query.cache === 'schedule' ? mayWrite : mayRead)(asked, services),
   async handle(asked, services) {
-    const { params, query, caller, headers, signal } = asked;
+    const { query, granted: item, caller, headers, signal } = asked;
     const turn = turnOf(services.queues.pictures, asked);
     const { cache, rangeMin, rangeMax, roundRange, bins, density, frame: plane, style: look, ...bounds } = query;
-    const item = await services.items.load(params.itemId, cache === 'schedule' ? 1 : 0, caller);
     const isSized = [bounds.width, bounds.height, bounds.magnification, bounds.mm_x, bounds.mm_y].some(
       (value) => value !== undefined,
     );
@@ -110,9 +111,9 @@ const bands = defineRoute({
   summary: 'Get what the bands of the image mean, with their smallest, largest and mean samples.',
   query: { frame },
   returns: { schema: { type: 'object' } },
+  authorize: mayRead,
   async handle(asked, services) {
-    const { params, query, caller, headers, signal } = asked;
-    const item = await services.items.load(params.itemId, 0, caller);
+    const { query, granted: item, caller, headers, signal } = asked;
     const request = defined(query);
     return taggedJson(services, { item, kind: 'bands', request, caller, headers }, () =>
       turnOf(

@@ -2,6 +2,7 @@ import { turnOf } from '../../core/queues.js';
 import type { LargeImage } from '../../tilesource/requests.js';
 import { integer, number, text } from '../../http/parameters.js';
 import { defineRoute } from './context.js';
+import { mayRead } from './authorize.js';
 import { defined, dispositionParameters, integerList, regionParameters, regionRequest, renderParameters } from './parameters.js';
 import { dispositionHeader, freshPicture, keptPicture } from './picture-reply.js';
 import { shared, types } from './picture-route.js';
@@ -18,9 +19,9 @@ const thumbnail = defineRoute({
     ...dispositionParameters,
   },
   returns: { types },
+  authorize: mayRead,
   async handle(asked, services) {
-    const { params, query, caller } = asked;
-    const item = await services.items.load(params.itemId, 0, caller);
+    const { query, granted: item } = asked;
     const { contentDisposition, contentDispositionFilename, ...picture } = query;
     const request = defined(picture);
     const extraHeaders = dispositionHeader(item, 'thumbnail', { contentDisposition, contentDispositionFilename, ...picture });
@@ -40,9 +41,9 @@ const region = defineRoute({
     'An empty rectangle, or one outside the image, is answered by an empty body. `encoding=TILED` gives a pyramidal TIFF of any size.',
   query: { ...regionParameters, ...renderParameters, ...dispositionParameters },
   returns: { types },
+  authorize: mayRead,
   async handle(asked, services) {
-    const { params, query, caller } = asked;
-    const item = await services.items.load(params.itemId, 0, caller);
+    const { query, granted: item } = asked;
     const {
       contentDisposition,
       contentDispositionFilename,

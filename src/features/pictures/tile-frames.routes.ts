@@ -5,6 +5,7 @@ import { cacheJobNames, newCacheJob } from './cache-job.js';
 import { imageKeys, pictureName, regionEntry, type CachedEntry } from './cached-pictures.js';
 import { boolean, integer, oneOf, text, withDefault, type ParameterValues } from '../../http/parameters.js';
 import { defineRoute, type PictureContext } from './context.js';
+import { mayRead } from './authorize.js';
 import { defined, dispositionParameters, integerList, regionParameters, regionRequest, renderParameters } from './parameters.js';
 import { dispositionHeader, freshPicture, keptPicture } from './picture-reply.js';
 import { shared, types } from './picture-route.js';
@@ -31,9 +32,9 @@ const tileFrames = defineRoute({
     cache: withDefault(boolean({ description: 'Keep the picture as a file of the item.' }), false),
   },
   returns: { types },
+  authorize: mayRead,
   async handle(asked, services) {
-    const { params, query, caller } = asked;
-    const item = await services.items.load(params.itemId, 0, caller);
+    const { query, granted: item } = asked;
     const { contentDisposition, contentDispositionFilename, cache, ...picture } = query;
     const {
       encoding,

@@ -28,7 +28,7 @@ function booleanSetting(name: string, byDefault: boolean, description: string): 
   };
 }
 
-const decimal = /^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?\s*$/i;
+const decimal = /^\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?\s*$/i;
 
 function countSetting(name: string, byDefault: number, description: string): SettingDefinition {
   const key = prefix + name;

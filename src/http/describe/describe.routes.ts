@@ -18,11 +18,30 @@ export interface DescribeContext {
 
 const defineRoute = routeDefiner<DescribeContext>();
 
-/** Files of the page that browsers show, by name, with their media types. */
+/** Files of the page that browsers show, by name, with their media types; all but the script of our own from swagger-ui-dist. */
 const assets: Readonly<Record<string, string>> = {
+  'describe.js': 'text/javascript; charset=utf-8',
   'swagger-ui.css': 'text/css; charset=utf-8',
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
   'favicon-32x32.png': 'image/png',
+};
+
+const script = `const url = document.getElementById('api').dataset.url;
+SwaggerUIBundle({ url, dom_id: '#api', docExpansion: 'none', filter: true, tagsSorter: 'alpha' });
+`;
+
+/** Nothing from elsewhere, no script in the page itself, in no frame. The pictures of the style sheet are in it as `data:`. */
+const pageHeaders = {
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
 };
 
 function infoOf({ apiRoot, title, version }: DescribeContext, origin: string): ApiInfo {
@@ -41,11 +60,9 @@ function page({ apiRoot, title }: DescribeContext): string {
 <link rel="icon" href="${apiRoot}/describe/assets/favicon-32x32.png">
 </head>
 <body>
-<div id="api"></div>
+<div id="api" data-url="${apiRoot}/describe/openapi.json"></div>
 <script src="${apiRoot}/describe/assets/swagger-ui-bundle.js"></script>
-<script>
-SwaggerUIBundle({ url: '${apiRoot}/describe/openapi.json', dom_id: '#api', docExpansion: 'none', filter: true, tagsSorter: 'alpha' });
-</script>
+<script src="${apiRoot}/describe/assets/describe.js"></script>
 </body>
 </html>
 `;
@@ -59,7 +76,7 @@ const describe = defineRoute({
   returns: { schema: { type: 'object' } },
   handle({ headers, origin }, context) {
     const wantsPage = (headers.accept ?? '').split(',', 1)[0]!.trim().startsWith('text/html');
-    if (wantsPage) return Reply.content(page(context), 'text/html; charset=utf-8');
+    if (wantsPage) return Reply.content(page(context), 'text/html; charset=utf-8', { headers: pageHeaders });
     return swagger2(context.routes(), infoOf(context, origin));
   },
 });
@@ -85,9 +102,8 @@ const asset = defineRoute({
     const type = Object.hasOwn(assets, params.name) ? assets[params.name] : undefined;
     if (type === undefined) throw new NotFoundError(`There is no file ${params.name} here.`);
     const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
-    return Reply.content(await readFile(join(folder, params.name)), type, {
-      headers: { 'Cache-Control': 'public, max-age=86400' },
-    });
+    const bytes = params.name === 'describe.js' ? script : await readFile(join(folder, params.name));
+    return Reply.content(bytes, type, { headers: { 'Cache-Control': 'public, max-age=86400' } });
   },
 });
 

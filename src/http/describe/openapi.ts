@@ -39,10 +39,8 @@ function operationId(route: RouteDefinition): string {
     .split('/')
     .filter(Boolean)
     .map((part) => part.replace(/^:/, 'by-'));
-  return [route.method, ...words]
-    .join('-')
-    .replace(/[^A-Za-z0-9]+(\w)/g, (_, letter: string) => letter.toUpperCase())
-    .replace(/[^A-Za-z0-9]/g, '');
+  const parts = [route.method, ...words].join('-').split(/[^A-Za-z0-9]+/);
+  return parts.map((part, index) => (index === 0 ? part : part.slice(0, 1).toUpperCase() + part.slice(1))).join('');
 }
 
 /** What a route asks of its caller, in words. */

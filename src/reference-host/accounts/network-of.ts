@@ -5,7 +5,7 @@ import { isIPv6 } from 'node:net';
  * has as many as it likes.
  */
 export function networkOf(address: string): string {
-  const plain = address.replace(/%.*$/, '');
+  const plain = address.split('%', 1)[0]!;
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(plain);
   if (mapped !== null) return mapped[1]!;
   if (!isIPv6(plain)) return plain;

@@ -29,6 +29,9 @@ export function checkPasswordRule(password: string): void {
 /** How many of a line prepare themselves, or ask the database, while one of them is hashed. */
 const turns = 4;
 
+/** What is done in a turn: something before and after the hash, which is made when this asks for it. */
+type Around<T> = (make: () => Promise<T>) => Promise<T>;
+
 /** A line in which one hash is made at a time. */
 class Lane {
   readonly #turns = pLimit(turns);
@@ -36,23 +39,18 @@ class Lane {
   /** How long the line takes for one who waits in it, as seen lately. */
   #usualMs = 50;
 
-  run<T>({
-    whenDue,
-    hash: make,
-    longestMs,
-  }: {
-    whenDue?: (() => Promise<void>) | undefined;
-    hash: () => Promise<T>;
-    longestMs: number;
-  }) {
+  /** @throws BusyError when whoever comes now would wait longer than this */
+  requireRoom(longestMs: number): void {
     if (this.#turns.pendingCount * this.#usualMs > longestMs) {
       throw new BusyError('Too many people are signing in at the moment. Try again in a moment.', retryAfterSeconds);
     }
+  }
+
+  run<T>(hashOne: () => Promise<T>, around: Around<T> = (make) => make()): Promise<T> {
     return this.#turns(async () => {
       const begun = performance.now();
       try {
-        await whenDue?.();
-        return await this.#hash(make);
+        return await around(() => this.#hash(hashOne));
       } finally {
         this.#usualMs += ((performance.now() - begun) / turns - this.#usualMs) / 8;
       }
@@ -75,23 +73,30 @@ export class PasswordHasher {
 
   /** The hash of a password, as it is kept. @throws BusyError */
   async hash(password: string, lane: HashLane): Promise<string> {
-    return this.#lanes[lane].run({ hash: () => this.#hash(password), longestMs: patienceMs });
+    this.#lanes[lane].requireRoom(patienceMs);
+    return this.#lanes[lane].run(() => this.#hash(password));
   }
 
   /**
    * Whether a password belongs to a hash. Without a hash the answer is no, and takes as long as with one.
    *
-   * @param turn whenDue: done before the password is looked at; what it throws is thrown, and nothing is hashed
+   * @param turn around: what is done when the turn has come; it asks whether the password is right
    * @throws BusyError
    */
   async isRight(
     password: string,
     kept: string | null,
-    { lane, whenDue }: { lane: HashLane; whenDue?: () => Promise<void> },
+    { lane, around }: { lane: HashLane; around?: Around<boolean> },
   ): Promise<boolean> {
     const isPossible = kept !== null && password.length <= maxLength;
     const check = async () => (isPossible ? verify(kept, password) : this.#hash('').then(() => false));
-    return this.#lanes[lane].run({ whenDue, hash: check, longestMs: lane === 'known' ? patienceMs : strangersPatienceMs });
+    this.requireRoom(lane);
+    return this.#lanes[lane].run(check, around);
+  }
+
+  /** @throws BusyError when somebody who signs in now would wait too long */
+  requireRoom(lane: HashLane): void {
+    this.#lanes[lane].requireRoom(lane === 'known' ? patienceMs : strangersPatienceMs);
   }
 
   #hash(password: string): Promise<string> {

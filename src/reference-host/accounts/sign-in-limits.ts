@@ -1,15 +1,22 @@
 import { createHash } from 'node:crypto';
 import type { Model } from 'mongoose';
+import { LRUCache } from 'lru-cache';
 import { RateLimiterMemory, RateLimiterMongo, RateLimiterRes } from 'rate-limiter-flexible';
 import { TooOftenError, type HostLogger } from '../../index.js';
 import type { CoreSettings } from '../system/settings.js';
 import type { AttemptDocument } from './attempt.model.js';
 import { networkOf } from './network-of.js';
 import type { PasswordHasher } from './passwords.js';
+import type { UserDocument } from './user.model.js';
 
 const hourSeconds = 3600;
 /** How long a network counts as known to a user after a sign-in. */
 const knownSeconds = 21 * 24 * hourSeconds;
+/** Who is known for less than this is remembered anew. */
+const rememberAgainMs = 20 * 24 * hourSeconds * 1000;
+
+/** How long a limit that was reached is not looked up again, in milliseconds. */
+const exhaustedMs = 1000;
 
 /** What is counted; the names are parts of keys in the database. */
 type Counted = 'login-and-network' | 'network' | 'login' | 'wrong-key' | 'creation';
@@ -22,13 +29,13 @@ interface Budget {
 
 /** A password as somebody tries it. */
 export interface Attempt {
-  /** What the user signs in with, the name tried first. */
-  names: readonly [string, ...string[]];
+  /** What the user signs in with. */
+  name: string;
+  /** Who has that name; looked up meanwhile. */
+  user: Promise<UserDocument | null>;
+  password: string;
   /** The client's. */
   address: string;
-  password: string;
-  /** What the password must belong to; `null`: nobody has that name. */
-  hash: string | null;
 }
 
 /** What {@link SignInLimits} works with. */
@@ -46,6 +53,8 @@ export interface SignInLimitsOptions {
 export class SignInLimits {
   readonly #options: SignInLimitsOptions;
   readonly #limiters = new Map<string, RateLimiterMongo>();
+  /** Budgets of which nothing was left a moment ago: whoever goes on is refused without asking the database. */
+  readonly #exhausted = new LRUCache<string, RateLimiterRes>({ max: 10_000, ttl: exhaustedMs });
 
   constructor(options: SignInLimitsOptions) {
     this.#options = options;
@@ -56,42 +65,51 @@ export class SignInLimits {
    * the login; only against the first where the user has signed in from that network lately, so that nobody locks a user out from elsewhere.
    * An attempt counts as wrong until it has turned out right, so that many at once are not more than one after the other.
    *
+   * @returns the user whose password it is; `null` when it is nobody's
    * @throws TooOftenError before anything is tried
    * @throws BusyError when too many others are waiting; this counts for nothing
    */
-  async tryPassword({ names, address, password, hash }: Attempt): Promise<boolean> {
+  async tryPassword({ name, user: lookedUp, password, address }: Attempt): Promise<UserDocument | null> {
     const network = networkOf(address);
-    const [name] = names;
-    const isKnown = (await this.#known().get(pairKey(name, network))) !== null;
-    const budgets = [
-      await this.#failures('login-and-network', pairKey(name, network)),
-      isKnown ? null : await this.#failures('network', network),
-      isKnown ? null : await this.#failures('login', digest(name)),
-    ].filter((budget) => budget !== null);
-    // Who is refused does not wait for those who are not.
-    await Promise.all(budgets.map(async (budget) => this.#look(budget)));
+    const pair = pairKey(name, network);
+    const forPair = await this.#failures('login-and-network', pair);
+    const [user, known] = await Promise.all([lookedUp, this.#known().get(pair), this.#look(forPair)]);
+    const lane = known === null ? 'stranger' : 'known';
+    // A crowd is sent away before it keeps the database busy.
+    this.#options.passwords.requireRoom(lane);
+    const others =
+      lane === 'known' ? [] : await Promise.all([this.#failures('network', network), this.#failures('login', digest(name))]);
+    await Promise.all(others.map((budget) => this.#look(budget)));
+    const budgets = [forPair, ...others].filter((budget) => budget !== null);
+    const isRight = await this.#options.passwords.isRight(password, user?.passwordHash ?? null, {
+      lane,
+      around: (check) => this.#counted(budgets, check),
+    });
+    if (user === null || !isRight) return null;
+    const isRemembered = known !== null && known.msBeforeNext > rememberAgainMs;
+    if (!isRemembered) await this.remember([name, user.login, user.email], address);
+    return user;
+  }
+
+  /** Takes one from each budget for as long as something is tried, and for good when it is wrong. */
+  async #counted(budgets: readonly Budget[], isRight: () => Promise<boolean>): Promise<boolean> {
     const taken: Budget[] = [];
-    const whenDue = async () => {
+    try {
       const takings = await Promise.allSettled(budgets.map(async (budget) => taken.push(await this.#take(budget))));
       for (const taking of takings) if (taking.status === 'rejected') throw taking.reason;
-    };
-    let isRight = false;
-    try {
-      isRight = await this.#options.passwords.isRight(password, hash, { lane: isKnown ? 'known' : 'stranger', whenDue });
+      if (!(await isRight())) return false;
     } catch (error) {
       await Promise.all(taken.map(giveBack));
       throw error;
     }
-    if (!isRight) return false;
     await Promise.all(taken.map((budget) => (budget.counted === 'login-and-network' ? forget(budget) : giveBack(budget))));
-    await this.remember(names, address);
     return true;
   }
 
   /** Remembers that a user, by all names to sign in with, is known in a network. */
   async remember(names: readonly string[], address: string): Promise<void> {
-    const keys = names.map((name) => pairKey(name, networkOf(address)));
-    await Promise.all(keys.map((key) => this.#known().set(key, 1, knownSeconds)));
+    const keys = new Set(names.map((name) => pairKey(name, networkOf(address))));
+    await Promise.all([...keys].map((key) => this.#known().set(key, 1, knownSeconds)));
   }
 
   /** Counts a wrong API key. Right ones are not limited: nobody guesses one. @throws TooOftenError */
@@ -128,9 +146,15 @@ export class SignInLimits {
   }
 
   /** @throws TooOftenError when nothing is left of a budget */
-  async #look(budget: Budget): Promise<void> {
+  async #look(budget: Budget | null): Promise<void> {
+    if (budget === null) return;
+    const name = `${budget.counted} ${budget.key}`;
+    const seen = this.#exhausted.get(name);
+    if (seen !== undefined) throw refusal(budget, seen);
     const found = await budget.limiter.get(budget.key);
-    if (found !== null && found.consumedPoints >= budget.limiter.points) throw refusal(budget, found);
+    if (found === null || found.consumedPoints < budget.limiter.points) return;
+    this.#exhausted.set(name, found, { ttl: Math.min(exhaustedMs, Math.max(1, found.msBeforeNext)) });
+    throw refusal(budget, found);
   }
 
   /** Takes one from a budget. @throws TooOftenError when nothing is left */
@@ -154,7 +178,7 @@ export class SignInLimits {
     let limiter = this.#limiters.get(name);
     if (limiter === undefined) {
       limiter = new RateLimiterMongo({
-        storeClient: { collection: () => this.#options.attempts().collection },
+        storeClient: { collection: () => countingIn(this.#options.attempts().collection) },
         disableIndexesCreation: true,
         keyPrefix,
         points,
@@ -174,6 +198,27 @@ const reasons: Record<Counted, string> = {
   'wrong-key': 'Too many wrong API keys from your network.',
   creation: 'Too many new accounts and sessions from your network.',
 };
+
+/**
+ * The collection as the limiter uses it. Where engines on PostgreSQL refuse the second of two first attempts by a message of their own, which
+ * the limiter does not know for a duplicate key, the attempt is made again: it then finds what the first one wrote.
+ */
+function countingIn(collection: Model<AttemptDocument>['collection']) {
+  const findOneAndUpdate = async (...args: Parameters<typeof collection.findOneAndUpdate>) => {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await collection.findOneAndUpdate(...args);
+      } catch (error) {
+        if (attempt === 5 || !String(error).includes('violates exclusion constraint')) throw error;
+      }
+    }
+  };
+  return {
+    findOneAndUpdate,
+    findOne: collection.findOne.bind(collection),
+    deleteOne: collection.deleteOne.bind(collection),
+  };
+}
 
 function refusal({ counted }: Budget, { msBeforeNext }: RateLimiterRes): TooOftenError {
   const seconds = Math.max(1, Math.ceil(msBeforeNext / 1000));

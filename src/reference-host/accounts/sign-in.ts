@@ -25,14 +25,9 @@ export async function signIn(
     .slice(0, maxNameLength + 1)
     .trim()
     .toLowerCase();
-  const user = await models.user.findOne(name.includes('@') ? { email: name } : { login: name }).lean<UserDocument>();
-  const isRight = await context.signInLimits.tryPassword({
-    names: [name, ...namesOf(user).filter((other) => other !== name)],
-    address,
-    password,
-    hash: user?.passwordHash ?? null,
-  });
-  if (user === null || !isRight) throw new AccessDeniedError('Login failed.');
+  const lookup = models.user.findOne(name.includes('@') ? { email: name } : { login: name }).lean<UserDocument>();
+  const user = await context.signInLimits.tryPassword({ name, user: lookup.exec(), password, address });
+  if (user === null) throw new AccessDeniedError('Login failed.');
   const refuse = (message: string, extra: string) => new AccessDeniedError(message, { details: { extra } });
   if (user.status === 'disabled') throw refuse('Account is disabled.', 'disabled');
   if (!user.emailVerified && (await context.setting('core.email_verification')) === 'required') {
@@ -40,11 +35,6 @@ export async function signIn(
   }
   if (user.status === 'pending') throw refuse('Account approval required.', 'accountApproval');
   return user;
-}
-
-/** What a user may sign in with. */
-export function namesOf(user: UserDocument | null): string[] {
-  return user === null ? [] : [user.login, user.email];
 }
 
 /**
@@ -59,15 +49,11 @@ export async function changePassword(
   { userId, known, password, address }: { userId: Types.ObjectId; known: string; password: string; address: string },
 ): Promise<UserDocument> {
   const user = await context.models.user.findById(userId).lean<UserDocument>();
-  const isRight =
+  const isKnown =
     user !== null &&
-    (await context.signInLimits.tryPassword({
-      names: [user.login, user.email],
-      address,
-      password: known,
-      hash: user.passwordHash,
-    }));
-  const changed = isRight ? await setPassword(context, userId, password, user.passwordHash) : null;
+    (await context.signInLimits.tryPassword({ name: user.login, user: Promise.resolve(user), password: known, address })) !==
+      null;
+  const changed = isKnown ? await setPassword(context, userId, password, user.passwordHash) : null;
   if (changed === null) throw new AccessDeniedError('Old password is incorrect.');
   return changed;
 }

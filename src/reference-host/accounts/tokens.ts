@@ -83,11 +83,19 @@ export async function verifyToken(context: HostContext, token: string): Promise<
   if (found === null) return null;
   const { scope: scopes, expires, userId, userEpoch, apiKeyId, apiKeyEpoch } = found;
   if (userId === null) return { id: null, admin: false, scopes, expires };
-  const user = await models.user.findOne({ _id: userId, tokenEpoch: userEpoch, status: 'enabled' }, { admin: 1 }).lean();
+  const user = await enabledUser(context, { _id: userId, tokenEpoch: userEpoch });
   if (user === null) return null;
   const isKeyValid = apiKeyId === null || (await models.apiKey.exists({ _id: apiKeyId, tokenEpoch: apiKeyEpoch, active: true }));
-  if (!isKeyValid) return null;
-  return { id: userId.toHexString(), admin: user.admin, scopes, expires };
+  return isKeyValid ? { ...user, scopes, expires } : null;
+}
+
+/** A user as they are now, with no scopes; `null` when there is none that fits, or they may not sign in. */
+export async function enabledUser(
+  { models }: HostContext,
+  fitting: { _id: Types.ObjectId; tokenEpoch?: Types.ObjectId | null },
+): Promise<Caller | null> {
+  const user = await models.user.findOne({ ...fitting, status: 'enabled' }, { admin: 1 }).lean();
+  return user === null ? null : { id: fitting._id.toHexString(), admin: user.admin, scopes: [] };
 }
 
 /** Ends one token. */

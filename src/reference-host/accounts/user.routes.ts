@@ -15,7 +15,7 @@ import { accessFilter, principalOf } from '../access/access.js';
 import { readPage, listReply } from '../tree/lists.js';
 import { wordsFilter } from '../resources/resources.js';
 import { issueSignIn } from './tokens.js';
-import { changePassword, namesOf } from './sign-in.js';
+import { changePassword } from './sign-in.js';
 import { createUser, loadUser, removeUser, setPassword, updateUser } from './users.js';
 import { replyWithSession } from '../http/cookies.js';
 import { readRoutes, removalRoutes, type DocumentKind } from '../tree/document.routes.js';
@@ -80,7 +80,7 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
       };
       const user = await createUser(context, wish, principal.id === null ? 'stranger' : 'known');
       if (principal.id !== null) return userView(user, principal);
-      await context.signInLimits.remember(namesOf(user), address);
+      await context.signInLimits.remember([user.login, user.email], address);
       const own = userView(user, { id: user._id, admin: user.admin, groups: [] });
       const mustVerify = !user.emailVerified && (await context.setting('core.email_verification')) === 'required';
       if (user.status !== 'enabled' || mustVerify) return own;

@@ -1,9 +1,8 @@
 import { Types } from 'mongoose';
-import { InvalidError, UnknownIdError, step } from '../../index.js';
+import { InvalidError, UnknownIdError, step, searchWords } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { GrantedLevel } from '../access/access-list.model.js';
 import type { UserDocument, UserStatus } from './user.model.js';
-import { wordsOf } from '../words.js';
 import { checkedName } from '../tree/names/checked-name.js';
 import { requireLevel, type Principal } from '../access/access.js';
 import { removeFoldersIn } from '../tree/folder-trees.js';
@@ -66,7 +65,7 @@ export async function createUser(context: HostContext, user: NewUser, lane: Hash
         passwordHash,
         tokenEpoch: new Types.ObjectId(),
         created: new Date(),
-        words: wordsOf(login, firstName, lastName),
+        words: searchWords(login, firstName, lastName),
         access: { users: [{ id: _id, level: 2, flags: [] }], groups: [] },
         public: true,
       });
@@ -148,7 +147,7 @@ export async function updateUser(context: HostContext, user: UserDocument, chang
   const set = {
     ...names,
     email,
-    words: wordsOf(user.login, names.firstName, names.lastName),
+    words: searchWords(user.login, names.firstName, names.lastName),
     ...(email !== user.email && { emailVerified: false }),
     ...(admin !== undefined && { admin }),
     ...(status !== undefined && { status }),

@@ -22,7 +22,10 @@ export function hostsOf(uri: string): string | null {
 
 /** The text without anything that stands where a connection string has its user and password. */
 export function withoutCredentials(text: string): string {
-  return text.replace(/\/\/\S*@/g, '//');
+  return text.replace(/\S+/g, (word) => {
+    const [start, end] = [word.indexOf('//'), word.lastIndexOf('@')];
+    return start >= 0 && end > start + 1 ? `${word.slice(0, start)}//${word.slice(end + 1)}` : word;
+  });
 }
 
 /**

@@ -49,9 +49,13 @@ function unsatisfiable(size: number): Reply {
  * The first range of a header, `end` exclusive; `null` for none and for one that cannot be understood, which HTTP says to ignore.
  */
 export function parseRange(header: string | undefined, size: number): { start: number; end: number } | 'unsatisfiable' | null {
-  const match = /^\s*bytes\s*=\s*(\d*)\s*-\s*(\d*)\s*(,|$)/i.exec(header ?? '');
-  if (match === null) return null;
-  const [first, last] = [match[1]!, match[2]!];
+  const [unit, ranges, ...further] = (header ?? '').split('=').map((part) => part.trim());
+  if (unit?.toLowerCase() !== 'bytes' || ranges === undefined || further.length > 0) return null;
+  const [first, last, ...others] = ranges
+    .split(',', 1)[0]!
+    .split('-')
+    .map((part) => part.trim());
+  if (first === undefined || last === undefined || others.length > 0 || !/^\d*$/.test(first + last)) return null;
   if (first === '' && last === '') return null;
   if (size === 0) return first === '' || Number(first) === 0 ? null : 'unsatisfiable';
   if (first === '') {

@@ -86,8 +86,8 @@ export const fileRoutes: RouteDefinition<HostContext>[] = [
       query: downloadQuery,
       returns: { types: ['application/octet-stream'] },
       errors: ['unknown-id', 'access-denied', 'not-found'],
-      async handle({ params, query, caller, headers }, context) {
-        const file = await loadFile(context, params.id, await principalOf(context, caller), 0);
+      authorize: async ({ params, caller }, context) => loadFile(context, params.id, await principalOf(context, caller), 0),
+      handle({ query, granted: file, headers }, context) {
         return downloadFile(context, file, { ...query, range: headers.range, disposition: query.contentDisposition });
       },
     }),

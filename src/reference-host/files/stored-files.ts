@@ -2,6 +2,7 @@ import { Types } from 'mongoose';
 import { InvalidError, isId, step, type NewFileContent, type StoredDocument } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from './file.model.js';
+import { withCapacity } from '../uploads/capacity.js';
 import { registerBytes, releaseBytes } from './blobs.js';
 import { dropFile, insertFiles, removeFile, type NewFileOfItem } from './files.js';
 
@@ -86,7 +87,12 @@ async function register(context: HostContext, planned: readonly Planned[]): Prom
     return { key, size: record.size ?? 0, fileId: record._id!, userId: record.creatorId };
   });
   try {
-    await registerBytes(context, bytes);
+    const users = new Map(bytes.map(({ userId }) => [String(userId), userId]));
+    for (const [key, userId] of users) {
+      const own = bytes.filter((each) => String(each.userId) === key);
+      const wanted = { userId, bytes: own.reduce((sum, { size }) => sum + size, 0), isUpload: false };
+      await withCapacity(context, wanted, () => registerBytes(context, own));
+    }
   } catch (error) {
     await release(context, planned).catch(() => undefined);
     throw error;

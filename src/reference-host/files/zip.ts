@@ -1,14 +1,14 @@
 import { ZipArchive } from 'archiver';
 import type { Types } from 'mongoose';
 import { Readable } from 'node:stream';
-import { Reply, toWire } from '../../index.js';
+import { Reply, toWire, type Caller } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from './file.model.js';
 import type { FolderDocument } from '../tree/folder.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
-import { accessFilter, type Principal } from '../access/access.js';
+import { accessFilter, principalOf, type Principal } from '../access/access.js';
 import { contentDisposition } from './downloads.js';
-import { readFile } from './files.js';
+import { loadFile, readFile } from './files.js';
 import { filesOf } from '../tree/items.js';
 
 /** One entry of an archive: bytes of a file, or text. */
@@ -70,20 +70,32 @@ export async function* foldersIn(
   for (const child of children) yield* folderEntries(context, child, principal, options);
 }
 
-/** An archive as an answer, made while it is sent. Entries are stored as they are: images hardly get smaller. */
-export function zipReply(context: HostContext, name: string, entries: AsyncIterable<ZipEntry>): Reply {
+/**
+ * An archive as an answer, made while it is sent, for as long as the caller may read what goes into it. Entries are stored as they are:
+ * images hardly get smaller.
+ */
+export function zipReply(context: HostContext, caller: Caller | null, name: string, entries: AsyncIterable<ZipEntry>): Reply {
   const archive = new ZipArchive({ store: true });
   const fail = (error: unknown) => archive.destroy(error instanceof Error ? error : new Error(String(error)));
-  append(context, archive, entries).catch(fail);
+  let sent: FileDocument | null = null;
+  const begun = (content: ZipEntry['content']) => (sent = typeof content === 'string' ? sent : content);
+  append(context, archive, entries, begun).catch(fail);
   return Reply.stream(archive, 'application/zip', {
     headers: { 'Content-Disposition': contentDisposition(`${name}.zip`, 'attachment') },
+    permitted: async () => sent && loadFile(context, sent._id.toHexString(), await principalOf(context, caller), 0),
   });
 }
 
-async function append(context: HostContext, archive: ZipArchive, entries: AsyncIterable<ZipEntry>): Promise<void> {
+async function append(
+  context: HostContext,
+  archive: ZipArchive,
+  entries: AsyncIterable<ZipEntry>,
+  begun: (content: ZipEntry['content']) => void,
+): Promise<void> {
   const used = new Set<string>();
   for await (const { path, date, content } of entries) {
     if (archive.destroyed) return;
+    begun(content);
     if (typeof content !== 'string' && content.linkUrl !== undefined) continue;
     const body =
       typeof content === 'string' ? Buffer.from(content) : await readFile(context, content, { start: 0, end: content.size ?? 0 });

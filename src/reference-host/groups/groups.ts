@@ -1,10 +1,9 @@
 import { Types } from 'mongoose';
-import { AccessDeniedError, InvalidError, UnknownIdError } from '../../index.js';
+import { AccessDeniedError, InvalidError, UnknownIdError, searchWords } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { GrantedLevel } from '../access/access-list.model.js';
 import type { GroupDocument } from './group.model.js';
 import type { UserDocument } from '../accounts/user.model.js';
-import { wordsOf } from '../words.js';
 import { checkedName } from '../tree/names/checked-name.js';
 import { levelOn, requireLevel, withUserLevel, type Principal } from '../access/access.js';
 import { isDuplicateKey } from '../duplicate-key.js';
@@ -42,7 +41,7 @@ export async function createGroup(
     requests: [],
     created: now,
     updated: now,
-    words: wordsOf(trimmed, description),
+    words: searchWords(trimmed, description),
     access: withUserLevel({ users: [], groups: [] }, creatorId, 2),
     public: isPublic,
   };
@@ -70,7 +69,7 @@ export async function updateGroup(
     name,
     lowerName: name.toLowerCase(),
     description,
-    words: wordsOf(name, description),
+    words: searchWords(name, description),
     public: changes.public ?? group.public,
     updated: new Date(),
   };

@@ -7,11 +7,16 @@ function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => escapes[char]!);
 }
 
+/** Without the query, which may hold a token. */
+function pathOf(request: Request): string {
+  return new URL(request.originalUrl, 'http://localhost').pathname;
+}
+
 /** Answers what no route has answered: an error in JSON below a known resource, a page anywhere else. */
 export function answerUnmatched(apiRoot: string, routes: readonly Pick<RouteDefinition, 'path'>[]) {
   const resources = new Set(routes.map(({ path }) => path.split('/')[1]!));
   return (request: Request, response: Response): void => {
-    const { pathname } = new URL(request.originalUrl, 'http://localhost');
+    const pathname = pathOf(request);
     if (pathname.startsWith(`${apiRoot}/`)) {
       const [resource = '', ...rest] = pathname.slice(apiRoot.length + 1).split('/');
       if (resources.has(resource)) {
@@ -23,6 +28,7 @@ export function answerUnmatched(apiRoot: string, routes: readonly Pick<RouteDefi
     }
     response
       .status(404)
+      .set('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'")
       .type('html')
       .send(`<!doctype html>\n<html lang="en"><title>Not found</title><p>Nothing is at ${escapeHtml(pathname)}.</p></html>\n`);
   };
@@ -32,7 +38,7 @@ export function answerUnmatched(apiRoot: string, routes: readonly Pick<RouteDefi
 export function answerError(logger: HostLogger) {
   return (error: unknown, request: Request, response: Response, _next: NextFunction): void => {
     const uid = randomUUID();
-    logger.error({ err: error, uid, url: request.originalUrl }, 'Request:Failed');
+    logger.error({ err: error, uid, path: pathOf(request) }, 'Request:Failed');
     if (response.headersSent) {
       response.destroy();
       return;

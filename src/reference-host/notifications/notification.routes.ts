@@ -13,10 +13,14 @@ import {
 import { Types } from 'mongoose';
 import { defineRoute, type HostContext } from '../context.js';
 import { listNotifications, notificationView, streamNotifications, type NotificationOwner } from './notifications.js';
-import { findToken } from '../accounts/tokens.js';
+import { findToken, userScope } from '../accounts/tokens.js';
 import { returnsList } from '../http/parameters.js';
 
-async function ownerOf(context: HostContext, caller: Caller | null, token: string | null): Promise<NotificationOwner> {
+/** Whose messages are asked for: those of a user, or of an anonymous session. */
+async function ownerOf(
+  { caller, token }: { caller: Caller | null; token: string | null },
+  context: HostContext,
+): Promise<NotificationOwner> {
   if (caller?.id != null) return { userId: new Types.ObjectId(caller.id) };
   const session = token === null ? null : await findToken(context, token);
   if (session === null) throw new LargeImageError('login-required', 'You must be logged in or have a valid auth token.');
@@ -30,11 +34,12 @@ export const notificationRoutes: RouteDefinition<HostContext>[] = [
     path: '/notification',
     summary: 'Your messages, oldest first.',
     access: 'token',
+    scope: userScope,
     cookie: true,
     query: { since: date({ description: 'Only those changed after this date.' }) },
     returns: returnsList,
-    async handle({ query, caller, token }, context) {
-      const owner = await ownerOf(context, caller, token);
+    authorize: ownerOf,
+    async handle({ query, granted: owner }, context) {
       return (await listNotifications(context, owner, query.since ?? null)).map(notificationView);
     },
   }),
@@ -43,6 +48,7 @@ export const notificationRoutes: RouteDefinition<HostContext>[] = [
     path: '/notification/stream',
     summary: 'Your messages as server-sent events.',
     access: 'token',
+    scope: userScope,
     cookie: true,
     query: {
       timeout: withDefault(integer({ minimum: 1, maximum: 3600, description: 'Seconds of silence after which it ends.' }), 300),
@@ -50,11 +56,11 @@ export const notificationRoutes: RouteDefinition<HostContext>[] = [
     },
     returns: { types: ['text/event-stream'] },
     errors: ['unavailable'],
-    async handle({ query, caller, token, signal }, context) {
+    authorize: ownerOf,
+    async handle({ query, granted: owner, signal }, context) {
       if (!(await context.setting('core.enable_notification_stream'))) {
         throw new LargeImageError('unavailable', 'The notification stream is not enabled.');
       }
-      const owner = await ownerOf(context, caller, token);
       const stream = streamNotifications(context, owner, {
         since: parseSince(query.since),
         silenceMs: query.timeout * 1000,

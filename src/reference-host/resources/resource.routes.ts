@@ -319,7 +319,7 @@ const changing: RouteDefinition<HostContext>[] = [
         async function* entries() {
           for (const resource of resources) yield* entriesOf(context, resource, principal);
         }
-        return zipReply(context, 'Resources', entries());
+        return zipReply(context, caller, 'Resources', entries());
       },
     }),
   ),

@@ -1,12 +1,11 @@
 import type { Model, QueryFilter, Types } from 'mongoose';
-import { BadParameterError, InvalidError } from '../../index.js';
+import { BadParameterError, InvalidError, searchWords } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { AccessControlled, GrantedLevel } from '../access/access-list.model.js';
 import type { CollectionDocument } from '../tree/collection.model.js';
 import type { FolderDocument } from '../tree/folder.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import type { UserDocument } from '../accounts/user.model.js';
-import { wordsOf } from '../words.js';
 import { accessFilter, itemAccessFilter, levelOn, requireLevel, type Principal } from '../access/access.js';
 import { ancestorsOf, type FolderParent } from '../tree/folders.js';
 
@@ -133,13 +132,13 @@ export async function search(
     const found = model.find(filter).sort({ lowerName: 1, _id: 1 }).skip(offset);
     return (limit > 0 ? found.limit(limit) : found).lean();
   }
-  const wanted = new Set(wordsOf(query));
+  const wanted = new Set(searchWords(query));
   const candidates = await model
     .find(filter, { name: 1, lowerName: 1, login: 1, words: 1 })
     .limit(maxRanked)
     .lean<Searchable[]>();
   const score = ({ name, login, words }: Searchable) => {
-    const named = new Set(wordsOf(name, login));
+    const named = new Set(searchWords(name, login));
     return words.reduce((sum, word) => sum + (wanted.has(word) ? (named.has(word) ? nameWeight : 1) : 0), 0);
   };
   const ranked = candidates
@@ -153,7 +152,7 @@ export async function search(
 
 function matchFor(type: SearchedType, { mode, query }: SearchRequest): QueryFilter<Searchable> | null {
   if (mode === 'text') {
-    const words = wordsOf(query);
+    const words = searchWords(query);
     return words.length === 0 ? null : { words: { $in: words } };
   }
   if (mode === 'prefix') {
@@ -167,6 +166,6 @@ function matchFor(type: SearchedType, { mode, query }: SearchRequest): QueryFilt
 /** A filter for lists by words: every one of the words of a text. */
 export function wordsFilter(text: string | undefined): { words?: { $all: string[] } | { $in: string[] } } {
   if (text === undefined || text === '') return {};
-  const words = wordsOf(text);
+  const words = searchWords(text);
   return { words: words.length === 0 ? { $in: [] } : { $all: words } };
 }

@@ -71,7 +71,12 @@ function lines(stream: NodeJS.WriteStream): ProgressDisplay {
   };
 }
 
+const units: ReadonlySet<string> = new Set(['%', 'mb', 's', 'files']);
+
 /** The text without the figures that change with each report. */
 function withoutNumbers(text: string): string {
-  return text.replace(/:? *[\d.]+ ?(?:%|mb|s|files)\b.*$/i, '').replace(/: *[\d.]+%.*$/, '');
+  for (const { index, 1: unit = '' } of text.matchAll(/[\d.]+ ?([a-z]+|%|)/gi)) {
+    if (units.has(unit.toLowerCase())) return text.slice(0, index).trimEnd().replace(/:$/, '');
+  }
+  return text;
 }

@@ -27,6 +27,9 @@ export interface CoreSettings {
   'core.collection_create_policy': CollectionCreatePolicy;
   'core.user_default_folders': 'public_private' | 'none';
   'core.upload_minimum_chunk_size': number;
+  'core.upload_maximum_size': number;
+  'core.user_maximum_uploads': number;
+  'core.user_quota': number;
   'core.server_root': string;
   'core.brand_name': string;
   'core.contact_email_address': string;
@@ -81,7 +84,7 @@ const parseCount = (value: unknown): number => parseNumber(value, { minimum: 0, 
 function parseOrigins(value: unknown): string {
   const entries = parseText(value).split(',');
   return entries
-    .map((entry) => entry.trim().replace(/\/+$/, ''))
+    .map((entry) => entry.trim().replace(/(?<!\/)\/+$/, ''))
     .filter((entry) => entry !== '')
     .join(',');
 }
@@ -206,6 +209,27 @@ export const coreSettingDefinitions = [
     5 * 1024 * 1024,
     'a number of bytes, 0 or more',
     'Smallest chunk of an upload, save the last.',
+    (value) => parseNumber(value, { minimum: 0, maximum: Number.MAX_SAFE_INTEGER, integer: true }),
+  ),
+  define(
+    'core.upload_maximum_size',
+    100 * 1024 ** 3,
+    'a number of bytes; 0 for no limit',
+    'Largest file that can be uploaded.',
+    (value) => parseNumber(value, { minimum: 0, maximum: Number.MAX_SAFE_INTEGER, integer: true }),
+  ),
+  define(
+    'core.user_maximum_uploads',
+    100,
+    'an integer; 0 for no limit',
+    'How many uploads of one user may be unfinished.',
+    (value) => parseNumber(value, { minimum: 0, maximum: Number.MAX_SAFE_INTEGER, integer: true }),
+  ),
+  define(
+    'core.user_quota',
+    1024 ** 4,
+    'a number of bytes; 0 for no limit',
+    'How many bytes one user may bring: of uploads, finished or not, and of what jobs made for the user.',
     (value) => parseNumber(value, { minimum: 0, maximum: Number.MAX_SAFE_INTEGER, integer: true }),
   ),
   define('core.server_root', '', 'text', 'Address of the server as others see it.', parseText),

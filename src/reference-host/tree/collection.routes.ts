@@ -16,7 +16,7 @@ import { wordsFilter } from '../resources/resources.js';
 import { foldersIn, zipReply } from '../files/zip.js';
 import {
   accessRoutes,
-  download,
+  mayRead,
   downloadRoute,
   metadataRoutes,
   readRoutes,
@@ -27,6 +27,7 @@ import { byId, returnsList, returnsObject, scopes, searchText } from '../http/pa
 import { collectionView } from '../views.js';
 
 const kind: DocumentKind<CollectionDocument> = { type: 'collection', load: loadCollection, view: collectionView };
+const readable = mayRead(kind);
 
 /** Collections. */
 export const collectionRoutes: RouteDefinition<HostContext>[] = [
@@ -105,10 +106,9 @@ export const collectionRoutes: RouteDefinition<HostContext>[] = [
     path: '/collection/:id/download',
     summary: 'Download a collection as an archive.',
     returns: { types: ['application/zip'] },
-    handle: ({ params, caller }, context) =>
-      download(kind, context, { id: params.id, caller }, (collection, principal) =>
-        zipReply(context, collection.name, foldersIn(context, collection._id, principal, { prefix: '' })),
-      ),
+    authorize: readable,
+    handle: ({ granted: { document, principal }, caller }, context) =>
+      zipReply(context, caller, document.name, foldersIn(context, document._id, principal, { prefix: '' })),
   }),
   ...readRoutes(kind),
   ...removalRoutes(kind, { level: 2, remove: removeCollection, nameOf: ({ name }) => name }),

@@ -1,9 +1,8 @@
 import { Types } from 'mongoose';
-import { AccessDeniedError, InvalidError, UnknownIdError } from '../../index.js';
+import { AccessDeniedError, InvalidError, UnknownIdError, searchWords } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { AccessList, GrantedLevel } from '../access/access-list.model.js';
 import type { CollectionDocument } from './collection.model.js';
-import { wordsOf } from '../words.js';
 import { checkedName } from './names/checked-name.js';
 import { requireLevel, withUserLevel, type Principal } from '../access/access.js';
 import { isDuplicateKey } from '../duplicate-key.js';
@@ -60,7 +59,7 @@ export async function createCollection(
     updated: now,
     size: 0,
     meta: {},
-    words: wordsOf(trimmed, description),
+    words: searchWords(trimmed, description),
     access: creatorId === null ? nobody : withUserLevel(nobody, creatorId, 2),
     public: isPublic,
   };
@@ -84,7 +83,7 @@ export async function updateCollection(
 ): Promise<CollectionDocument> {
   const name = changes.name === undefined ? collection.name : checkedName('Collection', changes.name);
   const description = changes.description?.trim() ?? collection.description;
-  const set = { name, lowerName: name.toLowerCase(), description, words: wordsOf(name, description), updated: new Date() };
+  const set = { name, lowerName: name.toLowerCase(), description, words: searchWords(name, description), updated: new Date() };
   let updated: CollectionDocument | null;
   try {
     updated = await models.collection
@@ -103,7 +102,7 @@ export async function setCollectionMetadata(
   collection: CollectionDocument,
   update: MetadataUpdate,
 ): Promise<CollectionDocument> {
-  const updated = await writeMetadata(models.collection, collection._id, update);
+  const updated = await writeMetadata(models.collection, collection, update);
   if (updated === null) throw new UnknownIdError('collection', collection._id.toHexString());
   return updated;
 }

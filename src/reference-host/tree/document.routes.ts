@@ -1,4 +1,4 @@
-import { boolean, withDefault, type Reply, type RouteDefinition } from '../../index.js';
+import { boolean, withDefault, type Caller, type RouteDefinition } from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { AccessControlled, GrantedLevel } from '../access/access-list.model.js';
 import { describeAccessList, principalOf, type Principal } from '../access/access.js';
@@ -18,7 +18,6 @@ export interface DocumentKind<D> {
 
 type Routes = RouteDefinition<HostContext>[];
 
-const maxMetadataBytes = 8 * 1024 * 1024;
 const loadErrors = ['unknown-id', 'access-denied'] as const;
 const changeErrors = ['unknown-id', 'invalid', 'access-denied'] as const;
 
@@ -114,6 +113,7 @@ export function metadataRoutes<D>(
   { type, load, view }: DocumentKind<D>,
   set: (context: HostContext, document: D, update: MetadataUpdate) => Promise<D>,
 ): Routes {
+  const writable = mayWrite({ load });
   const shared = {
     path: `/${type}/:id/metadata`,
     access: 'user',
@@ -130,10 +130,8 @@ export function metadataRoutes<D>(
       query: { allowNull: withDefault(boolean({ description: 'Whether null is a value; else it removes the key.' }), false) },
       body: 'json-object',
       bodyName: 'metadata',
-      maxBodyBytes: maxMetadataBytes,
-      async handle({ params, query, body, caller }, context) {
-        const principal = await principalOf(context, caller);
-        const document = await load(context, params.id, principal, 1);
+      authorize: writable,
+      async handle({ query, granted: { document, principal }, body }, context) {
         return view(await set(context, document, metadataUpdate(body, query.allowNull)), principal);
       },
     }),
@@ -143,9 +141,8 @@ export function metadataRoutes<D>(
       summary: `Remove keys from the metadata of one ${type}.`,
       body: 'json-array',
       bodyName: 'fields',
-      async handle({ params, body, caller }, context) {
-        const principal = await principalOf(context, caller);
-        const document = await load(context, params.id, principal, 1);
+      authorize: writable,
+      async handle({ granted: { document, principal }, body }, context) {
         return view(await set(context, document, metadataRemoval(body)), principal);
       },
     }),
@@ -162,13 +159,18 @@ export const downloadRoute = {
   errors: ['unknown-id', 'access-denied', 'not-found'],
 } as const;
 
-/** Answers a download with what `send` makes of a document that the caller may read. */
-export async function download<D>(
-  { load }: DocumentKind<D>,
-  context: HostContext,
-  { id, caller }: { id: string; caller: Parameters<typeof principalOf>[1] },
-  send: (document: D, principal: Principal) => Reply | Promise<Reply>,
-): Promise<Reply> {
-  const principal = await principalOf(context, caller);
-  return send(await load(context, id, principal, 0), principal);
+/** The document in the path and who asks, for those who may read it. */
+export function mayRead<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
+  return async ({ params, caller }: { params: { id: string }; caller: Caller | null }, context: HostContext) => {
+    const principal = await principalOf(context, caller);
+    return { document: await load(context, params.id, principal, 0), principal };
+  };
+}
+
+/** The document in the path and who asks, for those who may write to it. */
+function mayWrite<D>({ load }: Pick<DocumentKind<D>, 'load'>) {
+  return async ({ params, caller }: { params: { id: string }; caller: Caller | null }, context: HostContext) => {
+    const principal = await principalOf(context, caller);
+    return { document: await load(context, params.id, principal, 1), principal };
+  };
 }

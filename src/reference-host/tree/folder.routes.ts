@@ -11,7 +11,7 @@ import { wordsFilter } from '../resources/resources.js';
 import { folderEntries, zipReply } from '../files/zip.js';
 import {
   accessRoutes,
-  download,
+  mayRead,
   downloadRoute,
   metadataRoutes,
   readRoutes,
@@ -33,6 +33,7 @@ import {
 import { folderView, resourceView } from '../views.js';
 
 const kind: DocumentKind<FolderDocument> = { type: 'folder', load: loadFolder, view: folderView };
+const readable = mayRead(kind);
 
 /** Folders. */
 export const folderRoutes: RouteDefinition<HostContext>[] = [
@@ -202,11 +203,11 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
     summary: 'Download a folder as an archive.',
     query: { mimeFilter: json({ kind: 'array', description: 'Only files of these types.' }) },
     returns: { types: ['application/zip'] },
-    handle: ({ params, query, caller }, context) =>
-      download(kind, context, { id: params.id, caller }, (folder, principal) => {
-        const mimeTypes = query.mimeFilter && new Set(query.mimeFilter.map(String));
-        return zipReply(context, folder.name, folderEntries(context, folder, principal, { mimeTypes }));
-      }),
+    authorize: readable,
+    handle({ query, granted: { document, principal }, caller }, context) {
+      const mimeTypes = query.mimeFilter && new Set(query.mimeFilter.map(String));
+      return zipReply(context, caller, document.name, folderEntries(context, document, principal, { mimeTypes }));
+    },
   }),
   ...readRoutes(kind),
   ...removalRoutes(kind, { level: 2, remove: removeFolder, nameOf: ({ name }) => name }),

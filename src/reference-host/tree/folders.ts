@@ -1,11 +1,10 @@
 import { Types, type QueryFilter } from 'mongoose';
-import { InvalidError, UnknownIdError, step } from '../../index.js';
+import { InvalidError, UnknownIdError, step, searchWords } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { AccessList, GrantedLevel } from '../access/access-list.model.js';
 import type { CollectionDocument } from './collection.model.js';
 import type { FolderDocument, FolderParentType, RootType } from './folder.model.js';
 import type { UserDocument } from '../accounts/user.model.js';
-import { wordsOf } from '../words.js';
 import { checkedName } from './names/checked-name.js';
 import { accessFilter, requireLevel, withUserLevel, type Principal } from '../access/access.js';
 import { newMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';
@@ -114,7 +113,7 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
     updated: now,
     size: 0,
     meta: metadata,
-    words: wordsOf(name, description),
+    words: searchWords(name, description),
     access,
     public: folder.public ?? isPublic,
     ...(publicFlags && { publicFlags }),
@@ -169,7 +168,7 @@ export async function updateFolder(
 ): Promise<FolderDocument> {
   const name = changes.name === undefined ? folder.name : checkedName('Folder', changes.name);
   const description = changes.description?.trim() ?? folder.description;
-  const fields = { name, lowerName: name.toLowerCase(), description, words: wordsOf(name, description) };
+  const fields = { name, lowerName: name.toLowerCase(), description, words: searchWords(name, description) };
   const place = () => placeFolder(context, folder, fields);
   const naming = { kind: 'naming', type: 'folder', id: folder._id, before: new Date() } as const;
   const updated = name === folder.name ? await place() : await context.journal.undertake(naming, place);
@@ -216,7 +215,7 @@ export async function setFolderMetadata(
   folder: FolderDocument,
   update: MetadataUpdate,
 ): Promise<FolderDocument> {
-  const updated = await writeMetadata(context.models.folder, folder._id, update);
+  const updated = await writeMetadata(context.models.folder, folder, update);
   if (updated === null) throw new UnknownIdError('folder', folder._id.toHexString());
   await context.events.emit('folder.saved', { folder: { ...updated } });
   return updated;

@@ -9,7 +9,7 @@ import { listReply, placeIn, readPage } from './lists.js';
 import { metadataUpdate } from './metadata.js';
 import { wordsFilter } from '../resources/resources.js';
 import { itemEntries, zipReply } from '../files/zip.js';
-import { download, downloadRoute, metadataRoutes, readRoutes, removalRoutes, type DocumentKind } from './document.routes.js';
+import { downloadRoute, mayRead, metadataRoutes, readRoutes, removalRoutes, type DocumentKind } from './document.routes.js';
 import { downloadQuery } from '../files/download-query.js';
 import {
   byId,
@@ -51,6 +51,7 @@ const kind: DocumentKind<ItemDocument> = {
   load: async (...words) => (await loadItem(...words)).item,
   view: itemView,
 };
+const readable = mayRead(kind);
 
 /** Items. */
 export const itemRoutes: RouteDefinition<HostContext>[] = [
@@ -203,14 +204,14 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     summary: 'Download an item: its only file, or an archive.',
     query: { ...downloadQuery, format: oneOf(['zip', '']) },
     returns: { types: ['application/octet-stream', 'application/zip'] },
-    handle: ({ params, query, caller, headers }, context) =>
-      download(kind, context, { id: params.id, caller }, async (item) => {
-        const files = await filesOf(context, item);
-        if (files.length === 1 && query.format !== 'zip') {
-          return downloadFile(context, files[0]!, { ...query, range: headers.range, disposition: query.contentDisposition });
-        }
-        return zipReply(context, item.name, itemEntries(context, item));
-      }),
+    authorize: readable,
+    async handle({ query, granted: { document: item }, caller, headers }, context) {
+      const files = await filesOf(context, item);
+      if (files.length === 1 && query.format !== 'zip') {
+        return downloadFile(context, files[0]!, { ...query, range: headers.range, disposition: query.contentDisposition });
+      }
+      return zipReply(context, caller, item.name, itemEntries(context, item));
+    },
   }),
   ...readRoutes(kind),
   ...removalRoutes(kind, { level: 1, remove: removeItem, nameOf: ({ name }) => name }),

@@ -1,11 +1,10 @@
 import { Types } from 'mongoose';
-import { InvalidError, UnknownIdError, step } from '../../index.js';
+import { InvalidError, UnknownIdError, step, searchWords } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { GrantedLevel } from '../access/access-list.model.js';
 import type { FileDocument } from '../files/file.model.js';
 import type { FolderDocument } from './folder.model.js';
 import type { ItemDocument } from './item.model.js';
-import { wordsOf } from '../words.js';
 import { checkedName } from './names/checked-name.js';
 import { requireLevel, type Principal } from '../access/access.js';
 import { copyFile, dropFile } from '../files/files.js';
@@ -86,7 +85,7 @@ async function insertItem(context: HostContext, folder: FolderDocument, start: I
     baseParentId: folder.baseParentId,
     created: now,
     updated: now,
-    words: wordsOf(name, start.description),
+    words: searchWords(name, start.description),
   };
   try {
     // Past Mongoose: copies carry fields of the plugin, and metadata may hold what looks like operators.
@@ -146,7 +145,7 @@ async function changeItem(context: HostContext, item: ItemDocument, changes: Ite
           name,
           lowerName: name.toLowerCase(),
           description,
-          words: wordsOf(name, description),
+          words: searchWords(name, description),
           folderId,
           baseParentType: base.baseParentType,
           baseParentId: base.baseParentId,
@@ -179,7 +178,7 @@ async function changeItem(context: HostContext, item: ItemDocument, changes: Ite
 
 /** Changes the metadata of an item. */
 export async function setItemMetadata(context: HostContext, item: ItemDocument, update: MetadataUpdate): Promise<ItemDocument> {
-  const updated = await writeMetadata(context.models.item, item._id, update);
+  const updated = await writeMetadata(context.models.item, item, update);
   if (updated === null) throw new UnknownIdError('item', item._id.toHexString());
   return announce(context, updated);
 }

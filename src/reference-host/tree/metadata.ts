@@ -1,17 +1,28 @@
 import type { Model, Types } from 'mongoose';
-import { InvalidError } from '../../index.js';
+import { hasTooManyValues, InvalidError, maxStoredValues } from '../../index.js';
 
 /** MongoDB nests documents 100 deep at most; some of that is ours. */
 const maxDepth = 80;
+/** Keys of one change: each is a path that the database looks for. */
+const maxKeys = 5000;
 
 /** Checks the names and the depth of metadata. @throws InvalidError naming the key. */
 export function checkMetadata(metadata: Readonly<Record<string, unknown>>): void {
+  if (Object.keys(metadata).length > maxKeys)
+    throw new InvalidError(`At most ${maxKeys} keys can be changed at once.`, 'metadata');
+  requireFewValues(metadata);
   for (const [key, value] of Object.entries(metadata)) {
     if (key === '') throw new InvalidError('Key names must not be empty.');
     if (key.includes('.')) throw new InvalidError(`Invalid key ${key}: keys must not contain the "." character.`);
     if (key.startsWith('$')) throw new InvalidError(`Invalid key ${key}: keys must not start with the "$" character.`);
     if (key.includes('\0')) throw new InvalidError('Key names must not contain the character NUL.');
     checkValue(value, key, 1);
+  }
+}
+
+function requireFewValues(metadata: unknown): void {
+  if (hasTooManyValues(metadata)) {
+    throw new InvalidError(`The metadata of a document may hold at most ${maxStoredValues} values.`, 'metadata');
   }
 }
 
@@ -74,13 +85,15 @@ interface WithMetadata {
  */
 export async function writeMetadata<D extends WithMetadata>(
   model: Model<D>,
-  id: Types.ObjectId,
+  { _id, meta }: Pick<D, '_id' | 'meta'>,
   { $set, $unset }: MetadataUpdate,
 ): Promise<D | null> {
+  const kept = Object.entries(meta ?? {}).filter(([key]) => !(`meta.${key}` in $set) && !(`meta.${key}` in $unset));
+  requireFewValues([$set, Object.fromEntries(kept)]);
   const update = { $set: { ...$set, updated: new Date() }, ...(Object.keys($unset).length > 0 && { $unset }) };
   const collection = model.collection as unknown as NativeCollection<D>;
   try {
-    return await collection.findOneAndUpdate({ _id: id }, update, { returnDocument: 'after' });
+    return await collection.findOneAndUpdate({ _id }, update, { returnDocument: 'after' });
   } catch (cause) {
     if (isTooLarge(cause))
       throw new InvalidError('The metadata of a document must not be larger than 16 MiB.', 'metadata', { cause });

@@ -103,6 +103,13 @@ async function loadOwnUpload(context: HostContext, uploadId: string, principal: 
   return upload;
 }
 
+/** An upload of somebody who may still write where its file goes. */
+async function loadContinuable(context: HostContext, uploadId: string, principal: Principal): Promise<UploadDocument> {
+  const upload = await loadOwnUpload(context, uploadId, principal);
+  await loadUploadParent(context, upload.parentType, upload.parentId.toHexString(), principal);
+  return upload;
+}
+
 /** Uploads, in one request or in several. */
 export const uploadRoutes: RouteDefinition<HostContext>[] = [
   defineRoute({
@@ -126,10 +133,12 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     bodyOptional: true,
     returns: returnsObject,
     errors: ['bad-parameter', 'invalid', 'access-denied'],
-    async handle({ query, caller, body, headers, signal }, context) {
+    async authorize({ query, caller }, context) {
       const principal = await principalOf(context, caller);
+      return { principal, ...(await loadUploadParent(context, query.parentType, query.parentId, principal)) };
+    },
+    async handle({ query, granted: { principal, item, folder }, caller, body, headers, signal }, context) {
       const { parentType, parentId, name, size, mimeType, reference, linkUrl } = query;
-      const { item, folder } = await loadUploadParent(context, parentType, parentId, principal);
       if (query.assetstoreId !== undefined && !context.storeId.equals(query.assetstoreId)) {
         throw new InvalidError(`No such assetstore: ${query.assetstoreId}`, 'id');
       }
@@ -161,14 +170,16 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     bodyOptional: true,
     returns: returnsObject,
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'conflict'],
-    async handle({ query, caller, body, headers, signal }, context) {
+    async authorize({ query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      return { principal, upload: await loadContinuable(context, query.uploadId, principal) };
+    },
+    async handle({ query, granted: { principal, upload }, caller, body, headers, signal }, context) {
       if (contentTypeOf(headers) === 'multipart/form-data') {
         throw new BadParameterError(
           'Multipart encoding is no longer supported. Send the chunk in the request body, and other parameters in the query string.',
         );
       }
-      const principal = await principalOf(context, caller);
-      const upload = await loadOwnUpload(context, query.uploadId, principal);
       const chunk = { offset: query.offset, body, announced: announcedLength(headers), caller, signal };
       return resultView(context, await receiveChunk(context, upload._id, chunk), principal);
     },
@@ -198,7 +209,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     errors: ['bad-parameter', 'unknown-id', 'access-denied'],
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
-      const upload = await loadOwnUpload(context, query.uploadId, principal);
+      const upload = await loadContinuable(context, query.uploadId, principal);
       return fileView(await completeUpload(context, upload._id, caller), principal, context.storeId);
     },
   }),
@@ -231,9 +242,11 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     bodyOptional: true,
     returns: returnsObject,
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
-    async handle({ params, query, caller, body, headers, signal }, context) {
+    async authorize({ params, caller }, context) {
       const principal = await principalOf(context, caller);
-      const file = await loadFile(context, params.id, principal, 1);
+      return { principal, file: await loadFile(context, params.id, principal, 1) };
+    },
+    async handle({ query, granted: { principal, file }, caller, body, headers, signal }, context) {
       if (file.itemId === null) throw new LargeImageError('bad-value', 'The contents of an attached file cannot be replaced.');
       const upload = {
         name: file.name,

@@ -6,6 +6,7 @@ import type { HostContext } from '../context.js';
 import type { FileDocument } from '../files/file.model.js';
 import type { UploadDocument } from './upload.model.js';
 import { checkedName } from '../tree/names/checked-name.js';
+import { withCapacity } from './capacity.js';
 import { finishUpload } from './upload-finish.js';
 import { uploadClaim } from './upload-removal.js';
 
@@ -29,10 +30,19 @@ export type UploadResult = { upload: UploadDocument } | { file: FileDocument };
 export async function createUpload(context: HostContext, upload: NewUpload): Promise<UploadDocument> {
   const name = checkedName('File', upload.name);
   if (upload.size < 0) throw new InvalidError(`Upload size must be 0 or more, not ${upload.size}.`, 'size');
+  const largest = await context.setting('core.upload_maximum_size');
+  if (largest > 0 && upload.size > largest) {
+    throw new LargeImageError('too-large', `A file may have ${largest} bytes (core.upload_maximum_size), not ${upload.size}.`);
+  }
+  const wanted = { userId: upload.userId, bytes: upload.size, isUpload: true };
+  return withCapacity(context, wanted, () => recordUpload(context, { ...upload, name }));
+}
+
+async function recordUpload(context: HostContext, upload: NewUpload): Promise<UploadDocument> {
   const now = new Date();
   const [created] = await context.models.upload.create([
     {
-      name,
+      name: upload.name,
       size: upload.size,
       received: 0,
       mimeType: upload.mimeType || 'application/octet-stream',

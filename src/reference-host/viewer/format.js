@@ -33,7 +33,7 @@ export function significant(value, digits) {
  * @param {number} value
  */
 export function formatCount(value) {
-  return String(value).replace(/\B(?=(?:\d{3})+$)/g, '\u2009');
+  return value.toLocaleString('en-US').replaceAll(',', '\u2009');
 }
 
 /** @param {number} count @param {string} one @param {string} [many] */

@@ -3,6 +3,7 @@ import { Piscina } from 'piscina';
 import { threadProgram } from '../../core/thread-program.js';
 import { TileSourceError } from '../../errors.js';
 import { WorkQueue } from '../../core/work-queue.js';
+import type { CziFacts } from '../sources/czi/facts.js';
 import { codecNames, type CodecTask, type Decoded, type FrameInfo } from './tasks.js';
 
 /** What takes longer than this is taken for hostile; a hundred times what ordinary tiles need. */
@@ -14,6 +15,17 @@ const maxThreads = 4;
 
 const program = threadProgram(import.meta.url, { source: './thread.ts', built: 'codec-thread' });
 
+/** The functions of the program by their names. */
+interface ThreadFunctions {
+  decode: { input: CodecTask; output: Decoded };
+  cziFacts: { input: Uint8Array; output: CziFacts };
+}
+
+/** A view of a larger buffer would be copied with all of it. */
+function ownBytes(bytes: Uint8Array): Uint8Array {
+  return bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice();
+}
+
 /**
  * Decodes what libvips cannot, in threads that are started when needed and let go when idle: decoding takes up to tenths of a second
  * and cannot be interrupted.
@@ -22,7 +34,7 @@ export class CodecThreads {
   readonly #threads = Math.max(1, Math.min(maxThreads, availableParallelism()));
   /** In front of the pool: a signal given to the pool itself would end a thread that is at work, for each tile nobody waits for. */
   readonly #waiting = new WorkQueue({ name: 'tiles', running: this.#threads });
-  #pool: Piscina<CodecTask, Decoded> | null = null;
+  #pool: Piscina | null = null;
 
   /**
    * Decodes bytes.
@@ -31,18 +43,26 @@ export class CodecThreads {
    * @throws TileSourceError where they are corrupt or take longer than 30 s; the signal's reason.
    */
   async decode(task: CodecTask, what: string, signal?: AbortSignal): Promise<Decoded> {
-    const work = async (): Promise<Decoded> => {
+    return this.call('decode', { ...task, bytes: ownBytes(task.bytes) }, `${what} (${codecNames[task.codec]})`, signal);
+  }
+
+  /** Runs one of the functions of the program. @throws TileSourceError as {@link CodecThreads.decode} does. */
+  async call<Name extends keyof ThreadFunctions>(
+    name: Name,
+    input: ThreadFunctions[Name]['input'],
+    what: string,
+    signal?: AbortSignal,
+  ): Promise<ThreadFunctions[Name]['output']> {
+    const work = async (): Promise<ThreadFunctions[Name]['output']> => {
       try {
-        // A view of a larger buffer would be copied with all of it.
-        const bytes = task.bytes.byteLength === task.bytes.buffer.byteLength ? task.bytes : task.bytes.slice();
-        return await this.#started().run({ ...task, bytes }, { signal: AbortSignal.timeout(decodeTimeout) });
+        const timeout = AbortSignal.timeout(decodeTimeout);
+        return (await this.#started().run(input, { name, signal: timeout })) as ThreadFunctions[Name]['output'];
       } catch (cause) {
-        const name = codecNames[task.codec];
         if (cause instanceof Error && cause.name === 'AbortError') {
-          throw new TileSourceError(`Decoding ${what} (${name}) takes longer than ${decodeTimeout / 1000} s.`, { cause });
+          throw new TileSourceError(`Decoding ${what} takes longer than ${decodeTimeout / 1000} s.`, { cause });
         }
         const reason = cause instanceof Error ? cause.message : String(cause);
-        throw new TileSourceError(`Decoding ${what} (${name}) failed: ${reason}.`, { cause });
+        throw new TileSourceError(`Decoding ${what} failed: ${reason.replace(/\.$/, '')}.`, { cause });
       }
     };
     return this.#waiting.run(work, { signal });
@@ -59,8 +79,12 @@ export class CodecThreads {
     return { info, data };
   }
 
-  #started(): Piscina<CodecTask, Decoded> {
-    this.#pool ??= new Piscina({ ...program, minThreads: 0, maxThreads: this.#threads, idleTimeout });
+  #started(): Piscina {
+    if (this.#pool === null) {
+      this.#pool = new Piscina({ ...program, name: 'decode', minThreads: 0, maxThreads: this.#threads, idleTimeout });
+      // A thread that fails outside of any task must not end the process; whoever waits for one hears of it when the time is over.
+      this.#pool.on('error', () => {});
+    }
     return this.#pool;
   }
 }

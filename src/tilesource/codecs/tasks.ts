@@ -1,7 +1,9 @@
+import type { SampleOrder } from './sample-order.js';
+
 /** What the threads decode: encoded bytes, and what the file says of them that the bytes do not. */
 export type CodecTask =
   /** Zstandard of at most `size` bytes. */
-  | { codec: 'zstd'; bytes: Uint8Array; size: number }
+  | { codec: 'zstd'; bytes: Uint8Array; size: number; order?: SampleOrder }
   /** A JPEG 2000 code stream or file; `reduce` leaves out that many of the finest resolutions. */
   | { codec: 'jpeg2000'; bytes: Uint8Array; reduce?: number }
   /** A JPEG XR file. */

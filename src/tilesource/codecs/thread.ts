@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
+import { ordered, type SampleOrder } from './sample-order.js';
+import { readCziFacts, type CziFacts } from '../sources/czi/facts.js';
 import { zstdContentSize } from './zstd-header.js';
 import type { CodecTask, Decoded, FrameInfo } from './tasks.js';
 
@@ -24,9 +26,13 @@ interface JpegXrPicture {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** Loads a library once. After a failure it is loaded anew, as its memory may be in disorder. */
+/** Failures after which a library is loaded anew: each may leave some memory behind. */
+const maxFailures = 20;
+
+/** Loads a library once, and anew after a trap, which leaves its memory in disorder. */
 class Library<T> {
   #loaded: Promise<T> | null = null;
+  #failures = 0;
 
   constructor(private readonly load: () => Promise<T>) {}
 
@@ -35,7 +41,11 @@ class Library<T> {
     try {
       return work(await this.#loaded);
     } catch (error) {
-      this.#loaded = null;
+      this.#failures += 1;
+      if ((error instanceof Error && error.name === 'RuntimeError') || this.#failures >= maxFailures) {
+        this.#loaded = null;
+        this.#failures = 0;
+      }
       throw error;
     }
   }
@@ -88,33 +98,32 @@ function jpegXr(bytes: Uint8Array): Promise<Decoded> {
     const { width, height, pixelInfo, bytes: data } = library.decode(bytes);
     const depth = jpegXrDepths[pixelInfo.bitDepth];
     if (depth === undefined) throw new Error(`samples of type ${pixelInfo.bitDepth} are not supported`);
-    if (pixelInfo.bgr) swapRedAndBlue(depth.bits === 8 ? data : new Uint16Array(data.buffer), pixelInfo.channels);
-    const info = { width, height, bitsPerSample: depth.bits, componentCount: pixelInfo.channels, isSigned: false };
-    return { info: { ...info, isFloat: depth.isFloat }, data };
+    const { channels, bgr } = pixelInfo;
+    const sampleBytes = (depth.bits / 8) as 1 | 2 | 4;
+    const order: SampleOrder = bgr && (channels === 3 || channels === 4) ? { blueFirst: { samples: channels, sampleBytes } } : {};
+    const componentCount = order.blueFirst === undefined ? channels : 3;
+    const info = { width, height, bitsPerSample: depth.bits, componentCount, isSigned: false, isFloat: depth.isFloat };
+    return { info, data: ordered(data, order) };
   });
 }
 
-function swapRedAndBlue(samples: Uint8Array | Uint16Array, channels: number): void {
-  for (let at = 0; at + 2 < samples.length; at += channels) {
-    const blue = samples[at] ?? 0;
-    samples[at] = samples[at + 2] ?? 0;
-    samples[at + 2] = blue;
-  }
-}
-
-function zstd(bytes: Uint8Array, size: number): Promise<Decoded> {
+function zstd(bytes: Uint8Array, size: number, order: SampleOrder): Promise<Decoded> {
   const declared = zstdContentSize(bytes);
   if (declared !== null && declared > size) {
     throw new Error(`${declared} bytes are declared where ${size} are expected`);
   }
   // The library allocates what the frame declares, or else the size given here.
-  return zstdLibrary.use((decompress) => ({ info: null, data: decompress(bytes, { defaultHeapSize: size }).slice() }));
+  return zstdLibrary.use((decompress) => ({
+    info: null,
+    // The library copies the bytes out of its memory.
+    data: ordered(decompress(bytes, { defaultHeapSize: size }) as Uint8Array<ArrayBuffer>, order),
+  }));
 }
 
 async function run(task: CodecTask): Promise<Decoded> {
   switch (task.codec) {
     case 'zstd':
-      return zstd(task.bytes, task.size);
+      return zstd(task.bytes, task.size, task.order ?? {});
     case 'jpeg2000':
       return jpeg2000(task.bytes, task.reduce ?? 0);
     case 'jpegxr':
@@ -123,7 +132,12 @@ async function run(task: CodecTask): Promise<Decoded> {
 }
 
 /** Decodes what a task holds, and hands the result over without a copy; an error's message says why it cannot be. */
-export default async function decode(task: CodecTask): Promise<unknown> {
+export async function decode(task: CodecTask): Promise<unknown> {
   const decoded = await run(task);
   return move({ [transferableSymbol]: decoded.data.buffer, [valueSymbol]: decoded });
+}
+
+/** Reads the XML of a CZI file, which may be of many megabytes. */
+export function cziFacts(xml: Uint8Array): CziFacts {
+  return readCziFacts(Buffer.from(xml.buffer, xml.byteOffset, xml.byteLength).toString('utf8'));
 }

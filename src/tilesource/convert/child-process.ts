@@ -71,7 +71,7 @@ export async function runInChild(
       let output = '';
       child.stdout?.on('data', (chunk: Buffer) => {
         output = (output + chunk.toString('latin1')).slice(-200);
-        const percent = [...output.matchAll(/(\d+)% complete/g)].at(-1)?.[1];
+        const percent = [...output.matchAll(/(?<!\d)(\d+)% complete/g)].at(-1)?.[1];
         if (percent !== undefined) listener.progress(Number(percent) / 100);
       });
       child.stderr?.on('data', (chunk: Buffer) => {

@@ -158,7 +158,7 @@ function parseBound(value: unknown): StyleBound {
   if (typeof value === 'number' && Number.isFinite(value)) return { kind: 'number', value };
   if (typeof value !== 'string') return { kind: 'auto' };
   if (value === 'min' || value === 'max' || value === 'full' || value === 'auto') return { kind: value };
-  const threshold = /^(?:min|max|auto):(\d*\.?\d+(?:e-?\d+)?)$/i.exec(value);
+  const threshold = /^(?:min|max|auto):((?:\d+(?:\.\d+)?|\.\d+)(?:e-?\d+)?)$/i.exec(value);
   const fraction = Number(threshold?.[1]);
   if (fraction >= 0 && fraction <= 1) return { kind: 'threshold', fraction };
   const number = value.trim() === '' ? NaN : Number(value);

@@ -136,15 +136,18 @@ const maxWordLength = 64;
 const maxWords = 500;
 
 /** The words of texts: lower case, letters and digits only, each once. */
-export function searchWords(...texts: (string | undefined)[]): string[] {
+export function searchWords(...texts: (string | null | undefined)[]): string[] {
   const words = new Set<string>();
   for (const text of texts) {
-    for (const [word] of (text ?? '')
-      .normalize('NFKC')
-      .toLowerCase()
-      .matchAll(/[\p{L}\p{N}]+/gu)) {
-      if (words.size === maxWords) return [...words];
-      words.add(word.slice(0, maxWordLength));
+    // In pieces: normalizing takes the square of the length for what only looks like text.
+    for (const [piece] of (text ?? '').matchAll(/\S{1,256}/gu)) {
+      for (const [word] of piece
+        .normalize('NFKC')
+        .toLowerCase()
+        .matchAll(/[\p{L}\p{N}]+/gu)) {
+        if (words.size === maxWords) return [...words];
+        words.add(word.slice(0, maxWordLength));
+      }
     }
   }
   return [...words];

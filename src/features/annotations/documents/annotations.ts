@@ -39,7 +39,8 @@ export class Annotations {
       confirm?.();
       return this.#insert(item, incoming, caller?.id ?? null, idAt);
     };
-    const created = await this.options.bodies.receive(body, form, publish, receiving);
+    const overlaySizes = this.options.overlayImages.sizesFor(caller);
+    const created = await this.options.bodies.receive(body, form, publish, { ...receiving, overlaySizes });
     for (const annotation of created) await this.writer.tell(annotation.creatorId, 'create', annotation);
     return created;
   }
@@ -92,7 +93,8 @@ export class Annotations {
    */
   async replace(request: ChangeRequest, { body, item }: { body: BodySource | null; item: ItemRecord | null }) {
     const { bodies, permissions } = this.options;
-    const current = await this.writer.loadForChange(request);
+    const current = request.current ?? (await this.writer.loadForChange(request));
+    request.precondition?.(current);
     if (item !== null) await permissions.requireAnnotate(item, request.caller);
     const itemId = item?.id ?? current.itemId;
     const commit = ({ head, elements }: IncomingAnnotation) =>
@@ -107,7 +109,7 @@ export class Annotations {
           body,
           'document',
           async ([incoming]) => ({ annotation: await commit(incoming!), elementsSent: incoming!.elements !== null }),
-          { ...(signal && { signal }) },
+          { ...(signal && { signal }), overlaySizes: this.options.overlayImages.sizesFor(request.caller) },
         );
       }
     } catch (error) {

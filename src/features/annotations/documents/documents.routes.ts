@@ -9,9 +9,10 @@ import { NotFoundError, UnknownIdError } from '../../../errors.js';
 import { answerConditional } from '../../../http/conditional.js';
 import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
+import { mayAnnotate, mayChange, mayRead } from '../access/authorize.js';
 import { boolean, id, integer, number, oneOf, required, text } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
-import { annotationPath, annotationSchema, requireTarget, targetItem } from '../parameters.js';
+import { annotationPath, annotationSchema, maxChangeBytes, requireTarget, targetItem } from '../parameters.js';
 import { bodyChunks, bodyOrNull, replyEmpty, replyWithElements, replyWithoutElements } from '../replies.js';
 import { centroidChunks, inTurns, recordChunks, streamOf } from '../streams.js';
 import { annotationHeaders, annotationTag, filteredView, preconditionOf } from '../views.js';
@@ -55,9 +56,8 @@ const create = defineRoute({
   body: 'stream',
   returns: { schema: annotationSchema },
   errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'forbidden', 'too-large'],
-  async handle({ query, body, caller, signal }, { items, annotations }) {
-    const item = await items.loadFresh(requireTarget(query.itemId), 0, caller);
-    await annotations.permissions.requireAnnotate(item, caller);
+  authorize: ({ query, caller }, services) => mayAnnotate(requireTarget(query.itemId), caller, services),
+  async handle({ granted: item, body, caller, signal }, { annotations }) {
     const [annotation] = await annotations.whole.create(item, bodyChunks(body), 'created', { caller, signal });
     return replyWithElements(annotations, { annotation: annotation!, caller, signal });
   },
@@ -98,11 +98,12 @@ const get = defineRoute({
   query: describedOnly,
   returns: { schema: annotationSchema },
   errors: ['invalid', 'bad-parameter', 'access-denied', 'not-found', 'precondition-failed', 'busy'],
-  async handle({ params, sent, caller, headers, signal }, { annotations }) {
-    const { permissions, store, reading } = annotations;
-    const annotation = await annotations.writer.load(params.id, 0, caller).catch((error: unknown) => {
+  authorize: ({ params, caller }, { annotations }) =>
+    annotations.writer.load(params.id, 0, caller).catch((error: unknown) => {
       throw error instanceof UnknownIdError ? new NotFoundError('Annotation not found') : error;
-    });
+    }),
+  async handle({ granted: annotation, sent, caller, headers, signal }, { annotations }) {
+    const { permissions, store, reading } = annotations;
     const query = parseElementQuery(sent);
     const level = await permissions.shownLevel(annotation, caller);
     const tag = annotationTag(annotation, level, { sent });
@@ -136,9 +137,9 @@ const format = defineRoute({
   params: { ...annotationPath, format: required(oneOf(['geojson', 'qupath'])) },
   returns: { schema: { type: 'object' } },
   errors: ['invalid', 'bad-parameter', 'access-denied', 'not-found', 'unknown-id', 'precondition-failed', 'busy'],
-  async handle({ params, sent, caller, headers, signal }, { annotations }) {
+  authorize: mayRead,
+  async handle({ params, granted: annotation, sent, caller, headers, signal }, { annotations }) {
     const { permissions, store, reading, overlayImages } = annotations;
-    const annotation = await annotations.writer.load(params.id, 0, caller);
     const level = await permissions.shownLevel(annotation, caller);
     // Another file of an overlay's image may have another size.
     const shown = await overlayImages.readable(annotation.elements.references, caller);
@@ -170,9 +171,11 @@ const replace = defineRoute({
   bodyOptional: true,
   returns: { schema: annotationSchema },
   errors: changeErrors,
-  async handle({ params, query, body, caller, headers, signal }, { items, annotations }) {
-    const request = { id: params.id, caller, signal, precondition: preconditionOf(headers) };
-    await annotations.writer.loadForChange(request);
+  authorize: mayChange,
+  async handle({ params, query, granted: current, body, caller, headers, signal }, { items, annotations }) {
+    const precondition = preconditionOf(headers);
+    precondition?.(current);
+    const request = { id: params.id, caller, signal, precondition, current };
     const item = query.itemId === undefined ? null : await items.loadFresh(query.itemId, 0, caller);
     const sent = await bodyOrNull(body);
     const { annotation, elementsSent } = await annotations.whole.replace(request, { body: sent, item });
@@ -191,10 +194,12 @@ const patch = defineRoute({
   scope: scopes.write,
   params: annotationPath,
   body: 'json',
+  maxBodyBytes: maxChangeBytes,
   returns: { schema: { type: 'null' } },
   errors: changeErrors,
-  async handle({ params, body, caller, headers, signal }, { annotations }) {
-    const request = { id: params.id, caller, signal, precondition: preconditionOf(headers) };
+  authorize: mayChange,
+  async handle({ params, granted: current, body, caller, headers, signal }, { annotations }) {
+    const request = { id: params.id, caller, signal, precondition: preconditionOf(headers), current };
     const annotation = await annotations.edits.patch(request, body);
     return replyEmpty(annotations, { annotation, caller });
   },
@@ -226,11 +231,13 @@ const copy = defineRoute({
   query: { itemId: targetItem },
   returns: { schema: annotationSchema },
   errors: ['bad-parameter', 'invalid', 'unknown-id', 'not-found', 'access-denied', 'forbidden'],
-  async handle({ params, query, caller, signal }, { items, records, annotations }) {
-    const source = await annotations.writer.load(params.id, 0, caller);
-    if ((await records.findItem(source.itemId)) !== null) await items.loadFresh(source.itemId, 0, caller);
-    const item = await items.loadFresh(requireTarget(query.itemId), 0, caller);
-    await annotations.permissions.requireAnnotate(item, caller);
+  async authorize({ params, query, caller }, services) {
+    const source = await services.annotations.writer.load(params.id, 0, caller);
+    const isOnItem = (await services.records.findItem(source.itemId)) !== null;
+    if (isOnItem) await services.items.loadFresh(source.itemId, 0, caller);
+    return mayAnnotate(requireTarget(query.itemId), caller, services);
+  },
+  async handle({ params, granted: item, caller, signal }, { annotations }) {
     const annotation = await annotations.whole.copy(params.id, item, caller);
     return replyWithElements(annotations, { annotation, caller, signal });
   },

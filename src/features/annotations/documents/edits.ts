@@ -44,9 +44,13 @@ export class AnnotationEdits {
           const changed = await this.#withReferences(current.elements, made, request);
           return this.writer.commit(current, { head, elements: changed }, request.caller);
         },
-        { ...options, raise: patchSchemaError, nameOf },
+        { ...options, ...this.#sizes(request), raise: patchSchemaError, nameOf },
       );
     });
+  }
+
+  #sizes({ caller }: ChangeRequest) {
+    return { overlaySizes: this.options.overlayImages.sizesFor(caller) };
   }
 
   #patchedHead(head: Record<string, unknown>): AnnotationHead {
@@ -88,7 +92,7 @@ export class AnnotationEdits {
           const elements = await this.#withReferences(current.elements, made, request);
           return this.writer.commit(current, { elements }, request.caller);
         },
-        { ...(request.signal && { signal: request.signal }), raise: patchSchemaError },
+        { ...(request.signal && { signal: request.signal }), ...this.#sizes(request), raise: patchSchemaError },
       );
     });
     return { annotation, changed: changed! };

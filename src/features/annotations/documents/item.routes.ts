@@ -5,6 +5,7 @@ import { answerConditional, entityTag } from '../../../http/conditional.js';
 import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { Reply } from '../../../http/reply.js';
+import { mayAnnotate } from '../access/authorize.js';
 import { annotationListSchema, itemPath } from '../parameters.js';
 import { bodyChunks } from '../replies.js';
 import { allElements, recordChunks, started, streamOf } from '../streams.js';
@@ -14,11 +15,12 @@ import { annotationHeaders, annotationTag, filteredView } from '../views.js';
 async function* listChunks(
   { permissions, store, reading }: AnnotationServices,
   annotations: AsyncIterator<AnnotationRecord>,
-  { caller, signal }: { caller: Caller | null; signal: AbortSignal },
+  { caller, signal, began }: { caller: Caller | null; signal: AbortSignal; began: (annotation: AnnotationRecord) => void },
 ): AsyncGenerator<Buffer | string> {
   let separator = '[';
   for (let next = await annotations.next(); next.done !== true; next = await annotations.next()) {
     const annotation = next.value;
+    began(annotation);
     const view = filteredView(annotation, await permissions.shownLevel(annotation, caller));
     const { id: annotationId, version, elements } = annotation;
     const turns = { queue: reading, caller, patient: separator !== '[' };
@@ -40,13 +42,18 @@ const get = defineRoute({
   params: itemPath,
   returns: { schema: annotationListSchema },
   errors: ['invalid', 'unknown-id', 'access-denied', 'precondition-failed', 'busy'],
-  async handle({ params, caller, headers, signal }, { items, annotations }) {
-    const item = await items.load(params.id, 0, caller);
+  authorize: ({ params, caller }, { items }) => items.load(params.id, 0, caller),
+  async handle({ granted: item, caller, headers, signal }, { annotations }) {
     const tag = await tagOfAll(annotations, annotations.lists.ofItem(item.id, caller), caller);
     const known = answerConditional(headers, tag, annotationHeaders(tag));
     if (known !== null) return known;
-    const chunks = listChunks(annotations, annotations.lists.ofItem(item.id, caller), { caller, signal });
-    return Reply.stream(streamOf(await started(chunks)), 'application/json', { headers: annotationHeaders(tag) });
+    let sent: AnnotationRecord | undefined;
+    const began = (annotation: AnnotationRecord) => (sent = annotation);
+    const chunks = listChunks(annotations, annotations.lists.ofItem(item.id, caller), { caller, signal, began });
+    return Reply.stream(streamOf(await started(chunks)), 'application/json', {
+      headers: annotationHeaders(tag),
+      permitted: async () => sent && annotations.writer.load(sent.id, 0, caller, { deletedToo: true }),
+    });
   },
 });
 
@@ -69,9 +76,8 @@ const create = defineRoute({
   body: 'stream',
   returns: { schema: { type: 'integer', description: 'How many were created.' } },
   errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'forbidden', 'too-large'],
-  async handle({ params, body, caller, signal }, { items, annotations }) {
-    const item = await items.loadFresh(params.id, 0, caller);
-    await annotations.permissions.requireAnnotate(item, caller);
+  authorize: ({ params, caller }, services) => mayAnnotate(params.id, caller, services),
+  async handle({ granted: item, body, caller, signal }, { annotations }) {
     const created = await annotations.whole.create(item, bodyChunks(body), 'list', { caller, signal });
     return created.length;
   },

@@ -1,6 +1,8 @@
 import { BadParameterError, InvalidError } from '../../../errors.js';
 import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
+import type { Caller } from '../../../host.js';
+import type { AnnotationContext } from '../context.js';
 import { boolean, withDefault } from '../../../http/parameters.js';
 import { annotationPath, annotationSchema } from '../parameters.js';
 import { replyWithoutElements } from '../replies.js';
@@ -30,6 +32,11 @@ function checkKeys(keys: readonly string[], present: Attributes): void {
   for (const key of keys) if (!Object.hasOwn(present, key)) checkKey(key);
 }
 
+/** Who may write an annotation may describe it, whatever holds for the item. */
+function authorize({ params, caller }: { params: { id: string }; caller: Caller | null }, { annotations }: AnnotationContext) {
+  return annotations.writer.load(params.id, 1, caller);
+}
+
 const set = defineRoute({
   method: 'put',
   path: '/annotation/:id/metadata',
@@ -42,8 +49,9 @@ const set = defineRoute({
   bodyName: 'metadata',
   returns: { schema: annotationSchema },
   errors,
-  async handle({ params, query, body, caller, headers, signal }, { annotations }) {
-    const request = { id: params.id, caller, signal, precondition: preconditionOf(headers) };
+  authorize,
+  async handle({ params, query, granted: current, body, caller, headers, signal }, { annotations }) {
+    const request = { id: params.id, caller, signal, precondition: preconditionOf(headers), current };
     const annotation = await annotations.edits.changeAttributes(request, (attributes) => {
       checkKeys(Object.keys(body), attributes);
       const merged = new Map(Object.entries(attributes));
@@ -69,12 +77,14 @@ const remove = defineRoute({
   bodyName: 'fields',
   returns: { schema: annotationSchema },
   errors,
-  async handle({ params, body, caller, headers, signal }, { annotations }) {
+  authorize,
+  async handle({ params, granted: current, body, caller, headers, signal }, { annotations }) {
     const keys = keysOf(body);
-    const request = { id: params.id, caller, signal, precondition: preconditionOf(headers) };
+    const removed = new Set(keys);
+    const request = { id: params.id, caller, signal, precondition: preconditionOf(headers), current };
     const annotation = await annotations.edits.changeAttributes(request, (attributes) => {
       checkKeys(keys, attributes);
-      return Object.fromEntries(Object.entries(attributes).filter(([key]) => !keys.includes(key)));
+      return Object.fromEntries(Object.entries(attributes).filter(([key]) => !removed.has(key)));
     });
     return replyWithoutElements(annotations, { annotation, caller }, { annotation: { elements: [] } });
   },

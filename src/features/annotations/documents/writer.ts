@@ -10,6 +10,7 @@ import type { AnnotationRecord, AnnotationState } from './annotation-record.js';
 import type { AnnotationModel } from './annotation.model.js';
 import type { HostRecords } from '../../../core/host-records.js';
 import type { AnnotationPermissions } from '../access/permissions.js';
+import type { OverlayImages } from '../overlay/overlay-images.js';
 import type { AnnotationDensities } from '../overlay/densities.js';
 import type { AnnotationBodies } from './body.js';
 import type { Settings } from '../../settings/settings.js';
@@ -22,6 +23,7 @@ export interface AnnotationsOptions {
   densities: Pick<AnnotationDensities, 'prepare' | 'sweep'>;
   bodies: AnnotationBodies;
   permissions: AnnotationPermissions;
+  overlayImages: Pick<OverlayImages, 'sizesFor'>;
   records: HostRecords;
   settings: Settings;
   notify: Host['notify'];
@@ -39,6 +41,8 @@ export interface ChangeRequest {
   caller: Caller | null;
   /** Absent: any version will do. */
   precondition?: Precondition | undefined;
+  /** The annotation as it was when the caller's right to change it was found; saves looking at it once more. */
+  current?: AnnotationRecord | undefined;
   signal?: AbortSignal;
 }
 
@@ -115,7 +119,8 @@ export class AnnotationWriter {
     const waiting = { signal, caller: callerName(caller) };
     const admit = () => (options.itemToo === false ? this.#loadChecked(request) : this.loadForChange(request));
     // Who may not change it need not wait.
-    const admitted = await admit();
+    const admitted = request.current ?? (await admit());
+    request.precondition?.(admitted);
     const admittedAt = performance.now();
     const change = async () => {
       const isRecent = performance.now() - admittedAt < admissionMs;
@@ -210,9 +215,12 @@ export class AnnotationWriter {
   }
 
   /** Messages are best effort: a change is not undone by one that cannot be sent. */
-  async tell(userId: string | null, what: 'create' | 'update' | 'remove' | 'revert', { id, itemId }: AnnotationRecord) {
-    const { notify, logger } = this.options;
+  async tell(userId: string | null, what: 'create' | 'update' | 'remove' | 'revert', annotation: AnnotationRecord) {
+    const { notify, permissions, logger } = this.options;
+    const { id, itemId } = annotation;
     if (notify === undefined || userId === null) return;
+    // Whoever made it may have been shut out since.
+    if ((await permissions.level(annotation, { id: userId, admin: false, scopes: [] })) < 0) return;
     const type = `large_image_annotation.${what}`;
     const expires = new Date(Date.now() + notificationLifetimeMs);
     try {

@@ -2,6 +2,7 @@ import type { BoundingBox } from '../../../annotation-format/bounding-box.js';
 import type { CentroidPropTable } from '../../../annotation-format/centroids.js';
 import type { ElementBudget, ElementQuery, BoxCondition } from '../../../annotation-format/element-query.js';
 import type { RaiseProblem } from '../../../annotation-format/messages.js';
+import type { OverlaySizes } from '../../../annotation-format/overlay-sizes.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
 import type { ElementName } from '../../../annotation-format/validate.js';
 
@@ -51,8 +52,14 @@ export interface StoreOptions {
   signal?: AbortSignal;
 }
 
+/** Options of what stores elements. */
+export interface WriteOptions extends StoreOptions {
+  /** For the boxes of image and pixelmap elements, as far as who writes them may know. Default: those of the store. */
+  overlaySizes?: OverlaySizes | undefined;
+}
+
 /** Options of {@link ElementStore.change}. */
-export interface ChangeOptions extends StoreOptions {
+export interface ChangeOptions extends WriteOptions {
   /** Makes the error of an element that is not valid; default: the envelope of create and PUT. Give the same function each time. */
   raise?: RaiseProblem;
   /** What messages call the nth element to put; default: `elements[n]`. */
@@ -60,7 +67,7 @@ export interface ChangeOptions extends StoreOptions {
 }
 
 /** Options of {@link ElementStore.readBody}. */
-export interface ReceiveOptions extends StoreOptions {
+export interface ReceiveOptions extends WriteOptions {
   /**
    * Called with every few elements (of GeoJSON: those made of the features) before they are checked. Returns what is to be stored in
    * their place, one for each; the same list where nothing is to change, as then their texts are kept.

@@ -8,7 +8,9 @@ import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { required, text } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
-import { annotationPath } from '../parameters.js';
+import { mayChange, mayRead } from '../access/authorize.js';
+import type { AnnotationRecord } from '../documents/annotation-record.js';
+import { annotationPath, maxChangeBytes } from '../parameters.js';
 import { annotationHeaders, annotationTag, preconditionOf } from '../views.js';
 
 type Json = Record<string, unknown>;
@@ -85,13 +87,15 @@ function requestOf({
   caller,
   headers,
   signal,
+  granted,
 }: {
   params: { id: string };
   caller: Caller | null;
   headers: Parameters<typeof preconditionOf>[0];
   signal: AbortSignal;
+  granted: AnnotationRecord;
 }): ChangeRequest {
-  return { id: params.id, caller, signal, precondition: preconditionOf(headers) };
+  return { id: params.id, caller, signal, precondition: preconditionOf(headers), current: granted };
 }
 
 function idsIn(elements: readonly unknown[]): string[] {
@@ -110,8 +114,8 @@ const get = defineRoute({
   params: elementPath,
   returns: { schema: { type: 'object' } },
   errors: ['invalid', 'unknown-id', 'not-found', 'access-denied', 'precondition-failed'],
-  async handle({ params, caller, headers, signal }, { annotations }) {
-    const annotation = await annotations.writer.load(params.id, 0, caller);
+  authorize: mayRead,
+  async handle({ params, granted: annotation, caller, headers, signal }, { annotations }) {
     const found = await annotations.store.find(annotation.elements, [params.elementId], { signal });
     const element = found.get(params.elementId);
     if (element === undefined) throw notFound(params.elementId);
@@ -130,8 +134,10 @@ const append = defineRoute({
   scope: scopes.write,
   params: annotationPath,
   body: 'json',
+  maxBodyBytes: maxChangeBytes,
   returns: { schema: reportSchema },
   errors,
+  authorize: mayChange,
   handle(input, { annotations }) {
     const put: readonly unknown[] = Array.isArray(input.body) ? (input.body as unknown[]) : [input.body];
     return change(annotations, requestOf(input), async ({ elements }) => {
@@ -151,8 +157,10 @@ const bulk = defineRoute({
   scope: scopes.write,
   params: annotationPath,
   body: 'json-object',
+  maxBodyBytes: maxChangeBytes,
   returns: { schema: reportSchema },
   errors,
+  authorize: mayChange,
   handle(input, { annotations }) {
     return change(annotations, requestOf(input), bulkChanges(input.body));
   },
@@ -182,8 +190,10 @@ const replace = defineRoute({
   scope: scopes.write,
   params: elementPath,
   body: 'json-object',
+  maxBodyBytes: maxChangeBytes,
   returns: { schema: reportSchema },
   errors,
+  authorize: mayChange,
   handle(input, { annotations }) {
     return change(annotations, requestOf(input), { put: [{ ...input.body, id: input.params.elementId }] });
   },
@@ -198,8 +208,10 @@ const merge = defineRoute({
   scope: scopes.write,
   params: elementPath,
   body: 'json-object',
+  maxBodyBytes: maxChangeBytes,
   returns: { schema: reportSchema },
   errors,
+  authorize: mayChange,
   handle(input, { annotations }) {
     const { elementId: wanted } = input.params;
     return change(annotations, requestOf(input), async ({ elements }) => {
@@ -235,6 +247,7 @@ const remove = defineRoute({
   params: elementPath,
   returns: { schema: reportSchema },
   errors,
+  authorize: mayChange,
   handle(input, { annotations }) {
     const { elementId: wanted } = input.params;
     return change(annotations, requestOf(input), async ({ elements }) => {

@@ -21,6 +21,7 @@ import type {
   ScanOptions,
   StoredElements,
   StoreOptions,
+  WriteOptions,
   SweepReport,
 } from './contract.js';
 import { Hold } from './leases.js';
@@ -88,6 +89,10 @@ export class PackedElementStore implements ElementStore {
     return validator;
   }
 
+  #toolsFor({ overlaySizes }: WriteOptions): ChangeTools {
+    return overlaySizes === undefined ? this.#tools : { ...this.#tools, overlaySizes };
+  }
+
   get idleMs(): number {
     return performance.now() - this.#lastWrite;
   }
@@ -101,11 +106,11 @@ export class PackedElementStore implements ElementStore {
     publish: Publish<ReceivedBody, Result>,
     options: ReceiveOptions = {},
   ): Promise<Result> {
-    return receiveBody(this.#tools, body, publish, options);
+    return receiveBody(this.#toolsFor(options), body, publish, options);
   }
 
-  write<Result>(source: ElementSource, publish: Publish<StoredElements, Result>, options: StoreOptions = {}): Promise<Result> {
-    return writeElements(this.#tools, source, publish, options.signal);
+  write<Result>(source: ElementSource, publish: Publish<StoredElements, Result>, options: WriteOptions = {}): Promise<Result> {
+    return writeElements(this.#toolsFor(options), source, publish, options.signal);
   }
 
   change<Result>(
@@ -114,7 +119,7 @@ export class PackedElementStore implements ElementStore {
     publish: Publish<ChangedElements, Result>,
     options: ChangeOptions = {},
   ): Promise<Result> {
-    return changeElements(this.#tools, base, changes, publish, options);
+    return changeElements(this.#toolsFor(options), base, changes, publish, options);
   }
 
   async share<Result>(family: string, publish: () => Promise<Result>): Promise<Result> {

@@ -70,8 +70,8 @@ const get = defineRoute({
   params: { ...annotationPath, version: required(integer({ description: 'The `_version`.' })) },
   returns: { schema: annotationSchema },
   errors: ['invalid', 'bad-parameter', 'access-denied'],
-  async handle({ params, caller, signal }, { annotations }) {
-    const annotation = await load(annotations, params.id, caller);
+  authorize: ({ params, caller }, { annotations }) => load(annotations, params.id, caller),
+  async handle({ params, granted: annotation, caller, signal }, { annotations }) {
     const version = await annotations.history.version(annotation, params.version);
     const { elements } = version;
     const chunks = await recordChunks(versionView(version, annotation), {

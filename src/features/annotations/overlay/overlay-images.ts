@@ -29,6 +29,11 @@ export class OverlayImages {
     }
   }
 
+  /** Sizes of those images that a caller may read, for the boxes of what they write. */
+  sizesFor(caller: Caller | null): (itemId: string) => Promise<OverlaySize | null> {
+    return async (itemId) => ((await this.readable([itemId], caller)).has(itemId) ? this.size(itemId) : null);
+  }
+
   /** The file of the large image of each of some items, of those that a caller may read; sorted by item. */
   async readable(itemIds: readonly string[], caller: Caller | null): Promise<Map<string, string>> {
     const { records, access } = this.options;

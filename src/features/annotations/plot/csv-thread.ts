@@ -44,7 +44,7 @@ function isFormatError(error: unknown): boolean {
 }
 
 function numberOf(cell: string): number | null {
-  if (!/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(cell)) return null;
+  if (!/^[-+]?(\d+(?:\.\d*)?|\.\d+)(e[-+]?\d+)?$/i.test(cell)) return null;
   const value = Number(cell);
   return Number.isFinite(value) ? value : null;
 }

@@ -23,7 +23,7 @@ interface UploadNeeds {
 export const annotationUploadFeature: Feature<UploadNeeds, null> = {
   name: 'annotation-upload',
   async open({ core, library, items, images, annotations, runner }, onClose) {
-    const { host, own, records, events, logger } = core;
+    const { host, own, records, callers, events, logger } = core;
     const model = new AnnotationUploadModel(own);
     await model.createIndexes();
     const uploads = new AnnotationUploads({
@@ -31,6 +31,7 @@ export const annotationUploadFeature: Feature<UploadNeeds, null> = {
       annotations,
       records,
       items,
+      callers,
       images,
       files: host.files,
       runner,

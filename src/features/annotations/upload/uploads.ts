@@ -5,6 +5,7 @@ import type { AnnotationUploadModel, Batch, UploadTask } from './upload.model.js
 import type { FileRecord, HostRecords, ItemRecord } from '../../../core/host-records.js';
 import type { AnnotationServices } from '../annotation-services.js';
 import type { Images } from '../../images/images.js';
+import type { Callers } from '../../../core/callers.js';
 import type { Items } from '../../items/items.js';
 import type { JobStarter } from '../../jobs/job-starter.js';
 import { annotationBytes, isItemId, maxNameLength, OverlayReferences, parseReference } from './references.js';
@@ -28,6 +29,7 @@ export interface AnnotationUploadsOptions {
   annotations: Pick<AnnotationServices, 'whole' | 'permissions' | 'brand'>;
   records: HostRecords;
   items: Items;
+  callers: Pick<Callers, 'asker'>;
   images: Images;
   files: HostFiles;
   runner: JobStarter;
@@ -96,9 +98,20 @@ export class AnnotationUploads {
   async #start(task: UploadTask): Promise<void> {
     const { runner } = this.options;
     const kwargs = { ...task };
-    const job = await runner.create(uploadJobName, { userId: task.userId, asynchronous: true, kwargs });
+    const itemId = await this.#subject(task);
+    const job = await runner.create(uploadJobName, { userId: task.userId, itemId, asynchronous: true, kwargs });
     step('annotation-upload:job-stored');
     await runner.start(job);
+  }
+
+  /** The item that the job is about, for those who may read it to see; not one that the uploader may not annotate. */
+  async #subject(task: UploadTask): Promise<string | null> {
+    try {
+      return (await this.#target(task)).item.id;
+    } catch (error) {
+      if (error instanceof LargeImageError) return null;
+      throw error;
+    }
   }
 
   /** Starts what waits in a batch, or anywhere, and now knows all its items. */
@@ -152,8 +165,7 @@ export class AnnotationUploads {
 
   async #ingest(task: UploadTask, { log, results, signal }: IngestContext): Promise<void> {
     const { records, files, annotations, maxBytes } = this.options;
-    const item = await this.#target(task);
-    const caller = callerOf(task);
+    const { item, caller } = await this.#target(task);
     const file = await records.findFile(task.fileId);
     // The work was done before, but a crash kept the job from saying so.
     if (file === null && (await annotations.whole.exists(annotationId(task.ingestion, 0)))) return;
@@ -162,8 +174,9 @@ export class AnnotationUploads {
       throw new LargeImageError('too-large', `The file has ${file.size} bytes; files of annotations may have ${maxBytes}.`);
     }
     if (task.last) log('It has waited long enough for other uploads and is read a last time.\n');
-    log(`Reading ${file.name} (${file.size} bytes)\n`);
-    const references = new OverlayReferences(annotations.brand, (name) => this.#resolve(task, name, { forUse: true }));
+    // The file may lie where not all who see the job may look.
+    log(`Reading ${file.itemId === item.id ? file.name : 'a file'} (${file.size} bytes)\n`);
+    const references = new OverlayReferences(annotations.brand, (name) => this.#resolve(task, name, caller));
     const bytes = await files.read(file.doc, { start: 0, end: file.size }, { signal });
     try {
       const created = await annotations.whole.create(item, annotationBytes(bytes), 'file', {
@@ -190,38 +203,39 @@ export class AnnotationUploads {
     step('annotation-upload:removed');
   }
 
-  /** The item to annotate, when the uploader may annotate it. */
-  async #target({ itemId, userId, admin }: UploadTask): Promise<ItemRecord> {
-    const { items, annotations } = this.options;
+  /** The item to annotate, and the uploader, when they may annotate it. */
+  async #target({ itemId, userId, admin }: UploadTask): Promise<{ item: ItemRecord; caller: Caller }> {
+    const { items, annotations, callers } = this.options;
     if (userId === null) throw new AccessDeniedError('You must be logged in.');
     if (itemId === null) throw new BadParameterError('Reference does not contain required information: itemId.');
     if (!isItemId(itemId.toLowerCase())) throw new InvalidError(`Invalid ObjectId: ${itemId.slice(0, maxNameLength)}`, 'itemId');
-    const caller = callerOf({ userId, admin });
+    const caller = await callers.asker({ id: userId, admin });
     const item = await items.loadFresh(itemId.toLowerCase(), 0, caller);
     await annotations.permissions.requireAnnotate(item, caller);
-    return item;
+    return { item, caller };
   }
 
-  /** The item that an element's text stands for: its id, or an identifier of the batch. */
-  async #resolve({ userId, uuid }: UploadTask, name: string, options: { forUse?: boolean } = {}): Promise<string | null> {
+  /** The item that an element's text stands for: its id, or an identifier of the batch. For a user it becomes a large image where it can. */
+  async #resolve({ userId, uuid }: UploadTask, name: string, user?: Caller): Promise<string | null> {
     const { records, model } = this.options;
     if (isItemId(name) && (await records.findItem(name)) !== null) return name;
     if (userId === null || uuid === null) return null;
     const itemId = await model.itemOf({ userId, uuid }, name);
     const item = itemId === null ? null : await records.findItem(itemId);
     if (item === null) return null;
-    if (options.forUse === true && item.largeImage === null) await this.#tryLargeImage(item);
+    if (user !== undefined && item.largeImage === null) await this.#tryLargeImage(item, user);
     return item.id;
   }
 
   /** The box of an overlay is that of its image; an item that cannot be one has none. */
-  async #tryLargeImage(item: ItemRecord): Promise<void> {
-    const { images, logger } = this.options;
+  async #tryLargeImage({ id }: ItemRecord, user: Caller): Promise<void> {
+    const { images, items, logger } = this.options;
     try {
+      const item = await items.loadFresh(id, 1, user);
       await images.create(item, await images.chooseFile(item, undefined));
     } catch (error) {
       if (!(error instanceof LargeImageError)) throw error;
-      logger.info({ itemId: item.id, reason: error.message }, 'Annotation:Upload:NoLargeImage');
+      logger.info({ itemId: id, reason: error.message }, 'Annotation:Upload:NoLargeImage');
     }
   }
 
@@ -261,10 +275,6 @@ export class AnnotationUploads {
       logger.warn({ err, fileId, type }, 'Annotation:NotificationFailed');
     }
   }
-}
-
-function callerOf({ userId, admin }: Pick<UploadTask, 'userId' | 'admin'>): Caller {
-  return { id: userId, admin, scopes: [] };
 }
 
 /** Id of the annotation at a place in a file: later places have higher ids, and those of one file begin with its time. */

@@ -1,7 +1,7 @@
 import type { FrameMetadata } from '../../contract.js';
 import type { Directory } from './directory.js';
 import { tags } from './tags.js';
-import { childText, children, parseXml, type XmlElement } from './xml.js';
+import { childText, children, parseXml, type XmlElement } from '../../xml.js';
 
 /** What the description of the first directory says about the image, as far as its format is known. */
 export interface DescribedImage {
@@ -79,8 +79,11 @@ function readConverter(description: string): DescribedImage | null {
 
 /** Pixel spacing of the whole image in the XML of Philips scanners: two quoted numbers of millimetres, row spacing first. */
 function readPhilips(description: string): DescribedImage {
-  const match = /DICOM_PIXEL_SPACING"[^>]*>\s*"?([\d.eE+-]+)"?\s+"?([\d.eE+-]+)/.exec(description.replaceAll('&quot;', '"'));
-  return { magnification: null, mmX: positive(match?.[2]), mmY: positive(match?.[1]), channels: null };
+  const start = description.search(/DICOM_PIXEL_SPACING(?:"|&quot;)/);
+  const text = start < 0 ? '' : description.slice(start, start + 1000).replaceAll('&quot;', '"');
+  const [pair = ''] = text.slice(text.indexOf('>') + 1).split('<', 1);
+  const [rows, columns] = pair.replaceAll('"', ' ').trim().split(/\s+/);
+  return { magnification: null, mmX: positive(columns), mmY: positive(rows), channels: null };
 }
 
 /** The element of a PerkinElmer (QPTIFF) description, or `null`. */
@@ -110,9 +113,14 @@ export function readDescription(description: string): DescribedImage {
 /** Axes of the pages of an ImageJ stack: channels vary fastest, then slices, then time. `null` where the counts do not fit. */
 export function imageJFrames(description: string, pages: number): FrameMetadata[] | null {
   if (!description.startsWith('ImageJ=')) return null;
+  const lines = description.split(/[\r\n]/);
   const count = (name: string): number => {
-    const value = Number(new RegExp(`^${name}=(\\d+)\\s*$`, 'm').exec(description)?.[1] ?? 1);
-    return Number.isSafeInteger(value) && value > 0 ? value : 1;
+    const text =
+      lines
+        .find((line) => line.startsWith(`${name}=`))
+        ?.slice(name.length + 1)
+        .trimEnd() ?? '';
+    return /^\d{1,15}$/.test(text) && Number(text) > 0 ? Number(text) : 1;
   };
   const sizes = { C: count('channels'), Z: count('slices'), T: count('frames') };
   if (sizes.C * sizes.Z * sizes.T !== pages) return null;
@@ -147,8 +155,9 @@ export async function resolutionOf(directory: Directory): Promise<{ mmX: number 
  */
 export function associatedName(description: string, isFirstExtra: boolean): string | null {
   if (aperioVersion(description) !== null) {
-    const word = /[\r\n]+\s*(label|macro)\b/i.exec(description)?.[1]?.toLowerCase();
-    return word ?? (isFirstExtra ? 'thumbnail' : null);
+    const [, ...lines] = description.split(/[\r\n]/);
+    const words = lines.map((line) => /^(label|macro)\b/i.exec(line.trimStart())?.[1]?.toLowerCase());
+    return words.find((word) => word !== undefined) ?? (isFirstExtra ? 'thumbnail' : null);
   }
   const qpi = description.includes('<PerkinElmer-QPI') ? perkinElmer(description) : null;
   if (qpi !== null) {

@@ -1,6 +1,6 @@
 import { TileSourceError } from '../../../errors.js';
 import type { FrameMetadata } from '../../contract.js';
-import { attribute, children, parseXml, type XmlElement } from './xml.js';
+import { attribute, children, parseXml, type XmlElement } from '../../xml.js';
 
 /** One plane of an OME image. */
 export interface OmePlane {

@@ -15,7 +15,7 @@ import { isOme, readOme, type OmeDescription } from './ome.js';
 import { checkStrips, isQuick } from './strips.js';
 import { tags } from './tags.js';
 import type { TiffBytes } from './tiff-bytes.js';
-import { childText, type XmlElement } from './xml.js';
+import { childText, type XmlElement } from '../../xml.js';
 
 /** One frame: its full-resolution directory, or `null` where the file has none for it. */
 export interface Frame {

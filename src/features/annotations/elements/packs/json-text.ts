@@ -1,17 +1,8 @@
-import { isAscii, isUtf8 } from 'node:buffer';
 import { BadParameterError } from '../../../../errors.js';
 
 /** The error of a body that is no JSON, in the words that existing clients know. */
 export function invalidJson(extra: string): BadParameterError {
   return new BadParameterError('Invalid JSON passed in request body.', { details: { extra } });
-}
-
-/** Text of UTF-8 bytes. @throws BadParameterError when they are none. */
-export function textOf(bytes: Buffer): string {
-  // Most bodies are ASCII, which needs no decoding.
-  if (isAscii(bytes)) return bytes.toString('latin1');
-  if (!isUtf8(bytes)) throw new BadParameterError('The request body must be UTF-8 text.');
-  return bytes.toString('utf8');
 }
 
 /** Number of keys at all depths of a parsed value. */

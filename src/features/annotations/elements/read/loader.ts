@@ -22,6 +22,8 @@ export interface LoadedPack {
 
 /** Memory for parts of id indexes, bytes. */
 const maxIndexBytes = 16 * 1024 * 1024;
+/** Memory for packs that have just been edited or looked into for an edit, bytes. */
+const maxEditedBytes = 16 * 1024 * 1024;
 /** Memory of a decoded directory, for the limit of the cache. */
 const bytesPerPackEntry = 320;
 const windowsPerQuery = 64;
@@ -36,6 +38,12 @@ export function elementsGone(): LargeImageError {
 export class ElementLoader {
   readonly #windows: LRUCache<string, LoadedWindow>;
   readonly #indexParts = new LRUCache<string, Buffer>({ maxSize: maxIndexBytes, sizeCalculation: ({ length }) => length + 64 });
+
+  /** Whoever edits an element looks for it first, and often edits its neighbours next. */
+  readonly #edited = new LRUCache<string, { columns: Buffer; text: Buffer }>({
+    maxSize: maxEditedBytes,
+    sizeCalculation: ({ columns, text }) => columns.length + text.length + 128,
+  });
 
   constructor(
     readonly records: ElementRecords,
@@ -71,6 +79,33 @@ export class ElementLoader {
     });
   }
 
+  /** Keeps the directory of a window that has just been written. */
+  keepWindow(window: LoadedWindow): void {
+    this.#windows.set(window.id, window);
+  }
+
+  /** Keeps a pack that has just been written, for the next edit of its elements. */
+  keepPack(id: string, pack: { columns: Buffer; text: Buffer }): void {
+    this.#edited.set(id, pack);
+  }
+
+  /** Packs with columns and texts in the order of the entries, kept for the next edit. @throws LargeImageError when one is gone. */
+  async packsToEdit(entries: readonly PackEntry[], signal?: AbortSignal): Promise<LoadedPack[]> {
+    const missing = entries.filter(({ id }) => !this.#edited.has(id));
+    const fetched = new Map<string, LoadedPack>();
+    for (let start = 0; start < missing.length; start += packsPerQuery) {
+      const part = missing.slice(start, start + packsPerQuery);
+      for (const pack of await this.#packs(part, 'both', signal, (id, kept) => this.#edited.set(id, kept)))
+        fetched.set(pack.entry.id, pack);
+    }
+    return entries.map((entry) => {
+      const pack = fetched.get(entry.id);
+      if (pack !== undefined) return pack;
+      const { columns, text } = this.#edited.get(entry.id)!;
+      return { entry, columns: new PackColumns(columns), text };
+    });
+  }
+
   /** Directories of all windows of an annotation. */
   async allWindows(stored: StoredElements, signal?: AbortSignal): Promise<LoadedWindow[]> {
     return this.windows(stored.windows, signal);
@@ -103,7 +138,12 @@ export class ElementLoader {
     return (await Promise.all(groups)).flat();
   }
 
-  async #packs(entries: readonly PackEntry[], part: PackPart, signal?: AbortSignal): Promise<LoadedPack[]> {
+  async #packs(
+    entries: readonly PackEntry[],
+    part: PackPart,
+    signal?: AbortSignal,
+    keep?: (id: string, pack: { columns: Buffer; text: Buffer }) => void,
+  ): Promise<LoadedPack[]> {
     signal?.throwIfAborted();
     const found = await this.records.findPacks(
       entries.map(({ id }) => id),
@@ -116,6 +156,8 @@ export class ElementLoader {
       return { entry, pack, textBytes: entry.textBytes };
     });
     const texts = part === 'columns' ? [] : await decompress(packs);
+    if (keep !== undefined)
+      for (const [i, { entry, pack }] of packs.entries()) keep(entry.id, { columns: pack.columns, text: texts[i]! });
     return packs.map(({ entry, pack }, i) => ({
       entry,
       columns: part === 'text' ? null : new PackColumns(pack.columns),

@@ -17,6 +17,8 @@ export interface Location {
 
 /** Packs fetched at once. */
 const packsPerFetch = 128;
+/** So many packs are fetched with their texts at once when an element is looked for. */
+const packsWithTexts = 8;
 
 /** Places of the packs of a window that may hold an id, by id. */
 async function candidatePlaces(
@@ -73,7 +75,10 @@ export async function locate(
       for (let start = 0; start < live.length; start += packsPerFetch) {
         const group = live.slice(start, start + packsPerFetch);
         const entries = group.map((place) => window.packs[place]!);
-        for (const [at, pack] of (await loader.packs(entries, 'columns', signal)).entries()) {
+        // A few are fetched with their texts: whoever looks for elements reads or edits them next.
+        const packs =
+          live.length <= packsWithTexts ? loader.packsToEdit(entries, signal) : loader.packs(entries, 'columns', signal);
+        for (const [at, pack] of (await packs).entries()) {
           const place = group[at] as number;
           const candidates = new Set(places.get(place));
           const columns = columnsOf(pack);
@@ -109,7 +114,7 @@ export async function findElements(
   for (let start = 0; start < groups.length; start += packsPerFetch) {
     const group = groups.slice(start, start + packsPerFetch);
     const entries = group.map(({ location }) => windows[location.window]!.packs[location.pack]!);
-    for (const [at, pack] of (await loader.packs(entries, 'both', signal)).entries()) {
+    for (const [at, pack] of (await loader.packsToEdit(entries, signal)).entries()) {
       for (const row of group[at]!.rows) elements.set(columnsOf(pack).idAt(row), parsedAt(pack, row));
     }
   }

@@ -1,9 +1,9 @@
 import { BadParameterError, LargeImageError } from '../../../../errors.js';
-import { parseJson } from '../../../../core/json.js';
+import { parseJsonText, textOf } from '../../../../core/json.js';
+import { isSliceOver, nextSlice } from '../../../../core/slices.js';
 import { createGeoJsonReader, type GeoJsonReader } from '../../../../annotation-format/formats/geojson-import.js';
 import { describeValue, inEntry, schemaError } from '../../../../annotation-format/messages.js';
 import type { Publish, ReceivedBody, ReceiveOptions, StoredElements } from '../contract.js';
-import { textOf } from '../packs/json-text.js';
 import type { ListWriter } from './list-writer.js';
 import { BodyScanner, type ElementSlice } from '../read/scanner.js';
 import { FamilyWrite, type WriteTools } from './write.js';
@@ -64,25 +64,26 @@ async function receive(
         lists.push({ key: event.key, writer: write.list(), reader, entry: event.entry });
       } else {
         const list = lists[event.list] as ReceivedList;
-        await (event.kind === 'slice' ? addSlice(list, event, prepare) : list.writer.finish()).catch((error: unknown) => {
-          throw list.entry === null ? error : inEntry(error, list.entry);
-        });
-        // Whoever waits for the event loop gets his turn between slices.
-        await new Promise((resolve) => setImmediate(resolve));
+        await (event.kind === 'slice' ? addSlice(list, event, { prepare, signal }) : list.writer.finish()).catch(
+          (error: unknown) => {
+            throw list.entry === null ? error : inEntry(error, list.entry);
+          },
+        );
+        if (isSliceOver()) await nextSlice(signal);
       }
     }
   }
-  return attach(parseJson(textOf(scanner.finish())), lists);
+  return attach(await parseJsonText(textOf(scanner.finish()), signal), lists);
 }
 
 async function addSlice(
   { writer, reader }: ReceivedList,
   slice: ElementSlice,
-  prepare: ReceiveOptions['prepare'],
+  { prepare, signal }: Pick<ReceiveOptions, 'prepare' | 'signal'>,
 ): Promise<void> {
   const start = slice.starts[0] as number;
   const end = slice.ends[slice.count - 1] as number;
-  const values = parseJson(`[${textOf(slice.bytes.subarray(start, end))}]`) as unknown[];
+  const values = (await parseJsonText(`[${textOf(slice.bytes.subarray(start, end))}]`, signal)) as unknown[];
   const elements = reader === null ? values : values.flatMap((feature, i) => reader.read(feature, slice.first + i));
   const prepared = prepare === undefined ? elements : await prepare(elements);
   // The texts are those of the elements only while they are what was sent.

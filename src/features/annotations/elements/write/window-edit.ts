@@ -63,9 +63,8 @@ export class WindowEdit {
     const places = [...changes.keys()];
     for (let start = 0; start < places.length; start += packsPerFetch) {
       const group = places.slice(start, start + packsPerFetch);
-      const packs = await this.tools.loader.packs(
+      const packs = await this.tools.loader.packsToEdit(
         group.map((place) => this.#packs[place]!),
-        'both',
         this.tools.signal,
       );
       for (const [i, pack] of packs.entries()) {
@@ -101,7 +100,7 @@ export class WindowEdit {
   async #storePack(place: number, rows: PackRows, text: Buffer): Promise<void> {
     const id = this.tools.ids.make();
     this.#packs[place] = packEntry(id, rows);
-    await this.tools.writer.pack(id, rows, text);
+    this.tools.loader.keepPack(id, { columns: await this.tools.writer.pack(id, rows, text), text });
   }
 
   /** Puts elements at the end; their places are set here. There must be {@link room}. */
@@ -123,7 +122,7 @@ export class WindowEdit {
       tail.count + placed.length <= packElements &&
       tail.textBytes + bytes <= packTextBytes
     ) {
-      const [pack] = await this.tools.loader.packs([tail], 'both', this.tools.signal);
+      const [pack] = await this.tools.loader.packsToEdit([tail], this.tools.signal);
       await this.#replacePack(last, [...itemsOf(pack!), ...placed]);
       for (const { id } of placed) this.#added.push({ id, pack: last });
       return;
@@ -149,7 +148,9 @@ export class WindowEdit {
     const id = this.tools.ids.make();
     const directory = encodeDirectory({ packs: this.#packs, nextPlace: this.#nextPlace });
     const index = await this.#writeIndex(count);
-    await this.tools.writer.window({ id, directory, groups: JSON.stringify([...this.#groups]), index });
+    const groups = [...this.#groups];
+    await this.tools.writer.window({ id, directory, groups: JSON.stringify(groups), index });
+    this.tools.loader.keepWindow({ id, packs: this.#packs, nextPlace: this.#nextPlace, groups, index });
     return { id, count, detailsCount: box.details, box, lowId: this.#lowId, highId: this.#highId };
   }
 

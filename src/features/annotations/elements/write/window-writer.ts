@@ -59,7 +59,7 @@ export class WindowWriter {
         indexEntries.push(packIndexEntries(rows, entries.length));
         idRange(rows, range);
         entries.push(packEntry(id, rows));
-        await running.start(() => this.pack(id, rows, text));
+        await running.start(async () => void (await this.pack(id, rows, text)));
       }
       await running.finish();
     } finally {
@@ -75,10 +75,11 @@ export class WindowWriter {
     return { id, count: draft.count, detailsCount: box.details, box, ...range };
   }
 
-  /** Stores one pack. */
-  async pack(id: string, rows: PackRows, text: Buffer): Promise<void> {
+  /** Stores one pack. @returns its columns as stored. */
+  async pack(id: string, rows: PackRows, text: Buffer): Promise<Buffer> {
     const columns = encodeColumns(rows);
     await this.#packs.add({ id, family: this.family, columns, ...(await compress(text)) });
+    return columns;
   }
 
   /** Stores one directory. */

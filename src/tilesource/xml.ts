@@ -1,5 +1,5 @@
 import { XMLParser } from 'fast-xml-parser';
-import { TileSourceError } from '../../../errors.js';
+import { TileSourceError } from '../errors.js';
 
 /** An XML element as the parser gives it: attributes have the prefix `@`, text is `#text`, repeated children are arrays. */
 export type XmlElement = Readonly<Record<string, unknown>>;
@@ -17,15 +17,16 @@ const parser = new XMLParser({
 /**
  * Parses XML that came in a file.
  *
+ * @param what names the file in messages.
  * @throws TileSourceError where it is not well formed, or has a DOCTYPE (entities can expand without end).
  */
-export function parseXml(text: string): XmlElement {
+export function parseXml(text: string, what = 'this TIFF'): XmlElement {
   if (/<!\s*(?:doctype|entity)/i.test(text))
-    throw new TileSourceError('The XML in this TIFF has a DOCTYPE, which is not accepted.');
+    throw new TileSourceError(`The XML in ${what} has a DOCTYPE, which is not accepted.`);
   try {
     return toElement(parser.parse(text)) ?? {};
   } catch (cause) {
-    throw new TileSourceError('The XML in this TIFF is not well formed.', { cause });
+    throw new TileSourceError(`The XML in ${what} is not well formed.`, { cause });
   }
 }
 

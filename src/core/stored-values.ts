@@ -1,0 +1,23 @@
+/** Most values (numbers, texts, lists, objects and all that is in them) that a document keeps for its users: each takes time whenever it is read. */
+export const maxStoredValues = 100_000;
+
+/** Whether a value consists of more values than are kept in one document. */
+export function hasTooManyValues(value: unknown): boolean {
+  return countDown(value, maxStoredValues) < 0;
+}
+
+/** How many of `left` values are left after those of this one; below 0 as soon as it is too many. */
+function countDown(value: unknown, left: number): number {
+  let rest = left - 1;
+  if (typeof value !== 'object' || value === null || rest < 0) return rest;
+  if (Array.isArray(value)) {
+    if (value.length > rest) return -1;
+    for (let i = 0; i < value.length && rest >= 0; i += 1) rest = countDown(value[i], rest);
+    return rest;
+  }
+  for (const name in value) {
+    rest = countDown((value as Record<string, unknown>)[name], rest);
+    if (rest < 0) break;
+  }
+  return rest;
+}

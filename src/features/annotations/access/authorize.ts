@@ -1,0 +1,36 @@
+import type { Caller } from '../../../host.js';
+import type { AnnotationRecord } from '../documents/annotation-record.js';
+import type { ItemRecord } from '../../../core/host-records.js';
+import type { AnnotationContext } from '../context.js';
+
+interface Request {
+  params: { id: string };
+  caller: Caller | null;
+}
+
+/** The annotation in the path, for those who may read it. */
+export function mayRead(
+  { params, caller }: Request,
+  { annotations }: Pick<AnnotationContext, 'items' | 'annotations'>,
+): Promise<AnnotationRecord> {
+  return annotations.writer.load(params.id, 0, caller);
+}
+
+/** The annotation in the path, for those who may change it. */
+export function mayChange(
+  { params, caller }: Request,
+  { annotations }: Pick<AnnotationContext, 'items' | 'annotations'>,
+): Promise<AnnotationRecord> {
+  return annotations.writer.loadForChange({ id: params.id, caller });
+}
+
+/** An item, for those who may annotate it. */
+export async function mayAnnotate(
+  itemId: string,
+  caller: Caller | null,
+  { items, annotations }: Pick<AnnotationContext, 'items' | 'annotations'>,
+): Promise<ItemRecord> {
+  const item = await items.loadFresh(itemId, 0, caller);
+  await annotations.permissions.requireAnnotate(item, caller);
+  return item;
+}

@@ -1,0 +1,35 @@
+import sharp from 'sharp';
+import { TileSourceError } from '../../errors.js';
+import { processed } from '../process/processing.js';
+import { vipsReason } from '../process/vips-reason.js';
+import type { Raster } from '../raster.js';
+
+/** What is expected of a picture before it is decoded. */
+export interface JpegExpectation {
+  /** 1 for gray, 3 for colours. */
+  bands: 1 | 3;
+  /** Names it in messages. */
+  what: string;
+  maxPixels: number;
+}
+
+/** Decodes a JPEG picture of 8 bits. @throws TileSourceError where it is corrupt or has more pixels; the signal's reason. */
+export async function decodeJpeg(
+  bytes: Uint8Array,
+  { bands, what, maxPixels }: JpegExpectation,
+  signal?: AbortSignal,
+): Promise<Raster> {
+  try {
+    const picture = sharp(bytes, { failOn: 'error', limitInputPixels: maxPixels, sequentialRead: true });
+    const raw = picture.toColourspace(bands === 1 ? 'b-w' : 'srgb').raw({ depth: 'uchar' });
+    const { data, info } = await processed(() => raw.toBuffer({ resolveWithObject: true }), signal);
+    if (info.channels !== bands)
+      throw new TileSourceError(`Corrupt file: ${what} has ${info.channels} bands where ${bands} are expected.`);
+    const samples = new Uint8Array(data.buffer, data.byteOffset, data.length);
+    return { data: samples, width: info.width, height: info.height, bands, dtype: 'uint8' };
+  } catch (cause) {
+    signal?.throwIfAborted();
+    if (cause instanceof TileSourceError) throw cause;
+    throw new TileSourceError(`Corrupt file: ${what} cannot be decoded as JPEG (${vipsReason(cause)}).`, { cause });
+  }
+}

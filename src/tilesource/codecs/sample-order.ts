@@ -1,0 +1,47 @@
+/** How decompressed bytes become samples, done where they are decoded. */
+export interface SampleOrder {
+  /** Low bytes of all 16-bit samples come first, then all high bytes. */
+  hiLo?: boolean;
+  /** Samples of a pixel are stored blue first; a fourth one is left out. */
+  blueFirst?: { samples: 3 | 4; sampleBytes: 1 | 2 | 4 };
+}
+
+type Elements = Uint8Array<ArrayBuffer> | Uint16Array<ArrayBuffer> | Uint32Array<ArrayBuffer>;
+
+function elementsOf(bytes: Uint8Array<ArrayBuffer>, size: 1 | 2 | 4): Elements {
+  if (size === 1) return bytes;
+  const length = Math.floor(bytes.length / size);
+  const aligned = bytes.byteOffset % size === 0 ? bytes : bytes.slice();
+  return size === 2
+    ? new Uint16Array(aligned.buffer, aligned.byteOffset, length)
+    : new Uint32Array(aligned.buffer, aligned.byteOffset, length);
+}
+
+/** Pairs low and high bytes. */
+function unpackHiLo(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const half = bytes.length >> 1;
+  const paired = new Uint8Array(half * 2);
+  for (let i = 0; i < half; i++) {
+    paired[2 * i] = bytes[i]!;
+    paired[2 * i + 1] = bytes[half + i]!;
+  }
+  return paired;
+}
+
+/** Red first, three samples a pixel; in place where no sample is left out. */
+function redFirst(elements: Elements, samples: 3 | 4): Uint8Array<ArrayBuffer> {
+  const pixels = Math.floor(elements.length / samples);
+  for (let i = 0, from = 0, to = 0; i < pixels; i++, from += samples, to += 3) {
+    const [blue, green, red] = [elements[from]!, elements[from + 1]!, elements[from + 2]!];
+    elements[to] = red;
+    elements[to + 1] = green;
+    elements[to + 2] = blue;
+  }
+  return new Uint8Array(elements.buffer, elements.byteOffset, pixels * 3 * elements.BYTES_PER_ELEMENT);
+}
+
+/** Samples of a pixel side by side, red first; the bytes given may be changed. */
+export function ordered(bytes: Uint8Array<ArrayBuffer>, { hiLo, blueFirst }: SampleOrder): Uint8Array<ArrayBuffer> {
+  const paired = hiLo === true ? unpackHiLo(bytes) : bytes;
+  return blueFirst === undefined ? paired : redFirst(elementsOf(paired, blueFirst.sampleBytes), blueFirst.samples);
+}

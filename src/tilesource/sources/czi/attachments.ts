@@ -1,0 +1,61 @@
+import { TileSourceError } from '../../../errors.js';
+import type { ByteReader } from '../../contract.js';
+import { positionAt, textAt, type CziBytes } from './segments.js';
+
+/** Entries that are looked at; files have a handful. */
+const maxAttachments = 1000;
+const entryBytes = 128;
+const headerBytes = 256;
+
+/** Names under which pictures of the slide are known, by those that the format gives its attachments. */
+const associatedNames: Readonly<Record<string, string>> = { Label: 'label', SlidePreview: 'macro', Thumbnail: 'thumbnail' };
+
+/** A picture in the file beside its image. */
+export interface Attachment {
+  /** `CZI` or `JPG`. */
+  type: string;
+  position: number;
+}
+
+/** Attached pictures by the names of associated images. A directory that is damaged has none: the image is still there. */
+export async function readAttachments(file: CziBytes, position: number): Promise<Map<string, Attachment>> {
+  const found = new Map<string, Attachment>();
+  if (position === 0) return found;
+  try {
+    const segment = await file.segment(position, 'ZISRAWATTDIR');
+    const count = (await file.exactly(segment.start, 4, 'the directory of attachments')).getInt32(0, true);
+    if (count < 1) return found;
+    const length = Math.min(count, maxAttachments) * entryBytes;
+    const view = await file.exactly(segment.start + headerBytes, length, 'the directory of attachments');
+    for (let at = 0; at < length; at += entryBytes) {
+      const type = textAt(view, at + 40, 8);
+      const name = associatedNames[textAt(view, at + 48, 80)];
+      if (name === undefined || found.has(name) || !['CZI', 'JPG'].includes(type)) continue;
+      found.set(name, { type, position: positionAt(view, at + 12, 'the position of an attachment') });
+    }
+  } catch (error) {
+    if (!(error instanceof TileSourceError)) throw error;
+  }
+  return found;
+}
+
+/** Where the bytes of an attachment lie. @throws TileSourceError where they leave the file. */
+export async function attachmentRange(file: CziBytes, { position }: Attachment): Promise<{ offset: number; length: number }> {
+  const segment = await file.segment(position, 'ZISRAWATTACH');
+  const length = positionAt(await file.exactly(segment.start, 8, 'an attachment'), 0, 'the length of an attachment');
+  const offset = segment.start + headerBytes;
+  if (offset + length > file.size) {
+    throw new TileSourceError(`Truncated or corrupt CZI: an attachment claims ${length} bytes at ${offset} of ${file.size}.`);
+  }
+  return { offset, length };
+}
+
+/** A stretch of a file as a file of its own. Closing it leaves the file open. */
+export function partOfFile(reader: ByteReader, { offset, length }: { offset: number; length: number }): ByteReader {
+  return {
+    size: length,
+    read: (at, wanted, options) =>
+      reader.read(offset + Math.min(at, length), Math.max(0, Math.min(wanted, length - at)), options),
+    close: () => Promise.resolve(),
+  };
+}

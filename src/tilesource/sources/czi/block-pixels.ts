@@ -1,0 +1,160 @@
+import { TileSourceError } from '../../../errors.js';
+import { codecThreads } from '../../codecs/codec-threads.js';
+import { decodeJpeg } from '../../codecs/jpeg.js';
+import { jpegXrSize } from '../../codecs/jpeg-xr.js';
+import { ordered, type SampleOrder } from '../../codecs/sample-order.js';
+import { createRaster, sampleBytes, type Raster } from '../../raster.js';
+import { blit } from '../../render/pixels.js';
+import { pixelBytes, pixelTypeOf, type PixelType } from './pixel-types.js';
+import { checkSegment, positionAt, type CziBytes } from './segments.js';
+import type { SubBlock } from './sub-blocks.js';
+
+/** Most bytes of a decoded sub-block. */
+const maxDecodedBytes = 2 ** 28;
+
+/** Bytes that are read of a sub-block to find its data: segment header, lengths, fixed part of its entry. */
+const headBytes = 32 + 16 + 32;
+
+const compressionNames: Readonly<Record<number, string>> = {
+  0: 'uncompressed',
+  1: 'JPEG',
+  2: 'LZW',
+  4: 'JPEG XR',
+  5: 'Zstandard',
+  6: 'Zstandard with header',
+};
+
+/** Whether rows of a sub-block can be read alone. */
+export function hasPlainRows({ compression }: SubBlock): boolean {
+  return compression === 0;
+}
+
+/** Rows of a sub-block. */
+export interface Rows {
+  top: number;
+  height: number;
+}
+
+interface Data {
+  offset: number;
+  length: number;
+}
+
+async function findData(file: CziBytes, { position }: SubBlock, signal: AbortSignal | undefined): Promise<Data> {
+  const head = await file.exactly(position, headBytes, 'a sub-block', signal);
+  const segment = checkSegment({ header: head, position, name: 'ZISRAWSUBBLOCK', size: file.size });
+  const metadataLength = head.getInt32(32, true);
+  const length = positionAt(head, 32 + 8, 'the length of a sub-block');
+  const dimensions = head.getInt32(32 + 16 + 28, true);
+  if (metadataLength < 0 || dimensions < 0)
+    throw new TileSourceError(`Corrupt CZI: the sub-block at byte ${position} has lengths below 0.`);
+  const offset = segment.start + Math.max(256, 16 + 32 + dimensions * 20) + metadataLength;
+  if (offset + length > file.size) {
+    throw new TileSourceError(
+      `Truncated or corrupt CZI: the sub-block at byte ${position} claims ${length} bytes of pixels, but the file has ${file.size}.`,
+    );
+  }
+  return { offset, length };
+}
+
+function sampleOrder(type: PixelType): SampleOrder {
+  if (type.stored === 1) return {};
+  return { blueFirst: { samples: type.stored as 3 | 4, sampleBytes: sampleBytes(type.dtype) as 1 | 2 | 4 } };
+}
+
+/** Bytes as samples; what is missing of them is zero, as the format's rules for damaged files have it. */
+function asRaster(bytes: Uint8Array<ArrayBuffer>, type: PixelType, width: number, height: number): Raster {
+  const raster = createRaster({ width, height, bands: type.bands, dtype: type.dtype });
+  const { data } = raster;
+  if (bytes.length >= data.byteLength && bytes.byteOffset % data.BYTES_PER_ELEMENT === 0) {
+    const constructor = data.constructor as new (buffer: ArrayBuffer, offset: number, length: number) => Raster['data'];
+    return { ...raster, data: new constructor(bytes.buffer, bytes.byteOffset, data.length) };
+  }
+  new Uint8Array(data.buffer).set(bytes.subarray(0, data.byteLength));
+  return raster;
+}
+
+/** A picture of another size than its entry says is cut, or completed with zeros. */
+function fitted(raster: Raster, block: SubBlock, type: PixelType): Raster {
+  if (raster.dtype !== type.dtype || raster.bands !== type.bands) {
+    throw new TileSourceError(
+      `Corrupt CZI: a sub-block of type ${type.name} holds a picture of ${raster.bands} ${raster.dtype} samples.`,
+    );
+  }
+  if (raster.width === block.storedWidth && raster.height === block.storedHeight) return raster;
+  const result = createRaster({ ...raster, width: block.storedWidth, height: block.storedHeight });
+  blit(result, raster, { left: 0, top: 0 });
+  return result;
+}
+
+async function decodeZstd(bytes: Uint8Array, block: SubBlock, type: PixelType, signal?: AbortSignal): Promise<Raster> {
+  const { storedWidth, storedHeight } = block;
+  const size = storedWidth * storedHeight * pixelBytes(type);
+  let [start, hiLo] = [0, false];
+  if (block.compression === 6) {
+    // A header of one byte, its own length, or of three: then a chunk of type 1 says whether the bytes of samples are apart.
+    start = bytes[0] ?? 0;
+    const isKnown = start === 1 || (start === 3 && bytes[1] === 1);
+    if (!isKnown) throw new TileSourceError(`Corrupt CZI: a Zstandard sub-block has an unknown header of ${start} bytes.`);
+    hiLo = start === 3 && ((bytes[2] ?? 0) & 1) === 1;
+  }
+  const order: SampleOrder = { ...sampleOrder(type), hiLo };
+  const { data } = await codecThreads.decode({ codec: 'zstd', bytes: bytes.subarray(start), size, order }, 'a sub-block', signal);
+  return asRaster(data, type, storedWidth, storedHeight);
+}
+
+async function decodeJpegXr(bytes: Uint8Array, type: PixelType, signal?: AbortSignal): Promise<Raster> {
+  const size = jpegXrSize(bytes, 'a sub-block');
+  if (size.width * size.height * pixelBytes(type) > maxDecodedBytes) {
+    throw new TileSourceError(`A sub-block of the CZI has ${size.width} by ${size.height} pixels, which is too large.`);
+  }
+  const { info, data } = await codecThreads.picture({ codec: 'jpegxr', bytes }, 'a sub-block', signal);
+  const dtype = info.isFloat === true ? 'float32' : info.bitsPerSample === 16 ? 'uint16' : 'uint8';
+  // A plain picture of the same type: the entry is compared with it afterwards.
+  const actual: PixelType = { ...type, dtype, stored: info.componentCount, bands: info.componentCount === 1 ? 1 : 3 };
+  if (info.componentCount !== actual.bands) throw new TileSourceError(`A JPEG XR sub-block has ${info.componentCount} bands.`);
+  return asRaster(data, actual, info.width, info.height);
+}
+
+/**
+ * Decodes a sub-block, or some of its rows where they can be read alone.
+ *
+ * @throws TileSourceError where it is corrupt, too large, or of a compression that is not supported.
+ */
+export async function readBlock(file: CziBytes, block: SubBlock, rows: Rows | null, signal?: AbortSignal): Promise<Raster> {
+  const type = pixelTypeOf(block.pixelType);
+  const { storedWidth, storedHeight, compression } = block;
+  const { top, height } = rows ?? { top: 0, height: storedHeight };
+  const decodedBytes = storedWidth * height * Math.max(pixelBytes(type), 1);
+  if (decodedBytes > maxDecodedBytes) {
+    throw new TileSourceError(
+      `A sub-block of the CZI has ${storedWidth} by ${storedHeight} pixels, which is too large to be decoded.`,
+    );
+  }
+  const data = await findData(file, block, signal);
+  const read = async (offset: number, length: number): Promise<Uint8Array> => {
+    if (length > maxDecodedBytes) throw new TileSourceError(`Corrupt CZI: a sub-block claims ${length} compressed bytes.`);
+    const view = await file.exactly(offset, length, 'the pixels of a sub-block', signal);
+    return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+  };
+  switch (compression) {
+    case 0: {
+      const skipped = Math.min(data.length, top * storedWidth * pixelBytes(type));
+      const bytes = await read(data.offset + skipped, Math.min(data.length - skipped, decodedBytes));
+      return asRaster(ordered(bytes as Uint8Array<ArrayBuffer>, sampleOrder(type)), type, storedWidth, height);
+    }
+    case 1: {
+      const expected = { bands: type.bands, what: 'a sub-block', maxPixels: Math.floor(maxDecodedBytes / type.bands) };
+      return fitted(await decodeJpeg(await read(data.offset, data.length), expected, signal), block, type);
+    }
+    case 4:
+      return fitted(await decodeJpegXr(await read(data.offset, data.length), type, signal), block, type);
+    case 5:
+    case 6:
+      return decodeZstd(await read(data.offset, data.length), block, type, signal);
+    default:
+      throw new TileSourceError(
+        `The CZI has sub-blocks compressed as ${compressionNames[compression] ?? `number ${compression}`}, which is not supported.`,
+      );
+  }
+}

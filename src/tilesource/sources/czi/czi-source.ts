@@ -1,0 +1,210 @@
+import { TileOutsideError, TileSourceError } from '../../../errors.js';
+import { codecThreads } from '../../codecs/codec-threads.js';
+import { decodeJpeg } from '../../codecs/jpeg.js';
+import {
+  priorities,
+  type AssociatedImage,
+  type ByteReader,
+  type FrameMetadata,
+  type ImageMetadata,
+  type SourceInput,
+  type SourceOptions,
+  type TileAddress,
+  type TileSource,
+  type TileSourceDefinition,
+} from '../../contract.js';
+import { levelCount, levelScale, levelSize } from '../../geometry.js';
+import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js';
+import type { Raster } from '../../raster.js';
+import { attachmentRange, partOfFile, readAttachments, type Attachment } from './attachments.js';
+import { readCziFacts, type CziFacts } from './facts.js';
+import { isPopulated, layOut, type CziLayout } from './layout.js';
+import { CziPixels } from './pixels.js';
+import { CziBytes, type CziHeader } from './segments.js';
+import { readSubBlocks } from './sub-blocks.js';
+
+const tileSide = 512;
+/** Bytes of decoded sub-blocks that are kept for all open files together. */
+const keptBytes = 2 ** 27;
+/** Bytes of XML that are read, and that are parsed without leaving the thread. */
+const maxXmlBytes = 2 ** 26;
+const shortXmlBytes = 2 ** 16;
+/** Most pixels of a label and the like. */
+const maxAssociatedPixels = 2 ** 26;
+/** What a sub-block takes in memory, measured. */
+const bytesPerSubBlock = 130;
+/** Scenes that internal metadata list. */
+const shownScenes = 1000;
+
+const noFacts: CziFacts = {
+  mmX: null,
+  mmY: null,
+  magnification: null,
+  channels: [],
+  properties: { 'openslide.vendor': 'zeiss' },
+};
+
+interface CziParts {
+  reader: ByteReader;
+  file: CziBytes;
+  header: CziHeader;
+  layout: CziLayout;
+  facts: CziFacts;
+  attachments: ReadonlyMap<string, Attachment>;
+  subBlockCount: number;
+  blocks: FileBlocks;
+}
+
+function describe({ layout, facts }: CziParts): ImageMetadata {
+  const size = { sizeX: layout.width, sizeY: layout.height, tileWidth: tileSide, tileHeight: tileSide };
+  const channels = layout.channelNumbers.map(
+    (number, index) => facts.channels.find((channel) => channel.number === number) ?? facts.channels[index],
+  );
+  const names = channels.map((channel) => channel?.name ?? null);
+  const frames = layout.frames.map(({ axes }): FrameMetadata => {
+    const channel = channels[axes.C ?? 0];
+    return {
+      axes,
+      ...(channel?.name == null ? {} : { channel: channel.name }),
+      ...(channel?.color == null ? {} : { color: channel.color }),
+    };
+  });
+  return {
+    ...size,
+    levels: levelCount(size),
+    magnification: facts.magnification,
+    mmX: facts.mmX,
+    mmY: facts.mmY,
+    dtype: layout.dtype,
+    bandCount: layout.bands,
+    ...(frames.length > 1 ? { frames } : {}),
+    ...(names.every((name) => name !== null) ? { channels: names } : {}),
+  };
+}
+
+class CziTileSource implements TileSource {
+  readonly metadata: ImageMetadata;
+  readonly populatedLevels: readonly number[];
+  readonly associatedImages: readonly string[];
+  readonly #parts: CziParts;
+  readonly #pixels: CziPixels;
+
+  constructor(parts: CziParts) {
+    this.#parts = parts;
+    this.metadata = describe(parts);
+    this.#pixels = new CziPixels(parts.file, parts.layout, parts.blocks);
+    this.associatedImages = [...parts.attachments.keys()].toSorted();
+    const { levels } = this.metadata;
+    this.populatedLevels = Array.from({ length: levels }, (_, level) => level).filter(
+      (level) => level === levels - 1 || isPopulated(parts.layout, levelScale(this.metadata, level), tileSide),
+    );
+  }
+
+  get retainedBytes(): number {
+    return this.#parts.subBlockCount * bytesPerSubBlock;
+  }
+
+  async readTile(address: TileAddress, options: { signal?: AbortSignal } = {}): Promise<Raster> {
+    const size = levelSize(this.metadata, address.level);
+    const [left, top] = [address.x * tileSide, address.y * tileSide];
+    const width = Math.min(tileSide, size.width - left);
+    const height = Math.min(tileSide, size.height - top);
+    if (!(width > 0 && height > 0 && left >= 0 && top >= 0)) {
+      throw new TileOutsideError(`Tile outside level ${address.level}: x=${address.x}, y=${address.y}.`);
+    }
+    const scale = levelScale(this.metadata, address.level);
+    return this.#pixels.read({ frame: address.frame, scale, box: { left, top, width, height } }, options.signal);
+  }
+
+  async readAssociatedImage(name: string, options: { signal?: AbortSignal } = {}): Promise<AssociatedImage | null> {
+    const { attachments, file, reader } = this.#parts;
+    const attachment = attachments.get(name);
+    if (attachment === undefined) return null;
+    const part = partOfFile(reader, await attachmentRange(file, attachment));
+    if (attachment.type === 'CZI') return { raster: await this.#readWhole(name, part, options.signal), format: 'czi' };
+    const bytes = await part.read(0, part.size, options);
+    const what = `the ${name} of the CZI`;
+    return {
+      raster: await decodeJpeg(bytes, { bands: 3, what, maxPixels: maxAssociatedPixels }, options.signal),
+      format: 'jpeg',
+    };
+  }
+
+  /** All pixels of a CZI file that is attached to this one. */
+  async #readWhole(name: string, reader: ByteReader, signal: AbortSignal | undefined): Promise<Raster> {
+    const file = new CziBytes(reader);
+    const layout = await layOut(await readSubBlocks(file, (await file.header()).directoryPosition, signal));
+    const { width, height } = layout;
+    if (width * height > maxAssociatedPixels) {
+      throw new TileSourceError(
+        `The ${name} of the CZI has ${width} by ${height} pixels; at most ${maxAssociatedPixels} are shown.`,
+      );
+    }
+    const alone: FileBlocks = { read: (_name, decode) => decode(signal ?? new AbortController().signal), forget: () => {} };
+    const box = { left: 0, top: 0, width, height };
+    return new CziPixels(file, layout, alone).read({ frame: 0, scale: 1, box }, signal);
+  }
+
+  async internalMetadata(): Promise<Record<string, unknown>> {
+    const { facts, header, layout, subBlockCount } = this.#parts;
+    const scenes = [...layout.scenes].slice(0, shownScenes).map(([scene, box]) => ({ scene, ...box }));
+    return {
+      openslide: facts.properties,
+      czi: { version: header.version, guid: header.guid, subBlocks: subBlockCount, scenes, left: layout.left, top: layout.top },
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#parts.blocks.forget();
+    await this.#parts.reader.close();
+  }
+}
+
+/** The facts of the XML; none where a file has none. */
+async function readFacts(file: CziBytes, position: number, signal: AbortSignal | undefined): Promise<CziFacts> {
+  if (position === 0) return noFacts;
+  const segment = await file.segment(position, 'ZISRAWMETADATA', signal);
+  const length = (await file.exactly(segment.start, 4, 'the metadata', signal)).getInt32(0, true);
+  if (length <= 0) return noFacts;
+  if (length > maxXmlBytes) throw new TileSourceError(`The CZI has ${length} bytes of XML; at most ${maxXmlBytes} are read.`);
+  const { buffer, byteOffset } = await file.exactly(segment.start + 256, length, 'the metadata', signal);
+  const bytes = new Uint8Array(buffer, byteOffset, length);
+  if (length > shortXmlBytes) return codecThreads.call('cziFacts', bytes, 'the metadata of the CZI', signal);
+  return readCziFacts(Buffer.from(bytes.buffer, bytes.byteOffset, length).toString('utf8'));
+}
+
+function createCziSource(): TileSourceDefinition {
+  const decoded = new DecodedBlocks(keptBytes);
+  return {
+    name: 'czi',
+    extensions: { default: priorities.fallback, czi: priorities.preferred },
+    mimeTypes: {
+      default: priorities.fallback,
+      'image/czi': priorities.preferred,
+      'image/x-czi': priorities.preferred,
+      'image/x-zeiss-czi': priorities.preferred,
+    },
+    async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
+      const reader = await input.open();
+      try {
+        const file = new CziBytes(reader);
+        const header = await file.header();
+        const subBlocks = await readSubBlocks(file, header.directoryPosition, signal);
+        const layout = await layOut(subBlocks);
+        const facts = await readFacts(file, header.metadataPosition, signal);
+        const attachments = await readAttachments(file, header.attachmentsPosition);
+        const subBlockCount = subBlocks.blocks.length;
+        return new CziTileSource({ reader, file, header, layout, facts, attachments, subBlockCount, blocks: decoded.ofFile() });
+      } catch (error) {
+        await reader.close();
+        throw error;
+      }
+    },
+  };
+}
+
+/**
+ * Reads Zeiss CZI: mosaics and their reduced layers, scenes, channels and all other axes; uncompressed, JPEG, JPEG XR and Zstandard.
+ * What no sub-block covers is zero.
+ */
+export const cziSource: TileSourceDefinition = createCziSource();

@@ -1,0 +1,118 @@
+import { attribute, children, childText, parseXml, type XmlElement } from '../../xml.js';
+
+/** What the XML of a file says about its image. */
+export interface CziFacts {
+  /** Millimetres per pixel. */
+  mmX: number | null;
+  mmY: number | null;
+  magnification: number | null;
+  /** Channels by their number, or by their order where they have none. */
+  channels: { number: number; name: string | null; color: string | null }[];
+  /** Key and value pairs, named as others who read such files name them. */
+  properties: Record<string, string>;
+}
+
+/** Parts of the metadata that are shown; the others describe the experiment, at great length. */
+const shownParts = ['AttachmentInfos', 'DisplaySetting', 'Information', 'Scaling'];
+const maxProperties = 4000;
+const maxValueLength = 1024;
+
+function positive(text: string | undefined): number | null {
+  const value = Number(text ?? Number.NaN);
+  return Number.isFinite(value) && value > 0 ? value : null;
+}
+
+/** The only child of a path of names; an empty element where there is none. */
+function at(element: XmlElement, ...path: string[]): XmlElement {
+  return path.reduce((found, name) => children(found, name)[0] ?? {}, element);
+}
+
+/** Members of a list have a key of their own instead of their name: `Objectives` `Objective` becomes `Objectives.Objective:1`. */
+function keyOf(name: string, element: XmlElement, parent: string): string {
+  const isMember = parent === `${name}s` || parent === 'Items';
+  return isMember ? (attribute(element, 'Id') ?? attribute(element, 'Name') ?? name) : name;
+}
+
+function isElement(value: unknown): value is XmlElement {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function flatten(properties: Map<string, string>, element: XmlElement, path: string, name: string): void {
+  const add = (key: string, value: string): void => {
+    const text = value.trim();
+    if (text !== '' && properties.size < maxProperties && !properties.has(key))
+      properties.set(key, text.slice(0, maxValueLength));
+  };
+  for (const [key, value] of Object.entries(element)) {
+    if (key === '#text') {
+      if (typeof value === 'string') add(path, value);
+    } else if (key.startsWith('@')) {
+      if (typeof value === 'string') add(`${path}.${key.slice(1)}`, value);
+    } else {
+      for (const child of Array.isArray(value) ? (value as unknown[]) : [value]) {
+        if (typeof child === 'string') add(`${path}.${key}`, child);
+        else if (isElement(child)) flatten(properties, child, `${path}.${keyOf(key, child, name)}`, key);
+      }
+    }
+  }
+}
+
+/** Micrometres and the like as others write them: without the noise of binary fractions. */
+function numberText(value: number): string {
+  return String(Number(value.toPrecision(12)));
+}
+
+function readMagnification(information: XmlElement): number | null {
+  const wanted = attribute(at(information, 'Image', 'ObjectiveSettings', 'ObjectiveRef'), 'Id');
+  const objectives = children(at(information, 'Instrument', 'Objectives'), 'Objective');
+  const chosen = objectives.find((objective) => attribute(objective, 'Id') === wanted) ?? objectives[0];
+  return chosen === undefined ? null : positive(childText(chosen, 'NominalMagnification'));
+}
+
+/** `#AARRGGBB` or `#RRGGBB` as `#rrggbb`. */
+function readColor(text: string | undefined): string | null {
+  const digits = /^#(?:[\da-f]{2})?([\da-f]{6})$/i.exec(text?.trim() ?? '')?.[1];
+  return digits === undefined ? null : `#${digits.toLowerCase()}`;
+}
+
+function readChannels(metadata: XmlElement): CziFacts['channels'] {
+  const acquired = children(at(metadata, 'Information', 'Image', 'Dimensions', 'Channels'), 'Channel');
+  const displayed = children(at(metadata, 'DisplaySetting', 'Channels'), 'Channel');
+  return acquired.map((channel, index) => {
+    const id = attribute(channel, 'Id');
+    const shown = displayed.find((each) => attribute(each, 'Id') === id) ?? displayed[index] ?? {};
+    const name = attribute(channel, 'Name') ?? attribute(shown, 'Name');
+    const number = /^Channel:(\d+)$/.exec(id ?? '')?.[1];
+    return {
+      number: number === undefined ? index : Number(number),
+      name: name === undefined || name.trim() === '' ? null : name.trim(),
+      color: readColor(childText(shown, 'Color') ?? childText(channel, 'Color')),
+    };
+  });
+}
+
+/** Reads the XML of a file. @throws TileSourceError where it is not well formed. */
+export function readCziFacts(xml: string): CziFacts {
+  const metadata = at(parseXml(xml, 'this CZI'), 'ImageDocument', 'Metadata');
+  const distances = children(at(metadata, 'Scaling', 'Items'), 'Distance');
+  const metres = (axis: string): number | null => {
+    const distance = distances.find((each) => attribute(each, 'Id') === axis);
+    return distance === undefined ? null : positive(childText(distance, 'Value'));
+  };
+  const [metresX, metresY] = [metres('X'), metres('Y')];
+  const magnification = readMagnification(at(metadata, 'Information'));
+  const properties = new Map<string, string>([['openslide.vendor', 'zeiss']]);
+  if (metresX !== null) properties.set('openslide.mpp-x', numberText(metresX * 1e6));
+  if (metresY !== null) properties.set('openslide.mpp-y', numberText(metresY * 1e6));
+  if (magnification !== null) properties.set('openslide.objective-power', numberText(magnification));
+  for (const part of shownParts) flatten(properties, at(metadata, part), `zeiss.${part}`, part);
+  const barcode = [...properties].find(([key]) => /^zeiss\.AttachmentInfos\..*\.Barcodes\.[^.]*\.Content$/.test(key))?.[1];
+  if (barcode !== undefined) properties.set('openslide.barcode', barcode);
+  return {
+    mmX: metresX === null ? null : metresX * 1000,
+    mmY: metresY === null ? null : metresY * 1000,
+    magnification,
+    channels: readChannels(metadata),
+    properties: Object.fromEntries([...properties].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+  };
+}

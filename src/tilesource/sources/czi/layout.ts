@@ -1,0 +1,251 @@
+import { TileSourceError } from '../../../errors.js';
+import type { Box } from '../../geometry.js';
+import { breathe } from '../../process/concurrency.js';
+import type { SampleType } from '../../raster.js';
+import { commonType, pixelTypeOf } from './pixel-types.js';
+import type { SubBlock, SubBlocks } from './sub-blocks.js';
+
+/** Most frames of an image. */
+const maxFrames = 100_000;
+/** Axes in the order in which frames vary, the fastest first; axes that are not named here follow by their letters. */
+const axisOrder = ['C', 'Z', 'T'];
+/** The axis of scenes, where they lie on each other. */
+const sceneAxis = 'XY';
+/** Comparisons after which scenes are taken for ones beside each other, as the format demands. */
+const maxComparisons = 5_000_000;
+/** Sub-blocks after which others get their turn. */
+const blocksAtOnce = 10_000;
+/** Pixels of one tile that may be read beyond what it shows, for scenes that lack a reduced layer. */
+const sparePixels = 2 ** 20;
+
+/** The sub-blocks of one plane, one scene and one reduction, in the order in which they are drawn. */
+export interface BlockGroup {
+  /** Pixels of full resolution per stored pixel. */
+  scale: number;
+  /** What they cover, in pixels of full resolution from the upper left of the image. */
+  box: Box;
+  blocks: readonly SubBlock[];
+}
+
+/** What is drawn of one scene in one frame: its groups, the finest first. */
+export type SceneGroups = readonly BlockGroup[];
+
+/** How the sub-blocks make up an image. */
+export interface CziLayout {
+  /** Coordinates of the upper left of the image in the file. */
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+  dtype: SampleType;
+  bands: number;
+  frames: readonly { axes: Readonly<Record<string, number>>; scenes: readonly SceneGroups[] }[];
+  /** Values of axis C in the file, in the order of the frames. */
+  channelNumbers: readonly number[];
+  /** Numbers and boxes of the scenes. */
+  scenes: ReadonlyMap<number, Box>;
+  /** Whether scenes lie on each other, so that each is a frame. */
+  sceneFrames: boolean;
+}
+
+/**
+ * Pixels of full resolution per stored pixel: a power of two or three, where the sizes, which are rounded, allow it.
+ */
+export function scaleOf({ width, height, storedWidth, storedHeight }: SubBlock): number {
+  if (width === storedWidth && height === storedHeight) return 1;
+  const [size, stored] = storedWidth >= storedHeight ? [width, storedWidth] : [height, storedHeight];
+  const ratio = size / stored;
+  for (const base of [2, 3]) {
+    const power = base ** Math.round(Math.log(ratio) / Math.log(base));
+    if (power > 1 && Math.abs(stored * power - size) < power) return power;
+  }
+  return ratio;
+}
+
+interface Extent {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+function extend(extent: Extent | undefined, block: SubBlock): Extent {
+  return {
+    left: Math.min(extent?.left ?? Infinity, block.left),
+    top: Math.min(extent?.top ?? Infinity, block.top),
+    right: Math.max(extent?.right ?? -Infinity, block.left + block.width),
+    bottom: Math.max(extent?.bottom ?? -Infinity, block.top + block.height),
+  };
+}
+
+function boxOf({ left, top, right, bottom }: Extent, origin: { left: number; top: number }): Box {
+  return { left: left - origin.left, top: top - origin.top, width: right - left, height: bottom - top };
+}
+
+/** Values of each axis that the planes use, ascending. */
+function axesOf({ planes }: SubBlocks): Map<string, number[]> {
+  const values = new Map<string, Set<number>>();
+  for (const plane of planes) {
+    for (const [axis, value] of plane) values.set(axis, (values.get(axis) ?? new Set()).add(value));
+  }
+  const rank = (axis: string): number => (axisOrder.includes(axis) ? axisOrder.indexOf(axis) : axisOrder.length);
+  const sorted = [...values].toSorted(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1));
+  return new Map(sorted.map(([axis, found]) => [axis, [...found].toSorted((a, b) => a - b)]));
+}
+
+/** Whether pixels of full resolution of two scenes lie on each other in the same plane. */
+async function scenesOverlap(base: readonly SubBlock[]): Promise<boolean> {
+  let comparisons = 0;
+  for (const plane of groups(base, ({ plane: number }) => number).values()) {
+    // A sweep from left to right; sub-blocks that end before the next one begins are let go.
+    let open: SubBlock[] = [];
+    for (const block of plane.toSorted((a, b) => a.left - b.left)) {
+      open = open.filter((other) => other.left + other.width > block.left);
+      const isCovered = (other: SubBlock): boolean =>
+        other.scene !== block.scene && other.top < block.top + block.height && block.top < other.top + other.height;
+      if (open.some(isCovered)) return true;
+      open.push(block);
+      comparisons += open.length;
+      if (comparisons > maxComparisons) return false;
+    }
+    await breathe();
+  }
+  return false;
+}
+
+function groups<K>(blocks: readonly SubBlock[], keyOf: (block: SubBlock) => K): Map<K, SubBlock[]> {
+  const found = new Map<K, SubBlock[]>();
+  for (const block of blocks) {
+    const key = keyOf(block);
+    const group = found.get(key);
+    if (group === undefined) found.set(key, [block]);
+    else group.push(block);
+  }
+  return found;
+}
+
+/** Sub-blocks of one scene by their reduction. */
+type Reductions = Map<number, SubBlock[]>;
+
+function groupsOf(reductions: Reductions, origin: { left: number; top: number }): SceneGroups {
+  return [...reductions]
+    .map(([scale, blocks]): BlockGroup => {
+      let extent: Extent | undefined;
+      for (const block of blocks) extent = extend(extent, block);
+      return { scale, box: boxOf(extent!, origin), blocks: blocks.toSorted((a, b) => a.order - b.order) };
+    })
+    .toSorted((a, b) => a.scale - b.scale);
+}
+
+interface Extents {
+  image: Extent;
+  scenes: Map<number, Extent>;
+  base: SubBlock[];
+}
+
+async function extentsOf(blocks: readonly SubBlock[]): Promise<Extents> {
+  let image: Extent | undefined;
+  const scenes = new Map<number, Extent>();
+  const base: SubBlock[] = [];
+  for (const [index, block] of blocks.entries()) {
+    if (index % blocksAtOnce === blocksAtOnce - 1) await breathe();
+    if (scaleOf(block) !== 1) continue;
+    image = extend(image, block);
+    scenes.set(block.scene, extend(scenes.get(block.scene), block));
+    base.push(block);
+  }
+  if (image === undefined) throw new TileSourceError('The CZI has no sub-block of full resolution.');
+  return { image, scenes, base };
+}
+
+/** Sub-blocks by frame, scene and reduction. */
+async function ofFrames(
+  { blocks, planes }: SubBlocks,
+  axes: ReadonlyMap<string, readonly number[]>,
+): Promise<Map<number, Map<number, Reductions>>> {
+  const places = [...axes].map(([axis, values]) => ({ axis, places: new Map(values.map((value, place) => [value, place])) }));
+  const found = new Map<number, Map<number, Reductions>>();
+  for (const [index, block] of blocks.entries()) {
+    if (index % blocksAtOnce === blocksAtOnce - 1) await breathe();
+    let [frame, stride] = [0, 1];
+    for (const { axis, places: ofAxis } of places) {
+      const value = axis === sceneAxis ? block.scene : planes[block.plane]?.get(axis);
+      frame += (value === undefined ? 0 : (ofAxis.get(value) ?? 0)) * stride;
+      stride *= ofAxis.size;
+    }
+    const scenes = found.get(frame) ?? new Map<number, Reductions>();
+    const reductions = scenes.get(block.scene) ?? new Map<number, SubBlock[]>();
+    const scale = scaleOf(block);
+    const group = reductions.get(scale);
+    if (group === undefined) reductions.set(scale, [block]);
+    else group.push(block);
+    found.set(frame, scenes.set(block.scene, reductions));
+  }
+  return found;
+}
+
+/** Puts the sub-blocks in order: frames, scenes, reductions. @throws TileSourceError where they make up no image. */
+export async function layOut(found: SubBlocks): Promise<CziLayout> {
+  const extents = await extentsOf(found.blocks);
+  const origin = { left: extents.image.left, top: extents.image.top };
+  const scenes = new Map(
+    [...extents.scenes].toSorted(([a], [b]) => a - b).map(([scene, extent]) => [scene, boxOf(extent, origin)]),
+  );
+  const axes = axesOf(found);
+  const sceneFrames = scenes.size > 1 && (await scenesOverlap(extents.base));
+  if (sceneFrames) axes.set(sceneAxis, [...scenes.keys()]);
+  const count = [...axes.values()].reduce((product, values) => product * values.length, 1);
+  if (count > maxFrames) throw new TileSourceError(`The CZI has ${count} planes; at most ${maxFrames} are supported.`);
+  const used = [...axes].filter(([, values]) => values.length > 1);
+  const blocks = await ofFrames(found, axes);
+  const frames = Array.from({ length: count }, (_, frame) => {
+    const reductions = [...(blocks.get(frame)?.values() ?? [])];
+    return { axes: positionOf(used, frame), scenes: reductions.map((each) => groupsOf(each, origin)) };
+  });
+  const { width, height } = boxOf(extents.image, origin);
+  const types = new Set(extents.base.map(({ pixelType }) => pixelType));
+  return {
+    ...origin,
+    width,
+    height,
+    ...commonType([...types].map(pixelTypeOf)),
+    frames,
+    channelNumbers: axes.get('C') ?? [0],
+    scenes,
+    sceneFrames,
+  };
+}
+
+function positionOf(used: readonly [string, readonly number[]][], frame: number): Record<string, number> {
+  let rest = frame;
+  const position: Record<string, number> = {};
+  for (const [axis, { length }] of used) {
+    position[axis] = rest % length;
+    rest = Math.floor(rest / length);
+  }
+  return position;
+}
+
+/** The group of a scene from which a level of this scale is drawn: the coarsest that is not coarser. */
+export function groupFor(scene: SceneGroups, scale: number): BlockGroup | undefined {
+  return scene.findLast((group) => group.scale <= scale);
+}
+
+/**
+ * Whether a level can be drawn from the file at little cost: some scene has a layer for it, and those that have none are small.
+ * Levels are drawn alike in all frames, so the first one decides.
+ */
+export function isPopulated({ frames, width, height }: CziLayout, scale: number, tileSide: number): boolean {
+  const scenes = (frames.find((frame) => frame.scenes.length > 0) ?? frames[0])?.scenes ?? [];
+  const tiles = Math.ceil(width / scale / tileSide) * Math.ceil(height / scale / tileSide);
+  let [stored, shown, own] = [0, 0, false];
+  for (const scene of scenes) {
+    const group = groupFor(scene, scale);
+    if (group === undefined) return false;
+    const area = group.box.width * group.box.height;
+    own ||= group.scale > scale / 2;
+    stored += area / group.scale ** 2;
+    shown += area / scale ** 2;
+  }
+  return own && stored < 4 * shown + tiles * sparePixels;
+}

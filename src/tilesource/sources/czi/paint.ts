@@ -1,0 +1,117 @@
+import type { Raster, Samples } from '../../raster.js';
+
+/** Where a picture lies in the target: its pixel (x, y) covers `step` target pixels from `left + x * step` on; `step` is at most 1. */
+export interface Placement {
+  left: number;
+  top: number;
+  step: number;
+}
+
+/** For each target pixel along one axis, the source pixels that it covers and how much of each. */
+interface Coverage {
+  /** First target pixel, and past the last one. */
+  start: number;
+  end: number;
+  /** First source pixel of each target pixel. */
+  first: Int32Array;
+  /** Weights of as many source pixels, which sum to 1; `taps` of them for each target pixel. */
+  weights: Float64Array;
+  taps: number;
+}
+
+/** Rounding that hides the noise of binary fractions. */
+const epsilon = 1e-6;
+
+/** A target pixel is drawn where the picture covers its middle. */
+function coverage(offset: number, step: number, sourceLength: number, targetLength: number): Coverage {
+  const start = Math.max(0, Math.ceil(offset - 0.5 - epsilon));
+  const end = Math.min(targetLength, Math.ceil(offset + sourceLength * step - 0.5 - epsilon));
+  const count = Math.max(0, end - start);
+  const taps = Math.ceil(1 / step + epsilon) + 1;
+  const first = new Int32Array(count);
+  const weights = new Float64Array(count * taps);
+  for (let i = 0; i < count; i++) {
+    const from = (start + i - offset) / step;
+    const to = (start + i + 1 - offset) / step;
+    const begin = Math.min(sourceLength - 1, Math.max(0, Math.floor(from + epsilon)));
+    first[i] = begin;
+    let sum = 0;
+    for (let tap = 0; tap < taps && begin + tap < sourceLength; tap++) {
+      const overlap = Math.min(to, begin + tap + 1) - Math.max(from, begin + tap);
+      if (overlap <= epsilon) continue;
+      weights[i * taps + tap] = overlap;
+      sum += overlap;
+    }
+    if (sum === 0) weights[i * taps] = 1;
+    else for (let tap = 0; tap < taps; tap++) weights[i * taps + tap]! /= sum;
+  }
+  return { start, end, first, weights, taps };
+}
+
+function isPlain({ left, top, step }: Placement): boolean {
+  const isWhole = (value: number): boolean => Math.abs(value - Math.round(value)) < epsilon;
+  return Math.abs(step - 1) < epsilon && isWhole(left) && isWhole(top);
+}
+
+/** Copies pixels; gray ones are repeated where the target has colours. */
+function copy(target: Raster, source: Raster, left: number, top: number): void {
+  const startX = Math.max(0, -left);
+  const width = Math.min(source.width, target.width - left) - startX;
+  if (width <= 0) return;
+  const endY = Math.min(source.height, target.height - top);
+  for (let y = Math.max(0, -top); y < endY; y++) {
+    const from = (y * source.width + startX) * source.bands;
+    const to = ((top + y) * target.width + left + startX) * target.bands;
+    if (source.bands === target.bands) {
+      target.data.set(source.data.subarray(from, from + width * source.bands), to);
+    } else {
+      for (let i = 0; i < width * target.bands; i++) {
+        target.data[to + i] = source.data[from + Math.floor(i / target.bands) * source.bands]!;
+      }
+    }
+  }
+}
+
+function isFloat(data: Samples): boolean {
+  return data instanceof Float32Array || data instanceof Float64Array;
+}
+
+/** Draws a picture into a raster, pixel by pixel where they fit, else as means of what each target pixel covers. */
+export function paint(target: Raster, source: Raster, placement: Placement): void {
+  if (isPlain(placement)) return copy(target, source, Math.round(placement.left), Math.round(placement.top));
+  const across = coverage(placement.left, placement.step, source.width, target.width);
+  const down = coverage(placement.top, placement.step, source.height, target.height);
+  const width = across.end - across.start;
+  if (width <= 0) return;
+  const { bands } = target;
+  const rounding = isFloat(target.data) ? 0 : 0.5;
+  const row = new Float64Array(width * bands);
+  for (let y = down.start; y < down.end; y++) {
+    row.fill(0);
+    const i = y - down.start;
+    for (let tapY = 0; tapY < down.taps; tapY++) {
+      const weightY = down.weights[i * down.taps + tapY]!;
+      if (weightY > 0) addRow(row, source, { y: down.first[i]! + tapY, weightY, across, bands });
+    }
+    const to = (y * target.width + across.start) * bands;
+    for (let x = 0; x < row.length; x++) target.data[to + x] = row[x]! + rounding;
+  }
+}
+
+/** Adds a row of the source, reduced to the width of the target. */
+function addRow(
+  sums: Float64Array,
+  source: Raster,
+  { y, weightY, across, bands }: { y: number; weightY: number; across: Coverage; bands: number },
+): void {
+  const { taps, first, weights } = across;
+  const bandStep = source.bands === bands ? 1 : 0;
+  for (let x = 0; x < first.length; x++) {
+    for (let tap = 0; tap < taps; tap++) {
+      const weight = weights[x * taps + tap]! * weightY;
+      if (weight === 0) continue;
+      const from = (y * source.width + first[x]! + tap) * source.bands;
+      for (let band = 0; band < bands; band++) sums[x * bands + band]! += source.data[from + band * bandStep]! * weight;
+    }
+  }
+}

@@ -1,0 +1,52 @@
+import { TileSourceError } from '../../../errors.js';
+import { sampleBytes, type SampleType } from '../../raster.js';
+
+/** How the pixels of a sub-block are stored. */
+export interface PixelType {
+  name: string;
+  dtype: SampleType;
+  /** Samples of one pixel in the file. Colours are stored blue first. */
+  stored: number;
+  /** Samples of one pixel that are shown. */
+  bands: 1 | 3;
+}
+
+/** Pixel types by their numbers in the file. The fourth sample of Bgra32 is not alpha in files that scanners write. */
+const pixelTypes: Readonly<Record<number, PixelType>> = {
+  0: { name: 'Gray8', dtype: 'uint8', stored: 1, bands: 1 },
+  1: { name: 'Gray16', dtype: 'uint16', stored: 1, bands: 1 },
+  2: { name: 'Gray32Float', dtype: 'float32', stored: 1, bands: 1 },
+  3: { name: 'Bgr24', dtype: 'uint8', stored: 3, bands: 3 },
+  4: { name: 'Bgr48', dtype: 'uint16', stored: 3, bands: 3 },
+  8: { name: 'Bgr96Float', dtype: 'float32', stored: 3, bands: 3 },
+  9: { name: 'Bgra32', dtype: 'uint8', stored: 4, bands: 3 },
+  12: { name: 'Gray32', dtype: 'uint32', stored: 1, bands: 1 },
+  13: { name: 'Gray64', dtype: 'float64', stored: 1, bands: 1 },
+};
+
+/** From narrow to wide: what a plane of one type can be shown with beside planes of others. */
+const widths: readonly SampleType[] = ['uint8', 'uint16', 'uint32', 'float32', 'float64'];
+
+/** The pixel type of a number. @throws TileSourceError for complex numbers and types that are not known. */
+export function pixelTypeOf(number: number): PixelType {
+  const found = pixelTypes[number];
+  if (found !== undefined) return found;
+  const name = { 10: 'Gray64ComplexFloat', 11: 'Bgr192ComplexFloat' }[number] ?? `number ${number}`;
+  throw new TileSourceError(`The CZI has pixels of type ${name}, which is not supported.`);
+}
+
+/** The type of samples and the bands that hold all of these pixels. */
+export function commonType(types: Iterable<PixelType>): { dtype: SampleType; bands: number } {
+  let dtype: SampleType = 'uint8';
+  let bands = 1;
+  for (const type of types) {
+    if (widths.indexOf(type.dtype) > widths.indexOf(dtype)) ({ dtype } = type);
+    bands = Math.max(bands, type.bands);
+  }
+  return { dtype, bands };
+}
+
+/** Bytes of one stored pixel. */
+export function pixelBytes(type: PixelType): number {
+  return type.stored * sampleBytes(type.dtype);
+}

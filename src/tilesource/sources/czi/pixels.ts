@@ -1,0 +1,100 @@
+import { TileSourceError } from '../../../errors.js';
+import type { Box } from '../../geometry.js';
+import type { FileBlocks } from '../../process/decoded-blocks.js';
+import { createRaster, type Raster } from '../../raster.js';
+import { hasPlainRows, readBlock, type Rows } from './block-pixels.js';
+import { groupFor, type BlockGroup, type CziLayout } from './layout.js';
+import { paint } from './paint.js';
+import type { CziBytes } from './segments.js';
+import type { SubBlock } from './sub-blocks.js';
+
+/** Sub-blocks of a rectangle that are decoded side by side. */
+const sideBySide = 4;
+/** Most sub-blocks that one tile is drawn from. */
+const maxBlocks = 10_000;
+
+/** A rectangle of a frame at a scale: pixels of full resolution per pixel. */
+export interface CziRegion {
+  frame: number;
+  scale: number;
+  /** In pixels of that scale. */
+  box: Box;
+}
+
+/** Draws rectangles of the image from its sub-blocks. */
+export class CziPixels {
+  constructor(
+    private readonly file: CziBytes,
+    private readonly layout: CziLayout,
+    private readonly blocks: FileBlocks,
+  ) {}
+
+  /** A rectangle; what no sub-block covers is zero. @throws TileSourceError where a sub-block cannot be decoded. */
+  async read({ frame, scale, box }: CziRegion, signal?: AbortSignal): Promise<Raster> {
+    const { dtype, bands } = this.layout;
+    const target = createRaster({ width: box.width, height: box.height, bands, dtype });
+    for (const scene of this.layout.frames[frame]?.scenes ?? []) {
+      const group = groupFor(scene, scale);
+      if (group !== undefined) await this.#draw(target, group, { scale, box }, signal);
+    }
+    return target;
+  }
+
+  async #draw(
+    target: Raster,
+    group: BlockGroup,
+    { scale, box }: { scale: number; box: Box },
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const wanted = {
+      left: box.left * scale,
+      top: box.top * scale,
+      width: box.width * scale,
+      height: box.height * scale,
+    };
+    if (!meet(group.box, wanted)) return;
+    const met = group.blocks.filter((block) => meet(this.#boxOf(block), wanted));
+    if (met.length > maxBlocks) {
+      throw new TileSourceError(`${met.length} sub-blocks of the CZI lie in one tile; at most ${maxBlocks} are supported.`);
+    }
+    for (let start = 0; start < met.length; start += sideBySide) {
+      signal?.throwIfAborted();
+      const some = met.slice(start, start + sideBySide);
+      const pictures = await Promise.all(some.map((block) => this.#picture(block, group.scale, wanted, signal)));
+      for (const [index, { raster, top }] of pictures.entries()) {
+        const place = this.#boxOf(some[index]!);
+        paint(target, raster, {
+          left: place.left / scale - box.left,
+          top: (place.top + top * group.scale) / scale - box.top,
+          step: group.scale / scale,
+        });
+      }
+    }
+  }
+
+  /** Of a sub-block whose rows can be read alone those that are wanted, else all of it. */
+  async #picture(
+    block: SubBlock,
+    scale: number,
+    wanted: Box,
+    signal: AbortSignal | undefined,
+  ): Promise<{ raster: Raster; top: number }> {
+    if (!hasPlainRows(block)) {
+      const name = String(block.position);
+      return { raster: await this.blocks.read(name, (all) => readBlock(this.file, block, null, all), signal), top: 0 };
+    }
+    const { top } = this.#boxOf(block);
+    const first = Math.max(0, Math.floor((wanted.top - top) / scale));
+    const end = Math.min(block.storedHeight, Math.ceil((wanted.top + wanted.height - top) / scale));
+    const rows: Rows = { top: Math.min(first, block.storedHeight - 1), height: Math.max(1, end - first) };
+    return { raster: await readBlock(this.file, block, rows, signal), top: rows.top };
+  }
+
+  #boxOf({ left, top, width, height }: SubBlock): Box {
+    return { left: left - this.layout.left, top: top - this.layout.top, width, height };
+  }
+}
+
+function meet(a: Box, b: Box): boolean {
+  return a.left < b.left + b.width && b.left < a.left + a.width && a.top < b.top + b.height && b.top < a.top + a.height;
+}

@@ -1,0 +1,115 @@
+import { TileSourceError } from '../../../errors.js';
+import type { ByteReader } from '../../contract.js';
+
+/** Bytes in front of the data of every segment: its name and two lengths. */
+const segmentHeaderBytes = 32;
+/** Bytes of the file header that are read. */
+const fileHeaderBytes = 80;
+
+/** A stretch of the file that holds one kind of data. */
+export interface Segment {
+  /** Where its data begin. */
+  start: number;
+  /** Bytes of its data. */
+  length: number;
+}
+
+/** What the header of the file says. */
+export interface CziHeader {
+  version: string;
+  guid: string;
+  directoryPosition: number;
+  metadataPosition: number;
+  attachmentsPosition: number;
+}
+
+/** The bytes of a CZI file: segments with names, at the places that the header and the directories give. */
+export class CziBytes {
+  readonly #reader: ByteReader;
+
+  constructor(reader: ByteReader) {
+    this.#reader = reader;
+  }
+
+  /** Length of the file. */
+  get size(): number {
+    return this.#reader.size;
+  }
+
+  /** Exactly `length` bytes from `offset`. @throws TileSourceError where the file ends before. */
+  async exactly(offset: number, length: number, what: string, signal?: AbortSignal): Promise<DataView> {
+    if (offset + length > this.size) {
+      throw new TileSourceError(
+        `Truncated or corrupt CZI: ${what} should lie at byte ${offset}, ${length} bytes long, but the file has ${this.size}.`,
+      );
+    }
+    const bytes = await this.#reader.read(offset, length, signal === undefined ? {} : { signal });
+    if (bytes.length < length) throw new TileSourceError(`The file has become shorter while ${what} was read.`);
+    return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  /** The segment at a position. @throws TileSourceError where there is none of that name, or it leaves the file. */
+  async segment(position: number, name: string, signal?: AbortSignal): Promise<Segment> {
+    const header = await this.exactly(position, segmentHeaderBytes, `the segment ${name}`, signal);
+    return checkSegment({ header, position, name, size: this.size });
+  }
+
+  /** @throws TileSourceError when this is not the beginning of a CZI file. */
+  async header(): Promise<CziHeader> {
+    const wanted = Math.min(segmentHeaderBytes + fileHeaderBytes, this.size);
+    const view = await this.exactly(0, wanted, 'the file header');
+    if (segmentName(view) !== 'ZISRAWFILE' || wanted < segmentHeaderBytes + fileHeaderBytes) {
+      throw new TileSourceError('Not a CZI file: it does not start with a segment ZISRAWFILE.');
+    }
+    const at = segmentHeaderBytes;
+    return {
+      version: `${view.getInt32(at, true)}.${view.getInt32(at + 4, true)}`,
+      guid: guidText(view, at + 32),
+      directoryPosition: positionAt(view, at + 52, 'the directory of sub-blocks'),
+      metadataPosition: positionAt(view, at + 60, 'the metadata'),
+      attachmentsPosition: positionAt(view, at + 72, 'the directory of attachments'),
+    };
+  }
+}
+
+/** Checks the header of a segment that has been read. @throws TileSourceError where it is another one, or leaves the file. */
+export function checkSegment(found: { header: DataView; position: number; name: string; size: number }): Segment {
+  const { header, position, name, size } = found;
+  const actual = segmentName(header);
+  if (actual !== name) throw new TileSourceError(`Corrupt CZI: at byte ${position} is no segment ${name} but "${actual}".`);
+  const allocated = positionAt(header, 16, `the length of ${name}`);
+  const used = positionAt(header, 24, `the length of ${name}`);
+  const length = used > 0 ? used : allocated;
+  if (position + segmentHeaderBytes + length > size) {
+    throw new TileSourceError(
+      `Truncated or corrupt CZI: the segment ${name} at byte ${position} claims ${length} bytes, but the file has ${size}.`,
+    );
+  }
+  return { start: position + segmentHeaderBytes, length };
+}
+
+/** A length or place of 64 bits. @throws TileSourceError where it is negative or past any file. */
+export function positionAt(view: DataView, at: number, what: string): number {
+  const value = view.getBigInt64(at, true);
+  if (value < 0n || value > BigInt(Number.MAX_SAFE_INTEGER)) throw new TileSourceError(`Corrupt CZI: ${what} is ${value}.`);
+  return Number(value);
+}
+
+/** Text of fixed length, ended by a zero byte. */
+export function textAt(view: DataView, at: number, length: number): string {
+  const bytes = Buffer.from(view.buffer, view.byteOffset + at, length);
+  const end = bytes.indexOf(0);
+  return bytes.toString('utf8', 0, end < 0 ? length : end);
+}
+
+function segmentName(view: DataView): string {
+  return textAt(view, 0, Math.min(16, view.byteLength));
+}
+
+/** A GUID as Windows writes it: the first three groups are little-endian numbers. */
+function guidText(view: DataView, at: number): string {
+  const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');
+  const bytes = Array.from({ length: 8 }, (_, i) => hex(view.getUint8(at + 8 + i), 2));
+  const head = [hex(view.getUint32(at, true), 8), hex(view.getUint16(at + 4, true), 4), hex(view.getUint16(at + 6, true), 4)];
+  return [...head, bytes.slice(0, 2).join(''), bytes.slice(2).join('')].join('-');
+}

@@ -1,0 +1,161 @@
+import { TileSourceError } from '../../../errors.js';
+import { breathe } from '../../process/concurrency.js';
+import { positionAt, type CziBytes } from './segments.js';
+
+/** Most sub-blocks of a file; each takes some 130 bytes of memory while the file is open. */
+const maxSubBlocks = 2 ** 20;
+/** Most planes of a file. */
+const maxPlanes = 100_000;
+/** Bytes of the directory that are read at a time. */
+const windowBytes = 2 ** 20;
+/** Bytes in front of the entries of the directory. */
+const directoryHeaderBytes = 128;
+/** Fixed part of an entry, and each of its dimensions. */
+const entryBytes = 32;
+const dimensionBytes = 20;
+/** Dimensions that exist are fewer than 20. */
+const maxDimensions = 40;
+/** Entries after which others get their turn. */
+const entriesAtOnce = 10_000;
+
+/** A plane: its position on every axis but X, Y, M (tile) and S (scene). */
+export type PlanePosition = ReadonlyMap<string, number>;
+
+/** One sub-block: pixels of a rectangle of the plane, perhaps reduced. */
+export interface SubBlock {
+  /** Where its segment begins. */
+  position: number;
+  /** Number of its plane among {@link SubBlocks.planes}. */
+  plane: number;
+  scene: number;
+  /** Order of overlapping sub-blocks: higher ones lie on top. */
+  order: number;
+  /** The rectangle that it covers, in pixels of full resolution and coordinates of the file. */
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+  /** Its own size in pixels. */
+  storedWidth: number;
+  storedHeight: number;
+  pixelType: number;
+  compression: number;
+}
+
+/** The directory of sub-blocks. */
+export interface SubBlocks {
+  blocks: readonly SubBlock[];
+  planes: readonly PlanePosition[];
+}
+
+/** Numbers of 32 bits in the directory that stand for one axis each. */
+interface Dimension {
+  name: string;
+  start: number;
+  size: number;
+  storedSize: number;
+}
+
+/** Collects entries, giving each plane that is met its number. */
+class Collector {
+  readonly blocks: SubBlock[] = [];
+  readonly planes: PlanePosition[] = [];
+  readonly #numbers = new Map<string, number>();
+
+  add(view: DataView, at: number, dimensions: readonly Dimension[]): void {
+    const of = (name: string): Dimension | undefined => dimensions.find((dimension) => dimension.name === name);
+    const [x, y] = [of('X'), of('Y')];
+    if (x === undefined || y === undefined || x.size < 1 || y.size < 1 || x.storedSize < 0 || y.storedSize < 0) {
+      throw new TileSourceError(`Corrupt CZI: sub-block ${this.blocks.length} has no width or height.`);
+    }
+    const filePart = view.getInt32(at + 14, true);
+    if (filePart !== 0) throw new TileSourceError(`The CZI has parts in other files (part ${filePart}), which is not supported.`);
+    this.blocks.push({
+      position: positionAt(view, at + 6, 'the position of a sub-block'),
+      plane: this.#planeOf(dimensions),
+      scene: of('S')?.start ?? 0,
+      order: of('M')?.start ?? 0,
+      left: x.start,
+      top: y.start,
+      width: x.size,
+      height: y.size,
+      storedWidth: x.storedSize === 0 ? x.size : x.storedSize,
+      storedHeight: y.storedSize === 0 ? y.size : y.storedSize,
+      pixelType: view.getInt32(at + 2, true),
+      compression: view.getInt32(at + 18, true),
+    });
+  }
+
+  #planeOf(dimensions: readonly Dimension[]): number {
+    const position = dimensions.filter(({ name }) => !['X', 'Y', 'M', 'S'].includes(name));
+    for (const { name, size } of position) {
+      if (size > 1) throw new TileSourceError(`The CZI has sub-blocks of ${size} planes along ${name}, which is not supported.`);
+    }
+    const key = position
+      .map(({ name, start }) => `${name}${start}`)
+      .sort()
+      .join();
+    const known = this.#numbers.get(key);
+    if (known !== undefined) return known;
+    if (this.planes.length >= maxPlanes) throw new TileSourceError(`The CZI has more than ${maxPlanes} planes.`);
+    const number = this.planes.length;
+    this.#numbers.set(key, number);
+    this.planes.push(new Map(position.map(({ name, start }) => [name, start])));
+    return number;
+  }
+}
+
+/** Reads the directory of sub-blocks. @throws TileSourceError where it is corrupt, empty, or larger than is supported. */
+export async function readSubBlocks(file: CziBytes, position: number, signal?: AbortSignal): Promise<SubBlocks> {
+  if (position === 0) throw new TileSourceError('The CZI has no directory of sub-blocks: it was not written to its end.');
+  const segment = await file.segment(position, 'ZISRAWDIRECTORY', signal);
+  const head = await file.exactly(segment.start, directoryHeaderBytes, 'the directory of sub-blocks', signal);
+  const count = head.getInt32(0, true);
+  const end = segment.start + segment.length;
+  if (count < 1 || count * (entryBytes + 2 * dimensionBytes) > segment.length) {
+    throw new TileSourceError(`Corrupt CZI: a directory of ${segment.length} bytes claims ${count} sub-blocks.`);
+  }
+  if (count > maxSubBlocks) throw new TileSourceError(`The CZI has ${count} sub-blocks; at most ${maxSubBlocks} are supported.`);
+  const collector = new Collector();
+  let window: { start: number; view: DataView } = { start: 0, view: new DataView(new ArrayBuffer(0)) };
+  const viewOf = async (offset: number, length: number): Promise<number> => {
+    if (offset + length > end) throw new TileSourceError('Corrupt CZI: the directory of sub-blocks is shorter than its entries.');
+    if (offset < window.start || offset + length > window.start + window.view.byteLength) {
+      const wanted = Math.min(windowBytes, end - offset);
+      window = { start: offset, view: await file.exactly(offset, wanted, 'the directory of sub-blocks', signal) };
+    }
+    return offset - window.start;
+  };
+  let offset = segment.start + directoryHeaderBytes;
+  for (let index = 0; index < count; index++) {
+    if (index % entriesAtOnce === entriesAtOnce - 1) await breathe();
+    let at = await viewOf(offset, entryBytes);
+    const schema = window.view.getUint16(at);
+    if (schema !== 0x44_56) throw new TileSourceError(`Corrupt CZI: entry ${index} of the directory has an unknown schema.`);
+    const dimensions = window.view.getInt32(at + 28, true);
+    if (dimensions < 2 || dimensions > maxDimensions) {
+      throw new TileSourceError(`Corrupt CZI: sub-block ${index} claims ${dimensions} dimensions.`);
+    }
+    at = await viewOf(offset, entryBytes + dimensions * dimensionBytes);
+    collector.add(window.view, at, dimensionsAt(window.view, at + entryBytes, dimensions));
+    offset += entryBytes + dimensions * dimensionBytes;
+  }
+  return collector;
+}
+
+function dimensionsAt(view: DataView, start: number, count: number): Dimension[] {
+  return Array.from({ length: count }, (_, index) => {
+    const at = start + index * dimensionBytes;
+    let name = '';
+    for (let i = 0; i < 4; i++) {
+      const code = view.getUint8(at + i);
+      if (code > 32 && code < 127) name += String.fromCharCode(code);
+    }
+    return {
+      name,
+      start: view.getInt32(at + 4, true),
+      size: view.getInt32(at + 8, true),
+      storedSize: view.getInt32(at + 16, true),
+    };
+  });
+}

@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest';
+import { isAllowed } from '../../../src/reference-host/http/cors.js';
+
+it.each([
+  ['https://app.example.org', 'https://app.example.org', true],
+  ['https://APP.example.org', 'https://app.EXAMPLE.org', true],
+  ['https://app.example.org', 'https://*.example.org', true],
+  ['https://a.b.example.org', 'https://*.example.org', true],
+  ['https://example.org', 'https://*.example.org', false],
+  ['https://app.example.org.evil', 'https://*.example.org', false],
+  ['https://appxexample.org', 'https://app.example.org', false],
+  ['https://app1.example.org', 'https://app?.example.org', true],
+  ['https://app.example.org', 'https://app?.example.org', false],
+  ['https://app.example.org:8080', 'https://app.example.org*', true],
+  ['https://app.example.org', '*://*example*', true],
+  ['https://[::1]:80', 'https://[::1]:80', true],
+])('the origin %s and the entry %s: %s', (origin, entry, expected) => {
+  expect(isAllowed(origin, entry)).toBe(expected);
+});
+
+it('takes no longer for an origin and an entry that are made to', () => {
+  const begun = performance.now();
+  expect(isAllowed(`${'a'.repeat(299)}`, `${'*a'.repeat(140)}b`)).toBe(false);
+  expect(isAllowed('a'.repeat(1_000_000), '*a*a*a*a*a*b')).toBe(false);
+  expect(performance.now() - begun).toBeLessThan(50);
+});
