@@ -7,7 +7,11 @@ export type CodecTask =
   /** A JPEG 2000 code stream or file; `reduce` leaves out that many of the finest resolutions. */
   | { codec: 'jpeg2000'; bytes: Uint8Array; reduce?: number }
   /** A JPEG XR file. */
-  | { codec: 'jpegxr'; bytes: Uint8Array };
+  | { codec: 'jpegxr'; bytes: Uint8Array }
+  /** A JPEG-LS picture. */
+  | { codec: 'jpegls'; bytes: Uint8Array }
+  /** A code stream of high-throughput JPEG 2000. */
+  | { codec: 'htj2k'; bytes: Uint8Array };
 
 /** Shape of a decoded picture, as the decoder gives it. */
 export interface FrameInfo {
@@ -31,4 +35,6 @@ export const codecNames: Readonly<Record<CodecTask['codec'], string>> = {
   zstd: 'Zstandard',
   jpeg2000: 'JPEG 2000',
   jpegxr: 'JPEG XR',
+  jpegls: 'JPEG-LS',
+  htj2k: 'HTJ2K',
 };

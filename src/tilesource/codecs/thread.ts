@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { ordered, type SampleOrder } from './sample-order.js';
+import { readDicomFacts, type DicomFacts } from '../sources/dicom/facts.js';
 import { readCziFacts, type CziFacts } from '../sources/czi/facts.js';
 import { zstdContentSize } from './zstd-header.js';
 import type { CodecTask, Decoded, FrameInfo } from './tasks.js';
@@ -16,6 +17,15 @@ interface Jpeg2000Decoder {
   getFrameInfo(): FrameInfo;
   decode(): void;
   decodeSubResolution(reduce: number, layers: number): void;
+  delete(): void;
+}
+
+/** Decoders of charls and OpenJPH, which are alike. */
+interface PlainDecoder {
+  getEncodedBuffer(length: number): Uint8Array;
+  getDecodedBuffer(): Uint8Array;
+  getFrameInfo(): FrameInfo;
+  decode(): void;
   delete(): void;
 }
 
@@ -59,6 +69,24 @@ const openJpeg = new Library(async () => {
   return factory({ wasmBinary, print() {}, printErr() {} });
 });
 
+const charls = new Library(async () => {
+  const factory = require('@cornerstonejs/codec-charls/decodewasmjs') as (
+    options: object,
+  ) => Promise<{ JpegLSDecoder: new () => PlainDecoder }>;
+  const wasmBinary = readFileSync(require.resolve('@cornerstonejs/codec-charls/decodewasm'));
+  const library = await factory({ wasmBinary, print() {}, printErr() {} });
+  return () => new library.JpegLSDecoder();
+});
+
+const openJph = new Library(async () => {
+  const factory = require('@cornerstonejs/codec-openjph/wasmjs') as (
+    options: object,
+  ) => Promise<{ HTJ2KDecoder: new () => PlainDecoder }>;
+  const wasmBinary = readFileSync(require.resolve('@cornerstonejs/codec-openjph/wasm'));
+  const library = await factory({ wasmBinary, print() {}, printErr() {} });
+  return () => new library.HTJ2KDecoder();
+});
+
 const jpegXrLibrary = new Library(async () => {
   const factory = require('jpegxr') as (options: object) => Promise<{ decode(bytes: Uint8Array): JpegXrPicture }>;
   return factory({ print() {}, printErr() {} });
@@ -77,6 +105,21 @@ function jpeg2000(bytes: Uint8Array, reduce: number): Promise<Decoded> {
       decoder.getEncodedBuffer(bytes.length).set(bytes);
       if (reduce > 0) decoder.decodeSubResolution(reduce, 0);
       else decoder.decode();
+      const { width, height, bitsPerSample, componentCount, isSigned } = decoder.getFrameInfo();
+      const data = new Uint8Array(decoder.getDecodedBuffer()).slice();
+      return { info: { width, height, bitsPerSample, componentCount, isSigned }, data };
+    } finally {
+      decoder.delete();
+    }
+  });
+}
+
+function decodePlainly(library: Library<() => PlainDecoder>, bytes: Uint8Array): Promise<Decoded> {
+  return library.use((makeDecoder) => {
+    const decoder = makeDecoder();
+    try {
+      decoder.getEncodedBuffer(bytes.length).set(bytes);
+      decoder.decode();
       const { width, height, bitsPerSample, componentCount, isSigned } = decoder.getFrameInfo();
       const data = new Uint8Array(decoder.getDecodedBuffer()).slice();
       return { info: { width, height, bitsPerSample, componentCount, isSigned }, data };
@@ -128,6 +171,10 @@ async function run(task: CodecTask): Promise<Decoded> {
       return jpeg2000(task.bytes, task.reduce ?? 0);
     case 'jpegxr':
       return jpegXr(task.bytes);
+    case 'jpegls':
+      return decodePlainly(charls, task.bytes);
+    case 'htj2k':
+      return decodePlainly(openJph, task.bytes);
   }
 }
 
@@ -140,4 +187,9 @@ export async function decode(task: CodecTask): Promise<unknown> {
 /** Reads the XML of a CZI file, which may be of many megabytes. */
 export function cziFacts(xml: Uint8Array): CziFacts {
   return readCziFacts(Buffer.from(xml.buffer, xml.byteOffset, xml.byteLength).toString('utf8'));
+}
+
+/** Reads the header of a DICOM file, which may describe 100 000 frames; `null` where it goes on behind these bytes. */
+export function dicomFacts(bytes: Uint8Array): DicomFacts | null {
+  return readDicomFacts(bytes);
 }
