@@ -88,7 +88,7 @@ function readPositions(dataSet: DataSet, opticalPaths: readonly string[], frames
   const isSparse = text(dataSet, 'x00209311') !== 'TILED_FULL' && perFrame.some((item) => item.elements.x0048021a !== undefined);
   if (!isSparse) return null;
   const heights = new Map<number, number>();
-  const found = new Int32Array(frames * 4).fill(-1);
+  const found = new Int32Array(Math.min(frames, perFrame.length) * 4).fill(-1);
   const zOf: number[] = [];
   for (const [index, item] of perFrame.slice(0, frames).entries()) {
     const [plane] = items(item, 'x0048021a');
