@@ -1,5 +1,6 @@
 import { Piscina } from 'piscina';
 import { BadValueError, BusyError } from '../errors.js';
+import type { ThreadCall, ThreadFunctions } from './thread-functions.js';
 import type { ThreadProgram } from './thread-program.js';
 
 /** Idle time after which a thread is let go. */
@@ -25,8 +26,8 @@ export interface ThreadPoolOptions {
  *
  * @typeParam Functions the functions of the program by their names; what they take and give is copied.
  */
-export class ThreadPool<Functions extends { [Name in keyof Functions]: (input: never) => unknown }> {
-  #pool: Piscina | null = null;
+export class ThreadPool<Functions extends ThreadFunctions> {
+  #pool: Piscina<ThreadCall> | null = null;
 
   constructor(private readonly options: ThreadPoolOptions) {}
 
@@ -50,7 +51,7 @@ export class ThreadPool<Functions extends { [Name in keyof Functions]: (input: n
     const limit = AbortSignal.timeout(timeoutMs);
     const until = signal === undefined ? limit : AbortSignal.any([signal, limit]);
     try {
-      return (await pool.run(input, { name, signal: until })) as Awaited<ReturnType<Functions[Name]>>;
+      return (await pool.run({ name, input }, { signal: until })) as Awaited<ReturnType<Functions[Name]>>;
     } catch (cause) {
       signal?.throwIfAborted();
       const { name: kind, code } = cause as { name?: unknown; code?: unknown };
@@ -65,11 +66,11 @@ export class ThreadPool<Functions extends { [Name in keyof Functions]: (input: n
     this.#pool = null;
   }
 
-  #started(): Piscina {
+  #started(): Piscina<ThreadCall> {
     if (this.#pool === null) {
       const { program, maxThreads = 1, memoryMiB } = this.options;
       const resourceLimits = { maxOldGenerationSizeMb: memoryMiB };
-      this.#pool = new Piscina({ ...program, minThreads: 0, maxThreads, idleTimeout, resourceLimits });
+      this.#pool = new Piscina<ThreadCall>({ ...program, minThreads: 0, maxThreads, idleTimeout, resourceLimits });
       // A thread that fails outside of any call must not end the process; whoever waits hears of it when the time is over.
       this.#pool.on('error', () => {});
     }

@@ -1,13 +1,13 @@
 import { ThreadPool } from '../../core/thread-pool.js';
 import { threadProgram } from '../../core/thread-program.js';
-import type * as program from './text-thread.js';
+import type { TextFunctions } from './text-thread.js';
 
 const timeoutMs = 10_000;
 const memoryMiB = 256;
 
 /** Checks and formats configuration texts in a thread: what that costs is not to be seen from their length. */
 export class ConfigTexts {
-  readonly #threads = new ThreadPool<typeof program>({
+  readonly #threads = new ThreadPool<TextFunctions>({
     program: threadProgram(import.meta.url, { source: './text-thread.ts', built: 'text-thread' }),
     name: 'configurations',
     timeoutMs,

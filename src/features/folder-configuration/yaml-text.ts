@@ -86,7 +86,7 @@ const schema = FAILSAFE_SCHEMA.extend({
 });
 
 /** Most characters and values that a text may hold once its aliases are written out: some ten bytes may name as many as one likes. */
-const maxSize = 20_000_000;
+const maxSize = 30_000_000;
 const maxDepth = 500;
 
 /** How many values and characters there are with aliases written out. @throws Error for circles, and for what is too deep. */
@@ -97,7 +97,8 @@ function sizeOf(value: unknown, known = new Map<object, number>(), depth = 0): n
   const former = known.get(value);
   if (former !== undefined) return former;
   let size = 1;
-  for (const [name, member] of Object.entries(value)) size += name.length + sizeOf(member, known, depth + 1);
+  const isList = Array.isArray(value);
+  for (const [name, member] of Object.entries(value)) size += (isList ? 0 : name.length) + sizeOf(member, known, depth + 1);
   known.set(value, size);
   return size;
 }

@@ -1,17 +1,16 @@
 import { ThreadPool } from '../../core/thread-pool.js';
 import { threadProgram } from '../../core/thread-program.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
-import type * as program from './yaml-thread.js';
-import type { Layer, Outcome } from './yaml-thread.js';
+import type { Layer, Outcome, YamlFunctions } from './yaml-thread.js';
 
 const timeoutMs = 20_000;
 const memoryMiB = 512;
 
-type Input<Name extends keyof typeof program> = Parameters<(typeof program)[Name]>[0];
+type Input<Name extends keyof YamlFunctions> = Parameters<YamlFunctions[Name]>[0];
 
 /** Reads and joins YAML texts in a thread: ten bytes may stand for as many as one likes. Mappings stay JSON texts on this side. */
 export class YamlTexts {
-  readonly #threads = new ThreadPool<typeof program>({
+  readonly #threads = new ThreadPool<YamlFunctions>({
     program: threadProgram(import.meta.url, { source: './yaml-thread.ts', built: 'yaml-thread' }),
     name: 'configurations of folders',
     timeoutMs,

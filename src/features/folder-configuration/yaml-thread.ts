@@ -1,3 +1,4 @@
+import { threadFunctions } from '../../core/thread-functions.js';
 import { BadParameterError } from '../../errors.js';
 import { isMapping, mergeMappings, parseYaml, personalize, writeYaml, type Person, type YamlMapping } from './yaml-text.js';
 
@@ -14,7 +15,7 @@ function outcome<Result>(work: () => Result): Outcome<Result> {
 }
 
 /** Checks a text; says whether it is a mapping or nothing. */
-export function check({ text, name }: { text: string; name: string }): Outcome<{ isMapping: boolean }> {
+function check({ text, name }: { text: string; name: string }): Outcome<{ isMapping: boolean }> {
   return outcome(() => {
     const value = parseYaml(text, name);
     return { isMapping: value === null || isMapping(value) };
@@ -30,7 +31,7 @@ export interface Layer {
 }
 
 /** One more text, personalised and joined with what holds nearer by (JSON text, or `null`). */
-export function join({
+function join({
   text,
   name,
   person,
@@ -54,26 +55,16 @@ export function join({
 }
 
 /** Puts defaults below a mapping. Other values stay. */
-export function complete({ text, defaults }: { text: string; defaults: YamlMapping }): string {
+function complete({ text, defaults }: { text: string; defaults: YamlMapping }): string {
   const value = JSON.parse(text) as unknown;
   return isMapping(value) ? JSON.stringify({ ...defaults, ...value }) : text;
 }
 
 /** Why nothing can be added to a stored text, or the new one. */
-export type Added = { text: string } | { conflict: string };
+type Added = { text: string } | { conflict: string };
 
 /** A stored text with what one user gave added to their section. What was given has been checked. */
-export function addForUser({
-  stored,
-  given,
-  name,
-  login,
-}: {
-  stored: string;
-  given: string;
-  name: string;
-  login: string;
-}): Added {
+function addForUser({ stored, given, name, login }: { stored: string; given: string; name: string; login: string }): Added {
   const conflict = (what: string): Added => ({
     conflict: `Nothing can be added to the stored ${name}: ${what}. Nothing was changed.`,
   });
@@ -108,3 +99,10 @@ function unwrapped(value: unknown): unknown {
 function ownMember(mapping: YamlMapping, key: string): unknown {
   return Object.hasOwn(mapping, key) ? mapping[key] : undefined;
 }
+
+const functions = { check, join, complete, addForUser };
+
+/** What threads for YAML texts do. */
+export type YamlFunctions = typeof functions;
+
+export default threadFunctions(functions);
