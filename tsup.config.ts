@@ -10,6 +10,8 @@ export default defineConfig({
     'conversion-process': 'src/tilesource/convert/conversion-process.ts',
     'codec-thread': 'src/tilesource/codecs/thread.ts',
     'csv-thread': 'src/features/annotations/plot/csv-thread.ts',
+    'text-thread': 'src/features/configuration/text-thread.ts',
+    'yaml-thread': 'src/features/folder-configuration/yaml-thread.ts',
   },
   format: ['esm', 'cjs'],
   target: 'node20',

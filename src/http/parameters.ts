@@ -1,4 +1,4 @@
-import { BadParameterError, InvalidError } from '../errors.js';
+import { BadParameterError, InvalidError, LargeImageError } from '../errors.js';
 
 /** The part of JSON Schema that parameters are described in. */
 export interface ParameterSchema {
@@ -27,6 +27,9 @@ export interface Parameter<T> {
 /** A set of parameters by name, and the values a handler gets from it. */
 export type Parameters = Readonly<Record<string, Parameter<unknown>>>;
 export type ParameterValues<P extends Parameters> = { [K in keyof P]: P[K] extends Parameter<infer T> ? T : never };
+
+/** Longest JSON in a parameter, in characters: a body may be longer. */
+const maxJsonLength = 256 * 1024;
 
 interface Describe {
   description?: string;
@@ -104,6 +107,9 @@ export function json(options: Describe & { kind: 'object' }): Parameter<Record<s
 export function json(options: Describe & { kind: 'array' }): Parameter<unknown[] | undefined>;
 export function json({ kind, ...options }: Describe & { kind?: 'object' | 'array' } = {}): Parameter<unknown> {
   return optional<unknown>({ type: kind ?? 'string', ...options }, (value, name) => {
+    if (value.length > maxJsonLength) {
+      throw new LargeImageError('too-large', `Parameter ${name} must not be longer than ${maxJsonLength} characters.`);
+    }
     let parsed: unknown;
     try {
       parsed = JSON.parse(value);

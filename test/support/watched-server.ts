@@ -20,7 +20,7 @@ export interface WatchedServer {
 
 /** Starts one with a database and a data folder that are the test's. */
 export async function startWatchedServer(options: { databaseUri: string; dataDirectory: string }): Promise<WatchedServer> {
-  const child = fork(join(here, '..', '..', 'src', 'reference-host', 'start.ts'), ['--bare'], {
+  const child = fork(join(here, '..', '..', 'src', 'reference-host', 'start', 'main.ts'), ['--bare'], {
     execArgv: ['--import', 'tsx', '--import', join(here, 'loop-watch.ts')],
     env: {
       ...process.env,

@@ -41,10 +41,10 @@ const put = defineRoute({
   authorize: mayWrite,
   async handle({ params, granted: item, body }, { items, records }) {
     if (!records.mayWriteItemField(params.key)) throw refusal(params.key);
-    checkStorable(body);
     if (hasTooManyValues([body, { ...item.doc, [params.key]: null }])) {
       throw new BadParameterError(`The fields of an item may hold at most ${maxStoredValues} values together.`);
     }
+    checkStorable(body);
     if (params.key === 'meta' && (typeof body !== 'object' || body === null || Array.isArray(body))) {
       throw new BadParameterError('The metadata of an item must be a JSON object.');
     }

@@ -5,8 +5,9 @@ import { dirname } from 'node:path';
 import { readSettings, type LibrarySettings } from '../../configuration-text/read-settings.js';
 import { configPath, listBackups, readConfigFile, replaceConfig, type ReplaceResult } from './replace.js';
 import { decodeUtf8 } from '../../configuration-text/validate.js';
-import { LargeImageError } from '../../errors.js';
+import { BadParameterError, LargeImageError } from '../../errors.js';
 import type { HostLogger } from '../../host.js';
+import { ConfigTexts } from './config-texts.js';
 import { sweepTemporaryFiles } from '../../core/temporary-files.js';
 
 /** What {@link Configuration} works with. */
@@ -41,6 +42,7 @@ const restartDelayMs = 1000;
 /** The server's configuration file: the plugin's own section at start, and its replacement. */
 export class Configuration {
   readonly path: string;
+  readonly texts = new ConfigTexts();
   readonly #options: ConfigurationOptions;
   #restart: NodeJS.Timeout | null = null;
 
@@ -113,6 +115,7 @@ export class Configuration {
     { restart, expected }: { restart: boolean; expected?: string | undefined },
   ): Promise<ReplaceResult & { restarted?: Date }> {
     const { logger } = this.#options;
+    if ((await this.texts.validate(text)).length > 0) throw new BadParameterError('Invalid config file');
     const replaced = await replaceConfig(text, {
       path: this.path,
       logger,
@@ -144,10 +147,11 @@ export class Configuration {
     return sweepTemporaryFiles(dirname(path)).catch(() => 0);
   }
 
-  /** Drops a restart that has not happened yet. */
-  close(): void {
+  /** Drops a restart that has not happened yet, and ends the thread. */
+  async close(): Promise<void> {
     if (this.#restart !== null) clearTimeout(this.#restart);
     this.#restart = null;
+    await this.texts.close();
   }
 }
 

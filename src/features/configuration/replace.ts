@@ -1,10 +1,9 @@
 import { constants, type Stats } from 'node:fs';
 import { lstat, open, readFile, readdir, realpath, rename, stat, unlink, utimes } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { BadParameterError, LargeImageError } from '../../errors.js';
+import { LargeImageError } from '../../errors.js';
 import type { HostLogger } from '../../host.js';
 import { isFullDisk } from '../../core/outage.js';
-import { validateConfig } from '../../configuration-text/validate.js';
 import { step } from '../../core/steps.js';
 import { hiddenTemporaryPath } from '../../core/temporary-files.js';
 
@@ -56,7 +55,6 @@ export async function listBackups(path: string): Promise<string[]> {
  * it as `<path>.<YYYYMMDD-HHMMSS>`, its time of modification in local time. Mode and owner stay. A symbolic link stays, the file that it
  * leads to is replaced.
  *
- * @throws BadParameterError `Invalid config file` when the text does not validate; nothing is written.
  * @throws LargeImageError `unavailable` when the folder is missing, full or may not be written to, `conflict` when the path is no file.
  */
 export async function replaceConfig(
@@ -74,7 +72,6 @@ export async function replaceConfig(
     allow?: (former: Buffer | null) => void;
   },
 ): Promise<ReplaceResult> {
-  if (validateConfig(text).length > 0) throw new BadParameterError('Invalid config file');
   const before = underWay.get(path) ?? Promise.resolve();
   const replaced = before.then(() => replaceFile(Buffer.from(text, 'utf8'), { path, now, logger, allow }));
   // The next one only waits: it does not fail with this one.

@@ -81,11 +81,11 @@ export class ConfigurationItems {
    */
   async write(
     { folder, name, creatorId }: { folder: FolderRecord; name: string; creatorId: string | null },
-    textFrom: (stored: StoredText) => string,
+    textFrom: (stored: StoredText) => Promise<string>,
   ): Promise<void> {
     await this.#alone(folder.id, name, async () => {
       const place = await this.#find(folder, name);
-      const bytes = Buffer.from(textFrom(place.text), 'utf8');
+      const bytes = Buffer.from(await textFrom(place.text), 'utf8');
       if (bytes.length > maxFolderConfigurationBytes) {
         throw new LargeImageError('too-large', `${name} would have more than ${maxFolderConfigurationBytes} bytes.`);
       }

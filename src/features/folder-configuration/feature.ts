@@ -7,6 +7,7 @@ import type { Settings } from '../settings/settings.js';
 import { ConfigurationItems } from './configuration-items.js';
 import { Exclusive } from './distributed-lock.js';
 import { FolderConfiguration } from './folder-configuration.js';
+import { YamlTexts } from './yaml-texts.js';
 import { yamlConfigRoutes } from './yaml-config.routes.js';
 
 /** What the feature needs. */
@@ -20,10 +21,12 @@ interface FolderConfigurationNeeds {
 /** Configuration of folders in YAML, inherited from the folders above and by group and user. */
 export const folderConfigurationFeature: Feature<FolderConfigurationNeeds, null> = {
   name: 'folder-configuration',
-  open({ core: { host, records, logger }, settings, items, claims }) {
+  open({ core: { host, records, logger }, settings, items, claims }, onClose) {
+    const texts = new YamlTexts();
+    onClose(() => texts.close());
     const exclusive = new Exclusive({ claims, logger });
     const stored = new ConfigurationItems({ records, files: host.files, host, logger, exclusive });
-    const folderConfiguration = new FolderConfiguration({ records, items, settings, directory: host.directory, stored });
+    const folderConfiguration = new FolderConfiguration({ records, items, settings, directory: host.directory, stored, texts });
     const routes = bindRoutes(yamlConfigRoutes, { folderConfiguration, items });
     return { offers: null, routes, sweep: () => stored.sweep() };
   },

@@ -1,11 +1,12 @@
 import type { FolderRecord, HostRecords } from '../../core/host-records.js';
-import { AccessDeniedError, BadParameterError, LargeImageError } from '../../errors.js';
+import { AccessDeniedError, BadParameterError } from '../../errors.js';
 import type { Caller, Host } from '../../host.js';
 import { defaultLists } from '../items/folder-lists.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
-import { maxFolderConfigurationBytes, type ConfigurationItems, type StoredText } from './configuration-items.js';
-import { isMapping, mergeMappings, parseYaml, personalize, writeYaml, type Person, type YamlMapping } from './yaml-text.js';
+import { maxFolderConfigurationBytes, type ConfigurationItems } from './configuration-items.js';
+import type { Person } from './yaml-text.js';
+import type { YamlTexts } from './yaml-texts.js';
 
 /** Folders above a folder that are looked into; deeper trees are circles. */
 const maxDepth = 1000;
@@ -18,6 +19,7 @@ export interface FolderConfigurationOptions {
   settings: Settings;
   directory: Host['directory'];
   stored: ConfigurationItems;
+  texts: YamlTexts;
 }
 
 /** Configuration texts in YAML that lie in folders as items and hold for what is below (administration.md, section 11). */
@@ -28,28 +30,27 @@ export class FolderConfiguration {
     this.#options = options;
   }
 
-  /** What holds in a folder for a caller. @throws UnknownIdError, AccessDeniedError, BadParameterError for broken YAML. */
-  async read(folderId: string, name: string, caller: Caller | null): Promise<unknown> {
+  /** What holds in a folder for a caller, as JSON text. @throws UnknownIdError, AccessDeniedError, BadParameterError for broken YAML. */
+  async read(folderId: string, name: string, caller: Caller | null, signal: AbortSignal): Promise<string> {
     const person = await this.#person(caller);
-    let nearer: YamlMapping | null = null;
+    let nearer: string | null = null;
     for await (const folder of this.#chain(folderId, caller)) {
-      for (const value of await this.#values(folder, name)) {
-        const own = isMapping(value) ? personalize(value, person) : value;
-        const result: unknown = nearer !== null && isMapping(own) ? mergeMappings(own, nearer) : own;
-        if (!isMapping(own) || !isMapping(result)) return nearer === null ? result : this.#complete(nearer, name, person);
-        if (own.__inherit__ !== true) {
-          delete result.__inherit__;
-          return this.#complete(result, name, person);
-        }
-        delete result.__inherit__;
-        nearer = result;
+      for await (const text of this.#texts(folder, name)) {
+        const layer = await this.#options.texts.join({ text, name: `${name} in folder ${folder.id}`, person, nearer }, signal);
+        if (!layer.inherits) return this.#complete(layer.text, { name, person, signal });
+        nearer = layer.text;
       }
     }
-    return this.#complete(nearer ?? {}, name, person);
+    return this.#complete(nearer ?? '{}', { name, person, signal });
   }
 
-  async #complete(result: YamlMapping, name: string, person: Person): Promise<YamlMapping> {
-    return name === listsName ? { ...(await defaultLists(this.#options.settings, person)), ...result } : result;
+  async #complete(
+    text: string,
+    { name, person, signal }: { name: string; person: Person; signal: AbortSignal },
+  ): Promise<string> {
+    if (name !== listsName) return text;
+    const defaults = await defaultLists(this.#options.settings, person);
+    return this.#options.texts.complete({ text, defaults }, signal);
   }
 
   async #person(caller: Caller | null): Promise<Person> {
@@ -77,14 +78,11 @@ export class FolderConfiguration {
     if (shared !== null) yield shared;
   }
 
-  async #values(folder: FolderRecord, name: string): Promise<unknown[]> {
+  async *#texts(folder: FolderRecord, name: string): AsyncGenerator<string> {
     const { stored } = this.#options;
-    const values: unknown[] = [];
     for (const file of await stored.files(folder, name)) {
-      if (file.size > maxFolderConfigurationBytes) continue;
-      values.push(unwrapped(parseYaml(await stored.text(file), `${name} in folder ${folder.id}`)));
+      if (file.size <= maxFolderConfigurationBytes) yield await stored.text(file);
     }
-    return values;
   }
 
   /**
@@ -101,42 +99,14 @@ export class FolderConfiguration {
   ): Promise<void> {
     const folder = await this.#options.items.loadFolder(folderId, ofUser ? 0 : 1, caller);
     if (ofUser && (caller === null || caller.id === null)) throw new AccessDeniedError('You must be logged in.');
-    const given = parseYaml(text, name);
-    if (ofUser && given !== null && !isMapping(given)) {
+    const { texts } = this.#options;
+    if (!(await texts.isMapping({ text, name })) && ofUser) {
       throw new BadParameterError(`${name} for one user must be a YAML mapping.`);
     }
     const { login } = ofUser ? await this.#person(caller) : { login: null };
     const place = { folder, name, creatorId: caller?.id ?? null };
-    await this.#options.stored.write(place, (stored) => (login === null ? text : withUser(stored, { name, login, given })));
+    await this.#options.stored.write(place, async (stored) =>
+      login === null ? text : texts.addForUser({ stored: stored ?? '', given: text, name, login }),
+    );
   }
-}
-
-/** Where a mapping is expected, a list of one counts as what is in it. */
-function unwrapped(value: unknown): unknown {
-  return Array.isArray(value) && value.length === 1 ? (value[0] as unknown) : value;
-}
-
-/** A stored text with what one user gave added to their section. @throws LargeImageError `conflict` when it has no room for that. */
-function withUser(stored: StoredText, { name, login, given }: { name: string; login: string; given: unknown }): string {
-  const refuse = (what: string, cause?: unknown) =>
-    new LargeImageError('conflict', `Nothing can be added to the stored ${name}: ${what}. Nothing was changed.`, { cause });
-  /** What is there must be a mapping; nothing is an empty one. */
-  const mapping = (value: unknown, what: string): YamlMapping => {
-    if (value === undefined || value === null) return {};
-    if (!isMapping(value)) throw refuse(`${what} is no mapping`);
-    return value;
-  };
-  let document: YamlMapping;
-  try {
-    document = mapping(unwrapped(parseYaml(stored ?? '', name)), 'it');
-  } catch (error) {
-    throw error instanceof BadParameterError ? refuse(error.message, error) : error;
-  }
-  const users = mapping(ownMember(document, 'users'), '"users"');
-  const own = mapping(ownMember(users, login), `"users: ${login}"`);
-  return writeYaml({ ...document, users: { ...users, [login]: { ...own, ...mapping(given, 'it') } } });
-}
-
-function ownMember(mapping: YamlMapping, key: string): unknown {
-  return Object.hasOwn(mapping, key) ? mapping[key] : undefined;
 }

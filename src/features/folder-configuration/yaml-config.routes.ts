@@ -3,6 +3,7 @@ import { routeDefiner } from '../../http/route.js';
 import { scopes } from '../../http/scopes.js';
 import type { Items } from '../items/items.js';
 import type { FolderConfiguration } from './folder-configuration.js';
+import { Reply } from '../../http/reply.js';
 import { boolean, id, required, text, withDefault } from '../../http/parameters.js';
 
 const defineRoute = routeDefiner<{ folderConfiguration: FolderConfiguration; items: Items }>();
@@ -24,8 +25,8 @@ const read = defineRoute({
   params,
   returns: { schema: {} },
   errors: ['unknown-id', 'access-denied', 'bad-parameter'],
-  handle: ({ params: { id: folderId, name }, caller }, { folderConfiguration }) =>
-    folderConfiguration.read(folderId, name, caller),
+  handle: async ({ params: { id: folderId, name }, caller, signal }, { folderConfiguration }) =>
+    Reply.content(await folderConfiguration.read(folderId, name, caller, signal), 'application/json'),
 });
 
 const write = defineRoute({

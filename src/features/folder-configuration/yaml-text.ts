@@ -85,27 +85,29 @@ const schema = FAILSAFE_SCHEMA.extend({
   explicit: [new Type('tag:yaml.org,2002:set', { kind: 'mapping' }), new Type('tag:yaml.org,2002:omap', { kind: 'sequence' })],
 });
 
-/** Most values that a text may hold once its aliases are written out: some ten bytes may name as many as one likes. */
-const maxValues = 10_000_000;
+/** Most characters and values that a text may hold once its aliases are written out: some ten bytes may name as many as one likes. */
+const maxSize = 30_000_000;
 const maxDepth = 500;
 
-/** How many values there are with aliases written out. @throws Error for circles, and for what is too deep. */
-function countValues(value: unknown, known = new Map<object, number>(), depth = 0): number {
+/** How many values and characters there are with aliases written out. @throws Error for circles, and for what is too deep. */
+function sizeOf(value: unknown, known = new Map<object, number>(), depth = 0): number {
+  if (typeof value === 'string') return 1 + value.length;
   if (typeof value !== 'object' || value === null) return 1;
   if (depth > maxDepth) throw new Error(`it is nested more than ${maxDepth} deep, or holds itself`);
   const former = known.get(value);
   if (former !== undefined) return former;
-  let count = 1;
-  for (const member of Object.values(value)) count += countValues(member, known, depth + 1);
-  known.set(value, count);
-  return count;
+  let size = 1;
+  const isList = Array.isArray(value);
+  for (const [name, member] of Object.entries(value)) size += (isList ? 0 : name.length) + sizeOf(member, known, depth + 1);
+  known.set(value, size);
+  return size;
 }
 
 /** The value of a text that is one YAML document. @throws BadParameterError that says what `name` it is and what is wrong. */
 export function parseYaml(text: string, name: string): unknown {
   try {
     const value = load(text, { schema }) ?? null;
-    if (countValues(value) > maxValues) throw new Error('its aliases stand for too much');
+    if (sizeOf(value) > maxSize) throw new Error('its aliases stand for too much');
     return value;
   } catch (cause) {
     throw new BadParameterError(`${name} is not valid YAML: ${reasonOf(cause)}`, { cause });

@@ -3,6 +3,8 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { silentLogger } from '../../../src/core/core.js';
+import { Configuration } from '../../../src/features/configuration/configuration.js';
 import { configPath, readConfigFile, replaceConfig } from '../../../src/features/configuration/replace.js';
 import { BadParameterError, LargeImageError } from '../../../src/errors.js';
 import type { HostLogger } from '../../../src/host.js';
@@ -97,9 +99,11 @@ describe('replaceConfig', () => {
 
   it('writes nothing of a text that does not validate', async () => {
     await writeOld();
-    const replaced = replaceConfig('[a]\nb = foo\n', { path });
+    const configuration = new Configuration({ path, env: {}, brand: 'service', logger: silentLogger });
+    const replaced = configuration.replace('[a]\nb = foo\n', { restart: false });
     await expect(replaced).rejects.toThrow(BadParameterError);
     await expect(replaced).rejects.toThrow('Invalid config file');
+    await configuration.close();
     expect(await readFile(path, 'utf8')).toBe(old);
     expect(await readdir(folder)).toEqual(['service.cfg']);
   });
@@ -116,7 +120,7 @@ describe('replaceConfig', () => {
 
   it('goes on after one of them fails', async () => {
     await writeOld();
-    const [bad, good] = await Promise.allSettled([replaceConfig('[a]\nb = foo\n', { path }), replaceConfig(fresh, { path })]);
+    const [bad, good] = await Promise.allSettled([replaceConfig(old, { path: folder }), replaceConfig(fresh, { path })]);
     expect([bad.status, good.status]).toEqual(['rejected', 'fulfilled']);
   });
 

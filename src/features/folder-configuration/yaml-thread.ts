@@ -1,0 +1,108 @@
+import { threadFunctions } from '../../core/thread-functions.js';
+import { BadParameterError } from '../../errors.js';
+import { isMapping, mergeMappings, parseYaml, personalize, writeYaml, type Person, type YamlMapping } from './yaml-text.js';
+
+/** A result, or why there is none: errors lose their class on the way out of a thread. */
+export type Outcome<Result> = { result: Result } | { refused: string };
+
+function outcome<Result>(work: () => Result): Outcome<Result> {
+  try {
+    return { result: work() };
+  } catch (error) {
+    if (error instanceof BadParameterError) return { refused: error.message };
+    throw error;
+  }
+}
+
+/** Checks a text; says whether it is a mapping or nothing. */
+function check({ text, name }: { text: string; name: string }): Outcome<{ isMapping: boolean }> {
+  return outcome(() => {
+    const value = parseYaml(text, name);
+    return { isMapping: value === null || isMapping(value) };
+  });
+}
+
+/** What holds in a folder, as far as it is known. */
+export interface Layer {
+  /** JSON text. */
+  text: string;
+  /** Whether what lies above is to be joined with it. */
+  inherits: boolean;
+}
+
+/** One more text, personalised and joined with what holds nearer by (JSON text, or `null`). */
+function join({
+  text,
+  name,
+  person,
+  nearer,
+}: {
+  text: string;
+  name: string;
+  person: Person;
+  nearer: string | null;
+}): Outcome<Layer> {
+  return outcome(() => {
+    const value = unwrapped(parseYaml(text, name));
+    const near = nearer === null ? null : (JSON.parse(nearer) as YamlMapping);
+    const own = isMapping(value) ? personalize(value, person) : value;
+    const result: unknown = near !== null && isMapping(own) ? mergeMappings(own, near) : own;
+    if (!isMapping(own) || !isMapping(result)) return { text: nearer ?? JSON.stringify(result), inherits: false };
+    const inherits = own.__inherit__ === true;
+    delete result.__inherit__;
+    return { text: JSON.stringify(result), inherits };
+  });
+}
+
+/** Puts defaults below a mapping. Other values stay. */
+function complete({ text, defaults }: { text: string; defaults: YamlMapping }): string {
+  const value = JSON.parse(text) as unknown;
+  return isMapping(value) ? JSON.stringify({ ...defaults, ...value }) : text;
+}
+
+/** Why nothing can be added to a stored text, or the new one. */
+type Added = { text: string } | { conflict: string };
+
+/** A stored text with what one user gave added to their section. What was given has been checked. */
+function addForUser({ stored, given, name, login }: { stored: string; given: string; name: string; login: string }): Added {
+  const conflict = (what: string): Added => ({
+    conflict: `Nothing can be added to the stored ${name}: ${what}. Nothing was changed.`,
+  });
+  let former: unknown;
+  try {
+    former = unwrapped(parseYaml(stored, name));
+  } catch (error) {
+    if (error instanceof BadParameterError) return conflict(error.message);
+    throw error;
+  }
+  const document = mappingOf(former);
+  if (document === null) return conflict('it is no mapping');
+  const users = mappingOf(ownMember(document, 'users'));
+  if (users === null) return conflict('"users" is no mapping');
+  const own = mappingOf(ownMember(users, login));
+  if (own === null) return conflict(`"users: ${login}" is no mapping`);
+  const added = mappingOf(parseYaml(given, name)) ?? {};
+  return { text: writeYaml({ ...document, users: { ...users, [login]: { ...own, ...added } } }) };
+}
+
+/** A mapping; an empty one for nothing, `null` for what is none. */
+function mappingOf(value: unknown): YamlMapping | null {
+  if (value === undefined || value === null) return {};
+  return isMapping(value) ? value : null;
+}
+
+/** Where a mapping is expected, a list of one counts as what is in it. */
+function unwrapped(value: unknown): unknown {
+  return Array.isArray(value) && value.length === 1 ? (value[0] as unknown) : value;
+}
+
+function ownMember(mapping: YamlMapping, key: string): unknown {
+  return Object.hasOwn(mapping, key) ? mapping[key] : undefined;
+}
+
+const functions = { check, join, complete, addForUser };
+
+/** What threads for YAML texts do. */
+export type YamlFunctions = typeof functions;
+
+export default threadFunctions(functions);
