@@ -61,6 +61,12 @@ export { createRaster, type Raster, type Samples, type SampleType } from './tile
 // The database, for hosts that may be given one on PostgreSQL
 export { repeatCollisions } from './core/refused-writes.js';
 
+// A logger that may throw, for hosts that are given one
+export { harmlessLogger } from './core/logger.js';
+
+// Access lists, for hosts that take them from clients too
+export { readAccessList, readFlags, type GrantedAccess } from './core/access-list.js';
+
 // Steps of writes, for hosts whose tests stop a process at each
 export { step } from './core/steps.js';
 

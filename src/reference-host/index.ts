@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import {
   answerUnknownPaths,
+  harmlessLogger,
   install,
   mountRoutes,
   startWorker,
@@ -22,7 +23,8 @@ import type { HostContext } from './context.js';
 import { cors } from './http/cors.js';
 import { watchEndedConnections } from './database/ended-connections.js';
 import { EventHub } from './event-hub.js';
-import { hostAccess, hostAuth, hostDirectory, hostFiles, hostCreateItem, hostRemoveItem } from './host-adapter.js';
+import { hostDirectory } from './access/directory.js';
+import { hostAccess, hostAuth, hostFiles, hostCreateItem, hostRemoveItem } from './host-adapter.js';
 import { registerFileInPlace, type InPlaceFile } from './files/in-place.js';
 import { Journal } from './upkeep/journal.js';
 import { keepAliveMs } from './http/keep-alive.js';
@@ -98,7 +100,6 @@ export interface ReferenceHost {
   close(): Promise<void>;
 }
 
-const silent: HostLogger = { debug() {}, info() {}, warn() {}, error() {} };
 const jobPollMs = 500;
 const hourMs = 60 * 60 * 1000;
 /**
@@ -121,7 +122,7 @@ const closePatienceMs = 5000;
  * leaves the process alone.
  */
 export async function createReferenceHost(options: ReferenceHostOptions): Promise<ReferenceHost> {
-  const logger = options.logger ?? silent;
+  const logger = harmlessLogger(options.logger);
   const apiRoot = options.apiRoot ?? '/api/v1';
   const undo: (() => Promise<unknown>)[] = [];
   const closeAll = async () => {

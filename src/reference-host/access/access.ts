@@ -1,7 +1,7 @@
 import { Types, type QueryFilter } from 'mongoose';
-import { AccessDeniedError, InvalidError, type AccessLevel, type Caller } from '../../index.js';
+import { AccessDeniedError, type AccessLevel, type Caller } from '../../index.js';
 import type { HostContext } from '../context.js';
-import type { AccessControlled, AccessEntry, AccessList, GrantedLevel } from './access-list.model.js';
+import type { AccessControlled, AccessList, GrantedLevel } from './access-list.model.js';
 
 /** A caller with what decides permissions. */
 export interface Principal {
@@ -102,31 +102,6 @@ export async function itemAccessFilter(
 export function withUserLevel(access: AccessList, id: Types.ObjectId, level: GrantedLevel): AccessList {
   const others = access.users.filter((entry) => !entry.id.equals(id));
   return { users: [...others, { id, level, flags: [] }], groups: access.groups };
-}
-
-/** A list of permissions as a client sends it. @throws InvalidError with field `access`. */
-export function parseAccessList(sent: Record<string, unknown>, knownFlags: ReadonlySet<string>): AccessList {
-  const parse = (entries: unknown): AccessEntry[] => {
-    if (entries === undefined || entries === null) return [];
-    if (!Array.isArray(entries)) throw new InvalidError('Invalid access list', 'access');
-    return entries.map((entry: unknown) => parseEntry(entry, knownFlags));
-  };
-  return { users: parse(sent.users), groups: parse(sent.groups) };
-}
-
-function parseEntry(entry: unknown, knownFlags: ReadonlySet<string>): AccessEntry {
-  if (typeof entry !== 'object' || entry === null) throw new InvalidError('Invalid access list', 'access');
-  const { id, level, flags } = entry as Record<string, unknown>;
-  if (typeof id !== 'string' || level === undefined) throw new InvalidError('Invalid access list', 'access');
-  if (!/^[0-9a-f]{24}$/i.test(id)) throw new InvalidError(`Invalid ObjectId: ${id}`, 'id');
-  if (level !== 0 && level !== 1 && level !== 2) throw new InvalidError('Invalid access level', 'access');
-  return { id: new Types.ObjectId(id), level, flags: parseFlags(flags, knownFlags) };
-}
-
-/** The registered ones of a list of flags. */
-export function parseFlags(flags: unknown, knownFlags: ReadonlySet<string>): string[] {
-  if (!Array.isArray(flags)) return [];
-  return [...new Set(flags)].filter((flag): flag is string => typeof flag === 'string' && knownFlags.has(flag));
 }
 
 /** A list of permissions with the names of those it is about; entries of removed users and groups are left out. */
