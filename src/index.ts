@@ -120,6 +120,7 @@ export {
   type RouteInput,
 } from './http/route.js';
 export { mountRoutes, type MountOptions } from './http/mount.js';
+export { answerUnknownPaths } from './http/unknown-paths.js';
 export { findToken, hasScope, type TokenPlaces } from './http/authentication.js';
 export { formatDate, toWire } from './http/wire.js';
 export { errorReply } from './http/respond.js';

@@ -6,6 +6,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import {
+  answerUnknownPaths,
   harmlessLogger,
   install,
   mountRoutes,
@@ -39,7 +40,7 @@ import { PasswordHasher } from './accounts/passwords.js';
 import { SignInLimits } from './accounts/sign-in-limits.js';
 import { coreSettingDefinitions, type CoreSettings } from './system/settings.js';
 import { safeHeaders } from './http/safe-headers.js';
-import { answerError, answerUnmatched } from './http/unmatched.js';
+import { answerError, answerNoPage } from './http/last-handlers.js';
 import { startUpkeep } from './upkeep/upkeep.js';
 import { mountViewer } from './viewer-routes.js';
 
@@ -232,7 +233,8 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
       }),
     );
     if (options.viewer !== false) await mountViewer(app, { apiRoot });
-    app.use(answerUnmatched(apiRoot, installation.routes));
+    app.use(apiRoot, answerUnknownPaths(installation.routes));
+    app.use(answerNoPage);
     app.use(answerError(logger));
 
     await agenda.start();
