@@ -75,8 +75,11 @@ export interface HostAccess {
 export interface HostDirectory {
   /** Those of the users that exist. */
   users(ids: readonly string[]): Promise<{ id: string; login: string; name: string }[]>;
-  /** Those of the groups that exist. */
-  groups(ids: readonly string[]): Promise<{ id: string; name: string; description: string }[]>;
+  /**
+   * Those of the groups that exist. `hasMembers`: whether anybody belongs to it; where that is not said, a group that the caller does not belong
+   * to counts as empty when somebody must be left who administers a document.
+   */
+  groups(ids: readonly string[]): Promise<{ id: string; name: string; description: string; hasMembers?: boolean }[]>;
   /** Ids of the groups that a user belongs to. */
   groupsOf(userId: string): Promise<readonly string[]>;
 }

@@ -61,6 +61,12 @@ export { createRaster, type Raster, type Samples, type SampleType } from './tile
 // The database, for hosts that may be given one on PostgreSQL
 export { repeatCollisions } from './core/refused-writes.js';
 
+// A logger that may throw, for hosts that are given one
+export { harmlessLogger } from './core/logger.js';
+
+// Access lists, for hosts that take them from clients too
+export { readAccessList, readFlags, type GrantedAccess } from './core/access-list.js';
+
 // Steps of writes, for hosts whose tests stop a process at each
 export { step } from './core/steps.js';
 
@@ -114,6 +120,7 @@ export {
   type RouteInput,
 } from './http/route.js';
 export { mountRoutes, type MountOptions } from './http/mount.js';
+export { answerUnknownPaths } from './http/unknown-paths.js';
 export { findToken, hasScope, type TokenPlaces } from './http/authentication.js';
 export { formatDate, toWire } from './http/wire.js';
 export { errorReply } from './http/respond.js';

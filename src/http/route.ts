@@ -77,7 +77,7 @@ export interface RouteDefinition<
   A = unknown,
 > {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
-  /** Express path below the API root: `/item/:itemId/tiles`. */
+  /** Path below the API root, of literal segments and parameters that take a segment each: `/item/:itemId/tiles`. */
   path: string;
   /** One sentence for the API description. */
   summary: string;

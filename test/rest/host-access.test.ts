@@ -118,10 +118,7 @@ describe('permissions of folders', () => {
     const parent = await newFolder();
     const child = await newFolder(parent);
     const access = {
-      users: [
-        { id: owner.id, level: 2, flags: ['large_image_create_annotations', 'unknown'] },
-        { id: '0'.repeat(24), level: 0 },
-      ],
+      users: [{ id: owner.id, level: 2, flags: ['large_image_create_annotations', 'unknown'] }],
       groups: [],
     };
     const { body } = await setAccess(parent, access, {

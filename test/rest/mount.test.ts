@@ -229,6 +229,19 @@ describe('mounted routes', () => {
     expect((await call('/thing/fixed')).body).toBe('fixed');
   });
 
+  it.each(['//thing//fixed', '/thing/fixed/', '/THING/Fixed'])('serves %s as /thing/fixed', async (path) => {
+    expect((await call(path)).body).toBe('fixed');
+  });
+
+  it.each(['/unknown', '/unknown/%ff', '/thing/%69/x', '/body'])('leaves GET %s to the host', async (path) => {
+    expect(await call(path)).toMatchObject({ status: 404, body: { passedOnAs: 'GET' } });
+  });
+
+  it('answers OPTIONS by the methods of a path, and leaves other paths to the host', async () => {
+    expect((await call('/thing/fixed', { method: 'OPTIONS' })).headers.get('allow')).toBe('HEAD, GET');
+    expect(await call('/unknown', { method: 'OPTIONS' })).toMatchObject({ status: 404, body: { passedOnAs: 'OPTIONS' } });
+  });
+
   it('takes parameters from urlencoded and multipart forms, and refuses one that stands in both places', async () => {
     const form = { method: 'PUT', body: new URLSearchParams({ name: 'a form' }) };
     expect((await call('/thing', form)).body).toEqual({ name: 'a form' });
