@@ -4,7 +4,8 @@ import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { ordered, type SampleOrder } from './sample-order.js';
 import { readCziFacts, type CziFacts } from '../sources/czi/facts.js';
 import { zstdContentSize } from './zstd-header.js';
-import type { CodecTask, Decoded, FrameInfo } from './tasks.js';
+import { centre } from './centred.js';
+import type { CodecTask, Decoded, FrameInfo, ReducedSize } from './tasks.js';
 
 /** The program of a decoding thread. Libraries are loaded when first needed. */
 
@@ -35,6 +36,11 @@ class Library<T> {
   #failures = 0;
 
   constructor(private readonly load: () => Promise<T>) {}
+
+  /** Loads it anew when it is needed again. */
+  letGo(): void {
+    this.#loaded = null;
+  }
 
   async use<R>(work: (library: T) => R): Promise<R> {
     this.#loaded ??= this.load();
@@ -70,12 +76,15 @@ const zstdLibrary = new Library(async () => {
   return decompress;
 });
 
-function jpeg2000(bytes: Uint8Array, reduce: number): Promise<Decoded> {
-  return openJpeg.use((library) => {
+/** Samples after which the memory that the library has taken, and never gives back, is let go. */
+const manySamples = 2 ** 24;
+
+async function jpeg2000(bytes: Uint8Array, reduced: ReducedSize | undefined): Promise<Decoded> {
+  const decoded = await openJpeg.use((library): Decoded => {
     const decoder = new library.J2KDecoder();
     try {
       decoder.getEncodedBuffer(bytes.length).set(bytes);
-      if (reduce > 0) decoder.decodeSubResolution(reduce, 0);
+      if (reduced !== undefined && reduced.reduce > 0) decoder.decodeSubResolution(reduced.reduce, 0);
       else decoder.decode();
       const { width, height, bitsPerSample, componentCount, isSigned } = decoder.getFrameInfo();
       const data = new Uint8Array(decoder.getDecodedBuffer()).slice();
@@ -84,6 +93,23 @@ function jpeg2000(bytes: Uint8Array, reduce: number): Promise<Decoded> {
       decoder.delete();
     }
   });
+  if (decoded.data.length > manySamples) openJpeg.letGo();
+  return reduced === undefined ? decoded : centred(decoded, reduced);
+}
+
+/** The library gives the size of the full resolution; the samples are of the reduced one. */
+function centred({ info, data }: Decoded, { reduce, width, height }: ReducedSize): Decoded {
+  const { bitsPerSample: bits, componentCount: bands, isSigned } = info!;
+  if (data.length !== width * height * bands * (bits > 8 ? 2 : 1))
+    throw new Error(`not the ${width} by ${height} pixels expected`);
+  if (reduce > 0) {
+    const limits: [number, number] = isSigned ? [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1] : [0, 2 ** bits - 1];
+    const wide = (): Int16Array<ArrayBuffer> | Uint16Array<ArrayBuffer> =>
+      isSigned ? new Int16Array(data.buffer) : new Uint16Array(data.buffer);
+    const narrow = isSigned ? new Int8Array(data.buffer) : data;
+    centre(bits > 8 ? wide() : narrow, { width, height, bands, reduce, limits });
+  }
+  return { info: { ...info!, width, height }, data };
 }
 
 /** Depths of JPEG XR by the library's names; others are not what microscopes write. */
@@ -125,7 +151,7 @@ async function run(task: CodecTask): Promise<Decoded> {
     case 'zstd':
       return zstd(task.bytes, task.size, task.order ?? {});
     case 'jpeg2000':
-      return jpeg2000(task.bytes, task.reduce ?? 0);
+      return jpeg2000(task.bytes, task.reduced);
     case 'jpegxr':
       return jpegXr(task.bytes);
   }
