@@ -6,10 +6,9 @@ type Authenticate = (request: object, response: object, next: (error?: unknown) 
 /** How the host says whom a token belongs to: by `verify`, or by its Passport strategies. */
 export function tokenVerifier(auth: HostAuth): (token: string) => Promise<Caller | null> {
   if (auth.strategies === undefined) return (token) => auth.verify(token);
-  const { strategies, caller } = auth;
   // Not the host's Passport: its strategies keep their names there, and nothing is added to it.
   const passport = new Passport();
-  const names = strategies.map((strategy, index) => {
+  const names = auth.strategies.map((strategy, index) => {
     const name = `host ${index}`;
     passport.use(name, strategy as never);
     return name;
@@ -22,7 +21,7 @@ export function tokenVerifier(auth: HostAuth): (token: string) => Promise<Caller
         (error: unknown, user: unknown, info: unknown): void => {
           if (error) reject(error as Error);
           else if (!user) resolve(null);
-          else resolve(caller(user, info));
+          else resolve(auth.caller(user, info));
         },
       ) as Authenticate;
       // One that sends people to a page for signing in has nobody to send here.
