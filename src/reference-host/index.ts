@@ -35,6 +35,7 @@ import { isDuplicateKey } from './duplicate-key.js';
 import { notifyUser } from './notifications/notifications.js';
 import { verifyToken } from './accounts/tokens.js';
 import { recoverFrom } from './upkeep/recovery.js';
+import { removeExpiredHourly } from './accounts/expired.js';
 import { repairFirstUser } from './accounts/first-user.js';
 import { PasswordHasher } from './accounts/passwords.js';
 import { SignInLimits } from './accounts/sign-in-limits.js';
@@ -239,6 +240,7 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
 
     await agenda.start();
     undo.push(() => agenda.stop(false));
+    undo.push(removeExpiredHourly(context));
     if (options.upkeep !== false) {
       undo.push(await startUpkeep(context, { uploadLifetimeMs: (options.uploadLifetimeHours ?? 7 * 24) * hourMs }));
     }

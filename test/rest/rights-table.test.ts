@@ -58,6 +58,8 @@ describe('every route, by every role, with every kind of token', () => {
   const tokens = new Map<string, string>();
   let made = 0;
 
+  /** The name without what a row says of the request. */
+  const routeOf = (name: string) => name.split(' with ')[0]!;
   const nameOf = ({ method, path }: Pick<RouteDefinition, 'method' | 'path'>) => `${method.toUpperCase()} ${path}`;
 
   async function tokenOf({ role, token }: Caller): Promise<string | null> {
@@ -233,7 +235,11 @@ describe('every route, by every role, with every kind of token', () => {
   const routes = () => new Map(started.host.routes.map((route) => [nameOf(route), route]));
 
   it('has a row for each, and none for what is no route', () => {
-    expect(Object.keys(rightsRows).toSorted()).toEqual([...routes().keys()].toSorted());
+    expect(
+      Object.keys(rightsRows)
+        .filter((name) => routeOf(name) === name)
+        .toSorted(),
+    ).toEqual([...routes().keys()].toSorted());
   });
 
   it('asks for a scope for writing where it changes something', () => {
@@ -253,7 +259,7 @@ describe('every route, by every role, with every kind of token', () => {
 
   it.each(Object.keys(rightsRows))('%s', async (name) => {
     const row = rightsRows[name]!;
-    const route = routes().get(name)!;
+    const route = routes().get(routeOf(name))!;
     const complaints: (string | null)[] = [];
     for (let i = 0; i < callers.length; i += 6) {
       complaints.push(...(await Promise.all(callers.slice(i, i + 6).map((caller) => complaint(route, row, caller)))));

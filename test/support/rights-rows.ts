@@ -85,11 +85,12 @@ const resources = (level: 0 | 2, options: Options = {}) =>
     }),
     ...options,
   });
+const scheduled: Options = { scope: 'core.data.write', sending: { query: { cache: 'schedule' } } };
 const one = { size: 1 };
 /** A small body that no route takes. */
 const broken: Sending = { body: '{"', headers: { 'Content-Type': 'application/json' } };
 
-/** Every route, of plugin and host. A route that is not here fails the test: say what it is about. */
+/** Every route, of plugin and host, and requests of it that need more. A route that is not here fails the test: say what it is about. */
 export const rightsRows: Readonly<Record<string, Row>> = {
   // Accounts
   'GET /user/authentication': open({ admitted: [401, 429] }),
@@ -255,6 +256,9 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'GET /item/:itemId/tiles/tile_frames': read('item'),
   'GET /item/:itemId/tiles/tile_frames/quad_info': read('item'),
   'GET /item/:itemId/tiles/histogram': read('item'),
+  // What makes a job is no mere reading.
+  'GET /item/:itemId/tiles/histogram with cache=schedule': write('item', scheduled),
+  'GET /item/:itemId/tiles/tile_frames/quad_info with cache=schedule': write('item', scheduled),
   'GET /item/:itemId/tiles/bands': read('item'),
   'GET /item/:itemId/internal_metadata/:key': read('item', { params: presets }),
   'PUT /item/:itemId/internal_metadata/:key': write('item', { params: presets, sending: broken }),

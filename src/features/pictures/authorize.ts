@@ -1,3 +1,4 @@
+import { LargeImageError } from '../../errors.js';
 import { callerFor } from '../../http/authentication.js';
 import { scopes } from '../../http/scopes.js';
 import type { RouteRequest } from '../../http/route.js';
@@ -26,6 +27,12 @@ export function mayReadOrSchedule(
 ): Promise<ItemRecord> {
   const { query, verified, tokenFromCookie, fromOtherSite } = request;
   if (query.cache !== 'schedule') return mayRead(request, context);
-  const caller = tokenFromCookie && fromOtherSite ? null : callerFor(verified, scopes.write);
-  return mayWrite({ params: request.params, caller }, context);
+  const isRefused = tokenFromCookie && fromOtherSite;
+  if (request.caller !== null && (isRefused || callerFor(verified, scopes.write) === null)) {
+    throw new LargeImageError(
+      'login-required',
+      `Scheduling needs a token with the scope ${scopes.write}, sent by this server's own pages.`,
+    );
+  }
+  return mayWrite(request, context);
 }
