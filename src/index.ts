@@ -12,6 +12,9 @@ export type {
   Host,
   HostAccess,
   HostAuth,
+  HostAuthOptions,
+  HostStrategy,
+  HostTokens,
   HostDirectory,
   HostEventName,
   HostEventPayloads,
@@ -60,6 +63,12 @@ export { createRaster, type Raster, type Samples, type SampleType } from './tile
 
 // The database, for hosts that may be given one on PostgreSQL
 export { repeatCollisions } from './core/refused-writes.js';
+
+// A logger that may throw, for hosts that are given one
+export { harmlessLogger } from './core/logger.js';
+
+// Access lists, for hosts that take them from clients too
+export { readAccessList, readFlags, type GrantedAccess } from './core/access-list.js';
 
 // Steps of writes, for hosts whose tests stop a process at each
 export { step } from './core/steps.js';
@@ -114,6 +123,8 @@ export {
   type RouteInput,
 } from './http/route.js';
 export { mountRoutes, type MountOptions } from './http/mount.js';
-export { findToken, hasScope, type TokenPlaces } from './http/authentication.js';
+export { answerUnknownPaths } from './http/unknown-paths.js';
+export { hasScope } from './http/authentication.js';
+export type { TokenPlaces, VerifyToken } from './http/request-tokens.js';
 export { formatDate, toWire } from './http/wire.js';
 export { errorReply } from './http/respond.js';

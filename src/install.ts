@@ -1,4 +1,5 @@
-import { openCore, silentLogger } from './core/core.js';
+import { openCore } from './core/core.js';
+import { harmlessLogger } from './core/logger.js';
 import { ScheduleModel } from './core/schedule.js';
 import { Sweeper } from './core/sweeper.js';
 import { packageVersion } from './core/version.js';
@@ -45,7 +46,7 @@ export async function assemble(
   options: InstallOptions,
   app: Host['app'] | null,
 ): Promise<Installation & { runner: JobRunner }> {
-  const features = new Features(host.logger ?? silentLogger);
+  const features = new Features(harmlessLogger(host.logger));
   try {
     return await openAll(features, { host, options, app });
   } catch (error) {

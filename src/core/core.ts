@@ -3,6 +3,7 @@ import type { Connection } from 'mongoose';
 import type { Host, HostEvents, HostLogger, WorkerHost } from '../host.js';
 import { checkHost, claimModels } from './check-host.js';
 import { Callers } from './callers.js';
+import { harmlessLogger } from './logger.js';
 import { ModelEvents } from './host-events.js';
 import { HostRecords } from './host-records.js';
 import { OwnCollections } from './own-collections.js';
@@ -26,9 +27,6 @@ export interface Core {
   queues: Queues;
   temporaryDirectory: string;
 }
-
-/** Used where the host has no logger. */
-export const silentLogger: HostLogger = { debug() {}, info() {}, warn() {}, error() {} };
 
 /**
  * Extends the host's models and follows the host.
@@ -60,7 +58,7 @@ export async function openCore(
   onClose(events.on('token.revoked', ({ token }) => callers.forget(token)));
   return {
     host,
-    logger: host.logger ?? silentLogger,
+    logger: harmlessLogger(host.logger),
     brand: host.brand ?? 'service',
     connection: records.connection,
     own,

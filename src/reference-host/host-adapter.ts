@@ -1,6 +1,5 @@
 import { Types } from 'mongoose';
-import type { Caller, Host, HostAccess, HostAuth, HostDirectory, HostFiles, StoredDocument } from '../index.js';
-import { isId } from '../index.js';
+import type { Caller, Host, HostAccess, HostAuth, HostFiles, StoredDocument } from '../index.js';
 import type { HostContext } from './context.js';
 import type { AccessEntry } from './access/access-list.model.js';
 import type { FileDocument } from './files/file.model.js';
@@ -53,32 +52,6 @@ export function hostAccess(context: HostContext): HostAccess {
       return flagsOn(doc as unknown as FolderDocument, await principalOf(context, caller));
     },
   };
-}
-
-/** The host's users and groups, as the plugin asks for them. */
-export function hostDirectory({ models }: HostContext): HostDirectory {
-  return {
-    async users(ids) {
-      const users = await models.user.find({ _id: { $in: objectIds(ids) } }, { login: 1, firstName: 1, lastName: 1 }).lean();
-      return users.map(({ _id, login, firstName, lastName }) => ({
-        id: _id.toHexString(),
-        login,
-        name: `${firstName} ${lastName}`,
-      }));
-    },
-    async groups(ids) {
-      const groups = await models.group.find({ _id: { $in: objectIds(ids) } }, { name: 1, description: 1 }).lean();
-      return groups.map(({ _id, name, description }) => ({ id: _id.toHexString(), name, description }));
-    },
-    async groupsOf(userId) {
-      const user = isId(userId) ? await models.user.findById(userId, { groups: 1 }).lean() : null;
-      return (user?.groups ?? []).map((id) => id.toHexString());
-    },
-  };
-}
-
-function objectIds(ids: readonly string[]): Types.ObjectId[] {
-  return ids.filter(isId).map((id) => new Types.ObjectId(id));
 }
 
 /** Makes an item for the plugin. */

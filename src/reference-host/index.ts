@@ -6,6 +6,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import {
+  answerUnknownPaths,
+  harmlessLogger,
   install,
   mountRoutes,
   startWorker,
@@ -21,7 +23,8 @@ import type { HostContext } from './context.js';
 import { cors } from './http/cors.js';
 import { watchEndedConnections } from './database/ended-connections.js';
 import { EventHub } from './event-hub.js';
-import { hostAccess, hostAuth, hostDirectory, hostFiles, hostCreateItem, hostRemoveItem } from './host-adapter.js';
+import { hostDirectory } from './access/directory.js';
+import { hostAccess, hostAuth, hostFiles, hostCreateItem, hostRemoveItem } from './host-adapter.js';
 import { registerFileInPlace, type InPlaceFile } from './files/in-place.js';
 import { Journal } from './upkeep/journal.js';
 import { keepAliveMs } from './http/keep-alive.js';
@@ -32,12 +35,13 @@ import { isDuplicateKey } from './duplicate-key.js';
 import { notifyUser } from './notifications/notifications.js';
 import { verifyToken } from './accounts/tokens.js';
 import { recoverFrom } from './upkeep/recovery.js';
+import { removeExpiredHourly } from './accounts/expired.js';
 import { repairFirstUser } from './accounts/first-user.js';
 import { PasswordHasher } from './accounts/passwords.js';
 import { SignInLimits } from './accounts/sign-in-limits.js';
 import { coreSettingDefinitions, type CoreSettings } from './system/settings.js';
 import { safeHeaders } from './http/safe-headers.js';
-import { answerError, answerUnmatched } from './http/unmatched.js';
+import { answerError, answerNoPage } from './http/last-handlers.js';
 import { startUpkeep } from './upkeep/upkeep.js';
 import { mountViewer } from './viewer-routes.js';
 
@@ -97,7 +101,6 @@ export interface ReferenceHost {
   close(): Promise<void>;
 }
 
-const silent: HostLogger = { debug() {}, info() {}, warn() {}, error() {} };
 const jobPollMs = 500;
 const hourMs = 60 * 60 * 1000;
 /**
@@ -120,7 +123,7 @@ const closePatienceMs = 5000;
  * leaves the process alone.
  */
 export async function createReferenceHost(options: ReferenceHostOptions): Promise<ReferenceHost> {
-  const logger = options.logger ?? silent;
+  const logger = harmlessLogger(options.logger);
   const apiRoot = options.apiRoot ?? '/api/v1';
   const undo: (() => Promise<unknown>)[] = [];
   const closeAll = async () => {
@@ -231,11 +234,13 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
       }),
     );
     if (options.viewer !== false) await mountViewer(app, { apiRoot });
-    app.use(answerUnmatched(apiRoot, installation.routes));
+    app.use(apiRoot, answerUnknownPaths(installation.routes));
+    app.use(answerNoPage);
     app.use(answerError(logger));
 
     await agenda.start();
     undo.push(() => agenda.stop(false));
+    undo.push(removeExpiredHourly(context));
     if (options.upkeep !== false) {
       undo.push(await startUpkeep(context, { uploadLifetimeMs: (options.uploadLifetimeHours ?? 7 * 24) * hourMs }));
     }

@@ -78,7 +78,7 @@ describe('lists, rights and the life of annotations', () => {
     expect(await counts(at.reader)).not.toHaveProperty('referenced');
     await at.writer.ok('POST', `/annotation/${_id}/elements`, { json: overlay });
     expect(await counts(at.reader)).toHaveProperty('referenced');
-    await at.writer.ok('PUT', `/annotation/${_id}/access`, { query: { access: '{}' } });
+    await at.admin.ok('PUT', `/annotation/${_id}/access`, { query: { access: '{}' } });
     expect(await counts(at.reader)).not.toHaveProperty('referenced');
   });
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApiKeyDocument } from '../../src/reference-host/accounts/api-key.model.js';
+import { removeExpired } from '../../src/reference-host/accounts/expired.js';
 import { repairFirstUser } from '../../src/reference-host/accounts/first-user.js';
-import { issueSignIn, issueToken } from '../../src/reference-host/accounts/tokens.js';
+import { issueAnonymousSession, issueSignIn, issueToken } from '../../src/reference-host/accounts/tokens.js';
 import type { UserDocument } from '../../src/reference-host/accounts/user.model.js';
 import { startHost, Client, type TestHost } from '../support/reference-host.js';
 
@@ -204,6 +205,19 @@ describe('what ends all tokens of a user', () => {
       expect([await isKnown(program), await isKnown(new Client(server.url, late.token, holder.id))]).toEqual([false, false]);
     }
   });
+});
+
+it('tokens and counts that have ended are removed by the server where the database does not', async () => {
+  const { context } = server.host;
+  const { models } = context;
+  const past = new Date(Date.now() - 1000);
+  await issueAnonymousSession(context);
+  const before = await models.token.countDocuments();
+  await models.token.create({ hash: 'ended', scope: [], created: past, expires: past });
+  await models.attempt.create({ key: 'ended', points: 3, expire: past });
+  expect(await removeExpired(context)).toBeGreaterThanOrEqual(0);
+  expect(await models.token.countDocuments()).toBe(before);
+  expect(await models.attempt.countDocuments({ key: 'ended' })).toBe(0);
 });
 
 describe('the database', () => {

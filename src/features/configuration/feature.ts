@@ -2,7 +2,7 @@ import type { LibrarySettings } from '../../configuration-text/read-settings.js'
 import type { WorkerHost } from '../../host.js';
 import type { InstallOptions } from '../../installation.js';
 import { bindRoutes } from '../../http/route.js';
-import { silentLogger } from '../../core/core.js';
+import { harmlessLogger } from '../../core/logger.js';
 import type { Feature } from '../feature.js';
 import { Configuration } from './configuration.js';
 import { configurationRoutes } from './configuration.routes.js';
@@ -17,7 +17,7 @@ export const configurationFeature: Feature<
     const configuration = new Configuration({
       env: options.env ?? process.env,
       brand: host.brand ?? 'service',
-      logger: host.logger ?? silentLogger,
+      logger: harmlessLogger(host.logger),
       ...(options.configFile !== undefined && { path: options.configFile }),
       ...(host.restart && { restart: host.restart }),
     });

@@ -7,7 +7,7 @@ import { boolean, integer, number, oneOf, withDefault } from '../../http/paramet
 import { Reply } from '../../http/reply.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute, type PictureContext } from './context.js';
-import { mayRead, mayWrite } from './authorize.js';
+import { mayRead, mayReadOrSchedule } from './authorize.js';
 import { defined, itemPath, regionParameters, regionRequest, renderParameters } from './parameters.js';
 import { schedule } from './tile-frames.routes.js';
 
@@ -59,13 +59,13 @@ const histogram = defineRoute({
     cache: withDefault(
       oneOf(['none', 'report', 'schedule'], {
         description:
-          'Tell for which frames the histogram is kept; schedule starts a job that makes the others, and needs write access.',
+          'Tell for which frames the histogram is kept; schedule starts a job that makes the others, and needs write access and a token for writing.',
       }),
       'none',
     ),
   },
   returns: { schema: { type: ['array', 'object'] } },
-  authorize: (asked, services) => (asked.query.cache === 'schedule' ? mayWrite : mayRead)(asked, services),
+  authorize: mayReadOrSchedule,
   async handle(asked, services) {
     const { query, granted: item, caller, headers, signal } = asked;
     const turn = turnOf(services.queues.pictures, asked);

@@ -1,7 +1,9 @@
-import { boolean, json, required, withDefault } from '../../index.js';
-import type { AccessControlled } from './access-list.model.js';
+import { Types } from 'mongoose';
+import { boolean, json, readAccessList, readFlags, required, withDefault, type Caller, type GrantedAccess } from '../../index.js';
+import type { AccessControlled, AccessEntry } from './access-list.model.js';
 import type { HostContext } from '../context.js';
-import { describeAccessList, parseAccessList, parseFlags } from './access.js';
+import { describeAccessList } from './access.js';
+import { hostDirectory } from './directory.js';
 import type { AccessChange } from './folder-access.js';
 
 /** Flags that can stand in lists of permissions. */
@@ -24,17 +26,26 @@ export const accessQuery = {
   progress: withDefault(boolean({ description: 'Accepted for the sake of existing clients.' }), false),
 };
 
-/** The change that {@link accessQuery} asks for. @throws InvalidError with field `access`. */
-export function accessChange(query: {
-  access: Record<string, unknown>;
-  public: boolean | undefined;
-  publicFlags: unknown[] | undefined;
-}): AccessChange {
+/**
+ * The change that {@link accessQuery} asks for.
+ *
+ * @throws InvalidError with field `access` for what is no list, names nobody, or leaves nobody with ADMIN.
+ */
+export async function accessChange(
+  context: HostContext,
+  query: { access: Record<string, unknown>; public: boolean | undefined; publicFlags: unknown[] | undefined },
+  caller: Caller | null,
+): Promise<AccessChange> {
+  const { users, groups } = await readAccessList(query.access, { directory: hostDirectory(context), caller, knownFlags });
   return {
-    access: parseAccessList(query.access, knownFlags),
+    access: { users: users.map(stored), groups: groups.map(stored) },
     public: query.public,
-    publicFlags: query.publicFlags && parseFlags(query.publicFlags, knownFlags),
+    publicFlags: query.publicFlags && readFlags(query.publicFlags, knownFlags),
   };
+}
+
+function stored({ id, level, flags = [] }: GrantedAccess['users'][number]): AccessEntry {
+  return { id: new Types.ObjectId(id), level, flags: [...flags] };
 }
 
 /** A document with its list of permissions written out. */

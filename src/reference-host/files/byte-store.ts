@@ -79,27 +79,26 @@ export class ByteStore {
       refuseMissing,
     );
     try {
-      if ((await handle.stat()).size < offset) throw new MissingBytesError(`The upload has no ${offset} bytes on disk.`);
-      await handle.truncate(offset);
+      await cutOff(handle, offset);
       const result = await writeAll(handle, { offset, size, source, signal, mayWrite });
-      if (result.tooMany) await handle.truncate(offset);
+      if (result.tooMany) await cutOff(handle, offset);
       await handle.datasync();
       // What will be moved into place at once needs no name here that outlasts a loss of power.
       if (offset === 0 && result.received < size) await syncDirectory(this.#uploads);
       return result;
     } catch (error) {
-      await handle.truncate(offset).catch(() => undefined);
+      await cutOff(handle, offset).catch(() => undefined);
       throw error;
     } finally {
       await handle.close();
     }
   }
 
-  /** Cuts an upload back to its first `length` bytes. */
+  /** Cuts an upload back to its first `length` bytes. @throws MissingBytesError when it has fewer. */
   async truncate(uploadId: string, length: number): Promise<void> {
     const handle = await open(this.#uploadPath(uploadId), 'r+');
     try {
-      await handle.truncate(length);
+      await cutOff(handle, length);
       await handle.datasync();
     } finally {
       await handle.close();
@@ -193,6 +192,12 @@ export async function readBytes(path: string, { start, end }: { start: number; e
     throw cause;
   }
   return handle.createReadStream({ start, end: end - 1, highWaterMark: 256 * 1024 });
+}
+
+/** Shortens a file, and never lengthens it. @throws MissingBytesError when it is shorter already. */
+async function cutOff(handle: FileHandle, length: number): Promise<void> {
+  if ((await handle.stat()).size < length) throw new MissingBytesError(`The upload has no ${length} bytes on disk.`);
+  await handle.truncate(length);
 }
 
 async function writeAll(handle: FileHandle, { offset, size, source, signal, mayWrite }: ChunkToWrite): Promise<WrittenChunk> {

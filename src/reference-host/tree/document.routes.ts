@@ -96,7 +96,12 @@ export function accessRoutes<D extends AccessControlled>(
       async handle({ params, query, caller }, context) {
         const principal = await principalOf(context, caller);
         const document = await load(context, params.id, principal, 2);
-        const updated = await set(context, document, accessChange(query), query.recurse ? principal : null);
+        const updated = await set(
+          context,
+          document,
+          await accessChange(context, query, caller),
+          query.recurse ? principal : null,
+        );
         return withAccess(context, view(updated, principal), updated);
       },
     }),

@@ -1,4 +1,3 @@
-import { parseAccess, parseFlags } from './permissions.js';
 import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { boolean, json, required } from '../../../http/parameters.js';
@@ -11,19 +10,6 @@ export const accessQuery = {
   public: boolean({ description: 'Whether everybody may read. Unchanged when absent.' }),
   publicFlags: json({ kind: 'array', description: 'Flags that everybody has. Unchanged when absent.' }),
 };
-
-/** The change that {@link accessQuery} asks for. @throws InvalidError */
-export function accessChange(query: {
-  access: Record<string, unknown> | undefined;
-  public: boolean | undefined;
-  publicFlags: unknown[] | undefined;
-}) {
-  return {
-    access: parseAccess(query.access ?? {}),
-    public: query.public,
-    publicFlags: query.publicFlags && parseFlags(query.publicFlags),
-  };
-}
 
 const get = defineRoute({
   method: 'get',
@@ -51,8 +37,8 @@ const set = defineRoute({
   returns: { schema: annotationSchema },
   errors: ['invalid', 'bad-parameter', 'unknown-id', 'not-found', 'access-denied'],
   async handle({ params, query, caller }, { annotations }) {
-    const change = accessChange(query);
     await annotations.writer.load(params.id, 2, caller);
+    const change = await annotations.permissions.readChange(query, caller);
     const annotation = await annotations.whole.setAccess(params.id, change);
     return replyWithoutElements(annotations, { annotation, caller }, { record: { access: annotation.access } });
   },

@@ -1,8 +1,9 @@
+import { step } from '../../../core/steps.js';
 import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { boolean, withDefault } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
-import { accessChange, accessQuery } from './access.routes.js';
+import { accessQuery } from './access.routes.js';
 import { annotationListSchema, annotationPaging, folderPath, pagingOf } from '../parameters.js';
 import { replyPage } from '../replies.js';
 import { privately, storedView, withoutElements } from '../views.js';
@@ -69,11 +70,12 @@ const setAccess = defineRoute({
   returns: { schema: { type: 'object', properties: { updated: { type: 'integer' } } } },
   errors: ['invalid', 'bad-parameter'],
   async handle({ params, query, caller }, { annotations }) {
-    const change = accessChange(query);
+    const change = await annotations.permissions.readChange(query, caller);
     const search = { folderId: params.id, recurse: query.recurse, caller };
     let updated = 0;
     for await (const { id } of annotations.lists.allInFolder(search)) {
       await annotations.whole.setAccess(id, change);
+      step('annotation-access:set');
       updated += 1;
     }
     return { updated };

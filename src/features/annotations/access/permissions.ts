@@ -1,4 +1,5 @@
-import { AccessDeniedError, BadParameterError, InvalidError, LargeImageError } from '../../../errors.js';
+import { AccessDeniedError, LargeImageError } from '../../../errors.js';
+import { readAccessList, readFlags } from '../../../core/access-list.js';
 import type { AccessEntry, AccessLevel, Caller, HostAccess, HostDirectory } from '../../../host.js';
 import type { AnnotationAccess, AnnotationFilter, AnnotationRecord } from '../documents/annotation-record.js';
 import type { HostRecords, ItemRecord } from '../../../core/host-records.js';
@@ -6,6 +7,8 @@ import type { Items } from '../../items/items.js';
 
 /** Flag on a folder: its holder may annotate items of the folder without writing to them. */
 export const createFlag = 'large_image_create_annotations';
+
+const knownFlags: ReadonlySet<string> = new Set([createFlag]);
 
 const levelNames = { 0: 'Read', 1: 'Write', 2: 'Admin' } as const;
 type Level = 0 | 1 | 2;
@@ -149,6 +152,23 @@ export class AnnotationPermissions {
     return described;
   }
 
+  /**
+   * The change of an access list that a client asks for.
+   *
+   * @throws InvalidError with field `access`, BadParameterError; nothing has been changed then.
+   */
+  async readChange(
+    sent: { access: Record<string, unknown> | undefined; public: boolean | undefined; publicFlags: unknown[] | undefined },
+    caller: Caller | null,
+  ): Promise<AccessChange> {
+    const { directory } = this.options;
+    return {
+      access: await readAccessList(sent.access ?? {}, { directory, caller, knownFlags }),
+      public: sent.public,
+      publicFlags: sent.publicFlags && readFlags(sent.publicFlags, knownFlags),
+    };
+  }
+
   /** Whether a user exists, as far as the host tells. */
   async userExists(id: string): Promise<boolean> {
     const { directory } = this.options;
@@ -158,37 +178,4 @@ export class AnnotationPermissions {
 
 function withFlags({ id, level, flags = [] }: AccessEntry): AccessEntry {
   return { id, level, flags: [...flags] };
-}
-
-/**
- * An access list as a client sends it. Flags other than {@link createFlag} are dropped: no other one has a meaning here.
- *
- * @throws InvalidError with field `access`, BadParameterError
- */
-export function parseAccess(sent: Record<string, unknown>): AnnotationAccess {
-  return { users: parseEntries(sent.users), groups: parseEntries(sent.groups) };
-}
-
-/** Longest list of users or groups, so that a document stays far from what a database can hold. */
-const maxEntries = 10_000;
-
-function parseEntries(sent: unknown): AccessEntry[] {
-  if (sent === undefined || sent === null) return [];
-  if (!Array.isArray(sent)) throw new InvalidError('Invalid access list', 'access');
-  if (sent.length > maxEntries) throw new BadParameterError(`An access list has at most ${maxEntries} entries.`);
-  const entries = new Map<string, AccessEntry>();
-  for (const entry of sent as unknown[]) {
-    if (typeof entry !== 'object' || entry === null) throw new InvalidError('Invalid access list', 'access');
-    const { id, level, flags } = entry as Record<string, unknown>;
-    if (typeof id !== 'string' || id === '' || level === undefined) throw new InvalidError('Invalid access list', 'access');
-    if (flags !== undefined && flags !== null && !Array.isArray(flags)) throw new InvalidError('Invalid access list', 'access');
-    if (level !== 0 && level !== 1 && level !== 2) throw new InvalidError('Invalid access level', 'access');
-    entries.set(id, { id, level, flags: parseFlags(flags) });
-  }
-  return [...entries.values()];
-}
-
-/** The flags of a list that have a meaning for annotations. */
-export function parseFlags(sent: unknown): string[] {
-  return Array.isArray(sent) && sent.includes(createFlag) ? [createFlag] : [];
 }
