@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Request, RequestHandler, Response } from 'express';
 import { BadParameterError, LargeImageError } from '../errors.js';
-import type { Caller, HostLogger } from '../host.js';
+import type { HostLogger } from '../host.js';
 import { Asked } from './asked.js';
-import { admit, findToken, isAnonymous, type TokenPlaces } from './authentication.js';
+import { admit, isAnonymous } from './authentication.js';
 import { OpenRequests } from './open-requests.js';
 import type { Parameter, Parameters } from './parameters.js';
 import { addFormParameters, dropRest, isForm, queryParameters, readRouteBody } from './request.js';
@@ -11,14 +11,14 @@ import { Reply } from './reply.js';
 import { respond, respondWithError } from './respond.js';
 import type { RouteDefinition } from './route.js';
 import { decodeParameters, RouteTable, type MatchedRoute } from './route-table.js';
+import { RequestTokens, tokenParameters, type TokenPlaces, type VerifyToken } from './request-tokens.js';
 import { foreignMessage, senderOf } from './sender.js';
 
 /** What routes need from their surroundings. */
 export interface MountOptions<C> {
   /** Handed to every handler. */
   context: C;
-  /** Who a token belongs to; `null` for one that is worth nothing. */
-  authenticate(token: string): Promise<Caller | null> | Caller | null;
+  authenticate: VerifyToken;
   tokenPlaces: TokenPlaces;
   logger?: HostLogger | undefined;
 }
@@ -36,13 +36,17 @@ const overriding = ['GET', 'PUT', 'PATCH', 'DELETE', 'HEAD'];
 export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: MountOptions<C>): RequestHandler {
   const table = new RouteTable<{ route: RouteDefinition<C>; name: string }>();
   for (const route of routes) table.add(route, { route, name: `${route.method.toUpperCase()} ${route.path}` });
-  const open = new OpenRequests();
+  const surroundings = {
+    options,
+    tokens: new RequestTokens(options.authenticate, options.tokenPlaces),
+    open: new OpenRequests(),
+  };
   return (request, response, next) => {
     const method = methodOf(request);
     const matched = table.find(method, request.path);
     if (matched !== null) {
       request.method = method;
-      new Answering(matched, options, open, request, response).run().catch(next);
+      new Answering(matched, surroundings, request, response).run().catch(next);
       return;
     }
     const allowed = method === 'OPTIONS' ? table.methodsOf(request.path) : [];
@@ -62,6 +66,13 @@ function methodOf(request: Request): string {
 /** Handling a GET for longer than this, in milliseconds, is reason to ask again whether the caller may have the answer. */
 const longMs = 2000;
 
+/** What all requests have in common. */
+interface Surroundings<C> {
+  options: MountOptions<C>;
+  tokens: RequestTokens;
+  open: OpenRequests;
+}
+
 /** One request on its way through its route. */
 class Answering<C> {
   #anonymous = true;
@@ -70,16 +81,17 @@ class Answering<C> {
   readonly #began = performance.now();
   private readonly route: RouteDefinition<C>;
   private readonly name: string;
+  private readonly options: MountOptions<C>;
 
   constructor(
     private readonly matched: MatchedRoute<{ route: RouteDefinition<C>; name: string }>,
-    private readonly options: MountOptions<C>,
-    private readonly open: OpenRequests,
+    private readonly surroundings: Surroundings<C>,
     private readonly request: Request,
     private readonly response: Response,
   ) {
     this.route = matched.value.route;
     this.name = matched.value.name;
+    this.options = surroundings.options;
   }
 
   async run(): Promise<void> {
@@ -89,7 +101,7 @@ class Answering<C> {
     try {
       const asked = await this.#identify();
       const watch = () => {
-        unwatch ??= this.open.watch({
+        unwatch ??= this.surroundings.open.watch({
           // Between body and answer it is left alone: a change that takes the caller's own rights away is done to its end.
           check: async () => (this.#isSending || !request.complete ? this.#check(asked) : undefined),
           end: (reason) => this.#end(asked, reason),
@@ -116,15 +128,16 @@ class Answering<C> {
 
   /** Who asks for what. @throws LargeImageError when the route is not for them, or a parameter is wrong. */
   async #identify(): Promise<Asked> {
-    const { route, options, request, response } = this;
+    const { route, request, response } = this;
     const sent = queryParameters(request.url);
     // A form is read before the token is known because it may hold the token.
     if (isForm(request)) await addFormParameters(request, sent);
     const sender = senderOf(request, response);
     const isChange = route.method !== 'get';
     const cookieAllowed = route.cookie === true && (!isChange || sender === 'own');
-    const found = findToken(request, sent, options.tokenPlaces, cookieAllowed);
-    const verified = found === null ? null : await options.authenticate(found.token);
+    const found = await this.surroundings.tokens.find(request, sent, { cookieAllowed });
+    for (const name of tokenParameters) if (!(name in (route.query ?? {}))) delete sent[name];
+    const verified = found?.caller ?? null;
     if (isChange && verified === null && sender === 'foreign') throw new LargeImageError('forbidden', foreignMessage);
     this.#anonymous = isAnonymous(verified, route);
     const caller = admit(verified, route.access, route.scope);

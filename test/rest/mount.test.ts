@@ -293,6 +293,32 @@ describe('mounted routes', () => {
     expect((await call('/who', { headers: { 'Girder-Token': '' } })).body).toBe(null);
   });
 
+  it('finds the token where RFC 6750 has it, and refuses two of them', async () => {
+    expect((await call('/who?access_token=full')).body).toBe('u1');
+    const form = new URLSearchParams({ access_token: 'full', name: 'x' });
+    expect((await call('/thing', { method: 'PUT', body: form })).body).toEqual({ name: 'x' });
+    const headers = { Authorization: 'Bearer full' };
+    expect(await call('/who?access_token=admin', { headers })).toMatchObject({
+      status: 400,
+      body: { message: 'The request has two tokens. Send one: as Authorization: Bearer, or as access_token.', type: 'rest' },
+    });
+  });
+
+  it.each([
+    ['/picture?token=wrong', { 'Girder-Token': 'full', Cookie: 'girderToken=full' }, null],
+    ['/picture', { 'Girder-Token': 'wrong', Authorization: 'Bearer full', Cookie: 'girderToken=full' }, null],
+    ['/picture', { Authorization: 'Bearer wrong', Cookie: 'girderToken=full' }, null],
+    ['/picture?token=full', { 'Girder-Token': 'wrong', Authorization: 'Bearer reader' }, 'u1'],
+    ['/picture', { 'Girder-Token': 'full', Authorization: 'Bearer reader' }, 'u1'],
+    ['/picture', { Authorization: 'Bearer full', Cookie: 'girderToken=reader' }, 'u1'],
+    ['/picture', { Authorization: 'Basic dTpw', Cookie: 'girderToken=full' }, 'u1'],
+    ['/picture', { Authorization: 'Digest realm="x", nonce="y"' }, null],
+    ['/picture', { Authorization: 'Bearer', Cookie: 'girderToken=' }, null],
+    ['/picture?token=', { Cookie: 'other=x; girderToken="full"' }, 'u1'],
+  ])('believes the first token of %s with %j alone, whatever it is worth', async (path, headers, id) => {
+    expect(await call(path, { headers })).toMatchObject({ status: 200, body: id });
+  });
+
   it.each([
     ['/user', null, 401, 'You must be logged in.'],
     ['/user', 'wrong', 401, 'You must be logged in.'],

@@ -16,7 +16,9 @@ export type CodecTask =
   /** A JPEG 2000 code stream or file, of one or three components. */
   | { codec: 'jpeg2000'; bytes: Uint8Array; reduced?: ReducedSize }
   /** A JPEG XR file. */
-  | { codec: 'jpegxr'; bytes: Uint8Array };
+  | { codec: 'jpegxr'; bytes: Uint8Array }
+  /** A JPEG-LS picture. */
+  | { codec: 'jpegls'; bytes: Uint8Array };
 
 /** Shape of a decoded picture, as the decoder gives it. */
 export interface FrameInfo {
@@ -40,4 +42,5 @@ export const codecNames: Readonly<Record<CodecTask['codec'], string>> = {
   zstd: 'Zstandard',
   jpeg2000: 'JPEG 2000',
   jpegxr: 'JPEG XR',
+  jpegls: 'JPEG-LS',
 };

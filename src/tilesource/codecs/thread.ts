@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { ordered, type SampleOrder } from './sample-order.js';
+import { readDicomFacts, type DicomFacts } from '../sources/dicom/facts.js';
 import { readCziFacts, type CziFacts } from '../sources/czi/facts.js';
 import { zstdContentSize } from './zstd-header.js';
 import { centre } from './centred.js';
@@ -17,6 +18,14 @@ interface Jpeg2000Decoder {
   getFrameInfo(): FrameInfo;
   decode(): void;
   decodeSubResolution(reduce: number, layers: number): void;
+  delete(): void;
+}
+
+interface JpegLsDecoder {
+  getEncodedBuffer(length: number): Uint8Array;
+  getDecodedBuffer(): Uint8Array;
+  getFrameInfo(): FrameInfo;
+  decode(): void;
   delete(): void;
 }
 
@@ -62,6 +71,14 @@ const openJpeg = new Library(async () => {
     options: object,
   ) => Promise<{ J2KDecoder: new () => Jpeg2000Decoder }>;
   const wasmBinary = readFileSync(require.resolve('@cornerstonejs/codec-openjpeg/decodewasm'));
+  return factory({ wasmBinary, print() {}, printErr() {} });
+});
+
+const charls = new Library(async () => {
+  const factory = require('@cornerstonejs/codec-charls/decodewasmjs') as (
+    options: object,
+  ) => Promise<{ JpegLSDecoder: new () => JpegLsDecoder }>;
+  const wasmBinary = readFileSync(require.resolve('@cornerstonejs/codec-charls/decodewasm'));
   return factory({ wasmBinary, print() {}, printErr() {} });
 });
 
@@ -112,6 +129,21 @@ function centred({ info, data }: Decoded, { reduce, width, height }: ReducedSize
   return { info: { ...info!, width, height }, data };
 }
 
+function jpegLs(bytes: Uint8Array): Promise<Decoded> {
+  return charls.use((library) => {
+    const decoder = new library.JpegLSDecoder();
+    try {
+      decoder.getEncodedBuffer(bytes.length).set(bytes);
+      decoder.decode();
+      const { width, height, bitsPerSample, componentCount, isSigned } = decoder.getFrameInfo();
+      const data = new Uint8Array(decoder.getDecodedBuffer()).slice();
+      return { info: { width, height, bitsPerSample, componentCount, isSigned }, data };
+    } finally {
+      decoder.delete();
+    }
+  });
+}
+
 /** Depths of JPEG XR by the library's names; others are not what microscopes write. */
 const jpegXrDepths: Readonly<Record<string, { bits: number; isFloat: boolean }>> = {
   8: { bits: 8, isFloat: false },
@@ -154,6 +186,8 @@ async function run(task: CodecTask): Promise<Decoded> {
       return jpeg2000(task.bytes, task.reduced);
     case 'jpegxr':
       return jpegXr(task.bytes);
+    case 'jpegls':
+      return jpegLs(task.bytes);
   }
 }
 
@@ -166,4 +200,9 @@ export async function decode(task: CodecTask): Promise<unknown> {
 /** Reads the XML of a CZI file, which may be of many megabytes. */
 export function cziFacts(xml: Uint8Array): CziFacts {
   return readCziFacts(Buffer.from(xml.buffer, xml.byteOffset, xml.byteLength).toString('utf8'));
+}
+
+/** Reads the header of a DICOM file, which may describe 100 000 frames; `null` where it goes on behind these bytes. */
+export function dicomFacts(bytes: Uint8Array): DicomFacts | null {
+  return readDicomFacts(bytes);
 }
