@@ -27,7 +27,7 @@ export interface ArrayMetadata extends ChunkPacking {
   type: ZarrType;
   fill: number;
   /** Path of the file of a chunk or shard, from that of the array. */
-  fileOf(position: readonly number[]): string;
+  fileOf: (position: readonly number[]) => string;
 }
 
 /** The type that samples have in rasters. */

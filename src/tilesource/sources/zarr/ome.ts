@@ -51,7 +51,7 @@ function readAxes(multiscale: JsonObject): Axis[] {
     return { name: (textOf(axis, 'name') ?? '').toLowerCase(), unit: textOf(axis, 'unit') };
   });
   // Versions before 0.3 have these five.
-  return axes.length > 0 ? axes : [...'tczyx'].map((name) => ({ name, unit: null }));
+  return axes.length > 0 ? axes : ['t', 'c', 'z', 'y', 'x'].map((name) => ({ name, unit: null }));
 }
 
 /** Reads the description of the image of a group; `null` where the group has none. @throws TileSourceError where it contradicts itself. */
