@@ -13,6 +13,8 @@ export interface Victim {
   act?: (client: Client) => Promise<unknown>;
   /** Whether the step is one of a job, or of what a process does by itself; else of the requests. */
   inBackground?: boolean;
+  /** Whether the requests are answered before. */
+  isAnswered?: boolean;
 }
 
 export interface KillOptions {
@@ -25,10 +27,13 @@ export interface KillOptions {
   words?: readonly string[];
 }
 
+/** What processes come to without a request: recovery from a killed one, its jobs, files that are served where they lie. */
+export const stepsOfProcesses = ['removal:recovered', 'job:released', 'in-place:item'] as const;
+
 /** Requests that are sent at the same time, until each has come to its step. */
 const concurrency = 6;
 /** How long a write may take to its step, in milliseconds. */
-const patienceMs = 40_000;
+const patienceMs = 30_000;
 
 /** Starts a process, brings each write to its step, and kills the process there. @throws when one does not come there. */
 export async function killTogether(options: KillOptions, victims: readonly Victim[]): Promise<void> {
@@ -47,19 +52,23 @@ export async function killTogether(options: KillOptions, victims: readonly Victi
   const url = once(said, 'address').then(([address]) => String(address));
   createInterface(child.stdout).on('line', (line) => said.emit(line.startsWith('http') ? 'address' : line, line));
   const acts: Promise<unknown>[] = [];
-  const bring = async ({ key, step, name, act }: (typeof keyed)[number]) => {
+  const bring = async ({ key, step, name, act, isAnswered }: (typeof keyed)[number]) => {
     let outcome: unknown = 'nothing yet';
+    let failed = new Promise<never>(() => {});
+    let answered: Promise<unknown> = Promise.resolve();
     if (act !== undefined) {
       const address = await Promise.race([url, isOver]);
       const headers: Record<string, string> = inBackground.includes(`${key} ${step}`) ? {} : { 'hold-at-step': `${key} ${step}` };
-      const acting = act(new Client(address, client.token, client.id, headers)).catch((error: unknown) => error);
-      acts.push(acting.then((answer) => (outcome = answer)));
+      const acting = act(new Client(address, client.token, client.id, headers)).then((answer) => (outcome = answer));
+      acts.push(acting.catch(() => undefined));
+      if (isAnswered === true) answered = acting;
+      failed = acting.then(() => new Promise<never>(() => {}));
     }
     const late = once(AbortSignal.timeout(patienceMs), 'abort').then(() => {
-      const told = outcome instanceof Error ? String(outcome) : JSON.stringify(outcome);
-      throw new Error(`${name} has not come to ${step}: ${told}`);
+      throw new Error(`${name} has not come to ${step}: ${JSON.stringify(outcome)}`);
     });
-    await Promise.race([held.get(key)!, late, isOver]);
+    late.catch(() => undefined);
+    await Promise.race([Promise.all([held.get(key), answered]), failed, late, isOver]);
   };
   try {
     const [alone, queue] = [true, false].map((is) => keyed.filter((victim) => (victim.inBackground === true) === is));
