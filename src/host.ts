@@ -11,7 +11,7 @@ export type StoredDocument = Record<string, unknown> & { _id: unknown };
 /** Levels of permission: none, read, write, administer. */
 export type AccessLevel = -1 | 0 | 1 | 2;
 
-/** Who makes a request, as {@link HostAuth.verify} says. */
+/** Who makes a request, as {@link HostAuth} says. */
 export interface Caller {
   /** The user's id as text; `null` for an anonymous session that has a token all the same. */
   id: string | null;
@@ -23,10 +23,34 @@ export interface Caller {
   expires?: Date;
 }
 
-/** Token verification. */
-export interface HostAuth {
-  /** Who a token belongs to; `null` when it is unknown, expired or revoked. */
-  verify(token: string): Promise<Caller | null>;
+/** A strategy of Passport that reads a token from `Authorization: Bearer`, such as those of passport-jwt and passport-http-bearer. */
+export interface HostStrategy {
+  authenticate(request: never, options?: never): unknown;
+}
+
+/** How the host says whom a token belongs to. */
+export type HostTokens =
+  | {
+      /** Who a token belongs to; `null` when it is unknown, expired or revoked. */
+      verify(token: string): Promise<Caller | null>;
+      strategies?: undefined;
+    }
+  | {
+      /**
+       * Strategies that the server has already, asked in order until one succeeds. They see a request that has nothing but the token, as
+       * `Authorization: Bearer`, wherever the client has put it.
+       */
+      strategies: readonly HostStrategy[];
+      /** The caller as whom a user counts that a strategy has found, `null` for nobody. `expires` is not known to Passport: say it here. */
+      caller(user: unknown, info: unknown): Caller | null | Promise<Caller | null>;
+      verify?: undefined;
+    };
+
+/** Who may sign in, and how requests carry their tokens. */
+export type HostAuth = HostTokens & HostAuthOptions;
+
+/** What is optional in {@link HostAuth}. */
+export interface HostAuthOptions {
   /**
    * A user as they are now, with no scopes; `null` when they are gone or may not sign in. Asked before work is done that they have asked for
    * earlier. Default: as they were when they asked.

@@ -12,6 +12,9 @@ export type {
   Host,
   HostAccess,
   HostAuth,
+  HostAuthOptions,
+  HostStrategy,
+  HostTokens,
   HostDirectory,
   HostEventName,
   HostEventPayloads,
@@ -120,6 +123,8 @@ export {
   type RouteInput,
 } from './http/route.js';
 export { mountRoutes, type MountOptions } from './http/mount.js';
-export { findToken, hasScope, type TokenPlaces } from './http/authentication.js';
+export { answerUnknownPaths } from './http/unknown-paths.js';
+export { hasScope } from './http/authentication.js';
+export type { TokenPlaces, VerifyToken } from './http/request-tokens.js';
 export { formatDate, toWire } from './http/wire.js';
 export { errorReply } from './http/respond.js';

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { AccessDeniedError } from '../errors.js';
 import type { Caller, HostAuth } from '../host.js';
 import { FreshCache } from './fresh-cache.js';
+import { tokenVerifier } from './token-verifier.js';
 
 /**
  * How long verdicts on callers, and on items and what callers may do with them, are believed, in milliseconds. Changes that the host
@@ -17,11 +18,15 @@ export class Callers {
   /** Keyed by digest: the tokens themselves are not kept in memory. */
   readonly #known = new FreshCache<{ caller: Caller | null }>({ max: maxTokens, lifetimeMs: verdictLifetimeMs });
 
-  constructor(private readonly auth: HostAuth) {}
+  readonly #verify: (token: string) => Promise<Caller | null>;
+
+  constructor(private readonly auth: HostAuth) {
+    this.#verify = tokenVerifier(auth);
+  }
 
   /** The caller of a token; `null` when it is worth nothing. Never later than the token's own expiry. */
   authenticate(token: string): Promise<Caller | null> | Caller | null {
-    const known = this.#known.get(digest(token), async () => ({ caller: await this.auth.verify(token) }));
+    const known = this.#known.get(digest(token), async () => ({ caller: await this.#verify(token) }));
     return known instanceof Promise ? known.then(validCaller) : validCaller(known);
   }
 

@@ -1,5 +1,5 @@
 import type { Model, Mongoose } from 'mongoose';
-import type { Host, HostFields, WorkerHost } from '../host.js';
+import type { Host, HostAuth, HostFields, WorkerHost } from '../host.js';
 
 /** Thrown by `install` and `startWorker` for a host that they cannot work with: which member is wrong, and what to do. */
 export class InvalidHostError extends TypeError {
@@ -103,13 +103,28 @@ export function checkHost(host: WorkerHost & { app?: unknown }, isServing: boole
     refuse('models', 'are on several connections', 'Compile the three models on one connection.');
   }
   requireFunctions(host.agenda, 'agenda', ['define', 'now', 'start', 'stop', 'on', 'off', 'queryJobs']);
-  requireFunctions(host.auth, 'auth', ['verify']);
+  checkAuth(host.auth);
   requireFunctions(host.access, 'access', ['level', 'filter'], ['list', 'flags']);
   requireFunctions(host.files, 'files', ['localPath', 'read', 'create', 'remove'], ['createMany', 'removeMany', 'downloadPath']);
   requireFunctions(host, 'host', [], ['createItem', 'removeItem', 'notify', 'restart']);
   if (host.directory !== undefined) requireFunctions(host.directory, 'directory', ['users', 'groups', 'groupsOf']);
   if (host.events !== undefined) requireFunctions(host.events, 'events', ['on']);
   if (host.logger !== undefined) requireFunctions(host.logger, 'logger', ['debug', 'info', 'warn', 'error']);
+}
+
+function checkAuth(auth: HostAuth): void {
+  if (!isObject(auth)) refuse('auth', 'is missing', 'Give an object with verify, or with strategies and caller (docs/hosts.md).');
+  const { strategies }: Members = auth;
+  if (strategies === undefined) requireFunctions(auth, 'auth', ['verify'], ['user']);
+  else {
+    requireFunctions(auth, 'auth', ['caller'], ['user']);
+    if (auth.verify !== undefined) refuse('auth', 'has both verify and strategies', 'Give one of them (docs/hosts.md).');
+    if (!Array.isArray(strategies) || strategies.length === 0) {
+      refuse('auth.strategies', 'is no list of Passport strategies', 'Give at least one (docs/hosts.md).');
+    }
+    for (const [index, strategy] of strategies.entries())
+      requireFunctions(strategy, `auth.strategies[${index}]`, ['authenticate']);
+  }
 }
 
 const installedOn = Symbol.for('express-large-image.installed');

@@ -18,6 +18,8 @@ export interface LargeImageMarker {
   jobId?: string;
   /** Whether somebody is to be told when the job ends. */
   notify?: boolean;
+  /** Changes when another file of the item does that the tile source reads, too. */
+  revision?: string;
 }
 
 /** Reads the stored form of a marker; `null` for what is none: a host may have a field of this name that means something else. */
@@ -32,6 +34,7 @@ export function markerOf(value: unknown): LargeImageMarker | null {
     ...(stored.expected === true && { expected: true }),
     ...(stored.jobId != null && { jobId: idText(stored.jobId) }),
     ...(typeof stored.notify === 'boolean' && { notify: stored.notify }),
+    ...(typeof stored.revision === 'string' && { revision: stored.revision }),
   };
 }
 

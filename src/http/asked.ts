@@ -3,7 +3,7 @@ import { sharedAbortController } from '../core/abort.js';
 import { LargeImageError } from '../errors.js';
 import type { Caller } from '../host.js';
 import type { HttpRequest } from './request.js';
-import type { SentToken } from './authentication.js';
+import type { VerifiedToken } from './request-tokens.js';
 import type { RouteRequest } from './route.js';
 import type { Sender } from './sender.js';
 
@@ -35,7 +35,7 @@ class Leaving {
 /** What a route is told of a request. */
 export interface AskedValues extends Pick<RouteRequest, 'params' | 'query' | 'sent'> {
   sender: Sender;
-  found: SentToken | null;
+  found: VerifiedToken | null;
   request: HttpRequest & { protocol: string; ip?: string | undefined };
   response: ServerResponse;
 }

@@ -1,54 +1,6 @@
-import type { IncomingMessage } from 'node:http';
 import { AccessDeniedError, LargeImageError } from '../errors.js';
 import type { Caller } from '../host.js';
 import type { RouteAccess } from './route.js';
-
-/** Where a request may carry its token, beside `Authorization: Bearer` and the parameter `token`. */
-export interface TokenPlaces {
-  cookieName: string;
-  headerName: string;
-}
-
-/** A token as a request carries it. */
-export interface SentToken {
-  token: string;
-  /** Whether the browser added it by itself, whoever made the request. */
-  fromCookie: boolean;
-}
-
-/** The token of a request, from the first place that has one; cookies only where they are allowed. */
-export function findToken(
-  request: IncomingMessage,
-  sent: Readonly<Record<string, string>>,
-  places: TokenPlaces,
-  cookieAllowed: boolean,
-): SentToken | null {
-  const given = (token: string): SentToken => ({ token, fromCookie: false });
-  if (sent.token) return given(sent.token);
-  const named = request.headers[places.headerName.toLowerCase()];
-  if (typeof named === 'string' && named.trim() !== '') return given(named.trim());
-  const authorization = request.headers.authorization;
-  if (authorization !== undefined) {
-    const bearer = /^bearer\s+(\S+)\s*$/i.exec(authorization);
-    if (bearer) return given(bearer[1]!);
-  }
-  const cookie = cookieAllowed ? findCookie(request.headers.cookie, places.cookieName) : null;
-  return cookie === null ? null : { token: cookie, fromCookie: true };
-}
-
-function findCookie(header: string | undefined, name: string): string | null {
-  if (header === undefined) return null;
-  for (const pair of header.split(';')) {
-    const equals = pair.indexOf('=');
-    if (equals < 0 || pair.slice(0, equals).trim() !== name) continue;
-    const value = pair
-      .slice(equals + 1)
-      .trim()
-      .replace(/^"(.*)"$/, '$1');
-    return value === '' ? null : value;
-  }
-  return null;
-}
 
 const userAuthentication = 'core.user_auth';
 

@@ -1,88 +1,77 @@
 import { randomUUID } from 'node:crypto';
-import { Router, type NextFunction, type Request, type RequestHandler, type Response } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import { BadParameterError, LargeImageError } from '../errors.js';
-import type { Caller, HostLogger } from '../host.js';
+import type { HostLogger } from '../host.js';
 import { Asked } from './asked.js';
-import { admit, findToken, isAnonymous, type TokenPlaces } from './authentication.js';
+import { admit, isAnonymous } from './authentication.js';
 import { OpenRequests } from './open-requests.js';
 import type { Parameter, Parameters } from './parameters.js';
 import { addFormParameters, dropRest, isForm, queryParameters, readRouteBody } from './request.js';
 import { Reply } from './reply.js';
 import { respond, respondWithError } from './respond.js';
 import type { RouteDefinition } from './route.js';
+import { decodeParameters, RouteTable, type MatchedRoute } from './route-table.js';
+import { RequestTokens, tokenParameters, type TokenPlaces, type VerifyToken } from './request-tokens.js';
 import { foreignMessage, senderOf } from './sender.js';
 
 /** What routes need from their surroundings. */
 export interface MountOptions<C> {
   /** Handed to every handler. */
   context: C;
-  /** Who a token belongs to; `null` for one that is worth nothing. */
-  authenticate(token: string): Promise<Caller | null> | Caller | null;
+  authenticate: VerifyToken;
   tokenPlaces: TokenPlaces;
   logger?: HostLogger | undefined;
 }
 
 const overrideHeaders = ['x-http-method-override', 'x-http-method', 'x-method-override'];
-const overridden = Symbol('method before override');
-type Overridable = Request & { [overridden]?: string };
+const overriding = ['GET', 'PUT', 'PATCH', 'DELETE', 'HEAD'];
 
 /**
- * A router that serves the routes: literal path segments win over parameters, parameters are parsed and checked, errors become
- * replies. `HEAD` is answered by `GET` routes. `POST` with a method-override header is handled as the method it names.
+ * Serves the routes: literal path segments win over parameters, parameters are parsed and checked, errors become replies. `HEAD` is
+ * answered by `GET` routes. `POST` with a method-override header is handled as the method it names. What is for none of the routes
+ * goes on as it came.
+ *
+ * @throws Error when two routes have the same method and path.
  */
-export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: MountOptions<C>): Router {
-  const router = Router();
-  const open = new OpenRequests();
-  router.use(overrideMethod);
-  for (const route of [...routes].sort(bySpecificity)) router[route.method](route.path, serve(route, options, open));
-  router.use(restoreMethod);
-  router.use((error: unknown, request: Request, response: Response, next: NextFunction) => {
-    // Express raises this one itself, for a path that is no valid percent-encoding.
-    if (!(error instanceof URIError)) return next(error);
-    const malformed = new BadParameterError('The path is not valid percent-encoded UTF-8.');
-    respondWithError(response, malformed, { anonymous: true, route: request.path }).catch(next);
-  });
-  return router;
-}
-
-function overrideMethod(request: Overridable, _response: Response, next: NextFunction): void {
-  if (request.method === 'POST') {
-    const header = overrideHeaders.map((name) => request.headers[name]).find((value) => typeof value === 'string');
-    const method = typeof header === 'string' ? header.toUpperCase() : '';
-    if (['GET', 'PUT', 'PATCH', 'DELETE', 'HEAD'].includes(method)) {
-      request[overridden] = request.method;
-      request.method = method;
-    }
-  }
-  next();
-}
-
-/** What is not for these routes goes on as it came. */
-function restoreMethod(request: Overridable, _response: Response, next: NextFunction): void {
-  if (request[overridden] !== undefined) request.method = request[overridden];
-  next();
-}
-
-function bySpecificity(a: { path: string }, b: { path: string }): number {
-  const left = a.path.split('/');
-  const right = b.path.split('/');
-  for (let i = 0; i < Math.min(left.length, right.length); i++) {
-    const difference = Number(left[i]!.startsWith(':')) - Number(right[i]!.startsWith(':'));
-    if (difference !== 0) return difference;
-  }
-  // Without this the order would not be transitive, and sorting by it would leave a literal behind a parameter.
-  return left.length - right.length;
-}
-
-function serve<C>(route: RouteDefinition<C>, options: MountOptions<C>, open: OpenRequests): RequestHandler {
-  const name = `${route.method.toUpperCase()} ${route.path}`;
-  return (request, response, next) => {
-    new Answering(route, name, options, open, request, response).run().catch(next);
+export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: MountOptions<C>): RequestHandler {
+  const table = new RouteTable<{ route: RouteDefinition<C>; name: string }>();
+  for (const route of routes) table.add(route, { route, name: `${route.method.toUpperCase()} ${route.path}` });
+  const surroundings = {
+    options,
+    tokens: new RequestTokens(options.authenticate, options.tokenPlaces),
+    open: new OpenRequests(),
   };
+  return (request, response, next) => {
+    const method = methodOf(request);
+    const matched = table.find(method, request.path);
+    if (matched !== null) {
+      request.method = method;
+      new Answering(matched, surroundings, request, response).run().catch(next);
+      return;
+    }
+    const allowed = method === 'OPTIONS' ? table.methodsOf(request.path) : [];
+    if (allowed.length === 0) next();
+    else response.set({ Allow: allowed.join(', ') }).end();
+  };
+}
+
+/** The method that is meant: clients behind proxies that pass only `GET` and `POST` name it in a header. */
+function methodOf(request: Request): string {
+  if (request.method !== 'POST') return request.method;
+  const header = overrideHeaders.map((name) => request.headers[name]).find((value) => typeof value === 'string');
+  const named = typeof header === 'string' ? header.toUpperCase() : '';
+  return overriding.includes(named) ? named : request.method;
 }
 
 /** Handling a GET for longer than this, in milliseconds, is reason to ask again whether the caller may have the answer. */
 const longMs = 2000;
+
+/** What all requests have in common. */
+interface Surroundings<C> {
+  options: MountOptions<C>;
+  tokens: RequestTokens;
+  open: OpenRequests;
+}
 
 /** One request on its way through its route. */
 class Answering<C> {
@@ -90,15 +79,20 @@ class Answering<C> {
   #isSending = false;
   #permitted: (() => Promise<unknown>) | undefined;
   readonly #began = performance.now();
+  private readonly route: RouteDefinition<C>;
+  private readonly name: string;
+  private readonly options: MountOptions<C>;
 
   constructor(
-    private readonly route: RouteDefinition<C>,
-    private readonly name: string,
-    private readonly options: MountOptions<C>,
-    private readonly open: OpenRequests,
+    private readonly matched: MatchedRoute<{ route: RouteDefinition<C>; name: string }>,
+    private readonly surroundings: Surroundings<C>,
     private readonly request: Request,
     private readonly response: Response,
-  ) {}
+  ) {
+    this.route = matched.value.route;
+    this.name = matched.value.name;
+    this.options = surroundings.options;
+  }
 
   async run(): Promise<void> {
     const { route, options, request, response } = this;
@@ -107,7 +101,7 @@ class Answering<C> {
     try {
       const asked = await this.#identify();
       const watch = () => {
-        unwatch ??= this.open.watch({
+        unwatch ??= this.surroundings.open.watch({
           // Between body and answer it is left alone: a change that takes the caller's own rights away is done to its end.
           check: async () => (this.#isSending || !request.complete ? this.#check(asked) : undefined),
           end: (reason) => this.#end(asked, reason),
@@ -134,19 +128,20 @@ class Answering<C> {
 
   /** Who asks for what. @throws LargeImageError when the route is not for them, or a parameter is wrong. */
   async #identify(): Promise<Asked> {
-    const { route, options, request, response } = this;
+    const { route, request, response } = this;
     const sent = queryParameters(request.url);
     // A form is read before the token is known because it may hold the token.
     if (isForm(request)) await addFormParameters(request, sent);
     const sender = senderOf(request, response);
     const isChange = route.method !== 'get';
     const cookieAllowed = route.cookie === true && (!isChange || sender === 'own');
-    const found = findToken(request, sent, options.tokenPlaces, cookieAllowed);
-    const verified = found === null ? null : await options.authenticate(found.token);
+    const found = await this.surroundings.tokens.find(request, sent, { cookieAllowed });
+    for (const name of tokenParameters) if (!(name in (route.query ?? {}))) delete sent[name];
+    const verified = found?.caller ?? null;
     if (isChange && verified === null && sender === 'foreign') throw new LargeImageError('forbidden', foreignMessage);
     this.#anonymous = isAnonymous(verified, route);
     const caller = admit(verified, route.access, route.scope);
-    const params = parseParameters(route.params ?? {}, request.params as Record<string, string>, route);
+    const params = parseParameters(route.params ?? {}, decodeParameters(this.matched.params), route);
     const query = parseParameters(route.query ?? {}, sent, route);
     return new Asked({ params, query, sent, sender, found, request, response }, verified, caller);
   }

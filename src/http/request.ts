@@ -186,7 +186,7 @@ function requireParametersAlone(request: HttpRequest, route: RouteDefinition, se
   if (!route.bodyOptional)
     throw new BadParameterError(`A form (${contentType(request)}) is not the body of this request. ${ownType}`);
   if (route.body === 'text') return;
-  const other = Object.keys(sent).find((name) => name !== 'token' && !(name in (route.query ?? {})));
+  const other = Object.keys(sent).find((name) => !(name in (route.query ?? {})));
   if (other === undefined) return;
   const named = other.length > 40 ? `${other.slice(0, 40)}…` : other;
   throw new BadParameterError(`The form holds "${named}", which is no parameter of this request. ${ownType}`);

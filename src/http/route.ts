@@ -34,7 +34,7 @@ export interface RouteRequest<P extends Parameters = Parameters, Q extends Param
   params: ParameterValues<P>;
   /** Query and form parameters. */
   query: ParameterValues<Q>;
-  /** Query and form parameters as sent, also those that the route does not declare. */
+  /** Query and form parameters as sent, also those that the route does not declare; without the token. */
   sent: Readonly<Record<string, string>>;
   /** `null`: anonymous, or the token lacks the scope of the route. */
   caller: Caller | null;
@@ -77,7 +77,7 @@ export interface RouteDefinition<
   A = unknown,
 > {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
-  /** Express path below the API root: `/item/:itemId/tiles`. */
+  /** Path below the API root, of literal segments and parameters that take a segment each: `/item/:itemId/tiles`. */
   path: string;
   /** One sentence for the API description. */
   summary: string;

@@ -86,7 +86,7 @@ const privateUserFields = ['email', 'groups', 'groupInvites', 'status', 'emailVe
 
 /** A user as clients see them; more for the user and for site administrators. */
 export function userView(user: UserDocument, principal: Principal): Record<string, unknown> {
-  const isPrivy = levelOn(user, principal) >= 2;
+  const isPrivy = principal.seesPrivate && levelOn(user, principal) >= 2;
   return {
     ...pick(user, userFields),
     ...(isPrivy && { ...pick(user, privateUserFields), otp: false }),

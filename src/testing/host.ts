@@ -5,6 +5,7 @@ import type { AccessLevel, Host, HostEventName, NewFile, StoredDocument } from '
 import { ModelEvents } from '../core/host-events.js';
 import { HostRecords } from '../core/host-records.js';
 import { idText } from '../core/id-text.js';
+import { tokenVerifier } from '../core/token-verifier.js';
 import type { TestFunctions } from './test-functions.js';
 
 /** A user of the host under test, signed in. */
@@ -47,12 +48,14 @@ export function describeHost(name: string, makeHost: () => Promise<HostUnderTest
   describe(`host contract: ${name}`, () => {
     let made: HostUnderTest;
     let records: HostRecords;
+    let verify: ReturnType<typeof tokenVerifier>;
     let owner: TestUser;
     let stranger: TestUser;
 
     beforeAll(async () => {
       made = await makeHost();
       records = new HostRecords(made.host);
+      verify = tokenVerifier(made.host.auth);
       owner = await made.createUser();
       stranger = await made.createUser();
     });
@@ -73,16 +76,16 @@ export function describeHost(name: string, makeHost: () => Promise<HostUnderTest
       );
 
     it('knows who a token belongs to, and nobody for any other text', async () => {
-      const caller = await made.host.auth.verify(owner.token);
+      const caller = await verify(owner.token);
       assert.equal(caller?.id, owner.id);
       assert.equal(caller?.admin, false);
       assert.ok(caller !== null && caller.scopes.length > 0, 'a sign-in has scopes');
-      for (const text of ['', 'x', `${owner.token}x`, '{"$gt":""}']) assert.equal(await made.host.auth.verify(text), null);
+      for (const text of ['', 'x', `${owner.token}x`, '{"$gt":""}']) assert.equal(await verify(text), null);
     });
 
     it('gives owners at least write, strangers and the anonymous what the folder gives them', async () => {
-      const caller = await made.host.auth.verify(owner.token);
-      const other = await made.host.auth.verify(stranger.token);
+      const caller = await verify(owner.token);
+      const other = await verify(stranger.token);
       for (const isPublic of [false, true]) {
         const { folder, item } = await newItem(isPublic);
         for (const subject of [{ type: 'item', doc: item } as const, { type: 'folder', doc: folder } as const]) {
@@ -99,7 +102,7 @@ export function describeHost(name: string, makeHost: () => Promise<HostUnderTest
       const ids = [shown.item._id, hidden.item._id];
       const model = made.host.models.item as unknown as { find(filter: object): { lean(): Promise<StoredDocument[]> } };
       const seenBy = async (user: TestUser | null, level: AccessLevel) => {
-        const caller = user === null ? null : await made.host.auth.verify(user.token);
+        const caller = user === null ? null : await verify(user.token);
         const filter = await made.host.access.filter(caller, 'item', level);
         return (await model.find({ $and: [filter, { _id: { $in: ids } }] }).lean()).map((doc) => idText(doc._id)).sort();
       };
@@ -255,7 +258,7 @@ export function describeHost(name: string, makeHost: () => Promise<HostUnderTest
       await expectAfter(() => made.removeItem(item), ['item.removed']);
       if (made.host.events !== undefined) await expectAfter(() => made.revokeToken(stranger), ['token.revoked']);
       else await made.revokeToken(stranger);
-      assert.equal(await made.host.auth.verify(stranger.token), null);
+      assert.equal(await verify(stranger.token), null);
       for (const off of offs) off();
       modelEvents?.close();
     });

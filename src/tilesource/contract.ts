@@ -44,6 +44,11 @@ export interface SourceInput {
   path: string | null;
   /** Opens the bytes for random access. The caller closes the reader. */
   open(): Promise<ByteReader>;
+  /**
+   * The other files of the same item, by name, for formats of several files. Absent where there can be none. Sources that ask for them say
+   * so with {@link TileSourceDefinition.readsCompanions}.
+   */
+  companions?(): Promise<readonly SourceInput[]>;
 }
 
 /** Most pixels of an image that a source decodes as a whole, where {@link SourceOptions} does not say. */
@@ -172,6 +177,8 @@ export interface TileSourceDefinition {
   readonly extensions: Readonly<Record<string, Priority>> & { readonly default: Priority };
   /** Priority by mime type, and for unlisted ones. */
   readonly mimeTypes: Readonly<Record<string, Priority>> & { readonly default: Priority };
+  /** Whether an image may lie in several files of an item: it is opened anew when one of them comes or goes. */
+  readonly readsCompanions?: boolean;
   /** Files whose names match are refused by this source. */
   readonly ignoredNames?: RegExp;
   /**

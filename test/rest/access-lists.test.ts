@@ -24,7 +24,7 @@ describe('access lists', () => {
     other = await at.host.register('other');
     filled = await other.create('/group', { name: 'Filled', public: true });
     empty = await other.create('/group', { name: 'Empty', public: true });
-    await other.ok('DELETE', `/group/${empty}/member`);
+    await at.admin.ok('DELETE', `/group/${empty}/member`, { query: { userId: other.id! } });
     const collection = await at.admin.create('/collection', { name: 'Owned', public: true });
     const folder = await owner.create('/folder', { parentType: 'user', parentId: owner.id!, name: 'Mine', public: true });
     const item = await owner.create('/item', { folderId: folder, name: 'mine.svs' });

@@ -87,7 +87,8 @@ describe('who may use which route', () => {
 
   /** Status and message of a valid request. Streams of events are left after their head. */
   const call = async (route: string, who: Client, subjects: Subjects): Promise<{ status: number; message?: unknown }> => {
-    const { sending = {}, params = {} } = accessMatrix[route]!;
+    const { sending: sent = {}, params = {} } = accessMatrix[route]!;
+    const sending = typeof sent === 'function' ? sent(subjects) : sent;
     const [method, pattern] = route.split(' ') as [string, string];
     const own: Record<string, string> = { itemId: subjects.item, folderId: subjects.folder };
     own.version = subjects.version;

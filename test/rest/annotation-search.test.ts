@@ -22,7 +22,7 @@ describe('the search mode li_annotation_metadata', () => {
     await at.admin.ok('DELETE', `/annotation/${gone._id}`);
     // Readable, on an item that is not.
     const open = await at.annotate({ name: 'g', attributes: { open: 'window' } }, { as: at.writer, on: at.privateItem });
-    await at.writer.ok('PUT', `/annotation/${open._id}/access`, { query: { access: '{}', public: true } });
+    await at.admin.ok('PUT', `/annotation/${open._id}/access`, { query: { access: '{}', public: true } });
   });
   afterAll(() => at?.close());
 

@@ -220,6 +220,33 @@ describe('groups', () => {
     expect((await owner.ok('GET', `/folder/${folder}/access`)).groups).toEqual([]);
   });
 
+  it('keep an administrator, unless a site administrator takes the last one', async () => {
+    const id = await owner.create('/group', { name: 'Governed' });
+    const invite = (by: Client, whom: Client, level: number) =>
+      by.ok('POST', `/group/${id}/invitation`, { query: { userId: whom.id!, level, force: true } });
+    const leave = (by: Client, whom: Client) => by.send('DELETE', `/group/${id}/member`, { query: { userId: whom.id! } });
+    const administrators = async () => {
+      const group = await server.host.context.models.group.findById(id).lean();
+      return group!.access.users.filter(({ level }) => level === 2).map((entry) => entry.id.toHexString());
+    };
+    expect((await leave(owner, owner)).body).toMatchObject({
+      type: 'validation',
+      message: 'The group would be left without an administrator. Make somebody else administrator, or remove the group.',
+    });
+    await invite(admin, other, 1);
+    // A moderator takes no administrator out, and an invitation takes no level away.
+    expect((await leave(other, owner)).status).toBe(403);
+    await invite(admin, owner, 0);
+    expect(await administrators()).toEqual([owner.id]);
+    await invite(admin, other, 2);
+    const both = await Promise.all([leave(owner, owner), leave(other, other)]);
+    expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 400]);
+    expect(await administrators()).toHaveLength(1);
+    const last = (await administrators())[0] === owner.id ? owner : other;
+    expect((await leave(admin, last)).status).toBe(200);
+    expect(await administrators()).toEqual([]);
+  });
+
   it('have names of their own, whatever the case', async () => {
     await owner.create('/group', { name: 'Unique', public: true });
     expect(await other.fails('POST', '/group', { query: { name: 'uNIQUE' } })).toMatchObject({

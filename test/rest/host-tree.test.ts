@@ -377,16 +377,28 @@ describe('ids', () => {
 });
 
 describe('what nobody answers', () => {
-  it('is an error below a resource and a page elsewhere', async () => {
-    expect(await admin.fails('GET', '/item/a/b/c/d')).toEqual({
-      status: 400,
-      type: 'rest',
-      message: 'No matching route for "GET a/b/c/d"',
-    });
-    const page = await admin.send('GET', '/nothing/<b>');
-    expect(page.status).toBe(404);
-    expect(page.headers.get('content-type')).toContain('text/html');
-    expect(page.bytes.toString()).not.toContain('<b>');
+  it('is an error below the API and a page elsewhere', async () => {
+    for (const path of ['/item/a/b/c/d', '//item//a/b/c//d/']) {
+      expect(await admin.fails('GET', path)).toEqual({
+        status: 400,
+        type: 'rest',
+        message: 'No matching route for "GET a/b/c/d"',
+      });
+    }
+    const unknown = { status: 404, type: 'rest', message: 'No matching route for "GET nothing/%ff"' };
+    expect(await admin.fails('GET', '/nothing/%ff')).toEqual(unknown);
+    for (const path of ['/nothing/<b>', '//[', '/%ff']) {
+      const page = await fetch(server.url + path);
+      expect([page.status, page.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
+      expect(await page.text()).not.toContain('<b>');
+    }
+  });
+
+  it("does not include empty segments, be the route the host's or the plugin's", async () => {
+    const id = '0'.repeat(24);
+    for (const path of [`//item//${id}`, `//item/${id}//tiles/`]) {
+      expect(await admin.fails('GET', path)).toMatchObject({ status: 400, message: `Invalid item id (${id}).` });
+    }
   });
 });
 

@@ -41,6 +41,22 @@ describe('install looks at what it is given', () => {
     ['an agenda that is none', { agenda: {} }, /^install: agenda\.define is no function\./],
     ['no auth', { auth: undefined }, /^install: auth is missing\./],
     ['auth without verify', { auth: {} }, /^install: auth\.verify is no function\./],
+    ['strategies without a caller', { auth: { strategies: [{ authenticate() {} }] } }, /^install: auth\.caller is no function\./],
+    [
+      'no strategies',
+      { auth: { strategies: [], caller() {} } },
+      /^install: auth\.strategies is no list of Passport strategies\./,
+    ],
+    [
+      'a strategy that is none',
+      { auth: { strategies: [{}], caller() {} } },
+      /^install: auth\.strategies\[0\]\.authenticate is no/,
+    ],
+    [
+      'both verify and strategies',
+      { auth: { strategies: [{ authenticate() {} }], caller() {}, verify() {} } },
+      /^install: auth has both verify and strategies\./,
+    ],
     ['no access', { access: undefined }, /^install: access is missing\./],
     ['access without a filter', { access: { level: () => 0 } }, /^install: access\.filter is no function\./],
     [

@@ -229,6 +229,19 @@ describe('mounted routes', () => {
     expect((await call('/thing/fixed')).body).toBe('fixed');
   });
 
+  it.each(['//thing//fixed', '/thing/fixed/', '/THING/Fixed'])('serves %s as /thing/fixed', async (path) => {
+    expect((await call(path)).body).toBe('fixed');
+  });
+
+  it.each(['/unknown', '/unknown/%ff', '/thing/%69/x', '/body'])('leaves GET %s to the host', async (path) => {
+    expect(await call(path)).toMatchObject({ status: 404, body: { passedOnAs: 'GET' } });
+  });
+
+  it('answers OPTIONS by the methods of a path, and leaves other paths to the host', async () => {
+    expect((await call('/thing/fixed', { method: 'OPTIONS' })).headers.get('allow')).toBe('HEAD, GET');
+    expect(await call('/unknown', { method: 'OPTIONS' })).toMatchObject({ status: 404, body: { passedOnAs: 'OPTIONS' } });
+  });
+
   it('takes parameters from urlencoded and multipart forms, and refuses one that stands in both places', async () => {
     const form = { method: 'PUT', body: new URLSearchParams({ name: 'a form' }) };
     expect((await call('/thing', form)).body).toEqual({ name: 'a form' });
@@ -278,6 +291,32 @@ describe('mounted routes', () => {
     expect((await call('/who', { headers })).body).toBe(null);
     expect((await call('/picture', { headers })).body).toBe('u1');
     expect((await call('/who', { headers: { 'Girder-Token': '' } })).body).toBe(null);
+  });
+
+  it('finds the token where RFC 6750 has it, and refuses two of them', async () => {
+    expect((await call('/who?access_token=full')).body).toBe('u1');
+    const form = new URLSearchParams({ access_token: 'full', name: 'x' });
+    expect((await call('/thing', { method: 'PUT', body: form })).body).toEqual({ name: 'x' });
+    const headers = { Authorization: 'Bearer full' };
+    expect(await call('/who?access_token=admin', { headers })).toMatchObject({
+      status: 400,
+      body: { message: 'The request has two tokens. Send one: as Authorization: Bearer, or as access_token.', type: 'rest' },
+    });
+  });
+
+  it.each([
+    ['/picture?token=wrong', { 'Girder-Token': 'full', Cookie: 'girderToken=full' }, null],
+    ['/picture', { 'Girder-Token': 'wrong', Authorization: 'Bearer full', Cookie: 'girderToken=full' }, null],
+    ['/picture', { Authorization: 'Bearer wrong', Cookie: 'girderToken=full' }, null],
+    ['/picture?token=full', { 'Girder-Token': 'wrong', Authorization: 'Bearer reader' }, 'u1'],
+    ['/picture', { 'Girder-Token': 'full', Authorization: 'Bearer reader' }, 'u1'],
+    ['/picture', { Authorization: 'Bearer full', Cookie: 'girderToken=reader' }, 'u1'],
+    ['/picture', { Authorization: 'Basic dTpw', Cookie: 'girderToken=full' }, 'u1'],
+    ['/picture', { Authorization: 'Digest realm="x", nonce="y"' }, null],
+    ['/picture', { Authorization: 'Bearer', Cookie: 'girderToken=' }, null],
+    ['/picture?token=', { Cookie: 'other=x; girderToken="full"' }, 'u1'],
+  ])('believes the first token of %s with %j alone, whatever it is worth', async (path, headers, id) => {
+    expect(await call(path, { headers })).toMatchObject({ status: 200, body: id });
   });
 
   it.each([

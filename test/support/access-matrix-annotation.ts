@@ -7,7 +7,9 @@ const create = { kind: 'annotationCreate', scope: 'core.data.write' } as const;
 const own = { kind: 'annotationOwn', scope: 'core.data.own' } as const;
 const everybody = { kind: 'public', scope: 'core.data.read' } as const;
 const point = { type: 'point', center: [1, 2, 0] };
-const access = { access: '{"users":[],"groups":[]}' };
+const access = ({ user }: { user: string }) => ({
+  query: { access: JSON.stringify({ users: user === 'None' ? [] : [{ id: user, level: 2 }], groups: [] }) },
+});
 const params = { format: 'geojson', elementId: elementId(1) };
 
 /** Who may use the routes below /annotation. The annotation of the tests has one element and the access of its folder. */
@@ -35,7 +37,7 @@ export const annotationMatrix: Readonly<Record<string, MatrixEntry>> = {
   'PATCH /annotation/:id/elements/:elementId': { ...write, sending: { json: {} }, params },
   'DELETE /annotation/:id/elements/:elementId': { ...write, params },
   'GET /annotation/:id/access': own,
-  'PUT /annotation/:id/access': { ...own, sending: { query: access } },
+  'PUT /annotation/:id/access': { ...own, sending: access },
   'GET /annotation/:id/history': everybody,
   'GET /annotation/:id/history/:version': read,
   'PUT /annotation/:id/history/revert': { kind: 'annotationRevert', scope: 'core.data.write' },
@@ -49,6 +51,6 @@ export const annotationMatrix: Readonly<Record<string, MatrixEntry>> = {
   'GET /annotation/folder/:id': everybody,
   'GET /annotation/folder/:id/present': everybody,
   'GET /annotation/folder/:id/create': { kind: 'userRead', scope: 'core.data.read' },
-  'PUT /annotation/folder/:id/access': { kind: 'user', scope: 'core.data.own', sending: { query: access } },
+  'PUT /annotation/folder/:id/access': { kind: 'user', scope: 'core.data.own', sending: access },
   'DELETE /annotation/folder/:id': { kind: 'user', scope: 'core.data.write' },
 };

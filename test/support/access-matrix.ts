@@ -158,7 +158,7 @@ export interface MatrixEntry {
   /** The scope as the contract names it; none where a full sign-in is asked for. */
   scope?: 'core.data.read' | 'core.data.write' | 'core.data.own' | 'core.user_auth' | 'core.setting.read' | 'jobs.rest.list_job';
   /** What a valid request sends beside the path. */
-  sending?: Sending;
+  sending?: Sending | ((subjects: Subjects) => Sending);
   /** What is put for the parameters of the path beside item, folder and job. */
   params?: Readonly<Record<string, string>>;
   /** Status for those who are admitted, where it is not 200. */

@@ -14,9 +14,12 @@ export interface Fixtures<Manifest> {
   remove(): void;
 }
 
+/** Exit code of scripts that lack something else than a module; they say what. */
+const skippedCode = 77;
+
 /**
  * Runs a script of `test/fixtures`, which writes files into a folder and prints what they hold as JSON. `null`, printed with the reason,
- * where Python lacks the modules that it needs.
+ * where Python lacks the modules that it needs, or the script ends with code 77.
  */
 export function writeFixtures<Manifest>(script: string, modules: readonly string[]): Fixtures<Manifest> | null {
   const probe = spawnSync(python, ['-c', `import ${modules.join(', ')}`], { encoding: 'utf8' });
@@ -31,6 +34,10 @@ export function writeFixtures<Manifest>(script: string, modules: readonly string
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   if (result.status !== 0) {
     remove();
+    if (result.status === skippedCode) {
+      console.warn(`skipped: ${script} (${result.stderr.trim()})`);
+      return null;
+    }
     throw new Error(`${script} failed: ${result.stderr}`);
   }
   const printed = result.stdout.trim().split('\n').at(-1) ?? '';

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 
@@ -20,4 +21,10 @@ it('locks every optional dependency, because npm ci refuses a lock file that lac
 
 it('names no registry host', () => {
   expect(Object.entries(packages).filter(([, { resolved }]) => resolved?.startsWith('http'))).toEqual([]);
+});
+
+it('downloads no database while it is installed', () => {
+  const cwd = 'node_modules/mongodb-memory-server';
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME, INIT_CWD: process.cwd() };
+  expect(execFileSync(process.execPath, ['postinstall.js'], { cwd, env, encoding: 'utf8' })).toContain('postinstall skipped');
 });

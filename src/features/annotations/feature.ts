@@ -49,6 +49,7 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
       brand,
       overlaySizes: (itemId) => overlayImages.size(itemId),
     });
+    onClose(() => store.close());
     const model = new AnnotationModel(own);
     onClose(() => model.close());
     const densityModel = new AnnotationDensityModel(own);

@@ -92,8 +92,8 @@ export function annotationTag(
   { route = '', sent = {} }: { route?: string; sent?: Readonly<Record<string, string>> } = {},
 ): string {
   const parameters = Object.entries(sent)
-    // What clients send against caches, and who asks, which is in the level already.
-    .filter(([name]) => name !== '_' && name !== 'token')
+    // What clients send against caches.
+    .filter(([name]) => name !== '_')
     .sort(([a], [b]) => (a < b ? -1 : 1));
   const rest = JSON.stringify([route, annotation.accessStamp, annotation.active, level, parameters]);
   return `"${versionDigest(annotation)}${digest(rest)}"`;

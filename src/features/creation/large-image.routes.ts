@@ -83,8 +83,8 @@ const convert = defineRoute({
   async handle({ params, query, sent, caller }, { items, images, creation }) {
     const item = await items.loadFresh(params.itemId, 0, caller);
     const options = conversionOf(query);
-    const file = await images.chooseConvertible(item, query.fileId);
     const folder = await items.loadFolder(query.folderId ?? item.folderId, 1, caller);
+    const file = await images.chooseConvertible(item, query.fileId);
     const name = query.name?.trim();
     const job = await creation.convert(
       item,

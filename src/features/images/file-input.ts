@@ -6,14 +6,25 @@ import { openFileReader } from '../../tilesource/byte-reader.js';
 import type { ByteReader, SourceInput } from '../../tilesource/contract.js';
 import { jpegQuality } from '../../tilesource/render/jpeg-quality.js';
 
-/** A file of the host as tile sources open it: by its path where it has one, else through ranged reads. */
-export async function hostFileInput(file: FileRecord, files: HostFiles): Promise<SourceInput> {
+/**
+ * A file of the host as tile sources open it: by its path where it has one, else through ranged reads.
+ *
+ * @param companions the other files of its item, for formats of several files.
+ */
+export async function hostFileInput(
+  file: FileRecord,
+  files: HostFiles,
+  companions?: () => Promise<readonly FileRecord[]>,
+): Promise<SourceInput> {
   const path = await files.localPath(file.doc);
   return {
     name: file.name,
     mimeType: file.mimeType,
     path,
     open: async () => (path === null ? new RangedReader(file, files) : openFileReader(path)),
+    ...(companions && {
+      companions: async () => Promise.all((await companions()).map((companion) => hostFileInput(companion, files))),
+    }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { BadParameterError, InvalidError, LargeImageError, NoLargeImageError, TileSourceError } from '../../errors.js';
 import { callerName } from '../../core/queues.js';
 import type { WorkQueue } from '../../core/work-queue.js';
@@ -141,7 +142,8 @@ export class Images {
     const icc = await this.#icc();
     const looked = this.#stamps.of(served.fileId);
     const stamp = typeof looked === 'string' ? looked : await looked;
-    return { state: `${served.fileId}:${item.changed}:${served.sourceName ?? ''}:${String(icc)}:${stamp}`, served, icc };
+    const { sourceName = '', revision = '' } = item.largeImage ?? {};
+    return { state: `${served.fileId}:${item.changed}:${sourceName}:${revision}:${String(icc)}:${stamp}`, served, icc };
   }
 
   /** Somebody has replaced a file where it lies: what was made of it goes. */
@@ -162,7 +164,7 @@ export class Images {
 
   async #openFile(file: FileRecord, { sourceName, icc, signal }: OpenOptions): Promise<OpenImage> {
     const { registry, files, logger, settings, temporaryDirectory } = this.#options;
-    const input = await hostFileInput(file, files);
+    const input = await hostFileInput(file, files, () => this.#companionsOf(file));
     const maxSmallImageSize = Number(await settings.get('large_image.max_small_image_size'));
     const opened = await registry.open(input, {
       maxSmallImageSize,
@@ -182,6 +184,12 @@ export class Images {
       retainedBytes: opened.source.retainedBytes ?? 0,
       close: async () => opened.source.close(),
     };
+  }
+
+  async #companionsOf(file: FileRecord): Promise<FileRecord[]> {
+    const { records } = this.#options;
+    const item = file.itemId === null ? null : await records.findItem(file.itemId);
+    return item === null ? [] : (await records.filesOfItem(item)).filter(({ id }) => id !== file.id);
   }
 
   async #icc(): Promise<IccOption> {
@@ -269,6 +277,7 @@ export class Images {
     if (item === null) return;
     if (item.largeImage !== null) {
       if (!created && item.largeImage.fileId === file.id) await this.#detectAgain(item, file);
+      else if (item.largeImage.fileId !== file.id) await this.#companionChanged(item);
       return;
     }
     if (!(await this.#mayBecomeImage(file))) return;
@@ -299,13 +308,38 @@ export class Images {
     }
   }
 
+  /** A file has come to, or gone from, an item whose other file is shown: where that one reads it, too, the image is another one now. */
+  async #companionChanged(item: ItemRecord): Promise<void> {
+    const { records, registry, items, cachedFiles } = this.#options;
+    const { fileId, sourceName } = item.largeImage ?? {};
+    if (fileId === undefined || sourceName === undefined || registry.get(sourceName)?.readsCompanions !== true) return;
+    const stored = item.doc.largeImage as Record<string, unknown>;
+    await records.markers.replace(item, { ...stored, revision: randomUUID() });
+    items.forget(item.id);
+    this.closeFile(fileId);
+    await cachedFiles.removeAll(item);
+  }
+
   /** What happens when the host has removed a file: no item is served from it any more. */
   async fileRemoved(doc: Record<string, unknown> & { _id: unknown }): Promise<void> {
     const file = this.#options.records.fileOf(doc);
     // Attached files, of which there may be many, serve nobody.
     if (file.itemId === null) return;
-    for (const item of await this.#options.records.markers.itemsServing(file)) await this.remove(item);
+    const served = await this.#options.records.markers.itemsServing(file);
+    for (const item of served) await this.remove(item);
     this.closeFile(file.id);
+    const item = await this.#options.records.findItem(file.itemId);
+    if (item === null) return;
+    if (item.largeImage !== null) await this.#companionChanged(item);
+    else if (served.length > 0) await this.#serveAnother(item);
+  }
+
+  /** The rest of an image of several files is shown when the file that stood for it has gone. */
+  async #serveAnother(item: ItemRecord): Promise<void> {
+    const { records, registry } = this.#options;
+    const rest = await records.filesOfItem(item);
+    const file = rest.find((each) => registry.candidates(each)[0]?.readsCompanions === true);
+    if (file !== undefined) await this.fileSaved(file.doc, true);
   }
 
   /** Lets go of an item that is no more, and of what is kept for it. */

@@ -5,7 +5,7 @@ import { cacheJobNames, newCacheJob } from './cache-job.js';
 import { imageKeys, pictureName, regionEntry, type CachedEntry } from './cached-pictures.js';
 import { boolean, integer, oneOf, text, withDefault, type ParameterValues } from '../../http/parameters.js';
 import { defineRoute, type PictureContext } from './context.js';
-import { mayRead } from './authorize.js';
+import { mayRead, mayReadOrSchedule } from './authorize.js';
 import { defined, dispositionParameters, integerList, regionParameters, regionRequest, renderParameters } from './parameters.js';
 import { dispositionHeader, freshPicture, keptPicture } from './picture-reply.js';
 import { shared, types } from './picture-route.js';
@@ -103,15 +103,16 @@ const quadInfo = defineRoute({
     maxFrameSize: integer({ description: 'Longest side of a frame.' }),
     cache: withDefault(
       oneOf(['none', 'report', 'schedule'], {
-        description: 'Tell which textures are kept; schedule starts a job that makes the others, and needs write access.',
+        description:
+          'Tell which textures are kept; schedule starts a job that makes the others, and needs write access and a token for writing.',
       }),
       'none',
     ),
   },
   returns: { schema: { type: 'object' } },
-  async handle({ params, query, caller }, services) {
+  authorize: mayReadOrSchedule,
+  async handle({ query, granted: item, caller }, services) {
     const { cache, format, query: further, ...numbers } = query;
-    const item = await services.items.load(params.itemId, cache === 'schedule' ? 1 : 0, caller);
     const options = defined({ ...numbers, format: pairs(format, 'format'), query: pairs(further, 'query') });
     // Numbers that may be axes are told apart there.
     const info = await services.images.use(item, (image) => image.quadInfo(options as QuadInfoOptions));

@@ -1,33 +1,41 @@
 import { Types, type QueryFilter } from 'mongoose';
-import { AccessDeniedError, type AccessLevel, type Caller } from '../../index.js';
+import { AccessDeniedError, hasScope, type AccessLevel, type Caller } from '../../index.js';
 import type { HostContext } from '../context.js';
+import { scopes } from '../http/parameters.js';
 import type { AccessControlled, AccessList, GrantedLevel } from './access-list.model.js';
 
-/** A caller with what decides permissions. */
-export interface Principal {
+/** What decides permissions. */
+export interface Rights {
   id: Types.ObjectId | null;
   admin: boolean;
   groups: Types.ObjectId[];
+}
+
+/** A caller with what decides permissions, and what their token is for. */
+export interface Principal extends Rights {
+  /** Whether the token is for what a user does not show to all: the address, groups, state. */
+  seesPrivate: boolean;
 }
 
 /** Models that carry a list of permissions. */
 export type AccessModel = 'folder' | 'collection' | 'user' | 'group';
 
 /** Nobody in particular. */
-export const anonymous: Principal = { id: null, admin: false, groups: [] };
+export const anonymous: Principal = { id: null, admin: false, groups: [], seesPrivate: false };
 
 /** Somebody who passes every check: for what the host does by itself. */
-export const system: Principal = { id: null, admin: true, groups: [] };
+export const system: Principal = { id: null, admin: true, groups: [], seesPrivate: true };
 
 /** Looks up what decides a caller's permissions. */
 export async function principalOf({ models }: HostContext, caller: Caller | null): Promise<Principal> {
   if (caller === null || caller.id === null) return anonymous;
   const id = new Types.ObjectId(caller.id);
   const user = await models.user.findById(id, { groups: 1, admin: 1 }).lean();
-  return user === null ? anonymous : { id, admin: user.admin, groups: user.groups };
+  const seesPrivate = hasScope(caller, scopes.userInfo);
+  return user === null ? anonymous : { id, admin: user.admin, groups: user.groups, seesPrivate };
 }
 
-function grantedLevel({ access }: AccessControlled, principal: Principal): AccessLevel {
+function grantedLevel({ access }: AccessControlled, principal: Rights): AccessLevel {
   let level: AccessLevel = -1;
   for (const entry of access.users) if (principal.id?.equals(entry.id) && entry.level > level) level = entry.level;
   for (const entry of access.groups) {
@@ -44,7 +52,7 @@ export function flagsOn({ access, publicFlags = [] }: AccessControlled, principa
 }
 
 /** The level that somebody has on a document. */
-export function levelOn(document: AccessControlled, principal: Principal): AccessLevel {
+export function levelOn(document: AccessControlled, principal: Rights): AccessLevel {
   if (principal.admin) return 2;
   const level = principal.id === null ? -1 : grantedLevel(document, principal);
   return level === -1 && document.public ? 0 : level;

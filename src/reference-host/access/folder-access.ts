@@ -4,7 +4,7 @@ import { UnknownIdError, step } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { AccessControlled, AccessList } from './access-list.model.js';
 import type { FolderDocument } from '../tree/folder.model.js';
-import { levelOn, type Principal } from './access.js';
+import { levelOn, type Principal, type Rights } from './access.js';
 
 /** Which permissions of a folder or collection are to be replaced. */
 export interface AccessChange {
@@ -40,7 +40,7 @@ export interface SpreadingAccess {
   id: Types.ObjectId;
   change: AccessChange;
   /** `null`: it holds for the one document. */
-  administrator: Principal | null;
+  administrator: Rights | null;
 }
 
 /** Changes the permissions of one document by `set`, then those below it; nobody sees the permissions of before afterwards. */
@@ -70,7 +70,7 @@ function given(change: AccessChange): AccessChange {
  */
 export async function setAccessBelow(
   { models }: HostContext,
-  { id, change, administrator }: SpreadingAccess & { administrator: Principal },
+  { id, change, administrator }: SpreadingAccess & { administrator: Rights },
   isRepeated = false,
 ): Promise<void> {
   const pending = [id];

@@ -51,7 +51,7 @@ export const signInRoutes: RouteDefinition<HostContext>[] = [
       const { login, password } = parseBasic(Array.isArray(given) ? given[0] : given);
       const user = await signIn(context, { name: login, password, address });
       const issued = await issueSignIn(context, user);
-      const principal: Principal = { id: user._id, admin: user.admin, groups: user.groups };
+      const principal: Principal = { id: user._id, admin: user.admin, groups: user.groups, seesPrivate: true };
       const answer = { user: userView(user, principal), authToken: issued, message: 'Login succeeded.' };
       return replyWithSession(context, input, answer, issued);
     },

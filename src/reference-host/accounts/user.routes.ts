@@ -81,7 +81,7 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
       const user = await createUser(context, wish, principal.id === null ? 'stranger' : 'known');
       if (principal.id !== null) return userView(user, principal);
       await context.signInLimits.remember([user.login, user.email], address);
-      const own = userView(user, { id: user._id, admin: user.admin, groups: [] });
+      const own = userView(user, { id: user._id, admin: user.admin, groups: [], seesPrivate: true });
       const mustVerify = !user.emailVerified && (await context.setting('core.email_verification')) === 'required';
       if (user.status !== 'enabled' || mustVerify) return own;
       const issued = await issueSignIn(context, user);

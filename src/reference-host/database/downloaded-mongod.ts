@@ -23,7 +23,7 @@ MongoBinary.getPath(JSON.parse(process.argv[2])).then(
 
 /** Path of a `mongod` that mongodb-memory-server has downloaded, now or at an earlier time. */
 export async function downloadMongod(options: Pick<DatabaseOptions, 'env' | 'report' | 'signal'>): Promise<string> {
-  const library = createRequire(import.meta.url).resolve('mongodb-memory-server-core');
+  const library = createRequire(import.meta.url).resolve('mongodb-memory-server');
   const downloadDir = options.env.MONGOMS_DOWNLOAD_DIR ?? join(cacheDirectory(options.env), 'mongod');
   await mkdir(downloadDir, { recursive: true });
   const wanted = { version: options.env.MONGOMS_VERSION ?? mongodVersion, downloadDir };

@@ -184,12 +184,12 @@ export const groupRoutes: RouteDefinition<HostContext>[] = [
     params: byId,
     query: { userId: id({ description: 'Whom to take out; by default yourself.' }) },
     returns: returnsObject,
-    errors: ['unknown-id', 'access-denied'],
+    errors: ['unknown-id', 'access-denied', 'invalid'],
     async handle({ params, query, caller }, context) {
       const principal = await signedIn(context, caller);
       const userId = query.userId === undefined ? principal.id : new Types.ObjectId(query.userId);
       const group = await loadGroup(context, params.id, principal, userId.equals(principal.id) ? 0 : 1);
-      await leaveGroup(context, group, userId);
+      await leaveGroup(context, group, userId, principal);
       const updated = await context.models.group.findById(group._id).lean<typeof group>();
       return groupView(updated ?? group, await principalOf(context, caller));
     },

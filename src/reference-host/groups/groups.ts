@@ -109,13 +109,15 @@ export async function mayForce(context: HostContext, group: GroupDocument, princ
   return (policy === 'yesadmin' && level >= 2) || (policy === 'yesmod' && level >= 1);
 }
 
+/** Gives a user a level; one that is there already is only ever raised. */
 async function grant({ models }: HostContext, group: GroupDocument, userId: Types.ObjectId, level: GrantedLevel) {
-  const { _id } = group;
-  const set = { 'access.users.$.level': level, 'access.users.$.flags': [] };
-  const { matchedCount } = await models.group.updateOne({ _id, 'access.users.id': userId }, { $set: set });
-  if (matchedCount > 0) return;
-  const added = { $push: { 'access.users': { id: userId, level, flags: [] } } };
-  await models.group.updateOne({ _id, 'access.users.id': { $ne: userId } }, added);
+  const raised = await models.group.updateOne(
+    { _id: group._id, 'access.users.id': userId },
+    { $max: { 'access.users.$.level': level } },
+  );
+  if (raised.matchedCount > 0) return;
+  const entry = { id: userId, level, flags: [] };
+  await models.group.updateOne({ _id: group._id, 'access.users.id': { $ne: userId } }, { $push: { 'access.users': entry } });
 }
 
 /** Invites a user to a group, who then may read it; `force` makes the user a member at once. */
@@ -152,9 +154,31 @@ export async function joinGroup(context: HostContext, group: GroupDocument, user
   await addMember(context, group, userId, invitation.level);
 }
 
-/** Ends a membership or an invitation. */
-export async function leaveGroup(context: HostContext, group: GroupDocument, userId: Types.ObjectId): Promise<void> {
-  await context.models.user.updateOne({ _id: userId }, { $pull: { groups: group._id, groupInvites: { groupId: group._id } } });
-  await context.models.group.updateOne({ _id: group._id }, { $pull: { 'access.users': { id: userId } } });
+/**
+ * Ends a membership or an invitation. Somebody still administers the group afterwards, unless a site administrator has it so.
+ *
+ * @throws AccessDeniedError when the user has a higher level than whoever asks
+ * @throws InvalidError when the user is the last administrator
+ */
+export async function leaveGroup(
+  context: HostContext,
+  group: GroupDocument,
+  userId: Types.ObjectId,
+  principal: Principal,
+): Promise<void> {
+  const { models } = context;
+  const level = group.access.users.find((entry) => entry.id.equals(userId))?.level ?? -1;
+  if (level > levelOn(group, principal))
+    throw new AccessDeniedError('You may not remove somebody with a higher level than yours.');
+  const left = { 'access.users': { $elemMatch: { id: { $ne: userId }, level: 2 } } };
+  const notAdministrator = { 'access.users': { $not: { $elemMatch: { id: userId, level: 2 } } } };
+  const filter = principal.admin ? {} : { $or: [left, notAdministrator] };
+  const removed = await models.group.updateOne({ _id: group._id, ...filter }, { $pull: { 'access.users': { id: userId } } });
+  if (removed.matchedCount === 0) {
+    throw new InvalidError(
+      'The group would be left without an administrator. Make somebody else administrator, or remove the group.',
+    );
+  }
+  await models.user.updateOne({ _id: userId }, { $pull: { groups: group._id, groupInvites: { groupId: group._id } } });
   await context.events.emit('access.changed', {});
 }

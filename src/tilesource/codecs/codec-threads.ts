@@ -4,6 +4,7 @@ import { threadProgram } from '../../core/thread-program.js';
 import { TileSourceError } from '../../errors.js';
 import { WorkQueue } from '../../core/work-queue.js';
 import type { CziFacts } from '../sources/czi/facts.js';
+import type { DicomFacts } from '../sources/dicom/facts.js';
 import { codecNames, type CodecTask, type Decoded, type FrameInfo } from './tasks.js';
 
 /** What takes longer than this is taken for hostile; a hundred times what ordinary tiles need. */
@@ -19,6 +20,7 @@ const program = threadProgram(import.meta.url, { source: './thread.ts', built: '
 interface ThreadFunctions {
   decode: { input: CodecTask; output: Decoded };
   cziFacts: { input: Uint8Array; output: CziFacts };
+  dicomFacts: { input: Uint8Array; output: DicomFacts | null };
 }
 
 /** A view of a larger buffer would be copied with all of it. */

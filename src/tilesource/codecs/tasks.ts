@@ -1,13 +1,24 @@
 import type { SampleOrder } from './sample-order.js';
 
+/** A picture without its finest resolutions. */
+export interface ReducedSize {
+  /** How many are left out. */
+  reduce: number;
+  /** What is expected of the rest, in pixels. */
+  width: number;
+  height: number;
+}
+
 /** What the threads decode: encoded bytes, and what the file says of them that the bytes do not. */
 export type CodecTask =
   /** Zstandard of at most `size` bytes. */
   | { codec: 'zstd'; bytes: Uint8Array; size: number; order?: SampleOrder }
-  /** A JPEG 2000 code stream or file; `reduce` leaves out that many of the finest resolutions. */
-  | { codec: 'jpeg2000'; bytes: Uint8Array; reduce?: number }
+  /** A JPEG 2000 code stream or file, of one or three components. */
+  | { codec: 'jpeg2000'; bytes: Uint8Array; reduced?: ReducedSize }
   /** A JPEG XR file. */
-  | { codec: 'jpegxr'; bytes: Uint8Array };
+  | { codec: 'jpegxr'; bytes: Uint8Array }
+  /** A JPEG-LS picture. */
+  | { codec: 'jpegls'; bytes: Uint8Array };
 
 /** Shape of a decoded picture, as the decoder gives it. */
 export interface FrameInfo {
@@ -31,4 +42,5 @@ export const codecNames: Readonly<Record<CodecTask['codec'], string>> = {
   zstd: 'Zstandard',
   jpeg2000: 'JPEG 2000',
   jpegxr: 'JPEG XR',
+  jpegls: 'JPEG-LS',
 };

@@ -2,9 +2,11 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { ordered, type SampleOrder } from './sample-order.js';
+import { readDicomFacts, type DicomFacts } from '../sources/dicom/facts.js';
 import { readCziFacts, type CziFacts } from '../sources/czi/facts.js';
 import { zstdContentSize } from './zstd-header.js';
-import type { CodecTask, Decoded, FrameInfo } from './tasks.js';
+import { centre } from './centred.js';
+import type { CodecTask, Decoded, FrameInfo, ReducedSize } from './tasks.js';
 
 /** The program of a decoding thread. Libraries are loaded when first needed. */
 
@@ -16,6 +18,14 @@ interface Jpeg2000Decoder {
   getFrameInfo(): FrameInfo;
   decode(): void;
   decodeSubResolution(reduce: number, layers: number): void;
+  delete(): void;
+}
+
+interface JpegLsDecoder {
+  getEncodedBuffer(length: number): Uint8Array;
+  getDecodedBuffer(): Uint8Array;
+  getFrameInfo(): FrameInfo;
+  decode(): void;
   delete(): void;
 }
 
@@ -35,6 +45,11 @@ class Library<T> {
   #failures = 0;
 
   constructor(private readonly load: () => Promise<T>) {}
+
+  /** Loads it anew when it is needed again. */
+  letGo(): void {
+    this.#loaded = null;
+  }
 
   async use<R>(work: (library: T) => R): Promise<R> {
     this.#loaded ??= this.load();
@@ -59,6 +74,14 @@ const openJpeg = new Library(async () => {
   return factory({ wasmBinary, print() {}, printErr() {} });
 });
 
+const charls = new Library(async () => {
+  const factory = require('@cornerstonejs/codec-charls/decodewasmjs') as (
+    options: object,
+  ) => Promise<{ JpegLSDecoder: new () => JpegLsDecoder }>;
+  const wasmBinary = readFileSync(require.resolve('@cornerstonejs/codec-charls/decodewasm'));
+  return factory({ wasmBinary, print() {}, printErr() {} });
+});
+
 const jpegXrLibrary = new Library(async () => {
   const factory = require('jpegxr') as (options: object) => Promise<{ decode(bytes: Uint8Array): JpegXrPicture }>;
   return factory({ print() {}, printErr() {} });
@@ -70,13 +93,48 @@ const zstdLibrary = new Library(async () => {
   return decompress;
 });
 
-function jpeg2000(bytes: Uint8Array, reduce: number): Promise<Decoded> {
-  return openJpeg.use((library) => {
+/** Samples after which the memory that the library has taken, and never gives back, is let go. */
+const manySamples = 2 ** 24;
+
+async function jpeg2000(bytes: Uint8Array, reduced: ReducedSize | undefined): Promise<Decoded> {
+  const decoded = await openJpeg.use((library): Decoded => {
     const decoder = new library.J2KDecoder();
     try {
       decoder.getEncodedBuffer(bytes.length).set(bytes);
-      if (reduce > 0) decoder.decodeSubResolution(reduce, 0);
+      if (reduced !== undefined && reduced.reduce > 0) decoder.decodeSubResolution(reduced.reduce, 0);
       else decoder.decode();
+      const { width, height, bitsPerSample, componentCount, isSigned } = decoder.getFrameInfo();
+      const data = new Uint8Array(decoder.getDecodedBuffer()).slice();
+      return { info: { width, height, bitsPerSample, componentCount, isSigned }, data };
+    } finally {
+      decoder.delete();
+    }
+  });
+  if (decoded.data.length > manySamples) openJpeg.letGo();
+  return reduced === undefined ? decoded : centred(decoded, reduced);
+}
+
+/** The library gives the size of the full resolution; the samples are of the reduced one. */
+function centred({ info, data }: Decoded, { reduce, width, height }: ReducedSize): Decoded {
+  const { bitsPerSample: bits, componentCount: bands, isSigned } = info!;
+  if (data.length !== width * height * bands * (bits > 8 ? 2 : 1))
+    throw new Error(`not the ${width} by ${height} pixels expected`);
+  if (reduce > 0) {
+    const limits: [number, number] = isSigned ? [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1] : [0, 2 ** bits - 1];
+    const wide = (): Int16Array<ArrayBuffer> | Uint16Array<ArrayBuffer> =>
+      isSigned ? new Int16Array(data.buffer) : new Uint16Array(data.buffer);
+    const narrow = isSigned ? new Int8Array(data.buffer) : data;
+    centre(bits > 8 ? wide() : narrow, { width, height, bands, reduce, limits });
+  }
+  return { info: { ...info!, width, height }, data };
+}
+
+function jpegLs(bytes: Uint8Array): Promise<Decoded> {
+  return charls.use((library) => {
+    const decoder = new library.JpegLSDecoder();
+    try {
+      decoder.getEncodedBuffer(bytes.length).set(bytes);
+      decoder.decode();
       const { width, height, bitsPerSample, componentCount, isSigned } = decoder.getFrameInfo();
       const data = new Uint8Array(decoder.getDecodedBuffer()).slice();
       return { info: { width, height, bitsPerSample, componentCount, isSigned }, data };
@@ -125,9 +183,11 @@ async function run(task: CodecTask): Promise<Decoded> {
     case 'zstd':
       return zstd(task.bytes, task.size, task.order ?? {});
     case 'jpeg2000':
-      return jpeg2000(task.bytes, task.reduce ?? 0);
+      return jpeg2000(task.bytes, task.reduced);
     case 'jpegxr':
       return jpegXr(task.bytes);
+    case 'jpegls':
+      return jpegLs(task.bytes);
   }
 }
 
@@ -140,4 +200,9 @@ export async function decode(task: CodecTask): Promise<unknown> {
 /** Reads the XML of a CZI file, which may be of many megabytes. */
 export function cziFacts(xml: Uint8Array): CziFacts {
   return readCziFacts(Buffer.from(xml.buffer, xml.byteOffset, xml.byteLength).toString('utf8'));
+}
+
+/** Reads the header of a DICOM file, which may describe 100 000 frames; `null` where it goes on behind these bytes. */
+export function dicomFacts(bytes: Uint8Array): DicomFacts | null {
+  return readDicomFacts(bytes);
 }

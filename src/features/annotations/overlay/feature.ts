@@ -4,6 +4,7 @@ import type { TileCache } from '../../caches/contract.js';
 import type { Feature } from '../../feature.js';
 import type { Images } from '../../images/images.js';
 import type { AnnotationOffers } from '../feature.js';
+import { Drawer } from './drawer.js';
 import { AnnotationOverlay } from './overlay.js';
 import { AnnotationTiles } from './tiles.js';
 import { annotationTileRoutes } from './tiles.routes.js';
@@ -23,9 +24,11 @@ export const overlayFeature: Feature<OverlayNeeds, null> = {
   name: 'annotation-overlay',
   open({ core, images, tiles, isServing, annotations, model, densities, densityModel }, onClose) {
     const { records, host, logger, queues } = core;
+    const drawer = new Drawer();
+    onClose(() => drawer.close());
     const overlays = new AnnotationTiles({
       load: (id, caller) => annotations.writer.load(id, 0, caller),
-      overlay: new AnnotationOverlay({ store: annotations.store, densities }),
+      overlay: new AnnotationOverlay({ store: annotations.store, densities, drawer }),
       drawing: queues.elements,
       images,
       records,

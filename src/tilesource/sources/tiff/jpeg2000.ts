@@ -1,5 +1,6 @@
 import { TileSourceError } from '../../../errors.js';
 import type { CodecThreads } from '../../codecs/codec-threads.js';
+import { yCbCrToRgb } from '../../codecs/ycbcr.js';
 import type { Raster } from '../../raster.js';
 import type { ImageLayout } from './layout.js';
 import { compressions, photometrics } from './tags.js';
@@ -51,21 +52,6 @@ function isSubsampledColour(components: CodeStreamSize['components']): boolean {
   const [first, second, third] = components;
   if (components.length !== 3 || first === undefined || second === undefined || third === undefined) return false;
   return first.dx === 1 && first.dy === 1 && second.dx === 2 && second.dy <= 2 && third.dx === 2 && third.dy === second.dy;
-}
-
-/** Full-range YCbCr to RGB in place, as ITU-T T.871 has it, at any depth. */
-function yCbCrToRgb(data: Uint8Array | Uint16Array, bits: number): void {
-  const middle = 2 ** (bits - 1);
-  const full = 2 ** bits - 1;
-  const clamp = (value: number): number => Math.max(0, Math.min(full, Math.round(value)));
-  for (let i = 0; i + 2 < data.length; i += 3) {
-    const y = data[i] ?? 0;
-    const cb = (data[i + 1] ?? 0) - middle;
-    const cr = (data[i + 2] ?? 0) - middle;
-    data[i] = clamp(y + 1.402 * cr);
-    data[i + 1] = clamp(y - 0.344_136 * cb - 0.714_136 * cr);
-    data[i + 2] = clamp(y + 1.772 * cb);
-  }
 }
 
 /** Everything that goes with one JPEG 2000 tile. */

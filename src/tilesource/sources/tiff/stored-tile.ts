@@ -80,12 +80,15 @@ function join(parts: readonly Uint8Array[]): Uint8Array {
   return joined;
 }
 
+/** What is known of a JPEG tile without looking into it. */
+export type JpegShape = Pick<ImageLayout, 'photometric' | 'samplesPerPixel' | 'chunkWidth' | 'chunkHeight' | 'jpegTables'>;
+
 /**
  * A JPEG tile made whole: tables spliced in, and a colour marker that says what the TIFF says (browsers guess otherwise).
  * Every application and comment segment is dropped, as libtiff ignores them all: none may turn or recolour the picture.
  * `null` where the bytes are not an 8-bit baseline or progressive JPEG of exactly the layout's shape.
  */
-export function wholeJpeg(stored: Uint8Array, layout: ImageLayout): Uint8Array | null {
+export function wholeJpeg(stored: Uint8Array, layout: JpegShape): Uint8Array | null {
   const segments = segmentsOf(stored);
   const scan = segments?.at(-1);
   if (segments === null || scan?.marker !== sos || !isEnded(stored)) return null;

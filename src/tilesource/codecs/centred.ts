@@ -1,0 +1,59 @@
+type Elements = Uint8Array<ArrayBuffer> | Int8Array<ArrayBuffer> | Uint16Array<ArrayBuffer> | Int16Array<ArrayBuffer>;
+
+/** Weights of four neighbours for a sample that lies `shift` (0 to 1) behind the second of them: Catmull and Rom's curve. */
+function weightsAt(shift: number): [number, number, number, number] {
+  const [one, two, three] = [shift, shift * shift, shift * shift * shift];
+  return [
+    -0.5 * three + two - 0.5 * one,
+    1.5 * three - 2.5 * two + 1,
+    -1.5 * three + 2 * two + 0.5 * one,
+    0.5 * three - 0.5 * two,
+  ];
+}
+
+/** Samples along one axis, moved by `shift`: `count` of them with `step` in between. */
+interface Line {
+  start: number;
+  count: number;
+  step: number;
+}
+
+function moveLine(data: Elements, line: Line, weights: readonly number[], buffer: Float64Array, limits: [number, number]): void {
+  const { start, count, step } = line;
+  for (let i = 0; i < count; i++) buffer[i] = data[start + i * step]!;
+  const last = count - 1;
+  const [w0, w1, w2, w3] = weights as [number, number, number, number];
+  for (let i = 0; i < count; i++) {
+    const [before, after] = [buffer[i === 0 ? 0 : i - 1]!, buffer[i < last ? i + 1 : last]!];
+    const value = w0 * before + w1 * buffer[i]! + w2 * after + w3 * buffer[i + 2 < count ? i + 2 : last]!;
+    data[start + i * step] = Math.min(limits[1], Math.max(limits[0], Math.round(value)));
+  }
+}
+
+/** A decoded picture whose samples lie at the upper left of what they stand for. */
+export interface Reduced {
+  width: number;
+  height: number;
+  bands: number;
+  /** How often it has been halved. */
+  reduce: number;
+  /** Smallest and largest sample. */
+  limits: [number, number];
+}
+
+/**
+ * Moves the samples of a reduced resolution of JPEG 2000 to the middle of the pixels that they stand for, in place. The wavelets put the
+ * sample of a reduced pixel over the first pixel of full resolution that it covers; left there, the picture would lie up to half a pixel
+ * too far to the lower right.
+ */
+export function centre(data: Elements, { width, height, bands, reduce, limits }: Reduced): void {
+  const weights = weightsAt((1 - 2 ** -reduce) / 2);
+  const buffer = new Float64Array(Math.max(width, height));
+  const row = width * bands;
+  for (let y = 0; y < height; y++) {
+    for (let band = 0; band < bands; band++) {
+      moveLine(data, { start: y * row + band, count: width, step: bands }, weights, buffer, limits);
+    }
+  }
+  for (let x = 0; x < row; x++) moveLine(data, { start: x, count: height, step: row }, weights, buffer, limits);
+}

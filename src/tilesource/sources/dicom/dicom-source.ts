@@ -1,0 +1,220 @@
+import { TileOutsideError, TileSourceError } from '../../../errors.js';
+import {
+  priorities,
+  type AssociatedImage,
+  type EncodedImage,
+  type FrameMetadata,
+  type ImageMetadata,
+  type SourceInput,
+  type SourceOptions,
+  type TileAddress,
+  type TileSource,
+  type TileSourceDefinition,
+} from '../../contract.js';
+import { levelCount, levelSize, type Box } from '../../geometry.js';
+import { mapConcurrently } from '../../process/concurrency.js';
+import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js';
+import { createRaster, type Raster } from '../../raster.js';
+import { blit } from '../../render/pixels.js';
+import { extend } from '../tiff/region.js';
+import { DicomInstance } from './instance.js';
+import { layOut, type DicomLayout, type DicomLevel } from './layout.js';
+import { readFrame, sampleShape, storedJpeg } from './pixels.js';
+
+/** Files of one item that are looked at, and at the same time. */
+const maxCompanions = 5000;
+const sideBySide = 4;
+/** Bytes of decoded frames kept for all open files together. */
+const keptBytes = 2 ** 26;
+/** Names of files that can be part of a series: usual extensions, or no extension that says otherwise. */
+const likelyName = /(\.(dcm|dic|dicom|ima)|(^|\/)[^.]*|(^|\/)[\d.]+)$/i;
+
+function describe({ base, planes, channels, levels }: DicomLayout): ImageMetadata {
+  const { width: sizeX, height: sizeY, tileWidth, tileHeight } = levels.get(0)!;
+  const size = { sizeX, sizeY, tileWidth: Math.min(tileWidth, 4096), tileHeight: Math.min(tileHeight, 4096) };
+  const { dtype, bands } = sampleShape(base.facts);
+  const frames = planes.map((axes): FrameMetadata => {
+    const channel = axes.C === undefined ? undefined : channels[axes.C];
+    return { axes, ...(channel === undefined ? {} : { channel }) };
+  });
+  return {
+    ...size,
+    levels: levelCount(size),
+    magnification: base.facts.magnification,
+    mmX: base.facts.mmX,
+    mmY: base.facts.mmY,
+    dtype,
+    bandCount: bands,
+    ...(frames.length > 1 ? { frames } : {}),
+    ...(channels.length > 0 ? { channels } : {}),
+  };
+}
+
+class DicomTileSource implements TileSource {
+  readonly metadata: ImageMetadata;
+  readonly populatedLevels: readonly number[];
+  readonly associatedImages: readonly string[];
+  readonly #instances: readonly DicomInstance[];
+  readonly #layout: DicomLayout;
+  readonly #blocks: FileBlocks;
+
+  constructor(instances: readonly DicomInstance[], layout: DicomLayout, blocks: FileBlocks) {
+    this.#instances = instances;
+    this.#layout = layout;
+    this.#blocks = blocks;
+    this.metadata = describe(layout);
+    this.associatedImages = [...layout.associated.keys()].toSorted();
+    const finest = this.metadata.levels - 1;
+    const held = [...layout.levels.keys()].map((power) => finest - power).filter((level) => level >= 0);
+    this.populatedLevels = held.toSorted((a, b) => a - b);
+  }
+
+  get retainedBytes(): number {
+    return this.#instances.reduce((sum, { facts }) => sum + 2000 + facts.frames * 100, 0);
+  }
+
+  #boxOf({ level, x, y }: TileAddress): Box {
+    const { tileWidth, tileHeight } = this.metadata;
+    const size = levelSize(this.metadata, level);
+    const [left, top] = [x * tileWidth, y * tileHeight];
+    const [width, height] = [Math.min(tileWidth, size.width - left), Math.min(tileHeight, size.height - top)];
+    if (!(width > 0 && height > 0 && left >= 0 && top >= 0))
+      throw new TileOutsideError(`Tile outside level ${level}: x=${x}, y=${y}.`);
+    return { left, top, width, height };
+  }
+
+  #levelOf({ level }: TileAddress): DicomLevel {
+    const found = this.#layout.levels.get(this.metadata.levels - 1 - level);
+    if (found === undefined) throw new TileOutsideError(`The DICOM image does not hold level ${level}.`);
+    return found;
+  }
+
+  #frame({ instance, frame }: { instance: DicomInstance; frame: number }, signal?: AbortSignal): Promise<Raster> {
+    const name = `${this.#instances.indexOf(instance)}/${frame}`;
+    return this.#blocks.read(name, (wanted) => readFrame(instance, frame, wanted), signal);
+  }
+
+  async readTile(address: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<Raster> {
+    const box = this.#boxOf(address);
+    const level = this.#levelOf(address);
+    const { bandCount: bands, dtype } = this.metadata;
+    const tiles = level.tilesIn(address.frame, box);
+    // Reduced levels may be a pixel smaller than the pyramid has it.
+    const width = Math.max(1, Math.min(box.width, level.width - box.left));
+    const height = Math.max(1, Math.min(box.height, level.height - box.top));
+    const target = createRaster({ width, height, bands, dtype });
+    const rasters = await mapConcurrently(tiles, sideBySide, (tile) => this.#frame(tile, signal));
+    for (const [i, raster] of rasters.entries()) {
+      if (raster.dtype !== dtype || raster.bands !== bands)
+        throw new TileSourceError('Corrupt DICOM: frames of different samples.');
+      blit(target, raster, { left: tiles[i]!.left - box.left, top: tiles[i]!.top - box.top });
+    }
+    return extend(target, box.width, box.height);
+  }
+
+  async readStoredTile(
+    address: TileAddress,
+    { signal, partial }: { signal?: AbortSignal; partial?: boolean } = {},
+  ): Promise<EncodedImage | null> {
+    const { tileWidth, tileHeight } = this.metadata;
+    const box = this.#boxOf(address);
+    const level = this.#levelOf(address);
+    if (level.tileWidth !== tileWidth || level.tileHeight !== tileHeight) return null;
+    const content = { width: Math.min(box.width, level.width - box.left), height: Math.min(box.height, level.height - box.top) };
+    const isWhole = content.width === tileWidth && content.height === tileHeight;
+    if ((!isWhole && partial !== true) || content.width < 1 || content.height < 1) return null;
+    const [tile, second] = level.tilesIn(address.frame, box);
+    if (tile === undefined || second !== undefined || tile.left !== box.left || tile.top !== box.top) return null;
+    const stored = await storedJpeg(tile.instance, tile.frame, signal);
+    const isShort = content.width < box.width || content.height < box.height;
+    return stored && isShort ? { ...stored, content } : stored;
+  }
+
+  async readAssociatedImage(name: string, { signal }: { signal?: AbortSignal } = {}): Promise<AssociatedImage | null> {
+    const instance = this.#layout.associated.get(name);
+    return instance === undefined ? null : { raster: await this.#frame({ instance, frame: 0 }, signal), format: 'dicom' };
+  }
+
+  async internalMetadata(): Promise<Record<string, unknown>> {
+    const { base } = this.#layout;
+    const { attributes, mmX, mmY, magnification } = base.facts;
+    const properties = Object.entries(attributes).map(([key, value]) => [`dicom.${key}`, [value].flat().join('\\')]);
+    return {
+      dicom: attributes,
+      openslide: {
+        'openslide.vendor': 'dicom',
+        ...(mmX === null ? {} : { 'openslide.mpp-x': String(Number((mmX * 1000).toPrecision(12))) }),
+        ...(mmY === null ? {} : { 'openslide.mpp-y': String(Number((mmY * 1000).toPrecision(12))) }),
+        ...(magnification === null ? {} : { 'openslide.objective-power': String(magnification) }),
+        ...Object.fromEntries(properties),
+      },
+    };
+  }
+
+  iccProfile(): Uint8Array | null {
+    return this.#layout.base.facts.icc;
+  }
+
+  async close(): Promise<void> {
+    this.#blocks.forget();
+    await closeAll(this.#instances);
+  }
+}
+
+async function closeAll(instances: readonly DicomInstance[]): Promise<void> {
+  await Promise.all(instances.map(({ reader }) => reader.close()));
+}
+
+/** The other files of the item that belong to the same series; files that are no DICOM are passed over. */
+async function openSeries(input: SourceInput, opened: DicomInstance, signal?: AbortSignal): Promise<DicomInstance[]> {
+  const all = (await input.companions?.()) ?? [];
+  const likely = all
+    .filter(({ name, mimeType }) => likelyName.test(name) || mimeType === 'application/dicom')
+    .slice(0, maxCompanions);
+  const instances: DicomInstance[] = [opened];
+  try {
+    await mapConcurrently(likely, sideBySide, async (companion) => {
+      signal?.throwIfAborted();
+      const instance = await DicomInstance.open(companion, signal).catch((error: unknown) => {
+        if (error instanceof TileSourceError) return null;
+        throw error;
+      });
+      if (instance === null) return;
+      if (opened.facts.seriesUid !== '' && instance.facts.seriesUid === opened.facts.seriesUid) instances.push(instance);
+      else await instance.reader.close();
+    });
+    return instances;
+  } catch (error) {
+    await closeAll(instances.slice(1));
+    throw error;
+  }
+}
+
+function createDicomSource(): TileSourceDefinition {
+  const decoded = new DecodedBlocks(keptBytes);
+  return {
+    name: 'dicom',
+    extensions: {
+      default: priorities.fallback,
+      dcm: priorities.preferred,
+      dic: priorities.preferred,
+      dicom: priorities.preferred,
+    },
+    mimeTypes: { default: priorities.fallback, 'application/dicom': priorities.preferred },
+    readsCompanions: true,
+    async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
+      const opened = await DicomInstance.open(input, signal);
+      let instances: readonly DicomInstance[] = [opened];
+      try {
+        instances = await openSeries(input, opened, signal);
+        return new DicomTileSource(instances, layOut(instances, opened), decoded.ofFile());
+      } catch (error) {
+        await closeAll(instances);
+        throw error;
+      }
+    },
+  };
+}
+
+/** Reads DICOM whole slides, of one file or of the files of a series, and single and multi-frame images. */
+export const dicomSource: TileSourceDefinition = createDicomSource();

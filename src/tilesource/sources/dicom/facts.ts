@@ -1,0 +1,250 @@
+import dicomParser, { type DataSet } from 'dicom-parser';
+import { TileSourceError } from '../../../errors.js';
+import { longTags, shortTags, shownTags } from './shown-tags.js';
+
+/** What the header of a DICOM file (one instance) says, as far as images need it. */
+export interface DicomFacts {
+  transferSyntax: string;
+  seriesUid: string;
+  instanceUid: string;
+  instanceNumber: number;
+  /** VOLUME, LABEL, OVERVIEW, THUMBNAIL …; empty for images that are no slides. */
+  flavor: string;
+  isSlide: boolean;
+  rows: number;
+  columns: number;
+  frames: number;
+  samples: number;
+  bitsAllocated: number;
+  bitsStored: number;
+  isSigned: boolean;
+  isPlanar: boolean;
+  photometric: string;
+  /** Size of the image that the frames are tiles of; the size of a frame where they are none. */
+  matrixColumns: number;
+  matrixRows: number;
+  focalPlanes: number;
+  /** Number of the first frame of this file among those of all files of one image. */
+  frameOffset: number;
+  /** Upper left pixel, optical path and focal plane of each frame, four numbers each; `null` where the order of frames says it. */
+  positions: Int32Array | null;
+  opticalPaths: string[];
+  mmX: number | null;
+  mmY: number | null;
+  magnification: number | null;
+  icc: Uint8Array | null;
+  /** Tables of red, green and blue for PALETTE COLOR, 256 entries of 8 bits each at most; `null` without them. */
+  palette: { first: number; colors: Uint8Array } | null;
+  /** Where the samples begin, and their length; `null` for frames in pieces. */
+  pixelOffset: number;
+  pixelLength: number | null;
+  bigEndian: boolean;
+  /** Offsets of frames from the extended offset table. */
+  extendedOffsets: Float64Array | null;
+  extendedLengths: Float64Array | null;
+  /** Attributes by their keywords. */
+  attributes: Record<string, string | number | (string | number)[]>;
+}
+
+const pixelTag = 'x7fe00010';
+const slideClass = '1.2.840.10008.5.1.4.1.1.77.1.6';
+const maxFrames = 10_000_000;
+const explicitBigEndian = '1.2.840.10008.1.2.2';
+const deflated = '1.2.840.10008.1.2.1.99';
+
+function text(dataSet: DataSet | undefined, tag: string): string {
+  return dataSet?.string(tag)?.trim() ?? '';
+}
+
+/** One of several values. */
+function textAt(dataSet: DataSet | undefined, tag: string, index: number): string {
+  return text(dataSet, tag).split('\\')[index]?.trim() ?? '';
+}
+
+function number(dataSet: DataSet | undefined, tag: string, index = 0): number | null {
+  const value = Number(textAt(dataSet, tag, index) || Number.NaN);
+  return Number.isFinite(value) ? value : null;
+}
+
+function positive(value: number | null | undefined): number | null {
+  return value != null && Number.isFinite(value) && value > 0 ? value : null;
+}
+
+function items(dataSet: DataSet | undefined, tag: string): DataSet[] {
+  return (dataSet?.elements[tag]?.items ?? []).flatMap(({ dataSet: item }) => (item === undefined ? [] : [item]));
+}
+
+function bytesOf(dataSet: DataSet | undefined, tag: string): Uint8Array | null {
+  const element = dataSet?.elements[tag];
+  if (dataSet === undefined || element === undefined || element.length < 1) return null;
+  return Uint8Array.from(dataSet.byteArray.subarray(element.dataOffset, element.dataOffset + element.length));
+}
+
+function words64(dataSet: DataSet, tag: string): Float64Array | null {
+  const bytes = bytesOf(dataSet, tag);
+  if (bytes === null) return null;
+  const view = new DataView(bytes.buffer);
+  return Float64Array.from({ length: bytes.length >> 3 }, (_, i) => Number(view.getBigUint64(i * 8, true)));
+}
+
+/** Positions of the frames of a sparse image. */
+function readPositions(dataSet: DataSet, opticalPaths: readonly string[], frames: number): Int32Array | null {
+  const perFrame = items(dataSet, 'x52009230');
+  const isSparse = text(dataSet, 'x00209311') !== 'TILED_FULL' && perFrame.some((item) => item.elements.x0048021a !== undefined);
+  if (!isSparse) return null;
+  const heights = new Map<number, number>();
+  const found = new Int32Array(Math.min(frames, perFrame.length) * 4).fill(-1);
+  const zOf: number[] = [];
+  for (const [index, item] of perFrame.slice(0, frames).entries()) {
+    const [plane] = items(item, 'x0048021a');
+    const [path] = items(item, 'x00480207');
+    const z = number(plane, 'x0040074a') ?? 0;
+    heights.set(z, 0);
+    zOf.push(z);
+    found[index * 4] = (plane?.int32('x0048021e') ?? 1) - 1;
+    found[index * 4 + 1] = (plane?.int32('x0048021f') ?? 1) - 1;
+    found[index * 4 + 2] = Math.max(0, opticalPaths.indexOf(text(path, 'x00480106')));
+  }
+  const planes = new Map([...heights.keys()].toSorted((a, b) => a - b).map((z, i) => [z, i]));
+  for (const [index, z] of zOf.entries()) found[index * 4 + 3] = planes.get(z) ?? 0;
+  return found;
+}
+
+function readPalette(dataSet: DataSet): DicomFacts['palette'] {
+  const entries = dataSet.uint16('x00281101', 0) ?? 0;
+  const first = dataSet.uint16('x00281101', 1) ?? 0;
+  const bits = dataSet.uint16('x00281101', 2) ?? 0;
+  const tables = ['x00281201', 'x00281202', 'x00281203'].map((tag) => bytesOf(dataSet, tag));
+  if (tables.some((table) => table === null) || (bits !== 8 && bits !== 16)) return null;
+  const count = entries === 0 ? 65_536 : entries;
+  const colors = new Uint8Array(count * 3);
+  for (const [band, table] of tables.entries()) {
+    const wide = table!.length >= count * 2;
+    for (let i = 0; i < count; i++) colors[i * 3 + band] = (wide ? table![i * 2 + (bits === 16 ? 1 : 0)] : table![i]) ?? 0;
+  }
+  return { first, colors };
+}
+
+function readAttributes(dataSet: DataSet): DicomFacts['attributes'] {
+  const found: DicomFacts['attributes'] = {};
+  for (const [tag, keyword] of Object.entries(shownTags)) {
+    const element = dataSet.elements[tag];
+    if (element === undefined || element.length < 1 || element.length > 4096) continue;
+    const value = shortTags.has(tag) ? dataSet.uint16(tag) : longTags.has(tag) ? dataSet.uint32(tag) : undefined;
+    if (value !== undefined) found[keyword] = value;
+    else {
+      const values = text(dataSet, tag).replaceAll('\0', '').split('\\');
+      found[keyword] = values.length === 1 ? (values[0] ?? '') : values;
+    }
+  }
+  return found;
+}
+
+/** The library does not know the type OV of extended offset tables; OW is written alike. */
+function withKnownTypes(bytes: Uint8Array): Uint8Array {
+  let known = bytes;
+  for (const number of [1, 2]) {
+    const found = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).lastIndexOf(
+      Buffer.from([0xe0, 0x7f, number, 0, 0x4f, 0x56]),
+    );
+    if (found < 0) continue;
+    if (known === bytes) known = bytes.slice();
+    known[found + 5] = 0x57;
+  }
+  return known;
+}
+
+function parse(bytes: Uint8Array): DataSet | null {
+  if (bytes.length < 132 || Buffer.from(bytes.subarray(128, 132)).toString('latin1') !== 'DICM') {
+    throw new TileSourceError('Not a DICOM file: the letters DICM are missing.');
+  }
+  try {
+    const dataSet = dicomParser.parseDicom(withKnownTypes(bytes), { untilTag: pixelTag });
+    return dataSet.elements[pixelTag] === undefined ? null : dataSet;
+  } catch {
+    // The library throws texts; that the bytes end is the ordinary one.
+    return null;
+  }
+}
+
+function pixelModule(
+  dataSet: DataSet,
+): Pick<
+  DicomFacts,
+  'rows' | 'columns' | 'frames' | 'samples' | 'bitsAllocated' | 'bitsStored' | 'isSigned' | 'isPlanar' | 'photometric'
+> {
+  const [rows, columns] = [dataSet.uint16('x00280010') ?? 0, dataSet.uint16('x00280011') ?? 0];
+  const frames = number(dataSet, 'x00280008') ?? 1;
+  if (rows < 1 || columns < 1 || !Number.isSafeInteger(frames) || frames < 1 || frames > maxFrames) {
+    throw new TileSourceError(`Corrupt DICOM: ${frames} frames of ${columns} by ${rows} pixels.`);
+  }
+  const bitsAllocated = dataSet.uint16('x00280100') ?? 0;
+  return {
+    rows,
+    columns,
+    frames,
+    samples: dataSet.uint16('x00280002') ?? 1,
+    bitsAllocated,
+    bitsStored: dataSet.uint16('x00280101') ?? bitsAllocated,
+    isSigned: dataSet.uint16('x00280103') === 1,
+    isPlanar: dataSet.uint16('x00280006') === 1,
+    photometric: text(dataSet, 'x00280004'),
+  };
+}
+
+/**
+ * Reads the header of a DICOM file.
+ *
+ * @returns `null` where the samples begin behind these bytes, or the file has none.
+ * @throws TileSourceError where it is no DICOM file or contradicts itself.
+ */
+export function readDicomFacts(bytes: Uint8Array): DicomFacts | null {
+  const dataSet = parse(bytes);
+  try {
+    return dataSet === null ? null : factsOf(dataSet);
+  } catch (cause) {
+    if (cause instanceof TileSourceError) throw cause;
+    // The library trusts the lengths of values.
+    throw new TileSourceError('Corrupt DICOM: its header holds values of other lengths than they have to have.', { cause });
+  }
+}
+
+function factsOf(dataSet: DataSet): DicomFacts | null {
+  const element = dataSet.elements[pixelTag];
+  if (element === undefined) return null;
+  const transferSyntax = text(dataSet, 'x00020010') || '1.2.840.10008.1.2';
+  if (transferSyntax === deflated) throw new TileSourceError('The DICOM file is deflated as a whole, which is not supported.');
+  const pixels = pixelModule(dataSet);
+  const isSlide = text(dataSet, 'x00080016') === slideClass;
+  const [shared] = items(dataSet, 'x52009229');
+  const [measures] = items(shared, 'x00289110');
+  const optical = items(dataSet, 'x00480105');
+  const opticalPaths = optical.map((path) => text(path, 'x00480106'));
+  const spacing = measures?.elements.x00280030 === undefined ? dataSet : measures;
+  return {
+    ...pixels,
+    transferSyntax,
+    seriesUid: text(dataSet, 'x0020000e'),
+    instanceUid: text(dataSet, 'x00080018'),
+    instanceNumber: number(dataSet, 'x00200013') ?? 0,
+    flavor: isSlide ? textAt(dataSet, 'x00080008', 2) : '',
+    isSlide,
+    matrixColumns: (isSlide ? dataSet.uint32('x00480006') : undefined) ?? pixels.columns,
+    matrixRows: (isSlide ? dataSet.uint32('x00480007') : undefined) ?? pixels.rows,
+    focalPlanes: Math.max(1, dataSet.uint32('x00480303') ?? 1),
+    frameOffset: dataSet.uint32('x00209228') ?? 0,
+    positions: isSlide ? readPositions(dataSet, opticalPaths, pixels.frames) : null,
+    opticalPaths: optical.map((path, index) => text(path, 'x00480107') || text(path, 'x00480106') || String(index)),
+    mmX: positive(number(spacing, 'x00280030', 1)),
+    mmY: positive(number(spacing, 'x00280030', 0)),
+    magnification: positive(number(optical[0], 'x00480112')),
+    icc: bytesOf(optical[0], 'x00282000') ?? bytesOf(dataSet, 'x00282000'),
+    palette: pixels.photometric === 'PALETTE COLOR' ? readPalette(dataSet) : null,
+    pixelOffset: element.dataOffset,
+    pixelLength: element.length === 0xff_ff_ff_ff || element.hadUndefinedLength === true ? null : element.length,
+    bigEndian: transferSyntax === explicitBigEndian,
+    extendedOffsets: words64(dataSet, 'x7fe00001'),
+    extendedLengths: words64(dataSet, 'x7fe00002'),
+    attributes: readAttributes(dataSet),
+  };
+}

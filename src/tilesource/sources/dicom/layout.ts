@@ -1,0 +1,197 @@
+import { TileSourceError } from '../../../errors.js';
+import type { DicomInstance } from './instance.js';
+import { sampleShape } from './pixels.js';
+
+/** Most frames (planes) of an image. */
+const maxPlanes = 100_000;
+/** Most tiles of one level that are listed one by one. */
+const maxListedTiles = 10_000_000;
+/** How far the ratio of two levels may be from a power of two, as logarithm. */
+const ratioTolerance = 0.02;
+
+/** Names of associated images by the flavor of their instances. */
+const associatedFlavors: Readonly<Record<string, string>> = { LABEL: 'label', OVERVIEW: 'macro', THUMBNAIL: 'thumbnail' };
+
+/** Where a tile lies: the instance, and the number of its frame in it. */
+export interface FramePlace {
+  instance: DicomInstance;
+  frame: number;
+}
+
+/** One level of an image. */
+export interface DicomLevel {
+  width: number;
+  height: number;
+  tileWidth: number;
+  tileHeight: number;
+  /** The tiles that meet a rectangle of one plane, and the upper left pixel of each. */
+  tilesIn(
+    plane: number,
+    box: { left: number; top: number; width: number; height: number },
+  ): (FramePlace & { left: number; top: number })[];
+}
+
+/** How the files make up an image. */
+export interface DicomLayout {
+  base: DicomInstance;
+  /** Levels by the power of two by which they are reduced. */
+  levels: ReadonlyMap<number, DicomLevel>;
+  /** Positions of the planes: optical path (C) and focal plane (Z), or the frames of images that are no slides. */
+  planes: readonly Readonly<Record<string, number>>[];
+  channels: readonly string[];
+  associated: ReadonlyMap<string, DicomInstance>;
+}
+
+/** A level whose frames follow each other row by row, plane by plane, perhaps over several files. */
+function fullLevel(parts: readonly DicomInstance[]): DicomLevel {
+  const { matrixColumns: width, matrixRows: height, columns: tileWidth, rows: tileHeight } = parts[0]!.facts;
+  const [across, down] = [Math.ceil(width / tileWidth), Math.ceil(height / tileHeight)];
+  const sorted = parts.toSorted((a, b) => a.facts.frameOffset - b.facts.frameOffset);
+  const placeOf = (number: number): FramePlace | undefined => {
+    const instance = sorted.find(({ facts }) => number >= facts.frameOffset && number < facts.frameOffset + facts.frames);
+    return instance && { instance, frame: number - instance.facts.frameOffset };
+  };
+  return {
+    width,
+    height,
+    tileWidth,
+    tileHeight,
+    tilesIn(plane, box) {
+      const found: (FramePlace & { left: number; top: number })[] = [];
+      const lastY = Math.min(down - 1, Math.floor((box.top + box.height - 1) / tileHeight));
+      const lastX = Math.min(across - 1, Math.floor((box.left + box.width - 1) / tileWidth));
+      for (let y = Math.floor(box.top / tileHeight); y <= lastY; y++) {
+        for (let x = Math.floor(box.left / tileWidth); x <= lastX; x++) {
+          const place = placeOf((plane * down + y) * across + x);
+          if (place !== undefined) found.push({ ...place, left: x * tileWidth, top: y * tileHeight });
+        }
+      }
+      return found;
+    },
+  };
+}
+
+/** A level whose frames say where they lie. */
+function sparseLevel(parts: readonly DicomInstance[], focalPlanes: number): DicomLevel {
+  const { matrixColumns: width, matrixRows: height, columns: tileWidth, rows: tileHeight } = parts[0]!.facts;
+  // Frames by the cell of a grid in which their upper left pixel lies: they may be anywhere.
+  const cells = new Map<string, (FramePlace & { left: number; top: number })[]>();
+  for (const instance of parts) {
+    const { positions } = instance.facts;
+    for (let frame = 0; frame * 4 < Math.min(positions?.length ?? 0, maxListedTiles * 4); frame++) {
+      const [left, top, path, z] = [0, 1, 2, 3].map((i) => positions?.[frame * 4 + i] ?? -1) as [number, number, number, number];
+      if (left < 0 || top < 0) continue;
+      const key = `${path * focalPlanes + z}/${Math.floor(left / tileWidth)}/${Math.floor(top / tileHeight)}`;
+      const tile = { instance, frame, left, top };
+      const cell = cells.get(key);
+      if (cell === undefined) cells.set(key, [tile]);
+      else cell.push(tile);
+    }
+  }
+  return {
+    width,
+    height,
+    tileWidth,
+    tileHeight,
+    tilesIn(plane, box) {
+      const found: (FramePlace & { left: number; top: number })[] = [];
+      for (let y = Math.floor(box.top / tileHeight) - 1; y * tileHeight < box.top + box.height; y++) {
+        for (let x = Math.floor(box.left / tileWidth) - 1; x * tileWidth < box.left + box.width; x++) {
+          found.push(...(cells.get(`${plane}/${x}/${y}`) ?? []));
+        }
+      }
+      return found.filter(({ left, top }) => left + tileWidth > box.left && top + tileHeight > box.top);
+    },
+  };
+}
+
+function groupsBySize(instances: readonly DicomInstance[]): DicomInstance[][] {
+  const groups = new Map<string, DicomInstance[]>();
+  for (const instance of instances) {
+    const { matrixColumns, matrixRows, columns, rows } = instance.facts;
+    const key = [matrixColumns, matrixRows, columns, rows].join('/');
+    groups.set(key, [...(groups.get(key) ?? []), instance]);
+  }
+  const area = (group: readonly DicomInstance[]): number => group[0]!.facts.matrixColumns * group[0]!.facts.matrixRows;
+  return [...groups.values()].toSorted((a, b) => area(b) - area(a));
+}
+
+/** A slide: its volume in levels, its other pictures as associated images. */
+function slideLayout(instances: readonly DicomInstance[]): DicomLayout {
+  const associated = new Map<string, DicomInstance>();
+  for (const instance of instances) {
+    const name = associatedFlavors[instance.facts.flavor];
+    if (name !== undefined && !associated.has(name)) associated.set(name, instance);
+  }
+  let volume = instances.filter(({ facts }) => associatedFlavors[facts.flavor] === undefined);
+  if (volume.length === 0) {
+    volume = instances.slice(0, 1);
+    for (const [name, instance] of associated) if (instance === volume[0]) associated.delete(name);
+  }
+  const groups = groupsBySize(volume);
+  const base = groups[0]![0]!;
+  const focalPlanes = Math.max(base.facts.focalPlanes, ...groups[0]!.map(({ facts }) => planesOf(facts.positions)));
+  const paths = Math.max(1, base.facts.opticalPaths.length);
+  const levels = new Map<number, DicomLevel>();
+  for (const group of groups) {
+    const ratio = Math.log2(base.facts.matrixColumns / group[0]!.facts.matrixColumns);
+    const power = Math.round(ratio);
+    const isReduced = group === groups[0] || (power > 0 && Math.abs(ratio - power) < ratioTolerance);
+    if (!isReduced || levels.has(power) || !sameSamples(group[0]!, base)) continue;
+    const isSparse = group.some(({ facts }) => facts.positions !== null);
+    levels.set(power, isSparse ? sparseLevel(group, focalPlanes) : fullLevel(group));
+  }
+  const planes = Array.from({ length: checkedCount(paths * focalPlanes) }, (_, plane) => ({
+    ...(paths > 1 ? { C: Math.floor(plane / focalPlanes) } : {}),
+    ...(focalPlanes > 1 ? { Z: plane % focalPlanes } : {}),
+  }));
+  return { base, levels, planes, channels: paths > 1 ? base.facts.opticalPaths : [], associated };
+}
+
+function planesOf(positions: Int32Array | null): number {
+  let most = 1;
+  for (let i = 3; positions !== null && i < positions.length; i += 4) most = Math.max(most, positions[i]! + 1);
+  return most;
+}
+
+function checkedCount(count: number): number {
+  if (count > maxPlanes) throw new TileSourceError(`The DICOM image has ${count} planes; at most ${maxPlanes} are supported.`);
+  return count;
+}
+
+function sameSamples(a: DicomInstance, b: DicomInstance): boolean {
+  const [one, other] = [sampleShape(a.facts), sampleShape(b.facts)];
+  return one.dtype === other.dtype && one.bands === other.bands;
+}
+
+/** Images that are no slides: all frames of all files of one size, in the order of their numbers, along Z. */
+function stackLayout(instances: readonly DicomInstance[], opened: DicomInstance): DicomLayout {
+  const alike = instances.filter(
+    (each) => each.facts.rows === opened.facts.rows && each.facts.columns === opened.facts.columns && sameSamples(each, opened),
+  );
+  const sorted = alike.toSorted((a, b) => a.facts.instanceNumber - b.facts.instanceNumber || (a.name < b.name ? -1 : 1));
+  const count = checkedCount(sorted.reduce((sum, { facts }) => sum + facts.frames, 0));
+  const places = sorted.flatMap((instance) => Array.from({ length: instance.facts.frames }, (_, frame) => ({ instance, frame })));
+  const { columns: width, rows: height } = opened.facts;
+  const level: DicomLevel = {
+    width,
+    height,
+    tileWidth: width,
+    tileHeight: height,
+    tilesIn: (plane) => places.slice(plane, plane + 1).map((place) => ({ ...place, left: 0, top: 0 })),
+  };
+  const planes = Array.from({ length: count }, (_, z): Record<string, number> => (count > 1 ? { Z: z } : {}));
+  return { base: opened, levels: new Map([[0, level]]), planes, channels: [], associated: new Map() };
+}
+
+/** Puts the files of one series in order. @throws TileSourceError where they make up no image. */
+export function layOut(instances: readonly DicomInstance[], opened: DicomInstance): DicomLayout {
+  const { isSlide } = opened.facts;
+  const seen = new Set<string>();
+  const distinct = instances.filter(({ facts }) => {
+    const isNew = facts.instanceUid === '' || !seen.has(facts.instanceUid);
+    seen.add(facts.instanceUid);
+    return isNew && facts.isSlide === isSlide;
+  });
+  return isSlide ? slideLayout(distinct) : stackLayout(distinct, opened);
+}

@@ -1,0 +1,251 @@
+import { TileSourceError } from '../../../errors.js';
+import { codecThreads } from '../../codecs/codec-threads.js';
+import { decodeJpeg } from '../../codecs/jpeg.js';
+import type { EncodedImage } from '../../contract.js';
+import { createRaster, sampleBytes, type Raster, type SampleType, type Samples } from '../../raster.js';
+import { wholeJpeg } from '../tiff/stored-tile.js';
+import { photometrics } from '../tiff/tags.js';
+import type { DicomFacts } from './facts.js';
+import type { DicomInstance } from './instance.js';
+
+/** Most bytes of the samples of one frame. */
+const maxDecodedBytes = 2 ** 28;
+
+type Codec = 'native' | 'rle' | 'jpeg' | 'jpegls' | 'jpeg2000';
+
+/** Transfer syntaxes below 1.2.840.10008.1.2 and how their frames are decoded. */
+const codecs: Readonly<Record<string, Codec>> = {
+  '': 'native',
+  '.1': 'native',
+  '.2': 'native',
+  '.5': 'rle',
+  '.4.50': 'jpeg',
+  '.4.51': 'jpeg',
+  '.4.80': 'jpegls',
+  '.4.81': 'jpegls',
+  '.4.90': 'jpeg2000',
+  '.4.91': 'jpeg2000',
+  '.4.92': 'jpeg2000',
+  '.4.93': 'jpeg2000',
+  '.4.201': 'jpeg2000',
+  '.4.202': 'jpeg2000',
+  '.4.203': 'jpeg2000',
+};
+
+const refused: Readonly<Record<string, string>> = {
+  '.4.110': 'JPEG XL',
+  '.4.111': 'JPEG XL',
+  '.4.112': 'JPEG XL',
+  '.4.57': 'JPEG Lossless',
+  '.4.70': 'JPEG Lossless',
+  '.4.53': 'JPEG Spectral Selection',
+};
+
+function codecOf({ transferSyntax }: DicomFacts): Codec {
+  const suffix = transferSyntax.slice('1.2.840.10008.1.2'.length);
+  const codec = transferSyntax.startsWith('1.2.840.10008.1.2') ? codecs[suffix] : undefined;
+  if (codec !== undefined) return codec;
+  throw new TileSourceError(`The DICOM file is compressed as ${refused[suffix] ?? transferSyntax}, which is not supported.`);
+}
+
+/** The type and number of samples that frames have once they are decoded. */
+export function sampleShape(facts: DicomFacts): { dtype: SampleType; bands: 1 | 3 } {
+  const { bitsAllocated, bitsStored, samples, isSigned, photometric } = facts;
+  codecOf(facts);
+  if (![8, 16, 32].includes(bitsAllocated) || bitsStored < 1 || bitsStored > bitsAllocated) {
+    throw new TileSourceError(`The DICOM file has samples of ${bitsStored} of ${bitsAllocated} bits, which is not supported.`);
+  }
+  if (samples !== 1 && samples !== 3)
+    throw new TileSourceError(`The DICOM file has ${samples} samples a pixel; 1 and 3 are supported.`);
+  if (photometric === 'PALETTE COLOR') {
+    if (facts.palette === null) throw new TileSourceError('The DICOM file has PALETTE COLOR without its palette.');
+    return { dtype: 'uint8', bands: 3 };
+  }
+  const dtype = `${isSigned ? 'int' : 'uint'}${bitsAllocated}` as SampleType;
+  return { dtype, bands: samples };
+}
+
+const constructors = {
+  uint8: Uint8Array,
+  int8: Int8Array,
+  uint16: Uint16Array,
+  int16: Int16Array,
+  uint32: Uint32Array,
+  int32: Int32Array,
+} as const;
+
+/** Bytes as samples of a type, little-endian. */
+function samplesOf(bytes: Uint8Array, dtype: SampleType, count: number): Samples {
+  const constructor = constructors[dtype as keyof typeof constructors];
+  const length = count * constructor.BYTES_PER_ELEMENT;
+  const own = bytes.byteOffset % constructor.BYTES_PER_ELEMENT === 0 ? bytes : bytes.slice();
+  if (own.length < length) throw new TileSourceError(`Corrupt DICOM: ${own.length} bytes of samples where ${length} are needed.`);
+  return new constructor(own.buffer as ArrayBuffer, own.byteOffset, count);
+}
+
+/** PackBits segments, one for each byte of each sample, most significant first (PS3.5, annex G). */
+function decodeRle(bytes: Uint8Array, facts: DicomFacts): Uint8Array {
+  const { rows, columns, samples, bitsAllocated } = facts;
+  const [pixels, width] = [rows * columns, bitsAllocated / 8];
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const segments = bytes.length >= 64 ? view.getUint32(0, true) : 0;
+  if (segments !== samples * width)
+    throw new TileSourceError(`Corrupt DICOM: ${segments} RLE segments where ${samples * width} are needed.`);
+  const out = new Uint8Array(pixels * samples * width);
+  for (let segment = 0; segment < segments; segment++) {
+    const start = view.getUint32(4 + segment * 4, true);
+    const end = segment + 1 < segments ? view.getUint32(8 + segment * 4, true) : bytes.length;
+    const step = samples * width;
+    let to = Math.floor(segment / width) * width + (width - 1 - (segment % width));
+    const put = (value: number): void => {
+      if (to < out.length) out[to] = value;
+      to += step;
+    };
+    for (let at = start; at < Math.min(end, bytes.length) && to < out.length;) {
+      const control = view.getInt8(at++);
+      if (control >= 0) for (let i = 0; i <= control && at < bytes.length; i++) put(bytes[at++]!);
+      else if (control > -128 && at < bytes.length) {
+        const value = bytes[at++]!;
+        for (let i = 0; i < 1 - control; i++) put(value);
+      }
+    }
+  }
+  return out;
+}
+
+function swapBytes(bytes: Uint8Array, size: number): void {
+  if (size === 2) Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength & ~1).swap16();
+  else if (size === 4) Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength & ~3).swap32();
+}
+
+/** Samples of three planes, side by side. */
+function interleaved(data: Samples): Samples {
+  const pixels = data.length / 3;
+  const out = data.slice();
+  for (let i = 0; i < pixels; i++) for (let band = 0; band < 3; band++) out[i * 3 + band] = data[band * pixels + i]!;
+  return out;
+}
+
+/** Full-range YCbCr of 8 bits to RGB, in place. */
+function toRgb(data: Samples): void {
+  const clamp = (value: number): number => Math.max(0, Math.min(255, Math.round(value)));
+  for (let i = 0; i + 2 < data.length; i += 3) {
+    const [y, cb, cr] = [data[i]!, data[i + 1]! - 128, data[i + 2]! - 128];
+    data[i] = clamp(y + 1.402 * cr);
+    data[i + 1] = clamp(y - 0.344_136 * cb - 0.714_136 * cr);
+    data[i + 2] = clamp(y + 1.772 * cb);
+  }
+}
+
+/** Bits above those that are stored hold no part of the sample. */
+function masked(data: Samples, { bitsStored, bitsAllocated, isSigned }: DicomFacts): void {
+  if (bitsStored === bitsAllocated || bitsAllocated === 32) return;
+  const shift = 32 - bitsStored;
+  for (let i = 0; i < data.length; i++) data[i] = isSigned ? (data[i]! << shift) >> shift : (data[i]! << shift) >>> shift;
+}
+
+/** MONOCHROME1 has white at 0. */
+function inverted(data: Samples, { bitsStored, isSigned }: DicomFacts): void {
+  const most = isSigned ? -1 : 2 ** bitsStored - 1;
+  for (let i = 0; i < data.length; i++) data[i] = most - data[i]!;
+}
+
+function colored(data: Samples, palette: NonNullable<DicomFacts['palette']>): Uint8Array {
+  const last = palette.colors.length / 3 - 1;
+  const out = new Uint8Array(data.length * 3);
+  for (let i = 0; i < data.length; i++) {
+    const entry = Math.max(0, Math.min(last, data[i]! - palette.first)) * 3;
+    out.set(palette.colors.subarray(entry, entry + 3), i * 3);
+  }
+  return out;
+}
+
+function jpegShape({ samples, columns, rows, photometric }: DicomFacts) {
+  const colours = photometric === 'RGB' ? photometrics.rgb : photometrics.yCbCr;
+  return {
+    photometric: samples === 1 ? photometrics.blackIsZero : colours,
+    samplesPerPixel: samples,
+    chunkWidth: columns,
+    chunkHeight: rows,
+    jpegTables: null,
+  };
+}
+
+/** A frame as a JPEG picture that browsers show with true colours; `null` where it is none. */
+export async function storedJpeg(instance: DicomInstance, frame: number, signal?: AbortSignal): Promise<EncodedImage | null> {
+  const { facts } = instance;
+  const isPlain =
+    codecOf(facts) === 'jpeg' && facts.bitsAllocated === 8 && !['MONOCHROME1', 'PALETTE COLOR'].includes(facts.photometric);
+  if (!isPlain) return null;
+  const bytes = wholeJpeg(await instance.frame(frame, signal), jpegShape(facts));
+  return bytes && { encoding: 'JPEG', bytes, width: facts.columns, height: facts.rows };
+}
+
+async function decodePicture(
+  codec: 'jpegls' | 'jpeg2000',
+  bytes: Uint8Array,
+  facts: DicomFacts,
+  signal?: AbortSignal,
+): Promise<Samples> {
+  const { rows, columns, samples, bitsAllocated, isSigned } = facts;
+  const { info, data } = await codecThreads.picture({ codec, bytes }, 'a DICOM frame', signal);
+  if (info.width !== columns || info.height !== rows || info.componentCount !== samples) {
+    throw new TileSourceError(
+      `Corrupt DICOM: a frame holds ${info.width} by ${info.height} pixels of ${info.componentCount} samples.`,
+    );
+  }
+  const stored = `${isSigned ? 'int' : 'uint'}${info.bitsPerSample > 8 ? 16 : 8}` as const;
+  const found = samplesOf(data, stored, rows * columns * samples);
+  if ((info.bitsPerSample > 8 ? 16 : 8) === bitsAllocated) return found;
+  if (info.bitsPerSample > bitsAllocated)
+    throw new TileSourceError(`Corrupt DICOM: a frame has samples of ${info.bitsPerSample} bits.`);
+  const out = createRaster({
+    width: columns,
+    height: rows,
+    bands: samples,
+    dtype: `${isSigned ? 'int' : 'uint'}${bitsAllocated}` as SampleType,
+  });
+  out.data.set(found);
+  return out.data;
+}
+
+/** Decodes a frame of an instance, counted from 0. @throws TileSourceError where it is corrupt or too large. */
+export async function readFrame(instance: DicomInstance, frame: number, signal?: AbortSignal): Promise<Raster> {
+  const { facts } = instance;
+  const { rows, columns, samples, bitsAllocated, photometric } = facts;
+  const shape = sampleShape(facts);
+  const count = rows * columns * samples;
+  if (count * sampleBytes(shape.dtype) > maxDecodedBytes) {
+    throw new TileSourceError(`A frame of the DICOM file has ${columns} by ${rows} pixels, which is too large to be decoded.`);
+  }
+  const codec = codecOf(facts);
+  const bytes = await instance.frame(frame, signal);
+  const result = (data: Samples): Raster => ({ ...shape, data, width: columns, height: rows });
+  let data: Samples;
+  if (codec === 'jpeg') {
+    if (bitsAllocated !== 8) throw new TileSourceError('The DICOM file has JPEG frames of 12 bits, which is not supported.');
+    const bands = samples === 1 ? 1 : 3;
+    const whole = wholeJpeg(bytes, jpegShape(facts)) ?? bytes;
+    const picture = await decodeJpeg(whole, { bands, what: 'a DICOM frame', maxPixels: rows * columns }, signal);
+    if (picture.width !== columns || picture.height !== rows) {
+      throw new TileSourceError(`Corrupt DICOM: a frame holds ${picture.width} by ${picture.height} pixels.`);
+    }
+    ({ data } = picture);
+  } else if (codec === 'native' || codec === 'rle') {
+    const raw = codec === 'rle' ? decodeRle(bytes, facts) : bytes;
+    const dtype = `${facts.isSigned ? 'int' : 'uint'}${bitsAllocated}` as SampleType;
+    if (facts.bigEndian) swapBytes(raw, bitsAllocated / 8);
+    data = samplesOf(raw, dtype, count);
+    masked(data, facts);
+    if (samples === 3 && facts.isPlanar && codec === 'native') data = interleaved(data);
+    if (photometric === 'YBR_FULL') toRgb(data);
+    else if (samples === 3 && photometric !== 'RGB')
+      throw new TileSourceError(`Uncompressed DICOM of ${photometric} is not supported.`);
+  } else {
+    data = await decodePicture(codec, bytes, facts, signal);
+    if (photometric === 'YBR_FULL' || photometric === 'YBR_FULL_422') toRgb(data);
+  }
+  if (photometric === 'MONOCHROME1') inverted(data, facts);
+  if (facts.palette !== null) data = colored(data, facts.palette);
+  return result(data);
+}

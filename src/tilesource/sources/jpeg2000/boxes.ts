@@ -1,0 +1,186 @@
+import { TileSourceError } from '../../../errors.js';
+import type { ByteReader } from '../../contract.js';
+import { exactly, type Stretch } from './markers.js';
+
+/** Boxes of a file that are looked at, and bytes of those that are read. */
+const maxBoxes = 10_000;
+const maxHeaderBytes = 2 ** 24;
+const maxTextBytes = 2 ** 20;
+/** Most texts that are read, and most pictures. */
+const maxTexts = 100;
+const maxCodeStreams = 10_000;
+
+/** One box: what it is, and where its content lies. */
+interface BoxEntry extends Stretch {
+  type: string;
+}
+
+/** Colours for indexes. */
+export interface Palette {
+  /** Samples of one entry, in order. */
+  entries: readonly (readonly number[])[];
+  bits: number;
+}
+
+/** How samples are meant, as the boxes have it. */
+export interface ColourFacts {
+  /** Number of the enumerated colour space, or `null`. */
+  space: number | null;
+  profile: Uint8Array | null;
+  palette: Palette | null;
+  /** For each output channel, the component that holds it; `null` where they are in order. */
+  order: readonly number[] | null;
+  hasOpacity: boolean;
+  /** Samples per metre. */
+  perMetreX: number | null;
+  perMetreY: number | null;
+}
+
+/** What a file holds around its code streams. */
+export interface FileFacts extends ColourFacts {
+  codeStreams: Stretch[];
+  /** Texts of XML boxes. */
+  xml: string[];
+  /** `jp2 ` and the like; `null` for a plain code stream. */
+  brand: string | null;
+}
+
+const noFacts: Omit<FileFacts, 'codeStreams'> = {
+  space: null,
+  profile: null,
+  palette: null,
+  order: null,
+  hasOpacity: false,
+  perMetreX: null,
+  perMetreY: null,
+  xml: [],
+  brand: null,
+};
+
+/** Reads one head of a box. `null` where there is no room for one. */
+function boxAt(head: Buffer, offset: number, end: number): (BoxEntry & { next: number }) | null {
+  if (head.length < 8) return null;
+  const given = head.readUInt32BE(0);
+  const type = head.toString('latin1', 4, 8);
+  let headBytes = 8;
+  let length = given;
+  if (given === 1) {
+    if (head.length < 16) return null;
+    headBytes = 16;
+    length = Number(head.readBigUInt64BE(8));
+  } else if (given === 0) length = end - offset;
+  if (length < headBytes || !Number.isSafeInteger(length)) {
+    throw new TileSourceError(`Corrupt JPEG 2000 file: the box at byte ${offset} claims ${length} bytes.`);
+  }
+  const next = Math.min(end, offset + length);
+  return { type, offset: offset + headBytes, length: next - offset - headBytes, next };
+}
+
+/** Boxes in bytes that have been read. */
+function boxesIn(bytes: Buffer): { type: string; content: Buffer }[] {
+  const found: { type: string; content: Buffer }[] = [];
+  for (let at = 0; at < bytes.length && found.length < maxBoxes;) {
+    const box = boxAt(bytes.subarray(at, at + 16), at, bytes.length);
+    if (box === null) break;
+    found.push({ type: box.type, content: bytes.subarray(box.offset, box.offset + box.length) });
+    at = box.next;
+  }
+  return found;
+}
+
+function readPalette(content: Buffer): Palette | null {
+  if (content.length < 3) return null;
+  const [count, columns] = [content.readUInt16BE(0), content.readUInt8(2)];
+  if (count < 1 || count > 1024 || columns < 1 || content.length < 3 + columns) return null;
+  const depths = Array.from({ length: columns }, (_, i) => content.readUInt8(3 + i));
+  const bits = (depths[0]! & 0x7f) + 1;
+  if (bits > 16 || depths.some((depth) => depth !== bits - 1)) {
+    throw new TileSourceError(
+      'The palette of the JPEG 2000 file has samples of different depths or signs, which is not supported.',
+    );
+  }
+  const bytes = bits > 8 ? 2 : 1;
+  if (content.length < 3 + columns + count * columns * bytes) {
+    throw new TileSourceError('Truncated or corrupt JPEG 2000 file: its palette is shorter than its entries.');
+  }
+  const entries = Array.from({ length: count }, (_, entry) =>
+    Array.from({ length: columns }, (_column, i) => content.readUIntBE(3 + columns + (entry * columns + i) * bytes, bytes)),
+  );
+  return { entries, bits };
+}
+
+/** Pairs of numbers and exponents, as resolutions are written: vertical first. */
+function readResolution(content: Buffer): { x: number; y: number } | null {
+  if (content.length < 10) return null;
+  const at = (offset: number, exponent: number): number =>
+    (content.readUInt16BE(offset) / content.readUInt16BE(offset + 2)) * 10 ** content.readInt8(exponent);
+  const [y, x] = [at(0, 8), at(4, 9)];
+  return Number.isFinite(x) && Number.isFinite(y) && x > 0 && y > 0 ? { x, y } : null;
+}
+
+/** What the header box says. */
+function readHeader(bytes: Buffer): ColourFacts {
+  const facts: { -readonly [K in keyof ColourFacts]: ColourFacts[K] } = { ...noFacts };
+  let isMapped = false;
+  for (const { type, content } of boxesIn(bytes)) {
+    if (type === 'colr' && content.length >= 3 && facts.space === null && facts.profile === null) {
+      const method = content.readUInt8(0);
+      if (method === 1 && content.length >= 7) facts.space = content.readUInt32BE(3);
+      if ((method === 2 || method === 3) && content.length > 3 + 128) facts.profile = Uint8Array.from(content.subarray(3));
+    } else if (type === 'pclr') facts.palette = readPalette(content);
+    else if (type === 'cmap') isMapped = true;
+    else if (type === 'cdef' && content.length >= 2) {
+      const count = Math.min(content.readUInt16BE(0), Math.floor((content.length - 2) / 6));
+      const channels = Array.from({ length: count }, (_, i) => ({
+        channel: content.readUInt16BE(2 + i * 6),
+        type: content.readUInt16BE(4 + i * 6),
+        colour: content.readUInt16BE(6 + i * 6),
+      }));
+      facts.hasOpacity = channels.some((each) => each.type === 1 || each.type === 2);
+      // Colours in their order, what belongs to the whole picture last.
+      const rank = (each: { type: number; colour: number }): number =>
+        each.type === 0 && each.colour > 0 && each.colour < 65_535 ? each.colour : 65_535;
+      facts.order = channels.toSorted((a, b) => rank(a) - rank(b)).map(({ channel }) => channel);
+    } else if (type === 'res ') {
+      const parts = boxesIn(content);
+      const resolution = parts.find((part) => part.type === 'resc') ?? parts.find((part) => part.type === 'resd');
+      const perMetre = resolution === undefined ? null : readResolution(resolution.content);
+      facts.perMetreX = perMetre?.x ?? null;
+      facts.perMetreY = perMetre?.y ?? null;
+    }
+  }
+  // Without a mapping nothing says that components are indexes.
+  if (!isMapped) facts.palette = null;
+  return facts;
+}
+
+/** Finds the code streams of a file and what is said of them. @throws TileSourceError where it is no JPEG 2000 file. */
+export async function readFileFacts(reader: ByteReader, signal?: AbortSignal): Promise<FileFacts> {
+  if (reader.size < 12) throw new TileSourceError('Not a JPEG 2000 file: it is too short.');
+  const start = await exactly(reader, { offset: 0, length: 12 }, 'the beginning of the file', signal);
+  if (start.readUInt32BE(0) === 0xff_4f_ff_51) return { ...noFacts, codeStreams: [{ offset: 0, length: reader.size }] };
+  if (start.toString('latin1', 4, 8) !== 'jP  ' || start.readUInt32BE(8) !== 0x0d_0a_87_0a) {
+    throw new TileSourceError('Not a JPEG 2000 file: it starts neither with a signature box nor with a code stream.');
+  }
+  let [colours, brand]: [ColourFacts, string | null] = [noFacts, null];
+  const [codeStreams, xml]: [Stretch[], string[]] = [[], []];
+  for (let at = 0, count = 0; at + 8 <= reader.size; count++) {
+    if (count >= maxBoxes) throw new TileSourceError(`The JPEG 2000 file has more than ${maxBoxes} boxes.`);
+    const head = await exactly(reader, { offset: at, length: Math.min(16, reader.size - at) }, 'a box', signal);
+    const box = boxAt(head, at, reader.size);
+    if (box === null) break;
+    const { type, offset, length } = box;
+    if (type === 'jp2h') {
+      if (length > maxHeaderBytes) throw new TileSourceError(`The JPEG 2000 file has a header of ${length} bytes.`);
+      colours = readHeader(await exactly(reader, box, 'the header box', signal));
+    } else if (type === 'jp2c' && codeStreams.length < maxCodeStreams) codeStreams.push({ offset, length });
+    else if (type === 'ftyp' && length >= 4) {
+      brand = (await exactly(reader, { offset, length: 4 }, 'the file type', signal)).toString('latin1').trim();
+    } else if (type === 'xml ' && length <= maxTextBytes && xml.length < maxTexts) {
+      xml.push((await exactly(reader, box, 'an XML box', signal)).toString('utf8'));
+    }
+    at = box.next;
+  }
+  if (codeStreams.length === 0) throw new TileSourceError('The JPEG 2000 file holds no code stream of its own.');
+  return { ...colours, brand, codeStreams, xml };
+}

@@ -1,0 +1,197 @@
+import { TileSourceError } from '../../../errors.js';
+import type { ByteReader } from '../../contract.js';
+import {
+  decompositions,
+  exactly,
+  markers,
+  readGridSize,
+  readMainHeader,
+  type GridSize,
+  type MarkerSegment,
+  type Stretch,
+} from './markers.js';
+
+/** Most tile-parts of a code stream; each takes some 40 bytes of memory while the file is open. */
+const maxTileParts = 2 ** 20;
+/** The numbers of tiles have 16 bits. */
+const maxTiles = 65_535;
+/** Bytes of SOT, and of the smallest tile-part. */
+const sotBytes = 12;
+/** Most bytes of what is cut out at once. */
+const maxCutBytes = 2 ** 28;
+
+/** Columns and rows of tiles of the file; the ends are not part of it. */
+export interface TileRange {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+/** A code stream: its main header, and where the parts of its tiles lie. */
+export class CodeStream {
+  readonly columns: number;
+  readonly rows: number;
+  readonly #reader: ByteReader;
+  readonly #segments: readonly MarkerSegment[];
+  /** Parts by the number of their tile. */
+  readonly #parts: ReadonlyMap<number, readonly Stretch[]>;
+  readonly partCount: number;
+
+  private constructor(
+    reader: ByteReader,
+    /** Sizes on the reference grid. */
+    readonly size: GridSize,
+    /** Halvings that can be left out of decoding. */
+    readonly decompositions: number,
+    segments: readonly MarkerSegment[],
+    parts: ReadonlyMap<number, readonly Stretch[]>,
+  ) {
+    this.#reader = reader;
+    this.#segments = segments;
+    this.#parts = parts;
+    this.columns = Math.ceil((size.right - size.tileLeft) / size.tileWidth);
+    this.rows = Math.ceil((size.bottom - size.tileTop) / size.tileHeight);
+    this.partCount = [...parts.values()].reduce((sum, each) => sum + each.length, 0);
+  }
+
+  /** Reads the header and finds the tile-parts. @throws TileSourceError where they are damaged. */
+  static async open(reader: ByteReader, stream: Stretch, signal?: AbortSignal): Promise<CodeStream> {
+    const { segments, end } = await readMainHeader(reader, stream, signal);
+    const size = readGridSize(segments[0]!);
+    const columns = Math.ceil((size.right - size.tileLeft) / size.tileWidth);
+    const rows = Math.ceil((size.bottom - size.tileTop) / size.tileHeight);
+    if (columns * rows > maxTiles) {
+      throw new TileSourceError(`Corrupt JPEG 2000 file: it claims ${columns} by ${rows} tiles; at most ${maxTiles} can be.`);
+    }
+    const fewest = decompositions(segments, size.components.length);
+    const rest = { offset: end, length: stream.offset + stream.length - end };
+    const parts = (await listedParts(reader, segments, rest, signal)) ?? (await walkedParts(reader, rest, signal));
+    const byTile = new Map<number, Stretch[]>();
+    for (const { tile, ...stretch } of parts) {
+      if (tile >= columns * rows)
+        throw new TileSourceError(`Corrupt JPEG 2000 file: it has a part of tile ${tile} of ${columns * rows}.`);
+      const known = byTile.get(tile);
+      if (known === undefined) byTile.set(tile, [stretch]);
+      else known.push(stretch);
+    }
+    // SIZ, what says how to decode, and no lists of places in the whole file.
+    const left: readonly number[] = [markers.tlm, markers.plm, markers.crg, markers.com];
+    const kept = segments.filter(({ marker }) => !left.includes(marker));
+    return new CodeStream(reader, size, fewest, kept, byTile);
+  }
+
+  /** The grid that some tiles cover. */
+  extent({ left, top, right, bottom }: TileRange): { left: number; top: number; right: number; bottom: number } {
+    const { size } = this;
+    return {
+      left: Math.max(size.left, size.tileLeft + left * size.tileWidth),
+      top: Math.max(size.top, size.tileTop + top * size.tileHeight),
+      right: Math.min(size.right, size.tileLeft + right * size.tileWidth),
+      bottom: Math.min(size.bottom, size.tileTop + bottom * size.tileHeight),
+    };
+  }
+
+  /**
+   * A code stream of some tiles only, at the place that they have on the grid, so that they are decoded to the same samples.
+   *
+   * @returns `null` where the file has none of these tiles.
+   * @throws TileSourceError where a part is not where it should be.
+   */
+  async cut(range: TileRange, signal?: AbortSignal): Promise<Uint8Array | null> {
+    const wanted: { stretch: Stretch; tile: number; index: number }[] = [];
+    const across = range.right - range.left;
+    for (let row = range.top; row < range.bottom; row++) {
+      for (let column = range.left; column < range.right; column++) {
+        const tile = row * this.columns + column;
+        const index = (row - range.top) * across + column - range.left;
+        for (const stretch of this.#parts.get(tile) ?? []) wanted.push({ stretch, tile, index });
+      }
+    }
+    if (wanted.length === 0) return null;
+    const total = wanted.reduce((sum, { stretch }) => sum + stretch.length, 0);
+    if (total > maxCutBytes) {
+      throw new TileSourceError(`Tiles of the JPEG 2000 file have ${total} compressed bytes; at most ${maxCutBytes} are read.`);
+    }
+    const parts: Buffer[] = [this.#header(range)];
+    for (const { stretch, tile, index } of wanted) {
+      const bytes = await exactly(this.#reader, stretch, 'a tile-part', signal);
+      if (bytes.readUInt16BE(0) !== markers.sot || bytes.readUInt16BE(4) !== tile) {
+        throw new TileSourceError(`Corrupt JPEG 2000 file: at byte ${stretch.offset} is no part of tile ${tile}.`);
+      }
+      bytes.writeUInt16BE(index, 4);
+      bytes.writeUInt32BE(bytes.length, 6);
+      parts.push(bytes);
+    }
+    parts.push(Buffer.from([0xff, 0xd9]));
+    return new Uint8Array(Buffer.concat(parts));
+  }
+
+  /** The main header with the sizes of some tiles. */
+  #header(range: TileRange): Buffer {
+    const { size } = this;
+    const { left, top, right, bottom } = this.extent(range);
+    const tileLeft = size.tileLeft + range.left * size.tileWidth;
+    const tileTop = size.tileTop + range.top * size.tileHeight;
+    const [siz, ...others] = this.#segments;
+    const changed = Buffer.from(siz!.bytes);
+    const sizes = [right, bottom, left, top, size.tileWidth, size.tileHeight, tileLeft, tileTop];
+    sizes.forEach((value, i) => changed.writeUInt32BE(value, 6 + 4 * i));
+    return Buffer.concat([Buffer.from([0xff, 0x4f]), changed, ...others.map(({ bytes }) => bytes)]);
+  }
+}
+
+/** A part of a tile. */
+interface TilePart extends Stretch {
+  tile: number;
+}
+
+/** What TLM says of the tile-parts; `null` where there is none, or it does not fit the file: it is only a convenience. */
+async function listedParts(
+  reader: ByteReader,
+  segments: readonly MarkerSegment[],
+  { offset, length }: Stretch,
+  signal: AbortSignal | undefined,
+): Promise<TilePart[] | null> {
+  const lists = segments.filter(({ marker, bytes }) => marker === markers.tlm && bytes.length >= 6);
+  if (lists.length === 0) return null;
+  const parts: TilePart[] = [];
+  let at = offset;
+  for (const { bytes } of lists.toSorted((a, b) => a.bytes.readUInt8(4) - b.bytes.readUInt8(4))) {
+    const sizes = bytes.readUInt8(5);
+    const numberBytes = (sizes >> 4) & 3;
+    const lengthBytes = sizes & 0x40 ? 4 : 2;
+    if (numberBytes === 3) return null;
+    for (let entry = 6; entry + numberBytes + lengthBytes <= bytes.length; entry += numberBytes + lengthBytes) {
+      const tile = numberBytes === 0 ? parts.length : bytes.readUIntBE(entry, numberBytes);
+      const partLength = bytes.readUIntBE(entry + numberBytes, lengthBytes);
+      if (partLength < sotBytes + 2 || at + partLength > offset + length) return null;
+      parts.push({ tile, offset: at, length: partLength });
+      at += partLength;
+    }
+  }
+  const last = parts.at(-1);
+  if (last === undefined) return null;
+  const head = await exactly(reader, { offset: last.offset, length: sotBytes }, 'a tile-part', signal);
+  const fits = head.readUInt16BE(0) === markers.sot && head.readUInt16BE(4) === last.tile;
+  return fits && offset + length - at <= 2 ** 16 ? parts : null;
+}
+
+/** Follows the tile-parts from one to the next. What a file that was cut short has lost is missing. */
+async function walkedParts(reader: ByteReader, { offset, length }: Stretch, signal?: AbortSignal): Promise<TilePart[]> {
+  const end = offset + length;
+  const parts: TilePart[] = [];
+  for (let at = offset; at + sotBytes + 2 <= end;) {
+    signal?.throwIfAborted();
+    const head = await exactly(reader, { offset: at, length: sotBytes }, 'a tile-part', signal);
+    if (head.readUInt16BE(0) !== markers.sot) break;
+    const given = head.readUInt32BE(6);
+    const partLength = given === 0 ? end - at : given;
+    if (partLength < sotBytes + 2) throw new TileSourceError(`Corrupt JPEG 2000 file: a tile-part of ${partLength} bytes.`);
+    if (parts.length >= maxTileParts) throw new TileSourceError(`The JPEG 2000 file has more than ${maxTileParts} tile-parts.`);
+    parts.push({ tile: head.readUInt16BE(4), offset: at, length: Math.min(partLength, end - at) });
+    at += partLength;
+  }
+  if (parts.length === 0) throw new TileSourceError('Corrupt JPEG 2000 file: it has no tile-part.');
+  return parts;
+}

@@ -1,0 +1,221 @@
+import { TileOutsideError, TileSourceError } from '../../../errors.js';
+import {
+  priorities,
+  type ByteReader,
+  type ImageMetadata,
+  type SourceInput,
+  type SourceOptions,
+  type TileAddress,
+  type TileSource,
+  type TileSourceDefinition,
+} from '../../contract.js';
+import { levelCount, tileContent } from '../../geometry.js';
+import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js';
+import type { Raster } from '../../raster.js';
+import { readFileFacts, type FileFacts } from './boxes.js';
+import { CodeStream } from './code-stream.js';
+import { CodeStreamPixels, maxDecodedSamples, type Shape } from './pixels.js';
+
+/** Bytes of decoded tiles that are kept for all open files together. */
+const keptBytes = 2 ** 27;
+/** Tiles of files up to this size are our tiles. */
+const largestTile = 1024;
+const usualTile = 512;
+/** Tiles of the file that are decoded for one of a coarser level, at most; still coarser ones are made of those. */
+const maxTilesAtOnce = 64;
+/** What a tile-part takes in memory. */
+const bytesPerPart = 100;
+
+/** Enumerated colour spaces that cannot be shown. */
+const otherSpaces: Readonly<Record<number, string>> = { 12: 'CMYK', 13: 'YCCK', 14: 'CIELab', 19: 'CIEJab' };
+
+interface Parts {
+  reader: ByteReader;
+  facts: FileFacts;
+  streams: CodeStream[];
+  shape: Shape;
+  blocks: FileBlocks;
+}
+
+/** Side of our tiles: the file's own where they are handy. */
+function tileSide(own: number): number {
+  if (own > largestTile) return usualTile;
+  return own < usualTile / 2 ? own * Math.ceil(usualTile / 2 / own) : own;
+}
+
+function describe({ streams, facts, shape }: Parts): ImageMetadata {
+  const { size } = streams[0]!;
+  const extent = {
+    sizeX: size.right - size.left,
+    sizeY: size.bottom - size.top,
+    tileWidth: tileSide(size.tileWidth),
+    tileHeight: tileSide(size.tileHeight),
+  };
+  return {
+    ...extent,
+    levels: levelCount(extent),
+    magnification: null,
+    mmX: facts.perMetreX === null ? null : 1000 / facts.perMetreX,
+    mmY: facts.perMetreY === null ? null : 1000 / facts.perMetreY,
+    dtype: shape.dtype,
+    bandCount: shape.bands,
+    ...(streams.length > 1 ? { frames: streams.map((_, position) => ({ axes: { XY: position } })) } : {}),
+  };
+}
+
+/** Levels that the wavelets hold, and for which few enough tiles have to be decoded. */
+function heldLevels(stream: CodeStream, { levels, tileWidth, tileHeight }: ImageMetadata): number[] {
+  const { size } = stream;
+  return Array.from({ length: levels }, (_, level) => level).filter((level) => {
+    const reduce = levels - 1 - level;
+    if (reduce === 0) return true;
+    const scale = 2 ** reduce;
+    const across = Math.min(stream.columns, (tileWidth * scale) / size.tileWidth);
+    const down = Math.min(stream.rows, (tileHeight * scale) / size.tileHeight);
+    const isPlain = size.components.every(({ dx, dy }) => dx === 1 && dy === 1);
+    return reduce <= stream.decompositions && isPlain && (size.left | size.top) % scale === 0 && across * down <= maxTilesAtOnce;
+  });
+}
+
+class Jpeg2000TileSource implements TileSource {
+  readonly metadata: ImageMetadata;
+  readonly populatedLevels: readonly number[];
+  readonly #parts: Parts;
+  readonly #pixels: readonly CodeStreamPixels[];
+  /** Whether tiles of the file are larger than ours, and kept for those beside. */
+  readonly #keep: boolean;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    const { streams, facts, shape, blocks } = parts;
+    this.metadata = describe(parts);
+    this.#pixels = streams.map((stream, frame) => new CodeStreamPixels(stream, facts, shape, blocks, String(frame)));
+    this.populatedLevels = heldLevels(streams[0]!, this.metadata);
+    const { size } = streams[0]!;
+    this.#keep = size.tileWidth > this.metadata.tileWidth || size.tileHeight > this.metadata.tileHeight;
+  }
+
+  get retainedBytes(): number {
+    return this.#parts.streams.reduce((sum, { partCount }) => sum + partCount * bytesPerPart, 0);
+  }
+
+  async readTile(address: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<Raster> {
+    const { tileWidth, tileHeight, levels } = this.metadata;
+    const { width, height } = tileContent(this.metadata, address);
+    const pixels = this.#pixels[address.frame];
+    if (pixels === undefined || !(width > 0 && height > 0 && address.x >= 0 && address.y >= 0)) {
+      throw new TileOutsideError(`Tile outside level ${address.level}: x=${address.x}, y=${address.y}.`);
+    }
+    const box = { left: address.x * tileWidth, top: address.y * tileHeight, width, height };
+    return pixels.read({ box, reduce: levels - 1 - address.level }, this.#keep, signal);
+  }
+
+  iccProfile(): Uint8Array | null {
+    return this.#parts.facts.profile;
+  }
+
+  async internalMetadata(): Promise<Record<string, unknown>> {
+    const { facts, streams } = this.#parts;
+    const { size, decompositions, columns, rows } = streams[0]!;
+    const { tileWidth, tileHeight, components } = size;
+    return {
+      jpeg2000: {
+        ...(facts.brand === null ? {} : { brand: facts.brand }),
+        ...(facts.space === null ? {} : { colourSpace: facts.space }),
+        tiles: { width: tileWidth, height: tileHeight, columns, rows },
+        decompositions,
+        components,
+      },
+      ...(facts.xml.length > 0 ? { xml: facts.xml } : {}),
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#parts.blocks.forget();
+    await this.#parts.reader.close();
+  }
+}
+
+/** What the samples become. @throws TileSourceError where they cannot be decoded, by the name of what stands in the way. */
+function shapeOf({ size }: CodeStream, { palette, space }: FileFacts): Shape {
+  const { components } = size;
+  const [first] = components;
+  const refuse = (what: string): never => {
+    throw new TileSourceError(`The JPEG 2000 file has ${what}, which is not supported.`);
+  };
+  if (space !== null && otherSpaces[space] !== undefined) refuse(`colours of the space ${otherSpaces[space]}`);
+  if (components.length !== 1 && components.length !== 3) refuse(`${components.length} components; one and three are, and`);
+  const { bits, signed } = first!;
+  if (bits > 16) refuse(`samples of ${bits} bits`);
+  if (components.some((each) => each.bits !== bits || each.signed !== signed)) refuse('components of different depths');
+  const subsampled = components.some(({ dx, dy }) => dx !== 1 || dy !== 1);
+  const [, second, third] = components;
+  const isColour =
+    first!.dx === 1 && first!.dy === 1 && second?.dx === 2 && third?.dx === 2 && second.dy <= 2 && second.dy === third.dy;
+  if (subsampled && !isColour) refuse('subsampled components other than 4:2:2 and 4:2:0 colours');
+  const limit = maxDecodedSamples / components.length;
+  const width = Math.min(size.tileWidth, size.right - size.left);
+  const height = Math.min(size.tileHeight, size.bottom - size.top);
+  if (width * height > limit) {
+    throw new TileSourceError(
+      `The JPEG 2000 file is stored in tiles of ${width} by ${height} pixels; tiles of at most ${limit} pixels are decoded. Write it with smaller tiles.`,
+    );
+  }
+  if (palette !== null) {
+    if (components.length !== 1 || signed) refuse('a palette for several components');
+    return { bands: palette.entries[0]!.length, dtype: palette.bits > 8 ? 'uint16' : 'uint8' };
+  }
+  const unsigned = bits > 8 ? 'uint16' : 'uint8';
+  return { bands: components.length, dtype: signed ? (bits > 8 ? 'int16' : 'int8') : unsigned };
+}
+
+function isAlike(a: CodeStream, b: CodeStream): boolean {
+  return JSON.stringify(a.size) === JSON.stringify(b.size) && a.decompositions === b.decompositions;
+}
+
+function createJpeg2000Source(): TileSourceDefinition {
+  const decoded = new DecodedBlocks(keptBytes);
+  const { preferred } = priorities;
+  return {
+    name: 'jpeg2000',
+    extensions: {
+      default: priorities.fallback,
+      jp2: preferred,
+      jpf: preferred,
+      j2c: preferred,
+      j2k: preferred,
+      jpx: preferred,
+      jph: preferred,
+    },
+    mimeTypes: {
+      default: priorities.fallback,
+      'image/jp2': preferred,
+      'image/jpx': preferred,
+      'image/jph': preferred,
+      'image/j2c': preferred,
+    },
+    async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
+      const reader = await input.open();
+      try {
+        const facts = await readFileFacts(reader, signal);
+        const streams: CodeStream[] = [];
+        for (const stretch of facts.codeStreams) {
+          const stream = await CodeStream.open(reader, stretch, signal);
+          // Others are thumbnails, masks, and parts of a composition.
+          if (streams.length === 0 || isAlike(stream, streams[0]!)) streams.push(stream);
+        }
+        const shape = shapeOf(streams[0]!, facts);
+        return new Jpeg2000TileSource({ reader, facts, streams, shape, blocks: decoded.ofFile() });
+      } catch (error) {
+        await reader.close();
+        throw error;
+      }
+    },
+  };
+}
+
+/**
+ * Reads JPEG 2000 files and code streams: for a tile, only the tiles of the file that it shows are read and decoded, at the resolution that
+ * is needed.
+ */
+export const jpeg2000Source: TileSourceDefinition = createJpeg2000Source();

@@ -1,0 +1,150 @@
+import { TileSourceError } from '../../../errors.js';
+import type { ByteReader } from '../../contract.js';
+
+/** Numbers of the markers of a code stream (ISO 15444-1, table A.2). */
+export const markers = {
+  soc: 0xff_4f,
+  siz: 0xff_51,
+  cod: 0xff_52,
+  coc: 0xff_53,
+  tlm: 0xff_55,
+  plm: 0xff_57,
+  ppm: 0xff_60,
+  crg: 0xff_63,
+  com: 0xff_64,
+  sot: 0xff_90,
+  sod: 0xff_93,
+  eoc: 0xff_d9,
+} as const;
+
+/** Segments of a main header; files have a handful, and at most 256 of tile lengths. */
+const maxSegments = 2000;
+/** Bytes of all of them together. */
+const maxHeaderBytes = 2 ** 25;
+
+/** A stretch of the file that holds a code stream. */
+export interface Stretch {
+  offset: number;
+  length: number;
+}
+
+/** A marker segment with its marker and length. */
+export interface MarkerSegment {
+  marker: number;
+  bytes: Buffer;
+}
+
+/** The segments between SOC and the first tile-part. */
+export interface MainHeader {
+  segments: MarkerSegment[];
+  /** Where the first tile-part begins. */
+  end: number;
+}
+
+/** Exactly `length` bytes from `offset`. @throws TileSourceError where the file ends before. */
+export async function exactly(
+  reader: ByteReader,
+  { offset, length }: Stretch,
+  what: string,
+  signal?: AbortSignal,
+): Promise<Buffer> {
+  if (offset + length > reader.size) {
+    throw new TileSourceError(
+      `Truncated or corrupt JPEG 2000 file: ${what} should lie at byte ${offset}, ${length} bytes long, but the file has ${reader.size}.`,
+    );
+  }
+  const bytes = await reader.read(offset, length, signal === undefined ? {} : { signal });
+  if (bytes.length < length) throw new TileSourceError(`The file has become shorter while ${what} was read.`);
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/** Reads the main header. @throws TileSourceError where it is damaged, endless, or of a kind that is not supported. */
+export async function readMainHeader(reader: ByteReader, stream: Stretch, signal?: AbortSignal): Promise<MainHeader> {
+  const streamEnd = stream.offset + stream.length;
+  const start = await exactly(reader, { offset: stream.offset, length: 4 }, 'the code stream', signal);
+  if (start.readUInt16BE(0) !== markers.soc || start.readUInt16BE(2) !== markers.siz) {
+    throw new TileSourceError('Not a JPEG 2000 code stream: it does not start with the markers SOC and SIZ.');
+  }
+  const segments: MarkerSegment[] = [];
+  let at = stream.offset + 2;
+  for (;;) {
+    const head = await exactly(reader, { offset: at, length: 4 }, 'the main header', signal);
+    const marker = head.readUInt16BE(0);
+    if (marker === markers.sot) return { segments, end: at };
+    const length = head.readUInt16BE(2);
+    if (marker < 0xff_01 || length < 2 || at + 2 + length > streamEnd || marker === markers.sod || marker === markers.eoc) {
+      throw new TileSourceError(`Corrupt JPEG 2000 file: there is no marker segment at byte ${at} of its main header.`);
+    }
+    if (marker === markers.ppm) {
+      throw new TileSourceError('The JPEG 2000 file has all packet headers in its main header (PPM), which is not supported.');
+    }
+    if (segments.length >= maxSegments || at - stream.offset > maxHeaderBytes) {
+      throw new TileSourceError(
+        `The main header of the JPEG 2000 file has more than ${maxSegments} segments or ${maxHeaderBytes} bytes.`,
+      );
+    }
+    segments.push({ marker, bytes: await exactly(reader, { offset: at, length: 2 + length }, 'the main header', signal) });
+    at += 2 + length;
+  }
+}
+
+/** One component, as SIZ has it. */
+export interface Component {
+  bits: number;
+  signed: boolean;
+  dx: number;
+  dy: number;
+}
+
+/** Sizes on the reference grid. */
+export interface GridSize {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+  tileLeft: number;
+  tileTop: number;
+  tileWidth: number;
+  tileHeight: number;
+  components: Component[];
+}
+
+/** Most components of an image. */
+const maxComponents = 64;
+
+/** Reads SIZ. @throws TileSourceError where it contradicts itself. */
+export function readGridSize({ bytes }: MarkerSegment): GridSize {
+  const count = bytes.length >= 40 ? bytes.readUInt16BE(38) : 0;
+  if (count < 1 || count > maxComponents || bytes.length < 40 + 3 * count) {
+    throw new TileSourceError(`Corrupt or unsupported JPEG 2000 file: SIZ of ${bytes.length} bytes has ${count} components.`);
+  }
+  const [right = 0, bottom = 0, left = 0, top = 0, tileWidth = 0, tileHeight = 0, tileLeft = 0, tileTop = 0] = Array.from(
+    { length: 8 },
+    (_, i) => bytes.readUInt32BE(6 + 4 * i),
+  );
+  const isPossible = right > left && bottom > top && tileWidth > 0 && tileHeight > 0 && tileLeft <= left && tileTop <= top;
+  if (!isPossible || tileLeft + tileWidth <= left || tileTop + tileHeight <= top) {
+    throw new TileSourceError('Corrupt JPEG 2000 file: the sizes of image and tiles contradict each other.');
+  }
+  const components = Array.from({ length: count }, (_, i): Component => {
+    const depth = bytes.readUInt8(40 + 3 * i);
+    const [dx, dy] = [bytes.readUInt8(41 + 3 * i), bytes.readUInt8(42 + 3 * i)];
+    if (dx < 1 || dy < 1) throw new TileSourceError('Corrupt JPEG 2000 file: a component has no samples.');
+    return { bits: (depth & 0x7f) + 1, signed: depth > 0x7f, dx, dy };
+  });
+  return { left, top, right, bottom, tileLeft, tileTop, tileWidth, tileHeight, components };
+}
+
+/** Halvings that every component of every tile has, as COD and COC of the main header say. */
+export function decompositions(segments: readonly MarkerSegment[], componentCount: number): number {
+  const style = segments.find(({ marker }) => marker === markers.cod)?.bytes;
+  if (style === undefined || style.length < 14)
+    throw new TileSourceError('Corrupt JPEG 2000 file: it has no coding style (COD).');
+  let fewest = style.readUInt8(9);
+  const wide = componentCount > 256 ? 1 : 0;
+  for (const { marker, bytes } of segments) {
+    if (marker === markers.coc && bytes.length > 6 + wide) fewest = Math.min(fewest, bytes.readUInt8(6 + wide));
+  }
+  if (fewest > 32) throw new TileSourceError(`Corrupt JPEG 2000 file: it claims ${fewest} decompositions.`);
+  return fewest;
+}

@@ -1,0 +1,144 @@
+import { TileSourceError } from '../../../errors.js';
+import { codecThreads } from '../../codecs/codec-threads.js';
+import { yCbCrToRgb } from '../../codecs/ycbcr.js';
+import type { Box } from '../../geometry.js';
+import type { FileBlocks } from '../../process/decoded-blocks.js';
+import { createRaster, type Raster, type SampleType } from '../../raster.js';
+import { blit } from '../../render/pixels.js';
+import type { ColourFacts } from './boxes.js';
+import type { CodeStream, TileRange } from './code-stream.js';
+
+/** Most samples that are decoded at once: the library takes four bytes for each, and some more. */
+export const maxDecodedSamples = 2 ** 26;
+
+/** Number of the enumerated colour space sYCC. */
+const sYcc = 18;
+
+/** What the samples of a file become. */
+export interface Shape {
+  bands: number;
+  dtype: SampleType;
+}
+
+/** A part of a level, in its own pixels. */
+export interface Wanted {
+  box: Box;
+  /** How often the level is halved. */
+  reduce: number;
+}
+
+/** Reads pixels of a code stream, decoding only the tiles that a part meets. */
+export class CodeStreamPixels {
+  constructor(
+    private readonly stream: CodeStream,
+    private readonly facts: ColourFacts,
+    private readonly shape: Shape,
+    private readonly blocks: FileBlocks,
+    private readonly name: string,
+  ) {}
+
+  async read({ box, reduce }: Wanted, keep: boolean, signal?: AbortSignal): Promise<Raster> {
+    const { size } = this.stream;
+    const scale = 2 ** reduce;
+    // Pixels of the level on the grid: the origin of the image is a multiple of the scale.
+    const [left, top] = [size.left / scale + box.left, size.top / scale + box.top];
+    const range: TileRange = {
+      left: Math.floor((left * scale - size.tileLeft) / size.tileWidth),
+      top: Math.floor((top * scale - size.tileTop) / size.tileHeight),
+      right: Math.floor(((left + box.width - 1) * scale - size.tileLeft) / size.tileWidth) + 1,
+      bottom: Math.floor(((top + box.height - 1) * scale - size.tileTop) / size.tileHeight) + 1,
+    };
+    const result = createRaster({ ...this.shape, width: box.width, height: box.height });
+    const draw = async (part: TileRange, isKept: boolean): Promise<void> => {
+      const extent = this.stream.extent(part);
+      const read = (wanted: AbortSignal | undefined): Promise<Raster> => this.#decode(part, reduce, wanted);
+      const key = `${this.name}/${reduce}/${part.left}/${part.top}`;
+      const raster = isKept ? await this.blocks.read(key, read, signal) : await read(signal);
+      blit(result, raster, { left: Math.ceil(extent.left / scale) - left, top: Math.ceil(extent.top / scale) - top });
+    };
+    if (!keep) await draw(range, false);
+    else {
+      for (let y = range.top; y < range.bottom; y++) {
+        for (let x = range.left; x < range.right; x++) await draw({ left: x, top: y, right: x + 1, bottom: y + 1 }, true);
+      }
+    }
+    return result;
+  }
+
+  /** Decodes some tiles together. What the file lacks is zero. */
+  async #decode(range: TileRange, reduce: number, signal: AbortSignal | undefined): Promise<Raster> {
+    const { components } = this.stream.size;
+    const extent = this.stream.extent(range);
+    const reduced = (end: number, start: number): number => Math.ceil(end / 2 ** reduce) - Math.ceil(start / 2 ** reduce);
+    const [width, height] = [reduced(extent.right, extent.left), reduced(extent.bottom, extent.top)];
+    if (width < 1 || height < 1) return createRaster({ ...this.shape, width: 0, height: 0 });
+    const samples = width * height * components.length;
+    if (samples > maxDecodedSamples) {
+      throw new TileSourceError(`Tiles of the JPEG 2000 file have ${samples} samples; at most ${maxDecodedSamples} are decoded.`);
+    }
+    const bytes = await this.stream.cut(range, signal);
+    if (bytes === null) return createRaster({ ...this.shape, width, height });
+    const { info, data } = await codecThreads.picture(
+      { codec: 'jpeg2000', bytes, reduced: { reduce, width, height } },
+      'tiles of the file',
+      signal,
+    );
+    const { bits, signed } = components[0]!;
+    if (info.componentCount !== components.length || info.bitsPerSample !== bits || info.isSigned !== signed) {
+      throw new TileSourceError('Corrupt JPEG 2000 file: its tiles hold other samples than its header says.');
+    }
+    return this.#asRaster(data, width, height);
+  }
+
+  #asRaster(data: Uint8Array<ArrayBuffer>, width: number, height: number): Raster {
+    const { bits, signed } = this.stream.size.components[0]!;
+    const { palette, space, order } = this.facts;
+    const wide = bits > 8;
+    const samples = wide
+      ? signed
+        ? new Int16Array(data.buffer)
+        : new Uint16Array(data.buffer)
+      : signed
+        ? new Int8Array(data.buffer)
+        : data;
+    const raster: Raster = { ...this.shape, width, height, data: samples };
+    if (palette !== null) return throughPalette(raster, palette.entries, order);
+    // The library has turned subsampled colours into RGB.
+    const isPlain = this.stream.size.components.every(({ dx }) => dx === 1);
+    if (space === sYcc && isPlain && raster.bands === 3 && (samples instanceof Uint8Array || samples instanceof Uint16Array)) {
+      yCbCrToRgb(samples, bits);
+    }
+    if (bits < 8) spread(samples, bits, signed);
+    if (order !== null) reorder(raster, order);
+    return raster;
+  }
+}
+
+/** Samples of less than 8 bits over the whole range of a byte. */
+function spread(samples: Raster['data'], bits: number, signed: boolean): void {
+  const factor = signed ? 127 / Math.max(1, 2 ** (bits - 1) - 1) : 255 / (2 ** bits - 1);
+  for (let i = 0; i < samples.length; i++) samples[i] = Math.max(signed ? -128 : 0, Math.round(samples[i]! * factor));
+}
+
+function reorder({ data, bands }: Raster, order: readonly number[]): void {
+  if (order.length !== bands || order.every((band, i) => band === i) || order.some((band) => band >= bands)) return;
+  const pixel = new Float64Array(bands);
+  for (let at = 0; at < data.length; at += bands) {
+    for (let band = 0; band < bands; band++) pixel[band] = data[at + order[band]!]!;
+    data.set(pixel, at);
+  }
+}
+
+/** Indexes past the end of a palette are its last entry, as the standard has it. */
+function throughPalette(indexes: Raster, entries: readonly (readonly number[])[], order: readonly number[] | null): Raster {
+  const { width, height, bands, dtype } = indexes;
+  const result = createRaster({ width, height, bands, dtype });
+  const columns =
+    order !== null && order.length === bands && order.every((band) => band < bands) ? order : [...Array(bands).keys()];
+  const table = entries.map((entry) => columns.map((column) => entry[column] ?? 0));
+  for (let i = 0; i < indexes.data.length; i++) {
+    const entry = table[Math.min(table.length - 1, Math.max(0, indexes.data[i]!))]!;
+    for (let band = 0; band < bands; band++) result.data[i * bands + band] = entry[band]!;
+  }
+  return result;
+}

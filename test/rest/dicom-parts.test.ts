@@ -1,0 +1,66 @@
+import sharp from 'sharp';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { writeDicom } from '../support/dicom-writer.js';
+import { newFolder } from '../support/images.js';
+import { startHost, type Client, type TestHost } from '../support/reference-host.js';
+
+/** One file of a slide of 128 by 128 pixels of one shade, reduced by `step`. */
+async function level(step: number, shade: number): Promise<Buffer> {
+  const side = 128 / step;
+  const tile = await sharp({ create: { width: 64, height: 64, channels: 3, background: { r: shade, g: shade, b: shade } } })
+    .jpeg({ quality: 95 })
+    .toBuffer();
+  return writeDicom({
+    rows: 64,
+    columns: 64,
+    frames: Array.from({ length: (side / 64) ** 2 }, () => tile),
+    transferSyntax: '1.2.840.10008.1.2.4.50',
+    photometric: 'YBR_FULL_422',
+    samples: 3,
+    bits: 8,
+    matrix: { columns: side, rows: side },
+    instanceUid: `1.2.3.4.${step}`,
+  }).file;
+}
+
+describe('a slide whose files are uploaded one by one', () => {
+  let started: TestHost;
+  let admin: Client;
+  beforeAll(async () => {
+    started = await startHost();
+    admin = await started.register('admin');
+  });
+  afterAll(() => started.close());
+
+  const upload = async (item: string, name: string, body: Uint8Array): Promise<string> => {
+    const query = { parentType: 'item', parentId: item, name, size: body.length };
+    return String((await admin.ok('POST', '/file', { query, body }))._id);
+  };
+
+  it('is shown with the levels that have come, in any order, and loses those that go', async () => {
+    const item = await admin.create('/item', { folderId: await newFolder(admin, 'Slides'), name: 'slide' });
+    const tiles = () => admin.ok('GET', `/item/${item}/tiles`);
+    const shade = async (z: number): Promise<number> => {
+      const { bytes } = await admin.send('GET', `/item/${item}/tiles/zxy/${z}/0/0`, { query: { encoding: 'PNG' } });
+      return (await sharp(bytes).raw().toBuffer())[0]!;
+    };
+    const small = await upload(item, 'small.dcm', await level(2, 200));
+    expect(await tiles()).toMatchObject({ sizeX: 64, levels: 1 });
+    expect(await shade(0)).toBe(200);
+    const { largeImage } = await admin.ok('GET', `/item/${item}`);
+    expect(largeImage).toMatchObject({ sourceName: 'dicom' });
+
+    const large = await upload(item, 'large.dcm', await level(1, 50));
+    expect(await tiles()).toMatchObject({ sizeX: 128, levels: 2 });
+    expect([await shade(0), await shade(1)]).toEqual([200, 50]);
+
+    await admin.ok('DELETE', `/file/${large}`);
+    expect(await tiles()).toMatchObject({ sizeX: 64, levels: 1 });
+    expect(await shade(0)).toBe(200);
+
+    await upload(item, 'again.dcm', await level(1, 70));
+    await admin.ok('DELETE', `/file/${small}`);
+    expect(await tiles()).toMatchObject({ sizeX: 128, levels: 2 });
+    expect(await shade(1)).toBe(70);
+  });
+});
