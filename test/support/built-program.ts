@@ -10,8 +10,8 @@ type Plugin = NonNullable<Options['esbuildPlugins']>[number];
 /** Has the program wait at its steps where it is told so (kills/hold-at-step.ts): `step(…)` becomes `await reached(…)`. */
 const holdingAtSteps: Plugin = {
   name: 'hold-at-steps',
-  setup({ onLoad }) {
-    onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, async ({ path }) => {
+  setup(building) {
+    building.onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, async ({ path }) => {
       const text = await readFile(path, 'utf8');
       const awaited = text.replaceAll(/(?<![.\w])step\((?=['`])/g, 'await reached(');
       if (awaited === text) return null;
