@@ -51,6 +51,8 @@ export default defineConfig({
   clean: true,
   esbuildOptions(options) {
     options.minifySyntax = true;
+    // The one with short names has private members of the names of exports, which the translation to CommonJS mixes up.
+    options.alias = { 'lru-cache': 'lru-cache/raw' };
   },
   // What the code reads beside itself, at run time.
   async onSuccess() {
