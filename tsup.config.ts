@@ -41,6 +41,8 @@ export default defineConfig({
     'codec-thread': 'src/tilesource/codecs/thread.ts',
     'csv-thread': 'src/features/annotations/plot/csv-thread.ts',
     'text-thread': 'src/features/configuration/text-thread.ts',
+    'long-thread': 'src/features/annotations/elements/write/long-thread.ts',
+    'drawing-thread': 'src/features/annotations/overlay/drawing-thread.ts',
     'yaml-thread': 'src/features/folder-configuration/yaml-thread.ts',
   },
   format: ['esm', 'cjs'],

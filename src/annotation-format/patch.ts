@@ -38,6 +38,13 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Parts of a path: more than what is stored is nested deep. */
+const maxParts = 100;
+/** Parts of all paths together. */
+const maxPartsTogether = 100_000;
+/** Operations of a patch. */
+const maxOperations = 20_000;
+
 function parseOperation(entry: unknown): PatchOperation {
   if (!isObject(entry) || !Object.hasOwn(entry, 'op') || !Object.hasOwn(entry, 'path')) {
     throw new InvalidError('patch missing op or path');
@@ -47,7 +54,8 @@ function parseOperation(entry: unknown): PatchOperation {
   if (op !== 'add' && op !== 'replace' && op !== 'remove') throw new InvalidError('patch has invalid op');
   if (op !== 'remove' && (value === undefined || value === null)) throw new InvalidError('patch has invalid op');
   const path = sent.replace(/^\/+/, '').replace(/(?<!\/)\/+$/, '');
-  const [first, ...rest] = path.split('/');
+  const [first, ...rest] = path.split('/', maxParts + 1);
+  if (rest.length === maxParts) throw new InvalidError(`patch path has more than ${maxParts} parts`);
   if (first !== 'elements') return { op, path, elementId: null, keys: [first ?? '', ...rest], value };
   const [target, ...keys] = rest;
   if (target === undefined) throw notThere(path);
@@ -59,10 +67,19 @@ function parseOperation(entry: unknown): PatchOperation {
  * Takes the body of a PATCH apart.
  *
  * @throws InvalidError with the texts of the contract: an entry without op or path, an unknown op, an add or replace without
- * value, a path that is not handled.
+ * value, a path that is not handled; or more operations or parts of a path than are read.
  */
 export function parsePatch(body: unknown): PatchOperation[] {
-  if (Array.isArray(body)) return body.map(parseOperation);
+  if (Array.isArray(body)) {
+    if (body.length > maxOperations) throw new InvalidError(`patch has more than ${maxOperations} operations`);
+    let parts = 0;
+    return body.map((entry) => {
+      const operation = parseOperation(entry);
+      parts += operation.keys.length;
+      if (parts > maxPartsTogether) throw new InvalidError(`patch has paths of more than ${maxPartsTogether} parts together`);
+      return operation;
+    });
+  }
   // An empty object counts as an empty list; anything else that is no list has no op and path.
   if (isObject(body) && Object.keys(body).length === 0) return [];
   throw new InvalidError('patch missing op or path');

@@ -5,6 +5,8 @@ import type { HeatmapElement } from './schema/heatmap.js';
 
 /** How deep objects and lists may be nested in `user` and `attributes`, which is level 1. */
 export const maxFreeFormDepth = 64;
+/** Most keys of one object in them: an object of more is slow to read and write for everybody. */
+const maxFreeFormKeys = 10_000;
 
 /** A rule that was broken: the property, and what is wrong, as `.values: …`. */
 export type BrokenRule = string;
@@ -32,7 +34,9 @@ export function checkFreeForm(value: unknown, path: string, depth = 1): BrokenRu
     }
     return null;
   }
-  for (const key of Object.keys(value)) {
+  const keys = Object.keys(value);
+  if (keys.length > maxFreeFormKeys) return `${path}: must not have more than ${maxFreeFormKeys} keys, but has ${keys.length}`;
+  for (const key of keys) {
     if (key === '__proto__') return `${path}: must not have a key "__proto__"`;
     const entry = (value as Record<string, unknown>)[key];
     if (typeof entry !== 'object' && typeof entry !== 'number') continue;

@@ -56,7 +56,7 @@ export class ThreadPool<Functions extends ThreadFunctions> {
       signal?.throwIfAborted();
       const { name: kind, code } = cause as { name?: unknown; code?: unknown };
       if (kind !== 'AbortError' && kind !== 'TimeoutError' && code !== 'ERR_WORKER_OUT_OF_MEMORY') throw cause;
-      throw new BadValueError(`${what} cannot be read within ${timeoutMs / 1000} s and ${memoryMiB} MiB.`, { cause });
+      throw new BadValueError(`${what} cannot be worked on within ${timeoutMs / 1000} s and ${memoryMiB} MiB.`, { cause });
     }
   }
 

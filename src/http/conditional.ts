@@ -1,11 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LargeImageError } from '../errors.js';
-import type { Caller } from '../host.js';
 import { Reply, type ReplyHeaders } from './reply.js';
 import type { IncomingMessage } from 'node:http';
-
-/** How long a browser may use a picture without asking again, in seconds. */
-const maxAgeSeconds = 3600;
 
 /** A strong entity tag for whatever `key` names exactly. */
 export function entityTag(key: string): string {
@@ -13,10 +9,11 @@ export function entityTag(key: string): string {
 }
 
 /**
- * Headers of a cacheable answer. Only what anybody may see may be kept by shared caches.
+ * Headers of an answer that a browser may keep, but asks about before it is shown again: what anybody sees now may be private the next moment,
+ * and the next user of the browser another one. Caches that many share keep nothing.
  */
-export function cacheHeaders(tag: string, caller: Caller | null): ReplyHeaders {
-  return { ETag: tag, 'Cache-Control': `${caller === null ? 'public' : 'private'}, max-age=${maxAgeSeconds}` };
+export function cacheHeaders(tag: string): ReplyHeaders {
+  return { ETag: tag, 'Cache-Control': 'private, no-cache' };
 }
 
 /**

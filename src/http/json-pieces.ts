@@ -8,9 +8,9 @@ const charactersPerValue = 64;
 /** Pieces of about this many characters are handed over. */
 const pieceLength = 64 * 1024;
 
-/** Whether a value has few values and short texts in it. */
-export function isSmall(value: unknown): boolean {
-  return sizeLeft(value, smallSize) >= 0;
+/** Whether a value has few values and short texts in it. @param size how many values. */
+export function isSmall(value: unknown, size = smallSize): boolean {
+  return sizeLeft(value, size) >= 0;
 }
 
 /** What is left of a size after that of a value; below 0 as soon as it is too large. */

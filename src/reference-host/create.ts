@@ -2,7 +2,7 @@ import { MongoBackend } from '@agendajs/mongo-backend';
 import { Agenda } from 'agenda';
 import express, { type Express } from 'express';
 import { Mongoose, Types, type Connection } from 'mongoose';
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import {
@@ -27,13 +27,13 @@ import { hostDirectory } from './access/directory.js';
 import { hostAccess, hostAuth, hostFiles, hostCreateItem, hostRemoveItem } from './host-adapter.js';
 import { registerFileInPlace, type InPlaceFile } from './files/in-place.js';
 import { Journal } from './upkeep/journal.js';
-import { keepAliveMs } from './http/keep-alive.js';
+import { createPatientServer } from './http/patient-server.js';
 import { compileModels, type Models } from './models.js';
 import { ProcessLife } from './upkeep/process-life.js';
 import { hostRoutes } from './routes.js';
 import { isDuplicateKey } from './duplicate-key.js';
 import { notifyUser } from './notifications/notifications.js';
-import { verifyToken } from './accounts/tokens.js';
+import { forgetTokens, verifyToken } from './accounts/tokens.js';
 import { recoverFrom } from './upkeep/recovery.js';
 import { removeExpiredHourly } from './accounts/expired.js';
 import { repairFirstUser } from './accounts/first-user.js';
@@ -109,6 +109,8 @@ const databaseTimes = {
   connectTimeoutMS: 5000,
   heartbeatFrequencyMS: 5000,
   waitQueueTimeoutMS: 5000,
+  // After a rush, connections that nobody needs are let go.
+  maxIdleTimeMS: 10_000,
 };
 /** What is acknowledged is on disk, whatever the address says. */
 const onDisk = { w: 'majority', journal: true } as const;
@@ -219,6 +221,9 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
     const installation = await install(host, options.install);
     undo.push(() => installation.close());
     Object.assign(installed, installation);
+    installation.settings.onChange(async ({ key, value }) => {
+      if (key === 'core.api_keys' && value === false) await forgetTokens(context, { apiKeyId: { $ne: null } });
+    });
     for (const [key, value] of Object.entries(options.settings ?? {})) await installation.settings.set(key, value);
 
     app.use(
@@ -278,8 +283,7 @@ function assembled(
     context,
     registerFileInPlace: (file) => registerFileInPlace(context, file),
     async listen({ port = 0, host: address = '127.0.0.1' } = {}) {
-      const server = createServer(app);
-      server.keepAliveTimeout = keepAliveMs;
+      const server = createPatientServer(app);
       const url = await open(server, port, address);
       undo.push(() => closeServer(server, closing));
       return { server, url };

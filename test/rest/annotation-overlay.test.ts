@@ -7,6 +7,7 @@ import { AnnotationDensityModel } from '../../src/features/annotations/overlay/d
 import { MongoElementRecords } from '../../src/features/annotations/elements/element-records.model.js';
 import { OwnCollections } from '../../src/core/own-collections.js';
 import { AnnotationDensities, countedAlways } from '../../src/features/annotations/overlay/densities.js';
+import { Drawer } from '../../src/features/annotations/overlay/drawer.js';
 import { AnnotationOverlay, type OverlayStyle } from '../../src/features/annotations/overlay/overlay.js';
 import { startTestDatabase } from '../support/database.js';
 import { randomNumbers } from '../support/marks.js';
@@ -34,6 +35,7 @@ function shapes(count: number): AnnotationElement[] {
 }
 
 describe('the overlay of stored elements', () => {
+  const drawer = new Drawer();
   let database: { uri: string; stop: () => Promise<void> };
   let connection: Connection;
   let records: MongoElementRecords;
@@ -43,8 +45,8 @@ describe('the overlay of stored elements', () => {
   let elements: AnnotationElement[];
 
   const overlayOf = (kept: AnnotationDensityModel) => {
-    const densities = new AnnotationDensities({ store, model: kept, logger });
-    return { densities, overlay: new AnnotationOverlay({ store, densities }) };
+    const densities = new AnnotationDensities({ store, model: kept, drawer, logger });
+    return { densities, overlay: new AnnotationOverlay({ store, densities, drawer }) };
   };
 
   beforeAll(async () => {
@@ -61,6 +63,7 @@ describe('the overlay of stored elements', () => {
   });
 
   afterAll(async () => {
+    await drawer.close();
     await connection.close();
     await database.stop();
   });
@@ -68,7 +71,7 @@ describe('the overlay of stored elements', () => {
   const opacities = async (of: StoredElements, level: number, x = 0, y = 0, groups?: ReadonlySet<string | null>) => {
     const scale = 2 ** level;
     const view = { left: x * 256 * scale, top: y * 256 * scale, scale, width: 256, height: 256 };
-    return (await overlayOf(model).overlay.draw(of, view, { ...style, groups })).pixels;
+    return await overlayOf(model).overlay.draw(of, view, { ...style, groups });
   };
 
   it('is the same from stored densities as counted anew', async () => {
@@ -133,17 +136,17 @@ describe('the overlay of stored elements', () => {
     const { overlay } = overlayOf(model);
     const view = { left: 0, top: 0, scale: 64, width: 256, height: 256 };
     const covered = (pixels: Float32Array) => pixels.filter((value, i) => i % 4 === 3 && value > 0.001).length;
-    const all = covered((await overlay.draw(stored, view, { ...style, gain: undefined })).pixels);
+    const all = covered(await overlay.draw(stored, view, { ...style, gain: undefined }));
     expect(all).toBeGreaterThan(5000);
-    const one = covered((await overlay.draw(stored, view, { ...style, groups: new Set(['g1']) })).pixels);
+    const one = covered(await overlay.draw(stored, view, { ...style, groups: new Set(['g1']) }));
     expect(one).toBeLessThan(all);
     expect(one).toBeGreaterThan(0);
-    expect(covered((await overlay.draw(stored, view, { ...style, groups: new Set(['no such group']) })).pixels)).toBe(0);
+    expect(covered(await overlay.draw(stored, view, { ...style, groups: new Set(['no such group']) }))).toBe(0);
     const png = await overlay.png(stored, view, style);
     expect([png.type, Buffer.from(png.bytes.subarray(1, 4)).toString()]).toEqual(['image/png', 'PNG']);
     expect((await overlay.vector(stored, view, style)).bytes.length).toBeGreaterThan(1000);
     const beside = { ...view, left: 10 * side };
-    expect(covered((await overlay.draw(stored, beside, style)).pixels)).toBe(0);
+    expect(covered(await overlay.draw(stored, beside, style))).toBe(0);
   });
 
   it('ends early when the request does', async () => {

@@ -30,6 +30,36 @@ interface Place {
 
 type Send = (place: Place, send: (method: string, path: string, sending?: Sending) => Promise<Answer>) => Promise<Answer>;
 
+/** Vertices of a ring that wobbles. */
+function ring(count: number): string {
+  const at = (i: number) => {
+    const [angle, radius] = [(i * 2 * Math.PI) / count, 400 + 9 * (i % 7)];
+    return `[${(500 + radius * Math.cos(angle)).toFixed(2)},${(500 + radius * Math.sin(angle)).toFixed(2)},0]`;
+  };
+  return Array.from({ length: count }, (_, i) => at(i)).join();
+}
+
+function holes(count: number): string {
+  return Array.from({ length: count }, (_, i) => `[[${i % 900},1,0],[${i % 900},5,0],[3,9,0]]`).join();
+}
+
+function annotationOf(slide: string, elements: string): Sending {
+  return { query: { itemId: slide }, body: `{"name":"a","elements":[${elements}]}`, headers: json };
+}
+
+/** Stores elements and asks for them in all forms; the answer is the first that is not 200, or the last. */
+function drawn(elements: string): Send {
+  return async ({ slide }, send) => {
+    let answer = await send('POST', '/annotation', annotationOf(slide, elements));
+    const id = String(answer.body._id);
+    for (const form of ['/tiles/zxy/0/0/0', '/tiles/mvt/0/0/0', '/geojson', '', '?centroids=true']) {
+      if (answer.status !== 200) break;
+      answer = await send('GET', `/annotation/${id}${form}`);
+    }
+    return answer;
+  };
+}
+
 /** Requests with texts of every kind that the server takes, at their limits and made to be the worst, with the status of the answer. */
 const rows: [what: string, status: number, send: Send][] = [
   [
@@ -159,6 +189,110 @@ const rows: [what: string, status: number, send: Send][] = [
     async ({ upload }, send) => {
       const id = await upload('values.csv', `a\n${'1'.repeat(900_000)}x\n`);
       return send('POST', `/annotation/item/${id}/plot/data`, { query: { keys: 'data.a.0' } });
+    },
+  ],
+  [
+    'a made-up tile of 4 million pixels, and one in 250 colors',
+    200,
+    (_place, send) => {
+      const style = JSON.stringify({ bands: Array.from({ length: 250 }, () => ({ band: 1, palette: 'viridis' })) });
+      const query = { tileWidth: 2048, tileHeight: 2048, fractal: true, sizeX: 9000, sizeY: 9000 };
+      return send('GET', '/item/test/tiles/zxy/2/0/0', { query }).then((answer) =>
+        answer.status === 200 ? send('GET', '/item/test/tiles/zxy/9/0/0', { query: { style } }) : answer,
+      );
+    },
+  ],
+  [
+    'a polygon of 300 000 points',
+    200,
+    drawn(`{"type":"polyline","closed":true,"fillColor":"#ff0000","points":[${ring(300_000)}]}`),
+  ],
+  [
+    'a polygon of 20 000 holes',
+    200,
+    drawn(`{"type":"polyline","closed":true,"points":[[0,0,0],[900,0,0],[900,900,0]],"holes":[${holes(20_000)}]}`),
+  ],
+  [
+    'large shapes over one another',
+    200,
+    drawn(
+      repeated(
+        '{"type":"rectangle","center":[500,500,0],"width":900,"height":800,"rotation":0.1,"fillColor":"rgba(255,0,0,0.1)"},',
+        100_000,
+      ).slice(0, -1),
+    ),
+  ],
+  [
+    'a grid of a million values',
+    200,
+    drawn(
+      `{"type":"griddata","gridWidth":1000,"interpretation":"contour","values":[${Array.from({ length: 1_000_000 }, (_, i) => i % 97).join()}]}`,
+    ),
+  ],
+  [
+    'a heatmap of 200 000 points',
+    200,
+    drawn(
+      `{"type":"heatmap","radius":40,"points":[${Array.from({ length: 200_000 }, (_, i) => `[${i % 900},${i % 777},0,1]`).join()}]}`,
+    ),
+  ],
+  [
+    'points sorted by their labels',
+    200,
+    async ({ slide }, send) => {
+      const points = Array.from(
+        { length: 100_000 },
+        (_, i) => `{"type":"point","center":[${i % 999},${i % 777},0],"label":{"value":"${(i * 7919) % 99991}"}}`,
+      );
+      const made = await send('POST', '/annotation', annotationOf(slide, points.join()));
+      return send('GET', `/annotation/${String(made.body._id)}`, { query: { sort: 'label.value', limit: 0 } });
+    },
+  ],
+  [
+    'points of one feature',
+    200,
+    ({ slide }, send) => {
+      const geometry = `{"type":"MultiPoint","coordinates":[${repeated('[1,2],', 1_000_000).slice(0, -1)}]}`;
+      const body = `{"type":"FeatureCollection","features":[{"type":"Feature","properties":{},"geometry":${geometry}}]}`;
+      return send('POST', '/annotation', { query: { itemId: slide }, body, headers: json });
+    },
+  ],
+  [
+    'a bare geometry that is long',
+    200,
+    ({ slide }, send) =>
+      send('POST', '/annotation', {
+        query: { itemId: slide },
+        body: `{"type":"LineString","coordinates":[${repeated('[1,2],', 1_000_000).slice(0, -1)}]}`,
+        headers: json,
+      }),
+  ],
+  [
+    'an element with very many user fields',
+    400,
+    drawn(`{"type":"point","center":[1,2,0],"user":{${Array.from({ length: 300_000 }, (_, i) => `"k${i}":[]`).join()}}}`),
+  ],
+  [
+    'annotations without end',
+    400,
+    ({ slide }, send) => send('POST', `/annotation/item/${slide}`, { body: list('{}', 8_000_000), headers: json }),
+  ],
+  [
+    'attributes of four megabytes',
+    413,
+    ({ slide }, send) =>
+      send('POST', '/annotation', {
+        query: { itemId: slide },
+        body: `{"name":"a","attributes":{"a":${list('1', 4_000_000)}}}`,
+        headers: json,
+      }),
+  ],
+  [
+    'a patch that walks deep very often',
+    400,
+    ({ annotation }, send) => {
+      const operation = { op: 'replace', path: `/attributes/${'a/'.repeat(59)}a`, value: 1 };
+      return send('PATCH', `/annotation/${annotation}`, { json: Array.from({ length: 19_000 }, () => operation) });
     },
   ],
 ];

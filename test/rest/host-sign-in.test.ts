@@ -205,6 +205,26 @@ describe('what ends all tokens of a user', () => {
       expect([await isKnown(program), await isKnown(new Client(server.url, late.token, holder.id))]).toEqual([false, false]);
     }
   });
+
+  it('is turning API keys off: on again, keys are exchanged again, and sessions have gone on', async () => {
+    const holder = await server.register('keeper');
+    const program = await keyToken(holder);
+    const stream = await fetch(`${server.url}/api/v1/notification/stream`, { headers: { 'Girder-Token': program.token! } });
+    expect(stream.status).toBe(200);
+    const set = (value: boolean) => admin.ok('PUT', '/system/setting', { query: { key: 'core.api_keys', value } });
+    try {
+      await set(false);
+      expect([await isKnown(program), await isKnown(holder)]).toEqual([false, true]);
+      await expect(stream.text()).rejects.toThrow();
+      const key = (await server.host.context.models.apiKey.findOne({ userId: holder.id }).lean<ApiKeyDocument>())!;
+      const owner = (await server.host.context.models.user.findById(holder.id).lean<UserDocument>())!;
+      const late = await issueToken(server.host.context, { user: owner, apiKey: key }, { days: 1, scope: ['core.user_auth'] });
+      expect(await isKnown(new Client(server.url, late.token, holder.id))).toBe(false);
+    } finally {
+      await set(true);
+    }
+    expect([await isKnown(program), await isKnown(await keyToken(holder))]).toEqual([false, true]);
+  });
 });
 
 it('tokens and counts that have ended are removed by the server where the database does not', async () => {

@@ -55,7 +55,7 @@ describe('tiles of an item', () => {
   it('serves a tile with the colours of the image, and 304 to who has it', async () => {
     const tile = await admin.send('GET', `/item/${item}/tiles/zxy/3/1/1`);
     expect([tile.status, tile.headers.get('content-type')]).toEqual([200, 'image/jpeg']);
-    expect(tile.headers.get('cache-control')).toBe('private, max-age=3600');
+    expect(tile.headers.get('cache-control')).toBe('private, no-cache');
     const { data, info } = await sharp(tile.bytes).raw().toBuffer({ resolveWithObject: true });
     expect([info.width, info.height]).toEqual([256, 256]);
     for (const [band, value] of [200, 40, 90].entries()) expect(Math.abs(data[band]! - value)).toBeLessThan(6);
@@ -197,6 +197,28 @@ describe('tiles of an item', () => {
     expect((await other.send('GET', path)).status).toBe(200);
     await grant([]);
     expect((await other.send('GET', path)).status).toBe(403);
+  });
+
+  it('leaves no picture to caches that many share, and has browsers ask before they show one again', async () => {
+    const open = (isOpen: boolean) =>
+      admin.ok('PUT', `/folder/${folder}/access`, {
+        query: { access: JSON.stringify({ users: [], groups: [] }), public: isOpen },
+      });
+    const places = ['zxy/3/1/1', 'dzi_files/10/0_0.jpeg', 'region?width=50', 'thumbnail', 'histogram', 'bands'];
+    await open(true);
+    const tags = new Map<string, string>();
+    for (const place of places) {
+      const { status, headers } = await started.anonymous.send('GET', `/item/${item}/tiles/${place}`);
+      expect([place, status, headers.get('cache-control')]).toEqual([place, 200, 'private, no-cache']);
+      tags.set(place, headers.get('etag')!);
+    }
+    await open(false);
+    for (const [place, tag] of tags) {
+      const { status } = await started.anonymous.send('GET', `/item/${item}/tiles/${place}`, {
+        headers: { 'If-None-Match': tag },
+      });
+      expect([place, status]).toEqual([place, 401]);
+    }
   });
 
   it('takes a large image off and puts it on again', async () => {

@@ -1,15 +1,22 @@
-// A reference host in a process of its own, until it ends at a step or is killed: database, data directory. It prints its address.
+// A reference host in a process of its own, until it is killed: database, data directory. It prints its address.
 import { createReferenceHost } from '../../src/reference-host/index.js';
 
+const [mongoUri, dataDirectory, inPlace] = process.argv.slice(2);
+const unlimited = { running: 1000, waiting: 1000 };
 const host = await createReferenceHost({
-  mongoUri: process.argv[2]!,
-  dataDirectory: process.argv[3]!,
+  mongoUri: mongoUri!,
+  dataDirectory: dataDirectory!,
   brand: 'girder',
   viewer: false,
   passwordMemoryKiB: 8,
   // Others recover from what was killed before: this process is to die of its own requests.
-  upkeep: false,
+  upkeep: process.env.UPKEEP === 'true',
+  // Writes that are held at their steps keep nobody else from theirs.
+  install: { queues: { tiles: unlimited, pictures: unlimited, elements: unlimited, edits: unlimited } },
 });
 const { url } = await host.listen();
-await import('./kill-at-step.js');
-console.log(url);
+process.stdout.write(`${url}\n`);
+if (inPlace !== undefined) {
+  const folder = await host.context.models.folder.findById(process.env.FOLDER).lean();
+  await host.registerFileInPlace({ path: inPlace, folder: folder!, itemName: 'in place', creatorId: null });
+}

@@ -41,13 +41,15 @@ export class Client {
     readonly url: string,
     readonly token: string | null,
     readonly id: string | null,
+    /** Headers of each request. */
+    readonly headers: Readonly<Record<string, string>> = {},
   ) {}
 
   async send(method: string, path: string, sending: Sending = {}): Promise<Answer> {
     const address = new URL(`${this.url}/api/v1${path}`);
     const pairs = Array.isArray(sending.query) ? sending.query : Object.entries(sending.query ?? {});
     for (const [name, value] of pairs) address.searchParams.append(name, String(value));
-    const headers: Record<string, string> = { ...(this.token && { 'Girder-Token': this.token }) };
+    const headers: Record<string, string> = { ...this.headers, ...(this.token && { 'Girder-Token': this.token }) };
     let body: string | Uint8Array | undefined = sending.body;
     if (sending.json !== undefined) {
       body = JSON.stringify(sending.json);

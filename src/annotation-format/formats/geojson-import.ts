@@ -110,6 +110,8 @@ export interface GeoJsonReader {
    * @throws BadParameterError naming the feature.
    */
   read(feature: unknown, index: number): ImportedElement[];
+  /** Takes over what a feature that was read elsewhere carries. */
+  noteHead(annotation: unknown): void;
 }
 
 /**
@@ -152,6 +154,7 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
     get head() {
       return head;
     },
+    noteHead,
     read(feature, index) {
       if (!isObject(feature)) throw featureError(index, `must be an object, not ${describeValue(feature)}`);
       if (feature.type !== 'Feature') {

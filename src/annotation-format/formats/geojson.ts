@@ -23,6 +23,8 @@ export interface GeoJsonOptions {
   overlaySizes?: KnownOverlaySizes;
   /** Default: {@link elementToFeature}. */
   writeFeature?: FeatureWriter;
+  /** Writes a feature; what is long may come in pieces. Default: `JSON.stringify`. */
+  stringify?: (feature: Feature) => string | AsyncIterable<string>;
 }
 
 function flat(corners: readonly (readonly [number, number])[], z: number): Coordinate[] {
@@ -133,7 +135,7 @@ const pieceLength = 65_536;
 export async function* geoJsonText(
   head: AnnotationHead,
   elements: Iterable<AnnotationElement> | AsyncIterable<AnnotationElement>,
-  { overlaySizes, writeFeature = elementToFeature }: GeoJsonOptions = {},
+  { overlaySizes, writeFeature = elementToFeature, stringify = JSON.stringify }: GeoJsonOptions = {},
 ): AsyncGenerator<string, void, undefined> {
   let text = '{"type":"FeatureCollection","features":[';
   let isFirst = true;
@@ -141,8 +143,15 @@ export async function* geoJsonText(
     if (overlaySizes?.isMissing(element) === true) await overlaySizes.load(element);
     const feature = writeFeature(element, overlaySizes?.of(element) ?? null);
     if (isFirst) feature.properties.annotation = headOf(head);
-    text += `${isFirst ? '' : ','}${JSON.stringify(feature)}`;
+    if (!isFirst) text += ',';
     isFirst = false;
+    const written = stringify(feature);
+    if (typeof written === 'string') text += written;
+    else {
+      yield text;
+      yield* written;
+      text = '';
+    }
     if (text.length < pieceLength) continue;
     yield text;
     text = '';

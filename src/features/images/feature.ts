@@ -10,6 +10,7 @@ import { jpeg2000Source } from '../../tilesource/sources/jpeg2000/jpeg2000-sourc
 import { sharpSource } from '../../tilesource/sources/sharp/sharp-source.js';
 import { testSource } from '../../tilesource/sources/test/test-source.js';
 import { tiffSource } from '../../tilesource/sources/tiff/tiff-source.js';
+import { zarrSource } from '../../tilesource/sources/zarr/zarr-source.js';
 import { packageVersion } from '../../core/version.js';
 import type { CachedFiles } from '../cached-files/cached-files.js';
 import type { CacheOffers } from '../caches/feature.js';
@@ -20,7 +21,7 @@ import { followHost } from './follow-host.js';
 import { Images } from './images.js';
 import { sourceRoutes } from './sources.routes.js';
 
-const ownSources = [tiffSource, cziSource, dicomSource, jpeg2000Source, sharpSource, testSource];
+const ownSources = [tiffSource, cziSource, dicomSource, jpeg2000Source, sharpSource, testSource, zarrSource];
 
 /** What images need. */
 interface ImageNeeds extends CacheOffers {

@@ -25,14 +25,13 @@ interface JsonRoute {
   item: ItemRecord;
   kind: string;
   request: Readonly<Record<string, unknown>>;
-  caller: Caller | null;
   headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
 /** Answers with JSON that is worth a conditional request. */
 async function taggedJson(services: PictureContext, route: JsonRoute, make: () => Promise<unknown>): Promise<Reply> {
   const tag = entityTag(await services.images.pictureKey(route.item, route.kind, route.request));
-  const headers = cacheHeaders(tag, route.caller);
+  const headers = cacheHeaders(tag);
   return answerConditional(route.headers, tag, headers) ?? Reply.json(await make(), { headers });
 }
 
@@ -79,7 +78,7 @@ const histogram = defineRoute({
     const hasRange = rangeMin !== undefined || rangeMax !== undefined;
     if (cache !== 'none') return report(services, item, { entry, hasRange, mayStart: cache === 'schedule', caller });
     const request = { ...regionRequest(region), ...counting, ...defined({ rangeMin, rangeMax, roundRange }) };
-    return taggedJson(services, { item, kind: 'histogram', request, caller, headers }, () =>
+    return taggedJson(services, { item, kind: 'histogram', request, headers }, () =>
       hasRange
         ? turn(() => services.images.use(item, (image) => image.histogram({ ...request, signal }), signal))
         : obtainHistogram(services, item, entry, { signal, turn }),
@@ -113,9 +112,9 @@ const bands = defineRoute({
   returns: { schema: { type: 'object' } },
   authorize: mayRead,
   async handle(asked, services) {
-    const { query, granted: item, caller, headers, signal } = asked;
+    const { query, granted: item, headers, signal } = asked;
     const request = defined(query);
-    return taggedJson(services, { item, kind: 'bands', request, caller, headers }, () =>
+    return taggedJson(services, { item, kind: 'bands', request, headers }, () =>
       turnOf(
         services.queues.pictures,
         asked,

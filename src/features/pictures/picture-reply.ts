@@ -42,7 +42,7 @@ export async function cachedPicture(
 ): Promise<Reply> {
   const key = await keyOf(services, route);
   const tag = entityTag(key);
-  const headers = cacheHeaders(tag, route.asked.caller);
+  const headers = cacheHeaders(tag);
   const unchanged = answerConditional(route.asked.headers, tag, headers);
   if (unchanged !== null) return unchanged;
   const picture = await services.images.picture(route.item, key, make, { asked: route.asked, queue: services.queues.tiles });
@@ -53,7 +53,7 @@ export async function cachedPicture(
 export async function keptPicture(services: PictureContext, route: PictureRoute, entry: CachedEntry): Promise<Reply> {
   const key = await services.images.pictureKey(route.item, route.kind, route.request);
   const tag = entityTag(key);
-  const headers = cacheHeaders(tag, route.asked.caller);
+  const headers = cacheHeaders(tag);
   const unchanged = answerConditional(route.asked.headers, tag, headers);
   if (unchanged !== null) return unchanged;
   const { asked } = route;
@@ -79,7 +79,7 @@ export async function freshPicture(
   make: (image: LargeImage, signal: AbortSignal) => Promise<EncodedPicture | StreamedPicture>,
 ): Promise<Reply> {
   const tag = entityTag(await keyOf(services, route));
-  const headers = cacheHeaders(tag, route.asked.caller);
+  const headers = cacheHeaders(tag);
   const unchanged = answerConditional(route.asked.headers, tag, headers);
   if (unchanged !== null) return unchanged;
   const { signal } = route.asked;

@@ -9,8 +9,11 @@ export interface SettingRecords {
   unset(key: string): Promise<void>;
 }
 
-/** How long values are used, in milliseconds: changes by another process are seen after this time. */
-const lifetimeMs = 5000;
+/**
+ * How long values are used, in milliseconds: changes by another process are seen after this time. Verdicts on tokens that rest on a setting are
+ * believed for a while themselves, and both together for less than the five seconds in which what is revoked ends.
+ */
+const lifetimeMs = 1000;
 
 type ChangeListener = (change: { key: string; value: unknown; former: unknown }) => void | Promise<void>;
 

@@ -76,7 +76,10 @@ export async function findToken({ models }: HostContext, token: string): Promise
   return found !== null && found.expires > new Date() ? found : null;
 }
 
-/** Who a token belongs to; `null` when it is worth nothing, or its user may not sign in, or all tokens of the user or the key have ended. */
+/**
+ * Who a token belongs to; `null` when it is worth nothing, its user may not sign in, all tokens of the user or the key have ended, or it is of a
+ * key and keys are not used any more.
+ */
 export async function verifyToken(context: HostContext, token: string): Promise<Caller | null> {
   const { models } = context;
   const found = await findToken(context, token);
@@ -85,8 +88,10 @@ export async function verifyToken(context: HostContext, token: string): Promise<
   if (userId === null) return { id: null, admin: false, scopes, expires };
   const user = await enabledUser(context, { _id: userId, tokenEpoch: userEpoch });
   if (user === null) return null;
-  const isKeyValid = apiKeyId === null || (await models.apiKey.exists({ _id: apiKeyId, tokenEpoch: apiKeyEpoch, active: true }));
-  return isKeyValid ? { ...user, scopes, expires } : null;
+  if (apiKeyId === null) return { ...user, scopes, expires };
+  if (!(await context.setting('core.api_keys'))) return null;
+  const key = await models.apiKey.exists({ _id: apiKeyId, tokenEpoch: apiKeyEpoch, active: true });
+  return key === null ? null : { ...user, scopes, expires };
 }
 
 /** A user as they are now, with no scopes; `null` when there is none that fits, or they may not sign in. */
@@ -104,12 +109,13 @@ export async function revokeToken({ models, events }: HostContext, token: string
   await events.emit('token.revoked', { token });
 }
 
-/** Tidies up after all tokens of a user, or of a key, have ended because its epoch has changed, or it is gone. */
+/** Tidies up after all tokens of a user, of a key, or of all keys have ended: the epoch has changed, it is gone, or keys are not used any more. */
 export async function forgetTokens(
   { models, events }: HostContext,
   owner:
     | { userId: Types.ObjectId; userEpoch?: { $ne: Types.ObjectId } }
-    | { apiKeyId: Types.ObjectId; apiKeyEpoch?: { $ne: Types.ObjectId } },
+    | { apiKeyId: Types.ObjectId; apiKeyEpoch?: { $ne: Types.ObjectId } }
+    | { apiKeyId: { $ne: null } },
 ): Promise<void> {
   await events.emit('token.revoked', {});
   await models.token.deleteMany(owner);

@@ -1,7 +1,7 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import { keepAliveMs } from '../http/keep-alive.js';
+import { createPatientServer } from '../http/patient-server.js';
 import { UsageError } from './options.js';
 
 /** How long requests may go on after the server has been asked to stop. */
@@ -31,14 +31,13 @@ export async function listen(host: string, port: number): Promise<Listening> {
   const running = new Set<ServerResponse>();
   const waiting: [IncomingMessage, ServerResponse][] = [];
   let isPaused = false;
-  const server = createServer((request, reply) => {
+  const server = createPatientServer((request, reply) => {
     if (isPaused) {
       waiting.push([request, reply]);
       return;
     }
     run(request, reply);
   });
-  server.keepAliveTimeout = keepAliveMs;
   const run = (request: IncomingMessage, reply: ServerResponse): void => {
     running.add(reply);
     reply.once('close', () => running.delete(reply));

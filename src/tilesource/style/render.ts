@@ -1,4 +1,4 @@
-import { breathe } from '../process/concurrency.js';
+import { isSliceOver, nextSlice } from '../../core/slices.js';
 import { hasAlpha, type Picture } from '../render/pixels.js';
 import type { Raster } from '../raster.js';
 import { channels, Colors, makeColorTable, tableSize, type ColorTable, type StyleMemo } from './color-table.js';
@@ -43,8 +43,9 @@ function frameOf(band: BandStyle, frame: number): number {
   return band.frame ?? frame + band.framedelta;
 }
 
-/** Pixels that are coloured in one go before other work gets its turn. */
-const chunkPixels = 2 ** 16;
+/** Pixels that are coloured in one go by all layers together, and the fewest that are worth it, before other work gets its turn. */
+const chunkWork = 2 ** 16;
+const leastChunk = 2 ** 10;
 
 /**
  * Colours a raster. The result has four bands, or one where a gray image stays gray.
@@ -62,13 +63,13 @@ export async function styleRaster(
   if (options.opaque && shape.bands === 4 && tables && isOpaque(tables)) shape.bands = 3;
   const total = shape.width * shape.height;
   const data = new Uint8Array(total * shape.bands);
+  const chunkPixels = Math.max(leastChunk, Math.floor(chunkWork / Math.max(1, layers.length)));
   const most = Math.min(chunkPixels, total);
   const bytes = new Uint8Array(most * 4);
   const work = { bytes, words: new Uint32Array(bytes.buffer), indexes: new Uint16Array(most) };
   const planes = tables?.some(({ colors }) => colors.multiply) === false ? null : makePlanes(most);
   for (let first = 0; first < total; first += chunkPixels) {
-    if (first > 0) await breathe();
-    options.signal?.throwIfAborted();
+    if (first > 0 && isSliceOver()) await nextSlice(options.signal);
     const span = { first, count: Math.min(chunkPixels, total - first) };
     if (planes) {
       blend(layers, span, planes, work.indexes);
@@ -288,6 +289,7 @@ async function makeLayers(style: Style, inputs: StyleInputs): Promise<Layer[]> {
     const worthwhile = size !== null && size <= Math.max(256, raster.width * raster.height);
     const table = worthwhile ? inputs.memo.table(band, range, dtype, () => makeColorTable(colors, dtype)) : null;
     layers.push({ channel, colors, table });
+    if (isSliceOver()) await nextSlice();
   }
   return layers;
 }

@@ -5,6 +5,9 @@ import type { AnnotationHead } from '../../../annotation-format/schema/document.
 import type { ElementStore, ReceivedBody, ReceiveOptions, StoredElements } from '../elements/contract.js';
 import { createHeadValidator } from '../../../annotation-format/validate.js';
 import { BadParameterError, LargeImageError } from '../../../errors.js';
+import { isSliceOver, nextSlice } from '../../../core/slices.js';
+import { isSmall, jsonPieces } from '../../../http/json-pieces.js';
+import { isLong } from '../elements/write/long-elements.js';
 
 /** An annotation as a body holds it, checked; its elements are stored and nobody refers to them yet. */
 export interface IncomingAnnotation {
@@ -22,8 +25,10 @@ export type BodyForm = 'document' | 'created' | 'list' | 'file';
 
 type JsonObject = Record<string, unknown>;
 
-/** Longest head (name, description, attributes, display) as JSON text, in characters: it is kept in one document. */
-const maxHeadLength = 4 * 1024 * 1024;
+/** Longest head (name, description, attributes, display) as JSON text, in characters: every reader of the annotation parses it. */
+const maxHeadLength = 1024 * 1024;
+/** Most annotations that one body may hold. */
+const maxAnnotations = 10_000;
 
 function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -37,6 +42,18 @@ function isGeoJson(value: unknown): value is JsonObject {
 class BareGeoJson {
   constructor(readonly value: unknown) {}
 }
+
+/** GeoJSON that is one annotation and too long to be turned into one at once: it is read again as a collection. */
+class LongGeoJson {
+  constructor(readonly features: readonly unknown[]) {}
+}
+
+/** The text of a value as it would be received. */
+async function* bodyOf(value: unknown): AsyncGenerator<Buffer, void, undefined> {
+  for await (const piece of jsonPieces(value)) yield Buffer.from(piece);
+}
+
+type Interpreted = IncomingAnnotation[] | BareGeoJson | LongGeoJson;
 
 /** Reads bodies of requests that hold annotations. */
 export class AnnotationBodies {
@@ -59,22 +76,28 @@ export class AnnotationBodies {
     publish: (annotations: IncomingAnnotation[]) => Promise<Result>,
     options: ReceiveOptions = {},
   ): Promise<Result> {
-    const first = await this.store.readBody<{ done: Result } | BareGeoJson>(
+    const first = await this.store.readBody<{ done: Result } | BareGeoJson | LongGeoJson>(
       body,
       async (received) => {
-        const annotations = this.#interpret(received, form);
-        return annotations instanceof BareGeoJson ? annotations : { done: await publish(annotations) };
+        const annotations = await this.#interpret(received, form, options.signal);
+        return Array.isArray(annotations) ? { done: await publish(annotations) } : annotations;
       },
       options,
     );
+    if (first instanceof LongGeoJson) {
+      return this.receive(bodyOf({ type: 'FeatureCollection', features: first.features }), 'created', publish, options);
+    }
     if (!(first instanceof BareGeoJson)) return first.done;
-    const converted = Buffer.from(JSON.stringify(first.value));
     return this.store.readBody(
-      converted,
-      (received) => {
+      bodyOf(first.value),
+      async (received) => {
         const { value } = received;
-        const list = Array.isArray(value) ? (value as unknown[]) : [value];
-        return publish(list.map((entry) => this.#document(received, entry)));
+        const annotations: IncomingAnnotation[] = [];
+        for (const entry of Array.isArray(value) ? (value as unknown[]) : [value]) {
+          annotations.push(this.#document(received, entry));
+          if (isSliceOver()) await nextSlice(options.signal);
+        }
+        return publish(annotations);
       },
       options,
     );
@@ -82,24 +105,26 @@ export class AnnotationBodies {
 
   /** Checks a head that comes from elsewhere than a body. @throws BadParameterError, LargeImageError `too-large` */
   checkHead(value: unknown): AnnotationHead {
-    const head = this.#checkHead(value);
-    if (JSON.stringify(head).length > maxHeadLength) {
+    // Each of its values is a character at least.
+    const isTooLong = !isSmall(value, maxHeadLength);
+    const head = isTooLong ? null : this.#checkHead(value);
+    if (head === null || JSON.stringify(head).length > maxHeadLength) {
       throw new LargeImageError('too-large', `Name, description and attributes are longer than ${maxHeadLength} characters.`);
     }
     return head;
   }
 
-  #interpret(received: ReceivedBody, form: BodyForm): IncomingAnnotation[] | BareGeoJson {
+  async #interpret(received: ReceivedBody, form: BodyForm, signal: AbortSignal | undefined): Promise<Interpreted> {
     const { value } = received;
     if (form === 'document') return [this.#document(received, value)];
     if (!Array.isArray(value)) return this.#one(received, value, form);
     const entries = value as unknown[];
     if (form === 'created' || (form === 'file' && isGeoJson(entries[0]))) return this.#features(received, entries);
-    return this.#list(received, entries);
+    return this.#list(received, entries, signal);
   }
 
   /** A list given where one annotation is expected: bare features are one annotation together. */
-  #features(received: ReceivedBody, entries: readonly unknown[]): IncomingAnnotation[] | BareGeoJson {
+  #features(received: ReceivedBody, entries: readonly unknown[]): Interpreted {
     const [first] = entries;
     if (!isGeoJson(first)) return [this.#document(received, entries)];
     if (entries.length === 1) return this.#one(received, first, 'created');
@@ -107,37 +132,56 @@ export class AnnotationBodies {
     if (stored >= 0) {
       throw new BadParameterError(`GeoJSON entry ${stored}: a FeatureCollection must not stand among others; send it alone.`);
     }
-    return new BareGeoJson(geoJsonToAnnotation(entries, this.brand));
+    return isLong(entries) ? new LongGeoJson(entries) : new BareGeoJson(geoJsonToAnnotation(entries, this.brand));
   }
 
-  #list(received: ReceivedBody, entries: readonly unknown[]): IncomingAnnotation[] | BareGeoJson {
-    const read = entries.map((entry, index) => {
+  async #list(
+    received: ReceivedBody,
+    entries: readonly unknown[],
+    signal: AbortSignal | undefined,
+  ): Promise<IncomingAnnotation[] | BareGeoJson> {
+    if (entries.length > maxAnnotations) {
+      throw new BadParameterError(`A body may hold at most ${maxAnnotations} annotations, not ${entries.length}.`);
+    }
+    const incoming: IncomingAnnotation[] = [];
+    const converted: unknown[] = [];
+    let bare = -1;
+    for (const [index, entry] of entries.entries()) {
       if (!isObject(entry)) throw new BadParameterError('Entries in the annotation list must be JSON objects.');
+      let made: Interpreted;
       try {
-        return { entry, annotation: this.#one(received, entry, 'list') };
+        made = this.#one(received, entry, 'list');
+        if (made instanceof LongGeoJson)
+          throw new BadParameterError('this GeoJSON is too long to be bare; send it as a FeatureCollection.');
       } catch (error) {
         throw inEntry(error, index);
       }
-    });
-    const bare = read.findIndex(({ annotation }) => annotation instanceof BareGeoJson);
-    if (bare < 0) return read.flatMap(({ annotation }) => annotation as IncomingAnnotation[]);
+      if (made instanceof BareGeoJson) {
+        if (bare < 0) bare = index;
+        converted.push(made.value);
+      } else {
+        incoming.push(...made);
+        converted.push(made[0]!.head);
+      }
+      if (isSliceOver()) await nextSlice(signal);
+    }
+    if (bare < 0) return incoming;
     // Lists that were stored already cannot be given to a second reading.
-    if (read.some(({ annotation }) => !(annotation instanceof BareGeoJson) && annotation[0]?.elements !== null)) {
+    if (incoming.some(({ elements }) => elements !== null)) {
       throw new BadParameterError(
         `Entry ${bare} of the annotation list is a bare GeoJSON object among annotations with elements; send it as a FeatureCollection.`,
       );
     }
-    return new BareGeoJson(
-      read.map(({ annotation }) => (annotation instanceof BareGeoJson ? annotation.value : annotation[0]!.head)),
-    );
+    return new BareGeoJson(converted);
   }
 
-  #one(received: ReceivedBody, value: unknown, form: BodyForm): IncomingAnnotation[] | BareGeoJson {
+  #one(received: ReceivedBody, value: unknown, form: BodyForm): Interpreted {
     if (isGeoJson(value)) {
       const elements = received.elementsOf(value);
       // A collection without features says what is wrong with it when it is converted.
       if (value.type !== 'FeatureCollection' || elements === null || elements.count === 0) {
         const source = elements === null ? value : { ...value, features: [] };
+        if (isLong(source)) return new LongGeoJson([source]);
         return new BareGeoJson(geoJsonToAnnotation(source, this.brand));
       }
       const head = headMembers(received.annotationOf(value) ?? {});

@@ -1,5 +1,5 @@
 import { parseElementQuery } from '../../../annotation-format/element-query.js';
-import { elementToFeature, geoJsonText } from '../../../annotation-format/formats/geojson.js';
+import { elementToFeature, geoJsonText, type Feature } from '../../../annotation-format/formats/geojson.js';
 import { elementToQuPathFeature } from '../../../annotation-format/formats/qupath.js';
 import { KnownOverlaySizes } from '../../../annotation-format/overlay-sizes.js';
 import { schemaFor } from '../../../annotation-format/schema/document.js';
@@ -10,6 +10,7 @@ import { answerConditional } from '../../../http/conditional.js';
 import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { mayAnnotate, mayChange, mayRead } from '../access/authorize.js';
+import { isSmall, jsonPieces } from '../../../http/json-pieces.js';
 import { boolean, id, integer, number, oneOf, required, text } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
 import { annotationPath, annotationSchema, maxChangeBytes, requireTarget, targetItem } from '../parameters.js';
@@ -125,6 +126,8 @@ async function* elementsOnly(scanned: AsyncIterable<ScannedElement>): AsyncGener
 }
 
 /** Formats beside our own, each a way to write an element as a feature. */
+/** Values of a feature from which on it is written in slices. */
+const longFeature = 30_000;
 const featureWriters = { geojson: elementToFeature, qupath: elementToQuPathFeature };
 
 const format = defineRoute({
@@ -151,6 +154,7 @@ const format = defineRoute({
     const writing = {
       overlaySizes: new KnownOverlaySizes(annotations.brand, size),
       writeFeature: featureWriters[params.format],
+      stringify: (feature: Feature) => (isSmall(feature, longFeature) ? JSON.stringify(feature) : jsonPieces(feature)),
     };
     const write = () => geoJsonText(annotation.head, elementsOnly(store.scan(annotation.elements, { signal })), writing);
     const chunks = await inTurns(write, { queue: reading, caller }, signal);

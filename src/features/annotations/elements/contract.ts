@@ -151,6 +151,14 @@ export interface ScannedElement {
   order: number;
 }
 
+/** An element as it is stored: its JSON text, in a buffer that is shared with others. */
+export interface ElementText extends Omit<ScannedElement, 'element'> {
+  type: AnnotationElement['type'];
+  /** `null`: none. */
+  group: string | null;
+  text: Buffer;
+}
+
 /** How the elements of a pack look: all that matters where they are smaller than a pixel. */
 export interface ElementLook {
   type: AnnotationElement['type'];
@@ -220,7 +228,7 @@ export interface ElementStore {
   /**
    * Reads a JSON body as it comes in, never the whole in memory: elements are checked and stored window by window (about 100 MB
    * of memory for any length). Lists of elements are recognised as `elements` of the body, of its `annotation`, and of
-   * the same in each entry of a body that is a list; `features` likewise. All else may come to 32 MiB.
+   * the same in each entry of a body that is a list; `features` likewise. All else may come to 8 MiB.
    *
    * @throws BadParameterError for broken JSON, invalid elements, repeated ids, `elements` that is no list, an element longer than 32 MiB, or a body that ends early;
    * LargeImageError `too-large` when all else is too long. Nothing is kept then.
@@ -265,8 +273,11 @@ export interface ElementStore {
   /** Centres, sizes and looks of elements, from the packs' columns without the shapes. Selects and orders like `read`. */
   centroids(stored: StoredElements, query: ElementQuery, options?: StoreOptions): Promise<CentroidReading>;
 
-  /** Parsed elements in original order, one at a time, for export and for drawing. */
+  /** Parsed elements in original order, one at a time, for export. */
   scan(stored: StoredElements, options?: ScanOptions): AsyncIterable<ScannedElement>;
+
+  /** The same as texts, for whoever parses them elsewhere. */
+  texts(stored: StoredElements, options?: ScanOptions): AsyncIterable<ElementText>;
 
   /** Packs that may hold elements which satisfy the conditions; from directories alone. */
   summaries(stored: StoredElements, options?: ScanOptions): Promise<PackSummary[]>;

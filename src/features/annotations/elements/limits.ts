@@ -3,7 +3,7 @@ import { BadParameterError } from '../../../errors.js';
 /** Longest JSON text of one element, bytes: about 1.5 million points. */
 export const maxElementBytes = 32 * 1024 * 1024;
 /** Everything in a body that is no list of elements, bytes. */
-export const maxOtherBytes = 32 * 1024 * 1024;
+export const maxOtherBytes = 8 * 1024 * 1024;
 /** Names of all groups of an annotation together, UTF-16 units: each head document lists them. */
 const maxGroupLength = 1024 * 1024;
 

@@ -4,6 +4,7 @@ import type { OverlaySizes } from '../../../annotation-format/overlay-sizes.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
 import { createElementValidator, type ElementValidator } from '../../../annotation-format/validate.js';
 import { changeElements, type ChangeTools } from './write/change.js';
+import { LongElements } from './write/long-elements.js';
 import type {
   ChangeOptions,
   CentroidReading,
@@ -17,6 +18,7 @@ import type {
   Publish,
   ReceivedBody,
   ReceiveOptions,
+  ElementText,
   ScannedElement,
   ScanOptions,
   StoredElements,
@@ -33,7 +35,7 @@ import { findElements } from './read/locate.js';
 import { readCentroids, readElements } from './read/reading.js';
 import { receiveBody } from './write/receive.js';
 import type { ElementRecords } from './records.js';
-import { packMarks, packSummaries, scanElements } from './read/scan.js';
+import { elementTexts, packMarks, packSummaries, scanElements } from './read/scan.js';
 import { sweepFamilies, type HeadsOfFamily, type SweepOptions } from './sweep.js';
 import { writeElements } from './write/write.js';
 import { hasEnded } from '../../../core/process-name.js';
@@ -72,6 +74,7 @@ export class PackedElementStore implements ElementStore {
       ids: new IdMaker(),
       loader: new ElementLoader(records, directoryCacheBytes),
       validate: createElementValidator(brand),
+      long: new LongElements(brand),
       touch: () => {
         this.#lastWrite = performance.now();
       },
@@ -99,6 +102,11 @@ export class PackedElementStore implements ElementStore {
 
   prepare(): Promise<void> {
     return this.#tools.records.createIndexes();
+  }
+
+  /** Ends what was started for this store. */
+  close(): Promise<void> {
+    return this.#tools.long.close();
   }
 
   readBody<Result>(
@@ -146,6 +154,10 @@ export class PackedElementStore implements ElementStore {
 
   scan(stored: StoredElements, options?: ScanOptions): AsyncIterable<ScannedElement> {
     return scanElements(this.#tools.loader, stored, options);
+  }
+
+  texts(stored: StoredElements, options?: ScanOptions): AsyncIterable<ElementText> {
+    return elementTexts(this.#tools.loader, stored, options);
   }
 
   summaries(stored: StoredElements, options?: ScanOptions): Promise<PackSummary[]> {

@@ -21,11 +21,11 @@ interface OverlayNeeds extends AnnotationOffers {
 /** Annotations of any size drawn as PNG or vector tiles. */
 export const overlayFeature: Feature<OverlayNeeds, null> = {
   name: 'annotation-overlay',
-  open({ core, images, tiles, isServing, annotations, model, densities, densityModel }, onClose) {
+  open({ core, images, tiles, isServing, annotations, model, densities, densityModel, drawer }, onClose) {
     const { records, host, logger, queues } = core;
     const overlays = new AnnotationTiles({
       load: (id, caller) => annotations.writer.load(id, 0, caller),
-      overlay: new AnnotationOverlay({ store: annotations.store, densities }),
+      overlay: new AnnotationOverlay({ store: annotations.store, densities, drawer }),
       drawing: queues.elements,
       images,
       records,

@@ -1,21 +1,25 @@
-import { Canvas, type View } from './draw/canvas.js';
-import { drawElement, drawnMargin } from './draw/draw.js';
-import { DensityLayer, DensityPoints, type DensityTile } from './draw/density-layer.js';
-import { densityBelow, DensityCounter, densityTile, firstDensityLevel, tilePlace } from './draw/density.js';
-import { drawnSize, pointDiameter, type ColorMode, type GroupFilter } from './draw/shape.js';
+import type { View } from './draw/canvas.js';
+import { drawnMargin } from './draw/draw.js';
+import type { DrawnTexts, PictureDrawing } from './draw/drawing.js';
+import type { DensityTile } from './draw/density-layer.js';
+import { blockTiles, densityBelow, DensityCounter, densityTile, tilePlace } from './draw/density.js';
+import { pointDiameter, type ColorMode, type GroupFilter } from './draw/shape.js';
 import { maxFeatures, VectorTile } from './draw/vector-tile.js';
 import type { BoundingBox } from '../../../annotation-format/bounding-box.js';
 import type { BoxCondition } from '../../../annotation-format/element-query.js';
-import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
-import type { ElementStore, ScannedElement, StoredElements } from '../elements/contract.js';
+import type { ElementStore, ElementText, StoredElements } from '../elements/contract.js';
 import type { CachedTile } from '../../caches/contract.js';
-import { blockTiles, type BlockPlace } from './density.model.js';
-import { breathe } from '../../../tilesource/process/concurrency.js';
+import type { BlockPlace } from './density.model.js';
+import { BadValueError } from '../../../errors.js';
 import { encodePicture, parseEncoding } from '../../../tilesource/render/encode.js';
 import { countedAlways, type AnnotationDensities } from './densities.js';
+import type { Drawer, DrawingCost } from './drawer.js';
 
-/** Elements drawn before others have a turn. */
-const elementsPerTurn = 500;
+/** What is drawn together: so that a thread has something else to do in between, and neither it nor this process holds much. */
+const partTextBytes = 4 * 1024 * 1024;
+const partPixels = 32_000_000;
+/** Pixels in the boxes of elements that lie over one another in a picture: tens of thousands of shapes that fill a tile. */
+const mostPixels = 4_000_000_000;
 
 /** Cells of a density in a vector tile: this many halvings above the pixels, so 8 × 8 pixels. */
 const vectorShrink = 3;
@@ -30,8 +34,9 @@ export interface OverlayStyle {
 
 /** What {@link AnnotationOverlay} works with. */
 export interface AnnotationOverlayOptions {
-  store: Pick<ElementStore, 'scan' | 'marks'>;
+  store: Pick<ElementStore, 'texts' | 'marks'>;
   densities: AnnotationDensities;
+  drawer: Drawer;
 }
 
 type Options = { signal?: AbortSignal | undefined };
@@ -46,27 +51,55 @@ export class AnnotationOverlay {
 
   /** A picture with transparent background as PNG. */
   async png(stored: StoredElements, view: View, style: OverlayStyle, options: Options = {}): Promise<CachedTile> {
-    const canvas = await this.draw(stored, view, style, options);
+    const last = await this.#drawParts(stored, view, style, options);
+    const data =
+      last === null
+        ? new Uint8Array(view.width * view.height * 4)
+        : await this.#options.drawer.paintRgba(last.drawing, last.cost, options.signal);
     const encoding = parseEncoding({ encoding: 'PNG' });
-    const picture = { data: canvas.toRgba(), width: view.width, height: view.height, bands: 4, dtype: 'uint8' } as const;
+    const picture = { data, width: view.width, height: view.height, bands: 4, dtype: 'uint8' } as const;
     return { bytes: await encodePicture(picture, encoding), type: encoding.type };
   }
 
-  /** The same before it is encoded: densities below, then the larger elements in their order. */
-  async draw(stored: StoredElements, view: View, style: OverlayStyle, options: Options = {}): Promise<Canvas> {
-    const canvas = new Canvas(view);
-    if (!meets(stored.box, view)) return canvas;
+  /** The same before it is encoded, see {@link Canvas.pixels}: densities below, then the larger elements in their order. */
+  async draw(stored: StoredElements, view: View, style: OverlayStyle, options: Options = {}): Promise<Float32Array> {
+    const last = await this.#drawParts(stored, view, style, options);
+    if (last === null) return new Float32Array(view.width * view.height * 4);
+    return this.#options.drawer.paint(last.drawing, last.cost, options.signal);
+  }
+
+  /** Draws all parts but the last, which is given back; `null` where there is nothing to draw. */
+  async #drawParts(
+    stored: StoredElements,
+    view: View,
+    style: OverlayStyle,
+    options: Options,
+  ): Promise<{ drawing: PictureDrawing; cost: DrawingCost } | null> {
+    if (!meets(stored.box, view)) return null;
     const level = levelOf(view);
     const window = { level, column: view.left / view.scale, row: view.top / view.scale, width: view.width, height: view.height };
-    const layer = new DensityLayer(window, style);
-    const [elements, gain] = await Promise.all([
-      this.#elements(stored, view, level, style.groups, options),
+    const [gain, tiles] = await Promise.all([
       style.gain ?? this.#options.densities.gain(stored, level, options),
-      this.#eachDensity(stored, view, level, (tile) => layer.add(tile), options),
+      this.#densities(stored, view, level, options),
     ]);
-    layer.drawOn(canvas, gain);
-    await inTurns(elements, ({ element }) => drawElement(canvas, element, style.mode), options);
-    return canvas;
+    const { mode, groups } = style;
+    let part = new DrawingPart(view);
+    let pixels: Float32Array | null = null;
+    let pixelsDrawn = 0;
+    let densities: PictureDrawing['densities'] = { window, tiles, gain };
+    const drawing = (): PictureDrawing => ({ view, mode, groups, level, pixels, densities, elements: part.elements() });
+    for await (const found of this.#elements(stored, view, options)) {
+      if (part.isFull) {
+        pixels = await this.#options.drawer.paint(drawing(), part.cost, options.signal);
+        densities = null;
+        pixelsDrawn += part.cost.pixels;
+        if (pixelsDrawn > mostPixels && Number.isFinite(pixelsDrawn))
+          throw new BadValueError('Too many large shapes lie over one another here.');
+        part = new DrawingPart(view);
+      }
+      part.add(found);
+    }
+    return { drawing: drawing(), cost: part.cost };
   }
 
   /** A Mapbox vector tile; see {@link VectorTile}. Of more than 20 000 elements the largest are kept. */
@@ -76,9 +109,8 @@ export class AnnotationOverlay {
     style: Omit<OverlayStyle, 'gain'>,
     options: Options = {},
   ): Promise<CachedTile> {
-    const tile = new VectorTile(view, style.mode);
     const type = 'application/vnd.mapbox-vector-tile';
-    if (!meets(stored.box, view)) return { bytes: tile.encode(), type };
+    if (!meets(stored.box, view)) return { bytes: new VectorTile(view, style.mode).encode(), type };
     const level = levelOf(view);
     const cell = view.scale * 2 ** vectorShrink;
     const [column, row] = [Math.floor(view.left / cell), Math.floor(view.top / cell)];
@@ -89,66 +121,47 @@ export class AnnotationOverlay {
       width: Math.ceil((view.left + view.width * view.scale) / cell) - column,
       height: Math.ceil((view.top + view.height * view.scale) / cell) - row,
     };
-    const density = new DensityPoints(window, style);
-    const [found] = await Promise.all([
-      this.#elements(stored, view, level, style.groups, options),
-      this.#eachDensity(stored, view, level, (part) => density.add(part), options),
-    ]);
-    const elements = found.length > maxFeatures ? found.toSorted(bySize).slice(0, maxFeatures).sort(byOrder) : found;
-    await inTurns(elements, ({ element }) => tile.addElement(element), options);
-    for (const point of density.points(maxFeatures)) tile.addDensity(point);
-    return { bytes: tile.encode(), type };
+    const tiles = await this.#densities(stored, view, level, options);
+    let found: ElementText[] = [];
+    for await (const element of this.#elements(stored, view, options)) {
+      if (style.groups === undefined || style.groups.has(element.group)) found.push(element);
+      if (found.length === 2 * maxFeatures) found = largest(found);
+    }
+    const part = new DrawingPart(view);
+    for (const element of largest(found).sort(byOrder)) part.add(element);
+    const { mode, groups } = style;
+    const drawing = { view, mode, groups, level, densities: { window, tiles, gain: 1 }, elements: part.elements() };
+    return { bytes: await this.#options.drawer.vectorTile(drawing, part.cost, options.signal), type };
   }
 
-  /** Elements that are drawn by themselves at this level, in their order. */
-  async #elements(
-    stored: StoredElements,
-    view: View,
-    level: number,
-    groups: GroupFilter,
-    { signal }: Options,
-  ): Promise<ScannedElement[]> {
+  /** Elements that may be drawn by themselves at this level, in their order. */
+  #elements(stored: StoredElements, view: View, { signal }: Options): AsyncIterable<ElementText> {
     const least = densityBelow * view.scale;
-    const largest = stored.box?.size ?? 0;
+    const largestSize = stored.box?.size ?? 0;
     // Points are drawn larger than their box is.
-    if (Math.max(largest, pointSize) < least) return [];
+    if (Math.max(largestSize, pointSize) < least) return none();
     const conditions = conditionsOf(view, drawnMargin);
     if (least > pointSize) conditions.push({ field: 'size', operator: '$gte', value: least });
-    const elements: ScannedElement[] = [];
-    for await (const scanned of this.#options.store.scan(stored, { conditions, ...(signal && { signal }) })) {
-      const { element } = scanned;
-      if (groups !== undefined && !groups.has(element.group ?? null)) continue;
-      if (isDrawn(element, level)) elements.push(scanned);
-    }
-    return elements;
+    return this.#options.store.texts(stored, { conditions, ...(signal && { signal }) });
   }
 
   /** Tiles of densities that meet the view. */
-  async #eachDensity(
-    stored: StoredElements,
-    view: View,
-    level: number,
-    visit: (tile: DensityTile) => void,
-    { signal }: Options,
-  ): Promise<void> {
-    if (stored.count >= countedAlways) return this.#eachStored(stored, view, level, visit, { signal });
+  async #densities(stored: StoredElements, view: View, level: number, { signal }: Options): Promise<DensityTile[]> {
+    if (stored.count >= countedAlways) return this.#storedDensities(stored, view, level, { signal });
     const counter = new DensityCounter();
     const conditions = conditionsOf(view, 0);
     for await (const marks of this.#options.store.marks(stored, { conditions, ...(signal && { signal }) })) {
       counter.add(marks, level);
     }
-    for (const [key, content] of counter.level(level).tiles)
-      visit({ level, ...tilePlace(key), content, classes: counter.classes });
+    const { classes } = counter;
+    return Array.from(counter.level(level).tiles, ([key, cells]) => {
+      return { level, ...tilePlace(key), content: cells.byClass(), classes };
+    });
   }
 
-  async #eachStored(
-    stored: StoredElements,
-    view: View,
-    wanted: number,
-    visit: (tile: DensityTile) => void,
-    options: Options,
-  ): Promise<void> {
+  async #storedDensities(stored: StoredElements, view: View, wanted: number, options: Options): Promise<DensityTile[]> {
     const { densities } = this.#options;
+    const tiles: DensityTile[] = [];
     const heads = await densities.heads(stored, options);
     const classes = new Map(heads.map((head) => [head.window, head.classes]));
     const places: BlockPlace[] = [];
@@ -166,32 +179,64 @@ export class AnnotationOverlay {
         const column = block.column * blockTiles + (i % blockTiles);
         const row = block.row * blockTiles + Math.floor(i / blockTiles);
         if (content.length === 0 || !columns.includes(column) || !rows.includes(row)) continue;
-        visit({ level: block.level, column, row, content, classes: classes.get(block.window) ?? [] });
+        tiles.push({ level: block.level, column, row, content, classes: classes.get(block.window) ?? [] });
       }
-      await breathe();
-      options.signal?.throwIfAborted();
     }
+    options.signal?.throwIfAborted();
+    return tiles;
   }
 }
 
 const pointSize = pointDiameter * Math.SQRT2;
 
-function bySize(a: ScannedElement, b: ScannedElement): number {
-  return b.box.size - a.box.size;
+/** Of more than a tile can have, the largest. */
+function largest(found: ElementText[]): ElementText[] {
+  return found.length > maxFeatures ? found.sort((a, b) => b.box.size - a.box.size).slice(0, maxFeatures) : found;
 }
 
-function byOrder(a: ScannedElement, b: ScannedElement): number {
+async function* none(): AsyncGenerator<never> {}
+
+/** Elements that are drawn together. */
+class DrawingPart {
+  readonly cost: DrawingCost = { textBytes: 0, pixels: 0 };
+  readonly #texts: Buffer[] = [];
+
+  constructor(private readonly view: View) {}
+
+  /** Whether it is better to draw these before there are more. */
+  get isFull(): boolean {
+    return this.cost.textBytes >= partTextBytes || this.cost.pixels >= partPixels;
+  }
+
+  add({ text, box, type }: ElementText): void {
+    this.#texts.push(text);
+    this.cost.textBytes += text.length;
+    this.cost.pixels += type === 'heatmap' || type === 'griddata' ? Infinity : pixelsOf(box, this.view);
+  }
+
+  elements(): DrawnTexts {
+    const ends = new Uint32Array(this.#texts.length);
+    let end = 0;
+    for (const [i, text] of this.#texts.entries()) ends[i] = end += text.length;
+    return { text: Buffer.concat(this.#texts), ends };
+  }
+}
+
+/** Pixels of a view that a box covers. */
+function pixelsOf({ lowx, lowy, highx, highy }: BoundingBox, view: View): number {
+  const { left, top, right, bottom } = edgesOf(view);
+  const width = Math.min(right, highx) - Math.max(left, lowx);
+  const height = Math.min(bottom, highy) - Math.max(top, lowy);
+  return (Math.max(0, width) * Math.max(0, height)) / view.scale ** 2;
+}
+
+function byOrder(a: ElementText, b: ElementText): number {
   return a.order - b.order;
 }
 
 /** Level of densities of a view: its scale is a power of two. */
 function levelOf({ scale }: View): number {
   return Math.round(Math.log2(scale));
-}
-
-/** Whether an element is drawn by itself at a level, rather than counted into its density. */
-function isDrawn(element: AnnotationElement, level: number): boolean {
-  return firstDensityLevel(drawnSize(element)) > level;
 }
 
 function edgesOf({ left, top, scale, width, height }: View): { left: number; top: number; right: number; bottom: number } {
@@ -225,13 +270,4 @@ function partsOf(view: View, side: number): { columns: number[]; rows: number[] 
     return Array.from({ length: Math.max(0, Math.ceil(to / side) - first) }, (_, i) => first + i);
   };
   return { columns: range(left, right), rows: range(top, bottom) };
-}
-
-async function inTurns<T>(items: readonly T[], work: (item: T) => void, { signal }: Options): Promise<void> {
-  for (const [i, item] of items.entries()) {
-    work(item);
-    if ((i + 1) % elementsPerTurn !== 0) continue;
-    await breathe();
-    signal?.throwIfAborted();
-  }
 }

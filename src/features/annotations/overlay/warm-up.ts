@@ -2,14 +2,15 @@ import { sharedAbortController } from '../../../core/abort.js';
 import { boundingBox, unionBox, type BoundingBox } from '../../../annotation-format/bounding-box.js';
 import { encodeDensity } from './draw/density-codec.js';
 import { DensityCells } from './draw/density-cells.js';
-import { densityLevels, type DensityClass } from './draw/density.js';
+import { blockTiles, densityLevels, type DensityClass } from './draw/density.js';
 import { matchesConditions } from '../../../annotation-format/element-query.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
-import type { ElementStore, ScannedElement, StoredElements } from '../elements/contract.js';
+import type { ElementStore, ElementText, StoredElements } from '../elements/contract.js';
 import type { HostLogger } from '../../../host.js';
-import { blockTiles, type DensityHead } from './density.model.js';
+import type { DensityHead } from './density.model.js';
 import { breathe } from '../../../tilesource/process/concurrency.js';
 import { AnnotationDensities, countedAlways } from './densities.js';
+import { Drawer } from './drawer.js';
 import { AnnotationOverlay } from './overlay.js';
 
 /** Made-up shapes, some dozens in a tile of full resolution. */
@@ -69,9 +70,10 @@ async function warmUp(reads: readonly (() => Promise<unknown>)[], signal: AbortS
 
 /** An overlay on shapes in memory. */
 function madeUp(): { stored: StoredElements; overlay: AnnotationOverlay } {
-  const scanned = Array.from({ length: shapes }, (_, order): ScannedElement => {
+  const scanned = Array.from({ length: shapes }, (_, order): ElementText => {
     const element = polygon(order);
-    return { element, box: boundingBox(element), order };
+    const text = Buffer.from(JSON.stringify(element));
+    return { type: element.type, group: null, text, box: boundingBox(element), order };
   });
   const box = scanned.reduce<BoundingBox | null>((union, found) => unionBox(union, found.box), null)!;
   const { details: detailsCount } = box;
@@ -88,16 +90,17 @@ function madeUp(): { stored: StoredElements; overlay: AnnotationOverlay } {
     windows: [window],
     references: [],
   };
-  const store: Pick<ElementStore, 'scan' | 'marks' | 'idleMs'> = {
+  const store: Pick<ElementStore, 'texts' | 'marks' | 'idleMs'> = {
     idleMs: Infinity,
-    async *scan(_stored, { conditions = [] } = {}) {
+    async *texts(_stored, { conditions = [] } = {}) {
       for (const found of scanned) if (matchesConditions(found.box, conditions)) yield found;
     },
     async *marks() {},
   };
   const logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-  const densities = new AnnotationDensities({ store, model: madeUpDensities(window.id), logger });
-  return { stored, overlay: new AnnotationOverlay({ store, densities }) };
+  const drawer = new Drawer();
+  const densities = new AnnotationDensities({ store, drawer, model: madeUpDensities(window.id), logger });
+  return { stored, overlay: new AnnotationOverlay({ store, densities, drawer }) };
 }
 
 const nothing = () => undefined;
@@ -126,8 +129,7 @@ function madeUpDensities(window: string): ConstructorParameters<typeof Annotatio
   const head: DensityHead = { window, family: window, levels, classes, crowds: [] };
   return {
     heads: () => Promise.resolve([head]),
-    blocks: (places) =>
-      Promise.resolve(places.map((place) => ({ ...place, family: window, tiles: Array<Buffer>(blockTiles ** 2).fill(tile) }))),
+    blocks: (places) => Promise.resolve(places.map((place) => ({ ...place, tiles: Array<Buffer>(blockTiles ** 2).fill(tile) }))),
     write: () => Promise.resolve(),
     families: () => Promise.resolve([]),
     keepOnly: () => Promise.resolve(0),

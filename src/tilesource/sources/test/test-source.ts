@@ -1,3 +1,4 @@
+import { isSliceOver, nextSlice } from '../../../core/slices.js';
 import { BadValueError } from '../../../errors.js';
 import {
   priorities,
@@ -31,7 +32,7 @@ export interface TestImageParameters {
   frames?: string;
 }
 
-const limits = { tile: 8192, size: 2 ** 31 - 1, level: 22, frames: 10_000 };
+const limits = { tile: 2048, size: 2 ** 31 - 1, level: 22, frames: 10_000 };
 const usualAxes = ['C', 'Z', 'T', 'XY'];
 
 function within(value: number, minimum: number, maximum: number, name: string): number {
@@ -99,7 +100,7 @@ export function openTestImage(parameters: TestImageParameters = {}): TileSource 
     populatedLevels: Array.from({ length: metadata.levels }, (_, level) => level),
     async readTile(address, options) {
       options?.signal?.throwIfAborted();
-      return drawTile(metadata, address, fractal);
+      return drawTile(metadata, address, fractal, options?.signal);
     },
     async internalMetadata() {
       return { fractal, monochrome };
@@ -117,7 +118,12 @@ function centre(metadata: ImageMetadata, { level, x, y }: TileAddress): { x: num
   };
 }
 
-function drawTile(metadata: ImageMetadata, address: TileAddress, fractal: boolean): Raster {
+async function drawTile(
+  metadata: ImageMetadata,
+  address: TileAddress,
+  fractal: boolean,
+  signal: AbortSignal | undefined,
+): Promise<Raster> {
   const { bandCount } = metadata;
   const raster = createRaster({ ...tileContent(metadata, address), bands: bandCount, dtype: 'uint8' });
   const place = centre(metadata, address);
@@ -125,13 +131,12 @@ function drawTile(metadata: ImageMetadata, address: TileAddress, fractal: boolea
   const paint = (lightness: number) =>
     bandCount === 1 ? [Math.round(255 * lightness * (0.6 + 0.4 * place.x))] : hslBytes(hue, 0.5, lightness);
   const [ground, figure, ink] = [paint(0.45), paint(0.65), paint(0.95)];
+  const plain = rowOf(raster.width, ground);
+  const sides = fractal ? sidesOf(metadata) : [];
   for (let row = 0; row < raster.height; row += 1) {
-    for (let column = 0; column < raster.width; column += 1) {
-      raster.data.set(
-        fractal && insideSquares(column, row, metadata) ? figure : ground,
-        (row * raster.width + column) * bandCount,
-      );
-    }
+    const samples = sides.length === 0 ? plain : rowOf(raster.width, ground, figure, squaresAlong(raster.width, row, sides));
+    raster.data.set(samples, row * raster.width * bandCount);
+    if (isSliceOver()) await nextSlice(signal);
   }
   const lines = [`x=${address.x}`, `y=${address.y}`, `z=${address.level}`];
   const axes = metadata.frames?.[address.frame]?.axes;
@@ -143,15 +148,41 @@ function drawTile(metadata: ImageMetadata, address: TileAddress, fractal: boolea
 /** Smallest square of the pattern, in pixels. */
 const smallestSquare = 8;
 
-/** Whether a pixel lies in an odd number of the squares that halve towards the smallest one. */
-function insideSquares(column: number, row: number, { tileWidth, tileHeight }: ImageMetadata): boolean {
-  let inside = false;
-  for (let side = Math.max(tileWidth, tileHeight); side >= smallestSquare; side /= 2) {
-    const x = column % side;
+/** Sides of the squares of the pattern, which halve towards the smallest one. */
+function sidesOf({ tileWidth, tileHeight }: ImageMetadata): number[] {
+  const sides: number[] = [];
+  for (let side = Math.max(tileWidth, tileHeight); side >= smallestSquare; side /= 2) sides.push(side);
+  return sides;
+}
+
+/** For each pixel of a row, 1 where it lies in an odd number of squares. */
+function squaresAlong(width: number, row: number, sides: readonly number[]): Uint8Array {
+  const inside = new Uint8Array(width);
+  for (const side of sides) {
     const y = row % side;
-    if (x >= side / 4 && x < (side * 3) / 4 && y >= side / 4 && y < (side * 3) / 4) inside = !inside;
+    if (y < side / 4 || y >= (side * 3) / 4) continue;
+    for (let start = 0; start < width; start += side) {
+      const end = Math.min(width, Math.ceil(start + (side * 3) / 4));
+      for (let column = Math.ceil(start + side / 4); column < end; column += 1) inside[column]! ^= 1;
+    }
   }
   return inside;
+}
+
+/** Samples of a row of the ground, or of the figure where `inside` is 1. */
+function rowOf(
+  width: number,
+  ground: readonly number[],
+  figure = ground,
+  inside: Uint8Array = new Uint8Array(width),
+): Uint8Array {
+  const samples = new Uint8Array(width * ground.length);
+  let at = 0;
+  for (let column = 0; column < width; column += 1) {
+    const color = inside[column] === 1 ? figure : ground;
+    for (let band = 0; band < ground.length; band += 1) samples[at++] = color[band]!;
+  }
+  return samples;
 }
 
 function hslBytes(hue: number, saturation: number, lightness: number): number[] {

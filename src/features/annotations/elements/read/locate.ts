@@ -1,3 +1,4 @@
+import { parseJsonText } from '../../../../core/json.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import type { StoredElements } from '../contract.js';
 import { lookUp, partOfHash } from '../packs/id-index.js';
@@ -115,14 +116,24 @@ export async function findElements(
     const group = groups.slice(start, start + packsPerFetch);
     const entries = group.map(({ location }) => windows[location.window]!.packs[location.pack]!);
     for (const [at, pack] of (await loader.packsToEdit(entries, signal)).entries()) {
-      for (const row of group[at]!.rows) elements.set(columnsOf(pack).idAt(row), parsedAt(pack, row));
+      for (const row of group[at]!.rows) elements.set(columnsOf(pack).idAt(row), await parsedAt(pack, row, signal));
     }
   }
   return elements;
 }
 
 /** One element of a pack, parsed. */
-export function parsedAt(pack: LoadedPack, row: number, offsets: Float64Array = columnsOf(pack).offsets()): AnnotationElement {
+async function parsedAt(pack: LoadedPack, row: number, signal: AbortSignal | undefined): Promise<AnnotationElement> {
+  const offsets = columnsOf(pack).offsets();
+  return parsedElement(packText(pack).subarray(offsets[row], offsets[row + 1]), signal);
+}
+
+/** Longer texts, in bytes, are parsed in slices. */
+const longText = 256 * 1024;
+
+/** Parses the text of an element as it is stored. */
+export async function parsedElement(text: Buffer, signal?: AbortSignal): Promise<AnnotationElement> {
+  const json = text.toString('utf8');
   // Only checked elements are stored.
-  return JSON.parse(packText(pack).toString('utf8', offsets[row], offsets[row + 1])) as AnnotationElement;
+  return (text.length > longText ? await parseJsonText(json, signal) : JSON.parse(json)) as AnnotationElement;
 }

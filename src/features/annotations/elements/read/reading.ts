@@ -2,6 +2,7 @@ import { unionBox, type BoundingBox } from '../../../../annotation-format/boundi
 import { CentroidPropTable, centroidBytes, writePlaceAndLook } from '../../../../annotation-format/centroids.js';
 import { ElementBudget, type ElementQuery } from '../../../../annotation-format/element-query.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
+import { isSliceOver, nextSlice } from '../../../../core/slices.js';
 import type { CentroidReading, ElementReading, StoredElements, StoreOptions } from '../contract.js';
 import type { ElementLoader, LoadedPack } from './loader.js';
 import type { PackColumns } from '../packs/pack.js';
@@ -99,6 +100,7 @@ async function* textChunks(
       const needed = end - start + 1 + suffix.length;
       if (filled + needed > chunk.length) {
         if (filled > 0) yield* handOver(chunk.subarray(0, filled), selection);
+        if (isSliceOver()) await nextSlice();
         // Another buffer: the socket may not have sent the former one yet.
         chunk = Buffer.allocUnsafeSlow(Math.max(chunkBytes, needed));
         filled = 0;
@@ -179,6 +181,7 @@ async function* centroidChunks(
         writePlaceAndLook(chunk, offset, columns.boxAt(at), row);
       }
       yield chunk;
+      if (isSliceOver()) await nextSlice();
     }
   }
 }

@@ -1,9 +1,18 @@
 import { ElementBudget, type ElementQuery } from '../../../../annotation-format/element-query.js';
-import type { PackMarks, PackSummary, ScannedElement, ScanOptions, StoredElements } from '../contract.js';
+import { isSliceOver, nextSlice } from '../../../../core/slices.js';
+import type {
+  ElementLook,
+  ElementText,
+  PackMarks,
+  PackSummary,
+  ScannedElement,
+  ScanOptions,
+  StoredElements,
+} from '../contract.js';
 import { windowPlaces, type PackEntry } from '../packs/pack-index.js';
 import type { ElementLoader, LoadedPack } from './loader.js';
-import { parsedAt } from './locate.js';
-import { candidatePacks, columnsOf, packOf, placeInPack, selectInOrder } from './select.js';
+import { parsedElement } from './locate.js';
+import { candidatePacks, columnsOf, packOf, packText, placeInPack, selectInOrder } from './select.js';
 
 /** Packs fetched at once. */
 const packsPerFetch = 128;
@@ -12,8 +21,19 @@ const packsPerFetch = 128;
 export async function* scanElements(
   loader: ElementLoader,
   stored: StoredElements,
-  { conditions = [], signal }: ScanOptions = {},
+  options: ScanOptions = {},
 ): AsyncGenerator<ScannedElement, void, undefined> {
+  for await (const { text, box, order } of elementTexts(loader, stored, options)) {
+    yield { element: await parsedElement(text, options.signal), box, order };
+  }
+}
+
+/** See ElementStore.texts. */
+export async function* elementTexts(
+  loader: ElementLoader,
+  stored: StoredElements,
+  { conditions = [], signal }: ScanOptions = {},
+): AsyncGenerator<ElementText, void, undefined> {
   const query: ElementQuery = {
     conditions,
     sort: ['_id', 1],
@@ -27,13 +47,22 @@ export async function* scanElements(
   const request = { loader, stored, query, budget: new ElementBudget(query), texts: true, signal };
   for await (const { window, packs, members } of selectInOrder(request)) {
     const offsets: (Float64Array | undefined)[] = [];
+    const looks: (ElementLook[] | undefined)[] = [];
     for (const member of members) {
       const index = packOf(member);
       const at = placeInPack(member);
       const pack = packs[index] as LoadedPack;
       const columns = columnsOf(pack);
-      const element = parsedAt(pack, at, (offsets[index] ??= columns.offsets()));
-      yield { element, box: columns.boxAt(at), order: window * windowPlaces + (columns.places[at] as number) };
+      if (isSliceOver()) await nextSlice(signal);
+      const starts = (offsets[index] ??= columns.offsets());
+      const look = (looks[index] ??= columns.looks())[columns.lookIndices[at] as number]!;
+      yield {
+        type: look.type,
+        group: look.group,
+        text: packText(pack).subarray(starts[at], starts[at + 1]),
+        box: columns.boxAt(at),
+        order: window * windowPlaces + (columns.places[at] as number),
+      };
     }
   }
 }

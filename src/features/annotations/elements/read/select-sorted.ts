@@ -1,6 +1,9 @@
 import { mostElements, ElementBudget } from '../../../../annotation-format/element-query.js';
+import { isSliceOver, nextSlice } from '../../../../core/slices.js';
+import { sortInSlices } from '../../../../core/sort-in-slices.js';
 import { windowPlaces, type PackEntry } from '../packs/pack-index.js';
 import type { ElementLoader, LoadedPack } from './loader.js';
+import { parsedElement } from './locate.js';
 import type { PackColumns } from '../packs/pack.js';
 import {
   candidatePacks,
@@ -34,7 +37,7 @@ interface Matches {
 const boxFields = ['lowx', 'highx', 'lowy', 'highy', 'lowz', 'highz'] as const;
 
 /** Gives the value that an element is sorted by. */
-type ValueOf = (pack: LoadedPack, columns: PackColumns, at: number) => SortValue;
+type ValueOf = (pack: LoadedPack, columns: PackColumns, at: number) => SortValue | Promise<SortValue>;
 
 function valueOf(field: string): { value: ValueOf; needsText: boolean } {
   const [root = '', ...path] = field.split('.');
@@ -51,9 +54,9 @@ function valueOf(field: string): { value: ValueOf; needsText: boolean } {
   return { value: () => null, needsText: false };
 }
 
-function memberOf(pack: LoadedPack, columns: PackColumns, at: number, path: readonly string[]): SortValue {
+async function memberOf(pack: LoadedPack, columns: PackColumns, at: number, path: readonly string[]): Promise<SortValue> {
   const start = columns.lengths.subarray(0, at).reduce((sum, length) => sum + length, 0);
-  let value: unknown = JSON.parse(packText(pack).toString('utf8', start, start + (columns.lengths[at] as number)));
+  let value: unknown = await parsedElement(packText(pack).subarray(start, start + (columns.lengths[at] as number)));
   for (const key of path) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return null;
     value = (value as Record<string, unknown>)[key];
@@ -89,7 +92,9 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
         for (const at of matchingPlaces(columns, query.conditions)) {
           found = true;
           matches.members.push(index * perPack + at);
-          matches.values.push(value(pack, columns, at));
+          const sorted = value(pack, columns, at);
+          matches.values.push(sorted instanceof Promise ? await sorted : sorted);
+          if (isSliceOver()) await nextSlice(signal);
           matches.orders.push(number * windowPlaces + (columns.places[at] as number));
         }
         if (found) matches.packs.push({ ...pack, text: null });
@@ -100,22 +105,27 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
 }
 
 /** Indices of matches in the order of the answer. Equal ones keep their original order. */
-function sortedIndices({ values, orders }: Matches, direction: 1 | -1, wanted: number): Uint32Array {
+async function sortedIndices(
+  { values, orders }: Matches,
+  direction: 1 | -1,
+  wanted: number,
+  signal: AbortSignal | undefined,
+): Promise<Uint32Array> {
   const byValue = (a: number, b: number) =>
     direction * compare(values[a] as SortValue, values[b] as SortValue) || (orders[a] as number) - (orders[b] as number);
   let indices = Uint32Array.from({ length: values.length }, (_, index) => index);
   if (wanted < values.length && values.every((value) => typeof value === 'number')) {
     // Numbers alone sort many times faster than with a comparison: they tell where the wanted ones end.
-    const numbers = Float64Array.from(values as number[]).sort();
+    const numbers = await sortInSlices(Float64Array.from(values as number[]), undefined, signal);
     const last = (direction === 1 ? numbers[wanted - 1] : numbers[numbers.length - wanted]) as number;
     indices = indices.filter((index) => direction * ((values[index] as number) - last) <= 0);
   }
-  return indices.sort(byValue).subarray(0, wanted);
+  return (await sortInSlices(indices, byValue, signal)).subarray(0, wanted);
 }
 
 /** The first of the sorted matches that the query asks for. */
-function chosen(matches: Matches, request: SelectRequest): Uint32Array {
-  const { query } = request;
+async function chosen(matches: Matches, request: SelectRequest): Promise<Uint32Array> {
+  const { query, signal } = request;
   const total = matches.values.length;
   const most = Math.min(total, query.offset + mostElements(query));
   const { detailsCount, count } = request.stored;
@@ -123,10 +133,13 @@ function chosen(matches: Matches, request: SelectRequest): Uint32Array {
   const typical = Math.ceil((4 * query.maxDetails * count) / Math.max(1, detailsCount)) + query.minElements + 1000;
   let wanted = query.maxDetails > 0 ? Math.min(most, query.offset + typical) : most;
   for (;;) {
-    const indices = sortedIndices(matches, query.sort[1], wanted).subarray(query.offset);
+    const indices = (await sortedIndices(matches, query.sort[1], wanted, signal)).subarray(query.offset);
     const trial = new ElementBudget(query);
     let taken = 0;
-    for (; taken < indices.length && trial.isOpen; taken += 1) trial.take(detailsOf(matches, indices[taken] as number));
+    for (; taken < indices.length && trial.isOpen; taken += 1) {
+      trial.take(detailsOf(matches, indices[taken] as number));
+      if (isSliceOver()) await nextSlice(signal);
+    }
     if (!trial.isOpen || wanted === most) return indices.subarray(0, taken);
     wanted = Math.min(most, wanted * 4);
   }
@@ -141,7 +154,7 @@ function detailsOf({ packs, members }: Matches, index: number): number {
 export async function* selectSorted(request: SelectRequest): AsyncGenerator<Selection, void, undefined> {
   const { loader, budget, texts, signal } = request;
   const matches = await findMatches(request);
-  const indices = chosen(matches, request);
+  const indices = await chosen(matches, request);
   let start = 0;
   while (start < indices.length) {
     let [end, bytes] = [start, 0];
@@ -153,6 +166,7 @@ export async function* selectSorted(request: SelectRequest): AsyncGenerator<Sele
       bytes += columnsOf(matches.packs[packOf(member)] as LoadedPack).lengths[placeInPack(member)] as number;
       budget.take(detailsOf(matches, index));
       end += 1;
+      if (isSliceOver()) await nextSlice(signal);
     }
     const part = { window: 0, packs: matches.packs, members: Float64Array.from(members) };
     yield texts ? await cutOut(loader, part, signal) : part;

@@ -4,6 +4,7 @@ import {
   type ElementBudget,
   type ElementQuery,
 } from '../../../../annotation-format/element-query.js';
+import { isSliceOver, nextSlice } from '../../../../core/slices.js';
 import type { StoredElements, StoredWindow } from '../contract.js';
 import { windowPlaces, type PackEntry } from '../packs/pack-index.js';
 import type { ElementLoader, LoadedPack, LoadedWindow } from './loader.js';
@@ -167,6 +168,7 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
         const packs = current.packs.slice(first, first + candidates.length);
         first += candidates.length;
         const members = takeMembers(packs, query, budget, skipped);
+        if (isSliceOver()) await nextSlice(signal);
         if (members.length === 0) continue;
         const selection = { window: request.stored.windows.indexOf(stored), packs, members };
         if (texts) await loadTexts(loader, selection, signal);

@@ -1,8 +1,7 @@
 import { ElementIds } from '../../../../annotation-format/element-ids.js';
 import { schemaError, type RaiseProblem } from '../../../../annotation-format/messages.js';
 import { KnownOverlaySizes } from '../../../../annotation-format/overlay-sizes.js';
-import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
-import { duplicateId, nameByIndex, type ElementName, type ElementValidator } from '../../../../annotation-format/validate.js';
+import { duplicateId, nameByIndex, type ElementValidator } from '../../../../annotation-format/validate.js';
 import type { ChangedElements, ChangeOptions, ElementChanges, Publish, StoredElements, StoredWindow } from '../contract.js';
 import { Hold } from '../leases.js';
 import { elementTooLong, maxElementBytes, requireListableGroups } from '../limits.js';
@@ -11,7 +10,9 @@ import type { ElementLoader, LoadedWindow } from '../read/loader.js';
 import { locate, type Location } from '../read/locate.js';
 import { itemOf, type PackItem } from '../packs/pack-items.js';
 import { WindowEdit, draftOf, type EditTools, type ItemChange } from './window-edit.js';
+import { isLong } from './long-elements.js';
 import { WindowWriter } from './window-writer.js';
+import { isSliceOver, nextSlice } from '../../../../core/slices.js';
 import { isRefusal, writeElements, type WriteTools } from './write.js';
 import { RecordedInserts } from './recorded-inserts.js';
 
@@ -22,20 +23,42 @@ export interface ChangeTools extends WriteTools {
   validatorFor: (raise: RaiseProblem) => ElementValidator;
 }
 
+/** An element to put, checked. */
 interface CheckedPut {
-  element: AnnotationElement;
   id: string;
+  item: PackItem;
 }
 
 /** Checks the elements to put and gives those without an id one. */
-function checkPut(tools: ChangeTools, put: readonly unknown[], raise: RaiseProblem, nameOf: ElementName): CheckedPut[] {
+async function checkPut(
+  tools: ChangeTools,
+  put: readonly unknown[],
+  sizes: KnownOverlaySizes,
+  { signal, raise = schemaError, nameOf = nameByIndex }: ChangeOptions,
+): Promise<CheckedPut[]> {
   const validate = tools.validatorFor(raise);
   const ids = new ElementIds();
-  return put.map((value, index) => {
-    const element = validate(value, index, nameOf);
-    if (element.id !== undefined && !ids.add(element.id)) throw duplicateId(element.id, index, raise);
-    return { element, id: element.id ?? tools.ids.make() };
-  });
+  const checked: CheckedPut[] = [];
+  for (const [index, value] of put.entries()) {
+    const newId = tools.ids.make();
+    let item: PackItem;
+    let ownId: string | undefined;
+    if (isLong(value)) {
+      const long = await tools.long.check(value, { name: nameOf(index), newId, sizes, raise, signal });
+      if (long.hasOwnId) ownId = long.id;
+      item = { ...long, place: 0, text: Buffer.from(long.text.buffer, long.text.byteOffset, long.text.byteLength) };
+    } else {
+      const element = validate(value, index, nameOf);
+      ownId = element.id;
+      if (sizes.isMissing(element)) await sizes.load(element);
+      item = itemOf(element, ownId ?? newId, 0, sizes.of(element));
+    }
+    if (ownId !== undefined && !ids.add(ownId)) throw duplicateId(ownId, index, raise);
+    if (item.text.length > maxElementBytes) throw elementTooLong(index);
+    checked.push({ id: item.id, item });
+    if (isSliceOver()) await nextSlice(signal);
+  }
+  return checked;
 }
 
 /** See ElementStore.change. */
@@ -44,9 +67,11 @@ export async function changeElements<Result>(
   base: StoredElements,
   { put = [], remove = [] }: ElementChanges,
   publish: Publish<ChangedElements, Result>,
-  { signal, raise = schemaError, nameOf = nameByIndex }: ChangeOptions,
+  options: ChangeOptions,
 ): Promise<Result> {
-  const checked = checkPut(tools, put, raise, nameOf);
+  const { signal } = options;
+  const sizes = new KnownOverlaySizes(tools.brand, tools.overlaySizes);
+  const checked = await checkPut(tools, put, sizes, options);
   const ids = checked.map(({ id }) => id);
   const outcome = (stored: StoredElements, counts: Partial<ChangedElements> = {}): ChangedElements => ({
     stored,
@@ -58,7 +83,8 @@ export async function changeElements<Result>(
   });
   if (base.count === 0) {
     if (checked.length === 0) return publish(outcome(base));
-    const elements = checked.map(({ element, id }) => ({ ...element, id }));
+    // Checked once more there, where most are stored as they come.
+    const elements = put.map((value, i) => ({ ...(value as object), id: ids[i] }));
     return writeElements(tools, elements, (stored) => publish(outcome(stored, { added: ids.length })), signal);
   }
   tools.touch();
@@ -68,7 +94,7 @@ export async function changeElements<Result>(
   try {
     const writer = new WindowWriter(inserts, base.family, tools.ids, signal);
     const edit = { loader: tools.loader, writer, ids: tools.ids, layout: tools.layout, signal };
-    const changed = await applyChanges(tools, edit, base, checked, new Set(remove));
+    const changed = await applyChanges(tools, edit, base, { put: checked, remove: new Set(remove), sizes });
     await writer.finish();
     signal?.throwIfAborted();
     await hold.confirm();
@@ -92,11 +118,9 @@ async function applyChanges(
   tools: ChangeTools,
   edit: EditTools,
   base: StoredElements,
-  put: readonly CheckedPut[],
-  remove: ReadonlySet<string>,
+  { put, remove, sizes }: { put: readonly CheckedPut[]; remove: ReadonlySet<string>; sizes: KnownOverlaySizes },
 ): Promise<{ stored: StoredElements; counts: Counts }> {
   const locations = await locate(tools.loader, base, [...put.map(({ id }) => id), ...remove], edit.signal);
-  const sizes = new KnownOverlaySizes(tools.brand, tools.overlaySizes);
   const changes = new Map<number, Map<number, Map<number, ItemChange>>>();
   const note = ({ window, pack, at }: Location, change: ItemChange) => {
     const packs = changes.get(window) ?? new Map<number, Map<number, ItemChange>>();
@@ -111,10 +135,7 @@ async function applyChanges(
     counts.removed += 1;
   }
   const appended: PackItem[] = [];
-  for (const [index, { element, id }] of put.entries()) {
-    if (sizes.isMissing(element)) await sizes.load(element);
-    const item = itemOf(element, id, 0, sizes.of(element));
-    if (item.text.length > maxElementBytes) throw elementTooLong(index);
+  for (const { id, item } of put) {
     const location = remove.has(id) ? undefined : locations.get(id);
     if (location === undefined) {
       appended.push(item);

@@ -1,5 +1,6 @@
 import type { BoundingBox } from '../../../../annotation-format/bounding-box.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
+import { isSliceOver, nextSlice } from '../../../../core/slices.js';
 import { idWord } from '../packs/ids.js';
 import { defaultLayout, type Layout } from '../packs/layout.js';
 import { LookTable } from '../read/looks.js';
@@ -8,6 +9,8 @@ import { diagonal, emptyRows, type PackRows } from '../packs/pack.js';
 const numbersPerBox = 6;
 const firstCapacity = 256;
 const firstTextBytes = 64 * 1024;
+/** Elements whose place along the curve is found before the time is looked at. */
+const keysAtOnce = 1024;
 
 /** Elements of a window while they come in: texts one after another, numbers in flat arrays. Used again for the next window. */
 export class WindowDraft {
@@ -101,7 +104,7 @@ export class WindowDraft {
   }
 
   /** Elements sorted by size class, large ones first, then along a space-filling curve: original places in that order. */
-  #packOrder(): Uint32Array {
+  async #packOrder(): Promise<Uint32Array> {
     const { count } = this;
     const boxes = this.#boxes;
     let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
@@ -123,6 +126,7 @@ export class WindowDraft {
       const place = hilbert(cellOf((this.#centre(i, 0) - left) * perX), cellOf((this.#centre(i, 1) - top) * perY));
       // Class, 32 bits of curve and 16 bits of place in the window: 52 bits, exact in a double.
       keys[i] = (sizeClasses - sizeClass(size)) * 2 ** 48 + place * 2 ** 16 + i;
+      if (i % keysAtOnce === 0 && isSliceOver()) await nextSlice();
     }
     keys.sort();
     return Uint32Array.from(keys, (key) => key % 65_536);
@@ -134,8 +138,8 @@ export class WindowDraft {
   }
 
   /** The elements cut into packs of neighbours of similar size. The texts are copies. */
-  *packs(): Generator<{ rows: PackRows; text: Buffer }> {
-    const order = this.#packOrder();
+  async *packs(): AsyncGenerator<{ rows: PackRows; text: Buffer }, void, undefined> {
+    const order = await this.#packOrder();
     const { packElements, packTextBytes } = this.layout;
     let start = 0;
     while (start < order.length) {
@@ -146,6 +150,7 @@ export class WindowDraft {
         end += 1;
       }
       yield this.#pack(order.subarray(start, end), bytes);
+      if (isSliceOver()) await nextSlice();
       start = end;
     }
   }

@@ -2,7 +2,7 @@ import { boundingBox, type BoundingBox } from '../../../../annotation-format/bou
 import { ElementIds } from '../../../../annotation-format/element-ids.js';
 import { KnownOverlaySizes, type OverlaySizes } from '../../../../annotation-format/overlay-sizes.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
-import { duplicateId, type ElementValidator } from '../../../../annotation-format/validate.js';
+import { duplicateId, nameByIndex, type ElementValidator } from '../../../../annotation-format/validate.js';
 import type { StoredElements, StoredWindow } from '../contract.js';
 import { boxAround } from '../packs/pack-index.js';
 import { WindowDraft } from './draft.js';
@@ -11,6 +11,7 @@ import { countKeys } from '../packs/json-text.js';
 import type { Layout } from '../packs/layout.js';
 import { elementTooLong, maxElementBytes, requireListableGroups, sortedGroups } from '../limits.js';
 import type { ElementSlice } from '../read/scanner.js';
+import { isLong, isLongText, type LongElements } from './long-elements.js';
 import type { WindowWriter } from './window-writer.js';
 
 /** What all lists of one write share. */
@@ -20,6 +21,7 @@ export interface ListContext {
   validate: ElementValidator;
   overlaySizes: OverlaySizes;
   ids: IdMaker;
+  long: LongElements;
   windows: WindowWriter;
   drafts: DraftPool;
   signal: AbortSignal | undefined;
@@ -94,6 +96,10 @@ export class ListWriter {
     this.context.touch();
     for (let i = 0; i < elements.length; i += 1) {
       const value = elements[i];
+      if (slice === undefined ? isLong(value) : isLongText(slice.ends[i]! - slice.starts[i]!)) {
+        await this.#addLong(slice === undefined ? value : Buffer.from(slice.bytes.subarray(slice.starts[i], slice.ends[i])));
+        continue;
+      }
       const element = this.context.validate(value, this.#index);
       if (element.id !== undefined && !this.#ids.add(element.id)) throw duplicateId(element.id, this.#index);
       if (this.#sizes.isMissing(element)) await this.#sizes.load(element);
@@ -107,6 +113,20 @@ export class ListWriter {
       this.#index += 1;
       if (draft.isFull) await this.#storeDraft();
     }
+  }
+
+  async #addLong(element: unknown): Promise<void> {
+    const { long, ids, signal } = this.context;
+    const options = { name: nameByIndex(this.#index), newId: ids.make(), sizes: this.#sizes, signal };
+    const { id, hasOwnId, text, look, group, box } = await long.check(element, options);
+    if (hasOwnId && !this.#ids.add(id)) throw duplicateId(id, this.#index);
+    if (text.length > maxElementBytes) throw elementTooLong(this.#index);
+    const draft = this.#draft ?? (await this.#nextDraft());
+    const { buffer, at } = draft.room(text.length);
+    buffer.set(text, at);
+    draft.addLook({ look, group }, id, box, text.length);
+    this.#index += 1;
+    if (draft.isFull) await this.#storeDraft();
   }
 
   async #nextDraft(): Promise<WindowDraft> {

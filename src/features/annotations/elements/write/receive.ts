@@ -5,6 +5,8 @@ import { createGeoJsonReader, type GeoJsonReader } from '../../../../annotation-
 import { describeValue, inEntry, schemaError } from '../../../../annotation-format/messages.js';
 import type { Publish, ReceivedBody, ReceiveOptions, StoredElements } from '../contract.js';
 import type { ListWriter } from './list-writer.js';
+import { isLongText, type LongElements } from './long-elements.js';
+import type { FeatureElements } from './long-thread.js';
 import { BodyScanner, type ElementSlice } from '../read/scanner.js';
 import { FamilyWrite, type WriteTools } from './write.js';
 
@@ -64,11 +66,10 @@ async function receive(
         lists.push({ key: event.key, writer: write.list(), reader, entry: event.entry });
       } else {
         const list = lists[event.list] as ReceivedList;
-        await (event.kind === 'slice' ? addSlice(list, event, { prepare, signal }) : list.writer.finish()).catch(
-          (error: unknown) => {
-            throw list.entry === null ? error : inEntry(error, list.entry);
-          },
-        );
+        const added = event.kind === 'slice' ? addSlice(tools.long, list, event, { prepare, signal }) : list.writer.finish();
+        await added.catch((error: unknown) => {
+          throw list.entry === null ? error : inEntry(error, list.entry);
+        });
         if (isSliceOver()) await nextSlice(signal);
       }
     }
@@ -77,21 +78,92 @@ async function receive(
 }
 
 async function addSlice(
+  long: LongElements,
   { writer, reader }: ReceivedList,
   slice: ElementSlice,
   { prepare, signal }: Pick<ReceiveOptions, 'prepare' | 'signal'>,
 ): Promise<void> {
-  const start = slice.starts[0] as number;
-  const end = slice.ends[slice.count - 1] as number;
-  const values = (await parseJsonText(`[${textOf(slice.bytes.subarray(start, end))}]`, signal)) as unknown[];
-  const elements = reader === null ? values : values.flatMap((feature, i) => reader.read(feature, slice.first + i));
-  const prepared = prepare === undefined ? elements : await prepare(elements);
+  if (reader !== null) {
+    for await (const elements of elementsOf(long, reader, slice, signal)) {
+      await writer.add(prepare === undefined ? elements : await prepare(elements));
+    }
+    return;
+  }
+  const values = (await parseJsonText(`[${valuesText(slice, prepare === undefined)}]`, signal)) as unknown[];
+  const prepared = prepare === undefined ? values : await prepare(values);
   // The texts are those of the elements only while they are what was sent.
   await writer.add(prepared, prepared === values ? slice : undefined);
 }
 
+/** The texts of the elements of a slice; with `null` for long ones, of which the text is enough. */
+function valuesText(slice: ElementSlice, isTextEnough: boolean): string {
+  const { starts, ends, count } = slice;
+  const isLongAt = (i: number) => isTextEnough && isLongText(ends[i]! - starts[i]!);
+  const parts: string[] = [];
+  for (let from = 0, to = 0; from < count; from = to) {
+    if (isLongAt(to)) parts.push('null');
+    else {
+      while (to + 1 < count && !isLongAt(to + 1)) to += 1;
+      parts.push(sliceText(slice, from, to + 1));
+    }
+    to += 1;
+  }
+  return parts.join();
+}
+
+function sliceText(slice: ElementSlice, from: number, to: number): string {
+  return textOf(slice.bytes.subarray(slice.starts[from], slice.ends[to - 1]));
+}
+
+/** Elements made of features are stored so many at a time. */
+const elementsPerPart = 1024;
+
+/** The elements of the features of a slice, some at a time; those of long features are made in a thread. */
+async function* elementsOf(
+  long: LongElements,
+  reader: GeoJsonReader,
+  slice: ElementSlice,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<unknown[], void, undefined> {
+  const { starts, ends, first } = slice;
+  for (let from = 0, to = 0; from < slice.count; from = to) {
+    while (to < slice.count && !isLongText(ends[to]! - starts[to]!)) to += 1;
+    if (to > from) {
+      const features = (await parseJsonText(`[${sliceText(slice, from, to)}]`, signal)) as unknown[];
+      yield features.flatMap((feature, i) => reader.read(feature, first + from + i));
+      continue;
+    }
+    const feature = Buffer.from(slice.bytes.subarray(starts[to], ends[to]));
+    const made = await long.readFeature(feature, first + to, signal);
+    reader.noteHead(made.annotation);
+    yield* partsOf(made, signal);
+    to += 1;
+  }
+}
+
+async function* partsOf(
+  { text, ends }: FeatureElements,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<unknown[], void, undefined> {
+  const texts = Buffer.from(text.buffer, text.byteOffset, text.byteLength);
+  for (let from = 0; from < ends.length; from += elementsPerPart) {
+    const part: unknown[] = [];
+    for (let i = from; i < Math.min(ends.length, from + elementsPerPart); i += 1) {
+      part.push(await parseJsonText(texts.toString('utf8', i === 0 ? 0 : ends[i - 1], ends[i]), signal));
+    }
+    yield part;
+    if (isSliceOver()) await nextSlice(signal);
+  }
+}
+
+/** Entries of a body that is a list, beside lists of elements. */
+const maxEntries = 100_000;
+
 /** Puts the lists where they were: the rest holds the number of each in its brackets. */
 function attach(value: unknown, lists: readonly ReceivedList[]): ReceivedBody {
+  if (Array.isArray(value) && value.length > maxEntries) {
+    throw new BadParameterError(`The body is a list of more than ${maxEntries} entries: ${value.length}.`);
+  }
   const elements = new Map<object, StoredElements>();
   const annotations = new Map<object, JsonObject>();
   const attached = new Set<number>();

@@ -128,7 +128,7 @@ export class WindowEdit {
       return;
     }
     const draft = draftOf(placed, this.tools.layout);
-    for (const { rows, text } of draft.packs()) {
+    for await (const { rows, text } of draft.packs()) {
       const place = this.#packs.length;
       // The draft numbers its elements from 0, in the order in which they were put.
       for (const at of rows.places) this.#added.push({ id: placed[at]!.id, pack: place });

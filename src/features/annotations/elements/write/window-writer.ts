@@ -53,7 +53,7 @@ export class WindowWriter {
     const range = { lowId: '', highId: '' };
     const running = new Limit(compressing);
     try {
-      for (const { rows, text } of draft.packs()) {
+      for await (const { rows, text } of draft.packs()) {
         this.signal?.throwIfAborted();
         const id = this.ids.make();
         indexEntries.push(packIndexEntries(rows, entries.length));

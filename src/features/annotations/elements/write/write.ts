@@ -5,6 +5,7 @@ import type { ElementSource, Publish, StoredElements } from '../contract.js';
 import { Hold } from '../leases.js';
 import type { IdMaker } from '../packs/ids.js';
 import type { Layout } from '../packs/layout.js';
+import type { LongElements } from './long-elements.js';
 import { DraftPool, ListWriter, type ListContext } from './list-writer.js';
 import type { ElementRecords } from '../records.js';
 import { WindowWriter } from './window-writer.js';
@@ -17,6 +18,7 @@ export interface WriteTools {
   overlaySizes: OverlaySizes;
   layout: Layout;
   validate: ElementValidator;
+  long: LongElements;
   /** To be called when elements are received: what can wait lets writes go first. */
   touch: () => void;
 }
@@ -36,7 +38,7 @@ export class FamilyWrite {
     private readonly tools: WriteTools,
     signal: AbortSignal | undefined,
   ) {
-    const { ids, brand, overlaySizes, validate, records, touch } = tools;
+    const { ids, brand, overlaySizes, validate, long, records, touch } = tools;
     const family = ids.make();
     this.#family = family;
     const windows = new WindowWriter(records, family, ids, signal);
@@ -45,7 +47,7 @@ export class FamilyWrite {
       this.#hold ??= Hold.ofNewFamily(records, family, ids);
       await this.#hold;
     };
-    this.#context = { family, brand, overlaySizes, validate, ids, windows, drafts, signal, begin, touch };
+    this.#context = { family, brand, overlaySizes, validate, long, ids, windows, drafts, signal, begin, touch };
   }
 
   /**

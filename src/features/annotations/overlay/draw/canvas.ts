@@ -32,9 +32,10 @@ export class Canvas {
   readonly pixels: Float32Array;
   readonly #coverage = new Coverage();
 
-  constructor(view: View) {
+  /** @param pixels those of a canvas of the same view, to go on with. */
+  constructor(view: View, pixels: Float32Array = new Float32Array(view.width * view.height * 4)) {
     this.view = view;
-    this.pixels = new Float32Array(view.width * view.height * 4);
+    this.pixels = pixels;
   }
 
   /** Fills closed outlines by the even-odd rule. Positions are in base-layer pixels. */

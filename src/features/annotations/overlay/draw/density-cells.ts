@@ -1,6 +1,13 @@
 /** Places in a tile: row * 256 + column. */
 const placesPerTile = 65_536;
 
+/** Cells of one class: their places, row * 256 + column, and their shares. */
+export interface ClassCells {
+  classIndex: number;
+  places: Uint16Array;
+  shares: Float64Array;
+}
+
 /**
  * Covered shares of the cells of one tile, by class. A key is class * 65 536 + row * 256 + column. What is added for the same key is
  * summed. Lists of numbers rather than a map: windows have hundreds of thousands of cells, and every level is the sum of the finer one.
@@ -37,17 +44,20 @@ export class DensityCells {
     return this.#shares.subarray(0, this.#length);
   }
 
-  /** Calls `visit` with the places (row * 256 + column) and shares of each class. */
-  eachClass(visit: (classIndex: number, places: Uint16Array, shares: Float64Array) => void): void {
+  /** The cells of each class. */
+  byClass(): ClassCells[] {
+    const classes: ClassCells[] = [];
     const { keys, shares } = this;
     for (let start = 0; start < keys.length;) {
       const classIndex = keys[start]! >>> 16;
       let stop = start;
       while (stop < keys.length && keys[stop]! >>> 16 === classIndex) stop += 1;
       // Cut off to 16 bits, a key is its place.
-      visit(classIndex, Uint16Array.from(keys.subarray(start, stop)), shares.subarray(start, stop));
+      const places = Uint16Array.from(keys.subarray(start, stop));
+      classes.push({ classIndex, places, shares: shares.slice(start, stop) });
       start = stop;
     }
+    return classes;
   }
 
   addAll(other: DensityCells): void {

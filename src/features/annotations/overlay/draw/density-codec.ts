@@ -30,7 +30,7 @@ export function encodeDensity(cells: DensityCells): Buffer {
     for (; value > 127; value >>>= 7) bytes[end++] = (value & 127) | 128;
     bytes[end++] = value;
   };
-  cells.eachClass((classIndex, places, cellShares) => {
+  for (const { classIndex, places, shares: cellShares } of cells.byClass()) {
     const kept = new Uint8Array(places.length);
     let count = 0;
     for (let i = 0; i < places.length; i += 1) if ((kept[i] = byteOf(cellShares[i]!)) > 0) count += 1;
@@ -43,7 +43,7 @@ export function encodeDensity(cells: DensityCells): Buffer {
       before = places[i]!;
     }
     for (const byte of kept) if (byte > 0) bytes[end++] = byte;
-  });
+  }
   // The usual buffer of 16 KiB costs more than compressing does.
   return deflateRawSync(bytes.subarray(0, end), { level: 1, chunkSize: Math.max(leastChunk, end) });
 }

@@ -1,7 +1,7 @@
 import type { Canvas } from './canvas.js';
 import { groupColor, type PaintColor } from './colors.js';
 import { decodeDensity } from './density-codec.js';
-import type { DensityCells } from './density-cells.js';
+import type { ClassCells } from './density-cells.js';
 import { densityTile, type DensityClass } from './density.js';
 import type { ColorMode, GroupFilter } from './shape.js';
 
@@ -20,7 +20,7 @@ export interface DensityTile {
   /** Place among the tiles of the level. */
   column: number;
   row: number;
-  content: DensityCells | Uint8Array;
+  content: readonly ClassCells[] | Uint8Array;
   classes: readonly DensityClass[];
 }
 
@@ -58,10 +58,10 @@ function eachCell(tile: DensityTile, window: CellWindow, sinkOf: (entry: Density
     });
     return;
   }
-  tile.content.eachClass((classIndex, places, shares) => {
+  for (const { classIndex, places, shares } of tile.content) {
     const sink = sinks[classIndex];
     if (sink) put(sink, places, shares, places.length);
-  });
+  }
 }
 
 function isShown({ group }: DensityClass, groups: GroupFilter): boolean {

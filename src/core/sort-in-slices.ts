@@ -1,0 +1,45 @@
+import { isSliceOver, nextSlice } from './slices.js';
+
+/** Entries that are sorted at once: by themselves, and with a comparison. */
+const quickRun = 32_768;
+const comparedRun = 4096;
+/** Entries merged before the time is looked at. */
+const mergedAtOnce = 8192;
+
+/**
+ * Sorts numbers in slices, so that others have the event loop meanwhile: runs by themselves, which are then merged.
+ *
+ * @param compare default: by value.
+ * @returns the sorted numbers, which may lie in the array given or in another one.
+ * @throws the reason of the signal.
+ */
+export async function sortInSlices<Numbers extends Float64Array | Uint32Array>(
+  numbers: Numbers,
+  compare?: (a: number, b: number) => number,
+  signal?: AbortSignal,
+): Promise<Numbers> {
+  const { length } = numbers;
+  const run = compare === undefined ? quickRun : comparedRun;
+  for (let start = 0; start < length; start += run) {
+    numbers.subarray(start, start + run).sort(compare);
+    if (isSliceOver()) await nextSlice(signal);
+  }
+  const before = compare ?? ((a, b) => a - b);
+  let from = numbers;
+  // A slice of a typed array is one of the same type.
+  let to = (length > run ? numbers.slice() : numbers) as Numbers;
+  for (let width = run; width < length; width *= 2) {
+    for (let start = 0; start < length; start += 2 * width) {
+      const middle = Math.min(start + width, length);
+      const end = Math.min(start + 2 * width, length);
+      let [left, right] = [start, middle];
+      for (let at = start; at < end; at += 1) {
+        const takesLeft = left < middle && (right >= end || before(from[left]!, from[right]!) <= 0);
+        to[at] = takesLeft ? from[left++]! : from[right++]!;
+        if (at % mergedAtOnce === 0 && isSliceOver()) await nextSlice(signal);
+      }
+    }
+    [from, to] = [to, from];
+  }
+  return from;
+}

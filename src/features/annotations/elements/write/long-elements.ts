@@ -1,0 +1,86 @@
+import { boundingBox } from '../../../../annotation-format/bounding-box.js';
+import { schemaError, type RaiseProblem } from '../../../../annotation-format/messages.js';
+import type { KnownOverlaySizes } from '../../../../annotation-format/overlay-sizes.js';
+import { ThreadPool } from '../../../../core/thread-pool.js';
+import { threadProgram } from '../../../../core/thread-program.js';
+import { BadParameterError } from '../../../../errors.js';
+import { isSmall, jsonPieces } from '../../../../http/json-pieces.js';
+import type { FeatureElements, LongElement, LongFunctions } from './long-thread.js';
+
+/** Texts from this length on, in bytes, are long. */
+const longText = 256 * 1024;
+/** Values from this number on are long: about as much text. */
+const longSize = 30_000;
+
+const timeoutMs = 60_000;
+const memoryMiB = 2048;
+
+/** Whether a text is better left to {@link LongElements}. */
+export function isLongText(bytes: number): boolean {
+  return bytes >= longText;
+}
+
+/** Whether a parsed value is. */
+export function isLong(value: unknown): boolean {
+  return !isSmall(value, longSize);
+}
+
+/** Checks and converts single elements that would hold the event loop, in a thread. */
+export class LongElements {
+  readonly #threads = new ThreadPool<LongFunctions>({
+    program: threadProgram(import.meta.url, { source: './long-thread.ts', built: 'long-thread' }),
+    name: 'long elements',
+    timeoutMs,
+    memoryMiB,
+    waiting: 64,
+  });
+
+  constructor(private readonly brand: string) {}
+
+  /**
+   * Checks an element.
+   *
+   * @param element its JSON text, or itself.
+   * @throws what `raise` makes, where it is not valid; the reason of the signal.
+   */
+  async check(element: unknown, { name, newId, sizes, raise = schemaError, signal }: CheckOptions): Promise<LongElement> {
+    const text = element instanceof Uint8Array ? element : await jsonText(element);
+    const checked = await this.#threads.run('check', { text, brand: this.brand, name, newId }, { what: name, signal });
+    if ('refused' in checked) throw raise(checked.refused);
+    const { overlay } = checked;
+    if (overlay === null) return checked;
+    if (sizes.isMissing(overlay)) await sizes.load(overlay);
+    return { ...checked, box: boundingBox(overlay, sizes.of(overlay)) };
+  }
+
+  /** Makes elements of the JSON text of a GeoJSON feature. @throws BadParameterError naming the feature; the reason of the signal. */
+  async readFeature(text: Uint8Array, index: number, signal?: AbortSignal): Promise<FeatureElements> {
+    const options = { what: `GeoJSON feature ${index}`, signal };
+    const read = await this.#threads.run('readFeature', { text, brand: this.brand, index }, options);
+    if ('refused' in read) throw new BadParameterError(read.refused);
+    return read;
+  }
+
+  /** Ends the thread. */
+  close(): Promise<void> {
+    return this.#threads.close();
+  }
+}
+
+/** Options of {@link LongElements.check}. */
+export interface CheckOptions {
+  /** What messages call it. */
+  name: string;
+  /** The id that it gets where it has none. */
+  newId: string;
+  sizes: KnownOverlaySizes;
+  raise?: RaiseProblem;
+  signal?: AbortSignal | undefined;
+}
+
+/** The JSON text of a value of any size. */
+async function jsonText(value: unknown): Promise<Uint8Array> {
+  const pieces: Buffer[] = [];
+  for await (const piece of jsonPieces(value)) pieces.push(Buffer.from(piece));
+  return Buffer.concat(pieces);
+}

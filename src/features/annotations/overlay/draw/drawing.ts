@@ -1,0 +1,78 @@
+import { Canvas, type View } from './canvas.js';
+import { DensityLayer, DensityPoints, type CellWindow, type DensityTile } from './density-layer.js';
+import { firstDensityLevel } from './density.js';
+import { drawElement } from './draw.js';
+import { drawnSize, type ColorMode, type GroupFilter } from './shape.js';
+import { maxFeatures, VectorTile } from './vector-tile.js';
+import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
+
+/** JSON texts of elements one after another, and where each ends. */
+export interface DrawnTexts {
+  text: Uint8Array;
+  ends: Uint32Array;
+}
+
+/** What all drawings need: plain values, which can be sent to a thread. */
+interface Drawing {
+  view: View;
+  mode: ColorMode;
+  groups: GroupFilter;
+  /** The level of densities that the scale of the view is. */
+  level: number;
+  elements: DrawnTexts;
+  /** What is laid below the elements. */
+  densities: { window: CellWindow; tiles: readonly DensityTile[]; gain: number } | null;
+}
+
+/** A picture, or a part of what is to be drawn on one. */
+export interface PictureDrawing extends Drawing {
+  /** What was drawn before; `null` for the first part. See {@link Canvas.pixels}. */
+  pixels: Float32Array | null;
+}
+
+/** A vector tile, whole. */
+export type VectorDrawing = Drawing;
+
+/** Elements that are drawn by themselves at the level, rather than counted into its density, of the groups that are shown. */
+function* drawnElements({ elements: { text, ends }, level, groups }: Drawing): Generator<AnnotationElement, void, undefined> {
+  const texts = Buffer.from(text.buffer, text.byteOffset, text.byteLength);
+  for (let i = 0, start = 0; i < ends.length; i += 1) {
+    const end = ends[i]!;
+    // Only checked elements are stored.
+    const element = JSON.parse(texts.toString('utf8', start, end)) as AnnotationElement;
+    start = end;
+    if (groups !== undefined && !groups.has(element.group ?? null)) continue;
+    if (firstDensityLevel(drawnSize(element)) > level) yield element;
+  }
+}
+
+/** Draws densities, then elements in their order. @returns the pixels of the canvas. */
+export function paint(drawing: PictureDrawing): Float32Array {
+  const { view, mode, groups, densities, pixels } = drawing;
+  const canvas = new Canvas(view, pixels ?? undefined);
+  if (densities !== null) {
+    const layer = new DensityLayer(densities.window, { mode, groups });
+    for (const tile of densities.tiles) layer.add(tile);
+    layer.drawOn(canvas, densities.gain);
+  }
+  for (const element of drawnElements(drawing)) drawElement(canvas, element, mode);
+  return canvas.pixels;
+}
+
+/** The same as red, green, blue and opacity from 0 to 255, as PNG has them. */
+export function paintRgba(drawing: PictureDrawing): Uint8Array<ArrayBuffer> {
+  return new Canvas(drawing.view, paint(drawing)).toRgba();
+}
+
+/** Makes a vector tile of elements, in their order, and of densities. */
+export function makeVectorTile(drawing: VectorDrawing): Uint8Array {
+  const { view, mode, groups, densities } = drawing;
+  const tile = new VectorTile(view, mode);
+  for (const element of drawnElements(drawing)) tile.addElement(element);
+  if (densities !== null) {
+    const density = new DensityPoints(densities.window, { mode, groups });
+    for (const part of densities.tiles) density.add(part);
+    for (const point of density.points(maxFeatures)) tile.addDensity(point);
+  }
+  return tile.encode();
+}

@@ -1,0 +1,66 @@
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** How long a server waits for clients, in milliseconds. */
+export interface Patience {
+  /** For the next request on a connection. */
+  keepAliveMs: number;
+  /** For the head of a request to arrive whole. */
+  headersMs: number;
+  /** For a request to arrive whole, with its body. */
+  requestMs: number;
+  /** For the next bytes of a body that is being sent, and for the next bytes of an answer to be taken. */
+  stallMs: number;
+  /** How often heads and requests are looked at. */
+  checkMs: number;
+}
+
+const usual: Patience = {
+  // Longer than proxies and clients keep idle connections, so that none is closed here while a request is on its way.
+  keepAliveMs: 65_000,
+  headersMs: 20_000,
+  // The largest file that may be uploaded (100 GiB), at 10 Mbit/s.
+  requestMs: 24 * 60 * 60 * 1000,
+  stallMs: 120_000,
+  checkMs: 5000,
+};
+
+/**
+ * A server that waits for slow clients and not for those that have stopped: a body may take as long as it comes on, and an answer that takes long to
+ * make, or events that are rare, end nothing.
+ */
+export function createPatientServer(listener: RequestListener, patience: Partial<Patience> = {}): Server {
+  const { keepAliveMs, headersMs, requestMs, stallMs, checkMs } = { ...usual, ...patience };
+  const server = createServer({
+    keepAliveTimeout: keepAliveMs,
+    headersTimeout: headersMs,
+    requestTimeout: requestMs,
+    connectionsCheckingInterval: checkMs,
+  });
+  const asked = new WeakMap<Socket, { request: IncomingMessage; stalledAt: string | null }>();
+  server.on('request', (request, response) => {
+    const { socket } = request;
+    const entry = { request, stalledAt: null };
+    asked.set(socket, entry);
+    response.once('close', () => asked.get(socket) === entry && asked.delete(socket));
+  });
+  server.on('request', listener);
+  // Nothing has moved on the socket for this long. A client is given it twice, in case it was the server that did not read the first time.
+  server.setTimeout(stallMs / 2, (socket: Socket) => {
+    const entry = asked.get(socket);
+    const position = `${socket.bytesRead} ${socket.writableLength}`;
+    const isWaited = entry !== undefined && isWaitedFor(entry.request, socket);
+    if (entry === undefined || (isWaited && entry.stalledAt === position)) {
+      socket.destroy();
+      return;
+    }
+    entry.stalledAt = isWaited ? position : null;
+    socket.setTimeout(stallMs / 2);
+  });
+  return server;
+}
+
+/** Whether a request goes on only when its client sends or takes more. Bytes of a body that lie here unread wait for the server. */
+function isWaitedFor(request: IncomingMessage, socket: Socket): boolean {
+  return (!request.complete && request.readableLength === 0) || socket.writableLength > 0;
+}

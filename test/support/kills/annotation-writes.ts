@@ -1,0 +1,214 @@
+import { expect } from 'vitest';
+import { elementsOf, point } from '../annotated.js';
+import type { Client } from '../reference-host.js';
+import { until } from '../until.js';
+import type { Json, Place, PluginWrite } from './plugin-writes.js';
+
+export const elementCount = 100;
+export const points = (count: number, lineWidth: number) => Array.from({ length: count }, (_, x) => point(x, { lineWidth }));
+const annotate = (client: Client, item: string, json: unknown) =>
+  client.ok('POST', '/annotation', { query: { itemId: item }, json });
+const annotated = async (client: Client, place: Place) => {
+  place.made = String((await annotate(client, place.item, { name: 'a', elements: points(elementCount, 1) }))._id);
+};
+export const listed = (client: Client, item: string) =>
+  client.ok('GET', '/annotation', { query: { itemId: item, limit: 0 } }) as unknown as Promise<Json[]>;
+/** Number and line widths of the elements of an annotation. */
+export const shape = async (client: Client, id: unknown): Promise<[number, ...unknown[]]> => {
+  const elements = elementsOf(await client.ok('GET', `/annotation/${String(id)}`));
+  return [elements.length, ...new Set(elements.map(({ lineWidth }) => lineWidth))];
+};
+const shapeIsOneOf = async (client: Client, id: unknown, ...shapes: [number, ...unknown[]][]) => {
+  expect(shapes).toContainEqual(await shape(client, id));
+};
+const isReplaced = (step: string) => ['annotation:replaced', 'elements:released'].includes(step);
+
+/** Writes of annotations while former versions are kept. */
+export const annotationWrites: Record<string, PluginWrite> = {
+  'a new annotation': {
+    steps: ['elements:begun', 'elements:inserted', 'elements:stored', 'annotation:inserted', 'elements:released'],
+    act: (client, { item }) => annotate(client, item, { name: 'a', elements: points(elementCount, 1) }),
+    async check(client, { item }, step) {
+      const made = await listed(client, item);
+      expect(made).toHaveLength(['annotation:inserted', 'elements:released'].includes(step) ? 1 : 0);
+      for (const { _id } of made) expect(await shape(client, _id)).toEqual([elementCount, 1]);
+    },
+  },
+  'a list of annotations': {
+    steps: ['annotation:inserted', 'annotation:list-committed', 'annotation:list-settled'],
+    act: (client, { item }) =>
+      client.ok('POST', `/annotation/item/${item}`, { json: ['a', 'b', 'c'].map((name) => ({ name, elements: points(20, 1) })) }),
+    async check(client, { item }, step) {
+      const made = await listed(client, item);
+      expect(made).toHaveLength(step === 'annotation:inserted' ? 0 : 3);
+      for (const { _id } of made) expect(await shape(client, _id)).toEqual([20, 1]);
+    },
+  },
+  'added elements': {
+    steps: [
+      'elements:held',
+      'elements:inserted',
+      'elements:stored',
+      'annotation:kept',
+      'annotation:replaced',
+      'elements:released',
+    ],
+    prepare: annotated,
+    act: (client, { made }) => client.ok('POST', `/annotation/${made}/elements`, { json: points(50, 1) }),
+    async check(client, { made }, step) {
+      const count = elementCount + (isReplaced(step) ? 50 : 0);
+      expect(await shape(client, made)).toEqual([count, 1]);
+      // Nobody waits for who was killed.
+      const begun = Date.now();
+      await client.ok('POST', `/annotation/${made}/elements`, { json: points(1, 1) });
+      expect(Date.now() - begun).toBeLessThan(5000);
+      expect(await shape(client, made)).toEqual([count + 1, 1]);
+    },
+  },
+  'a replaced annotation': {
+    steps: ['annotation:kept', 'annotation:replaced'],
+    prepare: annotated,
+    act: (client, { made }) => client.ok('PUT', `/annotation/${made}`, { json: { name: 'b', elements: points(60, 2) } }),
+    async check(client, { made }, step) {
+      expect(await shape(client, made)).toEqual(isReplaced(step) ? [60, 2] : [elementCount, 1]);
+    },
+  },
+  'a restored version': {
+    steps: ['elements:held', 'annotation:replaced'],
+    async prepare(client, place) {
+      await annotated(client, place);
+      await client.ok('PUT', `/annotation/${place.made}`, { json: { name: 'b', elements: points(60, 2) } });
+    },
+    act: (client, { made }) => client.ok('PUT', `/annotation/${made}/history/revert`),
+    async check(client, { made }, step) {
+      expect(await shape(client, made)).toEqual(isReplaced(step) ? [elementCount, 1] : [60, 2]);
+    },
+  },
+  'a copy': {
+    steps: ['elements:held', 'annotation:inserted'],
+    prepare: annotated,
+    act: (client, { made, item }) => client.ok('POST', `/annotation/${made}/copy`, { query: { itemId: item } }),
+    async check(client, { item }, step) {
+      const made = await listed(client, item);
+      expect(made).toHaveLength(step === 'annotation:inserted' ? 2 : 1);
+      for (const { _id } of made) expect(await shape(client, _id)).toEqual([elementCount, 1]);
+    },
+  },
+  'access lists of the annotations of a folder': {
+    steps: ['annotation-access:set'],
+    async prepare(client, place) {
+      await annotated(client, place);
+      await annotate(client, place.item, { name: 'b' });
+    },
+    act: (client, place) => makePublic(client, place),
+    async check(client, place) {
+      const seen = (await listed(client, place.item)).filter((each) => each.public === true);
+      expect(seen).toHaveLength(1);
+      await makePublic(client, place);
+      expect((await listed(client, place.item)).filter((each) => each.public === true)).toHaveLength(2);
+    },
+  },
+  densities: {
+    steps: ['density:blocks-stored'],
+    // All in one process: others would count them as soon as nobody asks for anything.
+    async act(client, place) {
+      place.made = String((await annotate(client, place.item, { name: 'many', elements: points(3000, 1) }))._id);
+      await client.ok('GET', `/annotation/${place.made}/tiles/zxy/0/0/0`);
+    },
+    async check(client, { made }) {
+      expect((await client.send('GET', `/annotation/${made}/tiles/zxy/0/0/0`)).status).toBe(200);
+    },
+  },
+};
+
+const makePublic = (client: Client, { folder }: Place) => {
+  const access = JSON.stringify({ users: [{ id: client.id, level: 2, flags: [] }], groups: [] });
+  return client.ok('PUT', `/annotation/folder/${folder}/access`, { query: { access, public: true } });
+};
+
+/** Writes of annotations while no former versions are kept. */
+export const finalWrites: Record<string, PluginWrite> = {
+  'the removal of an annotation for good': {
+    steps: [
+      'annotation:removed',
+      'annotation:former-removed',
+      'elements-sweep:claimed',
+      'elements-sweep:removed',
+      'elements-sweep:ended',
+    ],
+    prepare: annotated,
+    act: (client, { made }) => client.ok('DELETE', `/annotation/${made}`),
+    async check(client, { made }) {
+      expect((await client.send('GET', `/annotation/${made}`)).status).toBe(404);
+    },
+  },
+  'a replacement of all elements': {
+    steps: ['annotation:replaced'],
+    prepare: annotated,
+    act: (client, { made }) => client.ok('PUT', `/annotation/${made}`, { json: { name: 'b', elements: points(60, 2) } }),
+    check: (client, { made }) => shapeIsOneOf(client, made, [60, 2]),
+  },
+};
+
+const identifier = 'LargeImageAnnotationUpload';
+const uploadAnnotations = (client: Client, item: string, elements: unknown, more: Json = {}) => {
+  const body = Buffer.from(JSON.stringify([{ name: 'a', elements }]));
+  const reference = JSON.stringify({ identifier, itemId: item, ...more });
+  const query = { parentType: 'item', parentId: item, name: 'a.json', size: body.length, reference };
+  return client.ok('POST', '/file', { query, body });
+};
+const isRead = async (client: Client, { item }: Place) => {
+  await until('they are read', async () => (await listed(client, item)).length > 0, 30_000);
+  expect(await listed(client, item)).toHaveLength(1);
+};
+const onlyImage = async (client: Client, { item }: Place) => {
+  await until('the upload is gone', async () => ((await client.ok('GET', `/item/${item}/files`)) as unknown[]).length === 1);
+};
+const uuid = ({ item }: Place) => ({ uuid: `batch ${item}` });
+const uploadWaiting = (client: Client, place: Place) =>
+  uploadAnnotations(client, place.item, [{ type: 'image', girderId: 'late' }], uuid(place));
+const uploadLate = (client: Client, { folder, item }: Place) => {
+  const reference = JSON.stringify({ identifier: 'late', uuid: `batch ${item}` });
+  const query = { parentType: 'folder', parentId: folder, name: 'late', size: 3, reference };
+  return client.ok('POST', '/file', { query, body: 'abc' });
+};
+
+/** Files of annotations, which jobs read. */
+export const annotationUploads: Record<string, PluginWrite> = {
+  'uploaded annotations': {
+    steps: ['annotation-upload:job-stored', 'annotation-upload:read', 'annotation-upload:removed'],
+    act: (client, { item }) => uploadAnnotations(client, item, points(elementCount, 1)),
+    async check(client, place) {
+      await isRead(client, place);
+      const [made] = await listed(client, place.item);
+      expect(await shape(client, made!._id)).toEqual([elementCount, 1]);
+      await onlyImage(client, place);
+    },
+  },
+  'uploaded annotations that wait for others': {
+    steps: ['annotation-upload:parked'],
+    act: uploadWaiting,
+    async check(client, place) {
+      await uploadLate(client, place);
+      await isRead(client, place);
+      await onlyImage(client, place);
+    },
+  },
+  'uploaded annotations of which the others have come': {
+    steps: ['annotation-upload:started-again'],
+    async act(client, place) {
+      const file = await uploadWaiting(client, place);
+      const query = { types: '["large_image_annotation_upload"]', limit: 0 };
+      const isParked = async () => {
+        const jobs = (await client.ok('GET', '/job', { query })) as unknown as { status: number; kwargs: Json }[];
+        return jobs.some(({ status, kwargs }) => status === 3 && kwargs.fileId === file._id);
+      };
+      await until('they wait', isParked);
+      await uploadLate(client, place);
+    },
+    async check(client, place) {
+      await isRead(client, place);
+      await onlyImage(client, place);
+    },
+  },
+};

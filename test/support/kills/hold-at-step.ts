@@ -1,0 +1,47 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { subscribe } from 'node:diagnostics_channel';
+import type { IncomingMessage } from 'node:http';
+
+/*
+ * Part of a program that is going to be killed (`buildProgram` with `holdsAtSteps`): a write that has reached its step waits there for ever,
+ * so that one kill hits many writes, each at its own step. What is to wait is said
+ *   by the header `hold-at-step: <key> <step>` of the requests of a write, or
+ *   by the variable HOLD_AT_STEPS, `<key> <step>,…`, for what jobs and timers do: whoever comes there first.
+ * A step is a name, or `name#3` for the third time. `held <key>` is printed when it has been reached.
+ */
+interface Wanted {
+  key: string;
+  name: string;
+  left: number;
+}
+
+const ofRequests = new Map<string, Wanted>();
+const ofRequest = new AsyncLocalStorage<Wanted | null>();
+const ofAll = (process.env.HOLD_AT_STEPS ?? '')
+  .split(',')
+  .filter((text) => text !== '')
+  .map(wantedBy);
+
+function wantedBy(text: string): Wanted {
+  const [key = '', name = '', times = '1'] = text.split(/[ #]/);
+  return { key, name, left: Number(times) };
+}
+
+subscribe('http.server.request.start', (message) => {
+  const { request } = message as { request: IncomingMessage };
+  const text = request.headers['hold-at-step'];
+  if (typeof text !== 'string') return ofRequest.enterWith(null);
+  // A write may take several requests.
+  const wanted = ofRequests.get(text) ?? wantedBy(text);
+  ofRequests.set(text, wanted);
+  ofRequest.enterWith(wanted);
+});
+
+/** Takes the place of `step` in the program. */
+export async function reached(name: string): Promise<void> {
+  for (const wanted of [ofRequest.getStore(), ...ofAll]) {
+    if (wanted?.name !== name || --wanted.left !== 0) continue;
+    process.stdout.write(`held ${wanted.key}\n`);
+    await new Promise(() => {});
+  }
+}

@@ -1,0 +1,84 @@
+import { spawn } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { Client, type TestHost } from '../reference-host.js';
+
+/** A write that is at its step when its process is killed. */
+export interface Victim {
+  /** `upload:moved`, or `upload:moved#2` for the second time. */
+  step: string;
+  /** What it is, for messages. */
+  name: string;
+  /** Sends the request, or the requests. Absent: it begins by itself. */
+  act?: (client: Client) => Promise<unknown>;
+  /** Whether the step is one of a job, or of what a process does by itself; else of the requests. */
+  inBackground?: boolean;
+  /** Whether the requests are answered before. */
+  isAnswered?: boolean;
+}
+
+export interface KillOptions {
+  /** What `buildProgram('host-process', { holdsAtSteps: true })` has made. */
+  program: string;
+  host: TestHost;
+  /** Who sends the requests. */
+  client: Client;
+  env?: Readonly<Record<string, string>>;
+  words?: readonly string[];
+}
+
+/** What processes come to without a request: recovery from a killed one, its jobs, files that are served where they lie. */
+export const stepsOfProcesses = ['removal:recovered', 'job:released', 'in-place:item'] as const;
+
+/** Requests that are sent at the same time, until each has come to its step. */
+const concurrency = 6;
+/** How long a write may take to its step, in milliseconds. */
+const patienceMs = 30_000;
+
+/** Starts a process, brings each write to its step, and kills the process there. @throws when one does not come there. */
+export async function killTogether(options: KillOptions, victims: readonly Victim[]): Promise<void> {
+  const { program, host, client } = options;
+  const keyed = victims.map((victim, key) => ({ ...victim, key: String(key) }));
+  const inBackground = keyed.filter((victim) => victim.inBackground === true).map(({ key, step }) => `${key} ${step}`);
+  const child = spawn(process.execPath, [program, host.databaseUri, host.dataDirectory, ...(options.words ?? [])], {
+    env: { ...process.env, HOLD_AT_STEPS: inBackground.join(','), ...options.env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'exit');
+  const isOver = ended.then(() => Promise.reject(new Error('The process has ended by itself.')));
+  isOver.catch(() => undefined);
+  const said = new EventEmitter().setMaxListeners(0);
+  const held = new Map(keyed.map(({ key }) => [key, once(said, `held ${key}`)]));
+  const url = once(said, 'address').then(([address]) => String(address));
+  createInterface(child.stdout).on('line', (line) => said.emit(line.startsWith('http') ? 'address' : line, line));
+  const acts: Promise<unknown>[] = [];
+  const bring = async ({ key, step, name, act, isAnswered }: (typeof keyed)[number]) => {
+    let outcome: unknown = 'nothing yet';
+    let failed = new Promise<never>(() => {});
+    let answered: Promise<unknown> = Promise.resolve();
+    if (act !== undefined) {
+      const address = await Promise.race([url, isOver]);
+      const headers: Record<string, string> = inBackground.includes(`${key} ${step}`) ? {} : { 'hold-at-step': `${key} ${step}` };
+      const acting = act(new Client(address, client.token, client.id, headers)).then((answer) => (outcome = answer));
+      acts.push(acting.catch(() => undefined));
+      if (isAnswered === true) answered = acting;
+      failed = acting.then(() => new Promise<never>(() => {}));
+    }
+    const late = once(AbortSignal.timeout(patienceMs), 'abort').then(() => {
+      throw new Error(`${name} has not come to ${step}: ${JSON.stringify(outcome)}`);
+    });
+    late.catch(() => undefined);
+    await Promise.race([Promise.all([held.get(key), answered]), failed, late, isOver]);
+  };
+  try {
+    const [alone, queue] = [true, false].map((is) => keyed.filter((victim) => (victim.inBackground === true) === is));
+    const bringSome = async () => {
+      for (let next = queue!.shift(); next !== undefined; next = queue!.shift()) await bring(next);
+    };
+    await Promise.all([...alone!.map(bring), ...Array.from({ length: concurrency }, bringSome)]);
+  } finally {
+    child.kill('SIGKILL');
+    await ended;
+    await Promise.all(acts);
+  }
+}

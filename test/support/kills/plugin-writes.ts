@@ -1,0 +1,36 @@
+import { uploadItem } from '../images.js';
+import type { Client } from '../reference-host.js';
+
+export type Json = Record<string, unknown>;
+
+/** What one case works on: a folder of its own with an item that is a large image. */
+export interface Place {
+  folder: string;
+  item: string;
+  /** Id of what was prepared. */
+  made: string;
+}
+
+/** A write of the plugin. */
+export interface PluginWrite {
+  steps: readonly string[];
+  prepare?: (client: Client, place: Place) => Promise<unknown>;
+  /** The request during which, or after which, the process dies. */
+  act: (client: Client, place: Place) => Promise<unknown>;
+  /** What must be there afterwards. */
+  check: (client: Client, place: Place, step: string) => Promise<void>;
+}
+
+let places = 0;
+
+/** Makes a folder with an image in it. */
+export async function newPlace(client: Client, image: Buffer): Promise<Place> {
+  const folder = await client.create('/folder', { parentType: 'user', parentId: client.id!, name: `place ${++places}` });
+  return { folder, item: await uploadItem(client, folder, 'image.tif', image), made: '' };
+}
+
+export const filesOf = async (client: Client, item: string) =>
+  (await client.ok('GET', `/item/${item}/files`)) as unknown as (Json & { _id: string })[];
+
+export const markerOf = async (client: Client, item: string) =>
+  (await client.ok('GET', `/item/${item}`)).largeImage as Json | undefined;

@@ -1,0 +1,133 @@
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { createPatientServer, type Patience } from '../../../src/reference-host/http/patient-server.js';
+
+const undo: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+const short: Patience = { keepAliveMs: 300, headersMs: 300, requestMs: 10_000, stallMs: 300, checkMs: 25 };
+const longMs = 900;
+
+async function start(listener: (request: IncomingMessage, response: ServerResponse) => void, patience = short): Promise<number> {
+  const server = createPatientServer(listener, patience);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  undo.push(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** A connection with all that it has received. */
+async function open(port: number): Promise<{ socket: Socket; received: () => string; closed: Promise<unknown> }> {
+  const socket = connect(port, '127.0.0.1');
+  let received = '';
+  socket.setEncoding('utf8').on('data', (text: string) => (received += text));
+  socket.on('error', () => undefined);
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  await once(socket, 'connect');
+  undo.push(async () => socket.destroy());
+  return { socket, received: () => received, closed };
+}
+
+const head = (length: number, connection = 'close') =>
+  `POST / HTTP/1.1\r\nHost: a\r\nConnection: ${connection}\r\nContent-Length: ${length}\r\n\r\n`;
+
+/** Answers with how long the body was. */
+function countBody(request: IncomingMessage, response: ServerResponse): void {
+  let length = 0;
+  request.on('data', (bytes: Buffer) => (length += bytes.length)).on('end', () => response.end(`got ${length}`));
+  request.on('error', () => undefined);
+}
+
+describe('a server that is patient', () => {
+  it('takes a body that comes slowly, for longer than it waits for a body that has stopped', async () => {
+    const { socket, received, closed } = await open(await start(countBody));
+    socket.write(head(15));
+    const begun = Date.now();
+    for (let sent = 0; sent < 15; sent += 1) {
+      await wait(longMs / 15);
+      socket.write('x');
+    }
+    await closed;
+    expect(Date.now() - begun).toBeGreaterThan(longMs);
+    expect(received()).toContain('got 15');
+  });
+
+  it('lets an answer take long to be made, and events be rare', async () => {
+    const port = await start((request, response) => {
+      request.resume();
+      response.write('first ');
+      setTimeout(() => response.end('last'), longMs);
+    });
+    const { socket, received, closed } = await open(port);
+    socket.write(head(0));
+    await closed;
+    expect(received()).toContain('last');
+  });
+
+  it('waits for itself while it has not read what came', async () => {
+    const port = await start((request, response) => void setTimeout(() => countBody(request, response), longMs));
+    const { socket, received, closed } = await open(port);
+    socket.write(head(5));
+    socket.write('abc');
+    await wait(longMs);
+    socket.write('de');
+    await closed;
+    expect(received()).toContain('got 5');
+  });
+
+  it.each<[string, (socket: Socket) => void]>([
+    ['nothing', () => undefined],
+    ['part of a head', (socket) => void socket.write('GET / HTTP/1.1\r\nHost: a\r\nX-')],
+    ['a head and part of a body', (socket) => void socket.write(`${head(9)}abc`)],
+    ['a head and no body', (socket) => void socket.write(head(9))],
+  ])('ends a connection that sends %s and stops', async (_what, send) => {
+    const { socket, closed } = await open(await start(countBody));
+    const begun = Date.now();
+    send(socket);
+    await closed;
+    expect(Date.now() - begun).toBeGreaterThan(short.stallMs / 2 - 50);
+  });
+
+  it('ends a connection whose heads, or whose bodies, come a byte at a time for too long', async () => {
+    const port = await start(countBody, { ...short, requestMs: longMs });
+    const trickle = async (begin: string) => {
+      const { socket, received, closed } = await open(port);
+      socket.write(begin);
+      const timer = setInterval(() => socket.write('x'), 20);
+      await closed;
+      clearInterval(timer);
+      return received();
+    };
+    const answers = await Promise.all([trickle('GET / HTTP/1.1\r\nX-A: '), trickle(head(1_000_000))]);
+    expect(answers).toEqual([expect.stringContaining('408'), expect.stringContaining('408')]);
+  });
+
+  it('ends a connection that does not take its answer', async () => {
+    const port = await start((request, response) => {
+      request.resume();
+      response.end(Buffer.alloc(64 * 1024 * 1024));
+    });
+    const { socket, closed } = await open(port);
+    socket.pause();
+    socket.write(head(0));
+    await wait(longMs);
+    socket.resume();
+    await closed;
+    expect(socket.bytesRead).toBeLessThan(64 * 1024 * 1024);
+  });
+
+  it('closes a connection on which nothing more is asked', async () => {
+    const { socket, received, closed } = await open(await start(countBody));
+    socket.write(head(0, 'keep-alive'));
+    await closed;
+    expect(received()).toContain('got 0');
+  });
+});
