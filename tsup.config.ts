@@ -52,7 +52,6 @@ export default defineConfig({
   splitting: true,
   clean: true,
   esbuildOptions(options) {
-    options.minifySyntax = true;
     // The one with short names has private members of the names of exports, which the translation to CommonJS mixes up.
     options.alias = { 'lru-cache': 'lru-cache/raw' };
   },
