@@ -112,6 +112,8 @@ const databaseTimes = {
   connectTimeoutMS: 5000,
   heartbeatFrequencyMS: 5000,
   waitQueueTimeoutMS: 5000,
+  // After a rush, connections that nobody needs are let go.
+  maxIdleTimeMS: 10_000,
 };
 /** What is acknowledged is on disk, whatever the address says. */
 const onDisk = { w: 'majority', journal: true } as const;
