@@ -7,6 +7,8 @@ export interface Asked {
   /** Path and query. */
   path: string;
   body?: string | Uint8Array;
+  /** Beside those of the client. */
+  headers?: Readonly<Record<string, string>>;
   /** Called with what was answered to a success. */
   done?: (text: string) => void;
 }
@@ -18,6 +20,8 @@ export interface Kind {
   clients: number;
   url: string;
   headers?: (client: number) => Readonly<Record<string, string>>;
+  /** Asks again at once, whatever was answered. */
+  isRude?: boolean;
   next: (client: number, count: number) => Asked;
 }
 
@@ -87,7 +91,7 @@ async function runClient(kind: Kind, client: number, end: number, outcome: Outco
   for (let count = 0; performance.now() < end; count += 1) {
     const asked = kind.next(client, count);
     const start = performance.now();
-    const { status, retryAfter, text } = await send(agent, kind.url, headers, asked);
+    const { status, retryAfter, text } = await send(agent, kind.url, { ...headers, ...asked.headers }, asked);
     outcome.statuses.set(status, (outcome.statuses.get(status) ?? 0) + 1);
     if (status >= 200 && status < 300) {
       outcome.times.push(performance.now() - start);
@@ -97,7 +101,7 @@ async function runClient(kind: Kind, client: number, end: number, outcome: Outco
     if (!outcome.samples.has(status)) outcome.samples.set(status, text.slice(0, 300));
     if (status === 503 && retryAfter === null) outcome.unexplained += 1;
     // As clients do that listen, and those that know no better do not ask without end either.
-    await pause((retryAfter ?? 1) * 1000);
+    if (kind.isRude !== true) await pause((retryAfter ?? 1) * 1000);
   }
   agent.destroy();
 }

@@ -1,8 +1,8 @@
-// The server under load in a process of its own: database, data directory. Its caches are small, so that they are full before it counts.
+// The server under load in a process of its own: database, data directory, options as JSON. Its caches are small, so that they are full before it counts.
 import { readdir, writeFile } from 'node:fs/promises';
 import { Session } from 'node:inspector/promises';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { createReferenceHost } from '../../src/reference-host/index.js';
+import { createReferenceHost, type ReferenceHostOptions } from '../../src/reference-host/index.js';
 import { serveParent } from '../support/children.js';
 
 /** What the server holds. Bytes, and numbers of open files and sockets and of everything that keeps it busy. */
@@ -19,12 +19,12 @@ export interface LoopDelay {
   p99Ms: number;
 }
 
-const [mongoUri, dataDirectory] = process.argv.slice(2) as [string, string];
+const [mongoUri, dataDirectory, options = '{"passwordMemoryKiB": 8}'] = process.argv.slice(2) as [string, string, string?];
 const megabyte = 1024 * 1024;
 const host = await createReferenceHost({
   mongoUri,
   dataDirectory,
-  passwordMemoryKiB: 8,
+  ...(JSON.parse(options) as Pick<ReferenceHostOptions, 'passwordMemoryKiB' | 'trustProxy'>),
   install: { tileCacheBytes: 64 * megabyte },
 });
 const { url } = await host.listen();

@@ -22,7 +22,8 @@ export interface Seen {
 const cachedTileMs = 250;
 const grownBytes = 64 * 1024 * 1024;
 
-function quantile(times: readonly number[], share: number): number {
+/** The value below which this share of the times lies. */
+export function quantile(times: readonly number[], share: number): number {
   const sorted = times.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? NaN;
 }

@@ -32,7 +32,7 @@ type Reply = { _id: string; itemId: string; levels: number; authToken: { token: 
 type Query = Readonly<Record<string, string | number>>;
 
 /** Fills an empty host with people, a slide and its annotation. */
-export async function prepareScene(url: string, directory: string): Promise<Scene> {
+export async function prepareScene(url: string, directory: string, size = annotationElements): Promise<Scene> {
   const call = async <Answer = Reply>(
     token: string,
     method: string,
@@ -74,7 +74,7 @@ export async function prepareScene(url: string, directory: string): Promise<Scen
   const { levels } = await call(token, 'GET', `/item/${itemId}/tiles`);
 
   const polygons = join(directory, 'polygons.json');
-  await writePolygons(polygons, annotationElements);
+  await writePolygons(polygons, size);
   const { _id: annotationId } = await call(token, 'POST', '/annotation', { itemId }, createReadStream(polygons));
   await rm(polygons);
   const elements = async (limit: number) => {

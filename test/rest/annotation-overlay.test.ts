@@ -45,7 +45,7 @@ describe('the overlay of stored elements', () => {
   let elements: AnnotationElement[];
 
   const overlayOf = (kept: AnnotationDensityModel) => {
-    const densities = new AnnotationDensities({ store, model: kept, logger });
+    const densities = new AnnotationDensities({ store, model: kept, drawer, logger });
     return { densities, overlay: new AnnotationOverlay({ store, densities, drawer }) };
   };
 

@@ -15,6 +15,7 @@ import { PackedElementStore } from './elements/store.js';
 import { followHost } from './follow-host.js';
 import { AnnotationHousekeeping } from './history/housekeeping.js';
 import { AnnotationDensities } from './overlay/densities.js';
+import { Drawer } from './overlay/drawer.js';
 import { AnnotationDensityModel } from './overlay/density.model.js';
 import { OverlayImages } from './overlay/overlay-images.js';
 
@@ -34,6 +35,7 @@ export interface AnnotationOffers {
   model: AnnotationModel;
   densities: AnnotationDensities;
   densityModel: AnnotationDensityModel;
+  drawer: Drawer;
 }
 
 const usualCleanupMs = 60 * 60_000;
@@ -54,7 +56,9 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
     onClose(() => model.close());
     const densityModel = new AnnotationDensityModel(own);
     await Promise.all([store.prepare(), model.createIndexes(), densityModel.createIndexes()]);
-    const densities = new AnnotationDensities({ store, model: densityModel, logger });
+    const drawer = new Drawer();
+    onClose(() => drawer.close());
+    const densities = new AnnotationDensities({ store, model: densityModel, drawer, logger });
     const annotations = createAnnotationServices(host, {
       model,
       store,
@@ -82,7 +86,7 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
     followHost(events, { annotations, model, records }, onClose);
     const metadataSearch = new AnnotationMetadataSearch(annotations, records, host.access);
     return {
-      offers: { annotations, metadataSearch, model, densities, densityModel },
+      offers: { annotations, metadataSearch, model, densities, densityModel, drawer },
       routes: bindRoutes(annotationRoutes, { annotations, items, records }),
       sweep: annotations.cleanup.sweep,
     };

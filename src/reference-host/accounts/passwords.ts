@@ -1,4 +1,5 @@
 import { hash, verify } from '@node-rs/argon2';
+import { setTimeout as pause } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import { BusyError, InvalidError } from '../../index.js';
 
@@ -7,8 +8,12 @@ const minLength = 6;
 const maxLength = 1024;
 /** Whoever would wait longer for a hash is told to come again: users and those who register, and strangers who sign in. */
 const patienceMs = 10_000;
-const strangersPatienceMs = 1500;
+const patience = { known: patienceMs, stranger: 1500 } as const;
 const retryAfterSeconds = 2;
+/** Who is to be told so is told after this time, or gets the room that there is then: a crowd that asks again at once asks less often. */
+const holdMs = 1000;
+/** Most who are held at a time. */
+const mostHeld = 1000;
 
 /**
  * In which line a password is hashed: that of users who are signed in, or have signed in from the same network lately, or that of
@@ -39,9 +44,14 @@ class Lane {
   /** How long the line takes for one who waits in it, as seen lately. */
   #usualMs = 50;
 
+  /** Whether whoever comes now need not wait longer than this. */
+  hasRoom(longestMs: number): boolean {
+    return this.#turns.pendingCount * this.#usualMs <= longestMs;
+  }
+
   /** @throws BusyError when whoever comes now would wait longer than this */
   requireRoom(longestMs: number): void {
-    if (this.#turns.pendingCount * this.#usualMs > longestMs) {
+    if (!this.hasRoom(longestMs)) {
       throw new BusyError('Too many people are signing in at the moment. Try again in a moment.', retryAfterSeconds);
     }
   }
@@ -65,6 +75,7 @@ class Lane {
 export class PasswordHasher {
   readonly #lanes: Record<HashLane, Lane> = { known: new Lane(), stranger: new Lane() };
   readonly #memoryKiB: number;
+  #held = 0;
 
   /** @param memoryKiB memory that a hash takes; its time grows with it. Default: what OWASP asks for at least. */
   constructor(memoryKiB = 19_456) {
@@ -90,13 +101,18 @@ export class PasswordHasher {
   ): Promise<boolean> {
     const isPossible = kept !== null && password.length <= maxLength;
     const check = async () => (isPossible ? verify(kept, password) : this.#hash('').then(() => false));
-    this.requireRoom(lane);
+    this.#lanes[lane].requireRoom(patience[lane]);
     return this.#lanes[lane].run(check, around);
   }
 
-  /** @throws BusyError when somebody who signs in now would wait too long */
-  requireRoom(lane: HashLane): void {
-    this.#lanes[lane].requireRoom(lane === 'known' ? patienceMs : strangersPatienceMs);
+  /** @throws BusyError when somebody who signs in would wait too long, now and a little later */
+  async waitForRoom(lane: HashLane): Promise<void> {
+    if (!this.#lanes[lane].hasRoom(patience[lane]) && this.#held < mostHeld) {
+      this.#held += 1;
+      await pause(holdMs);
+      this.#held -= 1;
+    }
+    this.#lanes[lane].requireRoom(patience[lane]);
   }
 
   #hash(password: string): Promise<string> {

@@ -31,8 +31,8 @@ interface Budget {
 export interface Attempt {
   /** What the user signs in with. */
   name: string;
-  /** Who has that name; looked up meanwhile. */
-  user: Promise<UserDocument | null>;
+  /** Looks up who has that name. */
+  findUser: () => Promise<UserDocument | null>;
   password: string;
   /** The client's. */
   address: string;
@@ -69,18 +69,19 @@ export class SignInLimits {
    * @throws TooOftenError before anything is tried
    * @throws BusyError when too many others are waiting; this counts for nothing
    */
-  async tryPassword({ name, user: lookedUp, password, address }: Attempt): Promise<UserDocument | null> {
+  async tryPassword({ name, findUser, password, address }: Attempt): Promise<UserDocument | null> {
     const network = networkOf(address);
     const pair = pairKey(name, network);
     const forPair = await this.#failures('login-and-network', pair);
-    const [user, known] = await Promise.all([lookedUp, this.#known().get(pair), this.#look(forPair)]);
+    this.#refuseExhausted(forPair);
+    const known = await this.#known().get(pair);
     const lane = known === null ? 'stranger' : 'known';
     // A crowd is sent away before it keeps the database busy.
-    this.#options.passwords.requireRoom(lane);
+    await this.#options.passwords.waitForRoom(lane);
     const others =
       lane === 'known' ? [] : await Promise.all([this.#failures('network', network), this.#failures('login', digest(name))]);
-    await Promise.all(others.map((budget) => this.#look(budget)));
     const budgets = [forPair, ...others].filter((budget) => budget !== null);
+    const [user] = await Promise.all([findUser(), ...budgets.map((budget) => this.#look(budget))]);
     const isRight = await this.#options.passwords.isRight(password, user?.passwordHash ?? null, {
       lane,
       around: (check) => this.#counted(budgets, check),
@@ -145,15 +146,18 @@ export class SignInLimits {
     return { counted, key, limiter: this.#limiter(counted, points, await this.#options.setting('core.sign_in_window')) };
   }
 
+  /** @throws TooOftenError when nothing was left of a budget a moment ago */
+  #refuseExhausted(budget: Budget | null): void {
+    const seen = budget === null ? undefined : this.#exhausted.get(nameOf(budget));
+    if (seen !== undefined) throw refusal(budget!, seen);
+  }
+
   /** @throws TooOftenError when nothing is left of a budget */
-  async #look(budget: Budget | null): Promise<void> {
-    if (budget === null) return;
-    const name = `${budget.counted} ${budget.key}`;
-    const seen = this.#exhausted.get(name);
-    if (seen !== undefined) throw refusal(budget, seen);
+  async #look(budget: Budget): Promise<void> {
+    this.#refuseExhausted(budget);
     const found = await budget.limiter.get(budget.key);
     if (found === null || found.consumedPoints < budget.limiter.points) return;
-    this.#exhausted.set(name, found, { ttl: Math.min(exhaustedMs, Math.max(1, found.msBeforeNext)) });
+    this.#exhausted.set(nameOf(budget), found, { ttl: Math.min(exhaustedMs, Math.max(1, found.msBeforeNext)) });
     throw refusal(budget, found);
   }
 
@@ -223,6 +227,10 @@ function countingIn(collection: Model<AttemptDocument>['collection']) {
 function refusal({ counted }: Budget, { msBeforeNext }: RateLimiterRes): TooOftenError {
   const seconds = Math.max(1, Math.ceil(msBeforeNext / 1000));
   return new TooOftenError(`${reasons[counted]} Try again in ${seconds} seconds.`, seconds);
+}
+
+function nameOf({ counted, key }: Budget): string {
+  return `${counted} ${key}`;
 }
 
 function forget({ limiter, key }: Budget): Promise<unknown> {

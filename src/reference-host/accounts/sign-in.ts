@@ -25,8 +25,8 @@ export async function signIn(
     .slice(0, maxNameLength + 1)
     .trim()
     .toLowerCase();
-  const lookup = models.user.findOne(name.includes('@') ? { email: name } : { login: name }).lean<UserDocument>();
-  const user = await context.signInLimits.tryPassword({ name, user: lookup.exec(), password, address });
+  const findUser = () => models.user.findOne(name.includes('@') ? { email: name } : { login: name }).lean<UserDocument>();
+  const user = await context.signInLimits.tryPassword({ name, findUser, password, address });
   if (user === null) throw new AccessDeniedError('Login failed.');
   const refuse = (message: string, extra: string) => new AccessDeniedError(message, { details: { extra } });
   if (user.status === 'disabled') throw refuse('Account is disabled.', 'disabled');
@@ -51,8 +51,7 @@ export async function changePassword(
   const user = await context.models.user.findById(userId).lean<UserDocument>();
   const isKnown =
     user !== null &&
-    (await context.signInLimits.tryPassword({ name: user.login, user: Promise.resolve(user), password: known, address })) !==
-      null;
+    (await context.signInLimits.tryPassword({ name: user.login, findUser: async () => user, password: known, address })) !== null;
   const changed = isKnown ? await setPassword(context, userId, password, user.passwordHash) : null;
   if (changed === null) throw new AccessDeniedError('Old password is incorrect.');
   return changed;

@@ -5,6 +5,7 @@ import { TileSourceError } from '../../errors.js';
 import { WorkQueue } from '../../core/work-queue.js';
 import type { CziFacts } from '../sources/czi/facts.js';
 import type { DicomFacts } from '../sources/dicom/facts.js';
+import type { ZarrChunk } from './zarr-chunk.js';
 import { codecNames, type CodecTask, type Decoded, type FrameInfo } from './tasks.js';
 
 /** What takes longer than this is taken for hostile; a hundred times what ordinary tiles need. */
@@ -20,6 +21,7 @@ const program = threadProgram(import.meta.url, { source: './thread.ts', built: '
 interface ThreadFunctions {
   decode: { input: CodecTask; output: Decoded };
   cziFacts: { input: Uint8Array; output: CziFacts };
+  zarrChunk: { input: ZarrChunk; output: Uint8Array<ArrayBuffer> };
   dicomFacts: { input: Uint8Array; output: DicomFacts | null };
 }
 

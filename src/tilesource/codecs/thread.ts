@@ -4,6 +4,7 @@ import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { ordered, type SampleOrder } from './sample-order.js';
 import { readDicomFacts, type DicomFacts } from '../sources/dicom/facts.js';
 import { readCziFacts, type CziFacts } from '../sources/czi/facts.js';
+import { decodeZarrChunk, type ZarrChunk, type ZarrLibraries } from './zarr-chunk.js';
 import { zstdContentSize } from './zstd-header.js';
 import { centre } from './centred.js';
 import type { CodecTask, Decoded, FrameInfo, ReducedSize } from './tasks.js';
@@ -51,10 +52,10 @@ class Library<T> {
     this.#loaded = null;
   }
 
-  async use<R>(work: (library: T) => R): Promise<R> {
+  async use<R>(work: (library: T) => R | Promise<R>): Promise<R> {
     this.#loaded ??= this.load();
     try {
-      return work(await this.#loaded);
+      return await work(await this.#loaded);
     } catch (error) {
       this.#failures += 1;
       if ((error instanceof Error && error.name === 'RuntimeError') || this.#failures >= maxFailures) {
@@ -189,6 +190,23 @@ async function run(task: CodecTask): Promise<Decoded> {
     case 'jpegls':
       return jpegLs(task.bytes);
   }
+}
+
+const numcodecs = {
+  blosc: new Library(async () => (await import('numcodecs/blosc')).default.fromConfig({ id: 'blosc' })),
+  lz4: new Library(async () => (await import('numcodecs/lz4')).default.fromConfig({ id: 'lz4' })),
+};
+
+const zarrLibraries: ZarrLibraries = {
+  blosc: async (bytes) => numcodecs.blosc.use((codec) => codec.decode(bytes)),
+  lz4: async (bytes) => numcodecs.lz4.use((codec) => codec.decode(bytes)),
+  zstd: async (bytes, size) => (await zstd(bytes, size, {})).data,
+};
+
+/** Decodes a chunk of a Zarr array, and hands its samples over without a copy. */
+export async function zarrChunk(chunk: ZarrChunk): Promise<unknown> {
+  const data = await decodeZarrChunk(chunk, zarrLibraries);
+  return move({ [transferableSymbol]: data.buffer, [valueSymbol]: data });
 }
 
 /** Decodes what a task holds, and hands the result over without a copy; an error's message says why it cannot be. */

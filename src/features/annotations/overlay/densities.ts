@@ -1,18 +1,12 @@
-import { encodeDensity } from './draw/density-codec.js';
 import { crowdOf, usualGain, type CrowdedWindow } from './draw/density-gain.js';
-import { DensityCounter, tileKey, tilePlace, type DensityLevel } from './draw/density.js';
-import type { ElementStore, StoredElements, StoredWindow } from '../elements/contract.js';
+import { DensityCounter } from './draw/density.js';
+import type { Drawer } from './drawer.js';
+import type { ElementStore, PackMarks, StoredElements, StoredWindow } from '../elements/contract.js';
 import { LargeImageError } from '../../../errors.js';
 import type { HostLogger } from '../../../host.js';
-import {
-  blockTiles,
-  type AnnotationDensityModel,
-  type BlockPlace,
-  type DensityBlock,
-  type DensityHead,
-} from './density.model.js';
+import type { AnnotationDensityModel, BlockPlace, DensityBlock, DensityHead } from './density.model.js';
 import { WorkQueue } from '../../../core/work-queue.js';
-import { breathe } from '../../../tilesource/process/concurrency.js';
+import { isSliceOver, nextSlice } from '../../../core/slices.js';
 import { LRUCache } from 'lru-cache';
 import { orAborted } from '../../../tilesource/process/shared-work.js';
 
@@ -28,14 +22,12 @@ const patienceMs = 30_000;
 /** How long nothing is written before densities are made without being asked for, in milliseconds. */
 const quietMs = 1000;
 
-/** Work done before others have a turn: packs counted, cells packed. */
-const packsPerTurn = 16;
-const cellsPerTurn = 20_000;
-
 /** What {@link AnnotationDensities} works with. */
 export interface AnnotationDensitiesOptions {
   store: Pick<ElementStore, 'marks' | 'idleMs'>;
   model: Pick<AnnotationDensityModel, 'heads' | 'blocks' | 'write' | 'families' | 'keepOnly'>;
+  /** Counts windows. */
+  drawer: Pick<Drawer, 'countWindow'>;
   logger: HostLogger;
 }
 
@@ -132,9 +124,7 @@ export class AnnotationDensities {
   }
 
   async #make(stored: StoredElements, window: StoredWindow): Promise<DensityHead> {
-    const { store, model } = this.#options;
-    const counter = new DensityCounter();
-    let packs = 0;
+    const { store, model, drawer } = this.#options;
     // The window by itself: a value that the store knows how to read as it knows the whole.
     const alone: StoredElements = {
       ...stored,
@@ -143,25 +133,17 @@ export class AnnotationDensities {
       box: window.box,
       windows: [window],
     };
+    const packs: PackMarks[] = [];
     for await (const marks of store.marks(alone)) {
-      if (this.#closed) throw new LargeImageError('unavailable', 'The installation is closing.');
-      counter.add(marks);
-      if (++packs % packsPerTurn === 0) await breathe();
+      packs.push(marks);
+      if (isSliceOver()) await nextSlice();
     }
-    const head: DensityHead = { window: window.id, family: stored.family, levels: null, classes: counter.classes, crowds: [] };
-    await model.write(head, this.#blocks(head, counter));
+    if (this.#closed) throw new LargeImageError('unavailable', 'The installation is closing.');
+    const { blocks, ...counted } = await drawer.countWindow(packs);
+    const head: DensityHead = { window: window.id, family: stored.family, ...counted };
+    await model.write(head, blocks);
     this.#heads.set(window.id, head);
     return head;
-  }
-
-  /** Packs level after level, and notes in the head which there are. */
-  async *#blocks(head: DensityHead, counter: DensityCounter): AsyncGenerator<DensityBlock> {
-    for (const level of counter.pyramid()) {
-      head.crowds.push(crowdOf(level, head.classes));
-      head.levels = { finest: head.levels?.finest ?? level.level, coarsest: level.level };
-      yield* blocksOf(head, level);
-      await breathe();
-    }
   }
 
   /** The gain at which a level looks right; see {@link usualGain}. */
@@ -215,29 +197,5 @@ export class AnnotationDensities {
     this.#closed = true;
     clearTimeout(this.#timer);
     await Promise.allSettled(this.#underWay.values());
-  }
-}
-
-async function* blocksOf(head: DensityHead, { level, tiles }: DensityLevel): AsyncGenerator<DensityBlock> {
-  const blocks = new Map<number, { column: number; row: number }>();
-  for (const key of tiles.keys()) {
-    const { column, row } = tilePlace(key);
-    const place = { column: Math.floor(column / blockTiles), row: Math.floor(row / blockTiles) };
-    blocks.set(tileKey(place.column, place.row), place);
-  }
-  let cells = 0;
-  for (const { column, row } of blocks.values()) {
-    const packed: Uint8Array[] = [];
-    for (let i = 0; i < blockTiles * blockTiles; i += 1) {
-      const place = { column: column * blockTiles + (i % blockTiles), row: row * blockTiles + Math.floor(i / blockTiles) };
-      const tile = tiles.get(tileKey(place.column, place.row));
-      packed.push(tile === undefined ? new Uint8Array(0) : encodeDensity(tile));
-      cells += tile?.size ?? 0;
-    }
-    yield { window: head.window, family: head.family, level, column, row, tiles: packed };
-    if (cells > cellsPerTurn) {
-      cells = 0;
-      await breathe();
-    }
   }
 }

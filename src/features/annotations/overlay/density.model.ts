@@ -1,35 +1,20 @@
-import type { DensityCrowd } from './draw/density-gain.js';
+import type { CountedBlock, CountedWindow } from './draw/count-window.js';
 import type { DensityClass } from './draw/density.js';
 import type { OwnCollections } from '../../../core/own-collections.js';
 import { step } from '../../../core/steps.js';
 
-/** Densities of one window of elements: which levels there are, and what their classes are. */
-export interface DensityHead {
+/** Densities of one window of elements, without the tiles. */
+export interface DensityHead extends Omit<CountedWindow, 'blocks'> {
   /** Id of the window. */
   window: string;
   /** Family of the stored elements, as the element store names it. */
   family: string;
-  /** Finest and coarsest level; `null` when nothing is counted in this window. */
-  levels: { finest: number; coarsest: number } | null;
-  classes: DensityClass[];
-  /** How crowded the levels are, finest first. */
-  crowds: DensityCrowd[];
 }
 
-/** 4 × 4 neighbouring tiles of one level of a window. */
-export interface DensityBlock {
+/** Tiles of one window. */
+export interface DensityBlock extends CountedBlock {
   window: string;
-  family: string;
-  level: number;
-  /** Place among the blocks of the level. */
-  column: number;
-  row: number;
-  /** Packed tiles, row by row; empty ones where nothing is. */
-  tiles: readonly Uint8Array[];
 }
-
-/** Tiles along each side of a block. */
-export const blockTiles = 4;
 
 interface StoredHead {
   _id: string;
@@ -114,18 +99,18 @@ export class AnnotationDensityModel {
     const blocks: DensityBlock[] = [];
     for (let start = 0; start < ids.length; start += batch) {
       const found = (await this.#documents.find({ _id: { $in: ids.slice(start, start + batch) } }).toArray()) as StoredBlock[];
-      for (const { _id, family, lengths, data } of found) {
+      for (const { _id, lengths, data } of found) {
         const bytes = data instanceof Uint8Array ? data : data.buffer;
         let end = 0;
         const tiles = lengths.map((length) => bytes.subarray(end, (end += length)));
-        blocks.push({ ...(byId.get(_id) as BlockPlace), family, tiles });
+        blocks.push({ ...(byId.get(_id) as BlockPlace), tiles });
       }
     }
     return blocks;
   }
 
-  /** Writes the densities of a window: its blocks as they come, then its head. */
-  async write(head: DensityHead, blocks: AsyncIterable<DensityBlock>): Promise<void> {
+  /** Writes the densities of a window: its blocks, then its head. */
+  async write(head: DensityHead, blocks: readonly CountedBlock[]): Promise<void> {
     let pending: StoredBlock[] = [];
     let bytes = 0;
     const flush = async () => {
@@ -133,9 +118,10 @@ export class AnnotationDensityModel {
       pending = [];
       bytes = 0;
     };
-    for await (const block of blocks) {
+    for (const block of blocks) {
       const data = Buffer.concat(block.tiles);
-      pending.push({ _id: blockId(block), family: block.family, lengths: block.tiles.map((tile) => tile.length), data });
+      const id = blockId({ ...block, window: head.window });
+      pending.push({ _id: id, family: head.family, lengths: block.tiles.map((tile) => tile.length), data });
       bytes += data.length;
       if (pending.length >= batch || bytes >= batchBytes) await flush();
     }

@@ -1,6 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { ThreadPool } from '../../../core/thread-pool.js';
 import { threadProgram } from '../../../core/thread-program.js';
+import type { PackMarks } from '../elements/contract.js';
+import { countWindow, type CountedWindow } from './draw/count-window.js';
 import { makeVectorTile, paint, paintRgba, type PictureDrawing, type VectorDrawing } from './draw/drawing.js';
 import type { DrawingFunctions } from './drawing-thread.js';
 
@@ -14,6 +16,8 @@ const onLoop = 8;
 const textPerMs = 24_000;
 const pixelsPerMs = 40_000;
 const densityBytesPerMs = 40_000;
+/** Elements that are counted at once. */
+const countedOnLoop = 1000;
 
 /** What there is to draw. */
 export interface DrawingCost {
@@ -23,7 +27,7 @@ export interface DrawingCost {
   pixels: number;
 }
 
-/** Draws at once what is drawn within milliseconds, as most tiles are, and all else in threads. */
+/** Draws, and counts, at once what is drawn within milliseconds, as most tiles are, and all else in threads. */
 export class Drawer {
   readonly #threads = new ThreadPool<DrawingFunctions>({
     program: threadProgram(import.meta.url, { source: './drawing-thread.ts', built: 'drawing-thread' }),
@@ -48,6 +52,12 @@ export class Drawer {
   async vectorTile(drawing: VectorDrawing, cost: DrawingCost, signal?: AbortSignal): Promise<Uint8Array> {
     if (isQuick(drawing, cost)) return makeVectorTile(drawing);
     return this.#threads.run('makeVectorTile', drawing, { what: drawn, signal });
+  }
+
+  /** See {@link countWindow}. @throws as {@link Drawer.paint}. */
+  async countWindow(packs: readonly PackMarks[]): Promise<CountedWindow> {
+    const count = packs.reduce((sum, { summary }) => sum + summary.count, 0);
+    return count <= countedOnLoop ? countWindow(packs) : this.#threads.run('countWindow', packs, { what: drawn });
   }
 
   /** Ends the threads. */

@@ -1,7 +1,8 @@
 import { threadFunctions } from '../../../core/thread-functions.js';
+import { countWindow } from './draw/count-window.js';
 import { makeVectorTile, paint, paintRgba } from './draw/drawing.js';
 
-const functions = { paint, paintRgba, makeVectorTile };
+const functions = { paint, paintRgba, makeVectorTile, countWindow };
 
 /** What threads that draw annotations do. */
 export type DrawingFunctions = typeof functions;

@@ -4,7 +4,6 @@ import type { TileCache } from '../../caches/contract.js';
 import type { Feature } from '../../feature.js';
 import type { Images } from '../../images/images.js';
 import type { AnnotationOffers } from '../feature.js';
-import { Drawer } from './drawer.js';
 import { AnnotationOverlay } from './overlay.js';
 import { AnnotationTiles } from './tiles.js';
 import { annotationTileRoutes } from './tiles.routes.js';
@@ -22,10 +21,8 @@ interface OverlayNeeds extends AnnotationOffers {
 /** Annotations of any size drawn as PNG or vector tiles. */
 export const overlayFeature: Feature<OverlayNeeds, null> = {
   name: 'annotation-overlay',
-  open({ core, images, tiles, isServing, annotations, model, densities, densityModel }, onClose) {
+  open({ core, images, tiles, isServing, annotations, model, densities, densityModel, drawer }, onClose) {
     const { records, host, logger, queues } = core;
-    const drawer = new Drawer();
-    onClose(() => drawer.close());
     const overlays = new AnnotationTiles({
       load: (id, caller) => annotations.writer.load(id, 0, caller),
       overlay: new AnnotationOverlay({ store: annotations.store, densities, drawer }),

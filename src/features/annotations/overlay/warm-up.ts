@@ -2,12 +2,12 @@ import { sharedAbortController } from '../../../core/abort.js';
 import { boundingBox, unionBox, type BoundingBox } from '../../../annotation-format/bounding-box.js';
 import { encodeDensity } from './draw/density-codec.js';
 import { DensityCells } from './draw/density-cells.js';
-import { densityLevels, type DensityClass } from './draw/density.js';
+import { blockTiles, densityLevels, type DensityClass } from './draw/density.js';
 import { matchesConditions } from '../../../annotation-format/element-query.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
 import type { ElementStore, ElementText, StoredElements } from '../elements/contract.js';
 import type { HostLogger } from '../../../host.js';
-import { blockTiles, type DensityHead } from './density.model.js';
+import type { DensityHead } from './density.model.js';
 import { breathe } from '../../../tilesource/process/concurrency.js';
 import { AnnotationDensities, countedAlways } from './densities.js';
 import { Drawer } from './drawer.js';
@@ -98,8 +98,9 @@ function madeUp(): { stored: StoredElements; overlay: AnnotationOverlay } {
     async *marks() {},
   };
   const logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-  const densities = new AnnotationDensities({ store, model: madeUpDensities(window.id), logger });
-  return { stored, overlay: new AnnotationOverlay({ store, densities, drawer: new Drawer() }) };
+  const drawer = new Drawer();
+  const densities = new AnnotationDensities({ store, drawer, model: madeUpDensities(window.id), logger });
+  return { stored, overlay: new AnnotationOverlay({ store, densities, drawer }) };
 }
 
 const nothing = () => undefined;
@@ -128,8 +129,7 @@ function madeUpDensities(window: string): ConstructorParameters<typeof Annotatio
   const head: DensityHead = { window, family: window, levels, classes, crowds: [] };
   return {
     heads: () => Promise.resolve([head]),
-    blocks: (places) =>
-      Promise.resolve(places.map((place) => ({ ...place, family: window, tiles: Array<Buffer>(blockTiles ** 2).fill(tile) }))),
+    blocks: (places) => Promise.resolve(places.map((place) => ({ ...place, tiles: Array<Buffer>(blockTiles ** 2).fill(tile) }))),
     write: () => Promise.resolve(),
     families: () => Promise.resolve([]),
     keepOnly: () => Promise.resolve(0),

@@ -13,6 +13,9 @@ export const densityBelow = 4;
 /** Side of a tile of densities, in cells; one cell is one pixel of a tile at the same scale. */
 export const densityTile = 256;
 
+/** Tiles along each side of a block, in which tiles are kept. */
+export const blockTiles = 4;
+
 /** Levels that are kept at most: cells of 1 to 2 ** 20 base-layer pixels. */
 export const densityLevels = 21;
 

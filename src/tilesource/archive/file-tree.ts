@@ -1,0 +1,12 @@
+import type { ByteReader } from '../contract.js';
+
+/** Files by their paths, wherever they lie: in an archive, in folders. */
+export interface FileTree {
+  /** Opens a file; `null` where there is none. Closing the tree closes it. */
+  file(path: string): Promise<Pick<ByteReader, 'size' | 'read'> | null>;
+  /** Paths of all files. */
+  paths(): Iterable<string>;
+  /** Memory that it keeps while open, in bytes. */
+  readonly retainedBytes: number;
+  close(): Promise<void>;
+}

@@ -1,0 +1,187 @@
+import { promisify } from 'node:util';
+import { inflateRaw } from 'node:zlib';
+import { fromRandomAccessReader, RandomAccessReader, type Entry, type ZipFile } from 'yauzl';
+import { TileSourceError } from '../../errors.js';
+import type { ByteReader } from '../contract.js';
+import type { FileTree } from './file-tree.js';
+
+/** Most files of an archive; each takes some 250 bytes of memory while it is open. */
+const maxEntries = 2 ** 19;
+const bytesPerEntry = 250;
+/** Most bytes of a file that is compressed inside an archive: it is inflated as a whole. */
+const maxInflatedBytes = 2 ** 28;
+/** Bytes of the directory that are read at a time. */
+const windowBytes = 2 ** 20;
+/** Entries after which others get their turn. */
+const entriesAtOnce = 1000;
+
+const inflate = promisify(inflateRaw);
+
+/** What the library reads through: the directory in large pieces, all else as it is asked for. */
+class ArchiveReader extends RandomAccessReader {
+  #window: { start: number; bytes: Uint8Array } = { start: 0, bytes: new Uint8Array(0) };
+  readsDirectory = true;
+
+  constructor(readonly reader: ByteReader) {
+    super();
+  }
+
+  override read(buffer: Buffer, offset: number, length: number, position: number, callback: (error: Error | null) => void): void {
+    this.#bytes(position, length).then(
+      (bytes) => {
+        buffer.set(bytes, offset);
+        callback(null);
+      },
+      (error: unknown) => callback(error instanceof Error ? error : new Error(String(error))),
+    );
+  }
+
+  async #bytes(position: number, length: number): Promise<Uint8Array> {
+    const { start, bytes } = this.#window;
+    if (position >= start && position + length <= start + bytes.length) {
+      return bytes.subarray(position - start, position - start + length);
+    }
+    if (position < 0 || position + length > this.reader.size) {
+      throw new TileSourceError('Truncated or corrupt ZIP file: its directory points behind its end.');
+    }
+    const wanted = this.readsDirectory ? Math.max(length, Math.min(windowBytes, this.reader.size - position)) : length;
+    const read = await this.reader.read(position, wanted);
+    if (read.length < length) throw new TileSourceError('Truncated or corrupt ZIP file: it ends within its directory.');
+    if (this.readsDirectory) this.#window = { start: position, bytes: read };
+    return read.subarray(0, length);
+  }
+
+  /** Lets go of what was read of the directory. */
+  directoryRead(): void {
+    this.readsDirectory = false;
+    this.#window = { start: 0, bytes: new Uint8Array(0) };
+  }
+
+  override close(callback: (error: Error | null) => void): void {
+    callback(null);
+  }
+}
+
+function openZip(reader: ArchiveReader): Promise<ZipFile> {
+  return new Promise((resolve, reject) => {
+    const options = { lazyEntries: true, autoClose: false };
+    fromRandomAccessReader(reader, reader.reader.size, options, (error: Error | null, zip) => {
+      if (error !== null) reject(error);
+      else resolve(zip);
+    });
+  });
+}
+
+function readEntries(zip: ZipFile): Promise<Map<string, Entry>> {
+  return new Promise((resolve, reject) => {
+    const entries = new Map<string, Entry>();
+    zip.on('entry', (entry: Entry) => {
+      if (entries.size >= maxEntries) reject(new TileSourceError(`The ZIP file has more than ${maxEntries} files.`));
+      else {
+        if (!entry.fileName.endsWith('/')) entries.set(entry.fileName, entry);
+        if (entries.size % entriesAtOnce === 0) setImmediate(() => zip.readEntry());
+        else zip.readEntry();
+      }
+    });
+    zip.on('error', reject);
+    zip.on('end', () => resolve(entries));
+    zip.readEntry();
+  });
+}
+
+function dataStart(zip: ZipFile, entry: Entry): Promise<number> {
+  return new Promise((resolve, reject) => {
+    zip.readLocalFileHeader(entry, { minimal: true }, (error, header) => {
+      if (error !== null) reject(new TileSourceError(`Corrupt ZIP file: ${entry.fileName} cannot be found.`, { cause: error }));
+      else resolve(header.fileDataStart);
+    });
+  });
+}
+
+class ZipTree implements FileTree {
+  readonly #reader: ByteReader;
+  readonly #zip: ZipFile;
+  readonly #entries: ReadonlyMap<string, Entry>;
+
+  constructor(reader: ByteReader, zip: ZipFile, entries: ReadonlyMap<string, Entry>) {
+    this.#reader = reader;
+    this.#zip = zip;
+    this.#entries = entries;
+  }
+
+  get retainedBytes(): number {
+    return this.#entries.size * bytesPerEntry;
+  }
+
+  paths(): Iterable<string> {
+    return this.#entries.keys();
+  }
+
+  async file(path: string): Promise<Pick<ByteReader, 'size' | 'read'> | null> {
+    const entry = this.#entries.get(path);
+    if (entry === undefined) return null;
+    if (entry.isEncrypted()) throw new TileSourceError(`${path} of the ZIP file is encrypted, which is not supported.`);
+    const { compressionMethod, compressedSize, uncompressedSize } = entry;
+    const start = await dataStart(this.#zip, entry);
+    if (start + compressedSize > this.#reader.size)
+      throw new TileSourceError(`Truncated or corrupt ZIP file: ${path} leaves it.`);
+    if (compressionMethod === 0) {
+      const size = compressedSize;
+      const read: ByteReader['read'] = (offset, length, options) =>
+        this.#reader.read(start + Math.min(offset, size), Math.max(0, Math.min(length, size - offset)), options);
+      return { size, read };
+    }
+    if (compressionMethod !== 8)
+      throw new TileSourceError(`${path} of the ZIP file is compressed by method ${compressionMethod}.`);
+    if (Math.max(uncompressedSize, compressedSize) > maxInflatedBytes) {
+      throw new TileSourceError(
+        `${path} of the ZIP file has ${uncompressedSize} bytes; compressed ones may have ${maxInflatedBytes}.`,
+      );
+    }
+    let whole: Promise<Uint8Array> | null = null;
+    return {
+      size: uncompressedSize,
+      read: async (offset, length, options) => {
+        whole ??= this.#inflated(path, { start, compressedSize, uncompressedSize }, options?.signal);
+        return (await whole).slice(offset, offset + length);
+      },
+    };
+  }
+
+  async #inflated(
+    path: string,
+    { start, compressedSize, uncompressedSize }: { start: number; compressedSize: number; uncompressedSize: number },
+    signal?: AbortSignal,
+  ): Promise<Uint8Array> {
+    const packed = await this.#reader.read(start, compressedSize, signal && { signal });
+    try {
+      return await inflate(packed, { maxOutputLength: Math.max(1, uncompressedSize) });
+    } catch (cause) {
+      throw new TileSourceError(`Corrupt ZIP file: ${path} cannot be inflated to ${uncompressedSize} bytes.`, { cause });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#zip.close();
+    await this.#reader.close();
+  }
+}
+
+/**
+ * Opens a ZIP file. Closing the tree closes the reader.
+ *
+ * @throws TileSourceError where it is none, or damaged; the reader stays open then.
+ */
+export async function openZipTree(reader: ByteReader): Promise<FileTree> {
+  const archive = new ArchiveReader(reader);
+  try {
+    const zip = await openZip(archive);
+    const entries = await readEntries(zip);
+    archive.directoryRead();
+    return new ZipTree(reader, zip, entries);
+  } catch (cause) {
+    if (cause instanceof TileSourceError) throw cause;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new TileSourceError(`Not a ZIP file, or a damaged one (${reason}).`, { cause });
+  }
+}

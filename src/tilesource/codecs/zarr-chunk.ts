@@ -1,0 +1,150 @@
+import { gunzipSync, inflateSync } from 'node:zlib';
+import { zstdContentSize } from './zstd-header.js';
+
+/** One step by which a chunk was packed, from bytes to bytes. */
+export interface ByteCodec {
+  name: 'blosc' | 'gzip' | 'zlib' | 'zstd' | 'lz4' | 'crc32c';
+}
+
+/** Types of samples in arrays. */
+export type ZarrType =
+  | 'bool'
+  | 'int8'
+  | 'uint8'
+  | 'int16'
+  | 'uint16'
+  | 'int32'
+  | 'uint32'
+  | 'int64'
+  | 'uint64'
+  | 'float16'
+  | 'float32'
+  | 'float64';
+
+/** A packed chunk of an array. */
+export interface ZarrChunk {
+  bytes: Uint8Array;
+  type: ZarrType;
+  bigEndian: boolean;
+  /** Size along each axis. */
+  shape: readonly number[];
+  /** In the order in which they were applied. */
+  codecs: readonly ByteCodec[];
+  /** For each axis of what is stored, the axis of the array; `null` where they are in order. */
+  order: readonly number[] | null;
+}
+
+/** Bytes of a sample as it is stored. */
+export const zarrTypeBytes: Readonly<Record<ZarrType, number>> = {
+  bool: 1,
+  int8: 1,
+  uint8: 1,
+  int16: 2,
+  uint16: 2,
+  int32: 4,
+  uint32: 4,
+  int64: 8,
+  uint64: 8,
+  float16: 2,
+  float32: 4,
+  float64: 8,
+};
+
+/** Decoders of the libraries, which are loaded when first needed. */
+export interface ZarrLibraries {
+  blosc(bytes: Uint8Array): Promise<Uint8Array>;
+  lz4(bytes: Uint8Array): Promise<Uint8Array>;
+  zstd(bytes: Uint8Array, size: number): Promise<Uint8Array>;
+}
+
+function declared(bytes: Uint8Array, at: number, most: number): void {
+  const size = bytes.length >= at + 4 ? new DataView(bytes.buffer, bytes.byteOffset).getUint32(at, true) : -1;
+  if (size < 0 || size > most) throw new Error(`${size} bytes are declared where ${most} are expected`);
+}
+
+async function unpack(bytes: Uint8Array, { name }: ByteCodec, most: number, libraries: ZarrLibraries): Promise<Uint8Array> {
+  switch (name) {
+    case 'crc32c':
+      return bytes.subarray(0, Math.max(0, bytes.length - 4));
+    case 'gzip':
+      return gunzipSync(bytes, { maxOutputLength: most });
+    case 'zlib':
+      return inflateSync(bytes, { maxOutputLength: most });
+    case 'blosc':
+      declared(bytes, 4, most);
+      // The header holds the length of all of it.
+      declared(bytes, 12, bytes.length);
+      return libraries.blosc(bytes);
+    case 'lz4':
+      declared(bytes, 0, most);
+      return libraries.lz4(bytes);
+    case 'zstd': {
+      const size = zstdContentSize(bytes);
+      if (size !== null && size > most) throw new Error(`${size} bytes are declared where ${most} are expected`);
+      return libraries.zstd(bytes, size ?? most);
+    }
+  }
+}
+
+function swap(bytes: Uint8Array, size: number): void {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (size === 2) buffer.swap16();
+  else if (size === 4) buffer.swap32();
+  else if (size === 8) buffer.swap64();
+}
+
+function halfToFloat(bits: number): number {
+  const sign = bits & 0x80_00 ? -1 : 1;
+  const [exponent, fraction] = [(bits >> 10) & 0x1f, bits & 0x3_ff];
+  if (exponent === 0) return sign * fraction * 2 ** -24;
+  if (exponent === 0x1f) return fraction === 0 ? sign * Infinity : Number.NaN;
+  return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
+}
+
+/** Samples of types that rasters have: 64-bit whole numbers become doubles, half floats single ones. */
+function widened(bytes: Uint8Array<ArrayBuffer>, type: ZarrType): Uint8Array<ArrayBuffer> {
+  if (type === 'float16') return new Uint8Array(Float32Array.from(new Uint16Array(bytes.buffer), halfToFloat).buffer);
+  if (type === 'int64') return new Uint8Array(Float64Array.from(new BigInt64Array(bytes.buffer), Number).buffer);
+  if (type === 'uint64') return new Uint8Array(Float64Array.from(new BigUint64Array(bytes.buffer), Number).buffer);
+  return bytes;
+}
+
+/** Puts the axes in order. */
+function transposed(
+  bytes: Uint8Array<ArrayBuffer>,
+  { type, shape }: ZarrChunk,
+  order: readonly number[],
+): Uint8Array<ArrayBuffer> {
+  const size = zarrTypeBytes[type];
+  const steps = Array.from({ length: shape.length }, () => 0);
+  let step = size;
+  for (const axis of order.toReversed()) {
+    steps[axis] = step;
+    step *= shape[axis]!;
+  }
+  const out = new Uint8Array(bytes.length);
+  const position = shape.map(() => 0);
+  let from = 0;
+  for (let to = 0; to < out.length; to += size) {
+    for (let i = 0; i < size; i++) out[to + i] = bytes[from + i]!;
+    for (let axis = shape.length - 1; axis >= 0; axis--) {
+      from += steps[axis]!;
+      if (++position[axis]! < shape[axis]!) break;
+      from -= steps[axis]! * shape[axis]!;
+      position[axis] = 0;
+    }
+  }
+  return out;
+}
+
+/** Decodes a chunk to samples in the order of the axes, little-endian. @throws Error where it is damaged or larger than it should be. */
+export async function decodeZarrChunk(chunk: ZarrChunk, libraries: ZarrLibraries): Promise<Uint8Array<ArrayBuffer>> {
+  const length = chunk.shape.reduce((product, size) => product * size, zarrTypeBytes[chunk.type]);
+  let { bytes } = chunk;
+  for (const codec of chunk.codecs.toReversed()) bytes = await unpack(bytes, codec, length + 64, libraries);
+  if (bytes.length !== length) throw new Error(`a chunk of ${bytes.length} bytes where ${length} are expected`);
+  // A copy of its own, at the start of its buffer.
+  const own = new Uint8Array(bytes);
+  if (chunk.bigEndian) swap(own, zarrTypeBytes[chunk.type]);
+  return widened(chunk.order === null ? own : transposed(own, chunk, chunk.order), chunk.type);
+}

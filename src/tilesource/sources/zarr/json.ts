@@ -1,0 +1,51 @@
+import { TileSourceError } from '../../../errors.js';
+import type { FileTree } from '../../archive/file-tree.js';
+
+/** Most bytes of one metadata document. */
+const maxJsonBytes = 2 ** 22;
+
+/** An object of a JSON document. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Whether a value is an object with members. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The member of that name, where it is an object; else an empty one. */
+export function member(value: unknown, name: string): JsonObject {
+  const found = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  return isObject(found) ? found : {};
+}
+
+/** The member of that name, where it is a list; else an empty one. */
+export function list(value: unknown, name: string): readonly unknown[] {
+  const found = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  return Array.isArray(found) ? (found as unknown[]) : [];
+}
+
+/** The member of that name, where it is text. */
+export function textOf(value: unknown, name: string): string | null {
+  const found = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  return typeof found === 'string' ? found : null;
+}
+
+/** Reads a JSON document; `null` where there is none. @throws TileSourceError where it is too long or no object. */
+export async function readJson(tree: FileTree, path: string, signal?: AbortSignal): Promise<JsonObject | null> {
+  const file = await tree.file(path);
+  if (file === null) return null;
+  if (file.size > maxJsonBytes)
+    throw new TileSourceError(`${path} of the Zarr has ${file.size} bytes; at most ${maxJsonBytes} are read.`);
+  const bytes = await file.read(0, file.size, signal && { signal });
+  try {
+    // Some writers put numbers there that JSON does not have.
+    const text = Buffer.from(bytes)
+      .toString('utf8')
+      .replaceAll(/([[:,]\s*)(-?Infinity|NaN)(?=\s*[,\]}])/g, '$1"$2"');
+    const value: unknown = JSON.parse(text);
+    if (isObject(value)) return value;
+  } catch (cause) {
+    throw new TileSourceError(`${path} of the Zarr is no JSON.`, { cause });
+  }
+  throw new TileSourceError(`${path} of the Zarr is no JSON object.`);
+}

@@ -1,0 +1,91 @@
+import { TileSourceError } from '../../../errors.js';
+import { isObject, list, member, textOf, type JsonObject } from './json.js';
+
+/** Most levels that are looked at, and most channels. */
+const maxDatasets = 64;
+
+/** Millimetres of the units of length that axes have. */
+const millimetres: Readonly<Record<string, number>> = {
+  angstrom: 1e-7,
+  nanometer: 1e-6,
+  micrometer: 1e-3,
+  millimeter: 1,
+  centimeter: 10,
+  meter: 1000,
+  inch: 25.4,
+};
+
+/** One axis of the arrays. */
+export interface Axis {
+  name: string;
+  unit: string | null;
+}
+
+/** What `omero` says of a channel. */
+export interface OmeChannel {
+  name: string | null;
+  color: string | null;
+}
+
+/** What the metadata of an image say. */
+export interface OmeImage {
+  name: string | null;
+  axes: Axis[];
+  /** Paths of the arrays from the group, the finest first, and what a step along each axis is there. */
+  datasets: { path: string; scale: readonly number[] | null }[];
+  channels: OmeChannel[];
+  /** As they stand in the file. */
+  multiscales: unknown;
+  omero: unknown;
+}
+
+function scaleOf(value: unknown, axes: number): readonly number[] | null {
+  const found = list(value, 'coordinateTransformations').find((each) => textOf(each, 'type') === 'scale');
+  const scale = list(found, 'scale').map(Number);
+  return scale.length === axes && scale.every((step) => Number.isFinite(step) && step > 0) ? scale : null;
+}
+
+function readAxes(multiscale: JsonObject): Axis[] {
+  const axes = list(multiscale, 'axes').map((axis): Axis => {
+    if (typeof axis === 'string') return { name: axis.toLowerCase(), unit: null };
+    return { name: (textOf(axis, 'name') ?? '').toLowerCase(), unit: textOf(axis, 'unit') };
+  });
+  // Versions before 0.3 have these five.
+  return axes.length > 0 ? axes : ['t', 'c', 'z', 'y', 'x'].map((name) => ({ name, unit: null }));
+}
+
+/** Reads the description of the image of a group; `null` where the group has none. @throws TileSourceError where it contradicts itself. */
+export function readOme(attributes: JsonObject): OmeImage | null {
+  const ome = isObject(attributes.ome) ? attributes.ome : attributes;
+  const [multiscale] = list(ome, 'multiscales');
+  if (!isObject(multiscale)) return null;
+  const axes = readAxes(multiscale);
+  const names = axes.map(({ name }) => name);
+  if (!names.includes('x') || !names.includes('y') || new Set(names).size < names.length) {
+    throw new TileSourceError(`The OME-Zarr has the axes ${names.join(', ')}; x and y have to be among them, each once.`);
+  }
+  const all = scaleOf(multiscale, axes.length);
+  const datasets = list(multiscale, 'datasets')
+    .slice(0, maxDatasets)
+    .flatMap((dataset) => {
+      const path = textOf(dataset, 'path')?.replaceAll(/^\/+|\/+$/g, '') ?? '';
+      if (path === '' || path.split('/').includes('..')) return [];
+      const own = scaleOf(dataset, axes.length);
+      return [{ path, scale: own?.map((step, axis) => step * (all?.[axis] ?? 1)) ?? all }];
+    });
+  if (datasets.length === 0) throw new TileSourceError('The OME-Zarr names no arrays.');
+  const channels = list(member(ome, 'omero'), 'channels').map((channel): OmeChannel => {
+    const digits = /^#?([\da-f]{6})$/i.exec(textOf(channel, 'color') ?? '')?.[1];
+    const name = textOf(channel, 'label');
+    return { name: name === '' ? null : name, color: digits === undefined ? null : `#${digits.toLowerCase()}` };
+  });
+  return { name: textOf(multiscale, 'name'), axes, datasets, channels, multiscales: ome.multiscales, omero: ome.omero };
+}
+
+/** Millimetres per pixel along an axis, or `null` where the file does not say. */
+export function millimetresAlong({ axes, datasets }: OmeImage, name: string): number | null {
+  const axis = axes.findIndex((each) => each.name === name);
+  const unit = millimetres[axes[axis]?.unit?.replace(/metre$/, 'meter') ?? ''];
+  const step = datasets[0]?.scale?.[axis];
+  return unit === undefined || step === undefined ? null : unit * step;
+}

@@ -1,0 +1,88 @@
+import { TileSourceError } from '../../../errors.js';
+import type { Box } from '../../geometry.js';
+import { createRaster, type Raster } from '../../raster.js';
+import { mapConcurrently } from '../../process/concurrency.js';
+import { sampleTypeOf } from './array-metadata.js';
+import type { ZarrArray } from './zarr-array.js';
+
+/** Chunks that are decoded side by side for one tile. */
+const sideBySide = 4;
+/** Most chunks for one tile. */
+const maxChunks = 4096;
+
+/** What is read of an array: a rectangle of x and y at a position on all other axes. */
+export interface PlanePart {
+  box: Box;
+  /** Position on every axis; those of x and y do not count. */
+  position: readonly number[];
+  xAxis: number;
+  yAxis: number;
+  /** Axis whose positions are the bands, or `null` for one band. */
+  bandAxis: number | null;
+  bands: number;
+}
+
+/** Samples of a part of a plane. */
+export async function readPlane(array: ZarrArray, part: PlanePart, signal?: AbortSignal): Promise<Raster> {
+  const { chunk, type, fill } = array.metadata;
+  const { box, xAxis, yAxis, bandAxis, bands } = part;
+  const target = createRaster({ width: box.width, height: box.height, bands, dtype: sampleTypeOf(type) });
+  if (fill !== 0) target.data.fill(fill);
+  const cells: number[][] = [];
+  const range = (axis: number, start: number, length: number): number[] => {
+    const [first, last] = [Math.floor(start / chunk[axis]!), Math.floor((start + length - 1) / chunk[axis]!)];
+    return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+  };
+  const columns = range(xAxis, box.left, box.width);
+  const rows = range(yAxis, box.top, box.height);
+  const layers = bandAxis === null ? [0] : range(bandAxis, 0, bands);
+  if (columns.length * rows.length * layers.length > maxChunks) {
+    throw new TileSourceError(
+      `A tile of the Zarr would need ${columns.length * rows.length * layers.length} chunks; at most ${maxChunks}.`,
+    );
+  }
+  for (const layer of layers) {
+    for (const row of rows) {
+      for (const column of columns) {
+        const cell = part.position.map((value, axis) => Math.floor(value / chunk[axis]!));
+        [cell[xAxis], cell[yAxis]] = [column, row];
+        if (bandAxis !== null) cell[bandAxis] = layer;
+        cells.push(cell);
+      }
+    }
+  }
+  await mapConcurrently(cells, sideBySide, async (cell) => {
+    const samples = await array.chunk(cell, signal);
+    if (samples !== null) copyChunk(target, samples, chunk, cell, part);
+  });
+  return target;
+}
+
+/** Copies what a chunk has of the part. */
+function copyChunk(target: Raster, samples: Raster, chunk: readonly number[], cell: readonly number[], part: PlanePart): void {
+  const { box, xAxis, yAxis, bandAxis, bands } = part;
+  const steps = chunk.map((_, axis) => chunk.slice(axis + 1).reduce((product, size) => product * size, 1));
+  let base = 0;
+  for (const [axis, value] of part.position.entries()) {
+    if (axis !== xAxis && axis !== yAxis && axis !== bandAxis) base += (value % chunk[axis]!) * steps[axis]!;
+  }
+  const [chunkLeft, chunkTop] = [cell[xAxis]! * chunk[xAxis]!, cell[yAxis]! * chunk[yAxis]!];
+  const left = Math.max(box.left, chunkLeft);
+  const right = Math.min(box.left + box.width, chunkLeft + chunk[xAxis]!);
+  const top = Math.max(box.top, chunkTop);
+  const bottom = Math.min(box.top + box.height, chunkTop + chunk[yAxis]!);
+  const firstBand = bandAxis === null ? 0 : cell[bandAxis]! * chunk[bandAxis]!;
+  const endBand = bandAxis === null ? 1 : Math.min(bands, firstBand + chunk[bandAxis]!);
+  for (let band = firstBand; band < endBand; band++) {
+    const bandBase = base + (bandAxis === null ? 0 : (band - firstBand) * steps[bandAxis]!);
+    for (let y = top; y < bottom; y++) {
+      const from = bandBase + (y - chunkTop) * steps[yAxis]! + (left - chunkLeft) * steps[xAxis]!;
+      const to = ((y - box.top) * target.width + left - box.left) * bands + band;
+      if (bands === 1 && steps[xAxis] === 1) {
+        target.data.set(samples.data.subarray(from, from + right - left), to);
+        continue;
+      }
+      for (let i = 0; i < right - left; i++) target.data[to + i * bands] = samples.data[from + i * steps[xAxis]!]!;
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import { TileSourceError } from '../../../errors.js';
+import type { FileTree } from '../../archive/file-tree.js';
+import type { FileBlocks } from '../../process/decoded-blocks.js';
+import { readArrayV2, readArrayV3 } from './array-metadata.js';
+import { isObject, readJson, type JsonObject } from './json.js';
+import { readOme, type OmeImage } from './ome.js';
+import { ZarrArray } from './zarr-array.js';
+
+/** Files that a group of either version begins with. */
+const groupFiles = ['zarr.json', '.zattrs', '.zgroup'];
+
+/** An image of a group: its description, and its arrays, the finest first. */
+export interface ZarrImage {
+  /** Path of the group, empty or with a slash at its end. */
+  path: string;
+  ome: OmeImage;
+  arrays: readonly ZarrArray[];
+}
+
+/** The path of the group that contains all others, empty or with a slash at its end. @throws TileSourceError where there is none. */
+export function rootOf(tree: FileTree): string {
+  let best: string | null = null;
+  for (const path of tree.paths()) {
+    const name = path.slice(path.lastIndexOf('/') + 1);
+    if (!groupFiles.includes(name)) continue;
+    const folder = path.slice(0, path.length - name.length);
+    if (best === null || folder.split('/').length < best.split('/').length) best = folder;
+  }
+  if (best === null) throw new TileSourceError('There is no Zarr group in it (zarr.json, .zgroup or .zattrs).');
+  return best;
+}
+
+/** Attributes of a group; empty where it has none. */
+async function attributesOf(tree: FileTree, group: string, signal?: AbortSignal): Promise<JsonObject> {
+  const json = await readJson(tree, `${group}zarr.json`, signal);
+  if (json !== null) return isObject(json.attributes) ? json.attributes : {};
+  return (await readJson(tree, `${group}.zattrs`, signal)) ?? {};
+}
+
+async function openArray(tree: FileTree, path: string, blocks: FileBlocks, signal?: AbortSignal): Promise<ZarrArray> {
+  const json = await readJson(tree, `${path}zarr.json`, signal);
+  if (json !== null) return new ZarrArray(tree, path, readArrayV3(json), blocks);
+  const older = await readJson(tree, `${path}.zarray`, signal);
+  if (older === null) throw new TileSourceError(`The OME-Zarr has no array ${path}.`);
+  return new ZarrArray(tree, path, readArrayV2(older), blocks);
+}
+
+/** Opens the image of a group, or the first image of a collection. @throws TileSourceError where there is none. */
+export async function openZarrImage(tree: FileTree, blocks: FileBlocks, signal?: AbortSignal): Promise<ZarrImage> {
+  const root = rootOf(tree);
+  const attributes = await attributesOf(tree, root, signal);
+  const ome = isObject(attributes.ome) ? attributes.ome : attributes;
+  if (isObject(ome.plate) || isObject(ome.well))
+    throw new TileSourceError('The OME-Zarr holds wells of a plate, which is not supported.');
+  let path = root;
+  let image = readOme(attributes);
+  if (image === null) {
+    path = `${root}0/`;
+    image = readOme(await attributesOf(tree, path, signal));
+  }
+  if (image === null) throw new TileSourceError('The Zarr has no image in it that OME metadata describe (multiscales).');
+  const arrays: ZarrArray[] = [];
+  for (const dataset of image.datasets) arrays.push(await openArray(tree, `${path}${dataset.path}/`, blocks, signal));
+  for (const { metadata } of arrays) {
+    if (metadata.shape.length !== image.axes.length) {
+      throw new TileSourceError(`The OME-Zarr has ${image.axes.length} axes, but an array of ${metadata.shape.length}.`);
+    }
+    if (metadata.type !== arrays[0]!.metadata.type) throw new TileSourceError('The OME-Zarr has levels of different types.');
+  }
+  return { path, ome: image, arrays };
+}

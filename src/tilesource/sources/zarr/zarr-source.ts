@@ -1,0 +1,219 @@
+import { TileOutsideError, TileSourceError } from '../../../errors.js';
+import type { FileTree } from '../../archive/file-tree.js';
+import { openZipTree } from '../../archive/zip-tree.js';
+import {
+  priorities,
+  type FrameMetadata,
+  type ImageMetadata,
+  type SourceInput,
+  type SourceOptions,
+  type TileAddress,
+  type TileSource,
+  type TileSourceDefinition,
+} from '../../contract.js';
+import { levelCount, tileContent } from '../../geometry.js';
+import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js';
+import type { Raster } from '../../raster.js';
+import { extend } from '../tiff/region.js';
+import { sampleTypeOf } from './array-metadata.js';
+import { millimetresAlong } from './ome.js';
+import { readPlane } from './planes.js';
+import type { ZarrArray } from './zarr-array.js';
+import { openZarrImage, type ZarrImage } from './zarr-group.js';
+
+/** Bytes of decoded chunks that are kept for all open files together. */
+const keptBytes = 2 ** 27;
+const usualTile = 512;
+/** Most frames of an image. */
+const maxFrames = 100_000;
+/** How far the ratio of two levels may be from a power of two, as logarithm. */
+const ratioTolerance = 0.02;
+/** Colours of three channels that are one picture. */
+const pictureColors = '#ff0000,#00ff00,#0000ff';
+
+/** How the axes of an image become frames and bands. */
+interface Planes {
+  xAxis: number;
+  yAxis: number;
+  bandAxis: number | null;
+  bands: number;
+  /** Axes that frames count, the fastest last, by number and by name. */
+  counted: readonly { axis: number; name: string; length: number }[];
+}
+
+function planesOf({ ome, arrays }: ZarrImage): Planes {
+  const { shape, type } = arrays[0]!.metadata;
+  const names = ome.axes.map(({ name }) => name);
+  const channelAxis = names.indexOf('c');
+  const colors = ome.channels.map(({ color }) => color).join();
+  const isPicture = channelAxis >= 0 && shape[channelAxis] === 3 && type === 'uint8' && colors === pictureColors;
+  const bandAxis = isPicture ? channelAxis : null;
+  // Channels change fastest, as in other formats, wherever their axis stands.
+  const order = ['c', 'z', 't'];
+  const rank = (name: string): number => (order.includes(name) ? order.indexOf(name) : order.length);
+  const counted = names
+    .map((name, axis) => ({ axis, name, length: shape[axis]! }))
+    .filter(({ name, axis }) => name !== 'x' && name !== 'y' && axis !== bandAxis)
+    .toSorted((a, b) => rank(b.name) - rank(a.name));
+  return { xAxis: names.indexOf('x'), yAxis: names.indexOf('y'), bandAxis, bands: isPicture ? 3 : 1, counted };
+}
+
+function framesOf({ counted }: Planes, { ome }: ZarrImage): FrameMetadata[] {
+  const count = counted.reduce((product, { length }) => product * length, 1);
+  if (count > maxFrames) throw new TileSourceError(`The OME-Zarr has ${count} planes; at most ${maxFrames} are supported.`);
+  return Array.from({ length: count }, (_, frame): FrameMetadata => {
+    const axes: Record<string, number> = {};
+    let rest = frame;
+    for (const { name, length } of counted.toReversed()) {
+      if (length > 1) axes[name.toUpperCase()] = rest % length;
+      rest = Math.floor(rest / length);
+    }
+    const channel = ome.channels[axes.C ?? 0];
+    return {
+      axes,
+      ...(channel?.name == null ? {} : { channel: channel.name }),
+      ...(channel?.color == null ? {} : { color: channel.color }),
+    };
+  });
+}
+
+function describe(image: ZarrImage, planes: Planes): ImageMetadata {
+  const { shape, chunk, type } = image.arrays[0]!.metadata;
+  const handy = (size: number): number => (size >= usualTile / 4 && size <= usualTile * 2 ? size : usualTile);
+  const extent = {
+    sizeX: shape[planes.xAxis]!,
+    sizeY: shape[planes.yAxis]!,
+    tileWidth: handy(chunk[planes.xAxis]!),
+    tileHeight: handy(chunk[planes.yAxis]!),
+  };
+  const frames = framesOf(planes, image);
+  const names = image.ome.channels.map(({ name }) => name);
+  return {
+    ...extent,
+    levels: levelCount(extent),
+    magnification: null,
+    mmX: millimetresAlong(image.ome, 'x'),
+    mmY: millimetresAlong(image.ome, 'y'),
+    dtype: sampleTypeOf(type),
+    bandCount: planes.bands,
+    ...(frames.length > 1 ? { frames } : {}),
+    ...(planes.bandAxis === null && names.length > 0 && names.every((name) => name !== null) ? { channels: names } : {}),
+  };
+}
+
+/** Arrays by the power of two by which they are reduced. */
+function levelsOf({ arrays }: ZarrImage, { xAxis, yAxis }: Planes): Map<number, ZarrArray> {
+  const [base] = arrays;
+  const levels = new Map<number, ZarrArray>();
+  for (const array of arrays) {
+    const powers = [xAxis, yAxis].map((axis) => {
+      const [full, size] = [base!.metadata.shape[axis]!, array.metadata.shape[axis]!];
+      const ratio = Math.log2(full / size);
+      const power = Math.round(ratio);
+      const isNear = Math.abs(ratio - power) < ratioTolerance || Math.abs(full / 2 ** power - size) < 1;
+      return isNear && power >= 0 ? power : null;
+    });
+    const [power] = powers;
+    if (power != null && powers[1] === power && !levels.has(power)) levels.set(power, array);
+  }
+  return levels;
+}
+
+class ZarrTileSource implements TileSource {
+  readonly metadata: ImageMetadata;
+  readonly populatedLevels: readonly number[];
+  readonly #tree: FileTree;
+  readonly #image: ZarrImage;
+  readonly #planes: Planes;
+  readonly #levels: ReadonlyMap<number, ZarrArray>;
+  readonly #blocks: FileBlocks;
+
+  constructor(tree: FileTree, image: ZarrImage, blocks: FileBlocks) {
+    this.#tree = tree;
+    this.#image = image;
+    this.#blocks = blocks;
+    this.#planes = planesOf(image);
+    this.metadata = describe(image, this.#planes);
+    this.#levels = levelsOf(image, this.#planes);
+    const finest = this.metadata.levels - 1;
+    const held = [...this.#levels.keys()].map((power) => finest - power).filter((level) => level >= 0);
+    this.populatedLevels = held.toSorted((a, b) => a - b);
+  }
+
+  get retainedBytes(): number {
+    return this.#tree.retainedBytes;
+  }
+
+  async readTile(address: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<Raster> {
+    const { tileWidth, tileHeight, levels } = this.metadata;
+    const { width, height } = tileContent(this.metadata, address);
+    const array = this.#levels.get(levels - 1 - address.level);
+    if (array === undefined || !(width > 0 && height > 0 && address.x >= 0 && address.y >= 0)) {
+      throw new TileOutsideError(`Tile outside level ${address.level}: x=${address.x}, y=${address.y}.`);
+    }
+    const { xAxis, yAxis, bandAxis, bands, counted } = this.#planes;
+    const { shape } = array.metadata;
+    const full = this.#image.arrays[0]!.metadata.shape;
+    const position = shape.map(() => 0);
+    let rest = address.frame;
+    for (const { axis, length } of counted.toReversed()) {
+      // A level may have fewer planes than the full size.
+      position[axis] = Math.min(shape[axis]! - 1, Math.floor(((rest % length) * shape[axis]!) / full[axis]!));
+      rest = Math.floor(rest / length);
+    }
+    // Reduced levels may be a pixel smaller than the pyramid has it.
+    const left = Math.min(address.x * tileWidth, shape[xAxis]! - 1);
+    const top = Math.min(address.y * tileHeight, shape[yAxis]! - 1);
+    const box = { left, top, width: Math.min(width, shape[xAxis]! - left), height: Math.min(height, shape[yAxis]! - top) };
+    return extend(await readPlane(array, { box, position, xAxis, yAxis, bandAxis, bands }, signal), width, height);
+  }
+
+  async internalMetadata(): Promise<Record<string, unknown>> {
+    const { ome, arrays, path } = this.#image;
+    return {
+      zarr: {
+        path,
+        name: ome.name,
+        multiscales: ome.multiscales,
+        arrays: arrays.map(({ metadata: { shape, chunk, shard, type } }) => ({
+          shape,
+          chunk,
+          shard: shard?.shape ?? null,
+          type,
+        })),
+      },
+      ...(ome.omero === undefined ? {} : { omero: ome.omero }),
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#blocks.forget();
+    await this.#tree.close();
+  }
+}
+
+function createZarrSource(): TileSourceDefinition {
+  const decoded = new DecodedBlocks(keptBytes);
+  return {
+    name: 'zarr',
+    extensions: { default: priorities.manual, zarr: priorities.preferred, ozx: priorities.preferred, zip: priorities.lower },
+    mimeTypes: { default: priorities.manual, 'application/zip': priorities.lower },
+    async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
+      const reader = await input.open();
+      const tree = await openZipTree(reader).catch(async (error: unknown) => {
+        await reader.close();
+        throw error;
+      });
+      try {
+        const blocks = decoded.ofFile();
+        return new ZarrTileSource(tree, await openZarrImage(tree, blocks, signal), blocks);
+      } catch (error) {
+        await tree.close();
+        throw error;
+      }
+    },
+  };
+}
+
+/** Reads OME-Zarr 0.1 to 0.5 in ZIP files: chunks and shards by range, frames along all axes. */
+export const zarrSource: TileSourceDefinition = createZarrSource();
