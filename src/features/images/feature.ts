@@ -5,6 +5,7 @@ import type { InstallOptions } from '../../installation.js';
 import { sweepTemporaryFiles } from '../../core/temporary-files.js';
 import { TileSourceRegistry } from '../../tilesource/registry.js';
 import { cziSource } from '../../tilesource/sources/czi/czi-source.js';
+import { deepZoomSource } from '../../tilesource/sources/deepzoom/deepzoom-source.js';
 import { dicomSource } from '../../tilesource/sources/dicom/dicom-source.js';
 import { jpeg2000Source } from '../../tilesource/sources/jpeg2000/jpeg2000-source.js';
 import { sharpSource } from '../../tilesource/sources/sharp/sharp-source.js';
@@ -21,7 +22,7 @@ import { followHost } from './follow-host.js';
 import { Images } from './images.js';
 import { sourceRoutes } from './sources.routes.js';
 
-const ownSources = [tiffSource, cziSource, dicomSource, jpeg2000Source, sharpSource, testSource, zarrSource];
+const ownSources = [tiffSource, cziSource, deepZoomSource, dicomSource, jpeg2000Source, sharpSource, testSource, zarrSource];
 
 /** What images need. */
 interface ImageNeeds extends CacheOffers {

@@ -1,0 +1,215 @@
+import sharp from 'sharp';
+import { TileOutsideError, TileSourceError } from '../../../errors.js';
+import type { FileTree } from '../../archive/file-tree.js';
+import { openZipTree } from '../../archive/zip-tree.js';
+import {
+  priorities,
+  type EncodedImage,
+  type ImageMetadata,
+  type SourceInput,
+  type SourceOptions,
+  type TileAddress,
+  type TileSource,
+  type TileSourceDefinition,
+} from '../../contract.js';
+import { levelCount, levelSize, tileContent, type Size } from '../../geometry.js';
+import { processed } from '../../process/processing.js';
+import { vipsReason } from '../../process/vips-reason.js';
+import { createRaster, type Raster } from '../../raster.js';
+import { blit } from '../../render/pixels.js';
+import { wholeJpeg } from '../tiff/stored-tile.js';
+import { photometrics } from '../tiff/tags.js';
+import { readDescription, type DeepZoomDescription } from './description.js';
+
+/** Most bytes of a stored tile. */
+const maxTileBytes = 2 ** 27;
+
+/** What all tiles have in common, as the first of them has it. */
+interface Look {
+  bands: 1 | 2 | 3 | 4;
+  profile: Uint8Array | null;
+}
+
+/** A tile as it is stored: which it is, and how much of it lies before and behind what it shows. */
+interface StoredTile {
+  path: string;
+  before: { x: number; y: number };
+  size: Size;
+}
+
+async function lookAt(bytes: Uint8Array, { tileSize, overlap }: DeepZoomDescription, signal?: AbortSignal): Promise<Look> {
+  try {
+    const limitInputPixels = (tileSize + 2 * overlap) ** 2;
+    const { channels, icc, depth, space } = await processed(() => sharp(bytes, { limitInputPixels }).metadata(), signal);
+    if (depth !== 'uchar' || space === 'cmyk' || channels > 4) {
+      throw new TileSourceError(
+        `The Deep Zoom image has tiles of ${channels} bands of ${depth} (${space}), which is not supported.`,
+      );
+    }
+    return { bands: channels as Look['bands'], profile: icc ?? null };
+  } catch (cause) {
+    signal?.throwIfAborted();
+    if (cause instanceof TileSourceError) throw cause;
+    throw new TileSourceError(`Corrupt Deep Zoom image: its first tile cannot be decoded (${vipsReason(cause)}).`, { cause });
+  }
+}
+
+class DeepZoomTileSource implements TileSource {
+  readonly metadata: ImageMetadata;
+  readonly populatedLevels: readonly number[];
+  readonly #tree: FileTree;
+  readonly #description: DeepZoomDescription;
+  readonly #look: Look;
+  /** Number that the format gives full resolution: level 0 is a single pixel there. */
+  readonly #finest: number;
+
+  private constructor(tree: FileTree, description: DeepZoomDescription, look: Look, metadata: ImageMetadata, levels: number[]) {
+    this.#tree = tree;
+    this.#description = description;
+    this.#look = look;
+    this.metadata = metadata;
+    this.populatedLevels = levels;
+    this.#finest = finestLevel(description);
+  }
+
+  static async open(tree: FileTree, signal?: AbortSignal): Promise<DeepZoomTileSource> {
+    const description = await readDescription(tree, signal);
+    const { width, height, tileSize, folder, format } = description;
+    const extent = { sizeX: width, sizeY: height, tileWidth: tileSize, tileHeight: tileSize };
+    const levels = levelCount(extent);
+    const finest = finestLevel(description);
+    const held: number[] = [];
+    for (let level = 0; level < levels; level++) {
+      if ((await tree.file(`${folder}${finest - (levels - 1 - level)}/0_0.${format}`)) !== null) held.push(level);
+    }
+    const first = await tree.file(`${folder}${finest}/0_0.${format}`);
+    if (first === null) throw new TileSourceError(`The Deep Zoom image has no tile ${folder}${finest}/0_0.${format}.`);
+    const look = await lookAt(await tileBytes(first, 'the first tile', signal), description, signal);
+    const facts = { magnification: null, mmX: null, mmY: null, dtype: 'uint8' as const, bandCount: look.bands };
+    return new DeepZoomTileSource(tree, description, look, { ...extent, levels, ...facts }, held);
+  }
+
+  get retainedBytes(): number {
+    return this.#tree.retainedBytes;
+  }
+
+  /** Where a tile lies, and what it should hold. */
+  #tileAt({ level, x, y }: TileAddress): StoredTile & { content: Size } {
+    const { levels } = this.metadata;
+    const content = tileContent(this.metadata, { level, x, y });
+    if (!(content.width > 0 && content.height > 0 && x >= 0 && y >= 0)) {
+      throw new TileOutsideError(`Tile outside level ${level}: x=${x}, y=${y}.`);
+    }
+    const { folder, format, overlap, tileSize } = this.#description;
+    const whole = levelSize(this.metadata, level);
+    const before = { x: x > 0 ? overlap : 0, y: y > 0 ? overlap : 0 };
+    const behind = (size: number, index: number): number => Math.min(overlap, Math.max(0, size - (index + 1) * tileSize));
+    const size = {
+      width: before.x + content.width + behind(whole.width, x),
+      height: before.y + content.height + behind(whole.height, y),
+    };
+    return { path: `${folder}${this.#finest - (levels - 1 - level)}/${x}_${y}.${format}`, before, size, content };
+  }
+
+  async readTile(address: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<Raster> {
+    const { path, before, size, content } = this.#tileAt(address);
+    const { bands } = this.#look;
+    const target = createRaster({ ...content, bands, dtype: 'uint8' });
+    const file = await this.#tree.file(path);
+    if (file === null) return target;
+    const bytes = await tileBytes(file, path, signal);
+    try {
+      const limitInputPixels = size.width * size.height;
+      const picture = sharp(bytes, { failOn: 'error', limitInputPixels }).toColourspace(bands <= 2 ? 'b-w' : 'srgb');
+      const shaped = bands % 2 === 0 ? picture.ensureAlpha() : picture.removeAlpha();
+      const { data, info } = await processed(() => shaped.raw({ depth: 'uchar' }).toBuffer({ resolveWithObject: true }), signal);
+      if (info.width !== size.width || info.height !== size.height || info.channels !== bands) {
+        const found = `${info.width} by ${info.height} pixels of ${info.channels} bands`;
+        throw new TileSourceError(
+          `Corrupt Deep Zoom image: ${path} has ${found}, not ${size.width} by ${size.height} of ${bands}.`,
+        );
+      }
+      const raster: Raster = { data: new Uint8Array(data.buffer, data.byteOffset, data.length), ...size, bands, dtype: 'uint8' };
+      blit(target, raster, { left: -before.x, top: -before.y });
+      return target;
+    } catch (cause) {
+      signal?.throwIfAborted();
+      if (cause instanceof TileSourceError) throw cause;
+      throw new TileSourceError(`Corrupt Deep Zoom image: ${path} cannot be decoded (${vipsReason(cause)}).`, { cause });
+    }
+  }
+
+  async readStoredTile(address: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<EncodedImage | null> {
+    const { bands, profile } = this.#look;
+    const { path, size, content } = this.#tileAt(address);
+    const { tileWidth, tileHeight } = this.metadata;
+    const isWhole = content.width === tileWidth && content.height === tileHeight;
+    if (!isWhole || size.width !== tileWidth || size.height !== tileHeight || profile !== null || bands % 2 === 0) return null;
+    const file = await this.#tree.file(path);
+    if (file === null) return null;
+    const stored = await tileBytes(file, path, signal);
+    if (!isOrdinaryJpeg(stored)) return null;
+    const photometric = bands === 1 ? photometrics.blackIsZero : photometrics.yCbCr;
+    const shape = { photometric, samplesPerPixel: bands, chunkWidth: tileWidth, chunkHeight: tileHeight, jpegTables: null };
+    const bytes = wholeJpeg(stored, shape);
+    return bytes && { encoding: 'JPEG', bytes, width: tileWidth, height: tileHeight };
+  }
+
+  async internalMetadata(): Promise<Record<string, unknown>> {
+    const { tileSize, overlap, format } = this.#description;
+    return { deepzoom: { tileSize, overlap, format }, baselevel: this.#finest };
+  }
+
+  iccProfile(): Uint8Array | null {
+    return this.#look.profile;
+  }
+
+  close(): Promise<void> {
+    return this.#tree.close();
+  }
+}
+
+/** Whether nothing at the beginning of a JPEG file says that its colours are others than those of JFIF. */
+function isOrdinaryJpeg(bytes: Uint8Array): boolean {
+  const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 2 ** 16));
+  const isPlain = head.readUInt16BE(0) === 0xff_d8 && (head[3] === 0xdb || head.toString('latin1', 6, 10) === 'JFIF');
+  return isPlain && !head.includes('Adobe');
+}
+
+function finestLevel({ width, height }: DeepZoomDescription): number {
+  let level = 0;
+  for (let side = 1; side < Math.max(width, height); side *= 2) level += 1;
+  return level;
+}
+
+async function tileBytes(
+  file: NonNullable<Awaited<ReturnType<FileTree['file']>>>,
+  what: string,
+  signal?: AbortSignal,
+): Promise<Uint8Array> {
+  if (file.size < 16 || file.size > maxTileBytes)
+    throw new TileSourceError(`Corrupt Deep Zoom image: ${what} has ${file.size} bytes.`);
+  const bytes = await file.read(0, file.size, signal && { signal });
+  if (bytes.length < file.size) throw new TileSourceError(`Truncated Deep Zoom image: ${what} is cut short.`);
+  return bytes;
+}
+
+/** Reads Deep Zoom images in ZIP files: a description and its folder of tiles. */
+export const deepZoomSource: TileSourceDefinition = {
+  name: 'deepzoom',
+  extensions: { default: priorities.manual, zip: priorities.low },
+  mimeTypes: { default: priorities.manual, 'application/zip': priorities.low },
+  async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
+    const reader = await input.open();
+    const tree = await openZipTree(reader).catch(async (error: unknown) => {
+      await reader.close();
+      throw error;
+    });
+    try {
+      return await DeepZoomTileSource.open(tree, signal);
+    } catch (error) {
+      await tree.close();
+      throw error;
+    }
+  },
+};

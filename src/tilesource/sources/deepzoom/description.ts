@@ -1,0 +1,49 @@
+import { TileSourceError } from '../../../errors.js';
+import type { FileTree } from '../../archive/file-tree.js';
+import { attribute, children, parseXml } from '../../xml.js';
+
+/** Most bytes of a description. */
+const maxBytes = 2 ** 16;
+
+/** What the description of a Deep Zoom image says. */
+export interface DeepZoomDescription {
+  /** Path of the folder of its levels, with a slash at its end. */
+  folder: string;
+  width: number;
+  height: number;
+  tileSize: number;
+  overlap: number;
+  /** Extension of the names of tiles. */
+  format: string;
+}
+
+function whole(text: string | undefined, least: number, most: number, what: string): number {
+  const value = Number(text ?? Number.NaN);
+  if (Number.isSafeInteger(value) && value >= least && value <= most) return value;
+  throw new TileSourceError(`The Deep Zoom image has the ${what} ${text ?? '(none)'}; it has to be from ${least} to ${most}.`);
+}
+
+/** Finds and reads the description among the files. @throws TileSourceError where there is none, or it contradicts itself. */
+export async function readDescription(tree: FileTree, signal?: AbortSignal): Promise<DeepZoomDescription> {
+  let found: string | null = null;
+  for (const path of tree.paths()) {
+    const isShorter = found === null || path.split('/').length < found.split('/').length;
+    if (/\.dzi$/i.test(path) && isShorter) found = path;
+  }
+  const file = found === null ? null : await tree.file(found);
+  if (file === null || found === null) throw new TileSourceError('There is no Deep Zoom description (.dzi) in it.');
+  if (file.size > maxBytes)
+    throw new TileSourceError(`The Deep Zoom description has ${file.size} bytes; at most ${maxBytes} are read.`);
+  const xml = Buffer.from(await file.read(0, file.size, signal && { signal })).toString('utf8');
+  const [image] = children(parseXml(xml, 'this Deep Zoom image'), 'Image');
+  const [size] = image === undefined ? [] : children(image, 'Size');
+  if (image === undefined || size === undefined) throw new TileSourceError('The Deep Zoom description has no image with a size.');
+  return {
+    folder: `${found.slice(0, -4)}_files/`,
+    width: whole(attribute(size, 'Width'), 1, 2 ** 31, 'width'),
+    height: whole(attribute(size, 'Height'), 1, 2 ** 31, 'height'),
+    tileSize: whole(attribute(image, 'TileSize'), 16, 8192, 'tile size'),
+    overlap: whole(attribute(image, 'Overlap') ?? '0', 0, 256, 'overlap'),
+    format: attribute(image, 'Format') ?? '',
+  };
+}
