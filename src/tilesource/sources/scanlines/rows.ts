@@ -11,10 +11,10 @@ export interface Rows {
   /** Bits of a pixel in the file; fewer than 8 lie from the highest bit down. */
   pixelBits: number;
   /** Where the upper row of a frame begins, and how far it is from one row to the next below: negative where they lie upside down. */
-  first(frame: number): number;
+  first: (frame: number) => number;
   step: number;
   /** Turns pixels into samples: `count` of them from the pixel `skip` of these bytes. */
-  unpack(bytes: Buffer, pixels: { skip: number; count: number }, out: Samples, at: number): void;
+  unpack: (bytes: Buffer, pixels: { skip: number; count: number }, out: Samples, at: number) => void;
   /** What the header says, for internal metadata. */
   header: Record<string, unknown>;
 }
@@ -28,7 +28,7 @@ export interface HeaderBytes {
   size: number;
   /** The first bytes, some thousand of them. */
   head: Buffer;
-  read(offset: number, length: number): Promise<Buffer>;
+  read: (offset: number, length: number) => Promise<Buffer>;
 }
 
 /** Indexes of colours, which are bytes side by side; a palette of grays alone gives one band. */
