@@ -167,7 +167,8 @@ export interface HostEventPayloads {
   'file.saved': { file: StoredDocument; created: boolean };
   'file.removed': { file: StoredDocument };
   /** An upload has ended: `reference` is the text that the client gave with it. */
-  'upload.finished': { file: StoredDocument; caller: Caller | null; reference?: string };
+  /** `id` names the upload: who is told of it again, as after a crash, does once what it asks for. */
+  'upload.finished': { file: StoredDocument; caller: Caller | null; reference?: string; id?: string };
   'folder.saved': { folder: StoredDocument };
   'folder.removed': { folder: StoredDocument };
   'user.removed': { userId: string };
