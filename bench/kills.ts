@@ -1,8 +1,8 @@
 /**
  * A server, its worker and its database are killed at random moments while clients write:
- * `npm run bench -- kills [--kills 100] [--seed 1] [--database durable|embedded] [--minutes 10]`. See docs/benchmarks.md.
+ * `npm run bench -- kills [--kills 100] [--seed 1] [--database durable|embedded] [--minutes 10] [--log FILE]`. See docs/benchmarks.md.
  */
-import { mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -38,6 +38,8 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     database: { type: 'string', default: 'durable' },
     minutes: { type: 'string', default: '10' },
+    /** Where the servers' warnings go. */
+    log: { type: 'string' },
   },
 });
 const kills = Number(values.kills);
@@ -170,7 +172,7 @@ try {
   await address.close();
   await database.stop();
   await log.close();
-  if (process.env.BENCH_LOG !== undefined) console.log(await readFile(join(directory, 'log'), 'utf8'));
+  if (values.log !== undefined) await copyFile(join(directory, 'log'), values.log);
   await rm(directory, { recursive: true, force: true });
   await program.remove();
 }

@@ -87,6 +87,7 @@ export class Uploader extends Writer {
     if (!(await this.answered(async () => (id = (await this.caller.ok('POST', '/file', query))._id)))) return;
     let offset = 0;
     let restarted = 0;
+    let { upSince } = this.ground.server;
     while (offset < body.length) {
       const end = Math.min(body.length, offset + random.between(2_000, 30_000));
       const send = async () => {
@@ -102,7 +103,9 @@ export class Uploader extends Writer {
       if (this.faults.length > before) return;
       const found = await this.#resume(id, { name, body, acknowledged: offset });
       if (found === null) return;
-      restarted = this.ground.server.upSince;
+      // Where only the database has gone, the server may have been up for long.
+      restarted = this.ground.server.upSince === upSince ? 0 : this.ground.server.upSince;
+      upSince = this.ground.server.upSince;
       offset = found;
     }
   }

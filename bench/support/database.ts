@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -38,6 +38,8 @@ export async function benchDatabase(directory: string, kind: 'durable' | 'embedd
         ['ferretdb', 'postgres'].map((name) => readFile(join(data, `${name}.pid`), 'utf8').then(Number)),
       );
       await killTrees(pids);
+      // Until somebody has asked how it ended, its number counts as that of a process that lives.
+      await rm(join(data, 'pg', 'data', 'postmaster.pid'), { force: true });
       return start();
     };
     const stop = async () => {
