@@ -97,13 +97,16 @@ export interface HostAccess {
 
 /** Users and groups, for the access lists of annotations. */
 export interface HostDirectory {
-  /** Those of the users that exist. */
-  users(ids: readonly string[]): Promise<{ id: string; login: string; name: string }[]>;
+  /** Those of the users that exist; where it is said who asks, of those that the caller may know of. */
+  users(ids: readonly string[], asker?: Caller | null): Promise<{ id: string; login: string; name: string }[]>;
   /**
-   * Those of the groups that exist. `hasMembers`: whether anybody belongs to it; where that is not said, a group that the caller does not belong
+   * Those of the groups that exist; where it is said who asks, of those that the caller may know of. `hasMembers`: whether anybody belongs to it; where that is not said, a group that the caller does not belong
    * to counts as empty when somebody must be left who administers a document.
    */
-  groups(ids: readonly string[]): Promise<{ id: string; name: string; description: string; hasMembers?: boolean }[]>;
+  groups(
+    ids: readonly string[],
+    asker?: Caller | null,
+  ): Promise<{ id: string; name: string; description: string; hasMembers?: boolean }[]>;
   /** Ids of the groups that a user belongs to. */
   groupsOf(userId: string): Promise<readonly string[]>;
 }
@@ -167,7 +170,8 @@ export interface HostEventPayloads {
   'file.saved': { file: StoredDocument; created: boolean };
   'file.removed': { file: StoredDocument };
   /** An upload has ended: `reference` is the text that the client gave with it. */
-  'upload.finished': { file: StoredDocument; caller: Caller | null; reference?: string };
+  /** `id` names the upload: who is told of it again, as after a crash, does once what it asks for. */
+  'upload.finished': { file: StoredDocument; caller: Caller | null; reference?: string; id?: string };
   'folder.saved': { folder: StoredDocument };
   'folder.removed': { folder: StoredDocument };
   'user.removed': { userId: string };

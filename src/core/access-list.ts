@@ -14,6 +14,8 @@ interface AccessListContext {
   caller: Caller | null;
   /** Flags that have a meaning; others are dropped. */
   knownFlags: ReadonlySet<string>;
+  /** The list that is replaced: whoever stands on it may stay there, also where the caller may not know of them otherwise. */
+  former?: { users: readonly { id: string }[]; groups: readonly { id: string }[] };
 }
 
 /** Longest list of users or groups, so that a document stays far from what a database can hold. */
@@ -35,17 +37,18 @@ export async function readAccessList(sent: Record<string, unknown>, context: Acc
     users: readEntries(sent.users, 'user', context.knownFlags),
     groups: readEntries(sent.groups, 'group', context.knownFlags),
   };
-  const { directory } = context;
-  const groups = await directory?.groups(list.groups.map(({ id }) => id));
+  const { directory, caller, former } = context;
+  const groups = await found(list.groups, former?.groups, (ids, asker) => directory?.groups(ids, asker), caller);
+  const users = await found(list.users, former?.users, (ids, asker) => directory?.users(ids, asker), caller);
   const unknown = [
-    ...(directory === undefined ? [] : without(list.users, await directory.users(list.users.map(({ id }) => id)), 'user')),
-    ...without(list.groups, groups ?? [], 'group'),
+    ...(directory === undefined ? [] : without(list.users, users, 'user')),
+    ...without(list.groups, groups, 'group'),
   ];
   if (unknown.length > 0) {
     const more = unknown.length > namedIds ? ` and ${unknown.length - namedIds} others` : '';
     throw invalid(`there is no ${unknown.slice(0, namedIds).join(', no ')}${more}`);
   }
-  if (!(await isAdministered(list, groups ?? [], context))) {
+  if (!(await isAdministered(list, groups, context))) {
     throw invalid('nobody would be left with level 2. Give it to a user, or to a group that somebody belongs to');
   }
   return list;
@@ -83,6 +86,20 @@ function readEntries(sent: unknown, kind: 'user' | 'group', knownFlags: Readonly
     entries.set(id, { id, level, flags: readFlags(flags, knownFlags) });
   }
   return [...entries.values()];
+}
+
+/** Those of a list who exist: whoever stood on the former one, and whom the caller may know of. */
+async function found<T extends { id: string }>(
+  entries: readonly { id: string }[],
+  former: readonly { id: string }[] = [],
+  find: (ids: readonly string[], asker?: Caller | null) => Promise<T[]> | undefined,
+  caller: Caller | null,
+): Promise<T[]> {
+  const before = new Set(former.map(({ id }) => id));
+  const kept = entries.map(({ id }) => id).filter((id) => before.has(id));
+  const added = entries.map(({ id }) => id).filter((id) => !before.has(id));
+  const parts = await Promise.all([kept.length > 0 && find(kept), added.length > 0 && find(added, caller)]);
+  return parts.flatMap((part) => part || []);
 }
 
 function without(entries: readonly AccessEntry[], found: readonly { id: string }[], kind: string): string[] {

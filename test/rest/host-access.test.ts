@@ -146,6 +146,28 @@ describe('permissions of folders', () => {
     expect([status, body]).toEqual([400, { type: 'validation', field: 'access', message }]);
   });
 
+  it('hold for folders below that a writer may not see: they are neither given for their name nor removed with the rest', async () => {
+    const parent = await newFolder();
+    await setAccess(parent, {
+      users: [
+        { id: owner.id, level: 2 },
+        { id: other.id, level: 1 },
+      ],
+    });
+    const hidden = await owner.create('/folder', { parentId: parent, name: 'hidden', public: false });
+    await setAccess(hidden, { users: [{ id: owner.id, level: 2 }] });
+    const reuse = { parentId: parent, name: 'hidden', reuseExisting: true };
+    expect(await other.fails('POST', '/folder', { query: reuse })).toMatchObject({ status: 400, field: 'name' });
+    expect(await owner.create('/folder', reuse)).toBe(hidden);
+    expect(await other.fails('DELETE', `/folder/${parent}/contents`)).toMatchObject({
+      status: 403,
+      message: 'The folder holds folders that you may not remove.',
+    });
+    expect(await owner.ok('GET', `/folder/${hidden}`)).toMatchObject({ name: 'hidden' });
+    await owner.ok('DELETE', `/folder/${parent}/contents`);
+    expect((await owner.send('GET', `/folder/${hidden}`)).status).toBe(400);
+  });
+
   it('must be an object', async () => {
     const fails = (access: string) => owner.fails('PUT', `/folder/${home}/access`, { query: { access } });
     expect(await fails('x')).toMatchObject({ status: 400, message: 'Parameter access must be valid JSON.' });
@@ -247,6 +269,19 @@ describe('groups', () => {
     expect(await administrators()).toEqual([]);
   });
 
+  it('are put on access lists by those who may see them; who stands there may be kept', async () => {
+    const hidden = await admin.create('/group', { name: 'Hidden group' });
+    const folder = await newFolder();
+    const list = (groups: object[]) => ({ users: [{ id: owner.id, level: 2 }], groups });
+    const put = (client: Client, groups: object[]) =>
+      client.send('PUT', `/folder/${folder}/access`, { query: { access: JSON.stringify(list(groups)) } });
+    const refused = await put(owner, [{ id: hidden, level: 0 }]);
+    expect([refused.status, refused.body.message]).toEqual([400, `Invalid access list: there is no group "${hidden}".`]);
+    expect((await put(admin, [{ id: hidden, level: 0 }])).status).toBe(200);
+    const kept = await put(owner, [{ id: hidden, level: 1 }]);
+    expect(kept.body).toMatchObject({ access: { groups: [{ id: hidden, level: 1, name: 'Hidden group' }] } });
+  });
+
   it('have names of their own, whatever the case', async () => {
     await owner.create('/group', { name: 'Unique', public: true });
     expect(await other.fails('POST', '/group', { query: { name: 'uNIQUE' } })).toMatchObject({
@@ -267,6 +302,8 @@ describe('resources', () => {
     const collection = await admin.create('/collection', { name: 'A/B\\C', public: true });
     folder = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: 'F1' });
     item = await admin.create('/item', { folderId: folder, name: 'deep tissue.svs', description: 'stained liver' });
+    const unseen = await admin.create('/collection', { name: 'Unseen', public: false });
+    await admin.create('/folder', { parentType: 'collection', parentId: unseen, name: 'Below' });
   });
 
   it('have paths that lead back to them', async () => {
@@ -287,6 +324,9 @@ describe('resources', () => {
     ['/user/owner/Private', 'Path not found: user/owner/Private'],
     ['/collection/None', 'Collection not found: None'],
     ['/user/nobody', 'User not found: nobody'],
+    ['/collection/Unseen', 'Collection not found: Unseen'],
+    ['/collection/Unseen/Below', 'Collection not found: Unseen'],
+    ['/collection/None/Below', 'Collection not found: None'],
     ['/item/x', 'Invalid path format'],
     ['', 'Invalid path format'],
   ])('are not found at %s', async (path, message) => {

@@ -19,6 +19,7 @@ import {
   type Role,
   type Row,
   type Things,
+  secret,
 } from '../support/rights-rows.js';
 
 const scopes = {
@@ -75,21 +76,21 @@ describe('every route, by every role, with every kind of token', () => {
   const makers: Record<Kind | 'bare' | 'version' | 'list', () => Promise<string>> = {
     item: async () => String((await makeFile()).itemId),
     file: async () => String((await makeFile())._id),
-    bare: () => admin.create('/item', { folderId: folder, name: `bare ${++made}` }),
-    folder: () => admin.create('/folder', { parentType: 'folder', parentId: folder, name: `leaf ${++made}` }),
+    bare: () => admin.create('/item', { folderId: folder, name: `${secret} ${++made}` }),
+    folder: () => admin.create('/folder', { parentType: 'folder', parentId: folder, name: `${secret} ${++made}` }),
     async collection() {
-      const id = await admin.create('/collection', { name: `Collection ${++made}`, public: false });
+      const id = await admin.create('/collection', { name: `${secret} ${++made}`, public: false });
       await admin.ok('PUT', `/collection/${id}/access`, { query: { access: list, public: false } });
       return id;
     },
     async annotation() {
-      const json = { name: 'annotation', elements: [{ type: 'point', center: [1, 1, 0], id: elementId(1) }] };
+      const json = { name: secret, elements: [{ type: 'point', center: [1, 1, 0], id: elementId(1) }] };
       const { _id } = await admin.ok('POST', '/annotation', { query: { itemId: shared.item }, json });
       return String(_id);
     },
     version: async () => String((await admin.ok('GET', `/annotation/${shared.annotation}`))._version),
     async group() {
-      const id = await admin.create('/group', { name: `Group ${++made}`, public: false });
+      const id = await admin.create('/group', { name: `${secret} ${++made}`, public: false });
       const { users: listed } = JSON.parse(list) as { users: { id: string; level: number }[] };
       const entries = listed.map((entry) => ({ ...entry, id: new Types.ObjectId(entry.id), flags: [] }));
       const { group } = started.host.context.models;
@@ -98,26 +99,26 @@ describe('every route, by every role, with every kind of token', () => {
     },
     async job() {
       const userId = users.get('writer')!._id.toHexString();
-      return (await started.host.jobs.create({ title: 'A job', type: 'test', userId, itemId: shared.item })).id;
+      return (await started.host.jobs.create({ title: secret, type: 'test', userId, itemId: shared.item })).id;
     },
     upload: () => makeUpload(),
     uploadToDiscard: () => makeUpload(),
     async key() {
       const writer = new Client(started.url, tokens.get('writer full')!, null);
-      return writer.create('/api_key', { name: 'key' });
+      return writer.create('/api_key', { name: secret });
     },
     user: async () => (await started.register(`target${++made}`)).id!,
     list: async () => list,
   };
 
   async function makeFile() {
-    const query = { parentType: 'folder', parentId: folder, name: `file ${++made}.png`, size: png.length };
+    const query = { parentType: 'folder', parentId: folder, name: `${secret} ${++made}.png`, size: png.length };
     return admin.ok('POST', '/file', { query, body: png });
   }
 
   async function makeUpload(): Promise<string> {
     const writer = new Client(started.url, tokens.get('writer full')!, null);
-    return writer.create('/file', { parentType: 'folder', parentId: folder, name: 'upload', size: 10 });
+    return writer.create('/file', { parentType: 'folder', parentId: folder, name: secret, size: 10 });
   }
 
   beforeAll(async () => {
@@ -137,9 +138,9 @@ describe('every route, by every role, with every kind of token', () => {
       users: Object.entries(grants).map(([role, level]) => ({ id: ids[role as Role], level })),
       groups: [],
     });
-    collection = await admin.create('/collection', { name: 'Images', public: false });
+    collection = await admin.create('/collection', { name: secret, public: false });
     await admin.ok('PUT', `/collection/${collection}/access`, { query: { access: list, public: false } });
-    folder = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: 'Private', public: false });
+    folder = await admin.create('/folder', { parentType: 'collection', parentId: collection, name: secret, public: false });
     await admin.ok('PUT', `/folder/${folder}/access`, { query: { access: list, public: false } });
     for (const caller of callers) {
       const issued = await tokenOf(caller);
@@ -152,8 +153,8 @@ describe('every route, by every role, with every kind of token', () => {
     shared = things as Things;
     for (const kind of Object.keys(makers) as (keyof Things)[]) if (kind !== 'version') things[kind] = await makers[kind]();
     things.version = await makers.version();
-    await admin.ok('PUT', `/item/${shared.item}`, { query: { name: 'a.png' } });
-    await admin.ok('PUT', `/annotation/${shared.annotation}`, { json: { name: 'annotation' } });
+    await admin.ok('PUT', `/item/${shared.item}`, { query: { name: `${secret}.png` } });
+    await admin.ok('PUT', `/annotation/${shared.annotation}`, { json: { name: secret } });
   });
   afterAll(async () => {
     await started?.close();
@@ -201,7 +202,12 @@ describe('every route, by every role, with every kind of token', () => {
     return denied ?? (isKnown ? 403 : 401);
   }
 
-  async function send(route: RouteDefinition, row: Row, caller: Caller, isAdmitted: boolean): Promise<number> {
+  async function send(
+    route: RouteDefinition,
+    row: Row,
+    caller: Caller,
+    isAdmitted: boolean,
+  ): Promise<{ status: number; isLeak: boolean }> {
     let things = shared;
     let token = caller.token === 'none' ? null : tokens.get(`${caller.role} ${caller.token}`)!;
     if (row.fresh && isAdmitted && row.kind === null) token = await tokenOf(caller);
@@ -217,15 +223,19 @@ describe('every route, by every role, with every kind of token', () => {
       redirect: 'manual',
       ...(content !== undefined && { body: content }),
     });
-    if (route.path.endsWith('/events') || route.path.endsWith('/stream')) await answer.body?.cancel();
-    else await answer.arrayBuffer();
-    return answer.status;
+    const isStream = route.path.endsWith('/events') || route.path.endsWith('/stream');
+    if (isStream) await answer.body?.cancel();
+    const text = isStream ? '' : await answer.text();
+    const isEcho = address.searchParams.toString().includes(secret);
+    const isBlind = ['anonymous', 'stranger'].includes(caller.role) || ['weak', 'expired', 'revoked'].includes(caller.token);
+    return { status: answer.status, isLeak: isBlind && !isEcho && (text + JSON.stringify([...answer.headers])).includes(secret) };
   }
 
   /** What is wrong with the answer to one caller; `null` when nothing is. */
   async function complaint(route: RouteDefinition, row: Row, caller: Caller): Promise<string | null> {
     const verdict = verdictOf(route, row, caller);
-    const status = await send(route, row, caller, verdict === 'admitted');
+    const { status, isLeak } = await send(route, row, caller, verdict === 'admitted');
+    if (isLeak) return `${caller.role} with ${caller.token}: the answer names what they may not see`;
     const isRefusal = status === 401 || status === 403 || status === 429;
     const isAdmitted = status < 500 && (!isRefusal || row.admitted.includes(status));
     const isRight = verdict === 'admitted' ? isAdmitted : status === verdict;

@@ -1,6 +1,9 @@
 import { elementId } from './annotated.js';
 import type { Sending } from './reference-host.js';
 
+/** In the name of everything that only those on the access list may see. */
+export const secret = 'unseen';
+
 /** Who calls. `owner` administers the things that requests are about, `admin` the site. */
 export const roles = ['anonymous', 'stranger', 'reader', 'writer', 'owner', 'admin'] as const;
 export type Role = (typeof roles)[number];
@@ -180,10 +183,15 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'POST /file/:id/copy': write('file', { sending: ({ bare }) => ({ query: { itemId: bare } }) }),
   'GET /file/:id/download': read('file'),
   'GET /file/:id/download/:name': read('file', { params: { name: 'a' } }),
-  'GET /resource/lookup': read('item', { sending: { query: { path: '/collection/Images/Private/a.png' } }, denied: 400 }),
+  'GET /resource/lookup': read('item', {
+    sending: { query: { path: `/collection/${secret}/${secret}/${secret}.png` } },
+    denied: 400,
+  }),
   'GET /resource/:id': read('item', { sending: { query: { type: 'item' } } }),
   'GET /resource/:id/path': read('item', { sending: { query: { type: 'item' } } }),
-  'GET /resource/search': open({ sending: { query: { q: 'a', types: '["item"]' } } }),
+  'GET /resource/search': open({
+    sending: { query: { q: secret.slice(0, 3), mode: 'prefix', types: '["item","folder","collection","group"]' } },
+  }),
   'PUT /resource/:id/timestamp': own('item', { sending: { query: { type: 'item' } } }),
   'DELETE /resource': resources(2, { fresh: true }),
   'PUT /resource/move': resources(2),

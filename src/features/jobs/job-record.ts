@@ -72,7 +72,7 @@ export interface JobRecord {
 }
 
 /** A job to be stored; what is not given gets its usual value. */
-export type NewJobRecord = Omit<JobRecord, 'id' | 'logCount' | 'logEpoch' | 'log'>;
+export type NewJobRecord = Omit<JobRecord, 'id' | 'logCount' | 'logEpoch' | 'log'> & { id?: string };
 
 /** What must still hold for a change to be made. */
 export interface JobConditions {

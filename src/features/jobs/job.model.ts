@@ -91,8 +91,9 @@ export class JobModel {
     await this.#model.createIndexes();
   }
 
-  async insert(job: NewJobRecord): Promise<JobRecord> {
+  async insert({ id, ...job }: NewJobRecord): Promise<JobRecord> {
     const stored = await this.#model.create({
+      ...(id !== undefined && { _id: id }),
       ...job,
       args: JSON.stringify(job.args),
       kwargs: JSON.stringify(job.kwargs),

@@ -22,6 +22,8 @@ import { step } from '../../core/steps.js';
 
 /** A job to be created. */
 export interface NewJob {
+  /** Its id, of 24 hexadecimal digits, by whoever might make it twice: there is one job then. */
+  id?: string;
   title: string;
   type: string;
   /** The owner, who may do everything with it; `null`: nobody. */
@@ -99,11 +101,14 @@ export class JobStore {
     this.#notifications = new JobNotifications(notify, logger);
   }
 
-  /** Stores a job with status 0 and tells its owner. Nothing runs until somebody starts it. */
+  /** Stores a job with status 0 and tells its owner. Nothing runs until somebody starts it. @returns the job, as it is, where its id is known. */
   async create(job: NewJob): Promise<JobRecord> {
     const now = new Date();
-    const { userId } = job;
+    const { id, userId } = job;
+    const known = id === undefined ? null : await this.#model.find(id);
+    if (known !== null) return known;
     const record = await this.#model.insert({
+      ...(id !== undefined && { id }),
       title: job.title,
       type: job.type,
       handler: job.handler === undefined ? localHandler : job.handler,

@@ -1,11 +1,9 @@
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 import { NotFoundError } from '../../errors.js';
 import { required, text } from '../parameters.js';
 import { Reply } from '../reply.js';
 import { routeDefiner, type RouteDefinition } from '../route.js';
 import { openApi3, swagger2, type ApiInfo } from './openapi.js';
+import { readSwaggerFile } from './swagger-files.js';
 
 /** What is described. */
 export interface DescribeContext {
@@ -18,7 +16,7 @@ export interface DescribeContext {
 
 const defineRoute = routeDefiner<DescribeContext>();
 
-/** Files of the page that browsers show, by name, with their media types; all but the script of our own from swagger-ui-dist. */
+/** Files of the page that browsers show, by name, with their media types. */
 const assets: Readonly<Record<string, string>> = {
   'describe.js': 'text/javascript; charset=utf-8',
   'swagger-ui.css': 'text/css; charset=utf-8',
@@ -101,8 +99,7 @@ const asset = defineRoute({
   async handle({ params }) {
     const type = Object.hasOwn(assets, params.name) ? assets[params.name] : undefined;
     if (type === undefined) throw new NotFoundError(`There is no file ${params.name} here.`);
-    const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
-    const bytes = params.name === 'describe.js' ? script : await readFile(join(folder, params.name));
+    const bytes = params.name === 'describe.js' ? script : await readSwaggerFile(params.name);
     return Reply.content(bytes, type, { headers: { 'Cache-Control': 'public, max-age=86400' } });
   },
 });

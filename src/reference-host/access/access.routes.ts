@@ -35,8 +35,11 @@ export async function accessChange(
   context: HostContext,
   query: { access: Record<string, unknown>; public: boolean | undefined; publicFlags: unknown[] | undefined },
   caller: Caller | null,
+  { access }: AccessControlled,
 ): Promise<AccessChange> {
-  const { users, groups } = await readAccessList(query.access, { directory: hostDirectory(context), caller, knownFlags });
+  const known = (entries: readonly AccessEntry[]) => entries.map(({ id }) => ({ id: id.toHexString() }));
+  const former = { users: known(access.users), groups: known(access.groups) };
+  const { users, groups } = await readAccessList(query.access, { directory: hostDirectory(context), caller, knownFlags, former });
   return {
     access: { users: users.map(stored), groups: groups.map(stored) },
     public: query.public,

@@ -1,21 +1,27 @@
 import { Types } from 'mongoose';
-import { isId, type HostDirectory } from '../../index.js';
+import { isId, type Caller, type HostDirectory } from '../../index.js';
 import type { HostContext } from '../context.js';
+import { accessFilter, principalOf } from './access.js';
 
 /** The host's users and groups, as the plugin asks for them. */
-export function hostDirectory({ models }: HostContext): HostDirectory {
+export function hostDirectory(context: HostContext): HostDirectory {
+  const { models } = context;
+  const seenBy = async (asker: Caller | null | undefined) =>
+    asker === undefined ? {} : accessFilter(await principalOf(context, asker), 0);
   return {
-    async users(ids) {
-      const users = await models.user.find({ _id: { $in: objectIds(ids) } }, { login: 1, firstName: 1, lastName: 1 }).lean();
+    async users(ids, asker) {
+      const filter = { ...(await seenBy(asker)), _id: { $in: objectIds(ids) } };
+      const users = await models.user.find(filter, { login: 1, firstName: 1, lastName: 1 }).lean();
       return users.map(({ _id, login, firstName, lastName }) => ({
         id: _id.toHexString(),
         login,
         name: `${firstName} ${lastName}`,
       }));
     },
-    async groups(ids) {
-      const known = objectIds(ids);
-      const groups = await models.group.find({ _id: { $in: known } }, { name: 1, description: 1 }).lean();
+    async groups(ids, asker) {
+      const filter = { ...(await seenBy(asker)), _id: { $in: objectIds(ids) } };
+      const groups = await models.group.find(filter, { name: 1, description: 1 }).lean();
+      const known = groups.map(({ _id }) => _id);
       const filled = new Set((await models.user.distinct('groups', { groups: { $in: known } })).map(String));
       return groups.map(({ _id, name, description }) => {
         const id = _id.toHexString();

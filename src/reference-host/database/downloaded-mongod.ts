@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { cacheDirectory } from './cache-directory.js';
 import { finish, startChild } from './child.js';
 import type { DatabaseOptions } from './contract.js';
+import { installCommand, isInstalled } from '../packages.js';
 
 /** Pinned, so that two machines run the same; `MONGOMS_VERSION` asks for another. */
 const mongodVersion = '8.2.6';
@@ -23,7 +24,9 @@ MongoBinary.getPath(JSON.parse(process.argv[2])).then(
 
 /** Path of a `mongod` that mongodb-memory-server has downloaded, now or at an earlier time. */
 export async function downloadMongod(options: Pick<DatabaseOptions, 'env' | 'report' | 'signal'>): Promise<string> {
-  const library = createRequire(import.meta.url).resolve('mongodb-memory-server');
+  const name = 'mongodb-memory-server';
+  if (!isInstalled(name)) throw new Error(`the package is not installed (${installCommand([name])})`);
+  const library = createRequire(import.meta.url).resolve(name);
   const downloadDir = options.env.MONGOMS_DOWNLOAD_DIR ?? join(cacheDirectory(options.env), 'mongod');
   await mkdir(downloadDir, { recursive: true });
   const wanted = { version: options.env.MONGOMS_VERSION ?? mongodVersion, downloadDir };

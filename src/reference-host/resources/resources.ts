@@ -33,9 +33,15 @@ export async function lookUp(context: HostContext, path: string, principal: Prin
   const parts = splitPath(path);
   const [model, rootName, ...rest] = parts;
   if ((model !== 'collection' && model !== 'user') || rootName === undefined) throw new InvalidError('Invalid path format');
-  const notFound = () => new InvalidError(`Path not found: ${parts.join('/')}`);
-  let current: Resource = await findRoot(context, model, rootName);
-  if (rest.length === 0 && levelOn(current.doc, principal) < 0) throw notFound();
+  const root = await findRoot(context, model, rootName);
+  const isRootSeen = root !== null && levelOn(root.doc, principal) >= 0;
+  // Of a root that somebody may not read they do not learn that it exists, unless they may read what lies there.
+  const notFound = () =>
+    new InvalidError(
+      isRootSeen ? `Path not found: ${parts.join('/')}` : `${model === 'user' ? 'User' : 'Collection'} not found: ${rootName}`,
+    );
+  if (root === null || (rest.length === 0 && !isRootSeen)) throw notFound();
+  let current: Resource = root;
   for (const name of rest) {
     if (current.type === 'item') throw notFound();
     const next: Resource | null = await findChild(context, current, name, principal);
@@ -45,15 +51,13 @@ export async function lookUp(context: HostContext, path: string, principal: Prin
   return current;
 }
 
-async function findRoot({ models }: HostContext, type: 'collection' | 'user', name: string): Promise<FolderParent> {
+async function findRoot({ models }: HostContext, type: 'collection' | 'user', name: string): Promise<FolderParent | null> {
   if (type === 'collection') {
     const doc = await models.collection.findOne({ name }).lean<CollectionDocument>();
-    if (doc === null) throw new InvalidError(`Collection not found: ${name}`);
-    return { type, doc };
+    return doc && { type, doc };
   }
   const doc = await models.user.findOne({ login: name.toLowerCase() }).lean<UserDocument>();
-  if (doc === null) throw new InvalidError(`User not found: ${name}`);
-  return { type, doc };
+  return doc && { type, doc };
 }
 
 async function findChild(

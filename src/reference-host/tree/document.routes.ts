@@ -99,7 +99,7 @@ export function accessRoutes<D extends AccessControlled>(
         const updated = await set(
           context,
           document,
-          await accessChange(context, query, caller),
+          await accessChange(context, query, caller, document),
           query.recurse ? principal : null,
         );
         return withAccess(context, view(updated, principal), updated);

@@ -1,5 +1,6 @@
 import { Types } from 'mongoose';
-import { InvalidError, step } from '../../index.js';
+import { AccessDeniedError, InvalidError, step } from '../../index.js';
+import { accessFilter, type Principal } from '../access/access.js';
 import type { HostContext } from '../context.js';
 import type { FolderDocument, RootType } from './folder.model.js';
 import type { ItemDocument } from './item.model.js';
@@ -30,6 +31,20 @@ export async function clearFolder(context: HostContext, folder: FolderDocument):
 export function emptyFolder(context: HostContext, { _id }: FolderDocument): Promise<void> {
   const before = new Date();
   return context.journal.undertake({ kind: 'emptying', id: _id, before }, () => emptySince(context, _id, before));
+}
+
+/** @throws AccessDeniedError when somebody may not remove each of the folders that lie directly in a folder */
+export async function requireRemovableFolders(
+  { models }: HostContext,
+  folder: FolderDocument,
+  principal: Principal,
+): Promise<void> {
+  const all = { parentId: folder._id };
+  const [count, removable] = await Promise.all([
+    models.folder.countDocuments(all),
+    models.folder.countDocuments({ ...all, ...accessFilter(principal, 2) }),
+  ]);
+  if (removable < count) throw new AccessDeniedError('The folder holds folders that you may not remove.');
 }
 
 /** Removes what was in a folder at some time; can be done again. */

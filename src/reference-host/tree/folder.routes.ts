@@ -2,7 +2,7 @@ import { BadParameterError, boolean, id, json, required, text, withDefault, type
 import { defineRoute, type HostContext } from '../context.js';
 import type { FolderDocument } from './folder.model.js';
 import { accessFilter, levelOn, principalOf, requireLevel } from '../access/access.js';
-import { copyFolder, emptyFolder, moveFolder, removeFolder } from './folder-trees.js';
+import { copyFolder, emptyFolder, moveFolder, removeFolder, requireRemovableFolders } from './folder-trees.js';
 import { ancestorsOf, countChildren, createFolder, loadFolder, loadParent, setFolderMetadata, updateFolder } from './folders.js';
 import { setFolderAccess } from '../access/folder-access.js';
 import { listReply, readPage } from './lists.js';
@@ -91,7 +91,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
       const principal = await principalOf(context, caller);
       const { parentType, parentId, ...folder } = query;
       const parent = await loadParent(context, parentType, parentId, principal, 1);
-      return folderView(await createFolder(context, parent, { ...folder, creatorId: principal.id }), principal);
+      return folderView(await createFolder(context, parent, { ...folder, creatorId: principal.id, principal }), principal);
     },
   }),
   defineRoute({
@@ -151,13 +151,16 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
     method: 'delete',
     path: '/folder/:id/contents',
     summary: 'Remove everything in a folder.',
+    description: 'Whoever may not remove one of the folders in it by itself is refused, and nothing is removed.',
     access: 'user',
     scope: scopes.write,
     params: byId,
     returns: returnsMessage,
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
-      const folder = await loadFolder(context, params.id, await principalOf(context, caller), 1);
+      const principal = await principalOf(context, caller);
+      const folder = await loadFolder(context, params.id, principal, 1);
+      await requireRemovableFolders(context, folder, principal);
       await emptyFolder(context, folder);
       return { message: `Cleaned folder ${folder.name}.` };
     },

@@ -6,7 +6,7 @@ import type { CollectionDocument } from './collection.model.js';
 import type { FolderDocument, FolderParentType, RootType } from './folder.model.js';
 import type { UserDocument } from '../accounts/user.model.js';
 import { checkedName } from './names/checked-name.js';
-import { accessFilter, requireLevel, withUserLevel, type Principal } from '../access/access.js';
+import { accessFilter, levelOn, requireLevel, system, withUserLevel, type Principal } from '../access/access.js';
 import { newMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';
 import { claimFreeName, claimName, releaseName } from './names/names.js';
 
@@ -71,8 +71,10 @@ export interface NewFolder {
   /** Metadata of another folder, taken as it is. */
   copiedMetadata?: Record<string, unknown> | undefined;
   creatorId: Types.ObjectId | null;
-  /** Gives the folder of this name, where there is one, instead of a new one. */
+  /** Gives the folder of this name, where there is one that may be read, instead of a new one. */
   reuseExisting?: boolean | undefined;
+  /** Who wants it; default: who may read all. */
+  principal?: Principal;
   /** Puts a number behind a name that is taken, instead of an error. */
   allowRename?: boolean | undefined;
 }
@@ -90,7 +92,7 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
   const metadata = folder.copiedMetadata ?? newMetadata(folder.metadata);
   if (folder.reuseExisting) {
     const existing = await models.folder.findOne({ parentId: parent.doc._id, name: wanted }).lean<FolderDocument>();
-    if (existing !== null) return existing;
+    if (existing !== null && levelOn(existing, folder.principal ?? system) >= 0) return existing;
   }
   const _id = folder._id ?? new Types.ObjectId();
   const place = { parentId: parent.doc._id, ownerType: 'folder' as const, ownerId: _id };

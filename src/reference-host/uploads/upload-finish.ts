@@ -35,7 +35,10 @@ export async function finishUpload(context: HostContext, upload: UploadDocument,
     await store.discard(key);
     throw error instanceof MissingBytesError ? new UnknownIdError('upload', key) : error;
   }
-  await events.emit('upload.finished', { file: { ...file }, caller, ...(reference !== undefined && { reference }) });
+  // Who reads the reference may remove the file; the client is told of that upload as of every complete one.
+  if (reference !== undefined) await models.upload.updateOne({ _id: upload._id }, { $set: { published: true } });
+  step('upload:published');
+  await events.emit('upload.finished', { id: key, file: { ...file }, caller, ...(reference !== undefined && { reference }) });
   step('upload:announced');
   await models.upload.deleteOne({ _id: upload._id });
   step('upload:forgotten');

@@ -21,6 +21,8 @@ export interface UploadDocument {
   reference?: string;
   userId: Types.ObjectId | null;
   assetstoreId: Types.ObjectId;
+  /** Whether its file was there, and was announced or is to be. */
+  published?: boolean;
   /** The process that receives the first bytes, while only it knows the upload. */
   startedBy?: string | null;
   created: Date;
@@ -42,6 +44,7 @@ export const uploadSchema = new Schema<UploadDocument>(
     reference: String,
     userId: { type: Schema.Types.ObjectId, default: null },
     assetstoreId: Schema.Types.ObjectId,
+    published: Boolean,
     startedBy: String,
     created: Date,
     updated: Date,

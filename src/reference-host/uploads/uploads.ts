@@ -83,6 +83,11 @@ export async function uploadOffset(context: HostContext, id: Types.ObjectId): Pr
 /** An upload as it is on disk: what is in its place has arrived whole, and what is not there has not been received. */
 async function findOnDisk(context: HostContext, id: string): Promise<UploadDocument> {
   const upload = await loadUpload(context, id);
+  if (upload.published === true && (await context.models.file.exists({ _id: upload.fileId ?? upload._id })) === null) {
+    // Complete, and whoever it was for has removed the file since.
+    await context.models.upload.deleteOne({ _id: upload._id });
+    throw new UnknownIdError('upload', id);
+  }
   if (await context.store.has(id)) return { ...upload, received: upload.size };
   const length = (await context.store.lengthOf(id)) ?? 0;
   return { ...upload, received: Math.min(upload.received, length) };

@@ -173,6 +173,10 @@ const uploadLate = (client: Client, { folder, item }: Place) => {
   return client.ok('POST', '/file', { query, body: 'abc' });
 };
 
+const twoAnnotations = Buffer.from(JSON.stringify([{ name: 'a', elements: points(elementCount, 1) }, { name: 'b' }]));
+const uploadJobs = '["large_image_annotation_upload"]';
+type UploadJob = { status: number; kwargs: Json };
+
 /** Files of annotations, which jobs read. */
 export const annotationUploads: Record<string, PluginWrite> = {
   'uploaded annotations': {
@@ -183,6 +187,34 @@ export const annotationUploads: Record<string, PluginWrite> = {
       const [made] = await listed(client, place.item);
       expect(await shape(client, made!._id)).toEqual([elementCount, 1]);
       await onlyImage(client, place);
+    },
+  },
+  'uploaded annotations of which the client has not heard': {
+    steps: ['upload:published', 'upload:announced'],
+    async prepare(client, place) {
+      const reference = JSON.stringify({ identifier, itemId: place.item });
+      const { length: size } = twoAnnotations;
+      const query = { parentType: 'item', parentId: place.item, name: 'a.json', size, reference };
+      place.made = String((await client.ok('POST', '/file', { query }))._id);
+    },
+    act: (client, { made }) => client.ok('POST', '/file/chunk', { query: { uploadId: made, offset: 0 }, body: twoAnnotations }),
+    async check(client, place) {
+      const query = { uploadId: place.made };
+      const { status, body } = await client.send('GET', '/file/offset', { query });
+      // Complete, unless the file has been read and removed by now.
+      if (status === 200) {
+        expect(body.offset).toBe(twoAnnotations.length);
+        await client.ok('POST', '/file/completion', { query });
+      }
+      await onlyImage(client, place);
+      await until('the job has ended', async () => {
+        const jobs = (await client.ok('GET', '/job', { query: { types: uploadJobs, limit: 0 } })) as unknown as UploadJob[];
+        const own = jobs.filter(({ kwargs }) => kwargs.itemId === place.item);
+        expect(own).toHaveLength(1);
+        return own[0]!.status === 3;
+      });
+      expect(await listed(client, place.item)).toHaveLength(2);
+      expect((await client.send('GET', '/file/offset', { query })).status).toBe(400);
     },
   },
   'uploaded annotations that wait for others': {
@@ -198,9 +230,9 @@ export const annotationUploads: Record<string, PluginWrite> = {
     steps: ['annotation-upload:started-again'],
     async act(client, place) {
       const file = await uploadWaiting(client, place);
-      const query = { types: '["large_image_annotation_upload"]', limit: 0 };
+      const query = { types: uploadJobs, limit: 0 };
       const isParked = async () => {
-        const jobs = (await client.ok('GET', '/job', { query })) as unknown as { status: number; kwargs: Json }[];
+        const jobs = (await client.ok('GET', '/job', { query })) as unknown as UploadJob[];
         return jobs.some(({ status, kwargs }) => status === 3 && kwargs.fileId === file._id);
       };
       await until('they wait', isParked);

@@ -68,7 +68,14 @@ const sendChunks = async (client: Client, { ids, body }: Place) => {
     await client.ok('POST', '/file/chunk', { query: { uploadId: ids.upload!, offset }, body: body.subarray(offset, end) });
   }
 };
-const finishing = ['upload:registered', 'upload:moved', 'file:recorded', 'upload:announced', 'upload:forgotten'];
+const finishing = [
+  'upload:registered',
+  'upload:moved',
+  'file:recorded',
+  'upload:published',
+  'upload:announced',
+  'upload:forgotten',
+];
 const putItem = async (client: Client, place: Place, name = 'item') => {
   place.ids[name] = id(await client.create('/item', { folderId: place.folder, name }).then((_id) => ({ _id })));
 };

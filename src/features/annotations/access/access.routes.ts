@@ -37,8 +37,8 @@ const set = defineRoute({
   returns: { schema: annotationSchema },
   errors: ['invalid', 'bad-parameter', 'unknown-id', 'not-found', 'access-denied'],
   async handle({ params, query, caller }, { annotations }) {
-    await annotations.writer.load(params.id, 2, caller);
-    const change = await annotations.permissions.readChange(query, caller);
+    const current = await annotations.writer.load(params.id, 2, caller);
+    const change = await annotations.permissions.readChange(query, caller, current.access);
     const annotation = await annotations.whole.setAccess(params.id, change);
     return replyWithoutElements(annotations, { annotation, caller }, { record: { access: annotation.access } });
   },

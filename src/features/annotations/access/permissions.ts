@@ -160,10 +160,11 @@ export class AnnotationPermissions {
   async readChange(
     sent: { access: Record<string, unknown> | undefined; public: boolean | undefined; publicFlags: unknown[] | undefined },
     caller: Caller | null,
+    former?: AnnotationAccess,
   ): Promise<AccessChange> {
     const { directory } = this.options;
     return {
-      access: await readAccessList(sent.access ?? {}, { directory, caller, knownFlags }),
+      access: await readAccessList(sent.access ?? {}, { directory, caller, knownFlags, ...(former && { former }) }),
       public: sent.public,
       publicFlags: sent.publicFlags && readFlags(sent.publicFlags, knownFlags),
     };

@@ -79,7 +79,7 @@ export class AnnotationUploads {
   }
 
   /** What happens when an upload has ended. */
-  async finished({ file: doc, caller, reference }: HostEventPayloads['upload.finished']): Promise<void> {
+  async finished({ file: doc, caller, reference, id }: HostEventPayloads['upload.finished']): Promise<void> {
     const said = parseReference(reference);
     if (said === null) return;
     const { model, records } = this.options;
@@ -87,7 +87,9 @@ export class AnnotationUploads {
     const userId = caller?.id ?? null;
     const { identifier, itemId, uuid } = said;
     if (identifier.endsWith(annotationIdentifier)) {
-      await this.#start({ ingestion: '', fileId: file.id, itemId, uuid, userId, admin: caller?.admin === true, last: false });
+      const ingestion = id === undefined ? '' : ingestionOf(id);
+      const task = { ingestion, fileId: file.id, itemId, uuid, userId, admin: caller?.admin === true, last: false };
+      await this.#start(task, id === undefined ? {} : { id: ingestion });
     } else if (uuid !== null && userId !== null && file.itemId !== null) {
       const batch = { userId, uuid };
       await model.name(batch, identifier, file.itemId);
@@ -95,11 +97,12 @@ export class AnnotationUploads {
     }
   }
 
-  async #start(task: UploadTask): Promise<void> {
+  /** @param named the id of the job, by which it is known when the same upload is told of again. */
+  async #start(task: UploadTask, named: { id?: string } = {}): Promise<void> {
     const { runner } = this.options;
     const kwargs = { ...task };
     const itemId = await this.#subject(task);
-    const job = await runner.create(uploadJobName, { userId: task.userId, itemId, asynchronous: true, kwargs });
+    const job = await runner.create(uploadJobName, { ...named, userId: task.userId, itemId, asynchronous: true, kwargs });
     step('annotation-upload:job-stored');
     await runner.start(job);
   }
@@ -275,6 +278,11 @@ export class AnnotationUploads {
       logger.warn({ err, fileId, type }, 'Annotation:NotificationFailed');
     }
   }
+}
+
+/** Names the work that an upload asks for: 24 hexadecimal digits. */
+function ingestionOf(uploadId: string): string {
+  return isItemId(uploadId) ? uploadId : createHash('sha256').update(uploadId).digest('hex').slice(0, 24);
 }
 
 /** Id of the annotation at a place in a file: later places have higher ids, and those of one file begin with its time. */

@@ -15,7 +15,7 @@ const keysAtOnce = 1024;
 /** Elements of a window while they come in: texts one after another, numbers in flat arrays. Used again for the next window. */
 export class WindowDraft {
   count = 0;
-  #text = Buffer.allocUnsafe(firstTextBytes);
+  #texts = Buffer.allocUnsafe(firstTextBytes);
   #textBytes = 0;
   #capacity = 0;
   #ends = new Uint32Array(0);
@@ -54,12 +54,12 @@ export class WindowDraft {
   /** Room for a text at the end of the others; {@link add} says how long it became. */
   room(bytes: number): { buffer: Buffer; at: number } {
     const needed = this.#textBytes + bytes;
-    if (needed > this.#text.length) {
-      const larger = Buffer.allocUnsafe(Math.max(needed, this.#text.length * 2));
-      this.#text.copy(larger, 0, 0, this.#textBytes);
-      this.#text = larger;
+    if (needed > this.#texts.length) {
+      const larger = Buffer.allocUnsafe(Math.max(needed, this.#texts.length * 2));
+      this.#texts.copy(larger, 0, 0, this.#textBytes);
+      this.#texts = larger;
     }
-    return { buffer: this.#text, at: this.#textBytes };
+    return { buffer: this.#texts, at: this.#textBytes };
   }
 
   /** Adds an element whose text was written to {@link room}. */
@@ -168,7 +168,7 @@ export class WindowDraft {
       const at = members[i] as number;
       const end = this.#ends[at] as number;
       const length = this.#textLength(at);
-      this.#text.copy(text, written, end - length, end);
+      this.#texts.copy(text, written, end - length, end);
       written += length;
       rows.places[i] = at;
       rows.lengths[i] = length;

@@ -1,0 +1,34 @@
+import { createRequire } from 'node:module';
+
+const require = createRequire(import.meta.url);
+
+/** Optional peers of the package: a server that only installs the plugin does without them. */
+const needed = ['@agendajs/mongo-backend', '@node-rs/argon2', 'archiver', 'openseadragon', 'rate-limiter-flexible'];
+
+/** Whether a package can be found from here. */
+export function isInstalled(name: string): boolean {
+  try {
+    require.resolve(name);
+    return true;
+  } catch (error) {
+    // A package that is there may have nothing that is required, only what is imported.
+    return (error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND';
+  }
+}
+
+/** `npm install …` of packages, in the versions that this one works with. */
+export function installCommand(names: readonly string[]): string {
+  const { peerDependencies } = require('express-large-image/package.json') as { peerDependencies: Record<string, string> };
+  const majorOf = (name: string) => /\d+/.exec(peerDependencies[name] ?? '')?.[0] ?? 'latest';
+  return `npm install ${names.map((name) => `${name}@${majorOf(name)}`).join(' ')}`;
+}
+
+/** @throws Error that names every package that the reference host lacks. */
+export function requirePackages(): void {
+  const missing = needed.filter((name) => !isInstalled(name));
+  if (missing.length === 0) return;
+  throw new Error(
+    `express-large-image/reference-host needs packages that are not installed: ${missing.join(', ')}. ` +
+      `Install them: ${installCommand(missing)}`,
+  );
+}
