@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => database.stop());
 beforeEach(async () => {
   service = await openJobService(database.uri);
-  await service.agenda.cancelAll();
+  await service.agenda.cancel({ notNames: [] });
 });
 afterEach(() => service.close());
 
@@ -191,7 +191,7 @@ describe('a job', () => {
   it('is started anew when its entry was lost from the queue', async () => {
     service.runner.define({ name: 'lost', title: 'L', type: 'l', run: () => Promise.resolve() });
     const job = await submit('lost');
-    await service.agenda.cancelAll();
+    await service.agenda.cancel({ notNames: [] });
     await service.runner.startProcessing();
     await inStatus(job, 3);
   });
