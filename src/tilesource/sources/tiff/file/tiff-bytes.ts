@@ -1,5 +1,5 @@
-import { TileSourceError } from '../../../errors.js';
-import type { ByteReader } from '../../contract.js';
+import { TileSourceError } from '../../../../errors.js';
+import type { ByteReader } from '../../../contract.js';
 import { Directory } from './directory.js';
 import { tags } from './tags.js';
 
