@@ -4,6 +4,7 @@ const benches: Readonly<Record<string, string>> = {
   annotations: 'annotations.ts',
   jobs: 'jobs.ts',
   load: 'load.ts',
+  kills: 'kills.ts',
   guessers: 'guessers.ts',
   convert: 'convert.ts',
   'annotation-validate': 'annotation-validate.ts',

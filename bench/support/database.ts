@@ -1,32 +1,76 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { startDatabase } from '../../src/reference-host/index.js';
 
 const durable = new URL('../../../shared/tools/documentdb/start', import.meta.url).pathname;
 
+/** A database server of a benchmark. */
+export interface BenchDatabase {
+  uri: string;
+  engine: string;
+  /** Ends all its processes as a loss of power does, and starts it on the same data. Absent: it keeps nothing then. @returns its new address. */
+  killAndStart?: () => Promise<string>;
+  stop: () => Promise<void>;
+}
+
 /**
  * A database server for benchmarks: `MONGODB_URI`; else the durable one beside the repository; else, or when `embedded` is asked for,
  * the one of `npm start`.
  */
-export async function benchDatabase(
-  directory: string,
-  kind: 'durable' | 'embedded' = 'durable',
-): Promise<{ uri: string; engine: string; stop: () => Promise<void> }> {
+export async function benchDatabase(directory: string, kind: 'durable' | 'embedded' = 'durable'): Promise<BenchDatabase> {
   const run = promisify(execFile);
   if (kind === 'durable' && process.env.MONGODB_URI === undefined && existsSync(durable)) {
     // Its own folder: it may run as another user, who must be let in.
     const data = join('/var/tmp', `${directory.split('/').at(-1)}-database`);
-    const { stdout } = await run(durable, [data]);
-    const uri = /^MONGODB_URI=(\S+)$/m.exec(stdout)?.[1];
-    if (uri === undefined) throw new Error(`No connection string in: ${stdout}`);
+    const start = async () => {
+      const { stdout } = await run(durable, [data]);
+      const uri = /^MONGODB_URI=(\S+)$/m.exec(stdout)?.[1];
+      if (uri === undefined) throw new Error(`No connection string in: ${stdout}`);
+      return uri;
+    };
+    const uri = await start();
+    const killAndStart = async () => {
+      const pids = await Promise.all(
+        ['ferretdb', 'postgres'].map((name) => readFile(join(data, `${name}.pid`), 'utf8').then(Number)),
+      );
+      await killTrees(pids);
+      // Until somebody has asked how it ended, its number counts as that of a process that lives.
+      await rm(join(data, 'pg', 'data', 'postmaster.pid'), { force: true });
+      return start();
+    };
     const stop = async () => {
       await run(durable, ['--stop', data]);
       await run('rm', ['-rf', data]);
     };
-    return { uri, engine: 'documentdb', stop };
+    return { uri, engine: 'documentdb', killAndStart, stop };
   }
   const database = await startDatabase({ env: process.env, directory: null });
   return { uri: database.uri, engine: database.engine, stop: () => database.stop() };
+}
+
+/** Kills processes with their children at the same moment, and waits until they are gone. */
+async function killTrees(roots: readonly number[]): Promise<void> {
+  const doomed = new Set(roots);
+  for (const name of await readdir('/proc')) {
+    const stat = /^\d+$/.test(name) ? await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '') : '';
+    // Behind the name of the program, which may hold anything: state, parent.
+    const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+    if (roots.includes(parent)) doomed.add(Number(name));
+  }
+  for (const pid of doomed) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has ended by itself.
+    }
+  }
+  const isThere = (pid: number) => {
+    const text = readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+    return text.then((stat) => stat !== '' && !/\) Z /.test(stat));
+  };
+  for (const pid of doomed) while (await isThere(pid)) await pause(20);
 }

@@ -33,7 +33,7 @@ async function victimOf(write: string, step: string, name = `${write} at ${step}
 }
 
 beforeAll(async () => {
-  program = await buildProgram('host-process', { holdsAtSteps: true });
+  program = await buildProgram('test/support/host-process', { holdsAtSteps: true });
   started = await startHost({ settings: { 'core.upload_minimum_chunk_size': minimumChunk, 'core.user_maximum_uploads': 0 } });
   admin = await started.register('admin');
   killing = { program: program.path, host: started, client: admin };

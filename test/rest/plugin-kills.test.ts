@@ -123,7 +123,7 @@ async function makeProducts(): Promise<void> {
 }
 
 beforeAll(async () => {
-  program = await buildProgram('host-process', { holdsAtSteps: true });
+  program = await buildProgram('test/support/host-process', { holdsAtSteps: true });
   configuration = await mkdtemp(join(tmpdir(), 'configuration-'));
   started = await startHost({ settings: { 'core.user_maximum_uploads': 0 } });
   admin = await started.register('admin');

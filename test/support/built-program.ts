@@ -1,5 +1,5 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Options } from 'tsup';
 import packageBuild from '../../tsup.config.js';
@@ -22,18 +22,19 @@ const holdingAtSteps: Plugin = {
 };
 
 /**
- * A program of this folder as one file of JavaScript, which starts in a third of the time: for tests that start many processes. It lies in
+ * A program, `test/support/host-process`, as one file of JavaScript, which starts in a third of the time: for tests that start many processes. It lies in
  * the package, whose name it uses, beside what it imports and the programs of threads and processes.
  */
 export async function buildProgram(
-  name: string,
+  source: string,
   { holdsAtSteps = false } = {},
 ): Promise<{ path: string; remove: () => Promise<void> }> {
+  const name = basename(source);
   const outDir = await mkdtemp(join(root, '.program-'));
   const { entry } = packageBuild as { entry: Record<string, string> };
   const started = Object.entries(entry).filter(([program]) => /-(thread|process)$/.test(program));
   await build({
-    entry: { [name]: join(root, 'test', 'support', `${name}.ts`), ...Object.fromEntries(started) },
+    entry: { [name]: join(root, `${source}.ts`), ...Object.fromEntries(started) },
     outDir,
     format: ['esm'],
     dts: false,

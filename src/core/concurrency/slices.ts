@@ -54,3 +54,16 @@ export async function forEachInSlices<T>(
     if (isSliceOver()) await nextSlice(signal);
   }
 }
+
+/** Calls `work` for runs of the numbers below `length`, in slices. */
+export async function inRuns(
+  length: number,
+  run: number,
+  work: (from: number, to: number) => void,
+  signal?: AbortSignal,
+): Promise<void> {
+  for (let from = 0; from < length; from += run) {
+    work(from, Math.min(length, from + run));
+    if (isSliceOver()) await nextSlice(signal);
+  }
+}

@@ -8,6 +8,7 @@ import { cziSource } from '../../tilesource/sources/czi/czi-source.js';
 import { deepZoomSource } from '../../tilesource/sources/deepzoom/deepzoom-source.js';
 import { dicomSource } from '../../tilesource/sources/dicom/dicom-source.js';
 import { jpeg2000Source } from '../../tilesource/sources/jpeg2000/jpeg2000-source.js';
+import { scanlinesSource } from '../../tilesource/sources/scanlines/scanlines-source.js';
 import { sharpSource } from '../../tilesource/sources/sharp/sharp-source.js';
 import { testSource } from '../../tilesource/sources/test/test-source.js';
 import { tiffSource } from '../../tilesource/sources/tiff/tiff-source.js';
@@ -22,7 +23,17 @@ import { followHost } from './follow-host.js';
 import { Images } from './images.js';
 import { sourceRoutes } from './sources.routes.js';
 
-const ownSources = [tiffSource, cziSource, deepZoomSource, dicomSource, jpeg2000Source, sharpSource, testSource, zarrSource];
+const ownSources = [
+  tiffSource,
+  cziSource,
+  deepZoomSource,
+  dicomSource,
+  jpeg2000Source,
+  scanlinesSource,
+  sharpSource,
+  testSource,
+  zarrSource,
+];
 
 /** What images need. */
 interface ImageNeeds extends CacheOffers {

@@ -22,6 +22,7 @@ interface ThreadFunctions {
   decode: { input: CodecTask; output: Decoded };
   cziFacts: { input: Uint8Array; output: CziFacts };
   zarrChunk: { input: ZarrChunk; output: Uint8Array<ArrayBuffer> };
+  omeDescription: { input: string; output: { json: string } | { refused: string } };
   dicomFacts: { input: Uint8Array; output: DicomFacts | null };
 }
 

@@ -11,6 +11,9 @@ import {
 } from '../descriptions.js';
 import type { Directory } from './directory.js';
 import { readLayout, type ImageLayout } from '../layout.js';
+import { parseJsonText } from '../../../../core/json.js';
+import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
+import { codecThreads } from '../../../codecs/codec-threads.js';
 import { isOme, readOme, type OmeDescription } from '../ome.js';
 import { checkStrips, isQuick } from '../strips.js';
 import { tags } from './tags.js';
@@ -146,7 +149,7 @@ async function readAssociated(directory: Directory): Promise<ImageLayout | null>
 async function findAssociated(main: readonly Directory[], candidates: readonly Summary[]): Promise<Map<string, ImageLayout>> {
   const found = new Map<string, ImageLayout>();
   for (const { directory } of candidates.slice(0, maxDescribed)) {
-    const description = (await directory.text(tags.imageDescription)) ?? '';
+    const description = ((await directory.text(tags.imageDescription)) ?? '').slice(0, longestText);
     const name = associatedName(description, main[1] === directory);
     if (name === null || found.has(name)) continue;
     const layout = await readAssociated(directory);
@@ -163,7 +166,7 @@ async function describeFrames(directories: readonly Directory[], description: st
   if (!isPerkinElmer && !isConverted) return directories.map(() => ({ axes: {} }));
   const frames: FrameMetadata[] = [];
   for (const [index, directory] of directories.entries()) {
-    const text = (await directory.text(tags.imageDescription)) ?? '';
+    const text = ((await directory.text(tags.imageDescription)) ?? '').slice(0, longestText);
     if (isConverted) {
       frames.push(converterFrame(text) ?? { axes: {} });
     } else {
@@ -171,6 +174,7 @@ async function describeFrames(directories: readonly Directory[], description: st
       const channel = element === null ? undefined : childText(element, 'Name');
       frames.push({ axes: { C: index }, ...(channel === undefined ? {} : { channel }) });
     }
+    if (isSliceOver()) await nextSlice();
   }
   return frames;
 }
@@ -217,6 +221,7 @@ async function genericStructure(
     const summary = await summarise(directory);
     // Transparency masks (bit 2) are no pictures.
     if (summary !== null && (summary.subfileType & 4) === 0) summaries.push(summary);
+    if (isSliceOver()) await nextSlice();
   }
   const base = mainSummary(summaries, description);
   const [first] = main;
@@ -311,6 +316,7 @@ async function omeStructure(
     for (const [number, directory] of main.entries()) {
       const summary = used.has(number) ? null : await summarise(directory);
       if (summary !== null) others.push(summary);
+      if (isSliceOver()) await nextSlice();
     }
     reductions = mainReductions(base, frames.length, others);
   }
@@ -344,6 +350,23 @@ export async function readStructure(
 ): Promise<TiffStructure> {
   const main = await file.directories(options.signal);
   const description = (await main[0]?.text(tags.imageDescription)) ?? '';
-  if (isOme(description)) return omeStructure(file, main, readOme(description), description, options);
-  return genericStructure(file, main, description, options);
+  if (isOme(description)) {
+    const ome = description.length > quickText ? await readLongOme(description, options.signal) : readOme(description);
+    return omeStructure(file, main, ome, description, options);
+  }
+  return genericStructure(file, main, description.slice(0, longestText), options);
+}
+
+/** OME-XML of up to so many characters is read at once. */
+const quickText = 32 * 1024;
+/** Of other descriptions no more is read: those of slides have some kilobytes. */
+const longestText = 256 * 1024;
+
+/** Reads OME-XML in a thread. @throws TileSourceError as {@link readOme} */
+async function readLongOme(description: string, signal: AbortSignal | undefined): Promise<OmeDescription> {
+  const read = await codecThreads.call('omeDescription', description, 'the OME-XML of this TIFF', signal);
+  if ('refused' in read) throw new TileSourceError(read.refused);
+  // Written by the thread, from a description.
+  const described = (await parseJsonText(read.json, signal)) as OmeDescription & { associated: Iterable<[string, number]> };
+  return { ...described, associated: new Map(described.associated) };
 }

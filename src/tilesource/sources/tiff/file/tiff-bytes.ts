@@ -1,3 +1,4 @@
+import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { TileSourceError } from '../../../../errors.js';
 import type { ByteReader } from '../../../contract.js';
 import { Directory } from './directory.js';
@@ -131,6 +132,7 @@ export class TiffBytes {
       const { directory, next } = await this.#directory(offset);
       found.push(directory);
       offset = next;
+      if (isSliceOver()) await nextSlice(signal);
     }
     if (found.length === 0) throw new TileSourceError('The TIFF file holds no directory.');
     return found;

@@ -1,0 +1,178 @@
+/**
+ * A server, its worker and its database are killed at random moments while clients write:
+ * `npm run bench -- kills [--kills 100] [--seed 1] [--database durable|embedded] [--minutes 10] [--log FILE]`. See docs/benchmarks.md.
+ */
+import { copyFile, mkdir, mkdtemp, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { createConnection } from 'mongoose';
+import { buildProgram } from '../test/support/built-program.js';
+import { Targets } from './annotations/targets.js';
+import { Caller } from './kills/caller.js';
+import { StableAddress } from './kills/database.js';
+import { prepareGround } from './kills/ground.js';
+import { countOrphans } from './kills/orphans.js';
+import { Random } from './kills/random.js';
+import { Victim } from './kills/victim.js';
+import {
+  Annotator,
+  Configurer,
+  Converter,
+  Copier,
+  Editor,
+  Gatekeeper,
+  resumeMs,
+  Uploader,
+  Viewer,
+  type Ground,
+  type Writer,
+} from './kills/writers.js';
+import { benchDatabase } from './support/database.js';
+
+const { values } = parseArgs({
+  args: process.argv.slice(3),
+  options: {
+    kills: { type: 'string', default: '100' },
+    seed: { type: 'string', default: '1' },
+    database: { type: 'string', default: 'durable' },
+    minutes: { type: 'string', default: '10' },
+    /** Where the servers' warnings go. */
+    log: { type: 'string' },
+  },
+});
+const kills = Number(values.kills);
+const random = new Random(Number(values.seed));
+/** Of so many kills one is of the worker, and one of the database where that can be killed. */
+const workerEvery = 5;
+const databaseEvery = 20;
+/** Between a process that is up again and its end, milliseconds. */
+const longestLife = 2500;
+/** What a client waits for at most that goes on with an upload, once the server is up. */
+const resumeTargetMs = 5000;
+
+function writersOn(ground: Ground): Writer[] {
+  const several = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, index) => make(index));
+  const uploaders = several(3, (index) => new Uploader(ground, index));
+  return [
+    ...uploaders,
+    new Copier(ground, 0, uploaders),
+    ...several(2, (index) => new Configurer(ground, index)),
+    ...several(3, (index) => new Editor(ground, index)),
+    new Gatekeeper(ground, 0),
+    ...several(2, (index) => new Annotator(ground, index)),
+    new Viewer(ground, 0),
+    new Converter(ground, 0),
+  ];
+}
+
+async function write(writer: Writer, isOver: () => boolean): Promise<void> {
+  while (!isOver()) {
+    try {
+      await writer.write();
+    } catch (error) {
+      writer.faults.push(String(error));
+    }
+    await pause(5);
+  }
+}
+
+function report(
+  writers: readonly Writer[],
+  found: { killed: Record<string, number>; server: Victim; orphans: Record<string, number> },
+) {
+  const targets = new Targets();
+  for (const kind of new Set(writers.map((writer) => writer.kind))) {
+    const own = writers.filter((writer) => writer.kind === kind);
+    const faults = own.flatMap((writer) => writer.faults);
+    const acknowledged = own.reduce((sum, writer) => sum + writer.acknowledged, 0);
+    targets.note(kind, faults.length, 0, 'lost', `of ${acknowledged} acknowledged`);
+    for (const fault of faults.slice(0, 5)) console.log(`    ${fault}`);
+  }
+  for (const [kind, count] of Object.entries(found.orphans)) targets.note(kind, count, 0, '');
+  const sorted = resumeMs.toSorted((a, b) => a - b);
+  const at = (share: number) => (sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0).toFixed(0);
+  targets.note(
+    'upload resumed, longest',
+    sorted.at(-1) ?? 0,
+    resumeTargetMs,
+    'ms',
+    `${sorted.length} times, median ${at(0.5)} ms`,
+  );
+  const starts = found.server.startMs.toSorted((a, b) => a - b);
+  targets.tell(
+    'server up again',
+    `median ${(starts[starts.length >> 1] ?? 0).toFixed(0)} ms, longest ${(starts.at(-1) ?? 0).toFixed(0)} ms`,
+  );
+  console.log(`\n${targets.count - targets.missed} of ${targets.count} targets reached`);
+}
+
+const directory = await mkdtemp(join(tmpdir(), 'bench-kills-'));
+const database = await benchDatabase(directory, values.database === 'embedded' ? 'embedded' : 'durable');
+const address = await StableAddress.before(database.uri);
+const program = await buildProgram('bench/kills/host');
+const log = await open(join(directory, 'log'), 'w');
+const temporary = join(directory, 'temporary');
+const data = join(directory, 'data');
+const uri = address.uri(`bench_${process.pid}`);
+const env = { TMPDIR: temporary, SERVICE_CONFIG: join(directory, 'server.cfg') };
+const [server, worker] = ['server', 'worker'].map((role) => new Victim(program.path, [uri, data, role], env, log.fd));
+
+async function main(): Promise<void> {
+  await mkdir(temporary);
+  await server!.start();
+  await worker!.start();
+  const caller = new Caller(server!);
+  const ground = await prepareGround({ caller, server: server!, random });
+  const writers = writersOn(ground);
+  const deadline = performance.now() + Number(values.minutes) * 60_000;
+  const killed: Record<string, number> = { server: 0, worker: 0, database: 0 };
+  let isOver = false;
+  const writing = writers.map((writer) => write(writer, () => isOver));
+  for (let count = 1; count <= kills && performance.now() < deadline; count += 1) {
+    await pause(random.between(20, longestLife));
+    if (count % databaseEvery === 0 && database.killAndStart !== undefined) {
+      address.moveTo(await database.killAndStart());
+      killed.database! += 1;
+    } else if (count % workerEvery === 0) {
+      await worker!.killAndStart();
+      killed.worker! += 1;
+    } else {
+      await server!.killAndStart();
+      killed.server! += 1;
+    }
+  }
+  isOver = true;
+  await Promise.all(writing);
+  for (const writer of writers) await writer.verify();
+  // Everybody looks once more at what a last one has left and the next ones have swept.
+  server!.swept.length = 0;
+  await worker!.end();
+  await server!.killAndStart();
+  for (const writer of writers) await writer.verify();
+  const events = () => server!.swept.map(({ event }) => event);
+  const last = performance.now() + 60_000;
+  while (!(events().includes('Sweep:Done') && events().includes('Host:Swept')) && performance.now() < last) await pause(100);
+  const connection = await createConnection(uri).asPromise();
+  const orphans = await countOrphans(connection, data);
+  await connection.close();
+  const all = Object.entries(killed).map(([what, times]) => `${what} ${times} times`);
+  console.log(
+    `\nKilled with seed ${values.seed} on ${database.engine}: ${all.join(', ')}; ${caller.unanswered} requests without an answer\n`,
+  );
+  report(writers, { killed, server: server!, orphans });
+}
+
+try {
+  await main();
+} finally {
+  await server!.end();
+  await worker!.end();
+  await address.close();
+  await database.stop();
+  await log.close();
+  if (values.log !== undefined) await copyFile(join(directory, 'log'), values.log);
+  await rm(directory, { recursive: true, force: true });
+  await program.remove();
+}

@@ -1,0 +1,50 @@
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+
+/** An address that stays while what lies behind it is killed and started at another one. */
+export class StableAddress {
+  readonly #sockets = new Set<Socket>();
+  #target: URL;
+
+  private constructor(target: URL) {
+    this.#target = target;
+  }
+
+  readonly #server = createServer((socket) => {
+    const there = connect(Number(this.#target.port), this.#target.hostname);
+    for (const [one, other] of [
+      [socket, there],
+      [there, socket],
+    ] as const) {
+      this.#sockets.add(one);
+      one.on('error', () => other.destroy());
+      one.on('close', () => {
+        this.#sockets.delete(one);
+        other.destroy();
+      });
+      one.pipe(other);
+    }
+  });
+
+  static async before(uri: string): Promise<StableAddress> {
+    const made = new StableAddress(new URL(uri));
+    await new Promise<void>((resolve) => made.#server.listen(0, '127.0.0.1', resolve));
+    return made;
+  }
+
+  /** The address, with the name of a database. */
+  uri(name: string): string {
+    const uri = new URL(this.#target);
+    uri.host = `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    uri.pathname = `/${name}`;
+    return uri.href;
+  }
+
+  moveTo(uri: string): void {
+    this.#target = new URL(uri);
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+  }
+}

@@ -1,0 +1,42 @@
+import sharp from 'sharp';
+import type { Caller } from './caller.js';
+import type { Random } from './random.js';
+import type { Victim } from './victim.js';
+import type { Ground } from './writers.js';
+
+const edited = 2000;
+const side = 700;
+
+/** Fills an empty host with what the writers work on; nothing is killed meanwhile. */
+export async function prepareGround(parts: { caller: Caller; server: Victim; random: Random }): Promise<Ground> {
+  const { caller } = parts;
+  const person = { login: 'bench', email: 'bench@example.org', firstName: 'B', lastName: 'B', password: 'bench.password' };
+  const { _id: userId, authToken } = await caller.ok('POST', '/user', person);
+  caller.token = (authToken as { token: string }).token;
+  const { _id: collection } = await caller.ok('POST', '/collection', { name: 'bench' });
+  const folder = async (name: string, parentType = 'collection', parentId = collection) =>
+    (await caller.ok('POST', '/folder', { parentType, parentId, name }))._id;
+  const [uploads, configurations, pictures, top] = [
+    await folder('uploads'),
+    await folder('configurations'),
+    await folder('pictures'),
+    await folder('tree'),
+  ];
+  const inner = await folder('inner', 'folder', top);
+  const tree = [top, inner, await folder('innermost', 'folder', inner)];
+  const background = { r: 180, g: 120, b: 160 };
+  const picture = await sharp({ create: { width: side, height: side, channels: 3, background } })
+    .tiff({ tile: true, pyramid: true, compression: 'jpeg' })
+    .toBuffer();
+  const images: string[] = [];
+  for (const name of ['a.tif', 'b.tif']) {
+    const query = { parentType: 'folder', parentId: pictures, name, size: picture.length };
+    images.push(String((await caller.ok('POST', '/file', query, picture)).itemId));
+  }
+  const elements = Array.from({ length: edited }, (_, x) => ({ type: 'point', center: [x, x, 0], lineWidth: 1 }));
+  const body = JSON.stringify({ name: 'edited', elements });
+  const { _id: annotation } = await caller.ok('POST', '/annotation', { itemId: images[0]! }, body);
+  const stored = (await caller.ok('GET', `/annotation/${annotation}`)).annotation as { elements: { id: string }[] };
+  const elementIds = stored.elements.map(({ id }) => id);
+  return { ...parts, userId, uploads, configurations, tree, images, annotation, elementIds };
+}

@@ -1,0 +1,47 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Connection } from 'mongoose';
+
+type Ids = ReadonlySet<string>;
+
+/** What belongs to nothing, by kind: bytes without a record, records without bytes, and what only a write under way may have. */
+export async function countOrphans(database: Connection, dataDirectory: string): Promise<Record<string, number>> {
+  const ids = async (collection: string, field = '_id', filter = {}): Promise<Ids> =>
+    new Set((await database.collection(collection).distinct(field, filter)).map(String));
+  const own = (name: string) => `large_image_${name}`;
+  const lacking = (all: Iterable<string>, known: Ids) => [...all].filter((id) => !known.has(id)).length;
+  const [keys, uploads, items, files] = [
+    await ids('file', 'storage.key'),
+    await ids('upload'),
+    await ids('item'),
+    await ids('file'),
+  ];
+  const onDisk = (await readdir(join(dataDirectory, 'files'), { recursive: true })).flatMap((path) => path.split('/')[1] ?? []);
+  const partial = await readdir(join(dataDirectory, 'uploads'));
+  const families = new Set([
+    ...(await ids(own('annotation'), 'elements.family')),
+    ...(await ids(own('annotation_version'), 'elements.family')),
+  ]);
+  let elements = 0;
+  for (const kind of ['pack', 'window', 'index']) {
+    elements += lacking(await ids(own(`annotation_element_${kind}`), 'family'), families);
+  }
+  const marks = { largeImageConversionId: { $ne: null } };
+  const count = (name: string, filter = {}) => database.collection(name).countDocuments(filter);
+  return {
+    'bytes without a file': lacking(onDisk, keys),
+    'files without bytes': lacking(keys, new Set(onDisk)),
+    'parts of no upload': lacking(partial, uploads),
+    'files of no item': lacking(await ids('file', 'itemId', { itemId: { $ne: null } }), items),
+    'pictures of no item': lacking(
+      await ids('file', 'attachedToId', { attachedToId: { $ne: null } }),
+      new Set([...items, ...files]),
+    ),
+    'writes half done': await count('undertaking'),
+    'elements of no annotation': elements,
+    'holds on elements': await count(own('annotation_element_family'), { 'holds.0': { $exists: true } }),
+    'claims on pictures': await count(own('cached_file_claim')),
+    'marks of conversions': (await count('item', marks)) + (await count('file', marks)),
+    'items that wait': await count('item', { 'largeImage.expected': true }),
+  };
+}

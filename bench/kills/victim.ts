@@ -1,0 +1,83 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
+import { createInterface } from 'node:readline';
+
+/** What a process has said of what it swept or recovered. */
+export interface Swept {
+  event: string;
+  why?: string;
+  [field: string]: unknown;
+}
+
+/** A process that is killed and started again, time after time. */
+export class Victim {
+  #child: ChildProcess | null = null;
+  #up: Promise<string> = Promise.reject(new Error('It was never started.'));
+  /** When it was last ready, by `performance.now()`. */
+  upSince = 0;
+  /** Milliseconds from each start to its address. */
+  readonly startMs: number[] = [];
+  readonly swept: Swept[] = [];
+
+  constructor(
+    private readonly program: string,
+    private readonly words: readonly string[],
+    private readonly env: Readonly<Record<string, string>>,
+    private readonly errors: number,
+  ) {
+    this.#up.catch(() => undefined);
+  }
+
+  /** Its address, as soon as it has one again. */
+  async address(): Promise<string> {
+    for (;;) {
+      const waited = this.#up;
+      const address = await waited;
+      if (waited === this.#up) return address;
+    }
+  }
+
+  start(): Promise<string> {
+    const begun = performance.now();
+    const child = spawn(process.execPath, [this.program, ...this.words], {
+      env: { ...process.env, ...this.env },
+      stdio: ['ignore', 'pipe', this.errors],
+    });
+    this.#child = child;
+    const said = new EventEmitter();
+    createInterface(child.stdout!).on('line', (line) => {
+      if (line.startsWith('address ')) said.emit('address', line.slice(8));
+      else this.swept.push(JSON.parse(line) as Swept);
+    });
+    const ended = once(child, 'exit').then(([code]) => Promise.reject(new Error(`The process has ended with ${String(code)}.`)));
+    ended.catch(() => undefined);
+    this.#up = Promise.race([once(said, 'address').then(([address]) => String(address)), ended]).then((address) => {
+      this.upSince = performance.now();
+      this.startMs.push(this.upSince - begun);
+      return address;
+    });
+    this.#up.catch(() => undefined);
+    return this.#up;
+  }
+
+  /** Kills it, and starts another one. */
+  async killAndStart(): Promise<void> {
+    const child = this.#child!;
+    const ended = once(child, 'exit');
+    // Who asks for the address from here on waits for the next one.
+    const next = ended.then(() => this.start());
+    this.#up = next;
+    next.catch(() => undefined);
+    child.kill('SIGKILL');
+    await next;
+  }
+
+  /** Ends it for good, as a terminal does. */
+  async end(): Promise<void> {
+    const child = this.#child;
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    await ended;
+  }
+}

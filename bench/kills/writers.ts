@@ -1,0 +1,401 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Unanswered, type Caller } from './caller.js';
+import type { Random } from './random.js';
+import type { Victim } from './victim.js';
+
+/** What the writers work on. */
+export interface Ground {
+  caller: Caller;
+  userId: string;
+  server: Victim;
+  random: Random;
+  /** Where uploads and copies go. */
+  uploads: string;
+  /** Where configurations go. */
+  configurations: string;
+  /** Three folders, one in the other. */
+  tree: string[];
+  /** Large images, of which some are converted and back. */
+  images: string[];
+  /** An annotation that several edit, and the ids of its elements. */
+  annotation: string;
+  elementIds: string[];
+}
+
+/** One client: it writes, and knows what it was told. */
+export abstract class Writer {
+  /** Writes that were answered with success. */
+  acknowledged = 0;
+  /** What was not as it should be. */
+  readonly faults: string[] = [];
+
+  constructor(
+    readonly kind: string,
+    protected readonly ground: Ground,
+    protected readonly index: number,
+  ) {}
+
+  /** One write, and what a client does who got no answer. */
+  abstract write(): Promise<void>;
+  /** Looks at everything again at the end. */
+  abstract verify(): Promise<void>;
+
+  protected get caller(): Caller {
+    return this.ground.caller;
+  }
+
+  protected fault(text: string): void {
+    this.faults.push(text);
+  }
+
+  /** Whether it was answered. Failures are faults. */
+  protected async answered(work: () => Promise<unknown>): Promise<boolean> {
+    try {
+      await work();
+      this.acknowledged += 1;
+      return true;
+    } catch (error) {
+      if (!(error instanceof Unanswered)) this.fault(error instanceof Error ? error.message : String(error));
+      return false;
+    }
+  }
+}
+
+export const hashOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+
+/** Milliseconds from a server that is up again to the first chunk that continues an upload there. */
+export const resumeMs: number[] = [];
+
+/** Sends files in chunks; asks what has arrived when there was no answer, and goes on there. */
+export class Uploader extends Writer {
+  constructor(ground: Ground, index: number, kind = 'uploads in chunks') {
+    super(kind, ground, index);
+  }
+
+  /** Hashes by file. */
+  readonly files = new Map<string, string>();
+  readonly items = new Map<string, string>();
+  #count = 0;
+
+  async write(): Promise<void> {
+    const { random, uploads } = this.ground;
+    const body = random.bytes(random.between(5_000, 120_000));
+    const name = `${this.kind} ${this.index}-${this.#count++}`;
+    let id = '';
+    const query = { parentType: 'folder', parentId: uploads, name, size: body.length };
+    if (!(await this.answered(async () => (id = (await this.caller.ok('POST', '/file', query))._id)))) return;
+    let offset = 0;
+    let restarted = 0;
+    let { upSince } = this.ground.server;
+    while (offset < body.length) {
+      const end = Math.min(body.length, offset + random.between(2_000, 30_000));
+      const send = async () => {
+        const chunk = body.subarray(offset, end);
+        const made = await this.caller.ok('POST', '/file/chunk', { uploadId: id, offset }, chunk);
+        offset = end;
+        if (restarted > 0) resumeMs.push(performance.now() - restarted);
+        restarted = 0;
+        if (end === body.length) this.keep(made, body);
+      };
+      const before = this.faults.length;
+      if (await this.answered(send)) continue;
+      if (this.faults.length > before) return;
+      const found = await this.#resume(id, { name, body, acknowledged: offset });
+      if (found === null) return;
+      // Where only the database has gone, the server may have been up for long.
+      restarted = this.ground.server.upSince === upSince ? 0 : this.ground.server.upSince;
+      upSince = this.ground.server.upSince;
+      offset = found;
+    }
+  }
+
+  protected keep(file: { _id: string; itemId?: unknown }, body: Uint8Array): void {
+    this.files.set(file._id, hashOf(body));
+    this.items.set(file._id, String(file.itemId));
+  }
+
+  /** @returns where to go on; `null` when there is nothing to go on with. */
+  async #resume(id: string, { name, body, acknowledged }: { name: string; body: Buffer; acknowledged: number }) {
+    const { status, json } = await this.caller.ask('/file/offset', { uploadId: id });
+    if (status === 200) {
+      const offset = Number(json.offset);
+      if (offset < acknowledged) this.fault(`${name}: ${acknowledged} bytes were acknowledged, ${offset} are there`);
+      if (offset < body.length) return offset;
+      while (!(await this.#complete(id, body)))
+        if ((await this.caller.ask('/file/offset', { uploadId: id })).status !== 200) break;
+    }
+    // It was complete, and the answer was lost.
+    const [item] = await this.caller.list('/item', { folderId: this.ground.uploads, name });
+    const [file] = item === undefined ? [] : await this.caller.list(`/item/${item._id}/files`);
+    if (file === undefined) this.fault(`${name}: ${acknowledged} bytes were acknowledged, and there is neither upload nor file`);
+    else this.keep({ ...file, itemId: item!._id }, body);
+    return null;
+  }
+
+  #complete(id: string, body: Buffer): Promise<boolean> {
+    return this.answered(async () => this.keep(await this.caller.ok('POST', '/file/completion', { uploadId: id }), body));
+  }
+
+  async verify(): Promise<void> {
+    for (const [id, hash] of this.files) {
+      const { status, bytes } = await this.caller.ask(`/file/${id}/download`);
+      if (status !== 200 || hashOf(bytes) !== hash)
+        this.fault(`file ${id}: ${status}, ${bytes.length} bytes, not those that were sent`);
+    }
+  }
+}
+
+/** Copies items of files, and removes some. */
+export class Copier extends Uploader {
+  readonly #removed: string[] = [];
+
+  constructor(
+    ground: Ground,
+    index: number,
+    private readonly sources: readonly Uploader[],
+  ) {
+    super(ground, index, 'copies and removals');
+  }
+
+  override async write(): Promise<void> {
+    const { random } = this.ground;
+    const own = [...this.items];
+    if (own.length > 8 || (own.length > 0 && random.below(3) === 0)) return this.#remove(own[random.below(own.length)]!);
+    const source = this.sources[random.below(this.sources.length)]!;
+    const [id, item] = [...source.items][random.below(source.items.size)] ?? [];
+    if (id === undefined) return pause(50);
+    let copy = '';
+    if (!(await this.answered(async () => (copy = (await this.caller.ok('POST', `/item/${item!}/copy`))._id)))) return;
+    const [file, ...others] = await this.caller.list(`/item/${copy}/files`);
+    if (file === undefined || others.length > 0) return this.fault(`copy ${copy} has ${file === undefined ? 0 : 2} files`);
+    this.files.set(file._id, source.files.get(id)!);
+    this.items.set(file._id, copy);
+  }
+
+  async #remove([file, item]: [string, string]): Promise<void> {
+    this.files.delete(file);
+    this.items.delete(file);
+    if (await this.answered(() => this.caller.ok('DELETE', `/item/${item}`))) this.#removed.push(item);
+  }
+
+  override async verify(): Promise<void> {
+    await super.verify();
+    for (const item of this.#removed) {
+      if ((await this.caller.ask(`/item/${item}`)).status === 200) this.fault(`item ${item} was removed, and is there`);
+    }
+  }
+}
+
+/** Replaces one value again and again, and finds the one that was acknowledged, or the one of which it was not told. */
+abstract class Replacer extends Writer {
+  #count = 0;
+  /** What may be there. */
+  #possible: unknown[];
+
+  constructor(kind: string, ground: Ground, index: number, stored: unknown) {
+    super(kind, ground, index);
+    this.#possible = [stored];
+  }
+
+  protected abstract valueAt(count: number): unknown;
+  protected abstract store(value: unknown): Promise<unknown>;
+  /** What is there, in the same form; text when it is nothing that was ever stored. */
+  protected abstract read(): Promise<unknown>;
+
+  async write(): Promise<void> {
+    const value = this.valueAt(++this.#count);
+    const isAnswered = await this.answered(() => this.store(value));
+    this.#possible = isAnswered ? [value] : [...this.#possible, value];
+    if (!isAnswered) await this.verify();
+  }
+
+  async verify(): Promise<void> {
+    const found = await this.read();
+    if (!this.#possible.includes(found)) {
+      this.fault(`${this.kind} ${this.index}: ${this.#possible.join(' or ')} should be there, ${String(found)} is`);
+    }
+    this.#possible = [found];
+  }
+}
+
+/** Writes a configuration of a folder. */
+export class Configurer extends Replacer {
+  readonly #path = `/folder/${this.ground.configurations}/yaml_config/${this.index}.yaml`;
+
+  constructor(ground: Ground, index: number) {
+    super('configurations', ground, index, null);
+  }
+
+  protected valueAt(count: number): unknown {
+    return count;
+  }
+
+  protected store(value: unknown): Promise<unknown> {
+    return this.caller.ok('PUT', this.#path, {}, `value: ${String(value)}\n`);
+  }
+
+  protected async read(): Promise<unknown> {
+    const { status, json, bytes } = await this.caller.ask(this.#path);
+    if (status !== 200) return `${status} ${bytes.toString('utf8', 0, 100)}`;
+    return json?.value ?? null;
+  }
+}
+
+/** Changes one element of an annotation that others change, too. */
+export class Editor extends Replacer {
+  readonly #path = `/annotation/${this.ground.annotation}/elements/${this.ground.elementIds[this.index]!}`;
+
+  constructor(ground: Ground, index: number) {
+    super('edits of annotations', ground, index, 1);
+  }
+
+  protected valueAt(count: number): unknown {
+    return 1 + count;
+  }
+
+  protected store(value: unknown): Promise<unknown> {
+    return this.caller.ok('PATCH', this.#path, {}, JSON.stringify({ lineWidth: value }));
+  }
+
+  protected async read(): Promise<unknown> {
+    const { status, json } = await this.caller.ask(this.#path);
+    return status === 200 ? json.lineWidth : `${status}`;
+  }
+}
+
+/** Opens and closes a tree of folders. */
+export class Gatekeeper extends Replacer {
+  constructor(ground: Ground, index: number) {
+    super('access of a tree', ground, index, false);
+  }
+
+  protected valueAt(count: number): unknown {
+    return count % 2 === 1;
+  }
+
+  protected store(value: unknown): Promise<unknown> {
+    const access = JSON.stringify({ users: [{ id: this.ground.userId, level: 2, flags: [] }], groups: [] });
+    const query = { access, public: value === true, recurse: true };
+    return this.caller.ok('PUT', `/folder/${this.ground.tree[0]!}/access`, query);
+  }
+
+  protected async read(): Promise<unknown> {
+    const seen: boolean[] = [];
+    for (const id of this.ground.tree) seen.push((await this.caller.ask(`/folder/${id}`)).json.public === true);
+    return new Set(seen).size === 1 ? seen[0] : `public: ${seen.join(', ')}`;
+  }
+}
+
+/** Sends whole annotations. */
+export class Annotator extends Writer {
+  constructor(ground: Ground, index: number) {
+    super('new annotations', ground, index);
+  }
+
+  readonly #made = new Map<string, { id: string; count: number }>();
+  #count = 0;
+
+  async write(): Promise<void> {
+    const { random, images } = this.ground;
+    const name = `annotation ${this.index}-${this.#count++}`;
+    const count = random.between(1, 1500);
+    const elements = Array.from({ length: count }, (_, x) => ({ type: 'point', center: [x, x, 0], lineWidth: 1 }));
+    let id = '';
+    const body = JSON.stringify({ name, elements });
+    const post = async () => (id = (await this.caller.ok('POST', '/annotation', { itemId: images[0]! }, body))._id);
+    if (await this.answered(post)) {
+      this.#made.set(name, { id, count });
+      return;
+    }
+    const found = await this.caller.list('/annotation', { itemId: images[0]!, name });
+    if (found.length > 1) this.fault(`${name} is there ${found.length} times`);
+    for (const { _id } of found) this.#made.set(name, { id: _id, count });
+    for (const { _id } of found) await this.#look(name, _id, count);
+  }
+
+  async #look(name: string, id: string, count: number): Promise<void> {
+    const { status, json } = await this.caller.ask(`/annotation/${id}`);
+    const { annotation } = (json ?? {}) as { annotation?: { elements: unknown[] } };
+    if (status !== 200 || annotation?.elements.length !== count) {
+      this.fault(`${name}: ${status}, ${annotation?.elements.length} of ${count} elements`);
+    }
+  }
+
+  async verify(): Promise<void> {
+    for (const [name, { id, count }] of this.#made) await this.#look(name, id, count);
+  }
+}
+
+/** Asks for thumbnails of new sizes, which are kept. */
+export class Viewer extends Writer {
+  constructor(ground: Ground, index: number) {
+    super('thumbnails', ground, index);
+  }
+
+  async write(): Promise<void> {
+    const { images, random } = this.ground;
+    const path = `/item/${images[0]!}/tiles/thumbnail`;
+    await this.answered(async () => {
+      const { status, bytes } = await this.caller.send('GET', path, { width: random.between(20, 200) });
+      if (status !== 200 || bytes.length < 100) throw new Error(`a thumbnail: ${status}, ${bytes.length} bytes`);
+    });
+  }
+
+  async verify(): Promise<void> {
+    await this.write();
+  }
+}
+
+const finished = [3, 4, 5];
+
+/** Has an image converted, and takes the result away. */
+export class Converter extends Writer {
+  constructor(ground: Ground, index: number) {
+    super('conversions', ground, index);
+  }
+
+  readonly #item = this.ground.images[1 + this.index]!;
+
+  async write(): Promise<void> {
+    const path = `/item/${this.#item}/tiles`;
+    let job = '';
+    if (!(await this.#settled('DELETE'))) return;
+    if (!(await this.answered(async () => (job = (await this.caller.ok('POST', path, { force: true }))._id)))) {
+      await this.#wait(async () => (await this.#marker())?.expected !== true);
+      return;
+    }
+    await this.#wait(async () => finished.includes(Number((await this.caller.ask(`/job/${job}`)).json.status)));
+    const { status, log } = (await this.caller.ask(`/job/${job}`)).json as { status?: number; log?: unknown };
+    if (status !== 3) return this.fault(`a conversion ended with ${String(status)}: ${JSON.stringify(log)}`);
+    await this.verify();
+  }
+
+  /** Sends a request that may have been done already. */
+  async #settled(method: string): Promise<boolean> {
+    if ((await this.#marker()) === undefined) return true;
+    return this.answered(() => this.caller.ok(method, `/item/${this.#item}/tiles`));
+  }
+
+  async #marker(): Promise<{ expected?: boolean; fileId?: string } | undefined> {
+    return (await this.caller.ask(`/item/${this.#item}`)).json.largeImage as { expected?: boolean } | undefined;
+  }
+
+  async #wait(isDone: () => Promise<boolean>): Promise<void> {
+    const deadline = performance.now() + 120_000;
+    while (!(await isDone())) {
+      if (performance.now() > deadline) return this.fault(`a conversion of ${this.#item} does not end`);
+      await pause(200);
+    }
+  }
+
+  async verify(): Promise<void> {
+    await this.#wait(async () => (await this.#marker())?.expected !== true);
+    const marker = await this.#marker();
+    if (marker === undefined) return;
+    const files = await this.caller.list(`/item/${this.#item}/files`);
+    if (!files.some(({ _id }) => _id === marker.fileId)) this.fault(`item ${this.#item} is served from a file it has not`);
+    const { status } = await this.caller.ask(`/item/${this.#item}/tiles/zxy/0/0/0`);
+    if (status !== 200) this.fault(`item ${this.#item}: its tile is answered with ${status}`);
+  }
+}

@@ -1,0 +1,78 @@
+import { TileSourceError } from '../../../errors.js';
+import { bytewise, fielded, fieldOf, indexed, type BitField, type HeaderReader, type Rows } from './rows.js';
+
+const compressions: Readonly<Record<number, string>> = { 1: 'RLE8', 2: 'RLE4', 4: 'JPEG', 5: 'PNG' };
+
+/** Reads the header of a BMP file. */
+export const readBmp: HeaderReader = ({ head, size }) => {
+  if (head.length < 26 || head.toString('latin1', 0, 2) !== 'BM') return null;
+  const [start, headerBytes] = [head.readUInt32LE(10), head.readUInt32LE(14)];
+  const isOld = headerBytes === 12;
+  if (!isOld && (headerBytes < 40 || headerBytes > 256 || head.length < 14 + headerBytes)) return null;
+  const width = isOld ? head.readUInt16LE(18) : head.readInt32LE(18);
+  const signedHeight = isOld ? head.readUInt16LE(20) : head.readInt32LE(22);
+  const bits = head.readUInt16LE(isOld ? 24 : 28);
+  const compression = isOld ? 0 : head.readUInt32LE(30);
+  const height = Math.abs(signedHeight);
+  if (width < 1 || height < 1) throw new TileSourceError(`Corrupt BMP: it has ${width} by ${signedHeight} pixels.`);
+  if (compression !== 0 && compression !== 3 && compression !== 6) {
+    throw new TileSourceError(`The BMP is compressed as ${compressions[compression] ?? compression}, which is not supported.`);
+  }
+  const rowBytes = Math.ceil((width * bits) / 32) * 4;
+  if (start + rowBytes * height > size) {
+    throw new TileSourceError(`Truncated or corrupt BMP: ${width} by ${height} pixels of ${bits} bits do not fit ${size} bytes.`);
+  }
+  const rest = {
+    format: 'BMP',
+    width,
+    height,
+    dtype: 'uint8' as const,
+    frames: 1,
+    pixelBits: bits,
+    header: { bits, compression },
+  };
+  const isUpsideDown = signedHeight > 0;
+  const places = {
+    first: () => start + (isUpsideDown ? rowBytes * (height - 1) : 0),
+    step: isUpsideDown ? -rowBytes : rowBytes,
+  };
+  return { ...rest, ...places, ...colours(head, { bits, compression, headerBytes, start }) };
+};
+
+function colours(
+  head: Buffer,
+  { bits, compression, headerBytes, start }: { bits: number; compression: number; headerBytes: number; start: number },
+): Pick<Rows, 'bands' | 'unpack'> {
+  if (bits === 24) return { bands: 3, unpack: bytewise([2, 1, 0], 3) };
+  if (bits === 16 || bits === 32) {
+    const fields = masks(head, { bits, compression, headerBytes });
+    return { bands: fields.length, unpack: fielded(fields, bits === 16 ? 2 : 4) };
+  }
+  if (![1, 2, 4, 8].includes(bits)) throw new TileSourceError(`The BMP has pixels of ${bits} bits, which is not supported.`);
+  const entryBytes = headerBytes === 12 ? 3 : 4;
+  const at = 14 + headerBytes;
+  const stated = headerBytes === 12 ? 0 : head.readUInt32LE(46);
+  const room = Math.floor((Math.min(start, head.length) - at) / entryBytes);
+  const count = Math.min(stated === 0 ? 2 ** bits : stated, 2 ** bits, Math.max(0, room));
+  if (count === 0) throw new TileSourceError('Corrupt BMP: it has no palette.');
+  const palette = new Uint8Array(count * 3);
+  for (let i = 0; i < count; i++) {
+    for (let band = 0; band < 3; band++) palette[i * 3 + band] = head[at + i * entryBytes + 2 - band]!;
+  }
+  return indexed(palette, bits);
+}
+
+function masks(
+  head: Buffer,
+  { bits, compression, headerBytes }: { bits: number; compression: number; headerBytes: number },
+): BitField[] {
+  if (compression === 0) {
+    return bits === 16 ? [0x7c_00, 0x3_e0, 0x1f].map(fieldOf) : [0xff_00_00, 0xff_00, 0xff].map(fieldOf);
+  }
+  // The masks follow the header of 40 bytes, or are part of longer ones.
+  const hasAlpha = headerBytes >= 56 || compression === 6;
+  if (head.length < 70) throw new TileSourceError('Truncated or corrupt BMP: its masks are missing.');
+  const fields = [54, 58, 62].map((at) => fieldOf(head.readUInt32LE(at)));
+  const alpha = hasAlpha ? fieldOf(head.readUInt32LE(66)) : { shift: 0, bits: 0 };
+  return alpha.bits === 0 ? fields : [...fields, alpha];
+}

@@ -1,0 +1,125 @@
+import { TileSourceError } from '../../../errors.js';
+import { bitsAt, type HeaderReader, type Rows } from './rows.js';
+
+/** The next words of a header, and where the samples begin behind them; `#` begins a comment. */
+function words(text: string, start: number, count: number): { found: string[]; end: number } | null {
+  const pattern = /(?:[\t\n\v\f\r ]|#[^\n]*\n)*([^\t\n\v\f\r #]+)/y;
+  const found: string[] = [];
+  let end = start;
+  while (found.length < count) {
+    pattern.lastIndex = end;
+    const match = pattern.exec(text);
+    if (match === null) return null;
+    found.push(match[1]!);
+    end = pattern.lastIndex;
+  }
+  // Exactly one blank stands between the header and the samples.
+  return { found, end: end + 1 };
+}
+
+interface Shape {
+  width: number;
+  height: number;
+  bands: number;
+  most: number;
+  start: number;
+}
+
+function pam(text: string): (Shape & { type: string }) | null {
+  const end = text.indexOf('ENDHDR\n');
+  if (end < 0) return null;
+  const values = new Map(
+    text
+      .slice(3, end)
+      .split('\n')
+      .map((line): [string, string] => {
+        const [key = '', ...rest] = line.trim().split(/\s+/);
+        return [key, rest.join(' ')];
+      }),
+  );
+  const [width = 0, height = 0, bands = 0, most = 0] = ['WIDTH', 'HEIGHT', 'DEPTH', 'MAXVAL'].map((key) =>
+    Number(values.get(key)),
+  );
+  return { width, height, bands, most, start: end + 7, type: values.get('TUPLTYPE') ?? '' };
+}
+
+/** Whole numbers of one or two bytes, high byte first, spread over the range of their type. */
+function wholeSamples(bands: number, most: number): Pick<Rows, 'dtype' | 'pixelBits' | 'unpack'> {
+  const bytes = most > 255 ? 2 : 1;
+  const factor = (bytes === 2 ? 65_535 : 255) / most;
+  return {
+    dtype: bytes === 2 ? 'uint16' : 'uint8',
+    pixelBits: bands * bytes * 8,
+    unpack: (row, { skip, count }, out, at) => {
+      for (let i = 0; i < count * bands; i++) {
+        const sample = bytes === 2 ? row.readUInt16BE((skip * bands + i) * 2) : row[skip * bands + i]!;
+        out[at + i] = factor === 1 ? sample : Math.round(Math.min(sample, most) * factor);
+      }
+    },
+  };
+}
+
+function floatSamples(bands: number, bigEndian: boolean): Pick<Rows, 'dtype' | 'pixelBits' | 'unpack'> {
+  return {
+    dtype: 'float32',
+    pixelBits: bands * 32,
+    unpack: (row, { skip, count }, out, at) => {
+      for (let i = 0; i < count * bands; i++) {
+        const place = (skip * bands + i) * 4;
+        out[at + i] = bigEndian ? row.readFloatBE(place) : row.readFloatLE(place);
+      }
+    },
+  };
+}
+
+/** In bitmaps, 1 is black. */
+const bitSamples: Pick<Rows, 'dtype' | 'pixelBits' | 'unpack'> = {
+  dtype: 'uint8',
+  pixelBits: 1,
+  unpack: (row, { skip, count }, out, at) => {
+    for (let i = 0; i < count; i++) out[at + i] = bitsAt(row, skip + i, 1) === 1 ? 0 : 255;
+  },
+};
+
+function shapeOf(kind: string, text: string): Shape | null {
+  if (kind === 'P7') return pam(text);
+  const parsed = words(text, 2, kind === 'P4' ? 2 : 3);
+  if (parsed === null) return null;
+  const [width = 0, height = 0, most = 1] = parsed.found.map(Number);
+  return { width, height, bands: kind === 'P6' || kind === 'PF' ? 3 : 1, most, start: parsed.end };
+}
+
+/** Reads the header of a binary PBM, PGM, PPM, PAM or PFM file. */
+export const readNetpbm: HeaderReader = ({ head, size }) => {
+  const text = head.toString('latin1');
+  const kind = /^P[1-7Ff](?=[\s#])/.exec(text)?.[0];
+  if (kind === undefined) return null;
+  if (['P1', 'P2', 'P3'].includes(kind)) throw new TileSourceError('Netpbm files that are written as text are not supported.');
+  const shape = shapeOf(kind, text);
+  if (shape === null) throw new TileSourceError('Corrupt Netpbm file: its header does not end.');
+  const { width, height, bands, most, start } = shape;
+  const isFloat = kind === 'PF' || kind === 'Pf';
+  const isPossible = [width, height, bands].every((value) => Number.isSafeInteger(value) && value > 0) && bands <= 64;
+  if (!isPossible || !Number.isFinite(most) || (!isFloat && !(Number.isInteger(most) && most > 0 && most < 65_536))) {
+    throw new TileSourceError(`Corrupt Netpbm file: it claims ${width} by ${height} pixels of ${bands} samples up to ${most}.`);
+  }
+  const samples = isFloat ? floatSamples(bands, most > 0) : kind === 'P4' ? bitSamples : wholeSamples(bands, most);
+  const rowBytes = Math.ceil((width * samples.pixelBits) / 8);
+  if (start + rowBytes * height > size) {
+    throw new TileSourceError(
+      `Truncated Netpbm file: it has ${size} of the ${start + rowBytes * height} bytes that its header needs.`,
+    );
+  }
+  return {
+    format: 'Netpbm',
+    width,
+    height,
+    bands,
+    frames: 1,
+    ...samples,
+    // Floats lie upside down.
+    first: () => start + (isFloat ? rowBytes * (height - 1) : 0),
+    step: isFloat ? -rowBytes : rowBytes,
+    header: { kind, most },
+  };
+};

@@ -1,0 +1,136 @@
+import { TileOutsideError, TileSourceError } from '../../../errors.js';
+import {
+  priorities,
+  type ByteReader,
+  type ImageMetadata,
+  type SourceInput,
+  type SourceOptions,
+  type TileAddress,
+  type TileSource,
+  type TileSourceDefinition,
+} from '../../contract.js';
+import { levelCount, tileContent } from '../../geometry.js';
+import { createRaster, type Raster } from '../../raster.js';
+import { readBmp } from './bmp.js';
+import { readFits } from './fits.js';
+import { readNetpbm } from './netpbm.js';
+import type { HeaderBytes, Rows } from './rows.js';
+import { readTga } from './tga.js';
+
+const tileSide = 512;
+/** Bytes of a header that are read at once: with the palettes of all formats. */
+const headBytes = 2 ** 13;
+/** Bytes of whole rows up to which they are read together. */
+const togetherBytes = 2 ** 22;
+/** Longest side. */
+const maxSide = 2 ** 31;
+
+const formats = [readBmp, readNetpbm, readFits, readTga];
+
+class ScanlinesTileSource implements TileSource {
+  readonly metadata: ImageMetadata;
+  readonly populatedLevels: readonly number[];
+  readonly #reader: ByteReader;
+  readonly #rows: Rows;
+
+  constructor(reader: ByteReader, rows: Rows) {
+    this.#reader = reader;
+    this.#rows = rows;
+    const extent = { sizeX: rows.width, sizeY: rows.height, tileWidth: tileSide, tileHeight: tileSide };
+    const frames = Array.from({ length: rows.frames }, (_, z) => ({ axes: { Z: z } }));
+    this.metadata = {
+      ...extent,
+      levels: levelCount(extent),
+      magnification: null,
+      mmX: null,
+      mmY: null,
+      dtype: rows.dtype,
+      bandCount: rows.bands,
+      ...(frames.length > 1 ? { frames } : {}),
+    };
+    this.populatedLevels = [this.metadata.levels - 1];
+  }
+
+  async readTile(address: TileAddress, options: { signal?: AbortSignal } = {}): Promise<Raster> {
+    const { width, height } = tileContent(this.metadata, address);
+    const { bands, dtype, pixelBits, step, unpack, frames } = this.#rows;
+    const isFinest = address.level === this.metadata.levels - 1;
+    const { x, y, frame } = address;
+    if (!isFinest || !(width > 0 && height > 0 && x >= 0 && y >= 0 && frame >= 0 && frame < frames)) {
+      throw new TileOutsideError(`Tile outside level ${address.level}: x=${x}, y=${y}.`);
+    }
+    const raster = createRaster({ width, height, bands, dtype });
+    const startBit = x * tileSide * pixelBits;
+    const pixels = { skip: (startBit % 8) / pixelBits, count: width };
+    const length = Math.ceil((startBit + width * pixelBits) / 8) - Math.floor(startBit / 8);
+    const offsets = Array.from(
+      { length: height },
+      (_, row) => this.#rows.first(frame) + (y * tileSide + row) * step + Math.floor(startBit / 8),
+    );
+    const parts = await this.#parts(offsets, length, options);
+    for (const [row, bytes] of parts.entries()) unpack(bytes, pixels, raster.data, row * width * bands);
+    return raster;
+  }
+
+  /** The same stretch of each row: read together where that is not much more. */
+  async #parts(offsets: readonly number[], length: number, options: { signal?: AbortSignal }): Promise<Buffer[]> {
+    const first = Math.min(...offsets);
+    const all = Math.max(...offsets) + length - first;
+    const read = async (offset: number, wanted: number): Promise<Buffer> => {
+      const bytes = await this.#reader.read(offset, wanted, options);
+      if (bytes.length < wanted) throw new TileSourceError('The file has become shorter.');
+      return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    };
+    if (all <= togetherBytes) {
+      const whole = await read(first, all);
+      return offsets.map((offset) => whole.subarray(offset - first, offset - first + length));
+    }
+    const parts: Buffer[] = [];
+    for (const offset of offsets) parts.push(await read(offset, length));
+    return parts;
+  }
+
+  async internalMetadata(): Promise<Record<string, unknown>> {
+    return { scanlines: { format: this.#rows.format, ...this.#rows.header } };
+  }
+
+  close(): Promise<void> {
+    return this.#reader.close();
+  }
+}
+
+async function readRows(input: SourceInput, reader: ByteReader, signal?: AbortSignal): Promise<Rows> {
+  const read = async (offset: number, length: number): Promise<Buffer> =>
+    Buffer.from(await reader.read(offset, Math.max(0, Math.min(length, reader.size - offset)), signal && { signal }));
+  const file: HeaderBytes = { name: input.name, size: reader.size, head: await read(0, headBytes), read };
+  for (const format of formats) {
+    const rows = await format(file);
+    if (rows === null) continue;
+    if (Math.max(rows.width, rows.height) > maxSide) {
+      throw new TileSourceError(`The ${rows.format} file has ${rows.width} by ${rows.height} pixels; sides may have ${maxSide}.`);
+    }
+    return rows;
+  }
+  throw new TileSourceError('The file is no BMP, Netpbm, FITS or TGA picture.');
+}
+
+const extensions = ['bmp', 'dib', 'pbm', 'pgm', 'ppm', 'pnm', 'pam', 'pfm', 'fits', 'fit', 'fts', 'tga'];
+const types = ['image/bmp', 'image/x-ms-bmp', 'image/fits', 'application/fits', 'image/x-tga', 'image/x-targa'];
+const netpbmTypes = ['bitmap', 'graymap', 'pixmap', 'anymap'].map((kind) => `image/x-portable-${kind}`);
+const low = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, priorities.low]));
+
+/** Reads pictures that are stored in rows without compression, the rows of a tile at a time: BMP, Netpbm, FITS, TGA. */
+export const scanlinesSource: TileSourceDefinition = {
+  name: 'scanlines',
+  extensions: { default: priorities.fallback, ...low(extensions) },
+  mimeTypes: { default: priorities.fallback, ...low([...types, ...netpbmTypes]) },
+  async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
+    const reader = await input.open();
+    try {
+      return new ScanlinesTileSource(reader, await readRows(input, reader, signal));
+    } catch (error) {
+      await reader.close();
+      throw error;
+    }
+  },
+};
