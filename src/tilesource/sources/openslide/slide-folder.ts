@@ -27,7 +27,9 @@ function plainName(name: string): string | null {
 export async function makeSlideFolder(input: SourceInput, parent: string): Promise<SlideFolder> {
   const name = plainName(input.name);
   if (input.path === null || name === null) throw new TileSourceError('OpenSlide reads files of this machine only.');
-  const { path: folder, remove } = await temporaryDirectory(parent);
+  const made = await temporaryDirectory(parent);
+  const folder = made.path;
+  const remove = () => made.remove();
   try {
     await symlink(resolve(input.path), join(folder, name));
     // Of MIRAX files, the others lie in a folder with the name of the first.
