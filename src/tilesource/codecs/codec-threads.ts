@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { Piscina } from 'piscina';
-import { threadProgram } from '../../core/thread-program.js';
+import { threadProgram } from '../../core/concurrency/thread-program.js';
 import { TileSourceError } from '../../errors.js';
-import { WorkQueue } from '../../core/work-queue.js';
+import { WorkQueue } from '../../core/concurrency/work-queue.js';
 import type { CziFacts } from '../sources/czi/facts.js';
 import type { DicomFacts } from '../sources/dicom/facts.js';
 import type { ZarrChunk } from './zarr-chunk.js';

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { TileSourceError } from '../../errors.js';
-import { WorkQueue } from '../../core/work-queue.js';
+import { WorkQueue } from '../../core/concurrency/work-queue.js';
 import { mapConcurrently } from '../process/concurrency.js';
 import type { EncodedImage, TileAddress, TileSource } from '../contract.js';
 import { finerLevel, largestStep, levelSize, tileContent, tileGrid, type Box, type Size } from '../geometry.js';

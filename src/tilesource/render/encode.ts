@@ -1,4 +1,4 @@
-import { inRuns } from '../../core/slices.js';
+import { inRuns } from '../../core/concurrency/slices.js';
 import sharp, { type Sharp } from 'sharp';
 import { BadValueError } from '../../errors.js';
 import type { Rgba } from '../color.js';

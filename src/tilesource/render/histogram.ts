@@ -1,4 +1,4 @@
-import { inRuns } from '../../core/slices.js';
+import { inRuns } from '../../core/concurrency/slices.js';
 import { BadValueError } from '../../errors.js';
 import type { Raster } from '../raster.js';
 

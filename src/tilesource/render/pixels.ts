@@ -1,4 +1,4 @@
-import { inRuns } from '../../core/slices.js';
+import { inRuns } from '../../core/concurrency/slices.js';
 import type { Rgba } from '../color.js';
 import { luma } from '../color.js';
 import type { Box, Size } from '../geometry.js';

@@ -1,5 +1,5 @@
 import type { Connection, Model, Schema } from 'mongoose';
-import { BadParameterError, LargeImageError } from '../errors.js';
+import { BadParameterError, LargeImageError } from '../../errors.js';
 import { durable } from './durable.js';
 import { repeatCollisions } from './refused-writes.js';
 

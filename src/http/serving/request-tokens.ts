@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Passport, Strategy } from 'passport';
 import { Strategy as BearerStrategy } from 'passport-http-bearer';
-import { BadParameterError } from '../errors.js';
-import type { Caller } from '../host.js';
+import { BadParameterError } from '../../errors.js';
+import type { Caller } from '../../host.js';
 
 /** Where a request may carry its token, beside the places of RFC 6750 and the parameter `token`. */
 export interface TokenPlaces {

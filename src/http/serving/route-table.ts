@@ -1,6 +1,6 @@
 import findMyWay from 'find-my-way';
-import { BadParameterError } from '../errors.js';
-import type { RouteDefinition } from './route.js';
+import { BadParameterError } from '../../errors.js';
+import type { RouteDefinition } from '../route.js';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];

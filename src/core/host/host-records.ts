@@ -1,10 +1,10 @@
 import type { Connection, Model } from 'mongoose';
-import { LargeImageError } from '../errors.js';
-import type { Host, HostFields, StoredDocument } from '../host.js';
-import { durable } from './durable.js';
-import { grouped } from './grouped.js';
-import { batches, idsPerQuery } from './id-batches.js';
-import { idText } from './id-text.js';
+import { LargeImageError } from '../../errors.js';
+import type { Host, HostFields, StoredDocument } from '../../host.js';
+import { durable } from '../database/durable.js';
+import { grouped } from '../database/grouped.js';
+import { batches, idsPerQuery } from '../database/id-batches.js';
+import { idText } from '../database/id-text.js';
 import { ConfigurationTraces, replacesField, unfinishedField } from './configuration-traces.js';
 import { conversionField, ConversionTraces } from './conversion-traces.js';
 import { LargeImageMarkers, markerOf, type LargeImageMarker } from './large-image-markers.js';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestHandler } from 'express';
-import { BadParameterError, NotFoundError } from '../errors.js';
+import { BadParameterError, NotFoundError } from '../../errors.js';
 import { respondWithError } from './respond.js';
-import type { RouteDefinition } from './route.js';
+import type { RouteDefinition } from '../route.js';
 
 /**
  * Answers requests below the API that no route has answered, in JSON: 400 where the resource (the first segment) has routes, else 404.

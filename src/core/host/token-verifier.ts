@@ -1,5 +1,5 @@
 import { Passport } from 'passport';
-import type { Caller, HostAuth } from '../host.js';
+import type { Caller, HostAuth } from '../../host.js';
 
 type Authenticate = (request: object, response: object, next: (error?: unknown) => void) => void;
 

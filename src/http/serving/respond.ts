@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { errorReplies, LargeImageError, type ErrorCode } from '../errors.js';
-import type { HostLogger } from '../host.js';
-import { outageOf } from '../core/outage.js';
+import { errorReplies, LargeImageError, type ErrorCode } from '../../errors.js';
+import type { HostLogger } from '../../host.js';
+import { outageOf } from '../../core/database/outage.js';
 import { isSmall, jsonPieces } from './json-pieces.js';
-import { Reply, type ReplyHeaders } from './reply.js';
+import { Reply, type ReplyHeaders } from '../reply.js';
 import { toWire } from './wire.js';
 
 /** What is out of order is worth another try after this time. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Application, NextFunction, Request, RequestHandler, Response } from 'express';
-import { InvalidHostError } from '../core/check-host.js';
+import { InvalidHostError } from '../../core/host/check-host.js';
 
 /** Where an application has an installation, or had one: Express cannot unmount, so a slot is used again. */
 interface Slot {

@@ -1,4 +1,4 @@
-import { BusyError } from '../errors.js';
+import { BusyError } from '../../errors.js';
 
 /** What a queue is like. */
 export interface WorkQueueOptions {

@@ -1,5 +1,5 @@
 import type { Model } from 'mongoose';
-import type { StoredDocument } from '../host.js';
+import type { StoredDocument } from '../../host.js';
 import type { FileRecord, ItemRecord } from './host-records.js';
 
 type AnyModel = Model<Record<string, unknown>>;

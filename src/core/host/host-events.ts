@@ -1,5 +1,5 @@
 import type { Model, Query } from 'mongoose';
-import type { HostEventName, HostEventPayloads, HostEvents, StoredDocument } from '../host.js';
+import type { HostEventName, HostEventPayloads, HostEvents, StoredDocument } from '../../host.js';
 
 type Listener<N extends HostEventName> = (payload: HostEventPayloads[N]) => void | Promise<void>;
 

@@ -1,7 +1,7 @@
 import type { Model } from 'mongoose';
-import type { StoredDocument } from '../host.js';
+import type { StoredDocument } from '../../host.js';
 import type { FileRecord, ItemRecord } from './host-records.js';
-import { durable } from './durable.js';
+import { durable } from '../database/durable.js';
 
 type AnyModel = Model<Record<string, unknown>>;
 

@@ -1,4 +1,4 @@
-import { LargeImageError, type ErrorCode } from '../errors.js';
+import { LargeImageError, type ErrorCode } from '../../errors.js';
 
 /** A request whose body arrives, or whose answer is sent, for as long as the client likes. */
 export interface OpenRequest {

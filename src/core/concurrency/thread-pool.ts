@@ -1,5 +1,5 @@
 import { Piscina } from 'piscina';
-import { BadValueError, BusyError } from '../errors.js';
+import { BadValueError, BusyError } from '../../errors.js';
 import type { ThreadCall, ThreadFunctions } from './thread-functions.js';
 import type { ThreadProgram } from './thread-program.js';
 

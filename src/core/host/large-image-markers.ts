@@ -1,8 +1,8 @@
 import type { Model } from 'mongoose';
-import type { StoredDocument } from '../host.js';
+import type { StoredDocument } from '../../host.js';
 import type { FileRecord, ItemRecord } from './host-records.js';
-import { idText } from './id-text.js';
-import { durable } from './durable.js';
+import { idText } from '../database/id-text.js';
+import { durable } from '../database/durable.js';
 
 /** The record on an item that makes it a large image (`item.largeImage`). Ids are text here. */
 export interface LargeImageMarker {

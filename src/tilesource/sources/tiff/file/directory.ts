@@ -1,4 +1,4 @@
-import { TileSourceError } from '../../../errors.js';
+import { TileSourceError } from '../../../../errors.js';
 import type { TiffBytes } from './tiff-bytes.js';
 import { tags, types, typeSizes } from './tags.js';
 

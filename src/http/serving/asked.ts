@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { sharedAbortController } from '../core/abort.js';
-import { LargeImageError } from '../errors.js';
-import type { Caller } from '../host.js';
+import { sharedAbortController } from '../../core/concurrency/abort.js';
+import { LargeImageError } from '../../errors.js';
+import type { Caller } from '../../host.js';
 import type { HttpRequest } from './request.js';
 import type { VerifiedToken } from './request-tokens.js';
-import type { RouteRequest } from './route.js';
+import type { RouteRequest } from '../route.js';
 import type { Sender } from './sender.js';
 
 /** A signal that is made when somebody looks at it: a tile from a cache needs none. */

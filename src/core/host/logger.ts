@@ -1,4 +1,4 @@
-import type { HostLogger } from '../host.js';
+import type { HostLogger } from '../../host.js';
 
 /**
  * The host's logger as the plugin uses it: one that throws, or returns a promise that fails, takes neither a request nor the process with it.

@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { parse as parseQuery } from 'node:querystring';
 import { Readable } from 'node:stream';
 import busboy from 'busboy';
-import { BadParameterError, LargeImageError } from '../errors.js';
-import { parseJsonText, textOf } from '../core/json.js';
-import type { RouteBody, RouteDefinition } from './route.js';
+import { BadParameterError, LargeImageError } from '../../errors.js';
+import { parseJsonText, textOf } from '../../core/json.js';
+import type { RouteBody, RouteDefinition } from '../route.js';
 
 /** Request as Express hands it over, as far as it is read here. */
 export interface HttpRequest extends IncomingMessage {

@@ -1,5 +1,5 @@
-import { TileSourceError } from '../../../errors.js';
-import type { FrameMetadata } from '../../contract.js';
+import { TileSourceError } from '../../../../errors.js';
+import type { FrameMetadata } from '../../../contract.js';
 import {
   associatedName,
   converterFrame,
@@ -8,17 +8,17 @@ import {
   readDescription,
   resolutionOf,
   type DescribedImage,
-} from './descriptions.js';
+} from '../descriptions.js';
 import type { Directory } from './directory.js';
-import { readLayout, type ImageLayout } from './layout.js';
-import { parseJsonText } from '../../../core/json.js';
-import { isSliceOver, nextSlice } from '../../../core/slices.js';
-import { codecThreads } from '../../codecs/codec-threads.js';
-import { isOme, readOme, type OmeDescription } from './ome.js';
-import { checkStrips, isQuick } from './strips.js';
+import { readLayout, type ImageLayout } from '../layout.js';
+import { parseJsonText } from '../../../../core/json.js';
+import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
+import { codecThreads } from '../../../codecs/codec-threads.js';
+import { isOme, readOme, type OmeDescription } from '../ome.js';
+import { checkStrips, isQuick } from '../strips.js';
 import { tags } from './tags.js';
 import type { TiffBytes } from './tiff-bytes.js';
-import { childText, type XmlElement } from '../../xml.js';
+import { childText, type XmlElement } from '../../../xml.js';
 
 /** One frame: its full-resolution directory, or `null` where the file has none for it. */
 export interface Frame {

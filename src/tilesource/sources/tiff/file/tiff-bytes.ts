@@ -1,6 +1,6 @@
-import { isSliceOver, nextSlice } from '../../../core/slices.js';
-import { TileSourceError } from '../../../errors.js';
-import type { ByteReader } from '../../contract.js';
+import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
+import { TileSourceError } from '../../../../errors.js';
+import type { ByteReader } from '../../../contract.js';
 import { Directory } from './directory.js';
 import { tags } from './tags.js';
 

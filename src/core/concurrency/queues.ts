@@ -1,4 +1,4 @@
-import type { Caller } from '../host.js';
+import type { Caller } from '../../host.js';
 import { WorkQueue, type Turn } from './work-queue.js';
 
 /** How much of one kind of work goes on at the same time in a process, and how much may wait for it. */

@@ -1,4 +1,4 @@
-import { LargeImageError } from '../errors.js';
+import { LargeImageError } from '../../errors.js';
 
 /** What the driver and Mongoose raise while the database cannot be reached, by name. */
 const unreachable: ReadonlySet<string> = new Set([

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { HostLogger } from '../host.js';
+import type { HostLogger } from '../../host.js';
 import { isDatabaseOutage } from './outage.js';
 import { hasEnded, processName } from './process-name.js';
 import type { OwnCollections } from './own-collections.js';

@@ -1,5 +1,5 @@
 import type { Model, Mongoose } from 'mongoose';
-import type { Host, HostAuth, HostFields, WorkerHost } from '../host.js';
+import type { Host, HostAuth, HostFields, WorkerHost } from '../../host.js';
 
 /** Thrown by `install` and `startWorker` for a host that they cannot work with: which member is wrong, and what to do. */
 export class InvalidHostError extends TypeError {

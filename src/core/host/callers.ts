@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { AccessDeniedError } from '../errors.js';
-import type { Caller, HostAuth } from '../host.js';
-import { FreshCache } from './fresh-cache.js';
+import { AccessDeniedError } from '../../errors.js';
+import type { Caller, HostAuth } from '../../host.js';
+import { FreshCache } from '../concurrency/fresh-cache.js';
 import { tokenVerifier } from './token-verifier.js';
 
 /**
