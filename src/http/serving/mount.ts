@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Request, RequestHandler, Response } from 'express';
-import { harmlessLogger } from '../../core/logger.js';
+import { harmlessLogger } from '../../core/host/logger.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 import type { HostLogger } from '../../host.js';
 import { Asked } from './asked.js';
