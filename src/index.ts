@@ -1,7 +1,7 @@
 export { install } from './install.js';
 export type { InstallOptions, Installation } from './installation.js';
 export { startWorker, type Worker } from './worker.js';
-export { InvalidHostError } from './core/check-host.js';
+export { InvalidHostError } from './core/host/check-host.js';
 
 // What a host implements
 export type {
@@ -28,11 +28,11 @@ export type {
   StoredDocument,
   WorkerHost,
 } from './host.js';
-export { EventEmitterOfHost } from './core/host-events.js';
+export { EventEmitterOfHost } from './core/host/host-events.js';
 export type { SettingDefinition } from './features/settings/definition.js';
 export type { Settings } from './features/settings/settings.js';
 export { searchWords } from './features/annotations/documents/annotation-documents.model.js';
-export { hasTooManyValues, maxStoredValues } from './core/stored-values.js';
+export { hasTooManyValues, maxStoredValues } from './core/database/stored-values.js';
 export type { ItemList, ItemListRequest, ItemLists } from './features/items/item-lists.js';
 export { parseSortOrder, type SortOrder } from './features/items/item-list-request.js';
 export type { AnnotationMetadataSearch } from './features/annotations/documents/metadata-search.js';
@@ -62,13 +62,13 @@ export { levelCount, tileContent, type PyramidShape } from './tilesource/geometr
 export { createRaster, type Raster, type Samples, type SampleType } from './tilesource/raster.js';
 
 // The database, for hosts that may be given one on PostgreSQL
-export { repeatCollisions } from './core/refused-writes.js';
+export { repeatCollisions } from './core/database/refused-writes.js';
 
 // A logger that may throw, for hosts that are given one
-export { harmlessLogger } from './core/logger.js';
+export { harmlessLogger } from './core/host/logger.js';
 
 // Access lists, for hosts that take them from clients too
-export { readAccessList, readFlags, type GrantedAccess } from './core/access-list.js';
+export { readAccessList, readFlags, type GrantedAccess } from './core/host/access-list.js';
 
 // Steps of writes, for hosts whose tests stop a process at each
 export { step } from './core/steps.js';
@@ -122,9 +122,9 @@ export {
   type RouteDefinition,
   type RouteInput,
 } from './http/route.js';
-export { mountRoutes, type MountOptions } from './http/mount.js';
-export { answerUnknownPaths } from './http/unknown-paths.js';
+export { mountRoutes, type MountOptions } from './http/serving/mount.js';
+export { answerUnknownPaths } from './http/serving/unknown-paths.js';
 export { hasScope } from './http/authentication.js';
-export type { TokenPlaces, VerifyToken } from './http/request-tokens.js';
-export { formatDate, toWire } from './http/wire.js';
-export { errorReply } from './http/respond.js';
+export type { TokenPlaces, VerifyToken } from './http/serving/request-tokens.js';
+export { formatDate, toWire } from './http/serving/wire.js';
+export { errorReply } from './http/serving/respond.js';

@@ -1,7 +1,7 @@
 import { openCore } from './core/core.js';
-import { harmlessLogger } from './core/logger.js';
-import { ScheduleModel } from './core/schedule.js';
-import { Sweeper } from './core/sweeper.js';
+import { harmlessLogger } from './core/host/logger.js';
+import { ScheduleModel } from './core/database/schedule.js';
+import { Sweeper } from './core/database/sweeper.js';
 import { packageVersion } from './core/version.js';
 import { annotationsFeature } from './features/annotations/feature.js';
 import { overlayFeature } from './features/annotations/overlay/feature.js';
@@ -22,8 +22,8 @@ import { settingsFeature } from './features/settings/feature.js';
 import { thumbnailsFeature } from './features/thumbnails/feature.js';
 import type { Host, WorkerHost } from './host.js';
 import { describeRoutes } from './http/describe/describe.routes.js';
-import { mountRoutes } from './http/mount.js';
-import { mountAt } from './http/slot.js';
+import { mountRoutes } from './http/serving/mount.js';
+import { mountAt } from './http/serving/slot.js';
 import { bindRoutes, type RouteDefinition } from './http/route.js';
 import type { InstallOptions, Installation } from './installation.js';
 

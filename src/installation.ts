@@ -6,7 +6,7 @@ import type { ItemLists } from './features/items/item-lists.js';
 import type { JobStore } from './features/jobs/jobs.js';
 import type { MetadataSearch } from './features/items/metadata-search.js';
 import type { Settings } from './features/settings/settings.js';
-import type { QueueLimits, QueueName } from './core/queues.js';
+import type { QueueLimits, QueueName } from './core/concurrency/queues.js';
 import type { TileSourceDefinition } from './tilesource/contract.js';
 
 /** What may be given to `install` beside the host. */

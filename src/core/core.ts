@@ -1,13 +1,13 @@
 import { tmpdir } from 'node:os';
 import type { Connection } from 'mongoose';
 import type { Host, HostEvents, HostLogger, WorkerHost } from '../host.js';
-import { checkHost, claimModels } from './check-host.js';
-import { Callers } from './callers.js';
-import { harmlessLogger } from './logger.js';
-import { ModelEvents } from './host-events.js';
-import { HostRecords } from './host-records.js';
-import { OwnCollections } from './own-collections.js';
-import { createQueues, type QueueLimits, type QueueName, type Queues } from './queues.js';
+import { checkHost, claimModels } from './host/check-host.js';
+import { Callers } from './host/callers.js';
+import { harmlessLogger } from './host/logger.js';
+import { ModelEvents } from './host/host-events.js';
+import { HostRecords } from './host/host-records.js';
+import { OwnCollections } from './database/own-collections.js';
+import { createQueues, type QueueLimits, type QueueName, type Queues } from './concurrency/queues.js';
 import type { OnClose } from './undo.js';
 
 /** What every feature stands on: the host, as the plugin sees it. */

@@ -1,6 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { BadParameterError } from '../errors.js';
-import { parseInSlices, TooDeepError } from './json-slices.js';
+import { parseInSlices, TooDeepError } from './concurrency/json-slices.js';
 
 /** As much of a broken text as is looked at to say what is wrong, in characters. */
 const lookedAt = 64 * 1024;

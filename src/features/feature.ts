@@ -1,6 +1,6 @@
 import type { BoundRoute } from '../http/route.js';
 import type { HostLogger } from '../host.js';
-import type { Sweep } from '../core/sweeper.js';
+import type { Sweep } from '../core/database/sweeper.js';
 import { Undo, type OnClose } from '../core/undo.js';
 import type { JobDefinition } from './jobs/definition.js';
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import type { AccessLevel, Host, HostEventName, NewFile, StoredDocument } from '../host.js';
-import { ModelEvents } from '../core/host-events.js';
-import { HostRecords } from '../core/host-records.js';
-import { idText } from '../core/id-text.js';
-import { tokenVerifier } from '../core/token-verifier.js';
+import { ModelEvents } from '../core/host/host-events.js';
+import { HostRecords } from '../core/host/host-records.js';
+import { idText } from '../core/database/id-text.js';
+import { tokenVerifier } from '../core/host/token-verifier.js';
 import type { TestFunctions } from './test-functions.js';
 
 /** A user of the host under test, signed in. */

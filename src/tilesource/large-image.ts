@@ -96,7 +96,7 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
       if (!plan) return {};
       const raster = await renderer.reducedSamples(plan, frame, { resample: true, ...(signal && { signal }) });
       const names = bandInterpretations(raster.bands);
-      const facts = bandStatistics(raster).map(({ min, max, mean, stdev }, band): [string, BandFacts] => [
+      const facts = (await bandStatistics(raster)).map(({ min, max, mean, stdev }, band): [string, BandFacts] => [
         String(band + 1),
         { interpretation: names[band] ?? 'unknown', min, max, mean, stdev },
       ]);
@@ -119,7 +119,7 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
       }
       const found = await source.readAssociatedImage?.(name, signal && { signal });
       if (!found) return null;
-      const picture = toPicture(found.raster);
+      const picture = await toPicture(found.raster);
       const size =
         width === undefined && height === undefined
           ? picture
@@ -205,14 +205,14 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
   const size = { width: metadata.tileWidth, height: metadata.tileHeight };
   if (edge.kind === 'crop') picture = crop(picture, croppedTileContent(metadata, address));
   else if (edge.color) picture = pad(crop(picture, croppedTileContent(metadata, address)), size, edge.color);
-  else picture = padPlain(picture, size, options.alpha);
+  else picture = await padPlain(picture, size, options.alpha);
   return { kind: 'bytes', bytes: await encodePicture(picture, options, { signal }), type: options.type };
 }
 
 /** Completes a border tile: with transparent pixels where the encoding can, else with black. */
-function padPlain(picture: Picture, size: { width: number; height: number }, alpha: boolean): Picture {
+async function padPlain(picture: Picture, size: { width: number; height: number }, alpha: boolean): Promise<Picture> {
   if (picture.width === size.width && picture.height === size.height) return picture;
-  return alpha ? pad(withAlpha(picture), size, transparent) : pad(picture, size, black);
+  return alpha ? pad(await withAlpha(picture), size, transparent) : pad(picture, size, black);
 }
 
 async function readPixel(renderer: Renderer, request: PixelRequest): Promise<PixelValue> {

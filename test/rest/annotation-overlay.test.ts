@@ -5,7 +5,7 @@ import type { StoredElements } from '../../src/features/annotations/elements/con
 import { PackedElementStore } from '../../src/features/annotations/elements/store.js';
 import { AnnotationDensityModel } from '../../src/features/annotations/overlay/density.model.js';
 import { MongoElementRecords } from '../../src/features/annotations/elements/element-records.model.js';
-import { OwnCollections } from '../../src/core/own-collections.js';
+import { OwnCollections } from '../../src/core/database/own-collections.js';
 import { AnnotationDensities, countedAlways } from '../../src/features/annotations/overlay/densities.js';
 import { Drawer } from '../../src/features/annotations/overlay/drawer.js';
 import { AnnotationOverlay, type OverlayStyle } from '../../src/features/annotations/overlay/overlay.js';

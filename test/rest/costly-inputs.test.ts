@@ -1,9 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestDatabase } from '../support/database.js';
 import { newFolder, pyramid, uploadItem } from '../support/images.js';
+import { grayTags, writeTiff, type TagValue } from '../support/tiff-writer.js';
 import { Client, type Answer, type Sending } from '../support/reference-host.js';
 import { startWatchedServer, type WatchedServer } from '../support/watched-server.js';
 
@@ -25,7 +27,7 @@ interface Place {
   slide: string;
   item: string;
   annotation: string;
-  upload: (name: string, content: string) => Promise<string>;
+  upload: (name: string, content: string | Uint8Array) => Promise<string>;
 }
 
 type Send = (place: Place, send: (method: string, path: string, sending?: Sending) => Promise<Answer>) => Promise<Answer>;
@@ -58,6 +60,26 @@ function drawn(elements: string): Send {
     }
     return answer;
   };
+}
+
+/** A gray TIFF of one tile, with further tags in its first directory. */
+function grayTiff(tags: Record<number, TagValue>, directories = 1): Buffer {
+  const tile = { tags: grayTags(256, 256, 256), chunks: [new Uint8Array(65_536).fill(100)] };
+  const first = { ...tile, tags: { ...tile.tags, ...tags } };
+  // All further ones show the tile of the first, which begins the file.
+  const further = { tags: { ...grayTags(256, 256, 256), 324: { long: [8] }, 325: { long: [65_536] } }, chunks: [] };
+  return writeTiff([first, ...Array.from({ length: directories - 1 }, () => further)]);
+}
+
+/** What a viewer asks of an image first. The answer is the first that is not 200, or the last. */
+async function shown(send: Parameters<Send>[1], uploaded: Promise<string>): Promise<Answer> {
+  const item = await uploaded;
+  let answer = await send('GET', `/item/${item}/tiles`);
+  for (const path of ['zxy/0/0/0', 'internal_metadata', 'tile_frames/quad_info']) {
+    if (answer.status !== 200) break;
+    answer = await send('GET', `/item/${item}/tiles/${path}`);
+  }
+  return answer;
 }
 
 /** Requests with texts of every kind that the server takes, at their limits and made to be the worst, with the status of the answer. */
@@ -295,6 +317,44 @@ const rows: [what: string, status: number, send: Send][] = [
       return send('PATCH', `/annotation/${annotation}`, { json: Array.from({ length: 19_000 }, () => operation) });
     },
   ],
+  [
+    'OME-XML of 90 000 planes',
+    200,
+    ({ upload }, send) => {
+      const planes = Array.from({ length: 90_000 }, (_, i) => `<Plane TheZ="${i}" TheC="0" TheT="0"/>`).join('');
+      const pixels = `<Pixels DimensionOrder="XYCZT" Type="uint8" SizeX="256" SizeY="256" SizeC="1" SizeZ="1" SizeT="1">${planes}</Pixels>`;
+      return shown(send, upload('planes.ome.tif', grayTiff({ 270: { ascii: `<OME><Image>${pixels}</Image></OME>` } })));
+    },
+  ],
+  [
+    'a description of twelve megabytes',
+    200,
+    ({ upload }, send) =>
+      shown(send, upload('slide.svs', grayTiff({ 270: { ascii: `Aperio Image Library\n|${'A = 1|'.repeat(2_000_000)}` } }))),
+  ],
+  ['a file of 30 000 directories', 200, ({ upload }, send) => shown(send, upload('frames.tif', grayTiff({}, 30_000)))],
+  [
+    'a picture of 16 bits with much around it',
+    200,
+    async ({ upload }, send) => {
+      const samples = new Uint16Array(3000 * 3000).map((_, i) => i % 65_521);
+      const image = sharp(samples, { raw: { width: 3000, height: 3000, channels: 1 } }).toColourspace('grey16');
+      const item = await upload('gray16.tif', await image.tiff({ tile: true, compression: 'none' }).toBuffer());
+      const region = await send('GET', `/item/${item}/tiles/region`, { query: { width: 5000, height: 4000, fill: '#ff0000' } });
+      return region.status === 200
+        ? send('GET', `/item/${item}/tiles/histogram`, { query: { width: 3000, height: 3000 } })
+        : region;
+    },
+  ],
+  [
+    'a tile that is made of a million',
+    404,
+    async ({ upload }, send) => {
+      const tags: Record<number, TagValue> = { ...grayTags(16_000, 16_000, 16), 324: { long: Array<number>(1_000_000).fill(8) } };
+      const bytes = writeTiff([{ tags: { ...tags, 325: { long: Array<number>(1_000_000).fill(256) } }, chunks: [] }]);
+      return send('GET', `/item/${await upload('small-tiles.tif', bytes)}/tiles/zxy/0/0/0`);
+    },
+  ],
 ];
 
 describe('while somebody sends the worst that is taken', () => {
@@ -316,7 +376,7 @@ describe('while somebody sends the worst that is taken', () => {
     const slide = await uploadItem(admin, folder, 'slide.tif', await pyramid());
     const item = await admin.create('/item', { folderId: folder, name: 'item' });
     const annotation = await admin.ok('POST', '/annotation', { query: { itemId: item }, json: { name: 'a', elements: [] } });
-    const upload = (name: string, content: string) => uploadItem(admin, folder, name, Buffer.from(content));
+    const upload = (name: string, content: string | Uint8Array) => uploadItem(admin, folder, name, Buffer.from(content));
     place = { folder, slide, item, annotation: String(annotation._id), upload };
     tile = `${server.url}/api/v1/item/${slide}/tiles/zxy/0/0/0`;
     for (let i = 0; i < 50; i += 1) await (await fetch(tile)).arrayBuffer();

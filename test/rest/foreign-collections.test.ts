@@ -2,7 +2,7 @@ import mongoose from 'mongoose';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { closeSpecimenServer, openSpecimenServer, specimenHost } from '../../examples/host-adapter.js';
 import { install, type InstallOptions } from '../../src/index.js';
-import { collectionNames } from '../../src/core/own-collections.js';
+import { collectionNames } from '../../src/core/database/own-collections.js';
 import { startTestDatabase } from '../support/database.js';
 import { plainSlide, startSpecimens, type InstalledSpecimens } from '../support/installed-specimens.js';
 import { until } from '../support/until.js';

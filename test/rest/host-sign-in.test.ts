@@ -4,6 +4,8 @@ import { removeExpired } from '../../src/reference-host/accounts/expired.js';
 import { repairFirstUser } from '../../src/reference-host/accounts/first-user.js';
 import { issueAnonymousSession, issueSignIn, issueToken } from '../../src/reference-host/accounts/tokens.js';
 import type { UserDocument } from '../../src/reference-host/accounts/user.model.js';
+import { createReferenceHost } from '../../src/reference-host/index.js';
+import { until } from '../support/until.js';
 import { startHost, Client, type TestHost } from '../support/reference-host.js';
 
 let server: TestHost;
@@ -224,6 +226,23 @@ describe('what ends all tokens of a user', () => {
       await set(true);
     }
     expect([await isKnown(program), await isKnown(await keyToken(holder))]).toEqual([false, true]);
+  });
+
+  it('is turning API keys off in another process, within 5 s', async () => {
+    const other = await createReferenceHost({ mongoUri: server.databaseUri, dataDirectory: server.dataDirectory });
+    try {
+      const { url } = await other.listen();
+      const { token } = await keyToken(await server.register('worker'));
+      const there = new Client(url, token, null);
+      // Of the plugin, which keeps its verdicts on tokens.
+      const isTaken = async () => (await there.send('GET', '/job/all')).status === 200;
+      expect(await isTaken()).toBe(true);
+      await admin.ok('PUT', '/system/setting', { query: { key: 'core.api_keys', value: false } });
+      await until('the other process refuses the token', async () => !(await isTaken()), 5000);
+    } finally {
+      await admin.ok('PUT', '/system/setting', { query: { key: 'core.api_keys', value: true } });
+      await other.close();
+    }
   });
 });
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { HostNotification } from '../../src/host.js';
 import { maxLogBytes } from '../../src/features/jobs/job-record.js';
 import { JobModel } from '../../src/features/jobs/job.model.js';
-import { OwnCollections } from '../../src/core/own-collections.js';
+import { OwnCollections } from '../../src/core/database/own-collections.js';
 import { JobStore, type JobEvent } from '../../src/features/jobs/jobs.js';
 import { startTestDatabase } from '../support/database.js';
 

@@ -112,7 +112,7 @@ describe('strategies that do what has no meaning here', () => {
     ['pass', (strategy: Acting) => strategy.pass()],
     ['fail', (strategy: Acting) => strategy.fail()],
   ])('find nobody when they %s', async (_what, act) => {
-    const { tokenVerifier } = await import('../../src/core/token-verifier.js');
+    const { tokenVerifier } = await import('../../src/core/host/token-verifier.js');
     class Other extends passport.Strategy {
       override authenticate(): void {
         act(this);

@@ -2,7 +2,7 @@ import type { Connection } from 'mongoose';
 import type { StoredElements } from '../../src/features/annotations/elements/contract.js';
 import { PackedElementStore } from '../../src/features/annotations/elements/store.js';
 import { MongoElementRecords } from '../../src/features/annotations/elements/element-records.model.js';
-import { OwnCollections } from '../../src/core/own-collections.js';
+import { OwnCollections } from '../../src/core/database/own-collections.js';
 
 /** Small packs and windows, so that each write makes many documents. */
 export const crashLayout = { packElements: 8, packTextBytes: 4096, windowElements: 200, windowTextBytes: 64 * 1024 };

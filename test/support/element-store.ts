@@ -1,7 +1,7 @@
 import { Mongoose, type Connection } from 'mongoose';
 import { PackedElementStore } from '../../src/features/annotations/elements/store.js';
 import { MongoElementRecords } from '../../src/features/annotations/elements/element-records.model.js';
-import { OwnCollections } from '../../src/core/own-collections.js';
+import { OwnCollections } from '../../src/core/database/own-collections.js';
 import { startTestDatabase } from './database.js';
 
 /** Small packs and windows, so that a few elements fill many. */

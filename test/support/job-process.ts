@@ -5,7 +5,7 @@ import { Mongoose, type Connection } from 'mongoose';
 import type { JobDefinition } from '../../src/features/jobs/definition.js';
 import { JobRunner, type JobRunnerOptions } from '../../src/features/jobs/runner.js';
 import { JobModel } from '../../src/features/jobs/job.model.js';
-import { OwnCollections } from '../../src/core/own-collections.js';
+import { OwnCollections } from '../../src/core/database/own-collections.js';
 import { JobStore } from '../../src/features/jobs/jobs.js';
 
 /** One process's part of a job service, on the database of `uri`. */

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { collectionNames } from '../../src/core/own-collections.js';
+import { collectionNames } from '../../src/core/database/own-collections.js';
 import { settingDefinitions } from '../../src/features/settings/definitions.js';
 import { coreSettingDefinitions } from '../../src/reference-host/system/settings.js';
 

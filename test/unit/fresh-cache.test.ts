@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { FreshCache } from '../../src/core/fresh-cache.js';
+import { FreshCache } from '../../src/core/concurrency/fresh-cache.js';
 
 describe('a cache of short-lived answers', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setTimeout'] }));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { grouped } from '../../src/core/grouped.js';
+import { grouped } from '../../src/core/database/grouped.js';
 
 describe('grouped calls', () => {
   it('go alone where they are rare, and together where many come at once', async () => {

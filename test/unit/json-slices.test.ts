@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseInSlices, TooDeepError } from '../../src/core/json-slices.js';
+import { parseInSlices, TooDeepError } from '../../src/core/concurrency/json-slices.js';
 
 const parse = (text: string) => parseInSlices(text, { maxDepth: 500 });
 const many = (entry: string, bytes: number) =>

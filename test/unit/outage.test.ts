@@ -1,6 +1,6 @@
 import { mongo } from 'mongoose';
 import { describe, expect, it } from 'vitest';
-import { isCollision, isDatabaseOutage, outageOf } from '../../src/core/outage.js';
+import { isCollision, isDatabaseOutage, outageOf } from '../../src/core/database/outage.js';
 
 const withCode = (code: string) => Object.assign(new Error(`${code}: no such luck, write '/secret'`), { code });
 const noResult = {} as mongo.BulkWriteResult;

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { until } from '../support/until.js';
-import { hasEnded, processName } from '../../src/core/process-name.js';
+import { hasEnded, processName } from '../../src/core/database/process-name.js';
 
-const module = fileURLToPath(new URL('../../src/core/process-name.ts', import.meta.url));
+const module = fileURLToPath(new URL('../../src/core/database/process-name.ts', import.meta.url));
 const script = `import { processName } from ${JSON.stringify(module)}; console.log(processName()); setInterval(() => {}, 1000);`;
 
 async function nameOf(child: ChildProcess): Promise<string> {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decodeParameters, RouteTable } from '../../src/http/route-table.js';
+import { decodeParameters, RouteTable } from '../../src/http/serving/route-table.js';
 import type { RouteDefinition } from '../../src/index.js';
 
 const table = new RouteTable<string>();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { WorkQueue } from '../../src/core/work-queue.js';
+import { WorkQueue } from '../../src/core/concurrency/work-queue.js';
 
 /** Work that goes on until it is told to end, and writes down when it begins. */
 function pieces(queue: WorkQueue) {

@@ -1,6 +1,6 @@
 import type { ElementStore } from './elements/contract.js';
-import type { Queues } from '../../core/queues.js';
-import type { WorkQueue } from '../../core/work-queue.js';
+import type { Queues } from '../../core/concurrency/queues.js';
+import type { WorkQueue } from '../../core/concurrency/work-queue.js';
 import type { Host } from '../../host.js';
 import { AnnotationPermissions } from './access/permissions.js';
 import { AnnotationBodies } from './documents/body.js';

@@ -1,5 +1,5 @@
 import type { Core } from '../../core/core.js';
-import { ScheduleModel } from '../../core/schedule.js';
+import { ScheduleModel } from '../../core/database/schedule.js';
 import { bindRoutes } from '../../http/route.js';
 import type { InstallOptions } from '../../installation.js';
 import type { Feature } from '../feature.js';

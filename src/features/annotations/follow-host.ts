@@ -1,5 +1,5 @@
-import type { HostRecords } from '../../core/host-records.js';
-import { idText } from '../../core/id-text.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import { idText } from '../../core/database/id-text.js';
 import type { HostEvents } from '../../host.js';
 import type { AnnotationServices } from './annotation-services.js';
 import type { AnnotationModel } from './documents/annotation.model.js';

@@ -2,10 +2,10 @@ import { Readable } from 'node:stream';
 import { centroidFrame, centroidPropKeys } from '../../annotation-format/centroids.js';
 import { elementQueryEcho, parseElementQuery, type ElementQuery } from '../../annotation-format/element-query.js';
 import type { CentroidReading, ElementReading, ElementStore, StoredElements } from './elements/contract.js';
-import { callerName } from '../../core/queues.js';
-import type { Turn, WorkQueue } from '../../core/work-queue.js';
+import { callerName } from '../../core/concurrency/queues.js';
+import type { Turn, WorkQueue } from '../../core/concurrency/work-queue.js';
 import type { Caller } from '../../host.js';
-import { toWire } from '../../http/wire.js';
+import { toWire } from '../../http/serving/wire.js';
 import { sortKeys, type AnnotationView } from './views.js';
 
 /** Which elements of which version are sent. */

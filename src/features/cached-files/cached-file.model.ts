@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Model } from 'mongoose';
 import type { StoredDocument } from '../../host.js';
-import { grouped } from '../../core/grouped.js';
-import type { HostRecords, ItemRecord } from '../../core/host-records.js';
-import { isCollision } from '../../core/outage.js';
-import { ownMark, type OwnCollections } from '../../core/own-collections.js';
-import { isDuplicateKey } from '../../core/refused-writes.js';
-import { hasEnded } from '../../core/process-name.js';
+import { grouped } from '../../core/database/grouped.js';
+import type { HostRecords, ItemRecord } from '../../core/host/host-records.js';
+import { isCollision } from '../../core/database/outage.js';
+import { ownMark, type OwnCollections } from '../../core/database/own-collections.js';
+import { isDuplicateKey } from '../../core/database/refused-writes.js';
+import { hasEnded } from '../../core/database/process-name.js';
 
 /** Pictures are `thumbnail` files (thumbnails, associated images, tile frames), histograms are `data` files. */
 export type CachedFileKind = 'thumbnail' | 'data';

@@ -11,14 +11,14 @@ import {
   type CachedFileModel,
   type ItemState,
 } from './cached-file.model.js';
-import { grouped } from '../../core/grouped.js';
-import type { HostRecords, ItemRecord } from '../../core/host-records.js';
+import { grouped } from '../../core/database/grouped.js';
+import type { HostRecords, ItemRecord } from '../../core/host/host-records.js';
 import { mapConcurrently } from '../../tilesource/process/concurrency.js';
-import type { Turn } from '../../core/work-queue.js';
+import type { Turn } from '../../core/concurrency/work-queue.js';
 import { SharedWork } from '../../tilesource/process/shared-work.js';
 import { imageKeyOf } from './cached-file-key.js';
 import type { Settings } from '../settings/settings.js';
-import { hasEnded, processName } from '../../core/process-name.js';
+import { hasEnded, processName } from '../../core/database/process-name.js';
 import { step } from '../../core/steps.js';
 
 /** Bytes of a cached file. */

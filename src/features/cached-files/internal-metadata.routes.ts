@@ -1,5 +1,5 @@
 import { BadParameterError } from '../../errors.js';
-import { hasTooManyValues, maxStoredValues } from '../../core/stored-values.js';
+import { hasTooManyValues, maxStoredValues } from '../../core/database/stored-values.js';
 import { required, text } from '../../http/parameters.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
-import type { HostRecords, ItemRecord } from '../../core/host-records.js';
-import { idText } from '../../core/id-text.js';
-import type { Sweep } from '../../core/sweeper.js';
+import type { HostRecords, ItemRecord } from '../../core/host/host-records.js';
+import { idText } from '../../core/database/id-text.js';
+import type { Sweep } from '../../core/database/sweeper.js';
 import type { HostFiles, StoredDocument } from '../../host.js';
 import { mapConcurrently } from '../../tilesource/process/concurrency.js';
 import { showsState, type CachedFileModel } from './cached-file.model.js';

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { sharedAbortController } from '../../core/abort.js';
+import { sharedAbortController } from '../../core/concurrency/abort.js';
 import { orAborted } from '../../tilesource/process/shared-work.js';
 import type { CacheReport } from './contract.js';
 

@@ -1,5 +1,5 @@
-import { ThreadPool } from '../../core/thread-pool.js';
-import { threadProgram } from '../../core/thread-program.js';
+import { ThreadPool } from '../../core/concurrency/thread-pool.js';
+import { threadProgram } from '../../core/concurrency/thread-program.js';
 import type { TextFunctions } from './text-thread.js';
 
 const timeoutMs = 10_000;

@@ -2,7 +2,7 @@ import type { LibrarySettings } from '../../configuration-text/read-settings.js'
 import type { WorkerHost } from '../../host.js';
 import type { InstallOptions } from '../../installation.js';
 import { bindRoutes } from '../../http/route.js';
-import { harmlessLogger } from '../../core/logger.js';
+import { harmlessLogger } from '../../core/host/logger.js';
 import type { Feature } from '../feature.js';
 import { Configuration } from './configuration.js';
 import { configurationRoutes } from './configuration.routes.js';

@@ -1,4 +1,4 @@
-import { threadFunctions } from '../../core/thread-functions.js';
+import { threadFunctions } from '../../core/concurrency/thread-functions.js';
 import { formatConfig } from '../../configuration-text/format.js';
 import { validateConfig } from '../../configuration-text/validate.js';
 import type { ConfigProblem } from '../../configuration-text/parse.js';

@@ -1,4 +1,4 @@
-import type { HostRecords } from '../../core/host-records.js';
+import type { HostRecords } from '../../core/host/host-records.js';
 import { routeDefiner } from '../../http/route.js';
 import type { Images } from '../images/images.js';
 import type { Items } from '../items/items.js';

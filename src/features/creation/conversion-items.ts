@@ -1,7 +1,7 @@
 import type { Host, HostFiles } from '../../host.js';
-import { conversionField } from '../../core/conversion-traces.js';
-import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../../core/host-records.js';
-import { hasEnded } from '../../core/process-name.js';
+import { conversionField } from '../../core/host/conversion-traces.js';
+import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
+import { hasEnded } from '../../core/database/process-name.js';
 import { step } from '../../core/steps.js';
 import type { JobRecord } from '../jobs/job-record.js';
 import { isFinished } from '../jobs/job-status.js';

@@ -1,6 +1,6 @@
 import { LargeImageError } from '../../errors.js';
 import type { Caller, HostAccess, HostLogger } from '../../host.js';
-import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../../core/host-records.js';
+import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
 import { activeStatuses, jobStatus } from '../jobs/job-status.js';
 import type { JobStore } from '../jobs/jobs.js';
 import type { Images } from '../images/images.js';

@@ -1,13 +1,13 @@
 import { BadParameterError, InvalidError, TileSourceError } from '../../errors.js';
 import type { Caller, HostFiles, HostLogger, HostNotification } from '../../host.js';
-import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../../core/host-records.js';
-import { idText } from '../../core/id-text.js';
+import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
+import { idText } from '../../core/database/id-text.js';
 import type { JobRecord } from '../jobs/job-record.js';
 import type { ConversionOptions } from '../../tilesource/convert/options.js';
 import { step } from '../../core/steps.js';
 import type { ConversionItems } from './conversion-items.js';
 import { assertCreatable, type Images } from '../images/images.js';
-import type { Callers } from '../../core/callers.js';
+import type { Callers } from '../../core/host/callers.js';
 import type { Items } from '../items/items.js';
 import type { JobStarter } from '../jobs/job-starter.js';
 import { activeStatuses, isFinished, jobStatus, localHandler, workerHandler } from '../jobs/job-status.js';

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
-import { replacesField, unfinishedField } from '../../core/configuration-traces.js';
-import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../../core/host-records.js';
+import { replacesField, unfinishedField } from '../../core/host/configuration-traces.js';
+import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
 import { step } from '../../core/steps.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 import type { Host, HostFiles, HostLogger } from '../../host.js';

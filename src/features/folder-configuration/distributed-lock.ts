@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { HostLogger } from '../../host.js';
 import type { CachedFileModel } from '../cached-files/cached-file.model.js';
-import { hasEnded, processName } from '../../core/process-name.js';
+import { hasEnded, processName } from '../../core/database/process-name.js';
 
 interface ExclusiveOptions {
   /** Keeps the claims, for all processes on the database. */

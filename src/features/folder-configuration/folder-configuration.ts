@@ -1,4 +1,4 @@
-import type { FolderRecord, HostRecords } from '../../core/host-records.js';
+import type { FolderRecord, HostRecords } from '../../core/host/host-records.js';
 import { AccessDeniedError, BadParameterError } from '../../errors.js';
 import type { Caller, Host } from '../../host.js';
 import { defaultLists } from '../items/folder-lists.js';

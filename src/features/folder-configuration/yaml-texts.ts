@@ -1,5 +1,5 @@
-import { ThreadPool } from '../../core/thread-pool.js';
-import { threadProgram } from '../../core/thread-program.js';
+import { ThreadPool } from '../../core/concurrency/thread-pool.js';
+import { threadProgram } from '../../core/concurrency/thread-program.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 import type { Layer, Outcome, YamlFunctions } from './yaml-thread.js';
 

@@ -1,4 +1,4 @@
-import { threadFunctions } from '../../core/thread-functions.js';
+import { threadFunctions } from '../../core/concurrency/thread-functions.js';
 import { BadParameterError } from '../../errors.js';
 import { isMapping, mergeMappings, parseYaml, personalize, writeYaml, type Person, type YamlMapping } from './yaml-text.js';
 

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { TileSourceError } from '../../errors.js';
 import type { HostFiles } from '../../host.js';
-import type { FileRecord } from '../../core/host-records.js';
+import type { FileRecord } from '../../core/host/host-records.js';
 import { openFileReader } from '../../tilesource/byte-reader.js';
 import type { ByteReader, SourceInput } from '../../tilesource/contract.js';
 import { jpegQuality } from '../../tilesource/render/jpeg-quality.js';

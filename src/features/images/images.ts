@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { BadParameterError, InvalidError, LargeImageError, NoLargeImageError, TileSourceError } from '../../errors.js';
-import { callerName } from '../../core/queues.js';
-import type { WorkQueue } from '../../core/work-queue.js';
+import { callerName } from '../../core/concurrency/queues.js';
+import type { WorkQueue } from '../../core/concurrency/work-queue.js';
 import type { Caller, HostFiles, HostLogger } from '../../host.js';
 import type { CachedTile, TileCache } from '../caches/contract.js';
 import type { OpenImage } from '../caches/open-image.js';
 import type { SourceCache } from '../caches/source-cache.js';
-import type { FileRecord, HostRecords, ItemRecord } from '../../core/host-records.js';
-import { idText } from '../../core/id-text.js';
+import type { FileRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
+import { idText } from '../../core/database/id-text.js';
 import { needsConversion } from '../../tilesource/convert/needs-conversion.js';
 import { openLargeImage } from '../../tilesource/large-image.js';
 import { step } from '../../core/steps.js';

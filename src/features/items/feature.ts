@@ -1,5 +1,5 @@
 import type { Core } from '../../core/core.js';
-import { idText } from '../../core/id-text.js';
+import { idText } from '../../core/database/id-text.js';
 import type { Feature } from '../feature.js';
 import { ItemLists } from './item-lists.js';
 import { ItemQueries } from './item-queries.model.js';

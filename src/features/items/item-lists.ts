@@ -1,6 +1,6 @@
 import { BadParameterError } from '../../errors.js';
 import type { Caller, HostAccess, StoredDocument } from '../../host.js';
-import { idText } from '../../core/id-text.js';
+import { idText } from '../../core/database/id-text.js';
 import { amongMany, type Conditions, type ItemQueries } from './item-queries.model.js';
 import { parseListText, parseSortOrder, type ExtendedText, type GroupPass, type SortOrder } from './item-list-request.js';
 import type { Items } from './items.js';

@@ -1,7 +1,7 @@
 import { BadParameterError } from '../../errors.js';
 import type { StoredDocument } from '../../host.js';
-import type { HostRecords } from '../../core/host-records.js';
-import { idText } from '../../core/id-text.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import { idText } from '../../core/database/id-text.js';
 
 /** Conditions on a model. */
 export type Conditions = Readonly<Record<string, unknown>>;

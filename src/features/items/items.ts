@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
-import { FreshCache } from '../../core/fresh-cache.js';
-import { verdictLifetimeMs } from '../../core/callers.js';
+import { FreshCache } from '../../core/concurrency/fresh-cache.js';
+import { verdictLifetimeMs } from '../../core/host/callers.js';
 import { AccessDeniedError, UnknownIdError } from '../../errors.js';
 import type { AccessLevel, Caller, HostAccess } from '../../host.js';
-import type { FolderRecord, HostRecords, ItemRecord } from '../../core/host-records.js';
+import type { FolderRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
 
 /** Items kept, each with its callers. */
 const maxItems = 20_000;

@@ -1,5 +1,5 @@
 import { LargeImageError } from '../../errors.js';
-import { outageOf } from '../../core/outage.js';
+import { outageOf } from '../../core/database/outage.js';
 import type { JobProgress, JobRecord } from './job-record.js';
 
 /** What a running job has at hand. */

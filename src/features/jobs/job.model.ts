@@ -1,5 +1,5 @@
 import type { Model, QueryFilter, Types, UpdateQuery } from 'mongoose';
-import { idText } from '../../core/id-text.js';
+import { idText } from '../../core/database/id-text.js';
 
 import {
   logEntryBytes,
@@ -12,7 +12,7 @@ import {
   type JobRecord,
   type NewJobRecord,
 } from './job-record.js';
-import type { OwnCollections } from '../../core/own-collections.js';
+import type { OwnCollections } from '../../core/database/own-collections.js';
 
 interface JobDocument extends Omit<JobRecord, 'id' | 'args' | 'kwargs' | 'other' | 'log'> {
   _id: Types.ObjectId;

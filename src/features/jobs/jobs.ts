@@ -1,4 +1,4 @@
-import { sharedAbortController } from '../../core/abort.js';
+import { sharedAbortController } from '../../core/concurrency/abort.js';
 import { AccessDeniedError, UnknownIdError } from '../../errors.js';
 import type { Caller, HostLogger, HostNotification } from '../../host.js';
 import {
@@ -13,11 +13,11 @@ import {
   type JobRun,
 } from './job-record.js';
 import type { JobModel, JobOrder } from './job.model.js';
-import { inParts } from '../../core/id-batches.js';
+import { inParts } from '../../core/database/id-batches.js';
 import { entryLevel, fullSight, sightOf, type JobSight } from './job-document.js';
 import { JobNotifications } from './job-notifications.js';
 import { activeStatuses, checkTransition, isFinished, isWorkerHandler, jobStatus, localHandler } from './job-status.js';
-import { processName } from '../../core/process-name.js';
+import { processName } from '../../core/database/process-name.js';
 import { step } from '../../core/steps.js';
 
 /** A job to be created. */

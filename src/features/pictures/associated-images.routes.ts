@@ -1,4 +1,4 @@
-import { turnOf } from '../../core/queues.js';
+import { turnOf } from '../../core/concurrency/queues.js';
 import { integer, required, text } from '../../http/parameters.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';

@@ -1,7 +1,7 @@
 import { BadValueError } from '../../errors.js';
-import type { ItemRecord } from '../../core/host-records.js';
+import type { ItemRecord } from '../../core/host/host-records.js';
 import type { HistogramBand } from '../../tilesource/render/histogram.js';
-import type { Turn } from '../../core/work-queue.js';
+import type { Turn } from '../../core/concurrency/work-queue.js';
 import type {
   AssociatedImageRequest,
   EncodedPicture,

@@ -1,5 +1,5 @@
-import type { HostRecords } from '../../core/host-records.js';
-import type { Queues } from '../../core/queues.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import type { Queues } from '../../core/concurrency/queues.js';
 import type { HostFiles } from '../../host.js';
 import { routeDefiner } from '../../http/route.js';
 import type { CachedFiles } from '../cached-files/cached-files.js';

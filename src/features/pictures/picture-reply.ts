@@ -1,6 +1,6 @@
-import { turnOf } from '../../core/queues.js';
+import { turnOf } from '../../core/concurrency/queues.js';
 import { create as contentDisposition } from 'content-disposition';
-import type { ItemRecord } from '../../core/host-records.js';
+import type { ItemRecord } from '../../core/host/host-records.js';
 import { obtainPicture, type CachedEntry, type ObtainOptions } from './cached-pictures.js';
 import type { PictureContext } from './context.js';
 import type { EncodedPicture, LargeImage, StreamedPicture } from '../../tilesource/requests.js';

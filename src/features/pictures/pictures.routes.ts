@@ -1,4 +1,4 @@
-import { turnOf } from '../../core/queues.js';
+import { turnOf } from '../../core/concurrency/queues.js';
 import type { LargeImage } from '../../tilesource/requests.js';
 import { integer, number, text } from '../../http/parameters.js';
 import { defineRoute } from './context.js';

@@ -1,4 +1,4 @@
-import { turnOf } from '../../core/queues.js';
+import { turnOf } from '../../core/concurrency/queues.js';
 import { boolean, integer, required, text, withDefault, type ParameterValues } from '../../http/parameters.js';
 import { openLargeImage } from '../../tilesource/large-image.js';
 import type { LargeImage } from '../../tilesource/requests.js';

@@ -1,6 +1,6 @@
 import type { QuadInfoOptions } from '../../tilesource/quad-info.js';
 import { BadParameterError } from '../../errors.js';
-import type { ItemRecord } from '../../core/host-records.js';
+import type { ItemRecord } from '../../core/host/host-records.js';
 import { cacheJobNames, newCacheJob } from './cache-job.js';
 import { imageKeys, pictureName, regionEntry, type CachedEntry } from './cached-pictures.js';
 import { boolean, integer, oneOf, text, withDefault, type ParameterValues } from '../../http/parameters.js';

@@ -3,7 +3,7 @@ import { oneOf, required, text, withDefault } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute, type PictureContext } from './context.js';
-import type { ItemRecord } from '../../core/host-records.js';
+import type { ItemRecord } from '../../core/host/host-records.js';
 import { storedPicture } from '../images/file-input.js';
 import { defined, itemPath, renderParameters } from './parameters.js';
 import { cachedPicture, type Asked } from './picture-reply.js';

@@ -1,6 +1,6 @@
 import type { Model } from 'mongoose';
-import type { OwnCollections } from '../../core/own-collections.js';
-import { isDuplicateKey } from '../../core/refused-writes.js';
+import type { OwnCollections } from '../../core/database/own-collections.js';
+import { isDuplicateKey } from '../../core/database/refused-writes.js';
 
 /** A stored setting. */
 export interface SettingDocument {

@@ -1,4 +1,4 @@
-import { FreshCache } from '../../core/fresh-cache.js';
+import { FreshCache } from '../../core/concurrency/fresh-cache.js';
 import { InvalidError } from '../../errors.js';
 import { constantName, type SettingDefinition } from './definition.js';
 

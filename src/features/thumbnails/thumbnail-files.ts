@@ -1,7 +1,7 @@
 import { LargeImageError } from '../../errors.js';
-import type { HostRecords, ItemRecord } from '../../core/host-records.js';
-import { isDatabaseOutage } from '../../core/outage.js';
-import { WorkQueue } from '../../core/work-queue.js';
+import type { HostRecords, ItemRecord } from '../../core/host/host-records.js';
+import { isDatabaseOutage } from '../../core/database/outage.js';
+import { WorkQueue } from '../../core/concurrency/work-queue.js';
 import type { HostLogger } from '../../host.js';
 import type { CachedFileName, CachedFiles } from '../cached-files/cached-files.js';
 import type { Images } from '../images/images.js';

@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { Piscina } from 'piscina';
-import { threadProgram } from '../../core/thread-program.js';
+import { threadProgram } from '../../core/concurrency/thread-program.js';
 import { TileSourceError } from '../../errors.js';
-import { WorkQueue } from '../../core/work-queue.js';
+import { WorkQueue } from '../../core/concurrency/work-queue.js';
 import type { CziFacts } from '../sources/czi/facts.js';
 import type { DicomFacts } from '../sources/dicom/facts.js';
 import type { ZarrChunk } from './zarr-chunk.js';
@@ -22,6 +22,7 @@ interface ThreadFunctions {
   decode: { input: CodecTask; output: Decoded };
   cziFacts: { input: Uint8Array; output: CziFacts };
   zarrChunk: { input: ZarrChunk; output: Uint8Array<ArrayBuffer> };
+  omeDescription: { input: string; output: { json: string } | { refused: string } };
   dicomFacts: { input: Uint8Array; output: DicomFacts | null };
 }
 

@@ -4,6 +4,8 @@ import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { ordered, type SampleOrder } from './sample-order.js';
 import { readDicomFacts, type DicomFacts } from '../sources/dicom/facts.js';
 import { readCziFacts, type CziFacts } from '../sources/czi/facts.js';
+import { readOme } from '../sources/tiff/ome.js';
+import { TileSourceError } from '../../errors.js';
 import { decodeZarrChunk, type ZarrChunk, type ZarrLibraries } from './zarr-chunk.js';
 import { zstdContentSize } from './zstd-header.js';
 import { centre } from './centred.js';
@@ -223,4 +225,15 @@ export function cziFacts(xml: Uint8Array): CziFacts {
 /** Reads the header of a DICOM file, which may describe 100 000 frames; `null` where it goes on behind these bytes. */
 export function dicomFacts(bytes: Uint8Array): DicomFacts | null {
   return readDicomFacts(bytes);
+}
+
+/** Reads OME-XML, which may describe very many planes: its description as JSON, with the entries of maps; or what is wrong with it. */
+export function omeDescription(xml: string): { json: string } | { refused: string } {
+  try {
+    const described = readOme(xml);
+    return { json: JSON.stringify({ ...described, associated: [...described.associated] }) };
+  } catch (error) {
+    if (error instanceof TileSourceError) return { refused: error.message };
+    throw error;
+  }
 }

@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { BadValueError, LargeImageError } from '../../errors.js';
-import { isFullDisk } from '../../core/outage.js';
+import { isFullDisk } from '../../core/database/outage.js';
 import { maxResidentBytes, runInChild, type ChildMessage, type ChildTask } from './child-process.js';
 import { convert } from './convert.js';
 import { runDrawing } from '../sources/sharp/drawing.js';

@@ -238,7 +238,7 @@ async function writeFrom(opened: readonly Opened[], writing: Writing): Promise<v
       const byteSamples = packing.compression === 'jpeg' || packing.compression === 'webp';
       const blockSide = BlockReader.blockSide(metadata, options.tileSize);
       const reader = new BlockReader(source, frame, mapping, task.threads);
-      const shown = (raster: Raster): Raster => (byteSamples ? toPicture(raster) : raster);
+      const shown = async (raster: Raster): Promise<Raster> => (byteSamples ? toPicture(raster) : raster);
       const bands = byteSamples && metadata.bandCount > 4 ? 3 : metadata.bandCount;
       const image: BlockImage = {
         width: metadata.sizeX,

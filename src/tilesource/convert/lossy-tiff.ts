@@ -1,7 +1,7 @@
 import { TileSourceError } from '../../errors.js';
 import { openFileReader } from '../byte-reader.js';
-import { tags } from '../sources/tiff/tags.js';
-import { TiffBytes } from '../sources/tiff/tiff-bytes.js';
+import { tags } from '../sources/tiff/file/tags.js';
+import { TiffBytes } from '../sources/tiff/file/tiff-bytes.js';
 
 /** Old and new JPEG, JPEG 2000 in its four numbers, WebP. */
 const lossyCodes = [6, 7, 33_003, 33_004, 33_005, 34_712, 50_001];

@@ -2,8 +2,8 @@ import { TileSourceError } from '../../errors.js';
 import { openFileReader } from '../byte-reader.js';
 import type { TileSource } from '../contract.js';
 import { readLayout, type ImageLayout } from '../sources/tiff/layout.js';
-import { compressions, photometrics } from '../sources/tiff/tags.js';
-import { TiffBytes } from '../sources/tiff/tiff-bytes.js';
+import { compressions, photometrics } from '../sources/tiff/file/tags.js';
+import { TiffBytes } from '../sources/tiff/file/tiff-bytes.js';
 
 const plainCompressions: readonly number[] = [
   compressions.none,

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { WorkQueue } from '../../core/work-queue.js';
+import { WorkQueue } from '../../core/concurrency/work-queue.js';
 
 /** Threads of libuv, on which libvips and all reads of files run; 4 unless the environment says otherwise before Node starts. */
 const threads = Number(process.env.UV_THREADPOOL_SIZE) || 4;

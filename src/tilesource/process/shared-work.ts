@@ -1,4 +1,4 @@
-import { sharedAbortController } from '../../core/abort.js';
+import { sharedAbortController } from '../../core/concurrency/abort.js';
 import { LargeImageError } from '../../errors.js';
 
 interface Shared<Result> {

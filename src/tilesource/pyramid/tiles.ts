@@ -87,7 +87,7 @@ export async function packTile(tile: Raster, packing: TilePacking): Promise<Uint
   if (compression === 'jpeg' || compression === 'webp') {
     if (!isPicture(tile)) throw new RangeError(`${compression} holds 1 to 4 bands of bytes, not ${tile.bands} of ${tile.dtype}`);
     if (compression === 'webp') {
-      const image = openPicture(withColor(tile));
+      const image = openPicture(await withColor(tile));
       return image.webp(quality === 0 ? { lossless: true, effort: 2 } : { quality, effort: 2 }).toBuffer();
     }
     let image = openPicture(tile);

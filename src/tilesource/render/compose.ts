@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import { WorkQueue } from '../../core/work-queue.js';
+import { TileSourceError } from '../../errors.js';
+import { WorkQueue } from '../../core/concurrency/work-queue.js';
 import { mapConcurrently } from '../process/concurrency.js';
 import type { EncodedImage, TileAddress, TileSource } from '../contract.js';
 import { finerLevel, largestStep, levelSize, tileContent, tileGrid, type Box, type Size } from '../geometry.js';
@@ -11,6 +12,9 @@ import { decodeMosaic, openMosaic, type StoredMosaic } from './stored-mosaic.js'
 
 /** Largest mosaic, in pixels, from which a tile of a missing level is made in one step. */
 const maxMosaicPixels = 2 ** 24;
+
+/** Most stored tiles that one picture is made of: reading so many takes a minute. */
+const maxStoredTiles = 2 ** 18;
 
 /** Fewest stored tiles that are worth decoding together, and most bytes of them. */
 const leastMosaic = 4;
@@ -103,12 +107,26 @@ export class TileReader {
       x: Math.floor((box.left + box.width - 1) / tileWidth),
       y: Math.floor((box.top + box.height - 1) / tileHeight),
     };
+    this.#checkCount({ columns: last.x - first.x + 1, rows: last.y - first.y + 1 }, level);
     const tiles: TileAddress[] = [];
     for (let y = first.y; y <= last.y; y += 1) {
       for (let x = first.x; x <= last.x; x += 1) tiles.push({ level, frame, x, y });
     }
     const place = { ...box, left: box.left - first.x * tileWidth, top: box.top - first.y * tileHeight };
     return { tiles, columns: last.x - first.x + 1, place };
+  }
+
+  /** @throws TileSourceError where a picture would be made of too many stored tiles of tiles of this level. */
+  #checkCount({ columns, rows }: { columns: number; rows: number }, level: number): void {
+    const { metadata, populatedLevels } = this.#source;
+    const stored = populatedLevels.find((held) => held >= level) ?? level;
+    const grid = tileGrid(metadata, stored);
+    const each = 2 ** (stored - level);
+    const count = Math.min(grid.columns, columns * each) * Math.min(grid.rows, rows * each);
+    if (count <= maxStoredTiles) return;
+    throw new TileSourceError(
+      `This picture would be made of ${count} stored tiles of ${metadata.tileWidth} by ${metadata.tileHeight} pixels, and the image has no smaller versions to make it of. Convert the image first.`,
+    );
   }
 
   /** Decodes stored tiles together where the file has them as JPEG; `missing` are the others. */
@@ -175,6 +193,7 @@ export class TileReader {
     while (step > 1 && tileWidth * tileHeight * 4 ** step > maxMosaicPixels) step -= 1;
     const level = Math.min(finerLevel(populatedLevels, address.level), address.level + step);
     const factor = 2 ** (level - address.level);
+    this.#checkCount({ columns: 1, rows: 1 }, address.level);
     const grid = tileGrid(metadata, level);
     const size = levelSize(metadata, level);
     const left = address.x * factor * tileWidth;
@@ -199,14 +218,14 @@ export class TileReader {
     }
     await mapConcurrently(children, this.#concurrency, async ({ x, y }) => {
       const tile = await this.readTile({ level, frame: address.frame, x, y }, signal);
-      placeEveryNth(target, tile, { left: x * tileWidth - left, top: y * tileHeight - top }, factor);
+      await placeEveryNth(target, tile, { left: x * tileWidth - left, top: y * tileHeight - top }, factor);
     });
     return target;
   }
 }
 
 /** Puts every `step`-th pixel of a tile, counted from the corner of the mosaic, into the reduced mosaic. */
-function placeEveryNth(target: Raster, tile: Raster, at: { left: number; top: number }, step: number): void {
+async function placeEveryNth(target: Raster, tile: Raster, at: { left: number; top: number }, step: number): Promise<void> {
   const skip = (offset: number) => (step - (offset % step)) % step;
   const skipX = skip(at.left);
   const skipY = skip(at.top);
@@ -216,7 +235,7 @@ function placeEveryNth(target: Raster, tile: Raster, at: { left: number; top: nu
     part = createRaster({ ...tile, width: tile.width - skipX, height: tile.height - skipY });
     blit(part, tile, { left: -skipX, top: -skipY });
   }
-  blit(target, decimate(part, step), { left: (at.left + skipX) / step, top: (at.top + skipY) / step });
+  blit(target, await decimate(part, step), { left: (at.left + skipX) / step, top: (at.top + skipY) / step });
 }
 
 /** How much of a mosaic of stored tiles shows the image: files may end a pixel before the level does. */

@@ -1,3 +1,4 @@
+import { inRuns } from '../../core/concurrency/slices.js';
 import sharp, { type Sharp } from 'sharp';
 import { BadValueError } from '../../errors.js';
 import type { Rgba } from '../color.js';
@@ -147,6 +148,9 @@ export interface EncodingSteps {
   signal?: AbortSignal | undefined;
 }
 
+/** Pixels that are moved before the time is looked at. */
+const pixelsAtOnce = 65_536;
+
 /** A picture that is decoded only when it is used, for one use. */
 export interface OpenedPicture extends Size {
   image: Sharp;
@@ -221,15 +225,17 @@ export async function resizePicture(picture: Picture, size: Size & { kernel: Ker
   const resized = image.raw();
   const { data, info } = await processed(() => resized.toBuffer({ resolveWithObject: true }), signal);
   const out: Picture = { data, width: info.width, height: info.height, bands: picture.bands, dtype: 'uint8' };
-  return info.channels === picture.bands ? out : { ...out, data: grayAndAlpha(data) };
+  return info.channels === picture.bands ? out : { ...out, data: await grayAndAlpha(data) };
 }
 
-function grayAndAlpha(rgba: Uint8Array): Uint8Array {
+async function grayAndAlpha(rgba: Uint8Array): Promise<Uint8Array> {
   const out = new Uint8Array(rgba.length / 2);
-  for (let at = 0; at < rgba.length; at += 4) {
-    out[at / 2] = rgba[at] ?? 0;
-    out[at / 2 + 1] = rgba[at + 3] ?? 0;
-  }
+  await inRuns(rgba.length / 4, pixelsAtOnce, (from, to) => {
+    for (let pixel = from; pixel < to; pixel += 1) {
+      out[pixel * 2] = rgba[pixel * 4]!;
+      out[pixel * 2 + 1] = rgba[pixel * 4 + 3]!;
+    }
+  });
   return out;
 }
 
@@ -274,7 +280,7 @@ function ppm({ data, width, height }: RawPicture): Uint8Array {
 }
 
 /** 24-bit bitmap: rows from the bottom, blue first, rows padded to four bytes. */
-function bmp({ data, width, height }: RawPicture): Uint8Array {
+async function bmp({ data, width, height }: RawPicture): Promise<Uint8Array> {
   const headerLength = 54;
   const rowLength = Math.ceil((width * 3) / 4) * 4;
   const out = Buffer.alloc(headerLength + rowLength * height);
@@ -287,30 +293,34 @@ function bmp({ data, width, height }: RawPicture): Uint8Array {
   out.writeUInt16LE(1, 26);
   out.writeUInt16LE(24, 28);
   out.writeUInt32LE(rowLength * height, 34);
-  for (let y = 0; y < height; y += 1) {
-    let to = headerLength + (height - 1 - y) * rowLength;
-    for (let from = y * width * 3; from < (y + 1) * width * 3; from += 3) {
-      out[to++] = data[from + 2] ?? 0;
-      out[to++] = data[from + 1] ?? 0;
-      out[to++] = data[from] ?? 0;
+  await inRuns(height, Math.ceil(pixelsAtOnce / Math.max(1, width)), (firstRow, endRow) => {
+    for (let y = firstRow; y < endRow; y += 1) {
+      let to = headerLength + (height - 1 - y) * rowLength;
+      for (let from = y * width * 3; from < (y + 1) * width * 3; from += 3) {
+        out[to++] = data[from + 2]!;
+        out[to++] = data[from + 1]!;
+        out[to++] = data[from]!;
+      }
     }
-  }
+  });
   return out;
 }
 
 /** Uncompressed true colour Targa, from the top, with alpha where there is some. */
-function tga({ data, width, height, bands }: RawPicture): Uint8Array {
+async function tga({ data, width, height, bands }: RawPicture): Promise<Uint8Array> {
   const out = Buffer.alloc(18 + data.length);
   out[2] = 2;
   out.writeUInt16LE(width, 12);
   out.writeUInt16LE(height, 14);
   out[16] = bands * 8;
   out[17] = 0x20 | (bands === 4 ? 8 : 0);
-  for (let at = 0; at < data.length; at += bands) {
-    out[18 + at] = data[at + 2] ?? 0;
-    out[19 + at] = data[at + 1] ?? 0;
-    out[20 + at] = data[at] ?? 0;
-    if (bands === 4) out[21 + at] = data[at + 3] ?? 0;
-  }
+  await inRuns(width * height, pixelsAtOnce, (from, to) => {
+    for (let at = from * bands; at < to * bands; at += bands) {
+      out[18 + at] = data[at + 2]!;
+      out[19 + at] = data[at + 1]!;
+      out[20 + at] = data[at]!;
+      if (bands === 4) out[21 + at] = data[at + 3]!;
+    }
+  });
   return out;
 }

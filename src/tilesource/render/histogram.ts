@@ -1,3 +1,4 @@
+import { inRuns } from '../../core/concurrency/slices.js';
 import { BadValueError } from '../../errors.js';
 import type { Raster } from '../raster.js';
 
@@ -42,12 +43,17 @@ export interface BandStatistics {
 /** Largest number of bins that may be asked for. */
 const maxBins = 65_536;
 
+/** Pixels that are counted before the time is looked at. */
+const pixelsAtOnce = 262_144;
+
 /** Facts of each band of a raster; all 0 where it has no samples. */
-export function bandStatistics(raster: Raster): BandStatistics[] {
-  return Array.from({ length: raster.bands }, (_, band) => statisticsOf(raster, band));
+export async function bandStatistics(raster: Raster): Promise<BandStatistics[]> {
+  const facts: BandStatistics[] = [];
+  for (let band = 0; band < raster.bands; band += 1) facts.push(await statisticsOf(raster, band));
+  return facts;
 }
 
-function statisticsOf({ data, bands }: Raster, band: number): BandStatistics {
+async function statisticsOf({ data, bands }: Raster, band: number): Promise<BandStatistics> {
   let min = Infinity;
   let max = -Infinity;
   let sum = 0;
@@ -55,17 +61,19 @@ function statisticsOf({ data, bands }: Raster, band: number): BandStatistics {
   let count = 0;
   // Sums are taken of the distance to the first sample, so that large values with small differences keep their digits.
   let shift = NaN;
-  for (let position = band; position < data.length; position += bands) {
-    const value = data[position] ?? NaN;
-    if (Number.isNaN(value)) continue;
-    if (count === 0) shift = value;
-    if (value < min) min = value;
-    if (value > max) max = value;
-    const distance = value - shift;
-    sum += distance;
-    squares += distance * distance;
-    count += 1;
-  }
+  await inRuns(data.length / bands, pixelsAtOnce, (from, to) => {
+    for (let position = from * bands + band; position < to * bands; position += bands) {
+      const value = data[position]!;
+      if (Number.isNaN(value)) continue;
+      if (count === 0) shift = value;
+      if (value < min) min = value;
+      if (value > max) max = value;
+      const distance = value - shift;
+      sum += distance;
+      squares += distance * distance;
+      count += 1;
+    }
+  });
   if (count === 0) return { min: 0, max: 0, mean: 0, stdev: 0, count: 0 };
   const mean = sum / count;
   return { min, max, mean: shift + mean, stdev: Math.sqrt(Math.max(0, squares / count - mean * mean)), count };
@@ -76,16 +84,20 @@ function statisticsOf({ data, bands }: Raster, band: number): BandStatistics {
  *
  * @throws BadValueError for a number of bins that is not 1 to 65536, or a range that is empty.
  */
-export function histogramOf(raster: Raster, options: HistogramOptions = {}): HistogramBand[] {
+export async function histogramOf(raster: Raster, options: HistogramOptions = {}): Promise<HistogramBand[]> {
   const { bins = 256 } = options;
   if (!Number.isInteger(bins) || bins < 1 || bins > maxBins) {
     throw new BadValueError(`Invalid bins: ${bins}. Allowed values: 1 to ${maxBins}.`);
   }
-  return bandStatistics(raster).map((statistics, band) => countBand(raster, band, statistics, options));
+  const counted: HistogramBand[] = [];
+  for (const [band, statistics] of (await bandStatistics(raster)).entries()) {
+    counted.push(await countBand(raster, band, statistics, options));
+  }
+  return counted;
 }
 
-function countBand(raster: Raster, band: number, facts: BandStatistics, options: HistogramOptions): HistogramBand {
-  let { bins = 256 } = options;
+async function countBand(raster: Raster, band: number, facts: BandStatistics, options: HistogramOptions): Promise<HistogramBand> {
+  let { bins: binCount = 256 } = options;
   const { rangeMin, rangeMax, roundRange = false, density = false } = options;
   const whole = !raster.dtype.startsWith('float');
   // A missing end of an explicit range is that of the data: better than the peer's 0 and 256.
@@ -94,31 +106,33 @@ function countBand(raster: Raster, band: number, facts: BandStatistics, options:
   if (rangeMin !== undefined && rangeMax === undefined && high <= low) high = low + 1;
   if (rangeMax !== undefined && rangeMin === undefined && low >= high) low = high - 1;
   if (!(low < high)) throw new BadValueError(`Invalid range: rangeMin ${low} must be less than rangeMax ${high}.`);
-  if (roundRange && whole && rangeMin === undefined && rangeMax === undefined && high - low < 10 * bins) {
+  if (roundRange && whole && rangeMin === undefined && rangeMax === undefined && high - low < 10 * binCount) {
     const span = high - low;
-    const step = Math.ceil(span / bins);
-    bins = Math.ceil(span / step);
-    high = low + step * bins;
+    const step = Math.ceil(span / binCount);
+    binCount = Math.ceil(span / step);
+    high = low + step * binCount;
   }
-  const counts = Array.from({ length: bins }, () => 0);
-  const width = (high - low) / bins;
+  const counts = Array.from({ length: binCount }, () => 0);
+  const width = (high - low) / binCount;
   let samples = 0;
-  for (let position = band; position < raster.data.length; position += raster.bands) {
-    const value = raster.data[position] ?? NaN;
-    if (!(value >= low && value <= high)) continue;
-    const bin = Math.min(bins - 1, Math.floor((value - low) / width));
-    counts[bin] = (counts[bin] ?? 0) + 1;
-    samples += 1;
-  }
+  const { data, bands } = raster;
+  await inRuns(data.length / bands, pixelsAtOnce, (from, to) => {
+    for (let position = from * bands + band; position < to * bands; position += bands) {
+      const value = data[position]!;
+      if (!(value >= low && value <= high)) continue;
+      counts[Math.min(binCount - 1, Math.floor((value - low) / width))]! += 1;
+      samples += 1;
+    }
+  });
   return {
     min: facts.min,
     max: facts.max,
     mean: facts.mean,
     stdev: facts.stdev,
     range: [low, high],
-    bins,
+    bins: binCount,
     hist: density && samples > 0 ? counts.map((count) => count / samples) : counts,
-    bin_edges: Array.from({ length: bins + 1 }, (_, edge) => (edge === bins ? high : low + width * edge)),
+    bin_edges: Array.from({ length: binCount + 1 }, (_, edge) => (edge === binCount ? high : low + width * edge)),
     samples,
     density,
   };

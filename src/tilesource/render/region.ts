@@ -187,7 +187,7 @@ export class RegionMaker {
     signal?.throwIfAborted();
     const picture = await this.#renderer.box(where, look, signal);
     signal?.throwIfAborted();
-    const drawn = await encodePicture(isPainted ? withColor(picture) : picture, encoding, { ...further, signal });
+    const drawn = await encodePicture(isPainted ? await withColor(picture) : picture, encoding, { ...further, signal });
     return { kind: 'bytes', bytes: drawn, type: encoding.type };
   }
 

@@ -168,7 +168,7 @@ export class Renderer {
     signal: AbortSignal | undefined,
   ): Promise<Picture> {
     const { style } = look;
-    if (!style) return this.#correct(toPicture(await read(frame)), frame, look);
+    if (!style) return this.#correct(await toPicture(await read(frame)), frame, look);
     const rasters = await this.#styleRasters(style, frame, async (each) => {
       const raster = await read(each);
       return isPicture(raster) ? this.#correct(raster, each, look) : raster;
@@ -196,7 +196,7 @@ export class Renderer {
     const plan = this.plan(small ? {} : { width: surveySide, height: surveySide });
     if (!plan) throw new TileSourceError('The image has no pixels');
     const raster = await this.reducedSamples(plan, frame, { resample: true, signal });
-    return { raster, statistics: bandStatistics(raster) };
+    return { raster, statistics: await bandStatistics(raster) };
   }
 }
 
@@ -207,6 +207,6 @@ function sameSize(a: Size, b: Size): boolean {
 async function resample(raster: Raster, size: Size, signal: AbortSignal | undefined): Promise<Raster> {
   const kernel: Kernel = usualKernel(raster, size);
   if (isPicture(raster)) return resizePicture(raster, { ...size, kernel }, signal);
-  if (raster.dtype === 'int8' && raster.bands <= 4) return resizePicture(toPicture(raster), { ...size, kernel }, signal);
+  if (raster.dtype === 'int8' && raster.bands <= 4) return resizePicture(await toPicture(raster), { ...size, kernel }, signal);
   return resizeNearest(raster, size);
 }

@@ -68,11 +68,12 @@ export async function tileFrames(
     frameConcurrency,
     async ({ frame, position }) => {
       let picture = await regions.picture({ ...prepared, frame }, request.signal);
-      if (colored) picture = withColor(picture);
+      if (colored) picture = await withColor(picture);
       sprite ??= solidPicture(size, picture.bands, [empty, empty, empty, 0]);
       const at = { left: (position % columns) * cell.width, top: Math.floor(position / columns) * cell.height };
       if (padded && fill) blit(sprite, solidPicture(cell, sprite.bands, fill.color), at);
-      blit(sprite, likeBands(picture, sprite.bands), { left: at.left + offset.left, top: at.top + offset.top });
+      const fitting = await likeBands(picture, sprite.bands);
+      blit(sprite, fitting, { left: at.left + offset.left, top: at.top + offset.top });
     },
   );
   if (!sprite) return { kind: 'bytes', bytes: new Uint8Array(0), type: encoding.type };
@@ -82,10 +83,10 @@ export async function tileFrames(
 }
 
 /** Frames of one image have the same bands; where a file breaks that rule, the others follow the first. */
-function likeBands(picture: Picture, bands: Picture['bands']): Picture {
+async function likeBands(picture: Picture, bands: Picture['bands']): Promise<Picture> {
   let out = picture;
-  if (bands >= 3) out = withColor(out);
-  if (bands === 2 || bands === 4) out = withAlpha(out);
+  if (bands >= 3) out = await withColor(out);
+  if (bands === 2 || bands === 4) out = await withAlpha(out);
   if (out.bands !== bands)
     throw new TileSourceError('The frames have different numbers of bands and cannot be put into one picture');
   return out;

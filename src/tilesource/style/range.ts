@@ -44,15 +44,15 @@ function fullScale(dtype: Raster['dtype']): number {
 }
 
 /** The sample below (or above) which at most a fraction of the samples lies. */
-function quantile(raster: Raster, band: number, fraction: number, fromBelow: boolean): number {
-  const spread = histogramOf(raster, { bins: 1 })[band];
+async function quantile(raster: Raster, band: number, fraction: number, fromBelow: boolean): Promise<number> {
+  const spread = (await histogramOf(raster, { bins: 1 }))[band];
   if (!spread || spread.samples === 0) return 0;
   const whole = !raster.dtype.startsWith('float');
   const span = spread.max - spread.min + 1;
   const bins = whole && span <= 65_536 ? span : 4096;
   const range = { rangeMin: spread.min, rangeMax: whole ? spread.max + 1 : spread.max + Number.EPSILON * Math.abs(spread.max) };
   if (range.rangeMax <= range.rangeMin) return spread.min;
-  const counted = histogramOf(raster, { bins, ...range })[band];
+  const counted = (await histogramOf(raster, { bins, ...range }))[band];
   if (!counted) return 0;
   let left = fraction * counted.samples;
   const order = fromBelow ? counted.hist : counted.hist.toReversed();

@@ -1,4 +1,4 @@
-import { isSliceOver, nextSlice } from '../../core/slices.js';
+import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { hasAlpha, type Picture } from '../render/pixels.js';
 import type { Raster } from '../raster.js';
 import { channels, Colors, makeColorTable, tableSize, type ColorTable, type StyleMemo } from './color-table.js';

@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { harmlessLogger } from '../../../src/core/logger.js';
+import { harmlessLogger } from '../../../src/core/host/logger.js';
 import { Configuration } from '../../../src/features/configuration/configuration.js';
 import { configPath, readConfigFile, replaceConfig } from '../../../src/features/configuration/replace.js';
 import { BadParameterError, LargeImageError } from '../../../src/errors.js';

@@ -78,7 +78,7 @@ function inputsOf(raster: Raster) {
     frame: 0,
     rasters: new Map([[0, raster]]),
     memo: new StyleMemo(),
-    survey: () => Promise.resolve({ raster, statistics: bandStatistics(raster) }),
+    survey: async () => ({ raster, statistics: await bandStatistics(raster) }),
   };
 }
 

@@ -1,8 +1,8 @@
 import { AccessDeniedError, LargeImageError } from '../../../errors.js';
-import { readAccessList, readFlags } from '../../../core/access-list.js';
+import { readAccessList, readFlags } from '../../../core/host/access-list.js';
 import type { AccessEntry, AccessLevel, Caller, HostAccess, HostDirectory } from '../../../host.js';
 import type { AnnotationAccess, AnnotationFilter, AnnotationRecord } from '../documents/annotation-record.js';
-import type { HostRecords, ItemRecord } from '../../../core/host-records.js';
+import type { HostRecords, ItemRecord } from '../../../core/host/host-records.js';
 import type { Items } from '../../items/items.js';
 
 /** Flag on a folder: its holder may annotate items of the folder without writing to them. */

@@ -9,7 +9,7 @@ import type {
   AnnotationState,
   AnnotationVersionRecord,
 } from './annotation-record.js';
-import { idText } from '../../../core/id-text.js';
+import { idText } from '../../../core/database/id-text.js';
 
 /** Members that heads and former versions have in common, under the names of the wire. */
 export interface StateDocument {

@@ -19,10 +19,10 @@ import {
   type VersionDocument,
 } from './annotation-documents.model.js';
 import { AnnotationVersions } from '../history/versions.model.js';
-import { idText } from '../../../core/id-text.js';
-import { batches, idsPerQuery } from '../../../core/id-batches.js';
-import type { OwnCollections } from '../../../core/own-collections.js';
-import { isDuplicateKey } from '../../../core/refused-writes.js';
+import { idText } from '../../../core/database/id-text.js';
+import { batches, idsPerQuery } from '../../../core/database/id-batches.js';
+import type { OwnCollections } from '../../../core/database/own-collections.js';
+import { isDuplicateKey } from '../../../core/database/refused-writes.js';
 import { step } from '../../../core/steps.js';
 
 /** What {@link AnnotationModel.insert} takes: everything but what the model gives. */

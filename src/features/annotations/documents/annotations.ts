@@ -3,7 +3,7 @@ import { UnknownIdError } from '../../../errors.js';
 import type { Caller } from '../../../host.js';
 import type { AnnotationRecord } from './annotation-record.js';
 import type { NewAnnotation } from './annotation.model.js';
-import type { ItemRecord } from '../../../core/host-records.js';
+import type { ItemRecord } from '../../../core/host/host-records.js';
 import type { AccessChange } from '../access/permissions.js';
 import type { BodyForm, IncomingAnnotation } from './body.js';
 import type { AnnotationsOptions, AnnotationWriter, ChangeRequest } from './writer.js';

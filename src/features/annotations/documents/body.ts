@@ -5,8 +5,8 @@ import type { AnnotationHead } from '../../../annotation-format/schema/document.
 import type { ElementStore, ReceivedBody, ReceiveOptions, StoredElements } from '../elements/contract.js';
 import { createHeadValidator } from '../../../annotation-format/validate.js';
 import { BadParameterError, LargeImageError } from '../../../errors.js';
-import { isSliceOver, nextSlice } from '../../../core/slices.js';
-import { isSmall, jsonPieces } from '../../../http/json-pieces.js';
+import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
+import { isSmall, jsonPieces } from '../../../http/serving/json-pieces.js';
 import { isLong } from '../elements/write/long-elements.js';
 
 /** An annotation as a body holds it, checked; its elements are stored and nobody refers to them yet. */

@@ -10,7 +10,7 @@ import { answerConditional } from '../../../http/conditional.js';
 import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { mayAnnotate, mayChange, mayRead } from '../access/authorize.js';
-import { isSmall, jsonPieces } from '../../../http/json-pieces.js';
+import { isSmall, jsonPieces } from '../../../http/serving/json-pieces.js';
 import { boolean, id, integer, number, oneOf, required, text } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
 import { annotationPath, annotationSchema, maxChangeBytes, requireTarget, targetItem } from '../parameters.js';

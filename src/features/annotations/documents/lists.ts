@@ -2,8 +2,8 @@ import type { Caller, HostAccess } from '../../../host.js';
 import type { AnnotationFilter, AnnotationPaging, AnnotationRecord } from './annotation-record.js';
 import { compareKeys, type AnnotationKey } from './annotation.model.js';
 import { searchWords } from './annotation-documents.model.js';
-import { batches } from '../../../core/id-batches.js';
-import type { ItemRecord } from '../../../core/host-records.js';
+import { batches } from '../../../core/database/id-batches.js';
+import type { ItemRecord } from '../../../core/host/host-records.js';
 import type { AnnotationsOptions } from './writer.js';
 import { AccessDeniedError, UnknownIdError } from '../../../errors.js';
 

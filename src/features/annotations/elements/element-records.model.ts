@@ -1,6 +1,6 @@
 import type { Model, Types } from 'mongoose';
 import type { ElementRecords, FetchedPack, IndexRecord, PackPart, PackRecord, RecordKind, WindowRecord } from './records.js';
-import type { OwnCollections } from '../../../core/own-collections.js';
+import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { step } from '../../../core/steps.js';
 
 /** A document holds at most 16 MiB: longer texts are continued in documents of their own. */

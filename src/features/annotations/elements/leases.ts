@@ -1,7 +1,7 @@
 import { LargeImageError } from '../../../errors.js';
 import type { IdMaker } from './packs/ids.js';
 import type { ElementRecords } from './records.js';
-import { hasEnded, processName } from '../../../core/process-name.js';
+import { hasEnded, processName } from '../../../core/database/process-name.js';
 import { step } from '../../../core/steps.js';
 
 /** How often a holder or sweeper says that it is alive. */

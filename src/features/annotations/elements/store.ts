@@ -38,7 +38,7 @@ import type { ElementRecords } from './records.js';
 import { elementTexts, packMarks, packSummaries, scanElements } from './read/scan.js';
 import { sweepFamilies, type HeadsOfFamily, type SweepOptions } from './sweep.js';
 import { writeElements } from './write/write.js';
-import { hasEnded } from '../../../core/process-name.js';
+import { hasEnded } from '../../../core/database/process-name.js';
 
 /** What a store is made of. */
 export interface ElementStoreOptions {

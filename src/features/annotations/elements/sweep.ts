@@ -3,7 +3,7 @@ import { decodeDirectory } from './packs/pack-index.js';
 import { endLostClaim, newHolder, sweepStaleMs } from './leases.js';
 import type { IdMaker } from './packs/ids.js';
 import type { ElementRecords, RecordKind } from './records.js';
-import { hasEnded } from '../../../core/process-name.js';
+import { hasEnded } from '../../../core/database/process-name.js';
 import { step } from '../../../core/steps.js';
 
 /** A hold not renewed for so long belongs to a process that died, even if it cannot be asked. */

@@ -1,9 +1,9 @@
 import type { ElementStore, SweepReport } from '../elements/contract.js';
 import { InvalidError } from '../../../errors.js';
 import type { AnnotationModel, AnnotationStamp } from '../documents/annotation.model.js';
-import type { HostRecords } from '../../../core/host-records.js';
-import { idsPerQuery } from '../../../core/id-batches.js';
-import type { Sweep } from '../../../core/sweeper.js';
+import type { HostRecords } from '../../../core/host/host-records.js';
+import { idsPerQuery } from '../../../core/database/id-batches.js';
+import type { Sweep } from '../../../core/database/sweeper.js';
 import type { AnnotationDensities } from '../overlay/densities.js';
 
 /** Which old versions {@link AnnotationCleanup.old} is about. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { sharedAbortController } from '../../../core/abort.js';
+import { sharedAbortController } from '../../../core/concurrency/abort.js';
 import type { HostLogger } from '../../../host.js';
-import type { ScheduleModel } from '../../../core/schedule.js';
+import type { ScheduleModel } from '../../../core/database/schedule.js';
 import type { AnnotationCleanup } from './cleanup.js';
 import type { Settings } from '../../settings/settings.js';
 

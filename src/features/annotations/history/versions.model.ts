@@ -2,9 +2,9 @@ import type { Connection, Model, QueryFilter } from 'mongoose';
 import type { StoredElements } from '../elements/contract.js';
 import type { AnnotationState, AnnotationVersionRecord } from '../documents/annotation-record.js';
 import { stateFields, toVersion, type VersionDocument } from '../documents/annotation-documents.model.js';
-import { idText } from '../../../core/id-text.js';
-import { batches, idsPerQuery } from '../../../core/id-batches.js';
-import { isDuplicateKey } from '../../../core/refused-writes.js';
+import { idText } from '../../../core/database/id-text.js';
+import { batches, idsPerQuery } from '../../../core/database/id-batches.js';
+import { isDuplicateKey } from '../../../core/database/refused-writes.js';
 
 /** What cleaning up needs to know of a former version. */
 export type VersionStamp = Pick<AnnotationVersionRecord, 'id' | 'version' | 'updated'>;

@@ -5,8 +5,8 @@ import type { ElementStore, PackMarks, StoredElements, StoredWindow } from '../e
 import { LargeImageError } from '../../../errors.js';
 import type { HostLogger } from '../../../host.js';
 import type { AnnotationDensityModel, BlockPlace, DensityBlock, DensityHead } from './density.model.js';
-import { WorkQueue } from '../../../core/work-queue.js';
-import { isSliceOver, nextSlice } from '../../../core/slices.js';
+import { WorkQueue } from '../../../core/concurrency/work-queue.js';
+import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { LRUCache } from 'lru-cache';
 import { orAborted } from '../../../tilesource/process/shared-work.js';
 

@@ -1,6 +1,6 @@
 import type { CountedBlock, CountedWindow } from './draw/count-window.js';
 import type { DensityClass } from './draw/density.js';
-import type { OwnCollections } from '../../../core/own-collections.js';
+import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { step } from '../../../core/steps.js';
 
 /** Densities of one window of elements, without the tiles. */

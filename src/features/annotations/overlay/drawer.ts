@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
-import { ThreadPool } from '../../../core/thread-pool.js';
-import { threadProgram } from '../../../core/thread-program.js';
+import { ThreadPool } from '../../../core/concurrency/thread-pool.js';
+import { threadProgram } from '../../../core/concurrency/thread-program.js';
 import type { PackMarks } from '../elements/contract.js';
 import { countWindow, type CountedWindow } from './draw/count-window.js';
 import { makeVectorTile, paint, paintRgba, type PictureDrawing, type VectorDrawing } from './draw/drawing.js';

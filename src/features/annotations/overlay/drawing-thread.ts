@@ -1,4 +1,4 @@
-import { threadFunctions } from '../../../core/thread-functions.js';
+import { threadFunctions } from '../../../core/concurrency/thread-functions.js';
 import { countWindow } from './draw/count-window.js';
 import { makeVectorTile, paint, paintRgba } from './draw/drawing.js';
 

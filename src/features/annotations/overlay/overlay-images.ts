@@ -1,7 +1,7 @@
 import type { OverlaySize } from '../../../annotation-format/bounding-box.js';
 import type { Caller, HostAccess } from '../../../host.js';
-import type { HostRecords } from '../../../core/host-records.js';
-import { batches } from '../../../core/id-batches.js';
+import type { HostRecords } from '../../../core/host/host-records.js';
+import { batches } from '../../../core/database/id-batches.js';
 import type { Images } from '../../images/images.js';
 
 /** What {@link OverlayImages} works with. */

@@ -1,4 +1,4 @@
-import { sharedAbortController } from '../../../core/abort.js';
+import { sharedAbortController } from '../../../core/concurrency/abort.js';
 import { boundingBox, unionBox, type BoundingBox } from '../../../annotation-format/bounding-box.js';
 import { encodeDensity } from './draw/density-codec.js';
 import { DensityCells } from './draw/density-cells.js';

@@ -1,4 +1,4 @@
-import { isSliceOver, nextSlice } from '../../../core/slices.js';
+import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 
 /** A value that can be plotted. */
 export type PlotValue = string | number | boolean;

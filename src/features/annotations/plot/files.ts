@@ -2,8 +2,8 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { BadValueError, BusyError } from '../../../errors.js';
 import type { HostFiles } from '../../../host.js';
-import type { FileRecord } from '../../../core/host-records.js';
-import { threadProgram } from '../../../core/thread-program.js';
+import type { FileRecord } from '../../../core/host/host-records.js';
+import { threadProgram } from '../../../core/concurrency/thread-program.js';
 import type { CsvColumns, CsvTask } from './csv-thread.js';
 
 /** Rows of one file that are read. */

@@ -3,11 +3,11 @@ import { aliasOf, type CommonKey, type PlotColumn } from './columns.js';
 import { noRow, PlotTable, type PlotRows, type RowKey } from './table.js';
 import type { Caller, HostAccess } from '../../../host.js';
 import type { AnnotationRecord } from '../documents/annotation-record.js';
-import type { FileRecord, HostRecords, ItemRecord } from '../../../core/host-records.js';
+import type { FileRecord, HostRecords, ItemRecord } from '../../../core/host/host-records.js';
 import type { AnnotationServices } from '../annotation-services.js';
 import { ElementBoxes } from './boxes.js';
 import { isDataFile, type DataFiles } from './files.js';
-import { isSliceOver, nextSlice } from '../../../core/slices.js';
+import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 
 /** Where plottable values may come from. */
 export const plotSources = ['folder', 'item', 'annotation', 'annotationelement', 'datafile'] as const;

@@ -1,7 +1,7 @@
 import { ColumnStatistics, commonColumns, compareColumns, type CommonKey, type PlotColumn } from './columns.js';
 import type { PlotField, PlotValue } from './fields.js';
 import { BadValueError } from '../../../errors.js';
-import { isSliceOver, nextSlice } from '../../../core/slices.js';
+import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 
 /** What a value is about, from general to special; empty texts and -1 where it is about no special one. */
 export interface RowKey {

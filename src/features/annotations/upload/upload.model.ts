@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Model } from 'mongoose';
-import type { OwnCollections } from '../../../core/own-collections.js';
-import { isDuplicateKey } from '../../../core/refused-writes.js';
-import { hasEnded, processName } from '../../../core/process-name.js';
+import type { OwnCollections } from '../../../core/database/own-collections.js';
+import { isDuplicateKey } from '../../../core/database/refused-writes.js';
+import { hasEnded, processName } from '../../../core/database/process-name.js';
 
 /** An upload that carries annotations, as the job that reads it knows it. */
 export interface UploadTask {

@@ -18,7 +18,7 @@ import { vipsReason } from '../../process/vips-reason.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { blit } from '../../render/pixels.js';
 import { wholeJpeg } from '../tiff/stored-tile.js';
-import { photometrics } from '../tiff/tags.js';
+import { photometrics } from '../tiff/file/tags.js';
 import { readDescription, type DeepZoomDescription } from './description.js';
 
 /** Most bytes of a stored tile. */

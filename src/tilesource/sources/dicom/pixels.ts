@@ -4,7 +4,7 @@ import { decodeJpeg } from '../../codecs/jpeg.js';
 import type { EncodedImage } from '../../contract.js';
 import { createRaster, sampleBytes, type Raster, type SampleType, type Samples } from '../../raster.js';
 import { wholeJpeg } from '../tiff/stored-tile.js';
-import { photometrics } from '../tiff/tags.js';
+import { photometrics } from '../tiff/file/tags.js';
 import type { DicomFacts } from './facts.js';
 import type { DicomInstance } from './instance.js';
 

@@ -2,7 +2,7 @@ import { unlink, writeFile } from 'node:fs/promises';
 import sharp from 'sharp';
 import { TileSourceError } from '../../../errors.js';
 import { runInChild } from '../../convert/child-process.js';
-import { WorkQueue } from '../../../core/work-queue.js';
+import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import type { Material } from './material.js';
 import { temporaryPath } from '../../../core/temporary-files.js';
 

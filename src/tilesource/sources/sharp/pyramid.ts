@@ -1,7 +1,7 @@
 import { unlink } from 'node:fs/promises';
 import type { Metadata, SharpOptions } from 'sharp';
 import { fileInput } from '../../byte-reader.js';
-import { WorkQueue } from '../../../core/work-queue.js';
+import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import type { ImageMetadata, SourceOptions, TileSource } from '../../contract.js';
 import { levelCount } from '../../geometry.js';
 import type { Raster } from '../../raster.js';

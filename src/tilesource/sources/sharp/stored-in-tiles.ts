@@ -1,6 +1,6 @@
 import { TileSourceError } from '../../../errors.js';
 import type { ByteReader } from '../../contract.js';
-import { TiffBytes } from '../tiff/tiff-bytes.js';
+import { TiffBytes } from '../tiff/file/tiff-bytes.js';
 
 /**
  * Refuses a TIFF whose first picture is stored in tiles: libvips shows a tile black that it cannot decode, and reports no error. The

@@ -1,4 +1,4 @@
-import { isSliceOver, nextSlice } from '../../../core/slices.js';
+import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { TileSourceError } from '../../../errors.js';
 
 /** Longest drawing, in bytes: its text is looked through by several searches, each in one go. */

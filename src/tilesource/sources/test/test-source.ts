@@ -1,4 +1,4 @@
-import { isSliceOver, nextSlice } from '../../../core/slices.js';
+import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { BadValueError } from '../../../errors.js';
 import {
   priorities,

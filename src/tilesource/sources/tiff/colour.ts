@@ -1,6 +1,6 @@
 import type { Raster, Samples } from '../../raster.js';
 import type { ImageLayout } from './layout.js';
-import { photometrics } from './tags.js';
+import { photometrics } from './file/tags.js';
 
 /** Value of a full sample, by type; types that are not here have no full value. */
 const fullValues: Partial<Record<Raster['dtype'], number>> = { uint8: 255, uint16: 65_535, uint32: 4_294_967_295 };

@@ -8,8 +8,8 @@ import { interpretColours } from './colour.js';
 import { decodeJpeg2000 } from './jpeg2000.js';
 import type { ImageLayout } from './layout.js';
 import { interleave, interpretSamples } from './samples.js';
-import { compressions, photometrics, tags, types } from './tags.js';
-import { long, short, wrapStrips, type WrappedTag } from './wrap.js';
+import { compressions, photometrics, tags, types } from './file/tags.js';
+import { long, short, wrapStrips, type WrappedTag } from './file/wrap.js';
 
 /** What the decoders need beside the layout. */
 export interface DecodeContext {

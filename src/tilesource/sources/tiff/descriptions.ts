@@ -1,6 +1,6 @@
 import type { FrameMetadata } from '../../contract.js';
-import type { Directory } from './directory.js';
-import { tags } from './tags.js';
+import type { Directory } from './file/directory.js';
+import { tags } from './file/tags.js';
 import { childText, children, parseXml, type XmlElement } from '../../xml.js';
 
 /** What the description of the first directory says about the image, as far as its format is known. */

@@ -1,7 +1,7 @@
 import { TileSourceError } from '../../../errors.js';
 import type { SampleType } from '../../raster.js';
-import type { Directory, TagNumbers } from './directory.js';
-import { compressions, photometrics, tags } from './tags.js';
+import type { Directory, TagNumbers } from './file/directory.js';
+import { compressions, photometrics, tags } from './file/tags.js';
 
 /** Most bytes of decoded samples in one tile, or in one untiled image: what a single request may make this process allocate. */
 export const maxDecodedBytes = 256 * 1024 * 1024;

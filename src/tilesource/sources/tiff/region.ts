@@ -2,10 +2,10 @@ import type { LRUCache } from 'lru-cache';
 import { TileSourceError } from '../../../errors.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { decodeChunks, type DecodeContext } from './decode.js';
-import type { Directory, TagNumbers } from './directory.js';
+import type { Directory, TagNumbers } from './file/directory.js';
 import { maxDecodedBytes, type ImageLayout } from './layout.js';
-import { compressions, tags } from './tags.js';
-import type { TiffBytes } from './tiff-bytes.js';
+import { compressions, tags } from './file/tags.js';
+import type { TiffBytes } from './file/tiff-bytes.js';
 
 /** Where the chunks of a directory lie. A length of 0 is a chunk that was never written. */
 export interface ChunkTable {

@@ -1,6 +1,6 @@
 import type { EncodedImage } from '../../contract.js';
 import type { ImageLayout } from './layout.js';
-import { compressions, photometrics } from './tags.js';
+import { compressions, photometrics } from './file/tags.js';
 
 const soi = 0xd8;
 const sos = 0xda;

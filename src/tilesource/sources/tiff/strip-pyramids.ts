@@ -1,8 +1,8 @@
 import { open, unlink } from 'node:fs/promises';
 import { LRUCache } from 'lru-cache';
 import { TileSourceError } from '../../../errors.js';
-import { sharedAbortController } from '../../../core/abort.js';
-import { WorkQueue } from '../../../core/work-queue.js';
+import { sharedAbortController } from '../../../core/concurrency/abort.js';
+import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import type { TileAddress, TileSource } from '../../contract.js';
 import { processed } from '../../process/processing.js';
 import { TiffContainer, tagOf } from '../../pyramid/container.js';
@@ -13,7 +13,7 @@ import { SharedWork } from '../../process/shared-work.js';
 import type { ImageLayout } from './layout.js';
 import { readRegion, type ChunkReader } from './region.js';
 import { checkStrips, rowsAtOnce, stripTileSide } from './strips.js';
-import { tags } from './tags.js';
+import { tags } from './file/tags.js';
 import { temporaryPath, unlinkOpenFile } from '../../../core/temporary-files.js';
 
 /** Longest that making the tiles of one frame may take, in seconds. */

@@ -18,16 +18,16 @@ import {
 import { codecThreads } from '../../codecs/codec-threads.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { aperioVersion } from './descriptions.js';
-import type { Directory } from './directory.js';
+import type { Directory } from './file/directory.js';
 import { readLayout, type ImageLayout } from './layout.js';
 import { orient, storedRegionOf, swapsSides } from './orientation.js';
 import { extend, readRegion, storedChunk, type ChunkReader, type ChunkTable } from './region.js';
 import { storedEncoding, storedPicture } from './stored-tile.js';
 import { StripPyramids } from './strip-pyramids.js';
 import { stripTileSide } from './strips.js';
-import { readStructure, type TiffStructure } from './structure.js';
-import { textTags } from './tags.js';
-import { TiffBytes } from './tiff-bytes.js';
+import { readStructure, type TiffStructure } from './file/structure.js';
+import { textTags } from './file/tags.js';
+import { TiffBytes } from './file/tiff-bytes.js';
 
 /** Longest side in pixels of an untiled image that is served as one tile, where the options do not say. */
 const defaultMaxSmallImageSize = 4096;

@@ -2,7 +2,7 @@ import { unionBox, type BoundingBox } from '../../../../annotation-format/boundi
 import { CentroidPropTable, centroidBytes, writePlaceAndLook } from '../../../../annotation-format/centroids.js';
 import { ElementBudget, type ElementQuery } from '../../../../annotation-format/element-query.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
-import { isSliceOver, nextSlice } from '../../../../core/slices.js';
+import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import type { CentroidReading, ElementReading, StoredElements, StoreOptions } from '../contract.js';
 import type { ElementLoader, LoadedPack } from './loader.js';
 import type { PackColumns } from '../packs/pack.js';

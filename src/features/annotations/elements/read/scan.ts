@@ -1,5 +1,5 @@
 import { ElementBudget, type ElementQuery } from '../../../../annotation-format/element-query.js';
-import { isSliceOver, nextSlice } from '../../../../core/slices.js';
+import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import type {
   ElementLook,
   ElementText,

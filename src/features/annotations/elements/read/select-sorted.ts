@@ -1,6 +1,6 @@
 import { mostElements, ElementBudget } from '../../../../annotation-format/element-query.js';
-import { isSliceOver, nextSlice } from '../../../../core/slices.js';
-import { sortInSlices } from '../../../../core/sort-in-slices.js';
+import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
+import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
 import { windowPlaces, type PackEntry } from '../packs/pack-index.js';
 import type { ElementLoader, LoadedPack } from './loader.js';
 import { parsedElement } from './locate.js';

@@ -4,7 +4,7 @@ import {
   type ElementBudget,
   type ElementQuery,
 } from '../../../../annotation-format/element-query.js';
-import { isSliceOver, nextSlice } from '../../../../core/slices.js';
+import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import type { StoredElements, StoredWindow } from '../contract.js';
 import { windowPlaces, type PackEntry } from '../packs/pack-index.js';
 import type { ElementLoader, LoadedPack, LoadedWindow } from './loader.js';

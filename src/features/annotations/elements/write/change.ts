@@ -12,7 +12,7 @@ import { itemOf, type PackItem } from '../packs/pack-items.js';
 import { WindowEdit, draftOf, type EditTools, type ItemChange } from './window-edit.js';
 import { isLong } from './long-elements.js';
 import { WindowWriter } from './window-writer.js';
-import { isSliceOver, nextSlice } from '../../../../core/slices.js';
+import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { isRefusal, writeElements, type WriteTools } from './write.js';
 import { RecordedInserts } from './recorded-inserts.js';
 

@@ -1,6 +1,6 @@
 import type { BoundingBox } from '../../../../annotation-format/bounding-box.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
-import { isSliceOver, nextSlice } from '../../../../core/slices.js';
+import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { idWord } from '../packs/ids.js';
 import { defaultLayout, type Layout } from '../packs/layout.js';
 import { LookTable } from '../read/looks.js';

@@ -1,10 +1,10 @@
 import { boundingBox } from '../../../../annotation-format/bounding-box.js';
 import { schemaError, type RaiseProblem } from '../../../../annotation-format/messages.js';
 import type { KnownOverlaySizes } from '../../../../annotation-format/overlay-sizes.js';
-import { ThreadPool } from '../../../../core/thread-pool.js';
-import { threadProgram } from '../../../../core/thread-program.js';
+import { ThreadPool } from '../../../../core/concurrency/thread-pool.js';
+import { threadProgram } from '../../../../core/concurrency/thread-program.js';
 import { BadParameterError } from '../../../../errors.js';
-import { isSmall, jsonPieces } from '../../../../http/json-pieces.js';
+import { isSmall, jsonPieces } from '../../../../http/serving/json-pieces.js';
 import type { FeatureElements, LongElement, LongFunctions } from './long-thread.js';
 
 /** Texts from this length on, in bytes, are long. */

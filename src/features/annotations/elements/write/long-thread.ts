@@ -2,7 +2,7 @@ import { boundingBox, type BoundingBox } from '../../../../annotation-format/bou
 import { createGeoJsonReader } from '../../../../annotation-format/formats/geojson-import.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import { createElementValidator } from '../../../../annotation-format/validate.js';
-import { threadFunctions } from '../../../../core/thread-functions.js';
+import { threadFunctions } from '../../../../core/concurrency/thread-functions.js';
 import { BadParameterError, InvalidError } from '../../../../errors.js';
 import { LookTable } from '../read/looks.js';
 

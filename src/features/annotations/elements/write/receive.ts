@@ -1,6 +1,6 @@
 import { BadParameterError, LargeImageError } from '../../../../errors.js';
 import { parseJsonText, textOf } from '../../../../core/json.js';
-import { isSliceOver, nextSlice } from '../../../../core/slices.js';
+import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { createGeoJsonReader, type GeoJsonReader } from '../../../../annotation-format/formats/geojson-import.js';
 import { describeValue, inEntry, schemaError } from '../../../../annotation-format/messages.js';
 import type { Publish, ReceivedBody, ReceiveOptions, StoredElements } from '../contract.js';

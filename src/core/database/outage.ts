@@ -1,0 +1,95 @@
+import { LargeImageError } from '../../errors.js';
+
+/** What the driver and Mongoose raise while the database cannot be reached, by name. */
+const unreachable: ReadonlySet<string> = new Set([
+  'MongoNetworkError',
+  'MongoNetworkTimeoutError',
+  'MongoNotConnectedError',
+  'MongoOperationTimeoutError',
+  'MongoPoolClearedError',
+  'MongoPoolClosedError',
+  'MongoServerClosedError',
+  'MongoServerSelectionError',
+  'MongoTopologyClosedError',
+  'MongoWaitQueueTimeoutError',
+  'MongooseServerSelectionError',
+  'PoolClearedOnNetworkError',
+]);
+
+const fromServer: ReadonlySet<string> = new Set(['MongoServerError', 'MongoBulkWriteError']);
+
+/** Codes of a server that shuts down or is no primary any more. */
+const notServing: ReadonlySet<unknown> = new Set([91, 189, 10107, 11600, 11602, 13435, 13436]);
+
+const diskMessages: Readonly<Record<string, string>> = {
+  EROFS: 'The server cannot write its files: their disk is read-only.',
+  EACCES: 'The server may not read or write one of its files.',
+  EPERM: 'The server may not read or write one of its files.',
+  EIO: 'The disk of the server fails.',
+  EMFILE: 'The server has too many files open.',
+  ENFILE: 'The server has too many files open.',
+};
+
+/** Codes of a server that refuses a write which collided with another one: write conflict. */
+const collided: ReadonlySet<unknown> = new Set([112]);
+
+/** Longest chain of causes that is looked at. */
+const maxDepth = 10;
+
+/** Whether the code of an error says that there is no room for what was to be written. */
+export function isFullDisk(code: unknown): boolean {
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
+/**
+ * The error to answer with when something failed because a part of the server is out of order for a time, whoever asks: the database
+ * cannot be reached or has too many writers of one document (`unavailable`), the disk is full (`storage-full`) or cannot be used (`unavailable`).
+ *
+ * @returns `null` for every other error.
+ */
+export function outageOf(error: unknown): LargeImageError | null {
+  if (isDatabaseOutage(error)) {
+    return new LargeImageError('unavailable', 'The database cannot be reached at the moment. Try again later.', { cause: error });
+  }
+  if (isCollision(error)) {
+    return new LargeImageError('unavailable', 'Others change the same data at this moment. Try again later.', { cause: error });
+  }
+  for (const cause of chainOf(error)) {
+    const { code } = cause as { code?: unknown };
+    if (isFullDisk(code)) {
+      return new LargeImageError('storage-full', 'There is no space left on the disk of the server.', { cause: error });
+    }
+    const message = typeof code === 'string' ? diskMessages[code] : undefined;
+    if (message !== undefined) return new LargeImageError('unavailable', message, { cause: error });
+  }
+  return null;
+}
+
+/** Whether something failed because the database cannot be reached: what failed may work later. */
+export function isDatabaseOutage(error: unknown): boolean {
+  return chainOf(error).some((cause) => {
+    if (unreachable.has(cause.name)) return true;
+    if (cause.name === 'MongooseError') return /buffering timed out/.test(cause.message);
+    return fromServer.has(cause.name) && notServing.has((cause as { code?: unknown }).code);
+  });
+}
+
+/** Whether the database refused a write because it collided with another one: nothing was done, and it can be done again. */
+export function isCollision(error: unknown): boolean {
+  return chainOf(error).some((cause) => {
+    if (!fromServer.has(cause.name)) return false;
+    return collided.has((cause as { code?: unknown }).code) || /\bdeadlock detected\b/.test(cause.message);
+  });
+}
+
+/** An error, its cause, and so on. */
+function chainOf(error: unknown): Error[] {
+  const chain: Error[] = [];
+  for (let cause = error; chain.length < maxDepth && cause instanceof Error; cause = causeOf(cause)) chain.push(cause);
+  return chain;
+}
+
+/** A write of several documents that lost its connection is raised as the server's error, and holds the true one as its answer. */
+function causeOf(error: Error): unknown {
+  return error.cause ?? (error as { errorResponse?: unknown }).errorResponse;
+}

@@ -1,0 +1,140 @@
+import type { Model, Mongoose } from 'mongoose';
+import type { Host, HostAuth, HostFields, WorkerHost } from '../../host.js';
+
+/** Thrown by `install` and `startWorker` for a host that they cannot work with: which member is wrong, and what to do. */
+export class InvalidHostError extends TypeError {
+  override readonly name = 'InvalidHostError';
+}
+
+function refuse(member: string, problem: string, remedy: string): never {
+  throw new InvalidHostError(`install: ${member} ${problem}. ${remedy}`);
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+function isObject(value: unknown): value is Members {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function';
+}
+
+function requireFunctions(owner: unknown, name: string, needed: readonly string[], optional: readonly string[] = []): void {
+  if (!isObject(owner)) refuse(name, 'is missing', `Give an object with ${needed.join(', ')} (docs/hosts.md).`);
+  for (const member of needed) {
+    if (typeof owner[member] !== 'function') refuse(`${name}.${member}`, 'is no function', 'It is required (docs/hosts.md).');
+  }
+  for (const member of optional) {
+    if (owner[member] !== undefined && typeof owner[member] !== 'function') {
+      refuse(`${name}.${member}`, 'is no function', 'Give a function, or leave it out (docs/hosts.md).');
+    }
+  }
+}
+
+/** Fields that a schema must have whatever the host leaves out: without them items and files have no names and no owners. */
+const requiredFields: { readonly [K in keyof HostFields]: readonly (keyof HostFields[K])[] } = {
+  item: ['name', 'folderId'],
+  file: ['name', 'itemId', 'size'],
+  folder: ['name'],
+};
+
+function checkModel<K extends keyof HostFields>(
+  kind: K,
+  model: unknown,
+  { mongoose, fields }: { mongoose: Mongoose; fields: Host['fields'] },
+): void {
+  const name = `models.${kind}`;
+  if (typeof model !== 'function' || !('schema' in model)) {
+    refuse(name, 'is no compiled Mongoose model', `Give the model that keeps your ${kind}s.`);
+  }
+  const compiled = model as unknown as Model<Record<string, unknown>> & { base: Mongoose };
+  if (compiled.base !== mongoose) {
+    refuse(name, 'was compiled by another Mongoose than host.mongoose', 'Give the Mongoose instance that the models belong to.');
+  }
+  const { schema } = compiled;
+  const idType = (schema.path('_id') as { instance?: string } | undefined)?.instance;
+  if (idType !== 'ObjectId') {
+    refuse(name, `has _ids of type ${idType ?? 'unknown'}`, 'Ids must be ObjectIds: routes and references rely on their form.');
+  }
+  const given: Partial<Record<keyof HostFields[K], string>> = fields?.[kind] ?? {};
+  const named = Object.entries<string | undefined>(given);
+  for (const [field, path] of named) {
+    if (typeof path !== 'string' || path === '') refuse(`fields.${kind}.${field}`, 'is no name', 'Give the name of a field.');
+    if (!hasPath(schema, path)) {
+      refuse(`fields.${kind}.${field}`, `is "${path}", which the schema of ${name} lacks`, 'Add it, or name another field.');
+    }
+  }
+  for (const field of requiredFields[kind]) {
+    const path = String(field);
+    if (given[field] === undefined && !hasPath(schema, path)) {
+      refuse(name, `has no field "${path}"`, `Add it, or say in fields.${kind}.${path} what it is called.`);
+    }
+  }
+}
+
+/** Whether documents may hold a value under the path: schemas that are not strict may hold any. */
+function hasPath(schema: Model<Record<string, unknown>>['schema'], path: string): boolean {
+  return schema.get('strict') === false || schema.pathType(path) !== 'adhocOrUndefined';
+}
+
+/**
+ * Looks at what `install` was given, before anything is changed.
+ *
+ * @param isServing whether routes are to be mounted.
+ * @throws InvalidHostError
+ */
+export function checkHost(host: WorkerHost & { app?: unknown }, isServing: boolean): void {
+  if (!isObject(host)) refuse('the host', 'is missing', 'Call install(host) with an adapter (docs/hosts.md).');
+  if (isServing) requireFunctions(host.app, 'app', ['use']);
+  const { apiRoot, mongoose } = host;
+  if (typeof apiRoot !== 'string' || !/^(\/[^/?#\s]+)+$/.test(apiRoot)) {
+    refuse(
+      'apiRoot',
+      `is ${JSON.stringify(apiRoot)}`,
+      'Give a path that begins with a slash and does not end with one, such as /api/v1.',
+    );
+  }
+  if (!isObject(mongoose) || typeof (mongoose as unknown as Members).model !== 'function') {
+    refuse('mongoose', 'is missing', 'Give the Mongoose instance that your models were compiled with.');
+  }
+  if (!isObject(host.models)) refuse('models', 'is missing', 'Give { item, file, folder }.');
+  const { item, file, folder } = host.models;
+  for (const [kind, model] of Object.entries({ item, file, folder })) {
+    checkModel(kind as keyof HostFields, model, { mongoose, fields: host.fields });
+  }
+  if (file.db !== item.db || folder.db !== item.db) {
+    refuse('models', 'are on several connections', 'Compile the three models on one connection.');
+  }
+  requireFunctions(host.agenda, 'agenda', ['define', 'now', 'start', 'stop', 'on', 'off', 'queryJobs']);
+  checkAuth(host.auth);
+  requireFunctions(host.access, 'access', ['level', 'filter'], ['list', 'flags']);
+  requireFunctions(host.files, 'files', ['localPath', 'read', 'create', 'remove'], ['createMany', 'removeMany', 'downloadPath']);
+  requireFunctions(host, 'host', [], ['createItem', 'removeItem', 'notify', 'restart']);
+  if (host.directory !== undefined) requireFunctions(host.directory, 'directory', ['users', 'groups', 'groupsOf']);
+  if (host.events !== undefined) requireFunctions(host.events, 'events', ['on']);
+  if (host.logger !== undefined) requireFunctions(host.logger, 'logger', ['debug', 'info', 'warn', 'error']);
+}
+
+function checkAuth(auth: HostAuth): void {
+  if (!isObject(auth)) refuse('auth', 'is missing', 'Give an object with verify, or with strategies and caller (docs/hosts.md).');
+  const { strategies }: Members = auth;
+  if (strategies === undefined) requireFunctions(auth, 'auth', ['verify'], ['user']);
+  else {
+    requireFunctions(auth, 'auth', ['caller'], ['user']);
+    if (auth.verify !== undefined) refuse('auth', 'has both verify and strategies', 'Give one of them (docs/hosts.md).');
+    if (!Array.isArray(strategies) || strategies.length === 0) {
+      refuse('auth.strategies', 'is no list of Passport strategies', 'Give at least one (docs/hosts.md).');
+    }
+    for (const [index, strategy] of strategies.entries())
+      requireFunctions(strategy, `auth.strategies[${index}]`, ['authenticate']);
+  }
+}
+
+const installedOn = Symbol.for('express-large-image.installed');
+
+/** Marks the models as those of an installation. @returns what takes the mark off. @throws InvalidHostError when they have one. */
+export function claimModels({ item }: WorkerHost['models']): () => void {
+  const marked = item as unknown as { [installedOn]?: true };
+  if (marked[installedOn] === true) {
+    refuse('models.item', 'has an installation already', 'Close that one first, or give each host models of its own.');
+  }
+  marked[installedOn] = true;
+  return () => delete marked[installedOn];
+}

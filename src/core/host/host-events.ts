@@ -1,0 +1,142 @@
+import type { Model, Query } from 'mongoose';
+import type { HostEventName, HostEventPayloads, HostEvents, StoredDocument } from '../../host.js';
+
+type Listener<N extends HostEventName> = (payload: HostEventPayloads[N]) => void | Promise<void>;
+
+/** Listeners by event; what both the default events and a host of one's own can be built on. */
+export class EventEmitterOfHost implements HostEvents {
+  readonly #listeners = new Map<HostEventName, Set<Listener<never>>>();
+
+  on<N extends HostEventName>(name: N, listener: Listener<N>): () => void {
+    const listeners = this.#listeners.get(name) ?? new Set();
+    this.#listeners.set(name, listeners.add(listener as Listener<never>));
+    return () => listeners.delete(listener as Listener<never>);
+  }
+
+  /** Calls the listeners one after another and waits for each. The first error ends it. */
+  async emit<N extends HostEventName>(name: N, payload: HostEventPayloads[N]): Promise<void> {
+    for (const listener of this.#listeners.get(name) ?? []) await listener(payload as never);
+  }
+}
+
+type AnyModel = Model<Record<string, unknown>>;
+type AnyQuery = Query<unknown, Record<string, unknown>>;
+
+interface Hooks {
+  saved(doc: StoredDocument, created: boolean): Promise<void>;
+  removed(doc: StoredDocument): Promise<void>;
+}
+
+const changes = ['updateOne', 'updateMany', 'findOneAndUpdate', 'replaceOne', 'findOneAndReplace'] as const;
+const removals = ['deleteOne', 'deleteMany', 'findOneAndDelete'] as const;
+
+/** Documents that one call may change and still be announced one by one. */
+const maxAnnounced = 10_000;
+
+/**
+ * Events for a host that offers none: hooks on its models. They see what goes through these models; changes by other
+ * processes, and through the driver, are noticed when cached verdicts end.
+ */
+export class ModelEvents extends EventEmitterOfHost {
+  readonly #closing: (() => void)[] = [];
+
+  constructor(models: { item: Model<never>; file: Model<never>; folder: Model<never> }) {
+    super();
+    this.#hook(models.item, {
+      saved: (item) => this.emit('item.saved', { item }),
+      removed: (item) => this.emit('item.removed', { item }),
+    });
+    this.#hook(models.file, {
+      saved: (file, created) => this.emit('file.saved', { file, created }),
+      removed: (file) => this.emit('file.removed', { file }),
+    });
+    this.#hook(models.folder, {
+      saved: (folder) => this.emit('folder.saved', { folder }),
+      removed: (folder) => this.emit('folder.removed', { folder }),
+    });
+  }
+
+  close(): void {
+    for (const end of this.#closing.splice(0)) end();
+  }
+
+  #hook(hostModel: Model<never>, hooks: Hooks): void {
+    const model = hostModel as unknown as AnyModel;
+    const following = followersOf(model);
+    following.add(hooks);
+    this.#closing.push(() => following.delete(hooks));
+  }
+}
+
+/** Who follows a model. Hooks cannot be taken off a schema, so there is one set of them for all who ever follow it. */
+const followers = new WeakMap<object, Set<Hooks>>();
+
+function followersOf(model: AnyModel): Set<Hooks> {
+  const known = followers.get(model);
+  if (known !== undefined) return known;
+  const following = new Set<Hooks>();
+  followers.set(model, following);
+  addHooks(model, following);
+  return following;
+}
+
+function addHooks(model: AnyModel, following: ReadonlySet<Hooks>): void {
+  const { schema } = model;
+  const created = new WeakSet<object>();
+  const concerned = new WeakMap<object, unknown[]>();
+  const isActive = () => following.size > 0;
+  const saved = async (doc: StoredDocument, isNew: boolean) => {
+    for (const hooks of following) await hooks.saved(doc, isNew);
+  };
+  const removed = async (doc: StoredDocument) => {
+    for (const hooks of following) await hooks.removed(doc);
+  };
+
+  schema.pre('save', function (this: object & { isNew: boolean }) {
+    if (this.isNew) created.add(this);
+  });
+  schema.post('save', async function (doc) {
+    if (isActive()) await saved(doc.toObject() as StoredDocument, created.delete(this));
+  });
+  schema.pre([...changes], async function (this: AnyQuery) {
+    if (isActive()) concerned.set(this, await idsMatching(model, this));
+  });
+  schema.post([...changes], async function (this: AnyQuery) {
+    const ids = concerned.get(this);
+    if (!isActive() || ids === undefined) return;
+    for await (const doc of documents(model, ids)) await saved(doc, false);
+  });
+  schema.pre([...removals], async function (this: AnyQuery) {
+    if (isActive()) concerned.set(this, await model.find(this.getFilter()).limit(maxAnnounced).lean());
+  });
+  schema.post([...removals], async function (this: AnyQuery) {
+    const docs = concerned.get(this);
+    if (!isActive() || docs === undefined) return;
+    for (const doc of docs as StoredDocument[]) {
+      if ((await model.exists({ _id: doc._id })) === null) await removed(doc);
+    }
+  });
+  model.recompileSchema();
+  refreshQueryHooks(model);
+}
+
+async function idsMatching(model: AnyModel, query: AnyQuery): Promise<unknown[]> {
+  const docs = await model.find(query.getFilter(), { _id: 1 }).limit(maxAnnounced).lean();
+  return docs.map((doc) => doc._id);
+}
+
+async function* documents(model: AnyModel, ids: unknown[]): AsyncGenerator<StoredDocument> {
+  for (const id of ids) {
+    const doc = await model.findById(id).lean<StoredDocument>();
+    if (doc !== null) yield doc;
+  }
+}
+
+/**
+ * `recompileSchema` brings hooks on documents up to date, not those on queries (mongoose 9.12); the step that compiles them is a
+ * method of the model that its types do not show. Without it changes by queries are noticed only when cached verdicts end.
+ */
+function refreshQueryHooks(model: AnyModel): void {
+  const { _applyQueryMiddleware } = model as unknown as { _applyQueryMiddleware?: () => void };
+  _applyQueryMiddleware?.call(model);
+}

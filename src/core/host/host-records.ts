@@ -1,0 +1,445 @@
+import type { Connection, Model } from 'mongoose';
+import { LargeImageError } from '../../errors.js';
+import type { Host, HostFields, StoredDocument } from '../../host.js';
+import { durable } from '../database/durable.js';
+import { grouped } from '../database/grouped.js';
+import { batches, idsPerQuery } from '../database/id-batches.js';
+import { idText } from '../database/id-text.js';
+import { ConfigurationTraces, replacesField, unfinishedField } from './configuration-traces.js';
+import { conversionField, ConversionTraces } from './conversion-traces.js';
+import { LargeImageMarkers, markerOf, type LargeImageMarker } from './large-image-markers.js';
+
+/** What the plugin knows of an item. */
+export interface ItemRecord {
+  id: string;
+  name: string;
+  folderId: string;
+  /** Time of the last change in milliseconds; of creation where the host keeps no such time; else 0. */
+  changed: number;
+  largeImage: LargeImageMarker | null;
+  doc: StoredDocument;
+}
+
+/** What the plugin knows of a file. */
+export interface FileRecord {
+  id: string;
+  name: string;
+  /** `null` for files that are attached to something and listed nowhere. */
+  itemId: string | null;
+  mimeType: string;
+  /** Length in bytes. */
+  size: number;
+  doc: StoredDocument;
+}
+
+/** What the plugin knows of a folder. */
+export interface FolderRecord {
+  id: string;
+  name: string;
+  parentId: string | null;
+  doc: StoredDocument;
+}
+
+const defaultFields: HostFields = {
+  item: { name: 'name', folderId: 'folderId', created: 'created', updated: 'updated', size: 'size', meta: 'meta' },
+  file: { name: 'name', itemId: 'itemId', mimeType: 'mimeType', size: 'size', created: 'created' },
+  folder: { name: 'name', parentId: 'parentId', meta: 'meta' },
+};
+
+/** Types that a field of the plugin may have, by the names of Mongoose; the first is that of a field that the host does not declare. */
+type FieldTypes = readonly ['Mixed' | 'String' | 'Boolean', ...string[]];
+
+/** Fields that the plugin keeps on the host's items and files (mission 2.5 and 2.6). */
+const itemExtension: Readonly<Record<string, FieldTypes>> = {
+  largeImage: ['Mixed'],
+  [conversionField]: ['String'],
+  [unfinishedField]: ['Boolean'],
+};
+const fileExtension: Readonly<Record<string, FieldTypes>> = {
+  attachedToType: ['String'],
+  attachedToId: ['Mixed', 'ObjectId', 'String'],
+  isLargeImageThumbnail: ['Boolean'],
+  isLargeImageData: ['Boolean'],
+  thumbnailKey: ['String'],
+  largeImageState: ['String'],
+  [conversionField]: ['String'],
+  [replacesField]: ['String'],
+};
+
+/** A text field; anything else counts as empty. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+type AnyModel = Model<Record<string, unknown>>;
+
+/** @throws LargeImageError `conflict` where the host means something else by the name of a field of the plugin. */
+function requireFit({ schema, modelName }: AnyModel, extension: Readonly<Record<string, FieldTypes>>): void {
+  for (const [path, types] of Object.entries(extension)) {
+    if (schema.pathType(path) === 'adhocOrUndefined' || types.includes(schema.path(path)?.instance ?? '')) continue;
+    const reason = `The model ${modelName} has a field ${path} of its own, which the plugin needs as ${types[0]}.`;
+    throw new LargeImageError('conflict', `${reason} Nothing was changed. Give the field another name.`);
+  }
+}
+
+/** The documents with these ids, each an object of its own; `null` for what there is not. */
+async function byIds(model: AnyModel, ids: readonly string[]): Promise<(StoredDocument | null)[]> {
+  const [only] = ids;
+  if (only !== undefined && ids.length === 1) return [await model.findById(only).lean<StoredDocument>()];
+  const docs = await model.find({ _id: { $in: [...new Set(ids)] } }).lean<StoredDocument[]>();
+  const found = new Map(docs.map((doc) => [idText(doc._id), doc]));
+  return ids.map((id) => {
+    const doc = found.get(id) ?? found.get(id.toLowerCase());
+    return doc === undefined ? null : { ...doc };
+  });
+}
+
+/**
+ * The host's items, files and folders, with the plugin's fields added to their schemas. All queries on these models are here.
+ */
+export class HostRecords {
+  readonly connection: Connection;
+  readonly markers: LargeImageMarkers;
+  readonly conversions: ConversionTraces;
+  readonly configurations: ConfigurationTraces;
+  readonly #fields: HostFields;
+  readonly #items: AnyModel;
+  readonly #files: AnyModel;
+  readonly #itemById = grouped((ids: readonly string[]) => byIds(this.#items, ids));
+  readonly #fileById = grouped((ids: readonly string[]) => byIds(this.#files, ids));
+  readonly #folders: AnyModel;
+  readonly #added: { model: AnyModel; paths: string[] }[] = [];
+
+  constructor(host: Pick<Host, 'models' | 'fields'>) {
+    const { models, fields } = host;
+    // The host's documents are typed by the host; here they are read by the names in `fields`.
+    [this.#items, this.#files, this.#folders] = [models.item, models.file, models.folder] as unknown as AnyModel[] as [
+      AnyModel,
+      AnyModel,
+      AnyModel,
+    ];
+    this.connection = this.#items.db;
+    const itemOf = (doc: StoredDocument) => this.itemOf(doc);
+    const fileOf = (doc: StoredDocument) => this.fileOf(doc);
+    this.markers = new LargeImageMarkers(this.#items, itemOf);
+    const parts = { items: this.#items, files: this.#files, itemOf, fileOf };
+    this.conversions = new ConversionTraces(parts);
+    this.configurations = new ConfigurationTraces(parts);
+    this.#fields = {
+      item: { ...defaultFields.item, ...fields?.item },
+      file: { ...defaultFields.file, ...fields?.file },
+      folder: { ...defaultFields.folder, ...fields?.folder },
+    };
+    requireFit(this.#items, itemExtension);
+    requireFit(this.#files, fileExtension);
+    this.#extend(this.#items, itemExtension);
+    this.#extend(this.#files, fileExtension);
+  }
+
+  /** The host's model of files, for `cached-file.ts`. */
+  get fileModel(): AnyModel {
+    return this.#files;
+  }
+
+  /** Adds paths that the host's schema lacks; what the host declares itself stays as it is. */
+  #extend(model: AnyModel, extension: Readonly<Record<string, FieldTypes>>): void {
+    const { schema } = model;
+    const paths = Object.keys(extension).filter((path) => schema.path(path) === undefined);
+    const { Types } = this.connection.base.Schema;
+    schema.add(Object.fromEntries(paths.map((path) => [path, { type: Types[extension[path]![0]], default: undefined }])));
+    model.recompileSchema();
+    this.#added.push({ model, paths });
+  }
+
+  /** Takes the plugin's fields off the schemas again. Stored values stay. */
+  restoreSchemas(): void {
+    for (const { model, paths } of this.#added.splice(0)) {
+      model.schema.remove(paths);
+      model.recompileSchema();
+    }
+  }
+
+  /** Indexes behind the queries of this class. */
+  async createIndexes(): Promise<void> {
+    await this.#items.collection.createIndex({ 'largeImage.fileId': 1 });
+    await this.#items.collection.createIndex({ 'largeImage.expected': 1 });
+    await this.conversions.createIndexes();
+    await this.configurations.createIndexes();
+  }
+
+  itemOf(doc: StoredDocument): ItemRecord {
+    const names = this.#fields.item;
+    const changed = doc[names.updated] ?? doc[names.created];
+    return {
+      id: idText(doc._id),
+      name: textOf(doc[names.name]),
+      folderId: idText(doc[names.folderId]),
+      changed: changed instanceof Date ? changed.getTime() : 0,
+      largeImage: markerOf(doc.largeImage),
+      doc,
+    };
+  }
+
+  fileOf(doc: StoredDocument): FileRecord {
+    const names = this.#fields.file;
+    return {
+      id: idText(doc._id),
+      name: textOf(doc[names.name]),
+      itemId: doc[names.itemId] == null ? null : idText(doc[names.itemId]),
+      mimeType: textOf(doc[names.mimeType]) || 'application/octet-stream',
+      size: Number(doc[names.size] ?? 0),
+      doc,
+    };
+  }
+
+  folderOf(doc: StoredDocument): FolderRecord {
+    const names = this.#fields.folder;
+    return {
+      id: idText(doc._id),
+      name: textOf(doc[names.name]),
+      parentId: doc[names.parentId] == null ? null : idText(doc[names.parentId]),
+      doc,
+    };
+  }
+
+  /** The items of exactly this name in a folder, oldest first: a host may allow several. */
+  async itemsNamed(folder: FolderRecord, name: string, limit: number): Promise<ItemRecord[]> {
+    const { name: nameField, folderId } = this.#fields.item;
+    const docs = await this.#items
+      .find({ [folderId]: folder.doc._id, [nameField]: name })
+      .sort({ _id: 1 })
+      .limit(limit)
+      .lean<StoredDocument[]>();
+    return docs.map((doc) => this.itemOf(doc));
+  }
+
+  /** Another folder of the same parent by its name; `null` where there is none, or no parent. */
+  async siblingFolder(folder: FolderRecord, name: string): Promise<FolderRecord | null> {
+    const { name: nameField, parentId } = this.#fields.folder;
+    const parent = folder.doc[parentId];
+    if (parent == null) return null;
+    const doc = await this.#folders
+      .findOne({ [parentId]: parent, [nameField]: name, _id: { $ne: folder.doc._id } })
+      .lean<StoredDocument>();
+    return doc === null ? null : this.folderOf(doc);
+  }
+
+  /** The models and names of fields that lists of items and folders are read by. */
+  get lists() {
+    const { item, folder } = this.#fields;
+    const names = {
+      item: { name: item.name, folder: item.folderId, meta: item.meta },
+      folder: { parent: folder.parentId, meta: folder.meta },
+    };
+    return { items: this.#items, folders: this.#folders, names };
+  }
+
+  async findItem(id: string): Promise<ItemRecord | null> {
+    const doc = await this.#itemById(id);
+    return doc === null ? null : this.itemOf(doc);
+  }
+
+  async findFile(id: string): Promise<FileRecord | null> {
+    const doc = await this.#fileById(id);
+    return doc === null ? null : this.fileOf(doc);
+  }
+
+  /** Names what an item shows: another name for each file, its contents and its source. `null` where the item shows nothing. */
+  async imageState({ largeImage }: ItemRecord): Promise<string | null> {
+    const { fileId, sourceName = '' } = largeImage ?? {};
+    if (fileId === undefined) return null;
+    const file = await this.findFile(fileId);
+    const created = file?.doc[this.#fields.file.created];
+    return `${fileId}:${sourceName}:${file?.size ?? ''}:${created instanceof Date ? created.getTime() : ''}`;
+  }
+
+  async findFolder(id: string): Promise<FolderRecord | null> {
+    const doc = await this.#folders.findById(id).lean<StoredDocument>();
+    return doc === null ? null : this.folderOf(doc);
+  }
+
+  /** An item as lists show it: the fields that the plugin knows of, under their usual names, and its large image. */
+  itemView({ doc }: ItemRecord): Record<string, unknown> {
+    const view: Record<string, unknown> = { _id: doc._id };
+    for (const [name, field] of Object.entries(this.#fields.item)) view[name] = doc[field];
+    for (const name of ['description', 'creatorId', 'lowerName', 'baseParentId', 'baseParentType', 'largeImage']) {
+      view[name] = doc[name];
+    }
+    return view;
+  }
+
+  /** Those of some items that exist, and fit a condition on the model where one is given. */
+  async findItems(ids: readonly string[], filter: Readonly<Record<string, unknown>> = {}): Promise<ItemRecord[]> {
+    const docs = await this.#items.find({ $and: [{ _id: { $in: [...ids] } }, filter] }).lean<StoredDocument[]>();
+    return docs.map((doc) => this.itemOf(doc));
+  }
+
+  /** Ids of those of some items that exist, and fit a condition on the model where one is given. */
+  async existingItems(ids: readonly string[], filter: Readonly<Record<string, unknown>> = {}): Promise<string[]> {
+    const docs = await this.#items.find({ $and: [{ _id: { $in: [...ids] } }, filter] }, { _id: 1 }).lean<StoredDocument[]>();
+    return docs.map((doc) => idText(doc._id));
+  }
+
+  /** Ids of the items that lie in a folder, or also in the folders below it; at most {@link idsPerQuery} at a time. */
+  async *itemIdsIn(folderId: string, { recurse }: { recurse: boolean }): AsyncGenerator<string[]> {
+    const { folderId: inFolder } = this.#fields.item;
+    const seen = new Set([folderId]);
+    let level = [folderId];
+    let ids: string[] = [];
+    while (level.length > 0) {
+      const below: string[] = [];
+      for (const part of batches(level)) {
+        const items = this.#items
+          .find({ [inFolder]: { $in: [...part] } }, { _id: 1 })
+          .lean<StoredDocument[]>()
+          .cursor();
+        for await (const item of items) {
+          if (ids.push(idText(item._id)) < idsPerQuery) continue;
+          yield ids;
+          ids = [];
+        }
+        if (recurse) below.push(...(await this.#foldersIn(part)).filter((id) => !seen.has(id)));
+      }
+      for (const id of below) seen.add(id);
+      level = below;
+    }
+    if (ids.length > 0) yield ids;
+  }
+
+  async #foldersIn(parents: readonly string[]): Promise<string[]> {
+    const query = { [this.#fields.folder.parentId]: { $in: [...parents] } };
+    const docs = await this.#folders.find(query, { _id: 1 }).lean<StoredDocument[]>();
+    return docs.map((doc) => idText(doc._id));
+  }
+
+  /** Metadata of an item or folder; `undefined` where there are none. */
+  metadataOf(record: ItemRecord | FolderRecord): unknown {
+    return record.doc[this.#fields['folderId' in record ? 'item' : 'folder'].meta];
+  }
+
+  /** Other items of the same folder, oldest first, that fit a condition on the model; on demand only large images. */
+  async itemsBeside(
+    item: ItemRecord,
+    { filter, imagesOnly, limit }: { filter: Readonly<Record<string, unknown>>; imagesOnly: boolean; limit: number },
+  ): Promise<ItemRecord[]> {
+    const { folderId } = this.#fields.item;
+    const beside = { [folderId]: item.doc[folderId], _id: { $ne: item.doc._id } };
+    const images = imagesOnly ? [{ 'largeImage.fileId': { $exists: true, $ne: null } }] : [];
+    const docs = await this.#items
+      .find({ $and: [beside, filter, ...images] })
+      .sort({ _id: 1 })
+      .limit(limit)
+      .lean<StoredDocument[]>();
+    return docs.map((doc) => this.itemOf(doc));
+  }
+
+  /** The ordinary files of an item, oldest first. */
+  async filesOfItem(item: ItemRecord): Promise<FileRecord[]> {
+    const docs = await this.#files
+      .find({ [this.#fields.file.itemId]: item.doc._id })
+      .sort({ _id: 1 })
+      .lean<StoredDocument[]>();
+    return docs.map((doc) => this.fileOf(doc));
+  }
+
+  /** The items of a folder, oldest first, each as it is when it is reached. */
+  async *itemsOfFolder(folder: FolderRecord): AsyncGenerator<ItemRecord> {
+    const cursor = this.#items
+      .find({ [this.#fields.item.folderId]: folder.doc._id }, { _id: 1 })
+      .sort({ _id: 1 })
+      .lean<StoredDocument[]>()
+      .cursor();
+    for await (const { _id } of cursor) {
+      const item = await this.findItem(idText(_id));
+      if (item !== null) yield item;
+    }
+  }
+
+  /** The folders directly below a folder that match a filter, by name. */
+  async childFolders(folder: FolderRecord, filter: Record<string, unknown>): Promise<FolderRecord[]> {
+    const docs = await this.#folders
+      .find({ $and: [{ [this.#fields.folder.parentId]: folder.doc._id }, filter] })
+      .sort({ [this.#fields.folder.name]: 1 })
+      .lean<StoredDocument[]>();
+    return docs.map((doc) => this.folderOf(doc));
+  }
+
+  /** Makes an item through the model, for hosts that have no way of their own. */
+  async insertItem(item: { name: string; folder: FolderRecord; fields?: Record<string, unknown> }): Promise<ItemRecord> {
+    const names = this.#fields.item;
+    const now = new Date();
+    const [made] = await this.#items.create(
+      [
+        {
+          ...item.fields,
+          [names.name]: item.name,
+          [names.folderId]: item.folder.doc._id,
+          [names.created]: now,
+          [names.updated]: now,
+        },
+      ],
+      durable.writeConcern,
+    );
+    return this.itemOf(made!.toObject() as StoredDocument);
+  }
+
+  /** Removes an item that {@link HostRecords.insertItem} has made. */
+  async deleteItem(item: ItemRecord): Promise<void> {
+    await this.#items.deleteOne({ _id: item.doc._id }, durable);
+  }
+
+  /** The value of a field of an item; `meta` is the metadata whatever the host calls them. */
+  itemField(item: ItemRecord, key: string): unknown {
+    const name = this.#itemFieldName(key);
+    return Object.hasOwn(item.doc, name) ? item.doc[name] : undefined;
+  }
+
+  /** Whether clients may see a field by its name. Lists of permissions are for who manages them. */
+  mayReadItemField(key: string): boolean {
+    return isPlainFieldName(key) && key !== 'access';
+  }
+
+  /** Whether clients may write a field by its name: metadata and what neither host nor plugin keep on items. */
+  mayWriteItemField(key: string): boolean {
+    if (key === 'meta') return true;
+    if (!isPlainFieldName(key) || protectedItemFields.has(key)) return false;
+    return !Object.keys(this.#items.schema.paths).some((path) => path.split('.', 1)[0] === key);
+  }
+
+  #itemFieldName(key: string): string {
+    return key === 'meta' ? this.#fields.item.meta : key;
+  }
+
+  /** Stores a top-level field of an item, or removes it where the value is undefined. */
+  async setItemField(item: ItemRecord, key: string, value: unknown): Promise<void> {
+    const name = this.#itemFieldName(key);
+    await this.#items.collection.updateOne(
+      { _id: item.doc._id } as object,
+      value === undefined ? { $unset: { [name]: 1 } } : { $set: { [name]: value } },
+      durable,
+    );
+  }
+}
+
+/** Fields that no client writes, whether the host declares them or not. */
+const protectedItemFields: ReadonlySet<string> = new Set([
+  'largeImage',
+  conversionField,
+  unfinishedField,
+  'access',
+  'public',
+  'name',
+  'lowerName',
+  'folderId',
+  'baseParentId',
+  'baseParentType',
+  'creatorId',
+  'created',
+  'updated',
+  'size',
+  'copyOfItem',
+]);
+
+function isPlainFieldName(key: string): boolean {
+  return /^[^_$.\0][^.\0]*$/.test(key);
+}

@@ -1,0 +1,154 @@
+import type { Model } from 'mongoose';
+import type { StoredDocument } from '../../host.js';
+import type { FileRecord, ItemRecord } from './host-records.js';
+import { idText } from '../database/id-text.js';
+import { durable } from '../database/durable.js';
+
+/** The record on an item that makes it a large image (`item.largeImage`). Ids are text here. */
+export interface LargeImageMarker {
+  /** The file that is served. Absent while a job is making it. */
+  fileId?: string;
+  /** Tile source that reads the file. */
+  sourceName?: string;
+  /** The uploaded file, where {@link LargeImageMarker.fileId} was made from it by a job. */
+  originalId?: string;
+  /** True while the creation is unfinished. */
+  expected?: boolean;
+  /** The job that makes or made the file. */
+  jobId?: string;
+  /** Whether somebody is to be told when the job ends. */
+  notify?: boolean;
+  /** Changes when another file of the item does that the tile source reads, too. */
+  revision?: string;
+}
+
+/** Reads the stored form of a marker; `null` for what is none: a host may have a field of this name that means something else. */
+export function markerOf(value: unknown): LargeImageMarker | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const stored = value as Record<string, unknown>;
+  if (stored.fileId == null && stored.jobId == null && stored.expected !== true) return null;
+  return {
+    ...(stored.fileId != null && { fileId: idText(stored.fileId) }),
+    ...(typeof stored.sourceName === 'string' && { sourceName: stored.sourceName }),
+    ...(stored.originalId != null && { originalId: idText(stored.originalId) }),
+    ...(stored.expected === true && { expected: true }),
+    ...(stored.jobId != null && { jobId: idText(stored.jobId) }),
+    ...(typeof stored.notify === 'boolean' && { notify: stored.notify }),
+    ...(typeof stored.revision === 'string' && { revision: stored.revision }),
+  };
+}
+
+const unfinishedPerPage = 100;
+
+/** The markers on the host's items: who serves what, and who waits for what. Every change is one atomic step. */
+export class LargeImageMarkers {
+  readonly #items: Model<Record<string, unknown>>;
+  readonly #itemOf: (doc: StoredDocument) => ItemRecord;
+
+  constructor(items: Model<Record<string, unknown>>, itemOf: (doc: StoredDocument) => ItemRecord) {
+    this.#items = items;
+    this.#itemOf = itemOf;
+  }
+
+  /** How many items have a large image that is ready. */
+  async count(): Promise<number> {
+    return this.#items.countDocuments({ 'largeImage.fileId': { $ne: null } });
+  }
+
+  /** Items with a large image that is ready, by ascending id, behind the item `after`; a page of at most `limit`. */
+  async page({ after, limit }: { after: ItemRecord | null; limit: number }): Promise<ItemRecord[]> {
+    const docs = await this.#items
+      .find({ 'largeImage.fileId': { $ne: null }, ...(after !== null && { _id: { $gt: after.doc._id } }) })
+      .sort({ _id: 1 })
+      .limit(limit)
+      .lean<StoredDocument[]>();
+    return docs.map((doc) => this.#itemOf(doc));
+  }
+
+  /**
+   * Writes the large-image record of an item that has none, in one atomic step.
+   *
+   * @returns the item as it is then, or `null` when it is gone or somebody else was first.
+   */
+  async claim(item: ItemRecord, marker: Record<string, unknown>): Promise<ItemRecord | null> {
+    const doc = await this.#items
+      .findOneAndUpdate(
+        { _id: item.doc._id, largeImage: null },
+        { $set: { largeImage: marker } },
+        { returnDocument: 'after', ...durable },
+      )
+      .lean<StoredDocument>();
+    return doc === null ? null : this.#itemOf(doc);
+  }
+
+  /** Removes the large-image record of an item if it still serves or expects what `item` says. @returns whether it did. */
+  async release(item: ItemRecord): Promise<boolean> {
+    const { largeImage } = item.doc as { largeImage?: { fileId?: unknown; jobId?: unknown } };
+    const result = await this.#items.updateOne(
+      { _id: item.doc._id, 'largeImage.fileId': largeImage?.fileId ?? null, 'largeImage.jobId': largeImage?.jobId ?? null },
+      { $unset: { largeImage: 1 } },
+      durable,
+    );
+    return result.modifiedCount > 0;
+  }
+
+  /**
+   * Replaces the large-image record of an item, if it still serves or expects what `item` says, in one atomic step.
+   *
+   * @returns the item as it is then, or `null` when it is gone or changed meanwhile.
+   */
+  async replace(item: ItemRecord, marker: Record<string, unknown>): Promise<ItemRecord | null> {
+    const { largeImage } = item.doc as { largeImage?: { fileId?: unknown; jobId?: unknown } };
+    const doc = await this.#items
+      .findOneAndUpdate(
+        {
+          _id: item.doc._id,
+          'largeImage.fileId': largeImage?.fileId ?? null,
+          'largeImage.jobId': largeImage?.jobId ?? null,
+          ...(item.largeImage === null && { largeImage: null }),
+        },
+        { $set: { largeImage: marker } },
+        { returnDocument: 'after', ...durable },
+      )
+      .lean<StoredDocument>();
+    return doc === null ? null : this.#itemOf(doc);
+  }
+
+  /** Writes the large-image record of an item that expects the result of a job; `null` when it does not expect it any more. */
+  async settle(
+    { itemId, jobId }: { itemId: string; jobId: string },
+    marker: Record<string, unknown> | null,
+  ): Promise<ItemRecord | null> {
+    const doc = await this.#items
+      .findOneAndUpdate(
+        { _id: itemId, 'largeImage.jobId': jobId, 'largeImage.expected': true },
+        marker === null ? { $unset: { largeImage: 1 } } : { $set: { largeImage: marker } },
+        { returnDocument: 'after', ...durable },
+      )
+      .lean<StoredDocument>();
+    return doc === null ? null : this.#itemOf(doc);
+  }
+
+  /** One item that expects the result of a job; `null` when there is none. */
+  async findUnfinished(): Promise<ItemRecord | null> {
+    const doc = await this.#items.findOne({ 'largeImage.expected': true }).sort({ _id: 1 }).lean<StoredDocument>();
+    return doc === null ? null : this.#itemOf(doc);
+  }
+
+  /** Items that expect the result of a job, by ascending id; some are held at a time. */
+  async *unfinished(): AsyncGenerator<ItemRecord> {
+    for (let after: unknown = null; ;) {
+      const query = { 'largeImage.expected': true, ...(after !== null && { _id: { $gt: after } }) };
+      const docs = await this.#items.find(query).sort({ _id: 1 }).limit(unfinishedPerPage).lean<StoredDocument[]>();
+      for (const doc of docs) yield this.#itemOf(doc);
+      if (docs.length < unfinishedPerPage) return;
+      after = docs.at(-1)!._id;
+    }
+  }
+
+  /** Items whose large image is served from this file. */
+  async itemsServing(file: FileRecord): Promise<ItemRecord[]> {
+    const docs = await this.#items.find({ 'largeImage.fileId': file.doc._id }).lean<StoredDocument[]>();
+    return docs.map((doc) => this.#itemOf(doc));
+  }
+}

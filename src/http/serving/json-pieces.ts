@@ -1,0 +1,74 @@
+import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
+import { toWire } from './wire.js';
+
+/** Values up to this size are written at once: less than a millisecond. */
+const smallSize = 2000;
+/** Characters that count as much as a value. */
+const charactersPerValue = 64;
+/** Pieces of about this many characters are handed over. */
+const pieceLength = 64 * 1024;
+
+/** Whether a value has few values and short texts in it. @param size how many values. */
+export function isSmall(value: unknown, size = smallSize): boolean {
+  return sizeLeft(value, size) >= 0;
+}
+
+/** What is left of a size after that of a value; below 0 as soon as it is too large. */
+function sizeLeft(value: unknown, left: number): number {
+  if (typeof value === 'string') return left - 1 - value.length / charactersPerValue;
+  let rest = left - 1;
+  if (typeof value !== 'object' || value === null) return rest;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length && rest >= 0; i += 1) rest = sizeLeft(value[i], rest);
+    return rest;
+  }
+  if (!isPlain(value)) return rest;
+  for (const name in value) {
+    rest = sizeLeft((value as Record<string, unknown>)[name], rest - name.length / charactersPerValue);
+    if (rest < 0) break;
+  }
+  return rest;
+}
+
+/** Ids, dates and the like are written as one value. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+/** The JSON text of a value of any size as it is sent, in slices: others have the event loop meanwhile. */
+export async function* jsonPieces(value: unknown): AsyncGenerator<string, void, undefined> {
+  let piece = '';
+  for (const part of partsOf(value)) {
+    piece += part;
+    if (piece.length >= pieceLength) {
+      yield piece;
+      piece = '';
+    }
+    if (isSliceOver()) await nextSlice();
+  }
+  if (piece !== '') yield piece;
+}
+
+/** The same in parts that are each made at once. */
+function* partsOf(value: unknown): Generator<string, void, undefined> {
+  if (Array.isArray(value) && !isSmall(value)) {
+    for (let i = 0; i < value.length; i += 1) {
+      yield i === 0 ? '[' : ',';
+      yield* partsOf(value[i]);
+    }
+    yield ']';
+  } else if (typeof value === 'object' && value !== null && !Array.isArray(value) && isPlain(value) && !isSmall(value)) {
+    let separator = '{';
+    for (const [name, member] of Object.entries(value)) {
+      if (member === undefined || typeof member === 'function') continue;
+      yield `${separator}${JSON.stringify(name)}:`;
+      separator = ',';
+      yield* partsOf(member);
+    }
+    yield separator === '{' ? '{}' : '}';
+  } else {
+    // As in a list: what has no JSON is null there.
+    yield JSON.stringify(toWire(value)) ?? 'null';
+  }
+}

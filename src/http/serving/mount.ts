@@ -1,0 +1,214 @@
+import { randomUUID } from 'node:crypto';
+import type { Request, RequestHandler, Response } from 'express';
+import { harmlessLogger } from '../../core/host/logger.js';
+import { BadParameterError, LargeImageError } from '../../errors.js';
+import type { HostLogger } from '../../host.js';
+import { Asked } from './asked.js';
+import { admit, isAnonymous } from '../authentication.js';
+import { OpenRequests } from './open-requests.js';
+import type { Parameter, Parameters } from '../parameters.js';
+import { addFormParameters, dropRest, isForm, queryParameters, readRouteBody } from './request.js';
+import { Reply } from '../reply.js';
+import { respond, respondWithError } from './respond.js';
+import type { RouteDefinition } from '../route.js';
+import { decodeParameters, RouteTable, type MatchedRoute } from './route-table.js';
+import { RequestTokens, tokenParameters, type TokenPlaces, type VerifyToken } from './request-tokens.js';
+import { foreignMessage, senderOf } from './sender.js';
+
+/** What routes need from their surroundings. */
+export interface MountOptions<C> {
+  /** Handed to every handler. */
+  context: C;
+  authenticate: VerifyToken;
+  tokenPlaces: TokenPlaces;
+  logger?: HostLogger | undefined;
+}
+
+const overrideHeaders = ['x-http-method-override', 'x-http-method', 'x-method-override'];
+const overriding = ['GET', 'PUT', 'PATCH', 'DELETE', 'HEAD'];
+
+/**
+ * Serves the routes: literal path segments win over parameters, parameters are parsed and checked, errors become replies. `HEAD` is
+ * answered by `GET` routes. `POST` with a method-override header is handled as the method it names. What is for none of the routes
+ * goes on as it came.
+ *
+ * @throws Error when two routes have the same method and path.
+ */
+export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: MountOptions<C>): RequestHandler {
+  const table = new RouteTable<{ route: RouteDefinition<C>; name: string }>();
+  for (const route of routes) table.add(route, { route, name: `${route.method.toUpperCase()} ${route.path}` });
+  const surroundings = {
+    options: { ...options, logger: harmlessLogger(options.logger) },
+    tokens: new RequestTokens(options.authenticate, options.tokenPlaces),
+    open: new OpenRequests(),
+  };
+  return (request, response, next) => {
+    const method = methodOf(request);
+    const matched = table.find(method, request.path);
+    if (matched !== null) {
+      request.method = method;
+      new Answering(matched, surroundings, request, response).run().catch(next);
+      return;
+    }
+    const allowed = method === 'OPTIONS' ? table.methodsOf(request.path) : [];
+    if (allowed.length === 0) next();
+    else response.set({ Allow: allowed.join(', ') }).end();
+  };
+}
+
+/** The method that is meant: clients behind proxies that pass only `GET` and `POST` name it in a header. */
+function methodOf(request: Request): string {
+  if (request.method !== 'POST') return request.method;
+  const header = overrideHeaders.map((name) => request.headers[name]).find((value) => typeof value === 'string');
+  const named = typeof header === 'string' ? header.toUpperCase() : '';
+  return overriding.includes(named) ? named : request.method;
+}
+
+/** Handling a GET for longer than this, in milliseconds, is reason to ask again whether the caller may have the answer. */
+const longMs = 2000;
+
+/** What all requests have in common. */
+interface Surroundings<C> {
+  options: MountOptions<C>;
+  tokens: RequestTokens;
+  open: OpenRequests;
+}
+
+/** One request on its way through its route. */
+class Answering<C> {
+  #anonymous = true;
+  #isSending = false;
+  #permitted: (() => Promise<unknown>) | undefined;
+  readonly #began = performance.now();
+  private readonly route: RouteDefinition<C>;
+  private readonly name: string;
+  private readonly options: MountOptions<C>;
+
+  constructor(
+    private readonly matched: MatchedRoute<{ route: RouteDefinition<C>; name: string }>,
+    private readonly surroundings: Surroundings<C>,
+    private readonly request: Request,
+    private readonly response: Response,
+  ) {
+    this.route = matched.value.route;
+    this.name = matched.value.name;
+    this.options = surroundings.options;
+  }
+
+  async run(): Promise<void> {
+    const { route, options, request, response } = this;
+    let unwatch: (() => void) | undefined;
+    response.setHeader('Girder-Request-Uid', randomUUID());
+    try {
+      const asked = await this.#identify();
+      const watch = () => {
+        unwatch ??= this.surroundings.open.watch({
+          // Between body and answer it is left alone: a change that takes the caller's own rights away is done to its end.
+          check: async () => (this.#isSending || !request.complete ? this.#check(asked) : undefined),
+          end: (reason) => this.#end(asked, reason),
+        });
+      };
+      asked.granted = await route.authorize?.(asked, options.context);
+      if (route.body !== undefined && route.body !== 'none') {
+        if (!request.complete) watch();
+        asked.body = await readRouteBody(request, route as unknown as RouteDefinition, asked.sent);
+      }
+      // Parameters and body were read as the route declares them.
+      const result = await route.handle(asked as never, options.context);
+      if (route.method === 'get' && performance.now() - this.#began > longMs) await this.#check(asked);
+      this.#isSending = true;
+      if (result instanceof Reply && result.content.kind === 'stream') this.#permitted = result.content.permitted;
+      await respond(response, result, { onLong: watch });
+    } catch (error) {
+      await this.#fail(error);
+    } finally {
+      unwatch?.();
+      dropRest(request);
+    }
+  }
+
+  /** Who asks for what. @throws LargeImageError when the route is not for them, or a parameter is wrong. */
+  async #identify(): Promise<Asked> {
+    const { route, request, response } = this;
+    const sent = queryParameters(request.url);
+    // A form is read before the token is known because it may hold the token.
+    if (isForm(request)) await addFormParameters(request, sent);
+    const sender = senderOf(request, response);
+    const isChange = route.method !== 'get';
+    const cookieAllowed = route.cookie === true && (!isChange || sender === 'own');
+    const found = await this.surroundings.tokens.find(request, sent, { cookieAllowed });
+    for (const name of tokenParameters) if (!(name in (route.query ?? {}))) delete sent[name];
+    const verified = found?.caller ?? null;
+    if (isChange && verified === null && sender === 'foreign') throw new LargeImageError('forbidden', foreignMessage);
+    this.#anonymous = isAnonymous(verified, route);
+    const caller = admit(verified, route.access, route.scope);
+    const params = parseParameters(route.params ?? {}, decodeParameters(this.matched.params), route);
+    const query = parseParameters(route.query ?? {}, sent, route);
+    return new Asked({ params, query, sent, sender, found, request, response }, verified, caller);
+  }
+
+  /** @throws LargeImageError when the caller may not have this any more. */
+  async #check(asked: Asked): Promise<void> {
+    const { route, options } = this;
+    const { token, verified, caller } = asked;
+    const now = token === null ? null : await options.authenticate(token);
+    const admitted = admit(now, route.access, route.scope);
+    if (now?.id !== verified?.id || now?.admin !== verified?.admin || (admitted === null) !== (caller === null)) {
+      throw new LargeImageError('login-required', 'The token has ended, or stands for something else now.');
+    }
+    await route.authorize?.(asked.by(now, admitted), options.context);
+    await this.#permitted?.();
+  }
+
+  /** Ends what is under way: with an answer, where none has begun. */
+  #end(asked: Asked, reason: LargeImageError): void {
+    const { request, response } = this;
+    if (response.headersSent) response.destroy();
+    else {
+      response.setHeader('Connection', 'close');
+      response.once('finish', () => request.destroy());
+      void this.#fail(reason);
+    }
+    asked.abort(reason);
+  }
+
+  async #fail(error: unknown): Promise<void> {
+    const { route, options, name, response } = this;
+    const { logger } = options;
+    await respondWithError(response, error, { anonymous: this.#anonymous, logger, route: name, errorStatus: route.errorStatus });
+  }
+}
+
+function parseParameters(
+  parameters: Parameters,
+  sent: Readonly<Record<string, string>>,
+  route: { parameterMessages?: 'typed' | 'incorrect-type' },
+): Record<string, unknown> {
+  const values: Record<string, unknown> = {};
+  for (const name in parameters) {
+    const parameter: Parameter<unknown> = parameters[name]!;
+    const raw = sent[name];
+    if (raw === undefined) {
+      if (parameter.required) throw new BadParameterError(`Parameter "${name}" is required.`);
+      values[name] = parameter.absent;
+      continue;
+    }
+    values[name] = parseParameter(parameter, raw, name, route.parameterMessages);
+  }
+  return values;
+}
+
+function parseParameter(
+  parameter: Parameter<unknown>,
+  raw: string,
+  name: string,
+  messages: 'typed' | 'incorrect-type' = 'typed',
+) {
+  if (messages === 'typed') return parameter.parse(raw, name);
+  try {
+    return parameter.parse(raw, name);
+  } catch (cause) {
+    if (!(cause instanceof BadParameterError)) throw cause;
+    throw new BadParameterError(`"${name}" parameter is an incorrect type.`, { cause });
+  }
+}

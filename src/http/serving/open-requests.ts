@@ -1,0 +1,78 @@
+import { LargeImageError, type ErrorCode } from '../../errors.js';
+
+/** A request whose body arrives, or whose answer is sent, for as long as the client likes. */
+export interface OpenRequest {
+  /** Whether it may go on. Rejects where it may not. */
+  check(): Promise<unknown>;
+  /** Ends it. */
+  end(reason: LargeImageError): void;
+}
+
+/** A request is looked at when this time has passed since the last look, in milliseconds. */
+const checkedForMs = 1000;
+const sweepMs = 250;
+/** How long a request goes on when nobody can be asked, as while the database is away. */
+const unansweredMs = 30_000;
+
+/** Nobody could say. */
+const noAnswers: readonly ErrorCode[] = ['unavailable', 'busy', 'too-often'];
+const refusals: readonly ErrorCode[] = ['access-denied', 'login-required', 'forbidden'];
+
+interface Entry {
+  readonly request: OpenRequest;
+  /** Of the last check, and of the last one that had an answer. */
+  checkedAt: number;
+  answeredAt: number;
+  isChecked: boolean;
+}
+
+/**
+ * Watches requests that stay open. One that its token or its caller's permissions do not cover any more is ended in little more than a second, and what
+ * is believed of tokens and permissions without asking; that documents are gone ends nothing.
+ */
+export class OpenRequests {
+  readonly #entries = new Set<Entry>();
+  #timer: NodeJS.Timeout | undefined;
+
+  /** Watches a request until the returned function is called. */
+  watch(request: OpenRequest): () => void {
+    const now = performance.now();
+    const entry: Entry = { request, checkedAt: now, answeredAt: now, isChecked: false };
+    this.#entries.add(entry);
+    this.#timer ??= setInterval(() => this.#sweep(), sweepMs).unref();
+    return () => {
+      this.#entries.delete(entry);
+      if (this.#entries.size > 0) return;
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    };
+  }
+
+  #sweep(): void {
+    const now = performance.now();
+    for (const entry of this.#entries) if (!entry.isChecked && now - entry.checkedAt >= checkedForMs) void this.#check(entry);
+  }
+
+  async #check(entry: Entry): Promise<void> {
+    entry.isChecked = true;
+    entry.checkedAt = performance.now();
+    const reason = await refusalOf(entry);
+    entry.isChecked = false;
+    if (reason === null || !this.#entries.delete(entry)) return;
+    entry.request.end(reason);
+  }
+}
+
+async function refusalOf(entry: Entry): Promise<LargeImageError | null> {
+  try {
+    await entry.request.check();
+  } catch (error) {
+    if (!(error instanceof LargeImageError) || noAnswers.includes(error.code)) {
+      const isLong = performance.now() - entry.answeredAt > unansweredMs;
+      return isLong ? new LargeImageError('unavailable', 'It cannot be found out who may have this.', { cause: error }) : null;
+    }
+    if (refusals.includes(error.code)) return error;
+  }
+  entry.answeredAt = performance.now();
+  return null;
+}

@@ -1,0 +1,132 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Passport, Strategy } from 'passport';
+import { Strategy as BearerStrategy } from 'passport-http-bearer';
+import { BadParameterError } from '../../errors.js';
+import type { Caller } from '../../host.js';
+
+/** Where a request may carry its token, beside the places of RFC 6750 and the parameter `token`. */
+export interface TokenPlaces {
+  cookieName: string;
+  headerName: string;
+}
+
+/** A token as a request carries it, and whom it belongs to. */
+export interface VerifiedToken {
+  token: string;
+  /** Whether the browser added it by itself, whoever made the request. */
+  fromCookie: boolean;
+  /** `null`: the token is worth nothing. */
+  caller: Caller | null;
+}
+
+/** Who a token belongs to; `null` for one that is worth nothing. */
+export type VerifyToken = (token: string) => Promise<Caller | null> | Caller | null;
+
+/** What strategies see of a request. Passport adds members of its own, which the host's request is spared. */
+interface TokenRequest {
+  headers: IncomingMessage['headers'];
+  /** Query and form parameters. */
+  query: Readonly<Record<string, unknown>>;
+}
+
+type Done = (error: unknown, verified?: VerifiedToken) => void;
+
+/** Parameters that carry tokens. */
+export const tokenParameters: readonly string[] = ['token', 'access_token'];
+
+/** Finds and verifies the tokens of requests, by strategies of a Passport of its own. */
+export class RequestTokens {
+  readonly #passport = new Passport();
+
+  constructor(verify: VerifyToken, { cookieName, headerName }: TokenPlaces) {
+    // Node.js has the names of headers in lower case.
+    const header = headerName.toLowerCase();
+    const given = ({ headers, query }: TokenRequest) => textOf(query.token) || textOf(headers[header]);
+    const settle = (token: string, fromCookie: boolean, done: Done): void => settleToken(verify, token, fromCookie, done);
+    this.#passport.use('given', new FoundTokenStrategy(given, (token, done) => settle(token, false, done)));
+    this.#passport.use('bearer', new BearerStrategy((token, done) => settle(token, false, done)));
+    const cookie = ({ headers }: TokenRequest) => findCookie(headers.cookie, cookieName);
+    this.#passport.use('cookie', new FoundTokenStrategy(cookie, (token, done) => settle(token, true, done)));
+  }
+
+  /**
+   * The token of a request, from the first place that has one, whatever it is worth; `null` when there is none.
+   *
+   * @param sent Query and form parameters.
+   * @throws BadParameterError when it stands in two places of RFC 6750.
+   */
+  find(
+    { headers }: IncomingMessage,
+    sent: Readonly<Record<string, string>>,
+    { cookieAllowed }: { cookieAllowed: boolean },
+  ): Promise<VerifiedToken | null> {
+    const names = cookieAllowed ? ['given', 'bearer', 'cookie'] : ['given', 'bearer'];
+    const request: TokenRequest = { headers, query: sent };
+    return new Promise((resolve, reject) => {
+      const authenticate = this.#passport.authenticate(
+        names,
+        { session: false },
+        (error: unknown, verified: VerifiedToken | false) => {
+          if (error) reject(error as Error);
+          else if (verified) resolve(verified);
+          else if (sent.access_token && /^bearer\s/i.test(headers.authorization ?? '')) reject(twoTokens());
+          else resolve(null);
+        },
+      ) as (request: TokenRequest, response: ServerResponse | null, next: (error?: unknown) => void) => void;
+      authenticate(request, null, (error) => (error ? reject(error as Error) : resolve(null)));
+    });
+  }
+}
+
+/** A token from where existing clients put theirs. A request without one goes on to the next strategy. */
+class FoundTokenStrategy extends Strategy {
+  constructor(
+    private readonly tokenOf: (request: TokenRequest) => string | null | undefined,
+    private readonly verify: (token: string, done: Done) => void,
+  ) {
+    super();
+  }
+
+  override authenticate(request: TokenRequest): void {
+    const token = this.tokenOf(request);
+    if (!token) {
+      this.fail();
+      return;
+    }
+    this.verify(token, (error, verified) => (error ? this.error(error) : this.success(verified!)));
+  }
+}
+
+/** Verifies what a strategy has found. A token that is worth nothing is a result too: no other place is looked at then. */
+function settleToken(verify: VerifyToken, token: string, fromCookie: boolean, done: Done): void {
+  const tell = (caller: Caller | null): void => done(null, { token, fromCookie, caller });
+  try {
+    const caller = verify(token);
+    // Most verdicts are known: they need no turn of the event loop.
+    if (caller instanceof Promise) caller.then(tell, done);
+    else tell(caller);
+  } catch (error) {
+    done(error);
+  }
+}
+
+function twoTokens(): BadParameterError {
+  return new BadParameterError('The request has two tokens. Send one: as Authorization: Bearer, or as access_token.');
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === 'string' ? value.trim() : null;
+}
+
+function findCookie(header: string | undefined, name: string): string | null {
+  if (header === undefined) return null;
+  for (const pair of header.split(';')) {
+    const equals = pair.indexOf('=');
+    if (equals < 0 || pair.slice(0, equals).trim() !== name) continue;
+    return pair
+      .slice(equals + 1)
+      .trim()
+      .replace(/^"(.*)"$/, '$1');
+  }
+  return null;
+}

@@ -1,0 +1,218 @@
+import type { IncomingMessage } from 'node:http';
+import { parse as parseQuery } from 'node:querystring';
+import { Readable } from 'node:stream';
+import busboy from 'busboy';
+import { BadParameterError, LargeImageError } from '../../errors.js';
+import { parseJsonText, textOf } from '../../core/json.js';
+import type { RouteBody, RouteDefinition } from '../route.js';
+
+/** Request as Express hands it over, as far as it is read here. */
+export interface HttpRequest extends IncomingMessage {
+  originalUrl: string;
+  /** Set when a body parser of the host has run before. */
+  body?: unknown;
+}
+
+/** Fields of a form are parameters: a request with more than this, or with more of them, is no form. */
+const maxFormBytes = 1024 * 1024;
+const maxFields = 1000;
+/** Longest JSON or text that a route takes which says nothing else. */
+const defaultMaxBodyBytes = 1024 * 1024;
+const ownType =
+  'Send a body as it is, with a Content-Type of its own (application/json, text/plain or application/octet-stream), ' +
+  'and parameters in the query string.';
+
+type Sent = Record<string, string>;
+
+/** Parameters of the query string. @throws BadParameterError when a name stands twice. */
+export function queryParameters(url: string): Sent {
+  const start = url.indexOf('?');
+  const sent: Sent = Object.create(null) as Sent;
+  if (start >= 0) addParameters(sent, parseFields(url.slice(start + 1)));
+  return sent;
+}
+
+/** @throws BadParameterError for too many fields. */
+function parseFields(text: string): NodeJS.Dict<unknown> {
+  // Counted before they are parsed, and all of them.
+  let count = 1;
+  for (let at = text.indexOf('&'); at >= 0; at = text.indexOf('&', at + 1)) count += 1;
+  if (count > maxFields) throw tooManyFields();
+  return parseQuery(text, '&', '=', { maxKeys: 0 });
+}
+
+function tooManyFields(): BadParameterError {
+  return new BadParameterError(`A request may have at most ${maxFields} parameters.`);
+}
+
+function addParameters(sent: Sent, values: NodeJS.Dict<unknown>): void {
+  for (const [name, value] of Object.entries(values)) {
+    if (Array.isArray(value) || name in sent) {
+      throw new BadParameterError(`Parameter "${name}" must not be specified multiple times.`);
+    }
+    if (typeof value === 'string') sent[name] = value;
+    else if (typeof value === 'number' || typeof value === 'boolean') sent[name] = String(value);
+  }
+}
+
+function contentType(request: IncomingMessage): string {
+  return (request.headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase();
+}
+
+/** Whether the body is a form, whose fields are parameters. */
+export function isForm(request: IncomingMessage): boolean {
+  const type = contentType(request);
+  return type === 'application/x-www-form-urlencoded' || type === 'multipart/form-data';
+}
+
+/** Adds the fields of a form body to the parameters. Does nothing for other bodies. */
+export async function addFormParameters(request: HttpRequest, sent: Sent): Promise<void> {
+  if (!isForm(request)) return;
+  requireIdentity(request);
+  if (request.readableEnded || wasParsed(request)) {
+    if (typeof request.body === 'object' && request.body !== null) addParameters(sent, request.body as NodeJS.Dict<unknown>);
+    return;
+  }
+  if (contentType(request) === 'multipart/form-data') return addMultipartFields(request, sent);
+  const body = await readBody(request, maxFormBytes);
+  addParameters(sent, parseFields(body.toString('utf8')));
+}
+
+/** Whether a body parser of the host has consumed the stream. */
+function wasParsed(request: HttpRequest): boolean {
+  return request.body !== undefined && request.readableDidRead;
+}
+
+/** @throws LargeImageError `unsupported-encoding` for a body that is compressed, unless a parser of the host has unpacked it. */
+function requireIdentity(request: HttpRequest): void {
+  const coding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
+  if (coding === 'identity' || coding === '' || wasParsed(request)) return;
+  throw new LargeImageError('unsupported-encoding', `Send the request body as it is, without Content-Encoding ${coding}.`);
+}
+
+function addMultipartFields(request: HttpRequest, sent: Sent): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let parser: busboy.Busboy;
+    try {
+      parser = busboy({
+        headers: request.headers,
+        limits: { fieldSize: maxFormBytes, fields: maxFields, parts: maxFields + 100 },
+      });
+    } catch (cause) {
+      reject(new BadParameterError('The multipart body has no readable boundary.', { cause }));
+      return;
+    }
+    let length = 0;
+    parser.on('fieldsLimit', () => reject(tooManyFields()));
+    parser.on('field', (name, value) => {
+      try {
+        length += name.length + value.length;
+        if (length > maxFormBytes) throw tooLarge(maxFormBytes);
+        addParameters(sent, { [name]: name in sent ? [value] : value });
+      } catch (error) {
+        reject(error as Error);
+      }
+    });
+    parser.on('file', (_name, stream) => stream.resume());
+    parser.on('error', (cause) => reject(new BadParameterError('The multipart body is malformed.', { cause })));
+    parser.on('close', () => resolve());
+    request.on('error', reject).on('aborted', () => reject(new BadParameterError('The request body stopped half way.')));
+    request.pipe(parser);
+  });
+}
+
+function tooLarge(maxBytes: number): LargeImageError {
+  return new LargeImageError('too-large', `The request body is longer than ${maxBytes} bytes.`);
+}
+
+/** Reads a body into memory. @throws LargeImageError `too-large` beyond `maxBytes`; the rest is for {@link dropRest} then. */
+export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const announced = Number(request.headers['content-length'] ?? 0);
+  if (announced > maxBytes) throw tooLarge(maxBytes);
+  const chunks: Buffer[] = [];
+  let length = 0;
+  try {
+    // Ending the loop early must leave the connection open: the client is still to be told why.
+    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > maxBytes) throw tooLarge(maxBytes);
+      chunks.push(chunk);
+    }
+  } catch (cause) {
+    if (cause instanceof LargeImageError) throw cause;
+    throw new BadParameterError('The request body stopped half way.', { cause });
+  }
+  return Buffer.concat(chunks, length);
+}
+
+/**
+ * Reads on to the end of a body that nobody wants, and drops it. A client that is still sending would else never read the answer, and
+ * the connection could not carry another request. The server's `requestTimeout` ends it.
+ */
+export function dropRest(request: IncomingMessage): void {
+  if (!request.complete && !request.destroyed) request.resume();
+}
+
+/**
+ * The body as the route declares it.
+ *
+ * @param sent Parameters of the request, with the fields of a form.
+ */
+export async function readRouteBody(request: HttpRequest, route: RouteDefinition, sent: Readonly<Sent>): Promise<unknown> {
+  const kind: RouteBody = route.body ?? 'none';
+  if (kind === 'none') return undefined;
+  requireIdentity(request);
+  const form = isForm(request);
+  if (form) requireParametersAlone(request, route, sent);
+  if (kind === 'stream') {
+    if (form) return Readable.from([]);
+    return wasParsed(request) ? Readable.from([parsedBytes(request)]) : request;
+  }
+  const bytes = form
+    ? Buffer.alloc(0)
+    : wasParsed(request)
+      ? parsedBytes(request)
+      : await readBody(request, route.maxBodyBytes ?? defaultMaxBodyBytes);
+  const content = textOf(bytes);
+  return kind === 'text' ? content : parseJsonBody(content, kind, route);
+}
+
+/**
+ * Refuses a body that was sent as a form by mistake, as some clients do unless they are told otherwise: its text would be lost.
+ *
+ * @throws BadParameterError where the route cannot do without a body, or the form holds what is no parameter of the route.
+ */
+function requireParametersAlone(request: HttpRequest, route: RouteDefinition, sent: Readonly<Sent>): void {
+  if (!route.bodyOptional)
+    throw new BadParameterError(`A form (${contentType(request)}) is not the body of this request. ${ownType}`);
+  if (route.body === 'text') return;
+  const other = Object.keys(sent).find((name) => !(name in (route.query ?? {})));
+  if (other === undefined) return;
+  const named = other.length > 40 ? `${other.slice(0, 40)}…` : other;
+  throw new BadParameterError(`The form holds "${named}", which is no parameter of this request. ${ownType}`);
+}
+
+/** A body that a parser of the host has consumed, as bytes again. */
+function parsedBytes(request: HttpRequest): Buffer {
+  const { body } = request;
+  if (Buffer.isBuffer(body)) return body;
+  return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+}
+
+async function parseJsonBody(
+  content: string,
+  kind: 'json' | 'json-object' | 'json-array',
+  route: RouteDefinition,
+): Promise<unknown> {
+  const name = route.bodyName ?? 'body';
+  if (!/\S/.test(content)) {
+    if (route.bodyOptional) return undefined;
+    throw new BadParameterError(`JSON parameter ${name} must be passed in request body.`);
+  }
+  const value = await parseJsonText(content);
+  if (kind === 'json-array' && !Array.isArray(value)) throw new BadParameterError(`Parameter ${name} must be a JSON array.`);
+  if (kind === 'json-object' && (typeof value !== 'object' || value === null || Array.isArray(value))) {
+    throw new BadParameterError(`Parameter ${name} must be a JSON object.`);
+  }
+  return value;
+}

@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { errorReplies, LargeImageError, type ErrorCode } from '../../errors.js';
+import type { HostLogger } from '../../host.js';
+import { outageOf } from '../../core/database/outage.js';
+import { isSmall, jsonPieces } from './json-pieces.js';
+import { Reply, type ReplyHeaders } from '../reply.js';
+import { toWire } from './wire.js';
+
+/** What is out of order is worth another try after this time. */
+const usualPauseSeconds = 5;
+const noCache = 'no-cache, must-revalidate';
+
+/** Types that browsers show as a document in which scripts could run. */
+const markup = /html|xml|svg/i;
+const markupHeaders = {
+  'Content-Security-Policy': "sandbox; default-src 'none'; frame-ancestors 'none'",
+  'X-Frame-Options': 'DENY',
+  'Referrer-Policy': 'no-referrer',
+};
+
+/** What is a page of ours says so by a policy of its own. */
+function addMarkupHeaders(response: ServerResponse): void {
+  for (const [name, value] of Object.entries(markupHeaders)) if (!response.hasHeader(name)) response.setHeader(name, value);
+}
+
+/** Bytes that are still being sent after this many is worth watching. */
+const longBytes = 1024 * 1024;
+
+/**
+ * Turns what a handler returned into an HTTP answer.
+ *
+ * @param options `onLong` is called when it may take long until all is sent.
+ */
+export async function respond(response: ServerResponse, result: unknown, options: { onLong?: () => void } = {}): Promise<void> {
+  const reply = result instanceof Reply ? result : Reply.json(result);
+  const { content } = reply;
+  if (response.headersSent) {
+    // It was ended meanwhile.
+    if (content.kind === 'stream') content.body.destroy();
+    return;
+  }
+  for (const name in reply.headers) response.setHeader(name, reply.headers[name]!);
+  if (!response.hasHeader('Cache-Control')) response.setHeader('Cache-Control', noCache);
+  response.setHeader('X-Content-Type-Options', 'nosniff');
+  if ('type' in content && markup.test(content.type)) addMarkupHeaders(response);
+  response.statusCode = reply.status;
+  switch (content.kind) {
+    case 'empty':
+      response.end();
+      return;
+    case 'json':
+      return sendJson(response, content.value ?? null, options);
+    case 'content':
+      return sendBytes(response, content.body, content.type, options);
+    case 'stream':
+      response.setHeader('Content-Type', content.type);
+      if (response.req.method === 'HEAD') {
+        content.body.destroy();
+        response.end();
+        return;
+      }
+      options.onLong?.();
+      await pipeline(content.body, response);
+  }
+}
+
+async function sendJson(response: ServerResponse, value: unknown, options: { onLong?: () => void }): Promise<void> {
+  const type = 'application/json';
+  if (isSmall(value)) return sendBytes(response, Buffer.from(JSON.stringify(toWire(value))), type, options);
+  response.setHeader('Content-Type', type);
+  if (response.req.method === 'HEAD') {
+    response.end();
+    return;
+  }
+  options.onLong?.();
+  await pipeline(Readable.from(jsonPieces(value), { objectMode: false }), response);
+}
+
+async function sendBytes(
+  response: ServerResponse,
+  body: Uint8Array | string,
+  type: string,
+  { onLong }: { onLong?: () => void },
+): Promise<void> {
+  const length = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;
+  response.setHeader('Content-Type', type);
+  response.setHeader('Content-Length', length);
+  if (response.req.method === 'HEAD') {
+    response.end();
+    return;
+  }
+  response.end(body);
+  if (length < longBytes || response.writableFinished || response.closed) return;
+  onLong?.();
+  await new Promise<void>((resolve) => response.once('close', resolve).once('finish', resolve));
+}
+
+/** What an error looks like to the client: status and body. `anonymous` turns 403 into 401. */
+export function errorReply(
+  error: LargeImageError,
+  options: { anonymous: boolean; errorStatus?: Partial<Record<ErrorCode, number>> },
+): Reply {
+  const entry = errorReplies[error.code];
+  const status = error.code === 'access-denied' && options.anonymous ? 401 : (options.errorStatus?.[error.code] ?? entry.status);
+  const retryAfter = error.retryAfterSeconds ?? (status === 503 ? usualPauseSeconds : null);
+  const headers: ReplyHeaders = retryAfter === null ? {} : { 'Retry-After': retryAfter };
+  return Reply.json({ message: error.message, type: entry.type, ...error.details }, { status, headers });
+}
+
+/**
+ * Answers with an error, or ends the connection when part of an answer is out already. Errors that were not raised on purpose
+ * are logged with a fresh `uid` and answered without any of their text.
+ */
+export async function respondWithError(
+  response: ServerResponse,
+  error: unknown,
+  options: {
+    anonymous: boolean;
+    logger?: HostLogger | undefined;
+    route: string;
+    errorStatus?: Partial<Record<ErrorCode, number>> | undefined;
+  },
+): Promise<void> {
+  const clientLeft = response.destroyed || response.writableEnded;
+  if (clientLeft) return;
+  let reply: Reply;
+  const outage = error instanceof LargeImageError ? null : outageOf(error);
+  if (outage !== null) options.logger?.warn({ err: error, route: options.route }, 'Request:Unavailable');
+  const known = outage ?? error;
+  if (known instanceof LargeImageError) {
+    const { errorStatus } = options;
+    reply = errorReply(known, { anonymous: options.anonymous, ...(errorStatus && { errorStatus }) });
+  } else {
+    const uid = randomUUID();
+    options.logger?.error({ err: error, uid, route: options.route }, 'Request:Failed');
+    const body = { message: 'An unexpected error occurred on the server.', type: 'internal', uid };
+    reply = Reply.json(body, { status: 500 });
+  }
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  for (const name of response.getHeaderNames()) {
+    if (/^(content-|etag$|cache-control$|accept-ranges$)/.test(name)) response.removeHeader(name);
+  }
+  await respond(response, reply);
+}

@@ -1,0 +1,63 @@
+import findMyWay from 'find-my-way';
+import { BadParameterError } from '../../errors.js';
+import type { RouteDefinition } from '../route.js';
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+/** A route that a path leads to. */
+export interface MatchedRoute<V> {
+  value: V;
+  /** The path's parameters as they were sent, for {@link decodeParameters}. */
+  params: Readonly<Record<string, string>>;
+}
+
+/**
+ * Routes by method and path, found in one pass over the path however many there are. Literal segments win over parameters, in whatever
+ * order the routes come. Letter case, empty segments and a slash at the end do not count.
+ *
+ * Paths are compared as they were sent: `%69tem` is not `item`, so that a guard that the host has put before a path cannot be passed by
+ * another spelling of it.
+ */
+export class RouteTable<V> {
+  readonly #routes = findMyWay({
+    caseSensitive: false,
+    ignoreTrailingSlash: true,
+    ignoreDuplicateSlashes: true,
+    // Servers limit the length of the whole request line.
+    maxParamLength: Number.MAX_SAFE_INTEGER,
+  });
+
+  /** @throws Error for a path that stands in the table already. */
+  add({ method, path }: Pick<RouteDefinition, 'method' | 'path'>, value: V): void {
+    this.#routes.on(method.toUpperCase() as Method, path, () => undefined, value);
+  }
+
+  /** The route of a path without its query; `null` when there is none. `HEAD` finds the routes of `GET`. */
+  find(method: string, path: string): MatchedRoute<V> | null {
+    // The router decodes paths before it compares them; this undoes it.
+    const literal = path.includes('%') ? path.replaceAll('%', '%25') : path;
+    const found = this.#routes.find((method === 'HEAD' ? 'GET' : method) as Method, literal);
+    return found === null ? null : { value: found.store as V, params: found.params as Record<string, string> };
+  }
+
+  /** The methods that a path has routes for. */
+  methodsOf(path: string): string[] {
+    const found: string[] = methods.filter((method) => this.find(method, path) !== null);
+    return found.includes('GET') ? ['HEAD', ...found] : found;
+  }
+}
+
+/** @throws BadParameterError for one that is no percent-encoded UTF-8. */
+export function decodeParameters(params: MatchedRoute<unknown>['params']): Record<string, string> {
+  const decoded: Record<string, string> = {};
+  for (const name in params) {
+    const sent = params[name]!;
+    try {
+      decoded[name] = sent.includes('%') ? decodeURIComponent(sent) : sent;
+    } catch (cause) {
+      throw new BadParameterError('The path is not valid percent-encoded UTF-8.', { cause });
+    }
+  }
+  return decoded;
+}

@@ -1,0 +1,22 @@
+import { randomUUID } from 'node:crypto';
+import type { RequestHandler } from 'express';
+import { BadParameterError, NotFoundError } from '../../errors.js';
+import { respondWithError } from './respond.js';
+import type { RouteDefinition } from '../route.js';
+
+/**
+ * Answers requests below the API that no route has answered, in JSON: 400 where the resource (the first segment) has routes, else 404.
+ * A host adds it behind all its routes, `app.use(apiRoot, answerUnknownPaths(installation.routes))`; only the host knows which are the last.
+ */
+export function answerUnknownPaths(routes: readonly Pick<RouteDefinition, 'path'>[]): RequestHandler {
+  const resources = new Set(routes.map(({ path }) => path.split('/')[1]!.toLowerCase()));
+  return (request, response, next) => {
+    const segments = request.path.split('/').filter((segment) => segment !== '');
+    const isKnown = resources.has((segments[0] ?? '').toLowerCase());
+    // Existing clients show the path below the resource.
+    const message = `No matching route for "${request.method} ${segments.slice(isKnown ? 1 : 0).join('/')}"`;
+    response.setHeader('Girder-Request-Uid', randomUUID());
+    const error = isKnown ? new BadParameterError(message) : new NotFoundError(message);
+    respondWithError(response, error, { anonymous: false, route: request.path }).catch(next);
+  };
+}

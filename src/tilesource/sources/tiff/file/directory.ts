@@ -1,0 +1,168 @@
+import { TileSourceError } from '../../../../errors.js';
+import type { TiffBytes } from './tiff-bytes.js';
+import { tags, types, typeSizes } from './tags.js';
+
+/** Numbers of a tag; Float64Array holds 64-bit offsets exactly, since those past 2^53 are refused. */
+export type TagNumbers = Uint8Array | Uint16Array | Uint32Array | Float64Array;
+
+/** Longest text or opaque value, in bytes, that is read. OME-XML of ten thousands of planes is some tens of megabytes. */
+const maxTextBytes = 32 * 1024 * 1024;
+
+interface Entry {
+  type: number;
+  count: number;
+  /** Bytes of all values. */
+  bytes: number;
+  /** Where the values lie in the file. */
+  position: number;
+  /** Place of the values in {@link Directory} itself when they fit into the entry, else -1. */
+  inline: number;
+}
+
+/**
+ * One image file directory. It keeps the raw entries, some 250 bytes, and reads values when asked: a file may hold a hundred
+ * thousand directories, and arrays of millions of tile offsets that nobody asks for.
+ */
+export class Directory {
+  readonly offset: number;
+  readonly #file: TiffBytes;
+  readonly #entries: DataView;
+  readonly #entriesOffset: number;
+
+  constructor(file: TiffBytes, offset: number, entriesOffset: number, entries: Uint8Array) {
+    this.offset = offset;
+    this.#file = file;
+    this.#entriesOffset = entriesOffset;
+    this.#entries = new DataView(entries.buffer, entries.byteOffset, entries.byteLength);
+  }
+
+  #find(tag: number): Entry | null {
+    const { littleEndian: little, big } = this.#file;
+    const size = big ? 20 : 12;
+    const view = this.#entries;
+    for (let at = 0; at + size <= view.byteLength; at += size) {
+      if (view.getUint16(at, little) !== tag) continue;
+      const type = view.getUint16(at + 2, little);
+      const valueSize = typeSizes[type];
+      if (valueSize === undefined) throw new TileSourceError(`TIFF tag ${tag} has the unknown field type ${type}.`);
+      const count = big ? this.#file.uint64(view, at + 4, `the count of tag ${tag}`) : view.getUint32(at + 4, little);
+      const bytes = count * valueSize;
+      const inline = at + (big ? 12 : 8);
+      if (bytes <= (big ? 8 : 4)) return { type, count, bytes, position: this.#entriesOffset + inline, inline };
+      const position = big ? this.#file.uint64(view, inline, `the offset of tag ${tag}`) : view.getUint32(inline, little);
+      if (position + bytes > this.#file.size) {
+        throw new TileSourceError(
+          `TIFF tag ${tag} claims ${count} values at byte ${position}, past the end of the file (${this.#file.size} bytes).`,
+        );
+      }
+      return { type, count, bytes, position, inline: -1 };
+    }
+    return null;
+  }
+
+  /** Whether the directory has the tag at all. */
+  has(tag: number): boolean {
+    return this.#find(tag) !== null;
+  }
+
+  /** Number of values of a tag; 0 when it is absent. */
+  count(tag: number): number {
+    return this.#find(tag)?.count ?? 0;
+  }
+
+  async #view(entry: Entry): Promise<DataView> {
+    if (entry.inline >= 0) return new DataView(this.#entries.buffer, this.#entries.byteOffset + entry.inline, entry.bytes);
+    const bytes = await this.#file.exactly(entry.position, entry.bytes, 'the values of a tag');
+    return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  /**
+   * The values of an integer tag, or `null` when it is absent. Arrays are held in the smallest typed array.
+   *
+   * @throws TileSourceError for other types, more than `limit` values, or values past 2^53.
+   */
+  async numbers(tag: number, limit = 65_536): Promise<TagNumbers | null> {
+    const entry = this.#find(tag);
+    if (entry === null) return null;
+    if (entry.count > limit) {
+      throw new TileSourceError(`TIFF tag ${tag} has ${entry.count} values; at most ${limit} make sense here.`);
+    }
+    const view = await this.#view(entry);
+    const little = this.#file.littleEndian;
+    const { count } = entry;
+    switch (entry.type) {
+      case types.byte:
+      case types.undefined: {
+        return new Uint8Array(view.buffer, view.byteOffset, count).slice();
+      }
+      case types.short: {
+        const values = new Uint16Array(count);
+        for (let i = 0; i < count; i++) values[i] = view.getUint16(i * 2, little);
+        return values;
+      }
+      case types.long:
+      case types.ifd: {
+        const values = new Uint32Array(count);
+        for (let i = 0; i < count; i++) values[i] = view.getUint32(i * 4, little);
+        return values;
+      }
+      case types.long8:
+      case types.ifd8: {
+        const values = new Float64Array(count);
+        for (let i = 0; i < count; i++) values[i] = this.#file.uint64(view, i * 8, `a value of tag ${tag}`);
+        return values;
+      }
+      default: {
+        throw new TileSourceError(`TIFF tag ${tag} has field type ${entry.type}, where an unsigned integer is needed.`);
+      }
+    }
+  }
+
+  /** The first value of an integer tag, or `fallback` when the tag is absent or empty. */
+  async number(tag: number, fallback: number): Promise<number> {
+    return (await this.numbers(tag))?.[0] ?? fallback;
+  }
+
+  /** The values of a RATIONAL tag as quotients; `null` when it is absent or of another type. A zero denominator gives NaN or Infinity. */
+  async rationals(tag: number): Promise<number[] | null> {
+    const entry = this.#find(tag);
+    if (entry === null || entry.type !== types.rational || entry.count > 64) return null;
+    const view = await this.#view(entry);
+    const little = this.#file.littleEndian;
+    return Array.from({ length: entry.count }, (_, i) => view.getUint32(i * 8, little) / view.getUint32(i * 8 + 4, little));
+  }
+
+  /** The bytes of a tag of any type, or `null` when it is absent. @throws TileSourceError past 32 MiB. */
+  async bytes(tag: number): Promise<Uint8Array | null> {
+    const entry = this.#find(tag);
+    if (entry === null) return null;
+    if (entry.bytes > maxTextBytes) {
+      throw new TileSourceError(`TIFF tag ${tag} has ${entry.bytes} bytes; at most ${maxTextBytes} are read.`);
+    }
+    const view = await this.#view(entry);
+    return new Uint8Array(view.buffer, view.byteOffset, view.byteLength).slice();
+  }
+
+  /** A text tag (UTF-8, or Latin-1 where it is not valid UTF-8) up to its first NUL; `null` when it is absent. */
+  async text(tag: number): Promise<string | null> {
+    const bytes = await this.bytes(tag);
+    if (bytes === null) return null;
+    const end = bytes.indexOf(0);
+    const text = end < 0 ? bytes : bytes.subarray(0, end);
+    try {
+      return new TextDecoder('utf-8', { fatal: true }).decode(text);
+    } catch {
+      return new TextDecoder('latin1').decode(text);
+    }
+  }
+
+  /** Width and height in stored pixels, before any orientation. */
+  async size(): Promise<{ width: number; height: number }> {
+    return { width: await this.number(tags.imageWidth, 0), height: await this.number(tags.imageLength, 0) };
+  }
+
+  /** Whether the image is stored in tiles, not in strips. */
+  get isTiled(): boolean {
+    return this.has(tags.tileOffsets) && this.has(tags.tileWidth);
+  }
+}

@@ -1,0 +1,372 @@
+import { TileSourceError } from '../../../../errors.js';
+import type { FrameMetadata } from '../../../contract.js';
+import {
+  associatedName,
+  converterFrame,
+  imageJFrames,
+  perkinElmer,
+  readDescription,
+  resolutionOf,
+  type DescribedImage,
+} from '../descriptions.js';
+import type { Directory } from './directory.js';
+import { readLayout, type ImageLayout } from '../layout.js';
+import { parseJsonText } from '../../../../core/json.js';
+import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
+import { codecThreads } from '../../../codecs/codec-threads.js';
+import { isOme, readOme, type OmeDescription } from '../ome.js';
+import { checkStrips, isQuick } from '../strips.js';
+import { tags } from './tags.js';
+import type { TiffBytes } from './tiff-bytes.js';
+import { childText, type XmlElement } from '../../../xml.js';
+
+/** One frame: its full-resolution directory, or `null` where the file has none for it. */
+export interface Frame {
+  directory: Directory | null;
+  metadata: FrameMetadata;
+}
+
+/** Where the reduced images of one level are: one main directory per frame, or the SubIFD of this number in each frame's directory. */
+export type Reduction = { kind: 'main'; directories: readonly Directory[] } | { kind: 'sub'; index: number };
+
+/** How the directories of a file make an image. */
+export interface TiffStructure {
+  main: readonly Directory[];
+  base: ImageLayout;
+  frames: readonly Frame[];
+  /** By the power of two by which the reduced images are smaller, without 0. */
+  reductions: ReadonlyMap<number, Reduction>;
+  /** Whether the frames are in strips and too large to be served as one tile each. */
+  largeStrips: boolean;
+  associated: ReadonlyMap<string, ImageLayout>;
+  described: DescribedImage;
+  description: string;
+  ome: XmlElement | null;
+}
+
+/** What bounds images in strips. */
+interface StructureLimits {
+  /** Longest side in pixels of one that is served as a single tile. */
+  maxUntiledSide: number;
+  /** Most pixels of one that tiles are made of. */
+  maxPixels: number;
+}
+
+/** What is needed of every directory to sort them, without reading its arrays. */
+interface Summary {
+  directory: Directory;
+  width: number;
+  height: number;
+  tiled: boolean;
+  subfileType: number;
+  samples: number;
+  bits: number;
+}
+
+/** Largest side in pixels of a label, macro or thumbnail. */
+const maxAssociatedSide = 16_384;
+/** Directories looked at for associated images and channel names; writers put a handful at the end. */
+const maxDescribed = 2048;
+/** A reduced image qualifies when the logarithm of its ratio is this near to a whole number (spec 2.3). */
+const ratioTolerance = 0.02;
+
+async function summarise(directory: Directory): Promise<Summary | null> {
+  try {
+    const { width, height } = await directory.size();
+    return {
+      directory,
+      width,
+      height,
+      tiled: directory.isTiled,
+      subfileType: await directory.number(tags.newSubfileType, 0),
+      samples: await directory.number(tags.samplesPerPixel, 1),
+      bits: await directory.number(tags.bitsPerSample, 1),
+    };
+  } catch (error) {
+    // A corrupt directory behind good ones costs only itself.
+    if (error instanceof TileSourceError) return null;
+    throw error;
+  }
+}
+
+/** The power of two by which `reduced` is smaller than `base`, or `null` when the ratio is none (or 1). */
+export function reductionOf(base: { width: number; height: number }, reduced: { width: number; height: number }): number | null {
+  if (reduced.width < 1 || reduced.height < 1) return null;
+  const power = Math.round(Math.log2(Math.max(base.width / reduced.width, base.height / reduced.height)));
+  if (power < 1) return null;
+  const fits = (full: number, size: number): boolean =>
+    Math.abs(Math.log2(full / size) - power) <= ratioTolerance || Math.abs(full / 2 ** power - size) <= 1;
+  return fits(base.width, reduced.width) && fits(base.height, reduced.height) ? power : null;
+}
+
+function sameKind(a: Summary, b: Summary): boolean {
+  return a.samples === b.samples && a.bits === b.bits;
+}
+
+function largest(summaries: readonly Summary[]): Summary | undefined {
+  let best: Summary | undefined;
+  for (const each of summaries) if (best === undefined || each.width * each.height > best.width * best.height) best = each;
+  return best;
+}
+
+/** Groups reduced images by level; a level counts when it has one image for each frame. */
+function mainReductions(base: Summary, frames: number, others: readonly Summary[]): Map<number, Reduction> {
+  const byPower = new Map<number, Directory[]>();
+  for (const other of others) {
+    const power = sameKind(base, other) ? reductionOf(base, other) : null;
+    // Untiled reduced images count only where the file calls them that: else they are thumbnails.
+    if (power === null || (!other.tiled && (other.subfileType & 1) === 0)) continue;
+    byPower.set(power, [...(byPower.get(power) ?? []), other.directory]);
+  }
+  const reductions = new Map<number, Reduction>();
+  for (const [power, directories] of byPower) {
+    if (directories.length === frames || frames === 1) reductions.set(power, { kind: 'main', directories });
+  }
+  return reductions;
+}
+
+async function subReductions(file: TiffBytes, base: Summary): Promise<Map<number, Reduction>> {
+  const reductions = new Map<number, Reduction>();
+  if (!base.directory.has(tags.subIfds)) return reductions;
+  for (const [index, directory] of (await file.subDirectories(base.directory)).entries()) {
+    const summary = await summarise(directory);
+    const power = summary !== null && sameKind(base, summary) ? reductionOf(base, summary) : null;
+    if (power !== null && !reductions.has(power)) reductions.set(power, { kind: 'sub', index });
+  }
+  return reductions;
+}
+
+async function readAssociated(directory: Directory): Promise<ImageLayout | null> {
+  try {
+    const layout = await readLayout(directory);
+    return Math.max(layout.width, layout.height) <= maxAssociatedSide ? layout : null;
+  } catch (error) {
+    if (error instanceof TileSourceError) return null;
+    throw error;
+  }
+}
+
+async function findAssociated(main: readonly Directory[], candidates: readonly Summary[]): Promise<Map<string, ImageLayout>> {
+  const found = new Map<string, ImageLayout>();
+  for (const { directory } of candidates.slice(0, maxDescribed)) {
+    const description = ((await directory.text(tags.imageDescription)) ?? '').slice(0, longestText);
+    const name = associatedName(description, main[1] === directory);
+    if (name === null || found.has(name)) continue;
+    const layout = await readAssociated(directory);
+    if (layout !== null) found.set(name, layout);
+  }
+  return found;
+}
+
+async function describeFrames(directories: readonly Directory[], description: string): Promise<FrameMetadata[]> {
+  const imageJ = imageJFrames(description, directories.length);
+  if (imageJ !== null) return imageJ;
+  const isPerkinElmer = perkinElmer(description) !== null;
+  const isConverted = converterFrame(description) !== null;
+  if (!isPerkinElmer && !isConverted) return directories.map(() => ({ axes: {} }));
+  const frames: FrameMetadata[] = [];
+  for (const [index, directory] of directories.entries()) {
+    const text = ((await directory.text(tags.imageDescription)) ?? '').slice(0, longestText);
+    if (isConverted) {
+      frames.push(converterFrame(text) ?? { axes: {} });
+    } else {
+      const element = index < maxDescribed ? perkinElmer(text) : null;
+      const channel = element === null ? undefined : childText(element, 'Name');
+      frames.push({ axes: { C: index }, ...(channel === undefined ? {} : { channel }) });
+    }
+    if (isSliceOver()) await nextSlice();
+  }
+  return frames;
+}
+
+/** Whether tiles have to be made of an image. @throws TileSourceError where that would take too much. */
+function isLargeStrips(layout: ImageLayout, limits: StructureLimits): boolean {
+  if (layout.tiled || Math.max(layout.width, layout.height) <= limits.maxUntiledSide) return false;
+  checkStrips(layout, limits.maxPixels);
+  return true;
+}
+
+/** Levels of large images in strips that are served as they are stored. */
+async function quickReductions(
+  file: TiffBytes,
+  base: ImageLayout,
+  reductions: ReadonlyMap<number, Reduction>,
+): Promise<Map<number, Reduction>> {
+  const quick = new Map<number, Reduction>();
+  for (const [power, reduction] of reductions) {
+    const directories = reduction.kind === 'main' ? reduction.directories : await file.subDirectories(base.directory);
+    const directory = directories[reduction.kind === 'main' ? 0 : reduction.index];
+    if (directory !== undefined && isQuick(await readLayout(directory, base))) quick.set(power, reduction);
+  }
+  return quick;
+}
+
+/** The directory of the picture itself: the largest in tiles, unless the first one is larger and what is in tiles are smaller versions of it. */
+function mainSummary(summaries: readonly Summary[], description: string): Summary | undefined {
+  const [leading] = summaries;
+  const tiled = largest(summaries.filter((each) => each.tiled));
+  if (leading === undefined || tiled === undefined) return leading;
+  const isPicture = !leading.tiled && (leading.subfileType & 1) === 0 && associatedName(description, false) === null;
+  return isPicture && leading.width * leading.height > tiled.width * tiled.height ? leading : tiled;
+}
+
+async function genericStructure(
+  file: TiffBytes,
+  main: readonly Directory[],
+  description: string,
+  limits: StructureLimits,
+): Promise<TiffStructure> {
+  const summaries: Summary[] = [];
+  for (const directory of main) {
+    const summary = await summarise(directory);
+    // Transparency masks (bit 2) are no pictures.
+    if (summary !== null && (summary.subfileType & 4) === 0) summaries.push(summary);
+    if (isSliceOver()) await nextSlice();
+  }
+  const base = mainSummary(summaries, description);
+  const [first] = main;
+  if (base === undefined || first === undefined) {
+    // Reading it once more says what is wrong with it.
+    if (first !== undefined) await readLayout(first);
+    throw new TileSourceError('No directory of this TIFF holds a picture.');
+  }
+  const layout = await readLayout(base.directory);
+  const largeStrips = isLargeStrips(layout, limits);
+  const isFrame = (each: Summary): boolean =>
+    each.width === base.width && each.height === base.height && each.tiled === base.tiled && sameKind(base, each);
+  const frames = summaries.filter(isFrame);
+  const others = summaries.filter((each) => !isFrame(each));
+  const associated = await findAssociated(
+    main,
+    others.filter(({ tiled }) => !tiled),
+  );
+  const named = new Set([...associated.values()].map(({ directory }) => directory));
+  const sub = await subReductions(file, base);
+  const reductions =
+    sub.size > 0
+      ? sub
+      : mainReductions(
+          base,
+          frames.length,
+          others.filter((each) => !named.has(each.directory)),
+        );
+  const directories = frames.map(({ directory }) => directory);
+  const metadata = await describeFrames(directories, description);
+  const described = readDescription(description);
+  const resolution = await resolutionOf(base.directory);
+  const channelNames = metadata.map(({ channel }) => channel);
+  const namesFromFrames = perkinElmer(description) !== null && channelNames.every((name) => name !== undefined);
+  return {
+    main,
+    base: layout,
+    frames: directories.map((directory, index) => ({ directory, metadata: metadata[index] ?? { axes: {} } })),
+    reductions: largeStrips ? await quickReductions(file, layout, reductions) : reductions,
+    largeStrips,
+    associated,
+    described: {
+      ...described,
+      mmX: described.mmX ?? resolution.mmX,
+      mmY: described.mmY ?? resolution.mmY,
+      channels: described.channels ?? (namesFromFrames ? channelNames.filter((name) => name !== undefined) : null),
+    },
+    description,
+    ome: null,
+  };
+}
+
+async function omeStructure(
+  file: TiffBytes,
+  main: readonly Directory[],
+  ome: OmeDescription,
+  text: string,
+  limits: StructureLimits,
+): Promise<TiffStructure> {
+  const used = new Set<number>();
+  const frames = ome.planes.map(({ directory, metadata }): Frame => {
+    if (directory === null) return { directory: null, metadata };
+    const found = main[directory];
+    if (found === undefined) {
+      throw new TileSourceError(`The OME-XML speaks of directory ${directory}, but the file has ${main.length} (from 0).`);
+    }
+    used.add(directory);
+    return { directory: found, metadata };
+  });
+  const first = frames.find(({ directory }) => directory !== null)?.directory;
+  const base = first === undefined || first === null ? null : await summarise(first);
+  if (base === null) throw new TileSourceError('The OME-XML of this TIFF names no directory that can be read.');
+  if (base.width !== ome.sizeX || base.height !== ome.sizeY) {
+    throw new TileSourceError(
+      `The OME-XML describes ${ome.sizeX} by ${ome.sizeY} pixels, but its first plane has ${base.width} by ${base.height}.`,
+    );
+  }
+  const layout = await readLayout(base.directory);
+  const largeStrips = isLargeStrips(layout, limits);
+  const associated = new Map<string, ImageLayout>();
+  for (const [name, number] of ome.associated) {
+    const directory = main[number];
+    const found = directory === undefined ? null : await readAssociated(directory);
+    if (found !== null && !used.has(number)) {
+      used.add(number);
+      associated.set(name, found);
+    }
+  }
+  let reductions = await subReductions(file, base);
+  if (reductions.size === 0) {
+    const others: Summary[] = [];
+    for (const [number, directory] of main.entries()) {
+      const summary = used.has(number) ? null : await summarise(directory);
+      if (summary !== null) others.push(summary);
+      if (isSliceOver()) await nextSlice();
+    }
+    reductions = mainReductions(base, frames.length, others);
+  }
+  const resolution = await resolutionOf(base.directory);
+  return {
+    main,
+    base: layout,
+    frames,
+    reductions: largeStrips ? await quickReductions(file, layout, reductions) : reductions,
+    largeStrips,
+    associated,
+    described: {
+      magnification: ome.magnification,
+      mmX: ome.mmX ?? resolution.mmX,
+      mmY: ome.mmY ?? resolution.mmY,
+      channels: ome.channels,
+    },
+    description: text,
+    ome: ome.document,
+  };
+}
+
+/**
+ * Works out what the directories of a TIFF file mean: frames, levels, associated images.
+ *
+ * @throws TileSourceError where the main image cannot be read here.
+ */
+export async function readStructure(
+  file: TiffBytes,
+  options: StructureLimits & { signal?: AbortSignal },
+): Promise<TiffStructure> {
+  const main = await file.directories(options.signal);
+  const description = (await main[0]?.text(tags.imageDescription)) ?? '';
+  if (isOme(description)) {
+    const ome = description.length > quickText ? await readLongOme(description, options.signal) : readOme(description);
+    return omeStructure(file, main, ome, description, options);
+  }
+  return genericStructure(file, main, description.slice(0, longestText), options);
+}
+
+/** OME-XML of up to so many characters is read at once. */
+const quickText = 32 * 1024;
+/** Of other descriptions no more is read: those of slides have some kilobytes. */
+const longestText = 256 * 1024;
+
+/** Reads OME-XML in a thread. @throws TileSourceError as {@link readOme} */
+async function readLongOme(description: string, signal: AbortSignal | undefined): Promise<OmeDescription> {
+  const read = await codecThreads.call('omeDescription', description, 'the OME-XML of this TIFF', signal);
+  if ('refused' in read) throw new TileSourceError(read.refused);
+  // Written by the thread, from a description.
+  const described = (await parseJsonText(read.json, signal)) as OmeDescription & { associated: Iterable<[string, number]> };
+  return { ...described, associated: new Map(described.associated) };
+}

@@ -1,0 +1,153 @@
+import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
+import { TileSourceError } from '../../../../errors.js';
+import type { ByteReader } from '../../../contract.js';
+import { Directory } from './directory.js';
+import { tags } from './tags.js';
+
+/** More directories than any writer makes; bounds the time that opening may take. */
+const maxDirectories = 100_000;
+/** More entries than the tags that exist. */
+const maxEntries = 4096;
+/** Directories and their arrays lie side by side: one read of this many bytes usually serves several of them. */
+const windowBytes = 32 * 1024;
+/** Such parts kept: what the tags of a directory point at is asked for after all directories have been found. */
+const keptWindows = 8;
+
+/**
+ * The bytes of a TIFF or BigTIFF file and their byte order.
+ *
+ * Directories are read by this code, not by a library: those looked at follow a loop of directories for ever, allocate what
+ * a corrupt file claims, and know nothing of SubIFDs.
+ */
+export class TiffBytes {
+  readonly littleEndian: boolean;
+  /** BigTIFF: 64-bit offsets. */
+  readonly big: boolean;
+  readonly size: number;
+  readonly #reader: ByteReader;
+  readonly #first: number;
+  /** The last parts that directories were read from, newest first. */
+  #windows: readonly { offset: number; bytes: Uint8Array }[] = [];
+
+  private constructor(reader: ByteReader, header: DataView) {
+    this.#reader = reader;
+    this.size = reader.size;
+    this.littleEndian = header.getUint16(0) === 0x49_49;
+    this.big = header.getUint16(2, this.littleEndian) === 43;
+    this.#first = this.big ? this.uint64(header, 8, 'the offset of the first directory') : header.getUint32(4, this.littleEndian);
+  }
+
+  /** @throws TileSourceError when the first bytes are not those of a TIFF file. */
+  static async open(reader: ByteReader): Promise<TiffBytes> {
+    const bytes = await reader.read(0, Math.min(16, reader.size));
+    const header = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const order = bytes.length >= 8 ? header.getUint16(0) : 0;
+    if (order !== 0x49_49 && order !== 0x4d_4d) {
+      throw new TileSourceError('Not a TIFF file: it starts with neither II nor MM.');
+    }
+    const version = header.getUint16(2, order === 0x49_49);
+    if (version !== 42 && (version !== 43 || bytes.length < 16 || header.getUint16(4, order === 0x49_49) !== 8)) {
+      throw new TileSourceError(`Not a TIFF file: version ${version} where 42 (TIFF) or 43 (BigTIFF) is expected.`);
+    }
+    return new TiffBytes(reader, header);
+  }
+
+  /** A 64-bit number at `at` of `view`. @throws TileSourceError past 2^53, where JavaScript numbers end. */
+  uint64(view: DataView, at: number, what: string): number {
+    const value = view.getBigUint64(at, this.littleEndian);
+    if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw new TileSourceError(`Corrupt TIFF: ${what} is ${value}, past any file.`);
+    return Number(value);
+  }
+
+  /** Exactly `length` bytes from `offset`. @throws TileSourceError where the file ends before. */
+  async exactly(offset: number, length: number, what: string, signal?: AbortSignal): Promise<Uint8Array> {
+    if (offset + length > this.size) {
+      throw new TileSourceError(
+        `Truncated or corrupt TIFF: ${what} should lie at byte ${offset}, ${length} bytes long, but the file has ${this.size}.`,
+      );
+    }
+    const window = this.#windowWith(offset, length);
+    if (window !== undefined) return window.bytes.subarray(offset - window.offset, offset - window.offset + length);
+    const bytes = await this.#reader.read(offset, length, signal === undefined ? {} : { signal });
+    if (bytes.length < length) throw new TileSourceError(`The file has become shorter while ${what} was read.`);
+    return bytes;
+  }
+
+  #windowWith(offset: number, length: number): { offset: number; bytes: Uint8Array } | undefined {
+    return this.#windows.find((each) => offset >= each.offset && offset + length <= each.offset + each.bytes.length);
+  }
+
+  /** Memory that is kept for reads to come. */
+  get retainedBytes(): number {
+    return this.#windows.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  }
+
+  async #directoryBytes(offset: number, length: number): Promise<Uint8Array> {
+    if (this.#windowWith(offset, length) === undefined && offset + length <= this.size) {
+      const wanted = Math.min(Math.max(windowBytes, length), this.size - offset);
+      const window = { offset, bytes: await this.#reader.read(offset, wanted) };
+      this.#windows = [window, ...this.#windows].slice(0, keptWindows);
+    }
+    return this.exactly(offset, length, 'a directory');
+  }
+
+  async #directory(offset: number): Promise<{ directory: Directory; next: number }> {
+    const countBytes = this.big ? 8 : 2;
+    const head = await this.#directoryBytes(offset, countBytes);
+    const view = new DataView(head.buffer, head.byteOffset, head.byteLength);
+    const count = this.big ? this.uint64(view, 0, 'a directory size') : view.getUint16(0, this.littleEndian);
+    if (count === 0 || count > maxEntries) {
+      throw new TileSourceError(`Corrupt TIFF: the directory at byte ${offset} claims ${count} entries.`);
+    }
+    const entryBytes = count * (this.big ? 20 : 12);
+    const body = await this.#directoryBytes(offset + countBytes, entryBytes + (this.big ? 8 : 4));
+    const all = new DataView(body.buffer, body.byteOffset, body.byteLength);
+    const next = this.big ? this.uint64(all, entryBytes, 'a directory offset') : all.getUint32(entryBytes, this.littleEndian);
+    return { directory: new Directory(this, offset, offset + countBytes, new Uint8Array(body.subarray(0, entryBytes))), next };
+  }
+
+  /** The first main directory. @throws TileSourceError where there is none that can be read. */
+  async firstDirectory(): Promise<Directory> {
+    if (this.#first === 0) throw new TileSourceError('The TIFF file holds no directory.');
+    return (await this.#directory(this.#first)).directory;
+  }
+
+  /**
+   * The chain of main directories, in file order.
+   *
+   * @throws TileSourceError for a loop, a directory outside the file, or more than 100 000 of them.
+   */
+  async directories(signal?: AbortSignal): Promise<Directory[]> {
+    const found: Directory[] = [];
+    const seen = new Set<number>();
+    for (let offset = this.#first; offset !== 0;) {
+      signal?.throwIfAborted();
+      if (seen.has(offset)) {
+        throw new TileSourceError(
+          `Corrupt TIFF: directory ${found.length} is at byte ${offset}, where an earlier one is (a loop).`,
+        );
+      }
+      if (found.length >= maxDirectories) throw new TileSourceError(`The TIFF has more than ${maxDirectories} directories.`);
+      seen.add(offset);
+      const { directory, next } = await this.#directory(offset);
+      found.push(directory);
+      offset = next;
+      if (isSliceOver()) await nextSlice(signal);
+    }
+    if (found.length === 0) throw new TileSourceError('The TIFF file holds no directory.');
+    return found;
+  }
+
+  /** The directories that the SubIFDs tag of a directory lists; their own successors are not followed. */
+  async subDirectories(parent: Directory): Promise<Directory[]> {
+    const offsets = await parent.numbers(tags.subIfds, 256);
+    const found: Directory[] = [];
+    const seen = new Set([parent.offset]);
+    for (const offset of offsets ?? []) {
+      if (seen.has(offset)) throw new TileSourceError(`Corrupt TIFF: the SubIFD at byte ${offset} is listed twice (a loop).`);
+      seen.add(offset);
+      found.push((await this.#directory(offset)).directory);
+    }
+    return found;
+  }
+}
