@@ -32,7 +32,7 @@ class Library {
     try {
       this.#koffi = require('koffi') as Koffi;
     } catch {
-      throw new Error('the package koffi is not installed');
+      throw new Error('the package koffi is not installed (npm install koffi)');
     }
     const given = process.env.OPENSLIDE_LIBRARY;
     const names = given === undefined || given === '' ? libraryNames : [given];
