@@ -1,3 +1,4 @@
+import { RE2JS } from 're2js';
 import { evaluateConfig, type EvaluatedConfig } from './evaluate.js';
 import { defaultSection, type ConfigOption } from './parse.js';
 import { reprValue, type PythonValue } from './python-value.js';
@@ -275,9 +276,10 @@ function isRedisAddress(value: string): boolean {
   return URL.canParse(/^rediss?:\/\//i.test(value) ? value : `redis://${value}`);
 }
 
+/** Expressions of RE2, which take time by the length of a name only: without look-around and back-references. */
 function isPattern(source: string): boolean {
   try {
-    return new RegExp(source) instanceof RegExp;
+    return RE2JS.compile(source, RE2JS.CASE_INSENSITIVE) instanceof RE2JS;
   } catch {
     return false;
   }

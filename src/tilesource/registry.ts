@@ -1,3 +1,4 @@
+import { RE2JS } from 're2js';
 import { TileSourceError } from '../errors.js';
 import { checkedSource } from './checked-source.js';
 import {
@@ -46,6 +47,11 @@ interface Candidate {
 
 const usuallyIgnored = String.raw`(\.mrxs|\.vsi)$`;
 
+/** Whether an operator's expression is found in a name. Time grows with the length of the name only, whatever the expression is. */
+function isNamed(name: string, expression: string): boolean {
+  return RE2JS.compile(expression, RE2JS.CASE_INSENSITIVE).matcher(name).find();
+}
+
 /** The sources that files are tried with. Registries never change: `register` gives a new one. */
 export class TileSourceRegistry {
   readonly #definitions: ReadonlyMap<string, TileSourceDefinition>;
@@ -90,7 +96,7 @@ export class TileSourceRegistry {
 
   /** Sources that may be tried with a file, in the order in which they are. */
   candidates(file: FileFacts): TileSourceDefinition[] {
-    const ignored = new RegExp(this.#options.ignoredNames ?? usuallyIgnored, 'i').test(file.name);
+    const ignored = isNamed(file.name, this.#options.ignoredNames ?? usuallyIgnored);
     return [...this.#definitions.values()]
       .map((definition) => rank(definition, file))
       .filter(({ priority, fallback }) => priority < priorities.manual && !(fallback && ignored))
@@ -140,7 +146,7 @@ export class TileSourceRegistry {
   #ignores({ name, ignoredNames }: TileSourceDefinition, fileName: string): boolean {
     const { sourceIgnoredNames = {} } = this.#options;
     const given = Object.hasOwn(sourceIgnoredNames, name) ? sourceIgnoredNames[name] : undefined;
-    return (given === undefined ? ignoredNames : new RegExp(given, 'i'))?.test(fileName) === true;
+    return given === undefined ? ignoredNames?.test(fileName) === true : isNamed(fileName, given);
   }
 
   /** What may be told of a failure: purposeful errors explain themselves, others are logged. */

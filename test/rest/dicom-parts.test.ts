@@ -63,4 +63,18 @@ describe('a slide whose files are uploaded one by one', () => {
     expect(await tiles()).toMatchObject({ sizeX: 128, levels: 2 });
     expect(await shade(1)).toBe(70);
   });
+
+  it('is shown instead of a picture that was uploaded before it, and not instead of one that comes after it', async () => {
+    const item = await admin.create('/item', { folderId: await newFolder(admin, 'Mixed'), name: 'mixed' });
+    const picture = await sharp({ create: { width: 30, height: 20, channels: 3, background: 'red' } })
+      .png()
+      .toBuffer();
+    const tiles = () => admin.ok('GET', `/item/${item}/tiles`);
+    await upload(item, 'macro.png', picture);
+    expect(await tiles()).toMatchObject({ sizeX: 30 });
+    await upload(item, 'slide.dcm', await level(1, 90));
+    expect(await tiles()).toMatchObject({ sizeX: 128 });
+    await upload(item, 'other.png', picture);
+    expect(await tiles()).toMatchObject({ sizeX: 128 });
+  });
 });

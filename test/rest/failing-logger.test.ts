@@ -1,5 +1,7 @@
+import express from 'express';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { HostLogger } from '../../src/index.js';
+import { mountRoutes, routeDefiner, type HostLogger } from '../../src/index.js';
+import { listen } from '../support/listening.js';
 import { plainSlide, startSpecimens } from '../support/installed-specimens.js';
 
 const undo: (() => Promise<unknown>)[] = [];
@@ -46,5 +48,26 @@ describe('a logger of the host that cannot write', () => {
     expect(written).toBeGreaterThan(before);
     isBroken = false;
     expect((await specimens.get(path)).status).toBe(200);
+  });
+
+  it('takes no answer of routes that the host mounts by itself with it', async () => {
+    const fail = () => {
+      throw new Error('ENOSPC');
+    };
+    const failing = routeDefiner<null>()({
+      method: 'get',
+      path: '/broken',
+      summary: 'A route with a bug.',
+      access: 'public',
+      returns: { schema: {} },
+      handle: () => Promise.reject(new Error('a bug of the host')),
+    });
+    const logger: HostLogger = { debug: fail, info: fail, warn: fail, error: fail };
+    const tokenPlaces = { cookieName: 'token', headerName: 'Token' };
+    const app = express().use(mountRoutes([failing], { context: null, authenticate: () => null, tokenPlaces, logger }));
+    const listening = await listen(app);
+    undo.push(() => listening.close());
+    const answer = await fetch(`${listening.url}/broken`);
+    expect([answer.status, await answer.json()]).toEqual([500, expect.objectContaining({ type: 'internal' })]);
   });
 });

@@ -6,7 +6,11 @@ import { afterAll } from 'vitest';
 
 // Each test file has a folder for temporary files of its own, as do the processes it starts: files that run at the same time do not
 // see what the others have there, and nothing stays.
-const folder = mkdtempSync(join(tmpdir(), 'large-image-test-'));
+const former = tmpdir();
+const folder = mkdtempSync(join(former, 'large-image-test-'));
 process.env.TMPDIR = folder;
-// The hooks of the test file run before this one.
-afterAll(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }));
+// The hooks of the test file run before this one. Further files may run in the same process.
+afterAll(async () => {
+  process.env.TMPDIR = former;
+  await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+});

@@ -280,13 +280,21 @@ export class Images {
       else if (item.largeImage.fileId !== file.id) await this.#companionChanged(item);
       return;
     }
-    if (!(await this.#mayBecomeImage(file))) return;
+    const main = (await this.#mainFileOf(item)) ?? file;
+    if (!(await this.#mayBecomeImage(main))) return;
     try {
-      await this.create(item, file);
+      await this.create(item, main);
     } catch (error) {
       if (!(error instanceof LargeImageError)) throw error;
-      logger.info({ fileId: file.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
+      logger.info({ fileId: main.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
     }
+  }
+
+  /** The file of an item that reads the others, where it has such a one: pictures beside it only accompany it. */
+  async #mainFileOf(item: ItemRecord): Promise<FileRecord | null> {
+    const { records, registry } = this.#options;
+    const files = await records.filesOfItem(item);
+    return files.find((file) => registry.candidates(file)[0]?.readsCompanions === true) ?? null;
   }
 
   async #mayBecomeImage(file: FileRecord): Promise<boolean> {
@@ -310,14 +318,26 @@ export class Images {
 
   /** A file has come to, or gone from, an item whose other file is shown: where that one reads it, too, the image is another one now. */
   async #companionChanged(item: ItemRecord): Promise<void> {
-    const { records, registry, items, cachedFiles } = this.#options;
-    const { fileId, sourceName } = item.largeImage ?? {};
-    if (fileId === undefined || sourceName === undefined || registry.get(sourceName)?.readsCompanions !== true) return;
+    const { registry } = this.#options;
+    const { fileId, sourceName, originalId } = item.largeImage ?? {};
+    if (fileId === undefined || sourceName === undefined || originalId !== undefined) return;
     const stored = item.doc.largeImage as Record<string, unknown>;
-    await records.markers.replace(item, { ...stored, revision: randomUUID() });
-    items.forget(item.id);
-    this.closeFile(fileId);
-    await cachedFiles.removeAll(item);
+    if (registry.get(sourceName)?.readsCompanions === true)
+      return this.#replaceMarker(item, { ...stored, revision: randomUUID() });
+    const main = await this.#mainFileOf(item);
+    if (main === null || main.id === fileId || !(await this.#mayBecomeImage(main))) return;
+    try {
+      await this.#replaceMarker(item, { ...stored, fileId: main.doc._id, sourceName: await this.findSource(main) });
+    } catch (error) {
+      if (!(error instanceof LargeImageError)) throw error;
+      this.#options.logger.info({ fileId: main.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
+    }
+  }
+
+  async #replaceMarker(item: ItemRecord, marker: Record<string, unknown>): Promise<void> {
+    await this.#options.records.markers.replace(item, marker);
+    this.#options.items.forget(item.id);
+    await this.replaced(item);
   }
 
   /** What happens when the host has removed a file: no item is served from it any more. */
@@ -336,10 +356,8 @@ export class Images {
 
   /** The rest of an image of several files is shown when the file that stood for it has gone. */
   async #serveAnother(item: ItemRecord): Promise<void> {
-    const { records, registry } = this.#options;
-    const rest = await records.filesOfItem(item);
-    const file = rest.find((each) => registry.candidates(each)[0]?.readsCompanions === true);
-    if (file !== undefined) await this.fileSaved(file.doc, true);
+    const file = await this.#mainFileOf(item);
+    if (file !== null) await this.fileSaved(file.doc, true);
   }
 
   /** Lets go of an item that is no more, and of what is kept for it. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Request, RequestHandler, Response } from 'express';
+import { harmlessLogger } from '../../core/host/logger.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 import type { HostLogger } from '../../host.js';
 import { Asked } from './asked.js';
@@ -37,7 +38,7 @@ export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: M
   const table = new RouteTable<{ route: RouteDefinition<C>; name: string }>();
   for (const route of routes) table.add(route, { route, name: `${route.method.toUpperCase()} ${route.path}` });
   const surroundings = {
-    options,
+    options: { ...options, logger: harmlessLogger(options.logger) },
     tokens: new RequestTokens(options.authenticate, options.tokenPlaces),
     open: new OpenRequests(),
   };

@@ -403,6 +403,12 @@ describe('the registry', () => {
     expect(registry.knows({ name: 'default' })).toBe(false);
   });
 
+  it('compares names with expressions of operators in time that grows with the name alone', () => {
+    // Minutes where an expression may go back.
+    const registry = new TileSourceRegistry({ ignoredNames: '(a+)+$' }).register(testSource);
+    expect(registry.candidates({ name: `${'a'.repeat(5000)}!` })).toEqual([]);
+  });
+
   it('registering gives a new registry and leaves the old one alone', () => {
     const before = new TileSourceRegistry();
     const after = before.register(testSource);

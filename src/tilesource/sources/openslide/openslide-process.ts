@@ -1,0 +1,200 @@
+/** The program of the processes in which OpenSlide runs: whatever it does, it ends one request and not the server. */
+import { createRequire } from 'node:module';
+import type { SlideAnswer, SlideFacts, SlideRequest, SlideResults } from './messages.js';
+
+const require = createRequire(import.meta.url);
+
+/** Slides that are kept open. */
+const maxOpen = 16;
+/** Names that the library has on the systems that there are. */
+const libraryNames = [
+  'libopenslide.so.1',
+  'libopenslide.so.0',
+  'libopenslide.1.dylib',
+  'libopenslide.0.dylib',
+  'libopenslide-1.dll',
+];
+
+type Slide = object;
+type Native = (...values: unknown[]) => unknown;
+
+/** The part of koffi that is used. */
+interface Koffi {
+  load(path: string): { func(prototype: string): Native };
+  decode(pointer: unknown, offset: number, type: string): unknown;
+}
+
+class Library {
+  readonly #koffi: Koffi;
+  readonly #call: (prototype: string) => Native;
+
+  constructor() {
+    try {
+      this.#koffi = require('koffi') as Koffi;
+    } catch {
+      throw new Error('the package koffi is not installed');
+    }
+    const given = process.env.OPENSLIDE_LIBRARY;
+    const names = given === undefined || given === '' ? libraryNames : [given];
+    for (const name of names) {
+      try {
+        const library = this.#koffi.load(name);
+        const known = new Map<string, Native>();
+        this.#call = (prototype) => {
+          const found = known.get(prototype) ?? library.func(prototype);
+          known.set(prototype, found);
+          return found;
+        };
+        return;
+      } catch {
+        // The next name may be the one.
+      }
+    }
+    throw new Error(`no OpenSlide library is found (${names.join(', ')})`);
+  }
+
+  version(): string {
+    return String(this.#call('const char *openslide_get_version()')());
+  }
+
+  open(path: string): Slide {
+    const slide = this.#call('void *openslide_open(const char *path)')(path) as Slide | null;
+    if (slide === null) throw new Error('OpenSlide does not know the file, or files that belong to it are missing');
+    try {
+      this.check(slide);
+    } catch (error) {
+      this.close(slide);
+      throw error;
+    }
+    return slide;
+  }
+
+  close(slide: Slide): void {
+    this.#call('void openslide_close(void *slide)')(slide);
+  }
+
+  /** @throws Error with what OpenSlide says, after which the slide is good for nothing. */
+  check(slide: Slide): void {
+    const error = this.#call('const char *openslide_get_error(void *slide)')(slide);
+    if (typeof error === 'string') throw new Error(error);
+  }
+
+  facts(slide: Slide): SlideFacts {
+    const count = Number(this.#call('int32_t openslide_get_level_count(void *slide)')(slide));
+    const size = this.#call(
+      'void openslide_get_level_dimensions(void *slide, int32_t level, _Out_ int64_t *w, _Out_ int64_t *h)',
+    );
+    const downsample = this.#call('double openslide_get_level_downsample(void *slide, int32_t level)');
+    const levels = Array.from({ length: count }, (_, level) => {
+      const [width, height] = [[0], [0]];
+      size(slide, level, width, height);
+      return { width: Number(width[0]), height: Number(height[0]), downsample: Number(downsample(slide, level)) };
+    });
+    const value = this.#call('const char *openslide_get_property_value(void *slide, const char *name)');
+    const names = this.#names(this.#call('void *openslide_get_property_names(void *slide)')(slide));
+    const properties = Object.fromEntries(names.map((name) => [name, String(value(slide, name))]));
+    const pictures = this.#names(this.#call('void *openslide_get_associated_image_names(void *slide)')(slide));
+    const dimensions = this.#call(
+      'void openslide_get_associated_image_dimensions(void *slide, const char *name, _Out_ int64_t *w, _Out_ int64_t *h)',
+    );
+    const associated = Object.fromEntries(
+      pictures.map((name) => {
+        const [width, height] = [[0], [0]];
+        dimensions(slide, name, width, height);
+        return [name, { width: Number(width[0]), height: Number(height[0]) }];
+      }),
+    );
+    this.check(slide);
+    return { version: this.version(), levels, properties, associated };
+  }
+
+  #names(pointer: unknown): string[] {
+    const names: string[] = [];
+    for (;;) {
+      const name = this.#koffi.decode(pointer, names.length * 8, 'char *') as string | null;
+      if (name === null || names.length >= 10_000) return names;
+      names.push(name);
+    }
+  }
+
+  region(slide: Slide, { left, top, level, width, height }: Extract<SlideRequest, { kind: 'region' }>): Uint8Array {
+    const pixels = new Uint8Array(width * height * 4);
+    const read = this.#call(
+      'void openslide_read_region(void *slide, void *dest, int64_t x, int64_t y, int32_t level, int64_t w, int64_t h)',
+    );
+    read(slide, pixels, left, top, level, width, height);
+    this.check(slide);
+    return this.#onBackground(slide, pixels);
+  }
+
+  associated(slide: Slide, { name, width, height }: Extract<SlideRequest, { kind: 'associated' }>): Uint8Array {
+    const pixels = new Uint8Array(width * height * 4);
+    this.#call('void openslide_read_associated_image(void *slide, const char *name, void *dest)')(slide, name, pixels);
+    this.check(slide);
+    return this.#onBackground(slide, pixels);
+  }
+
+  /** Pixels come as blue, green, red and opacity, multiplied by it. */
+  #onBackground(slide: Slide, pixels: Uint8Array): Uint8Array {
+    const value = this.#call('const char *openslide_get_property_value(void *slide, const char *name)');
+    const color = /^[\da-f]{6}$/i.exec(String(value(slide, 'openslide.background-color')))?.[0] ?? 'ffffff';
+    const back = [0, 2, 4].map((at) => Number.parseInt(color.slice(at, at + 2), 16));
+    const out = new Uint8Array((pixels.length / 4) * 3);
+    for (let from = 0, to = 0; from < pixels.length; from += 4, to += 3) {
+      const rest = 255 - pixels[from + 3]!;
+      for (let band = 0; band < 3; band++) {
+        const sample = pixels[from + 2 - band]!;
+        out[to + band] = rest === 0 ? sample : Math.min(255, sample + Math.round((rest * back[band]!) / 255));
+      }
+    }
+    return out;
+  }
+}
+
+let library: Library | null = null;
+/** Open slides by their paths, the one used last at the end. */
+const slides = new Map<string, Slide>();
+
+function slideOf(path: string, native: Library): Slide {
+  const slide = slides.get(path) ?? native.open(path);
+  slides.delete(path);
+  slides.set(path, slide);
+  for (const [other, unused] of slides) {
+    if (slides.size <= maxOpen) break;
+    slides.delete(other);
+    native.close(unused);
+  }
+  return slide;
+}
+
+function close(path: string): void {
+  const slide = slides.get(path);
+  slides.delete(path);
+  if (slide !== undefined) library?.close(slide);
+}
+
+function answer(request: Exclude<SlideRequest, { kind: 'close' }>): SlideResults[keyof SlideResults] {
+  library ??= new Library();
+  const slide = slideOf(request.path, library);
+  try {
+    if (request.kind === 'open') return library.facts(slide);
+    return request.kind === 'region' ? library.region(slide, request) : library.associated(slide, request);
+  } catch (error) {
+    slides.delete(request.path);
+    library.close(slide);
+    throw error;
+  }
+}
+
+process.on('message', (request: SlideRequest) => {
+  // Nobody waits for an answer.
+  if (request.kind === 'close') return close(request.path);
+  let message: SlideAnswer;
+  try {
+    message = { kind: 'done', result: answer(request) };
+  } catch (error) {
+    message = { kind: 'failed', reason: error instanceof Error ? error.message : String(error) };
+  }
+  process.send?.(message);
+});
+process.on('disconnect', () => process.exit(0));

@@ -1,0 +1,146 @@
+import { tmpdir } from 'node:os';
+import { TileOutsideError, TileSourceError } from '../../../errors.js';
+import {
+  priorities,
+  type AssociatedImage,
+  type ImageMetadata,
+  type SourceInput,
+  type SourceOptions,
+  type TileAddress,
+  type TileSource,
+  type TileSourceDefinition,
+} from '../../contract.js';
+import { levelCount, levelScale, tileContent } from '../../geometry.js';
+import type { Raster } from '../../raster.js';
+import type { SlideFacts } from './messages.js';
+import { makeSlideFolder, type SlideFolder } from './slide-folder.js';
+import { SlideProcesses } from './slide-processes.js';
+
+const tileSide = 512;
+/** How far the ratio of two levels may be from a power of two, as logarithm. */
+const ratioTolerance = 0.02;
+/** Most pixels of a label and the like. */
+const maxAssociatedPixels = 2 ** 26;
+
+const processes = new SlideProcesses();
+
+function numberOf(facts: SlideFacts, name: string): number | null {
+  const value = Number(facts.properties[name] ?? Number.NaN);
+  return Number.isFinite(value) && value > 0 ? value : null;
+}
+
+/** The part of the slide that was scanned: all of it where the file does not say. */
+function boundsOf({ properties, levels }: SlideFacts): { left: number; top: number; width: number; height: number } {
+  const [left, top, width, height] = ['x', 'y', 'width', 'height'].map((name) => Number(properties[`openslide.bounds-${name}`]));
+  const whole = { left: 0, top: 0, width: levels[0]!.width, height: levels[0]!.height };
+  const isSound =
+    [left, top, width, height].every((value) => Number.isSafeInteger(value) && value! >= 0) && width! > 0 && height! > 0;
+  const fits = isSound && left! + width! <= whole.width && top! + height! <= whole.height;
+  return fits ? { left: left!, top: top!, width: width!, height: height! } : whole;
+}
+
+class OpenSlideTileSource implements TileSource {
+  readonly metadata: ImageMetadata;
+  readonly populatedLevels: readonly number[];
+  readonly associatedImages: readonly string[];
+  readonly #folder: SlideFolder;
+  readonly #facts: SlideFacts;
+  readonly #bounds: ReturnType<typeof boundsOf>;
+  /** Numbers that OpenSlide gives the levels, by ours. */
+  readonly #numbers = new Map<number, number>();
+
+  constructor(folder: SlideFolder, facts: SlideFacts) {
+    this.#folder = folder;
+    this.#facts = facts;
+    this.#bounds = boundsOf(facts);
+    const { width: sizeX, height: sizeY } = this.#bounds;
+    const extent = { sizeX, sizeY, tileWidth: tileSide, tileHeight: tileSide };
+    const [mppX, mppY] = [numberOf(facts, 'openslide.mpp-x'), numberOf(facts, 'openslide.mpp-y')];
+    this.metadata = {
+      ...extent,
+      levels: levelCount(extent),
+      magnification: numberOf(facts, 'openslide.objective-power'),
+      mmX: mppX === null ? null : mppX / 1000,
+      mmY: mppY === null ? null : mppY / 1000,
+      dtype: 'uint8',
+      bandCount: 3,
+    };
+    for (const [number, { downsample }] of facts.levels.entries()) {
+      const power = Math.round(Math.log2(downsample));
+      const level = this.metadata.levels - 1 - power;
+      const isNear = Math.abs(Math.log2(downsample) - power) < ratioTolerance;
+      if (isNear && level >= 0 && !this.#numbers.has(level)) this.#numbers.set(level, number);
+    }
+    this.populatedLevels = [...this.#numbers.keys()].toSorted((a, b) => a - b);
+    this.associatedImages = Object.keys(facts.associated).toSorted();
+  }
+
+  async readTile(address: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<Raster> {
+    const { width, height } = tileContent(this.metadata, address);
+    const level = this.#numbers.get(address.level);
+    if (level === undefined || !(width > 0 && height > 0 && address.x >= 0 && address.y >= 0)) {
+      throw new TileOutsideError(`Tile outside level ${address.level}: x=${address.x}, y=${address.y}.`);
+    }
+    const side = tileSide * levelScale(this.metadata, address.level);
+    const [left, top] = [this.#bounds.left + address.x * side, this.#bounds.top + address.y * side];
+    const { path } = this.#folder;
+    const data = await processes.ask({ kind: 'region', path, left, top, level, width, height }, signal);
+    return { data, width, height, bands: 3, dtype: 'uint8' };
+  }
+
+  async readAssociatedImage(name: string, { signal }: { signal?: AbortSignal } = {}): Promise<AssociatedImage | null> {
+    const size = Object.hasOwn(this.#facts.associated, name) ? this.#facts.associated[name] : undefined;
+    if (size === undefined) return null;
+    const { width, height } = size;
+    if (!(width > 0 && height > 0) || width * height > maxAssociatedPixels) {
+      throw new TileSourceError(
+        `The ${name} of the slide has ${width} by ${height} pixels; at most ${maxAssociatedPixels} are shown.`,
+      );
+    }
+    const data = await processes.ask({ kind: 'associated', path: this.#folder.path, name, width, height }, signal);
+    return { raster: { data, width, height, bands: 3, dtype: 'uint8' } };
+  }
+
+  async internalMetadata(): Promise<Record<string, unknown>> {
+    return { openslide: this.#facts.properties, openslideVersion: this.#facts.version };
+  }
+
+  async close(): Promise<void> {
+    processes.forget(this.#folder.path);
+    await this.#folder.remove();
+  }
+}
+
+const { preferred } = priorities;
+
+/**
+ * Reads what OpenSlide reads, in processes of its own: MIRAX, Hamamatsu, Leica, Ventana, Trestle and others. It needs the package koffi and the
+ * library, which `OPENSLIDE_LIBRARY` may name.
+ */
+export const openSlideSource: TileSourceDefinition = {
+  name: 'openslide',
+  extensions: {
+    default: priorities.manual,
+    mrxs: preferred,
+    ndpi: preferred,
+    svslide: preferred,
+    vms: preferred,
+    vmu: preferred,
+    bif: preferred,
+    scn: preferred,
+  },
+  mimeTypes: { default: priorities.manual, 'image/mirax': preferred },
+  readsCompanions: true,
+  async open(input: SourceInput, { signal, temporaryDirectory }: SourceOptions = {}): Promise<TileSource> {
+    const folder = await makeSlideFolder(input, temporaryDirectory ?? tmpdir());
+    try {
+      const facts = await processes.ask({ kind: 'open', path: folder.path }, signal);
+      if (facts.levels.length === 0 || !(facts.levels[0]!.width > 0))
+        throw new TileSourceError('OpenSlide finds no levels in the file.');
+      return new OpenSlideTileSource(folder, facts);
+    } catch (error) {
+      await folder.remove();
+      throw error;
+    }
+  },
+};

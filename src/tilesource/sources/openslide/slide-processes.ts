@@ -1,0 +1,101 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { WorkQueue } from '../../../core/concurrency/work-queue.js';
+import { TileSourceError } from '../../../errors.js';
+import type { SlideAnswer, SlideRequest, SlideResults } from './messages.js';
+
+/** Processes that run side by side, at most. */
+const maxProcesses = 2;
+/** What takes longer than this is broken off, with its process. */
+const answerTimeout = 60_000;
+/** Idle time after which a process is let go. */
+const idleTimeout = 30_000;
+
+/** The program: TypeScript beside this file in the sources, a file of its own in what is built of them. */
+function start(): ChildProcess {
+  const isSource = import.meta.url.endsWith('.ts');
+  const path = fileURLToPath(new URL(isSource ? './openslide-process.ts' : './openslide-process.js', import.meta.url));
+  const execArgv = isSource ? ['--import', pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href] : [];
+  const stdio: ('ignore' | 'ipc')[] = ['ignore', 'ignore', 'ignore', 'ipc'];
+  return fork(path, [], { execArgv, serialization: 'advanced', stdio, env: { ...process.env, NODE_OPTIONS: undefined } });
+}
+
+/** Processes in which OpenSlide runs. One that ends, whatever the reason, takes one request with it and is replaced. */
+export class SlideProcesses {
+  readonly #waiting = new WorkQueue({ name: 'openslide', running: maxProcesses });
+  readonly #idle: { child: ChildProcess; timer: NodeJS.Timeout }[] = [];
+
+  /** @throws TileSourceError with what OpenSlide says, or when its process ends or takes too long; the signal's reason. */
+  ask<Kind extends keyof SlideResults>(
+    request: Extract<SlideRequest, { kind: Kind }>,
+    signal?: AbortSignal,
+  ): Promise<SlideResults[Kind]> {
+    return this.#waiting.run(() => this.#askOne(request), { signal }) as Promise<SlideResults[Kind]>;
+  }
+
+  /** Lets every idle process close a slide. */
+  forget(path: string): void {
+    for (const { child } of this.#idle) if (child.connected) child.send({ kind: 'close', path });
+  }
+
+  async #askOne(request: SlideRequest): Promise<SlideResults[keyof SlideResults]> {
+    const child = this.#take();
+    try {
+      const answer = await answerOf(child, request);
+      this.#keep(child);
+      if (answer.kind === 'done') return answer.result;
+      throw new TileSourceError(`OpenSlide: ${answer.reason.replace(/\.$/, '')}.`);
+    } catch (error) {
+      if (!this.#idle.some((idle) => idle.child === child)) child.kill('SIGKILL');
+      throw error;
+    }
+  }
+
+  #take(): ChildProcess {
+    for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
+      clearTimeout(idle.timer);
+      if (idle.child.connected) {
+        idle.child.ref();
+        idle.child.channel?.ref();
+        return idle.child;
+      }
+    }
+    return start();
+  }
+
+  #keep(child: ChildProcess): void {
+    const timer = setTimeout(() => {
+      this.#idle.splice(this.#idle.findIndex((idle) => idle.child === child) >>> 0, 1);
+      child.kill('SIGKILL');
+    }, idleTimeout);
+    timer.unref();
+    // An idle process does not keep this one alive.
+    child.unref();
+    child.channel?.unref();
+    this.#idle.push({ child, timer });
+  }
+}
+
+function answerOf(child: ChildProcess, request: SlideRequest): Promise<SlideAnswer> {
+  return new Promise((resolve, reject) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      child.removeAllListeners();
+    };
+    const fail = (message: string): void => {
+      done();
+      reject(new TileSourceError(message));
+    };
+    const timer = setTimeout(() => fail(`OpenSlide takes longer than ${answerTimeout / 1000} s.`), answerTimeout);
+    child.once('message', (answer: SlideAnswer) => {
+      done();
+      resolve(answer);
+    });
+    child.once('error', () => fail('The process of OpenSlide cannot be started.'));
+    child.once('exit', (code, signal) => fail(`The process of OpenSlide has ended unexpectedly (${signal ?? `code ${code}`}).`));
+    child.send(request, (error) => {
+      if (error !== null) fail('The process of OpenSlide has ended unexpectedly.');
+    });
+  });
+}
