@@ -2,7 +2,7 @@ import { BadParameterError } from '../errors.js';
 import type { BoundingBox } from './bounding-box.js';
 
 /** A number field of a bounding box. */
-export type BoxField = keyof BoundingBox;
+type BoxField = keyof BoundingBox;
 
 /** A condition on a bounding box: `$gte` for limits below, `$lt` for limits above. */
 export interface BoxCondition {

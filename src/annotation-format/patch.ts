@@ -9,7 +9,7 @@ export interface PatchTarget {
 }
 
 /** What a patch does to one element. Nothing is checked against the schema yet. */
-export type ElementChange =
+type ElementChange =
   | { kind: 'add'; id: string; element: JsonObject }
   | { kind: 'replace'; id: string; element: JsonObject }
   | { kind: 'remove'; id: string };

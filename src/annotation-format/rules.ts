@@ -4,7 +4,7 @@ import type { GridDataElement } from './schema/griddata.js';
 import type { HeatmapElement } from './schema/heatmap.js';
 
 /** How deep objects and lists may be nested in `user` and `attributes`, which is level 1. */
-export const maxFreeFormDepth = 64;
+const maxFreeFormDepth = 64;
 /** Most keys of one object in them: an object of more is slow to read and write for everybody. */
 const maxFreeFormKeys = 10_000;
 

@@ -9,7 +9,6 @@ import {
   type AnnotationDocument,
   type AnnotationElement,
   type AnnotationHead,
-  type ElementType,
 } from './schema/document.js';
 
 /** What messages call the nth of several elements. */
@@ -35,7 +34,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** Clients send back what they were given, e.g. `_bbox`: such keys are dropped. The value itself when it has none. */
-export function withoutPrivateKeys(element: Record<string, unknown>): Record<string, unknown> {
+function withoutPrivateKeys(element: Record<string, unknown>): Record<string, unknown> {
   let found = false;
   for (const key in element) {
     if (key.charCodeAt(0) === 95) found = true;
@@ -99,11 +98,6 @@ export function createElementValidator(brand: string, raise: RaiseProblem = sche
   };
 }
 
-/** Names of element types, in the order of the schema. */
-export function elementTypes(): ElementType[] {
-  return [...elementSchemas('service').keys()];
-}
-
 /**
  * The validator of everything in a document but its elements: `elements` is not looked at, other unknown keys are refused.
  *
@@ -159,7 +153,7 @@ export function createDocumentValidator(
 }
 
 /** @throws what `raise` makes, when two of the elements have the same id. */
-export function requireUniqueIds(elements: Iterable<AnnotationElement>, raise: RaiseProblem = schemaError): void {
+function requireUniqueIds(elements: Iterable<AnnotationElement>, raise: RaiseProblem = schemaError): void {
   const ids = new ElementIds();
   let index = 0;
   for (const { id } of elements) {

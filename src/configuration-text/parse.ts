@@ -18,13 +18,13 @@ export interface ConfigComment {
 }
 
 /** A section header. `DEFAULT` is none of the sections: its options appear in every section. */
-export interface ConfigSection {
+interface ConfigSection {
   kind: 'section';
   name: string;
 }
 
 /** One line of a value. */
-export interface ConfigLine {
+interface ConfigLine {
   /** Zero-based line in the text. */
   line: number;
   /** The part of the line that belongs to the value, without white space on both sides. */

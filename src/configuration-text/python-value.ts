@@ -48,7 +48,7 @@ export function reprValue(value: PythonValue): string {
 }
 
 /** Shortest digits that read back as the same number, `.0` kept, exponents from 1e16 and below 1e-4. */
-export function reprFloat(value: number): string {
+function reprFloat(value: number): string {
   const text = reprPart(value);
   return /^-?\d+$/.test(text) ? `${text}.0` : text;
 }

@@ -5,7 +5,7 @@ import { Undo, type OnClose } from '../core/undo.js';
 import type { JobDefinition } from './jobs/definition.js';
 
 /** A feature that is open. */
-export interface OpenFeature<Offers> {
+interface OpenFeature<Offers> {
   /** What other features may use of it. */
   offers: Offers;
   routes?: readonly BoundRoute[];

@@ -2,7 +2,7 @@ import type { FrameMetadata, ImageMetadata } from './contract.js';
 import { nativeMagnification } from './geometry.js';
 
 /** A frame as on the wire: `Frame`, `Index`, `IndexC` … and what the file adds. */
-export type WireFrame = { Frame: number; Index: number } & Record<string, unknown>;
+type WireFrame = { Frame: number; Index: number } & Record<string, unknown>;
 
 /** What GET tiles answers. */
 export interface LargeImageMetadata {

@@ -2,7 +2,7 @@ import { BadValueError } from '../errors.js';
 import { axisRange, type LargeImageMetadata } from './metadata.js';
 
 /** A count, or the name of a frame axis (`c`, `z`, `t`, `xy` …) that stands for its range. */
-export type CountOrAxis = number | string;
+type CountOrAxis = number | string;
 
 /** Options of {@link quadInfo}; all optional. */
 export interface QuadInfoOptions {
@@ -24,7 +24,7 @@ export interface QuadInfoOptions {
 }
 
 /** Where a frame lies in its texture. */
-export interface Quad {
+interface Quad {
   ul: { x: number; y: number; z: number };
   lr: { x: number; y: number; z: number };
   crop: { x: number; y: number; left: number; top: number; right: number; bottom: number };

@@ -2,7 +2,7 @@
 export type SampleType = 'uint8' | 'int8' | 'uint16' | 'int16' | 'uint32' | 'int32' | 'float32' | 'float64';
 
 /** The typed array that holds samples of each type. */
-export interface SampleArrays {
+interface SampleArrays {
   uint8: Uint8Array;
   int8: Int8Array;
   uint16: Uint16Array;

@@ -153,7 +153,7 @@ export interface DziRequest {
 }
 
 /** A tile of Deep Zoom. The extension of the name, where it is jpg, jpeg or png, wins over `encoding`. */
-export interface DziTileRequest extends DziRequest, Omit<RenderRequest, 'encoding'> {
+interface DziTileRequest extends DziRequest, Omit<RenderRequest, 'encoding'> {
   level: number;
   /** `<x>_<y>.<extension>` */
   name: string;

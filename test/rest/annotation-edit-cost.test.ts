@@ -1,4 +1,4 @@
-import { calculateObjectSize } from 'bson';
+import mongoose from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { elementId, point, startAnnotated, type Annotated } from '../support/annotated.js';
 import { startTestDatabase } from '../support/database.js';
@@ -32,7 +32,7 @@ describe('changing one element', () => {
       if (!/annotation|element/.test(collection)) return;
       asked.commands.push(`${commandName} ${collection}`);
       const { documents, updates, update } = command;
-      asked.bytes += calculateObjectSize({ documents, updates, update });
+      asked.bytes += mongoose.mongo.BSON.calculateObjectSize({ documents, updates, update });
     };
     client.on('commandStarted', note);
     await work();

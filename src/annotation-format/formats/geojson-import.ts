@@ -177,7 +177,7 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
 const ownToGeometry: ReadonlySet<string> = new Set(['type', 'points', 'center', 'closed', 'holes', 'rotation']);
 
 /** The features and bare geometries in a GeoJSON value: of a collection, a list (also of collections), or itself. */
-export function* geoJsonFeatures(value: unknown): Generator<unknown, void, undefined> {
+function* geoJsonFeatures(value: unknown): Generator<unknown, void, undefined> {
   const entries: readonly unknown[] = Array.isArray(value) ? value : [value];
   for (const entry of entries) {
     if (isObject(entry) && entry.type === 'FeatureCollection') {

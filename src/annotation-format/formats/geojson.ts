@@ -48,7 +48,7 @@ function gridCorners(element: AnnotationElement): Coordinate[] {
  * The geometry that comes nearest to an element: circles and ellipses are the box around them, a grid is its box, an overlay
  * the outline of its image (a point at its offset while the size of the image is unknown).
  */
-export function elementGeometry(element: AnnotationElement, overlay: OverlaySize | null = null): Geometry {
+function elementGeometry(element: AnnotationElement, overlay: OverlaySize | null = null): Geometry {
   switch (element.type) {
     case 'point':
       return { type: 'Point', coordinates: element.center };

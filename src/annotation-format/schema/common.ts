@@ -2,7 +2,7 @@
 export type Coordinate = [x: number, y: number, z: number];
 
 /** Text shown with an element. */
-export interface ElementLabel {
+interface ElementLabel {
   value: string;
   visibility?: 'hidden' | 'always' | 'onhover';
   /** Greater than 0. */
@@ -58,7 +58,7 @@ export const notNegative: Schema = { type: 'number', minimum: 0 };
 export const positive: Schema = { type: 'number', exclusiveMinimum: 0 };
 export const positiveInteger: Schema = { type: 'integer', minimum: 1 };
 export const numbers: Schema = { type: 'array', items: number };
-export const colors: Schema = { type: 'array', items: color };
+const colors: Schema = { type: 'array', items: color };
 
 /** A list of exactly `length` numbers. */
 export function vector(length: number, description: string): Schema {
@@ -72,7 +72,7 @@ export function coordinates(limits: { minItems?: number; maxItems?: number }): S
   return { type: 'array', items: coordinate, ...limits };
 }
 
-export const lineProperties = { lineColor: color, lineWidth: notNegative };
+const lineProperties = { lineColor: color, lineWidth: notNegative };
 export const vectorProperties = { ...lineProperties, fillColor: color };
 export const patternProperty = {
   pattern: {

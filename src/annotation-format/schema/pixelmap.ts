@@ -2,7 +2,7 @@ import { boolean, color, itemField, overlayProperties, shape, type Schema } from
 import type { OverlayElement } from './image.js';
 
 /** How a category of a pixelmap looks. */
-export interface PixelmapCategory {
+interface PixelmapCategory {
   fillColor: string;
   strokeColor?: string;
   label?: string;

@@ -11,7 +11,7 @@ export interface QueueLimits {
  * The queues in front of work that keeps threads, the event loop or the database busy. What a cache answers passes by all of them. The
  * table of docs/operations.md holds the same numbers.
  */
-export const usualQueues = {
+const usualQueues = {
   /** Tiles that are in no cache: read, decoded, encoded. */
   tiles: { running: 8, waiting: 1000 },
   /** Regions, thumbnails, histograms and the like. */

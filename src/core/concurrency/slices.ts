@@ -42,19 +42,6 @@ export async function nextSlice(signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted();
 }
 
-/** Calls `work` for each entry, in slices. */
-export async function forEachInSlices<T>(
-  entries: Iterable<T>,
-  work: (entry: T, index: number) => void,
-  signal?: AbortSignal,
-): Promise<void> {
-  let index = 0;
-  for (const entry of entries) {
-    work(entry, index++);
-    if (isSliceOver()) await nextSlice(signal);
-  }
-}
-
 /** Calls `work` for runs of the numbers below `length`, in slices. */
 export async function inRuns(
   length: number,

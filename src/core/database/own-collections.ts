@@ -4,7 +4,7 @@ import { durable } from './durable.js';
 import { repeatCollisions } from './refused-writes.js';
 
 /** Begins the names of the plugin's collections unless `install` is told otherwise. */
-export const usualCollectionPrefix = 'large_image_';
+const usualCollectionPrefix = 'large_image_';
 
 /** The plugin's collections, without their prefix. `docs/hosts.md` says what each holds. */
 export const collectionNames = [

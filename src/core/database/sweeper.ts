@@ -6,7 +6,7 @@ import type { OwnCollections } from './own-collections.js';
 import type { ScheduleModel } from './schedule.js';
 
 /** How a {@link Sweep} goes about it. */
-export interface SweepOptions {
+interface SweepOptions {
   /** Whether everything is looked at; else only what says itself that it was left by a process that has ended. */
   whole: boolean;
   signal: AbortSignal;

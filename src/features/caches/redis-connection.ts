@@ -1,7 +1,7 @@
 import type { Redis, RedisOptions } from 'ioredis';
 
 /** Where a Redis is and who may use it. */
-export interface RedisAddress {
+interface RedisAddress {
   /** `host`, `host:port`, or a `redis:` or `rediss:` address. */
   url: string;
   username?: string | null;

@@ -99,7 +99,7 @@ export class ConversionItems {
 }
 
 /** Whether a job has ended and nobody works on it any more: whoever still has to stop tidies up itself, unless its process has ended. */
-export function isOver({ status, run, updated }: JobRecord): boolean {
+function isOver({ status, run, updated }: JobRecord): boolean {
   if (!isFinished(status)) return false;
   const owner = run?.owner ?? null;
   return owner === null || hasEnded(owner) || updated.getTime() < Date.now() - stoppedMs;

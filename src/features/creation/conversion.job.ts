@@ -142,7 +142,7 @@ async function store({ files, records }: ConversionParts, storing: Storing): Pro
 }
 
 /** Name of the file that is made of one of this name: another one, always. */
-export function outputName(name: string): string {
+function outputName(name: string): string {
   const dot = name.lastIndexOf('.');
   const base = dot > 0 ? name.slice(0, dot) : name;
   const plain = `${base}.tiff`;

@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
  * How long a look at a file on disk is believed, in milliseconds. Whoever replaces a file in its place without telling the host is
  * noticed after this.
  */
-export const stampLifetimeMs = 100;
+const stampLifetimeMs = 100;
 
 /** Files remembered: a path and a line of text each. */
 const maxFiles = 20_000;

@@ -6,7 +6,7 @@ export interface JobProgress {
 }
 
 /** Who may see (0), change (1) and remove (2) a job, beside site administrators. */
-export interface JobAccess {
+interface JobAccess {
   users: { id: string; level: number; flags: string[] }[];
   groups: { id: string; level: number; flags: string[] }[];
 }

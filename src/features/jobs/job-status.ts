@@ -15,9 +15,6 @@ export const jobStatus = {
   canceling: 824,
 } as const;
 
-/** One of the numbers of {@link jobStatus}. */
-export type JobStatus = (typeof jobStatus)[keyof typeof jobStatus];
-
 /** Handler of jobs that run in the server's own processes. */
 export const localHandler = 'jobs._local';
 /** Handler of jobs meant for processes that do nothing else. */

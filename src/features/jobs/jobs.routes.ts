@@ -13,7 +13,7 @@ import { toWire } from '../../http/serving/wire.js';
 import { jobListSchema, jobSchema } from './schema.js';
 
 /** What the job routes need. */
-export interface JobRouteContext {
+interface JobRouteContext {
   jobs: JobStore;
 }
 

@@ -11,7 +11,7 @@ import { processName } from '../../core/database/process-name.js';
 export type StopReason = 'canceled' | 'removed' | 'ended' | 'lost' | 'closing';
 
 /** Reason of {@link JobContext.signal}. */
-export class JobStopped extends Error {
+class JobStopped extends Error {
   override readonly name = 'JobStopped';
 
   constructor(readonly reason: StopReason) {

@@ -7,7 +7,7 @@ import type { NewDefinedJob } from '../jobs/job-starter.js';
 export const thumbnailJobName = 'large_image_create_thumbnails';
 
 /** Files made at once: beyond this a machine only gets slower. */
-export const maxConcurrent = 256;
+const maxConcurrent = 256;
 
 /** What the job that makes thumbnails works on. */
 export interface ThumbnailJobData {

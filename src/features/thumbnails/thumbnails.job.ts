@@ -56,7 +56,7 @@ export function thumbnailJob(services: ThumbnailServices): JobDefinition {
 }
 
 /** Lines of the log in the words that clients know. */
-export function progressText({ checked, created, failed, lastFailed, total }: ThumbnailCounts, prefix = ''): string {
+function progressText({ checked, created, failed, lastFailed, total }: ThumbnailCounts, prefix = ''): string {
   const done = checked + created + failed;
   const isUnderWay = prefix === '' && total !== null && total > 0 && done < total;
   const estimate = isUnderWay ? ` (estimated ${((100 * done) / total).toFixed(2).padStart(4)}% done)` : '';

@@ -6,7 +6,7 @@ import { openApi3, swagger2, type ApiInfo } from './openapi.js';
 import { readSwaggerFile } from './swagger-files.js';
 
 /** What is described. */
-export interface DescribeContext {
+interface DescribeContext {
   /** The routes of plugin and host, as they are at the time of the request. */
   routes(): readonly RouteDefinition[];
   apiRoot: string;

@@ -126,7 +126,7 @@ function tooLarge(maxBytes: number): LargeImageError {
 }
 
 /** Reads a body into memory. @throws LargeImageError `too-large` beyond `maxBytes`; the rest is for {@link dropRest} then. */
-export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > maxBytes) throw tooLarge(maxBytes);
   const chunks: Buffer[] = [];

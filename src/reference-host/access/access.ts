@@ -21,7 +21,7 @@ export interface Principal extends Rights {
 export type AccessModel = 'folder' | 'collection' | 'user' | 'group';
 
 /** Nobody in particular. */
-export const anonymous: Principal = { id: null, admin: false, groups: [], seesPrivate: false };
+const anonymous: Principal = { id: null, admin: false, groups: [], seesPrivate: false };
 
 /** Somebody who passes every check: for what the host does by itself. */
 export const system: Principal = { id: null, admin: true, groups: [], seesPrivate: true };

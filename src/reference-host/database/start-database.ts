@@ -6,7 +6,7 @@ import { hasMongodData, startMongod } from './mongod.js';
 import { hostsOf, ping, withDatabaseName, withoutCredentials } from './uri.js';
 
 /** Name of the database where a connection string names none. */
-export const defaultDatabaseName = 'large_image';
+const defaultDatabaseName = 'large_image';
 
 const pingTimeoutMs = 5000;
 

@@ -16,7 +16,7 @@ import { removeWhole } from '../upkeep/removal.js';
 import { addItemSize } from '../tree/sizes.js';
 
 /** Lower-case parts of a file's name after its first dot. */
-export function extensionsOf(name: string): string[] {
+function extensionsOf(name: string): string[] {
   return name.toLowerCase().split('.').slice(1);
 }
 

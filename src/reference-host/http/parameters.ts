@@ -1,4 +1,4 @@
-import { date, id, json, oneOf, paging, required, text, type Parameter } from '../../index.js';
+import { id, json, oneOf, paging, required, text, type Parameter } from '../../index.js';
 
 /** The id in the path of a document's routes. */
 export const byId = { id: required(id({ description: 'Id of the document.' })) };
@@ -24,9 +24,6 @@ export const copyAnnotations: Parameter<boolean> = {
 
 /** What a folder lies in. */
 export const folderParentType = oneOf(['folder', 'collection', 'user'], { description: 'Type of the parent.' });
-
-/** Dates of a document. */
-export const timestamp = date();
 
 /** Schemas of answers, as the description of the API shows them. */
 export const returnsObject = { schema: { type: 'object' } } as const;

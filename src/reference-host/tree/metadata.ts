@@ -7,7 +7,7 @@ const maxDepth = 80;
 const maxKeys = 5000;
 
 /** Checks the names and the depth of metadata. @throws InvalidError naming the key. */
-export function checkMetadata(metadata: Readonly<Record<string, unknown>>): void {
+function checkMetadata(metadata: Readonly<Record<string, unknown>>): void {
   if (Object.keys(metadata).length > maxKeys)
     throw new InvalidError(`At most ${maxKeys} keys can be changed at once.`, 'metadata');
   requireFewValues(metadata);

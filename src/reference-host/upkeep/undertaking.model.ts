@@ -6,7 +6,7 @@ import type { RootType } from '../tree/folder.model.js';
 export type RemovableType = 'file' | 'item' | 'folder' | 'collection' | 'user' | 'group';
 
 /** Permissions that are to hold below a document, as far as somebody administers what lies there. */
-export interface SpreadAccess {
+interface SpreadAccess {
   access: AccessList;
   public?: boolean;
   publicFlags?: string[];

@@ -9,7 +9,7 @@ const patienceMs = 10_000;
 const retryAfterSeconds = 60;
 
 /** Bytes that a user has brought and that are still there, and how many uploads are unfinished, whose bytes count as announced. */
-export async function usageOf({ models }: HostContext, userId: Types.ObjectId): Promise<{ bytes: number; uploads: number }> {
+async function usageOf({ models }: HostContext, userId: Types.ObjectId): Promise<{ bytes: number; uploads: number }> {
   // In this order: the bytes of an upload that is completed meanwhile are counted once.
   const uploads = await models.upload.find({ userId }, { size: 1 }).lean();
   const announced = uploads.reduce((sum, { size }) => sum + size, 0);

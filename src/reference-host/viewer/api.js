@@ -1,7 +1,7 @@
 // @ts-check
 
 /** Path of the REST API, as the page was served with it. */
-export const apiRoot = document.documentElement.dataset.apiRoot ?? '/api/v1';
+const apiRoot = document.documentElement.dataset.apiRoot ?? '/api/v1';
 
 const storageKey = `token ${apiRoot}`;
 

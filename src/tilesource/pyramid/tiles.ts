@@ -8,7 +8,7 @@ import { createRaster, sampleBytes, type Raster, type Samples, type SampleType }
 import { tagOf, type Tag } from './container.js';
 
 /** Ways in which tiles of a TIFF are packed, and the numbers that TIFF has for them. */
-export const compressionCodes = {
+const compressionCodes = {
   none: 1,
   lzw: 5,
   jpeg: 7,

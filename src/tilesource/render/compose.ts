@@ -24,7 +24,7 @@ const maxMosaicBytes = 2 ** 28;
 const ownCacheBytes = 2 ** 24;
 
 /** A small cache of the image's own: enough for neighbouring tiles of missing levels to share their work. */
-export function createRasterCache(maxBytes = ownCacheBytes): RasterCache {
+function createRasterCache(maxBytes = ownCacheBytes): RasterCache {
   const cache = new LRUCache<string, Raster>({
     maxSize: maxBytes,
     sizeCalculation: (raster) => Math.max(1, raster.data.byteLength),

@@ -8,7 +8,7 @@ import { hasAlpha, type Picture } from './pixels.js';
 import type { EncodingRequest } from '../requests.js';
 
 /** Encodings that can be asked for. `TILED` is made by `tiled-tiff.ts`. */
-export const encodings = ['JPEG', 'JFIF', 'PNG', 'TIFF', 'TILED', 'WEBP', 'AVIF', 'GIF', 'BMP', 'PPM', 'TGA'] as const;
+const encodings = ['JPEG', 'JFIF', 'PNG', 'TIFF', 'TILED', 'WEBP', 'AVIF', 'GIF', 'BMP', 'PPM', 'TGA'] as const;
 export type Encoding = (typeof encodings)[number];
 
 const mimeTypes: Record<Encoding, string> = {
@@ -53,7 +53,7 @@ const compressionNames = {
 } as const;
 
 /** Compression of a TIFF. `webp` and `zstd` only in TILED. */
-export type TiffCompression = (typeof compressionNames)[keyof typeof compressionNames];
+type TiffCompression = (typeof compressionNames)[keyof typeof compressionNames];
 
 /** Checked encoding options. */
 export interface EncodingOptions {
@@ -207,7 +207,7 @@ export function openPicture(picture: Picture): Sharp {
 }
 
 /** Adds scaling to exactly a size. */
-export function scaled(image: Sharp, { width, height, kernel }: Size & { kernel: Kernel }): Sharp {
+function scaled(image: Sharp, { width, height, kernel }: Size & { kernel: Kernel }): Sharp {
   return image.resize(width, height, { fit: 'fill', kernel });
 }
 

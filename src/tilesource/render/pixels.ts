@@ -130,7 +130,7 @@ async function sampleNearest(
 }
 
 /** A colour as the samples of a picture with that many bands. */
-export function colorSamples(color: Rgba, bands: Picture['bands']): number[] {
+function colorSamples(color: Rgba, bands: Picture['bands']): number[] {
   const [red, green, blue, alpha] = color;
   if (bands <= 2) return [luma(color), alpha].slice(0, bands);
   return [red, green, blue, alpha].slice(0, bands);

@@ -31,7 +31,7 @@ const kernels: readonly Kernel[] = ['nearest', 'lanczos3', 'linear', 'cubic'];
 const thumbnailSide = 256;
 
 /** Understands `resample`; `null` leaves the choice to the direction of scaling. @throws BadValueError */
-export function parseResample(value: number | boolean | undefined): Kernel | null {
+function parseResample(value: number | boolean | undefined): Kernel | null {
   if (value === undefined || value === true) return null;
   const kernel = kernels[value === false ? 0 : value];
   if (kernel) return kernel;

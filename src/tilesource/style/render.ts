@@ -295,7 +295,7 @@ async function makeLayers(style: Style, inputs: StyleInputs): Promise<Layer[]> {
 }
 
 /** The band that a name or number means; what the image does not have is its usual band: green of colours, else the first. */
-export function chooseBand(band: number | string | null, bandCount: number): number {
+function chooseBand(band: number | string | null, bandCount: number): number {
   const colors = bandCount >= 3;
   if (typeof band === 'number' && Number.isInteger(band) && band >= 1 && band <= bandCount) return band - 1;
   if (band === 'alpha') return hasAlpha({ bands: bandCount }) ? bandCount - 1 : -1;

@@ -6,7 +6,7 @@ import type { HostRecords, ItemRecord } from '../../../core/host/host-records.js
 import type { Items } from '../../items/items.js';
 
 /** Flag on a folder: its holder may annotate items of the folder without writing to them. */
-export const createFlag = 'large_image_create_annotations';
+const createFlag = 'large_image_create_annotations';
 
 const knownFlags: ReadonlySet<string> = new Set([createFlag]);
 

@@ -9,7 +9,7 @@ import { Reply } from '../../../http/reply.js';
 import { routeDefiner } from '../../../http/route.js';
 
 /** What these routes work with. */
-export interface OverlayContext {
+interface OverlayContext {
   overlays: AnnotationTiles;
 }
 

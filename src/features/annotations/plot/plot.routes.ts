@@ -15,7 +15,7 @@ import { isId, json, required, text, withDefault, type ParameterValues } from '.
 import { itemPath } from '../parameters.js';
 
 /** What the routes for plots work with. */
-export interface PlotContext {
+interface PlotContext {
   items: Items;
   plotData: PlotData;
   /** Requests that newer ones of the same client end. */

@@ -13,7 +13,7 @@ import { loadElement, sendChanges } from './requests.js';
 const maxSteps = 200;
 
 /** What the reader has changed of the elements of an annotation and not saved. */
-export class Edits {
+class Edits {
   /** @type {Map<string, Edit>} in the order of the first change */
   #edits = new Map();
   /** @type {Map<string, Edit>[]} */

@@ -106,7 +106,7 @@ function positionText(x, y, { mm_x: mmX, mm_y: mmY }) {
  *
  * @param {Pixel} pixel
  */
-export function pixelText({ value = [], ...channels }) {
+function pixelText({ value = [], ...channels }) {
   const colors = /** @type {const} */ (['r', 'g', 'b', 'a']).filter((name) => channels[name] !== undefined);
   const samples = value.length > 0 ? value : colors.map((name) => channels[name]);
   if (colors.length >= 3 && samples.length === colors.length) {

@@ -51,7 +51,7 @@ export interface CziLayout {
 /**
  * Pixels of full resolution per stored pixel: a power of two or three, where the sizes, which are rounded, allow it.
  */
-export function scaleOf({ width, height, storedWidth, storedHeight }: SubBlock): number {
+function scaleOf({ width, height, storedWidth, storedHeight }: SubBlock): number {
   if (width === storedWidth && height === storedHeight) return 1;
   const [size, stored] = storedWidth >= storedHeight ? [width, storedWidth] : [height, storedHeight];
   const ratio = size / stored;

@@ -19,7 +19,7 @@ const maxDimensions = 40;
 const entriesAtOnce = 10_000;
 
 /** A plane: its position on every axis but X, Y, M (tile) and S (scene). */
-export type PlanePosition = ReadonlyMap<string, number>;
+type PlanePosition = ReadonlyMap<string, number>;
 
 /** One sub-block: pixels of a rectangle of the plane, perhaps reduced. */
 export interface SubBlock {

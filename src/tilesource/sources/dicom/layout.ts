@@ -13,7 +13,7 @@ const ratioTolerance = 0.02;
 const associatedFlavors: Readonly<Record<string, string>> = { LABEL: 'label', OVERVIEW: 'macro', THUMBNAIL: 'thumbnail' };
 
 /** Where a tile lies: the instance, and the number of its frame in it. */
-export interface FramePlace {
+interface FramePlace {
   instance: DicomInstance;
   frame: number;
 }

@@ -16,7 +16,7 @@ interface BoxEntry extends Stretch {
 }
 
 /** Colours for indexes. */
-export interface Palette {
+interface Palette {
   /** Samples of one entry, in order. */
   entries: readonly (readonly number[])[];
   bits: number;

@@ -89,7 +89,7 @@ export async function readMainHeader(reader: ByteReader, stream: Stretch, signal
 }
 
 /** One component, as SIZ has it. */
-export interface Component {
+interface Component {
   bits: number;
   signed: boolean;
   dx: number;

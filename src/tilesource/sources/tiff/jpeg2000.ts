@@ -13,7 +13,7 @@ interface CodeStreamSize {
 }
 
 /** Reads the SIZ marker segment (ISO 15444-1 A.5.1) of a raw code stream or of one in a JP2 file; `null` when there is none. */
-export function codeStreamSize(bytes: Uint8Array): CodeStreamSize | null {
+function codeStreamSize(bytes: Uint8Array): CodeStreamSize | null {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   // SOC directly followed by SIZ, as the standard demands.
   const start = buffer.indexOf(Buffer.from([0xff, 0x4f, 0xff, 0x51]));

@@ -11,7 +11,7 @@ const maxSide = 10_000_000;
 const maxChunks = 8 * 1024 * 1024;
 
 /** How the stored bytes become samples. */
-export type Decoding =
+type Decoding =
   /** libtiff undoes the byte compression, the samples are interpreted here: any depth comes through unchanged. */
   | 'bytes'
   /** libvips decodes to 8-bit pictures. */

@@ -3,7 +3,7 @@ import type { FrameMetadata } from '../../contract.js';
 import { attribute, children, parseXml, type XmlElement } from '../../xml.js';
 
 /** One plane of an OME image. */
-export interface OmePlane {
+interface OmePlane {
   /** Number of the main directory that holds it, or `null` where the file has none for it: the plane is empty. */
   directory: number | null;
   metadata: FrameMetadata;

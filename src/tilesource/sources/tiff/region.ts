@@ -14,7 +14,7 @@ export interface ChunkTable {
 }
 
 /** Chunk tables by directory; limited in bytes, since a file may have thousands of directories with long tables. */
-export type ChunkTables = LRUCache<Directory, ChunkTable>;
+type ChunkTables = LRUCache<Directory, ChunkTable>;
 
 /** Pixels of a stored image, in its own pixels and before orientation. */
 export interface StoredRegion {

@@ -131,7 +131,7 @@ export function wholeJpeg(stored: Uint8Array, layout: JpegShape): Uint8Array | n
 }
 
 /** Whether bytes are a still WebP picture of exactly this size, with no profile or orientation of its own. */
-export function isPlainWebp(bytes: Uint8Array, width: number, height: number, hasAlpha: boolean): boolean {
+function isPlainWebp(bytes: Uint8Array, width: number, height: number, hasAlpha: boolean): boolean {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (buffer.length < 30 || buffer.toString('latin1', 0, 4) !== 'RIFF' || buffer.toString('latin1', 8, 12) !== 'WEBP')
     return false;

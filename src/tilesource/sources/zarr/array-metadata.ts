@@ -11,7 +11,7 @@ const maxChunkBytes = 2 ** 28;
 const maxChunksOfShard = 2 ** 20;
 
 /** How an array is cut into pieces, and how those are packed. */
-export interface ChunkPacking {
+interface ChunkPacking {
   codecs: readonly ByteCodec[];
   bigEndian: boolean;
   order: readonly number[] | null;

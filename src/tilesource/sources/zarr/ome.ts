@@ -16,13 +16,13 @@ const millimetres: Readonly<Record<string, number>> = {
 };
 
 /** One axis of the arrays. */
-export interface Axis {
+interface Axis {
   name: string;
   unit: string | null;
 }
 
 /** What `omero` says of a channel. */
-export interface OmeChannel {
+interface OmeChannel {
   name: string | null;
   color: string | null;
 }

@@ -18,7 +18,7 @@ export interface ZarrImage {
 }
 
 /** The path of the group that contains all others, empty or with a slash at its end. @throws TileSourceError where there is none. */
-export function rootOf(tree: FileTree): string {
+function rootOf(tree: FileTree): string {
   let best: string | null = null;
   for (const path of tree.paths()) {
     const name = path.slice(path.lastIndexOf('/') + 1);

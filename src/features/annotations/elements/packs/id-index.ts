@@ -11,7 +11,7 @@ export function indexEntry(hash: number, pack: number): IndexEntry {
 }
 
 /** Number of parts of the index of a window: a power of two. */
-export function indexParts(count: number): number {
+function indexParts(count: number): number {
   let parts = 1;
   while (parts * partEntries < count) parts *= 2;
   return parts;

@@ -23,7 +23,7 @@ export class IdMaker {
 }
 
 /** Words of 32 bits in an id. */
-export const idWords = 3;
+const idWords = 3;
 
 /** A column of ids in three columns of 32-bit words. */
 export interface IdColumns {

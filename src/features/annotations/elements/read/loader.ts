@@ -30,7 +30,7 @@ const windowsPerQuery = 64;
 const packsPerQuery = 128;
 
 /** The error of a read whose elements are gone: the annotation was changed or removed, and swept, while it was read. */
-export function elementsGone(): LargeImageError {
+function elementsGone(): LargeImageError {
   return new LargeImageError('unavailable', 'The elements were removed while they were read; try again.');
 }
 

@@ -209,7 +209,7 @@ function copyText(draft: WindowDraft, slice: ElementSlice, i: number, element: A
 }
 
 /** Writes the text of an element to the room of a draft. @returns its bytes. */
-export function writeText(draft: WindowDraft, element: AnnotationElement, id: string): number {
+function writeText(draft: WindowDraft, element: AnnotationElement, id: string): number {
   const text = elementText(element, id);
   // A UTF-16 unit takes at most three bytes.
   const { buffer, at } = draft.room(text.length * 3);

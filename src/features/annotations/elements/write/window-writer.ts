@@ -13,7 +13,7 @@ export const packsWithoutIndex = 4;
 /** Packs compressed at the same time; the thread pool has four threads. */
 const compressing = 8;
 /** Entries of the id index for one pack. */
-export function packIndexEntries(rows: Pick<PackRows, 'count' | 'ids'>, place: number): number[] {
+function packIndexEntries(rows: Pick<PackRows, 'count' | 'ids'>, place: number): number[] {
   const { high, middle, low } = rows.ids;
   return Array.from({ length: rows.count }, (_, i) =>
     indexEntry(idHash(high[i] as number, middle[i] as number, low[i] as number), place),
@@ -21,7 +21,7 @@ export function packIndexEntries(rows: Pick<PackRows, 'count' | 'ids'>, place: n
 }
 
 /** Smallest and largest id among those given, as text. */
-export function idRange(rows: Pick<PackRows, 'count' | 'ids'>, range: { lowId: string; highId: string }): void {
+function idRange(rows: Pick<PackRows, 'count' | 'ids'>, range: { lowId: string; highId: string }): void {
   for (let i = 0; i < rows.count; i += 1) {
     const id = idAt(rows.ids, i);
     if (range.lowId === '' || id < range.lowId) range.lowId = id;

@@ -36,7 +36,7 @@ function extent(values: Iterable<number>): [low: number, high: number] {
 }
 
 /** The colours of values: between two entries of the range they are mixed, or with `stepped` are those of the lower entry. */
-export function colorScale(range: Range, [low, high]: readonly [low: number, high: number]): Scale {
+function colorScale(range: Range, [low, high]: readonly [low: number, high: number]): Scale {
   const colors = range.colorRange?.length ? range.colorRange.map(paintColor) : defaultColors;
   const stops = stopsOf(range, colors.length, low, high);
   const first = range.minColor === undefined ? (colors[0] as PaintColor) : paintColor(range.minColor);

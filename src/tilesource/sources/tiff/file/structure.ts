@@ -21,13 +21,13 @@ import type { TiffBytes } from './tiff-bytes.js';
 import { childText, type XmlElement } from '../../../xml.js';
 
 /** One frame: its full-resolution directory, or `null` where the file has none for it. */
-export interface Frame {
+interface Frame {
   directory: Directory | null;
   metadata: FrameMetadata;
 }
 
 /** Where the reduced images of one level are: one main directory per frame, or the SubIFD of this number in each frame's directory. */
-export type Reduction = { kind: 'main'; directories: readonly Directory[] } | { kind: 'sub'; index: number };
+type Reduction = { kind: 'main'; directories: readonly Directory[] } | { kind: 'sub'; index: number };
 
 /** How the directories of a file make an image. */
 export interface TiffStructure {
@@ -90,7 +90,7 @@ async function summarise(directory: Directory): Promise<Summary | null> {
 }
 
 /** The power of two by which `reduced` is smaller than `base`, or `null` when the ratio is none (or 1). */
-export function reductionOf(base: { width: number; height: number }, reduced: { width: number; height: number }): number | null {
+function reductionOf(base: { width: number; height: number }, reduced: { width: number; height: number }): number | null {
   if (reduced.width < 1 || reduced.height < 1) return null;
   const power = Math.round(Math.log2(Math.max(base.width / reduced.width, base.height / reduced.height)));
   if (power < 1) return null;
