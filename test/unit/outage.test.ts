@@ -12,6 +12,8 @@ describe('what is out of order for a time', () => {
     new mongo.MongoServerSelectionError('connect ECONNREFUSED', { servers: new Map() } as never),
     new mongo.MongoServerError({ message: 'interrupted at shutdown', code: 11600 }),
     new mongo.MongoServerError({ message: 'not primary', code: 10107 }),
+    new mongo.MongoServerError({ message: 'cursor id 5997431996160224 not found', code: 43 }),
+    Object.assign(new Error('This socket has been ended by the other party'), { code: 'EPIPE' }),
     new mongo.MongoBulkWriteError(new mongo.MongoNetworkError('read ECONNRESET'), noResult),
     new mongo.MongoBulkWriteError({ message: 'interrupted at shutdown', code: 11600 }, noResult),
     Object.assign(new Error('Operation `items.findOne()` buffering timed out after 10000ms'), { name: 'MongooseError' }),

@@ -18,8 +18,11 @@ const unreachable: ReadonlySet<string> = new Set([
 
 const fromServer: ReadonlySet<string> = new Set(['MongoServerError', 'MongoBulkWriteError']);
 
-/** Codes of a server that shuts down or is no primary any more. */
-const notServing: ReadonlySet<unknown> = new Set([91, 189, 10107, 11600, 11602, 13435, 13436]);
+/** Codes of a server that shuts down, is no primary any more, or has been started again and does not know the cursor. */
+const notServing: ReadonlySet<unknown> = new Set([43, 91, 189, 10107, 11600, 11602, 13435, 13436]);
+
+/** What Node says when the driver writes to a connection whose end it has not seen; the driver hands it on as it is. */
+const writtenTooLate = 'This socket has been ended by the other party';
 
 const diskMessages: Readonly<Record<string, string>> = {
   EROFS: 'The server cannot write its files: their disk is read-only.',
@@ -69,6 +72,7 @@ export function outageOf(error: unknown): LargeImageError | null {
 export function isDatabaseOutage(error: unknown): boolean {
   return chainOf(error).some((cause) => {
     if (unreachable.has(cause.name)) return true;
+    if ((cause as { code?: unknown }).code === 'EPIPE' && cause.message === writtenTooLate) return true;
     if (cause.name === 'MongooseError') return /buffering timed out/.test(cause.message);
     return fromServer.has(cause.name) && notServing.has((cause as { code?: unknown }).code);
   });

@@ -53,6 +53,8 @@ export class Sweeper {
   readonly #closing = new AbortController();
   readonly #timer: NodeJS.Timeout;
   #askedAt = -Infinity;
+  /** A sweep that the database was away for: whether it was a whole one. */
+  #owed: boolean | null = null;
   #running: Promise<void> | null = null;
 
   constructor(options: SweeperOptions) {
@@ -67,6 +69,7 @@ export class Sweeper {
   }
 
   async #start(): Promise<void> {
+    this.#owed = this.#options.wholeAtStart;
     await this.#forgetEnded();
     await this.#ask();
     await this.#sweep('start', this.#options.wholeAtStart);
@@ -75,18 +78,21 @@ export class Sweeper {
   /** Begins work unless other work goes on. */
   #run(work: () => Promise<void>): void {
     if (this.#closing.signal.aborted) return;
-    this.#running ??= this.#attempt(work).finally(() => (this.#running = null));
+    this.#running ??= this.#attempt(work).then(() => {
+      this.#running = null;
+    });
   }
 
   async #look(): Promise<void> {
     if (await this.#forgetEnded()) await this.#sweep('process', false);
+    if (this.#owed !== null) await this.#sweep('again', this.#owed);
     if (performance.now() - this.#askedAt >= askMs && (await this.#ask())) await this.#sweep('daily', true);
   }
 
   /** Notes that this process lives. @returns whether the daily sweep is due, and this process does it. */
   async #ask(): Promise<boolean> {
-    this.#askedAt = performance.now();
     await this.#processes.updateOne({ _id: this.#id }, { $set: { at: new Date() } }, { upsert: true });
+    this.#askedAt = performance.now();
     return this.#options.schedule.claim(scheduleName, this.#id, new Date(Date.now() + wholeMs));
   }
 
@@ -101,27 +107,36 @@ export class Sweeper {
     return any;
   }
 
-  async #sweep(why: 'start' | 'process' | 'daily', whole: boolean): Promise<void> {
+  async #sweep(why: 'start' | 'process' | 'daily' | 'again', whole: boolean): Promise<void> {
     const { sweeps, logger } = this.#options;
     const { signal } = this.#closing;
     const removed: Record<string, number> = {};
+    const isWhole = whole || this.#owed === true;
+    this.#owed = null;
     for (const sweep of sweeps) {
       signal.throwIfAborted();
       // One that fails keeps none of the others from their work.
-      await this.#attempt(async () => {
-        for (const [kind, count] of Object.entries(await sweep({ whole, signal }))) removed[kind] = (removed[kind] ?? 0) + count;
+      const isTried = await this.#attempt(async () => {
+        for (const [kind, count] of Object.entries(await sweep({ whole: isWhole, signal }))) {
+          removed[kind] = (removed[kind] ?? 0) + count;
+        }
       });
+      if (!isTried) this.#owed = isWhole;
     }
     signal.throwIfAborted();
-    logger.info({ why, whole, removed }, 'Sweep:Done');
+    logger.info({ why, whole: isWhole, removed }, 'Sweep:Done');
   }
 
-  async #attempt(work: () => Promise<void>): Promise<void> {
+  /** @returns whether it was done as far as it can be; else the database was away, and it can be done later. */
+  async #attempt(work: () => Promise<void>): Promise<boolean> {
     try {
       await work();
+      return true;
     } catch (err) {
-      // Without the database there is nothing to be swept; it is tried again.
-      if (!this.#closing.signal.aborted && !isDatabaseOutage(err)) this.#options.logger.warn({ err }, 'Sweep:Failed');
+      if (this.#closing.signal.aborted) return true;
+      if (isDatabaseOutage(err)) return false;
+      this.#options.logger.warn({ err }, 'Sweep:Failed');
+      return true;
     }
   }
 

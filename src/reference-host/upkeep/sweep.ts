@@ -73,13 +73,15 @@ async function sweepRegistrations(context: HostContext, signal: AbortSignal): Pr
     for (const { _id: key, holders } of blobs) {
       if (unfinished.has(key)) continue;
       const lost: Holding[] = [];
+      const isRecorded = holders.some(({ fileId }) => recorded.has(`${key}/${fileId.toHexString()}`));
       for (const { fileId, process, since } of holders) {
         if (recorded.has(`${key}/${fileId.toHexString()}`)) continue;
         const isComing = Date.now() - since.getTime() < recordedWithinMs && (await isAlive(process));
         if (!isComing) lost.push({ fileId, storage: { kind: 'stored', key } });
       }
       if (holders.length === 0) await models.blob.deleteOne({ _id: key, 'holders.0': { $exists: false } });
-      else if (lost.length === 0 && !(await store.has(key))) missing++;
+      // Others may be about to store them, or have removed the file by now.
+      else if (isRecorded && !(await store.has(key)) && (await models.file.exists({ 'storage.key': key })) !== null) missing++;
       leftOver.push(...lost);
       if (lost.length > 0 || holders.length === 0) registrations++;
     }

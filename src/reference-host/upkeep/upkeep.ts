@@ -4,6 +4,8 @@ import { sweep } from './sweep.js';
 const recoverEveryMs = 30_000;
 const sweepEveryMs = 24 * 60 * 60 * 1000;
 
+const sweepFailed = 'Host:Sweep:Failed';
+
 class DoneByOthers extends Error {}
 
 /**
@@ -17,8 +19,11 @@ export async function startUpkeep(context: HostContext, options: { uploadLifetim
   const { claims, journal, logger } = context;
   const closing = new AbortController();
   let running = Promise.resolve();
+  /** Whether a sweep is due that has not been done, as while the database was away. */
+  let isOwed = true;
   const inTurn = (work: () => Promise<void>, event: string) => {
     running = running.then(work).catch((err: unknown) => {
+      if (err instanceof DoneByOthers && event === sweepFailed) isOwed = false;
       if (!(err instanceof DoneByOthers) && !closing.signal.aborted) logger.warn({ err }, event);
     });
     return running;
@@ -39,15 +44,24 @@ export async function startUpkeep(context: HostContext, options: { uploadLifetim
       () =>
         alone('sweep', async () => {
           const { missing, ...swept } = await sweep(context, { ...options, signal: closing.signal });
+          isOwed = false;
           logger.info(swept, 'Host:Swept');
           if (missing > 0) logger.error({ missing, folder: context.store.root }, 'Host:BytesMissing');
         }),
-      'Host:Sweep:Failed',
+      sweepFailed,
     );
   // Before anything is served: nobody sees what is half done.
   await recover();
   void sweepAll();
-  const timers = [setInterval(() => void recover(), recoverEveryMs), setInterval(() => void sweepAll(), sweepEveryMs)];
+  const often = setInterval(() => {
+    void recover();
+    if (isOwed) void sweepAll();
+  }, recoverEveryMs);
+  const daily = setInterval(() => {
+    isOwed = true;
+    void sweepAll();
+  }, sweepEveryMs);
+  const timers = [often, daily];
   for (const timer of timers) timer.unref();
   return async () => {
     for (const timer of timers) clearInterval(timer);
