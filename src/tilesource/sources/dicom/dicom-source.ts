@@ -26,8 +26,11 @@ const maxCompanions = 5000;
 const sideBySide = 4;
 /** Bytes of decoded frames kept for all open files together. */
 const keptBytes = 2 ** 26;
-/** Names of files that can be part of a series: usual extensions, or no extension that says otherwise. */
-const likelyName = /(\.(dcm|dic|dicom|ima)|(^|\/)[^.]*|(^|\/)[\d.]+)$/i;
+/** Whether a file can be part of a series by its name: with a usual extension, or with none that says otherwise. */
+function isLikely(path: string): boolean {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  return /\.(?:dcm|dic|dicom|ima)$/i.test(name) || !name.includes('.') || /^[\d.]*$/.test(name);
+}
 
 function describe({ base, planes, channels, levels }: DicomLayout): ImageMetadata {
   const { width: sizeX, height: sizeY, tileWidth, tileHeight } = levels.get(0)!;
@@ -168,9 +171,7 @@ async function closeAll(instances: readonly DicomInstance[]): Promise<void> {
 /** The other files of the item that belong to the same series; files that are no DICOM are passed over. */
 async function openSeries(input: SourceInput, opened: DicomInstance, signal?: AbortSignal): Promise<DicomInstance[]> {
   const all = (await input.companions?.()) ?? [];
-  const likely = all
-    .filter(({ name, mimeType }) => likelyName.test(name) || mimeType === 'application/dicom')
-    .slice(0, maxCompanions);
+  const likely = all.filter(({ name, mimeType }) => isLikely(name) || mimeType === 'application/dicom').slice(0, maxCompanions);
   const instances: DicomInstance[] = [opened];
   try {
     await mapConcurrently(likely, sideBySide, async (companion) => {

@@ -68,8 +68,9 @@ export function readOme(attributes: JsonObject): OmeImage | null {
   const datasets = list(multiscale, 'datasets')
     .slice(0, maxDatasets)
     .flatMap((dataset) => {
-      const path = textOf(dataset, 'path')?.replaceAll(/^\/+|\/+$/g, '') ?? '';
-      if (path === '' || path.split('/').includes('..')) return [];
+      const parts = textOf(dataset, 'path')?.split('/') ?? [];
+      const path = parts.filter((part) => part !== '').join('/');
+      if (path === '' || parts.includes('..')) return [];
       const own = scaleOf(dataset, axes.length);
       return [{ path, scale: own?.map((step, axis) => step * (all?.[axis] ?? 1)) ?? all }];
     });
