@@ -404,14 +404,18 @@ describe('while somebody sends the worst that is taken', () => {
     return longest;
   }
 
+  /** The longest time that one of some tiles is waited for while nothing else is asked: what other programs of a busy machine make of it. */
+  const quietWait = () => longestWait(new Promise((resolve) => setTimeout(resolve, 150)));
+
   it.each(rows)('tiles come at once: %s', async (_what, status, send) => {
+    const quiet = await quietWait();
     await server.stretches();
     const answered = send(place, (method, path, sending) => admin.send(method, path, sending));
     const waited = await longestWait(answered);
     expect((await answered).status).toBe(status);
     const { cpu } = await server.stretches();
-    // The clock also counts what other programs of a busy machine take; the time of the loop's own thread does not.
+    // The clock also counts what other programs take; the time of the loop's own thread does not.
     expect(cpu).toBeLessThanOrEqual(maxStretchMs + collectionMs);
-    if (cpu > maxStretchMs) expect(waited).toBeLessThanOrEqual(maxWaitMs);
+    if (cpu > maxStretchMs) expect(waited).toBeLessThanOrEqual(maxWaitMs + 10 * quiet);
   });
 });
