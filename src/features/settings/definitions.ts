@@ -158,7 +158,11 @@ export function settingDefinitions(
       ),
       public: false,
     },
-    booleanSetting('merge_dicom', false, 'Uploaded DICOM files of one series are joined in one item.'),
+    booleanSetting(
+      'merge_dicom',
+      false,
+      'Kept for existing clients and not followed: DICOM files of one item are one image in any case, those of several items are not joined.',
+    ),
     booleanSetting('notification_stream_fallback', true, 'Clients poll for notifications where the event stream is disabled.'),
     ...['show_extra_public', 'show_extra', 'show_extra_admin'].map((name, i) =>
       objectTextSetting(
