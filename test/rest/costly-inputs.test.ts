@@ -214,11 +214,11 @@ const rows: [what: string, status: number, send: Send][] = [
     },
   ],
   [
-    'a made-up tile of 4 million pixels, and one in 250 colors',
+    'a made-up tile of a million pixels, and one in 250 colors',
     200,
     (_place, send) => {
       const style = JSON.stringify({ bands: Array.from({ length: 250 }, () => ({ band: 1, palette: 'viridis' })) });
-      const query = { tileWidth: 2048, tileHeight: 2048, fractal: true, sizeX: 9000, sizeY: 9000 };
+      const query = { tileWidth: 1024, tileHeight: 1024, fractal: true, sizeX: 9000, sizeY: 9000 };
       return send('GET', '/item/test/tiles/zxy/2/0/0', { query }).then((answer) =>
         answer.status === 200 ? send('GET', '/item/test/tiles/zxy/9/0/0', { query: { style } }) : answer,
       );

@@ -32,7 +32,7 @@ export interface TestImageParameters {
   frames?: string;
 }
 
-const limits = { tile: 2048, size: 2 ** 31 - 1, level: 22, frames: 10_000 };
+const limits = { tile: 1024, size: 2 ** 31 - 1, level: 22, frames: 10_000 };
 const usualAxes = ['C', 'Z', 'T', 'XY'];
 
 function within(value: number, minimum: number, maximum: number, name: string): number {
