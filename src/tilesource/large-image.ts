@@ -74,14 +74,13 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
     async histogram(request) {
       const frame = request.frame ?? 0;
       renderer.checkFrame(frame);
-      const { style } = renderer.look(request.style);
+      const look = await renderer.look(request.style);
       const sized = [request.width, request.height, request.magnification, request.mmX, request.mmY].some(
         (value) => value !== undefined,
       );
       const plan = renderer.plan(sized ? request : { ...request, width: factsSide, height: factsSide }, countedPixels);
       if (!plan) return [];
-      if (style) {
-        const look = renderer.look(request.style);
+      if (look.style) {
         return histogramOf(await renderer.box({ level: plan.level, frame, box: plan.levelBox }, look, request.signal), request);
       }
       const resample = sized && request.resample !== false && request.resample !== 0;
@@ -189,7 +188,7 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
   if (options.encoding === 'TILED')
     throw new BadValueError('Invalid encoding "TILED": for regions, thumbnails and tile_frames only');
   const edge = parseEdge(request.edge);
-  const look = { ...renderer.look(request.style), opaque: !options.alpha };
+  const look = { ...(await renderer.look(request.style)), opaque: !options.alpha };
   const address = { level, x, y, frame };
   const untouched = !look.style && populatedLevels.includes(level) && renderer.profileFor(frame, look) === null;
   if (untouched && source.readStoredTile) {
@@ -219,7 +218,7 @@ async function readPixel(renderer: Renderer, request: PixelRequest): Promise<Pix
   const { left = 0, top = 0, units, frame = 0, signal } = request;
   renderer.checkFrame(frame);
   const { metadata } = renderer;
-  const { style } = renderer.look(request.style);
+  const { style } = await renderer.look(request.style);
   const box = regionBox(metadata, {
     left,
     top,
