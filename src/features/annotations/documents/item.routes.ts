@@ -94,11 +94,10 @@ const remove = defineRoute({
   errors: ['invalid', 'unknown-id', 'access-denied'],
   async handle({ params, caller }, { items, annotations }) {
     const item = await items.loadFresh(params.id, 1, caller);
-    const { lists, permissions, whole } = annotations;
-    const all = () => lists.all({ itemIds: [item.id] });
+    const { lists, permissions, many } = annotations;
     // Rights first: a refusal in the middle would leave some deleted.
-    for await (const annotation of all()) await permissions.require(annotation, 2, caller);
-    return whole.discard(all());
+    for await (const annotation of lists.all({ itemIds: [item.id] })) await permissions.require(annotation, 2, caller);
+    return many.remove({ itemId: item.id });
   },
 });
 
