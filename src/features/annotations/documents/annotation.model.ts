@@ -36,7 +36,7 @@ export interface AnnotationKey {
 }
 
 /** Who may do what from now on; what is absent stays. */
-interface AccessFields {
+export interface AccessFields {
   access: AnnotationAccess;
   public?: boolean | undefined;
   publicFlags?: readonly string[] | undefined;
@@ -369,7 +369,8 @@ function valueAt(doc: object, path: string): unknown {
   return path.split('.').reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], doc);
 }
 
-function accessFields({ access, public: isPublic, publicFlags }: AccessFields) {
+/** The same as it is stored: without members that are `undefined`. */
+export function accessFields({ access, public: isPublic, publicFlags }: AccessFields) {
   return {
     access,
     ...(isPublic !== undefined && { public: isPublic }),

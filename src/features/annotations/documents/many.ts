@@ -1,18 +1,18 @@
 import type { OwnCollections } from '../../../core/database/own-collections.js';
+import { isDatabaseOutage } from '../../../core/database/outage.js';
 import { hasEnded, processName } from '../../../core/database/process-name.js';
 import type { Sweep } from '../../../core/database/sweeper.js';
 import type { HostRecords } from '../../../core/host/host-records.js';
 import { step } from '../../../core/steps.js';
 import type { HostLogger } from '../../../host.js';
-import type { AccessChange } from '../access/permissions.js';
 import type { AnnotationFilter } from './annotation-record.js';
-import type { AnnotationModel } from './annotation.model.js';
+import { accessFields, type AccessFields, type AnnotationModel } from './annotation.model.js';
 import type { Annotations } from './annotations.js';
 
 /** Which annotations a change is about: those of an item, or of the items in a folder, on which somebody had a level. */
 export type AnnotationPlace = ({ itemId: string } | { folderId: string; recurse: boolean }) & Pick<AnnotationFilter, 'permitted'>;
 
-type Change = { kind: 'access'; access: AccessChange } | { kind: 'removal' };
+type Change = { kind: 'access'; access: AccessFields } | { kind: 'removal' };
 
 /** A change of many annotations that was begun. */
 interface IntentionDocument {
@@ -50,8 +50,8 @@ export class ManyAnnotations {
   }
 
   /** Replaces their access lists. @returns how many there were. */
-  setAccess(place: AnnotationPlace, access: AccessChange): Promise<number> {
-    return this.#undertake(place, { kind: 'access', access });
+  setAccess(place: AnnotationPlace, access: AccessFields): Promise<number> {
+    return this.#undertake(place, { kind: 'access', access: accessFields(access) });
   }
 
   /** Removes them, or marks them as deleted. @returns how many there were. */
@@ -120,7 +120,13 @@ export class ManyAnnotations {
     for (const { _id, at } of await this.#intentions.find({}).sort({ version: 1 }).toArray()) {
       signal.throwIfAborted();
       if (!hasEnded(_id) && at.getTime() >= Date.now() - staleMs) continue;
-      if (await this.#carryOutIfNoted(_id)) annotationChanges += 1;
+      try {
+        if (await this.#carryOutIfNoted(_id)) annotationChanges += 1;
+      } catch (err) {
+        if (isDatabaseOutage(err)) throw err;
+        // It keeps nothing else from being swept, and is tried again by the next sweep.
+        this.options.logger.warn({ err }, 'Annotations:Change:Failed');
+      }
     }
     return { annotationChanges };
   };
