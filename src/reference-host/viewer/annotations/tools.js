@@ -214,12 +214,12 @@ export class Tools {
       this.bench.commit(null, this.bench.make({ type: 'point', center: coordinate(x, y) }));
     } else if (press?.dragged) {
       if (press.first) this.finish();
-    } else if (press) this.#addVertex(at);
+    } else if (press) this.#clickVertex(at);
     this.bench.redraw();
   }
 
   /** A vertex where the pointer was clicked; near the first one the polygon is complete. @param {Point} at */
-  #addVertex(at) {
+  #clickVertex(at) {
     const points = this.draft?.points ?? [];
     const { x, y } = this.bench.stage.toImage(at.x, at.y);
     const near = (/** @type {readonly number[] | undefined} */ vertex) =>
