@@ -102,14 +102,14 @@ export async function histogramOf(raster: Raster, options: HistogramOptions = {}
 async function countBand(raster: Raster, band: number, facts: BandStatistics, options: HistogramOptions): Promise<HistogramBand> {
   let { bins: binCount = defaultBins } = options;
   const { rangeMin, rangeMax, roundRange = false, density = false } = options;
-  const whole = !raster.dtype.startsWith('float');
+  const isInteger = !raster.dtype.startsWith('float');
   // A missing end of an explicit range is that of the data: better than the peer's 0 and 256.
   let low = rangeMin ?? facts.min;
   let high = rangeMax ?? facts.max + 1;
   if (rangeMin !== undefined && rangeMax === undefined && high <= low) high = low + 1;
   if (rangeMax !== undefined && rangeMin === undefined && low >= high) low = high - 1;
   if (!(low < high)) throw new BadValueError(`Invalid range: rangeMin ${low} must be less than rangeMax ${high}.`);
-  if (roundRange && whole && rangeMin === undefined && rangeMax === undefined && high - low < 10 * binCount) {
+  if (roundRange && isInteger && rangeMin === undefined && rangeMax === undefined && high - low < 10 * binCount) {
     const span = high - low;
     const step = Math.ceil(span / binCount);
     binCount = Math.ceil(span / step);

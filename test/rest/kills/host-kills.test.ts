@@ -138,8 +138,8 @@ describe('what killed processes leave', () => {
     const keys = files.flatMap(({ storage }) => (storage.kind === 'stored' ? [storage.key] : []));
     const onDisk = (await readdir(join(store.root, 'files'), { recursive: true })).flatMap((path) => path.split('/')[1] ?? []);
     expect(onDisk.toSorted()).toEqual([...new Set(keys)].toSorted());
-    const held = (await models.blob.find().lean()).flatMap(({ _id, holders }) =>
-      holders.map(({ fileId }) => `${_id} ${fileId.toHexString()}`),
+    const held = (await models.blob.find().lean()).flatMap(({ _id, references }) =>
+      references.map(({ fileId }) => `${_id} ${fileId.toHexString()}`),
     );
     const used = files.flatMap(({ _id, storage }) => (storage.kind === 'stored' ? [`${storage.key} ${_id.toHexString()}`] : []));
     expect(held.toSorted()).toEqual(used.toSorted());

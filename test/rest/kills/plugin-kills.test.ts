@@ -235,7 +235,7 @@ describe('what killed processes have left', () => {
         kind,
       ).toEqual([]);
     }
-    expect(await own('annotation_element_family').countDocuments({ 'holds.0': { $exists: true } })).toBe(0);
+    expect(await own('annotation_element_family').countDocuments({ 'leases.0': { $exists: true } })).toBe(0);
     const committed = (await own('annotation_batch').distinct('_id', { state: 'committed' })).map(String);
     const lists = (await own('annotation').distinct('batch', { batch: { $ne: null } })).map(String);
     expect(lists.filter((list) => !committed.includes(list))).toEqual([]);
