@@ -22,7 +22,7 @@ export interface AnnotationServices {
   reading: WorkQueue;
   permissions: AnnotationPermissions;
   writer: AnnotationWriter;
-  whole: Annotations;
+  lifecycle: Annotations;
   many: ManyAnnotations;
   edits: AnnotationEdits;
   history: AnnotationHistory;
@@ -58,14 +58,14 @@ export function createAnnotationServices(
   const changing = queues.edits;
   const options: AnnotationsOptions = { ...given, bodies, permissions, overlayImages, notify: host.notify, changing };
   const writer = new AnnotationWriter(options);
-  const whole = new Annotations(options, writer);
+  const lifecycle = new Annotations(options, writer);
   return {
     store,
     reading: queues.elements,
     permissions,
     writer,
-    whole,
-    many: new ManyAnnotations({ own, model: given.model, records, whole, logger: given.logger }),
+    lifecycle,
+    many: new ManyAnnotations({ own, model: given.model, records, lifecycle, logger: given.logger }),
     edits: new AnnotationEdits(options, writer, brand),
     history: new AnnotationHistory(options, writer),
     lists: new AnnotationLists(options, access),

@@ -35,7 +35,7 @@ export interface ManyAnnotationsOptions {
   own: OwnCollections;
   model: AnnotationModel;
   records: HostRecords;
-  whole: Annotations;
+  lifecycle: Annotations;
   logger: HostLogger;
 }
 
@@ -74,12 +74,12 @@ export class ManyAnnotations {
   }
 
   async #carryOut({ _id, place, change, version }: IntentionDocument): Promise<number> {
-    const { model, whole } = this.options;
+    const { model, lifecycle } = this.options;
     let count = 0;
     for await (const filter of this.#filters(place)) {
       if (change.kind === 'access') count += await model.setAccessOfAll(filter, change.access, version);
       else
-        count += await whole.discard(
+        count += await lifecycle.discard(
           model.list({ ...filter, versionBelow: version }, { limit: 0, offset: 0, sort: [['_id', 1]] }),
         );
       step('annotations:changed');
