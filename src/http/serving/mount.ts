@@ -55,7 +55,7 @@ export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: M
       next();
       return;
     }
-    if (table.find('GET', request.path)?.value.route.anyOrigin === true) allowAnyOrigin(response, options.tokenPlaces);
+    if (table.find('GET', request.path)?.value.route.anyOrigin === true) allowAnyOrigin(response, options.tokenLocations);
     response.set({ Allow: allowed.join(', ') }).end();
   };
 }
@@ -66,7 +66,7 @@ export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: M
  *
  * @param asked where tokens stand, in the answer to what browsers ask beforehand.
  */
-function allowAnyOrigin(response: Response, asked?: TokenPlaces): void {
+function allowAnyOrigin(response: Response, asked?: TokenLocations): void {
   if (response.hasHeader('Access-Control-Allow-Origin')) return;
   response.setHeader('Access-Control-Allow-Origin', '*');
   response.setHeader('Access-Control-Expose-Headers', 'Link, ETag');
