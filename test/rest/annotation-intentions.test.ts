@@ -25,8 +25,11 @@ it('is carried on for those whose list nobody has set since', async () => {
     const { next: version } = (await sequence.findOneAndUpdate({ _id: 'version' }, { $inc: { next: 1 } }))!;
     await connection.collection<{ _id: string }>('large_image_annotation_intention').insertOne({
       _id: `another machine:${new Types.ObjectId().toHexString()}`,
-      ...{ plugin: 'large_image', at: new Date(0), version },
-      ...{ place: { folderId: folder, recurse: false }, change: { kind: 'access', access: { access, public: true } } },
+      plugin: 'large_image',
+      at: new Date(0),
+      version,
+      place: { folderId: folder, recurse: false },
+      change: { kind: 'access', access: { access, public: true } },
     });
     const query = { access: JSON.stringify(access), public: false };
     await admin.ok('PUT', `/annotation/${before[2]!}/access`, { query });
