@@ -23,7 +23,7 @@ it('is carried on for those whose list nobody has set since', async () => {
     // As a process leaves it that is killed when it has noted what it is about to do.
     const sequence = connection.collection<{ _id: string; next: number }>('large_image_annotation_sequence');
     const { next: version } = (await sequence.findOneAndUpdate({ _id: 'version' }, { $inc: { next: 1 } }))!;
-    await connection.collection<{ _id: string }>('large_image_annotation_intention').insertOne({
+    await connection.collection<{ _id: string; [field: string]: unknown }>('large_image_annotation_intention').insertOne({
       _id: `another machine:${new Types.ObjectId().toHexString()}`,
       plugin: 'large_image',
       at: new Date(0),
