@@ -184,9 +184,18 @@ function sorted<T>(members: Record<string, T>): Record<string, T> {
   return Object.fromEntries(Object.entries(members).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
+/** Generators take members with a default for such that are always there, which they are not in what clients send: it is said in words. */
+function openApi3Members({ $schema: _dialect, default: byDefault, ...schema }: Json): Json {
+  // A member of that name is no default.
+  if (typeof byDefault === 'object' && !Array.isArray(byDefault)) return { ...schema, default: byDefault };
+  if (byDefault === undefined) return schema;
+  const description = [schema.description, `Default: ${JSON.stringify(byDefault)}.`].filter(Boolean).join(' ');
+  return { ...schema, description };
+}
+
 /** The API as an OpenAPI 3.1 document. */
 export function openApi3(routes: readonly RouteDefinition[], info: ApiInfo): Json {
-  const components = new Components('#/components/schemas/', ({ $schema: _dialect, ...schema }) => schema);
+  const components = new Components('#/components/schemas/', openApi3Members);
   const error = { 'application/json': { schema: components.refer(errorSchema) } };
   const paths: Record<string, Json> = {};
   for (const route of routes) {
