@@ -135,6 +135,7 @@ export {
   type RouteSchema,
   type Schema,
 } from './http/schemas.js';
+export { eventStream } from './http/event-stream.js';
 export { Reply, type ReplyContent, type ReplyHeaders } from './http/reply.js';
 export {
   routeDefiner,

@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { schemaOf, type Schema } from '../../src/index.js';
 import { componentName } from '../../src/http/schemas.js';
 import { newFolder, pyramid, uploadItem } from '../support/images.js';
+import { answerCheck } from '../support/answers.js';
 import { startHost, type Client, type TestHost } from '../support/reference-host.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
@@ -114,6 +115,16 @@ describe('the description of the API', { timeout: 120_000 }, () => {
     }
   });
 
+  it('is what answers are held against', async () => {
+    const check = answerCheck(started.host.routes, 'girder');
+    const answer = await admin.send('GET', '/user/me');
+    expect(check('GET', '/user/me', answer)).toBeNull();
+    expect(check('GET', '/user/me', { ...answer, body: { ...(answer.body as object), login: 5 } })).toContain(
+      '/login must be string',
+    );
+    expect(check('GET', `/user/${admin.id!}`, { ...answer, body: {} })).toContain("must have required property '_id'");
+  });
+
   it.each(['/describe/openapi.json', '/describe'])('passes the linter of others: %s', async (path) => {
     const file = join(folder, `${path.replaceAll('/', '-')}.json`);
     await writeFile(file, (await started.anonymous.send('GET', path)).bytes);
@@ -133,7 +144,7 @@ describe('the description of the API', { timeout: 120_000 }, () => {
     const { outputText } = ts.transpileModule(program, { compilerOptions: { module: ts.ModuleKind.ESNext } });
     const script = join(folder, 'program.mjs');
     await writeFile(script, outputText);
-    const { run } = (await import(script)) as { run(client: unknown, itemId: string): Promise<object> };
+    const { run } = (await import(script)) as { run: (this: void, client: unknown, itemId: string) => Promise<object> };
     const item = await uploadItem(admin, await newFolder(admin, 'Generated'), 'image.tif', await pyramid());
     const client = createClient({ baseUrl: `${started.url}/api/v1`, headers: { 'Girder-Token': admin.token! } });
     expect(await run(client, item)).toEqual({

@@ -23,7 +23,7 @@ type Json = Record<string, unknown>;
 const errorTypes = [...new Set(Object.values(errorReplies).map(({ type }) => type)), 'internal'];
 
 /** What is answered instead of a result. */
-export const errorSchema = component('Error', {
+const errorSchema = component('Error', {
   ...objectOf(
     { message: { type: 'string', description: 'For people.' }, type: { type: 'string', enum: [...new Set(errorTypes)] } },
     {

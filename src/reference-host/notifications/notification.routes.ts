@@ -2,9 +2,9 @@ import { notificationSchema } from '../http/schemas.js';
 import {
   BadParameterError,
   date,
+  eventStream,
   integer,
   LargeImageError,
-  Reply,
   text,
   toWire,
   withDefault,
@@ -68,8 +68,7 @@ export const notificationRoutes: RouteDefinition<HostContext>[] = [
         signal,
         format: (message) => JSON.stringify(toWire(message)),
       });
-      const headers = { 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' };
-      return Reply.stream(stream, 'text/event-stream', { headers });
+      return eventStream(stream);
     },
   }),
 ];
