@@ -135,13 +135,13 @@ function roundGeometry(element: AnnotationElement): Geometry | null {
   const placement =
     element.type === 'circle' ? { center: element.center, width: element.radius * 2, height: element.radius * 2 } : element;
   const ring = closedRing(ellipseOutline(placement));
-  const turned = element.type === 'ellipse' && (element.rotation ?? 0) !== 0;
+  const isRotated = element.type === 'ellipse' && (element.rotation ?? 0) !== 0;
   // QuPath's own ellipses are upright: a turned one is handed over as the polygon it is.
-  return { type: 'Polygon', coordinates: [ring], ...(turned ? {} : { isEllipse: true }) };
+  return { type: 'Polygon', coordinates: [ring], ...(isRotated ? {} : { isEllipse: true }) };
 }
 
 /** Classification and colour: those that came from QuPath as long as group and line colour still say the same. */
-function lookForQuPath(element: AnnotationElement, kept: JsonObject): JsonObject {
+function appearanceForQuPath(element: AnnotationElement, kept: JsonObject): JsonObject {
   const { classification, color, colorRGB } = kept;
   const lineColor = 'lineColor' in element && element.lineColor !== undefined ? rgbOf(element.lineColor) : null;
   const keptColor = colorOf(kept) ?? colorOf(classification);
@@ -185,7 +185,7 @@ export function elementToQuPathFeature(element: AnnotationElement, overlay: Over
     ...keptProperties,
     elementType: element.type,
     ...(element.label === undefined ? {} : { name: element.label.value }),
-    ...lookForQuPath(element, kept),
+    ...appearanceForQuPath(element, kept),
     ...(measurements === null ? {} : { measurements }),
   };
   return {

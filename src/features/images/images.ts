@@ -140,8 +140,8 @@ export class Images {
   async #state(item: ItemRecord): Promise<{ state: string; served: ServedFile; icc: IccOption }> {
     const served = servedFile(item);
     const icc = await this.#icc();
-    const looked = this.#stamps.of(served.fileId);
-    const stamp = typeof looked === 'string' ? looked : await looked;
+    const checked = this.#stamps.of(served.fileId);
+    const stamp = typeof checked === 'string' ? checked : await checked;
     const { sourceName = '', revision = '' } = item.largeImage ?? {};
     return { state: `${served.fileId}:${item.changed}:${sourceName}:${revision}:${String(icc)}:${stamp}`, served, icc };
   }

@@ -56,7 +56,7 @@ function listOf<T>(
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string';
-const isWhole = (value: unknown): value is number => Number.isSafeInteger(value);
+const isInteger = (value: unknown): value is number => Number.isSafeInteger(value);
 
 const filters = {
   types: json({ kind: 'array', description: 'Only these types: a JSON list of strings.' }),
@@ -77,7 +77,7 @@ interface ListQuery {
 
 function toFilter(query: ListQuery, only: JobFilter = {}): JobFilter {
   const types = listOf('types', query.types, 'strings', isText);
-  const statuses = listOf('statuses', query.statuses, 'whole numbers', isWhole);
+  const statuses = listOf('statuses', query.statuses, 'whole numbers', isInteger);
   const handlers = listOf('handlers', query.handlers, 'strings', isText);
   return {
     ...only,

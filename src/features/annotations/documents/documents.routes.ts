@@ -17,7 +17,7 @@ import { Reply } from '../../../http/reply.js';
 import { annotationPath, maxChangeBytes, requireTarget, targetItem } from '../parameters.js';
 import { annotationSchema, creationSchema, documentSchema, featureCollectionSchema } from '../schemas.js';
 import { bodyChunks, bodyOrNull, replyEmpty, replyWithElements, replyWithoutElements } from '../replies.js';
-import { centroidChunks, inTurns, recordChunks, streamOf } from '../streams.js';
+import { centroidChunks, enqueueInParts, recordChunks, streamOf } from '../streams.js';
 import { annotationHeaders, annotationTag, filteredView, preconditionOf } from '../views.js';
 
 const changeErrors = [
@@ -62,7 +62,7 @@ const create = defineRoute({
   errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'forbidden', 'too-large'],
   authorize: ({ query, caller }, services) => mayAnnotate(requireTarget(query.itemId), caller, services),
   async handle({ granted: item, body, caller, signal }, { annotations }) {
-    const [annotation] = await annotations.whole.create(item, bodyChunks(body), 'created', { caller, signal });
+    const [annotation] = await annotations.lifecycle.create(item, bodyChunks(body), 'created', { caller, signal });
     return replyWithElements(annotations, { annotation: annotation!, caller, signal });
   },
 });
@@ -116,8 +116,8 @@ const get = defineRoute({
     if (known !== null) return known;
     const { version, elements } = annotation;
     const view = filteredView(annotation, level);
-    const turns = { queue: reading, caller };
-    const sending = { store, annotationId: annotation.id, version, elements, query, turns, signal };
+    const waiting = { queue: reading, caller };
+    const sending = { store, annotationId: annotation.id, version, elements, query, waiting, signal };
     const chunks = await (query.centroids ? centroidChunks(view, sending) : recordChunks(view, sending));
     const type = query.centroids ? 'application/octet-stream' : 'application/json';
     return Reply.stream(streamOf(chunks), type, { headers: replyHeaders });
@@ -163,7 +163,7 @@ const format = defineRoute({
       stringify: (value: unknown) => (isSmall(value, longFeature) ? JSON.stringify(value) : jsonPieces(value)),
     };
     const write = () => geoJsonText(annotation.head, elementsOnly(store.scan(annotation.elements, { signal })), writing);
-    const chunks = await inTurns(write, { queue: reading, caller }, signal);
+    const chunks = await enqueueInParts(write, { queue: reading, caller }, signal);
     return Reply.stream(streamOf(chunks), 'application/json', { headers: replyHeaders });
   },
 });
@@ -189,7 +189,7 @@ const replace = defineRoute({
     const request = { id: params.id, caller, signal, precondition, current };
     const item = query.itemId === undefined ? null : await items.loadFresh(query.itemId, 0, caller);
     const sent = await bodyOrNull(body);
-    const { annotation, elementsSent } = await annotations.whole.replace(request, { body: sent, item });
+    const { annotation, elementsSent } = await annotations.lifecycle.replace(request, { body: sent, item });
     return elementsSent
       ? replyWithElements(annotations, { annotation, caller, signal })
       : replyWithoutElements(annotations, { annotation, caller });
@@ -228,7 +228,7 @@ const remove = defineRoute({
   returns: { schema: { type: 'null' } },
   errors: changeErrors,
   async handle({ params, caller, headers }, { annotations }) {
-    await annotations.whole.remove({ id: params.id, caller, precondition: preconditionOf(headers) });
+    await annotations.lifecycle.remove({ id: params.id, caller, precondition: preconditionOf(headers) });
     return null;
   },
 });
@@ -250,7 +250,7 @@ const copy = defineRoute({
     return mayAnnotate(requireTarget(query.itemId), caller, services);
   },
   async handle({ params, granted: item, caller, signal }, { annotations }) {
-    const annotation = await annotations.whole.copy(params.id, item, caller);
+    const annotation = await annotations.lifecycle.copy(params.id, item, caller);
     return replyWithElements(annotations, { annotation, caller, signal });
   },
 });

@@ -81,12 +81,12 @@ export class AnnotationCleanup {
   }
 
   /** Removes what killed processes have left: all that nobody can reach, or only what says itself whose it was. */
-  readonly sweep: Sweep = async ({ whole, signal }) => {
+  readonly sweep: Sweep = async ({ full, signal }) => {
     const { model, store, densities } = this.options;
     const annotations = await model.batches.tidy();
-    const annotationVersions = whole ? await this.#orphans({ remove: true, signal }) : 0;
+    const annotationVersions = full ? await this.#orphans({ remove: true, signal }) : 0;
     const heads = (family: string) => model.heads(family);
-    const families = whole ? undefined : await store.abandonedFamilies();
+    const families = full ? undefined : await store.abandonedFamilies();
     const { removed } = await store.sweep(heads, { ...(families && { families }), signal });
     const annotationDensities = await densities.sweep(heads, families);
     return { annotations, annotationVersions, annotationElements: removed, annotationDensities };

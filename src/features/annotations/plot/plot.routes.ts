@@ -118,14 +118,14 @@ async function unlessSuperseded<T>(
 ): Promise<T | null> {
   const { uuid, caller, signal } = asking;
   if (uuid === undefined || uuid === '') return work(signal);
-  const turn = latest.begin(`${caller?.id ?? ''} ${uuid}`);
+  const request = latest.begin(`${caller?.id ?? ''} ${uuid}`);
   try {
-    return await work(AbortSignal.any([signal, turn.signal]));
+    return await work(AbortSignal.any([signal, request.signal]));
   } catch (error) {
-    if (turn.signal.aborted && !signal.aborted) return null;
+    if (request.signal.aborted && !signal.aborted) return null;
     throw error;
   } finally {
-    turn.end();
+    request.end();
   }
 }
 

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import mongoose from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createReferenceHost, type ReferenceHost } from '../../src/reference-host/index.js';
-import { compileModels } from '../../src/reference-host/models.js';
-import { buildProgram } from '../support/built-program.js';
-import { bodyOf, contents, hostWrites, minimumChunk, type Place } from '../support/kills/host-writes.js';
-import { killTogether, type KillOptions, type Victim } from '../support/kills/kill-together.js';
-import { startHost, type Client, type TestHost } from '../support/reference-host.js';
-import { until } from '../support/until.js';
+import { createReferenceHost, type ReferenceHost } from '../../../src/reference-host/index.js';
+import { compileModels } from '../../../src/reference-host/models.js';
+import { buildProgram } from '../../support/built-program.js';
+import { bodyOf, contents, hostWrites, minimumChunk, type Place } from '../../support/kills/host-writes.js';
+import { killTogether, type KillOptions, type Victim } from '../../support/kills/kill-together.js';
+import { startHost, type Client, type TestHost } from '../../support/reference-host.js';
+import { until } from '../../support/until.js';
 
 const logged: { event: string; fields: Record<string, unknown> }[] = [];
 const places = new Map<string, Place>();
@@ -44,7 +44,7 @@ async function countUndertakings(databaseUri: string): Promise<number> {
 }
 
 beforeAll(async () => {
-  program = await buildProgram('test/support/host-process', { holdsAtSteps: true });
+  program = await buildProgram('test/support/programs/host-process', { holdsAtSteps: true });
   started = await startHost({
     settings: { 'core.upload_minimum_chunk_size': minimumChunk, 'core.user_maximum_uploads': 0 },
     // It recovers when the cases below say so, and not every half minute besides.
@@ -138,8 +138,8 @@ describe('what killed processes leave', () => {
     const keys = files.flatMap(({ storage }) => (storage.kind === 'stored' ? [storage.key] : []));
     const onDisk = (await readdir(join(store.root, 'files'), { recursive: true })).flatMap((path) => path.split('/')[1] ?? []);
     expect(onDisk.toSorted()).toEqual([...new Set(keys)].toSorted());
-    const held = (await models.blob.find().lean()).flatMap(({ _id, holders }) =>
-      holders.map(({ fileId }) => `${_id} ${fileId.toHexString()}`),
+    const held = (await models.blob.find().lean()).flatMap(({ _id, references }) =>
+      references.map(({ fileId }) => `${_id} ${fileId.toHexString()}`),
     );
     const used = files.flatMap(({ _id, storage }) => (storage.kind === 'stored' ? [`${storage.key} ${_id.toHexString()}`] : []));
     expect(held.toSorted()).toEqual(used.toSorted());
