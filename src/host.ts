@@ -97,10 +97,16 @@ export interface HostAccess {
 
 /** Users and groups, for the access lists of annotations. */
 export interface HostDirectory {
-  /** Those of the users that exist; where it is said who asks, of those that the caller may know of. */
-  users(ids: readonly string[], asker?: Caller | null): Promise<{ id: string; login: string; name: string }[]>;
   /**
-   * Those of the groups that exist; where it is said who asks, of those that the caller may know of. `hasMembers`: whether anybody belongs to it; where that is not said, a group that the caller does not belong
+   * Those of the users that exist; where it is said who asks, of those that the caller may know of. `isDisabled`: whether they cannot sign in,
+   * and count as nobody when somebody must be left who administers a document.
+   */
+  users(
+    ids: readonly string[],
+    asker?: Caller | null,
+  ): Promise<{ id: string; login: string; name: string; isDisabled?: boolean }[]>;
+  /**
+   * Those of the groups that exist; where it is said who asks, of those that the caller may know of. `hasMembers`: whether anybody who can sign in belongs to it; where that is not said, a group that the caller does not belong
    * to counts as empty when somebody must be left who administers a document.
    */
   groups(

@@ -74,7 +74,7 @@ async function openAll(
   await features.open(folderConfigurationFeature, { core, settings, items, claims });
   const annotating = await features.open(annotationsFeature, { core, options, settings, items, images });
   const { annotations } = annotating;
-  await features.open(overlayFeature, { core, images, tiles: caching.tiles, isServing: app !== null, ...annotating });
+  await features.open(overlayFeature, { core, items, images, tiles: caching.tiles, isServing: app !== null, ...annotating });
   await features.open(plotFeature, { core, items, annotations });
   await features.open(annotationUploadFeature, { core, library, items, images, annotations, runner });
 

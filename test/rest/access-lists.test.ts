@@ -97,6 +97,21 @@ describe('access lists', () => {
     }
   });
 
+  it('are not left to somebody who cannot sign in, or to a group of such', async () => {
+    const path = `/user/${other.id}/status`;
+    await at.admin.ok('PUT', path, { query: { status: 'disabled' } });
+    try {
+      for (const { kind, put } of kinds) {
+        const answer = await set(owner, put, { users: [{ id: other.id, level: 2 }] });
+        expect([kind, answer.status, answer.body.message]).toEqual([kind, 400, expect.stringContaining('nobody would be left')]);
+        expect((await set(owner, put, { users: [own(), { id: other.id, level: 2 }] })).status, kind).toBe(200);
+        await at.admin.ok('PUT', put, { query: { access: JSON.stringify({ users: [own()] }) } });
+      }
+    } finally {
+      await at.admin.ok('PUT', path, { query: { status: 'enabled' } });
+    }
+  });
+
   it('may be handed to somebody else, or to a group with members, and sent back as they came', async () => {
     for (const { kind, put, get } of kinds) {
       for (const list of [{ users: [{ id: other.id, level: 2 }] }, { groups: [{ id: filled, level: 2 }] }]) {

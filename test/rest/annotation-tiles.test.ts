@@ -101,6 +101,21 @@ describe('tiles of annotations', () => {
     expect((await at.admin.send('GET', `/annotation/${'f'.repeat(24)}/tiles`)).status).toBe(400);
   });
 
+  it('tell nothing of an image that is not for the caller', async () => {
+    const access = JSON.stringify({ users: [{ id: at.stranger.id, level: 0 }], groups: [] });
+    await at.admin.ok('PUT', `/annotation/${id}/access`, { query: { access } });
+    try {
+      expect((await at.stranger.send('GET', `/annotation/${id}`)).status).toBe(200);
+      for (const path of ['', '/zxy/0/0/0', '/zxy/9/0/0', '/mvt/0/0/0', '/mvt/9/0/0']) {
+        const { status, body } = await at.stranger.send('GET', `/annotation/${id}/tiles${path}`);
+        expect([status, JSON.stringify(body)]).toEqual([403, expect.not.stringContaining('size')]);
+      }
+    } finally {
+      const former = JSON.stringify({ users: [{ id: at.reader.id, level: 0 }], groups: [] });
+      await at.admin.ok('PUT', `/annotation/${id}/access`, { query: { access: former } });
+    }
+  });
+
   it('are 404 where the item has no large image', async () => {
     const { _id } = await at.annotate({ elements: [] });
     expect((await at.admin.send('GET', `/annotation/${_id}/tiles`)).status).toBe(404);

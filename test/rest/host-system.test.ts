@@ -180,8 +180,9 @@ describe('notifications', () => {
     expect(await reading).not.toContain('data:');
   });
 
-  it('are refused as a stream when that is switched off, to HEAD too', async () => {
+  it('are refused as a stream when that is switched off, to HEAD too, and open streams end', async () => {
     expect((await user.send('HEAD', '/notification/stream')).status).toBe(200);
+    const open = await fetch(`${server.url}/api/v1/notification/stream?token=${user.token}`);
     const key = 'core.enable_notification_stream';
     await admin.ok('PUT', '/system/setting', { query: { key, value: 'false' } });
     expect(await user.fails('GET', '/notification/stream')).toMatchObject({
@@ -190,6 +191,7 @@ describe('notifications', () => {
       message: 'The notification stream is not enabled.',
     });
     expect((await user.send('HEAD', '/notification/stream')).status).toBe(503);
+    expect(await open.text()).toContain(': open');
   });
 });
 

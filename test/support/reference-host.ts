@@ -124,7 +124,8 @@ export async function startHost({ checksAnswers = false, ...options }: HostOptio
     async close() {
       await host.close();
       await database.stop();
-      await rm(dataDirectory, { recursive: true, force: true });
+      // What was broken off may still write a file.
+      await rm(dataDirectory, { recursive: true, force: true, maxRetries: 20 });
     },
   };
 }

@@ -48,8 +48,8 @@ export async function readAccessList(sent: Record<string, unknown>, context: Acc
     const more = unknown.length > namedIds ? ` and ${unknown.length - namedIds} others` : '';
     throw invalid(`there is no ${unknown.slice(0, namedIds).join(', no ')}${more}`);
   }
-  if (!(await isAdministered(list, groups, context))) {
-    throw invalid('nobody would be left with level 2. Give it to a user, or to a group that somebody belongs to');
+  if (!(await isAdministered(list, { users, groups }, context))) {
+    throw invalid('nobody would be left with level 2 who can sign in. Give it to a user, or to a group that somebody belongs to');
   }
   return list;
 }
@@ -114,14 +114,17 @@ function shown(id: string): string {
 
 async function isAdministered(
   { users, groups }: GrantedAccess,
-  found: Awaited<ReturnType<HostDirectory['groups']>>,
+  found: { users: Awaited<ReturnType<HostDirectory['users']>>; groups: Awaited<ReturnType<HostDirectory['groups']>> },
   { directory, caller }: AccessListContext,
 ): Promise<boolean> {
   if (caller?.admin === true) return true;
   // Where nobody knows who exists, the caller does.
-  if (users.some(({ id, level }) => level === 2 && (directory !== undefined || id === caller?.id))) return true;
+  const able = new Set(
+    directory === undefined ? [caller?.id] : found.users.flatMap((user) => (user.isDisabled ? [] : [user.id])),
+  );
+  if (users.some(({ id, level }) => level === 2 && able.has(id))) return true;
   const administrators = new Set(groups.filter(({ level }) => level === 2).map(({ id }) => id));
-  if (found.some(({ id, hasMembers }) => hasMembers === true && administrators.has(id))) return true;
+  if (found.groups.some(({ id, hasMembers }) => hasMembers === true && administrators.has(id))) return true;
   const own = caller?.id == null ? [] : ((await directory?.groupsOf(caller.id)) ?? []);
   return own.some((id) => administrators.has(id));
 }

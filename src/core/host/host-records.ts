@@ -298,7 +298,7 @@ export class HostRecords {
           yield ids;
           ids = [];
         }
-        if (recurse) below.push(...(await this.#foldersIn(part)).filter((id) => !seen.has(id)));
+        if (recurse) for (const id of await this.#foldersIn(part)) if (!seen.has(id)) below.push(id);
       }
       for (const id of below) seen.add(id);
       level = below;

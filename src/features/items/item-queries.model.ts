@@ -47,7 +47,7 @@ export class ItemQueries {
       // A folder moved under its own descendant at the wrong moment must not turn this into a circle.
       frontier = children.map(({ _id }) => _id).filter((id) => !seen.has(idText(id)));
       for (const id of frontier) seen.add(idText(id));
-      found.push(...frontier);
+      for (const id of frontier) found.push(id);
     }
     return found;
   }

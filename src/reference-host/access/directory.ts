@@ -11,18 +11,19 @@ export function hostDirectory(context: HostContext): HostDirectory {
   return {
     async users(ids, asker) {
       const filter = { ...(await seenBy(asker)), _id: { $in: objectIds(ids) } };
-      const users = await models.user.find(filter, { login: 1, firstName: 1, lastName: 1 }).lean();
-      return users.map(({ _id, login, firstName, lastName }) => ({
+      const users = await models.user.find(filter, { login: 1, firstName: 1, lastName: 1, status: 1 }).lean();
+      return users.map(({ _id, login, firstName, lastName, status }) => ({
         id: _id.toHexString(),
         login,
         name: `${firstName} ${lastName}`,
+        isDisabled: status !== 'enabled',
       }));
     },
     async groups(ids, asker) {
       const filter = { ...(await seenBy(asker)), _id: { $in: objectIds(ids) } };
       const groups = await models.group.find(filter, { name: 1, description: 1 }).lean();
       const known = groups.map(({ _id }) => _id);
-      const filled = new Set((await models.user.distinct('groups', { groups: { $in: known } })).map(String));
+      const filled = new Set((await models.user.distinct('groups', { groups: { $in: known }, status: 'enabled' })).map(String));
       return groups.map(({ _id, name, description }) => {
         const id = _id.toHexString();
         return { id, name, description, hasMembers: filled.has(id) };

@@ -14,7 +14,13 @@ import {
 } from '../../index.js';
 import { Types } from 'mongoose';
 import { defineRoute, type HostContext } from '../context.js';
-import { listNotifications, notificationView, streamNotifications, type NotificationOwner } from './notifications.js';
+import {
+  isStreamEnabled,
+  listNotifications,
+  notificationView,
+  streamNotifications,
+  type NotificationOwner,
+} from './notifications.js';
 import { findToken, userScope } from '../accounts/tokens.js';
 
 /** Whose messages are asked for: those of a user, or of an anonymous session. */
@@ -59,7 +65,7 @@ export const notificationRoutes: RouteDefinition<HostContext>[] = [
     errors: ['unavailable'],
     authorize: ownerOf,
     async handle({ query, granted: owner, signal }, context) {
-      if (!(await context.setting('core.enable_notification_stream'))) {
+      if (!(await isStreamEnabled(context))) {
         throw new LargeImageError('unavailable', 'The notification stream is not enabled.');
       }
       const stream = streamNotifications(context, owner, {

@@ -57,7 +57,12 @@ export function notificationView({ _id, type, data, time, updated, expires, user
   };
 }
 
-/** Server-sent events: the messages of one owner as they come, until `silenceMs` pass without one. */
+/** Whether the setting allows streams; it ends those that are open, too. */
+export async function isStreamEnabled(context: HostContext): Promise<boolean> {
+  return context.setting('core.enable_notification_stream');
+}
+
+/** Server-sent events: the messages of one owner as they come, until `silenceMs` pass without one, or streams are switched off. */
 export function streamNotifications(
   context: HostContext,
   owner: NotificationOwner,
@@ -81,7 +86,7 @@ export function streamNotifications(
     let heardAt = Date.now();
     // A first line at once: proxies and browsers then know that the stream is open.
     yield ': open\n\n';
-    while (!ended.aborted && Date.now() - heardAt < silenceMs) {
+    while (!ended.aborted && Date.now() - heardAt < silenceMs && (await isStreamEnabled(context))) {
       const found = await listNotifications(context, owner, from);
       const fresh = found.filter(({ _id }) => !seen.has(_id.toHexString()));
       for (const message of fresh) {

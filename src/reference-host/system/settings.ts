@@ -246,7 +246,7 @@ export const coreSettingDefinitions = [
     'core.enable_notification_stream',
     true,
     'true or false',
-    'Whether notifications are offered as an event stream.',
+    'Whether notifications are offered as an event stream. Switched off, open streams end.',
     parseTrueOrFalse,
   ),
 ] as const;

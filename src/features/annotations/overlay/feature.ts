@@ -3,6 +3,7 @@ import { bindRoutes } from '../../../http/route.js';
 import type { TileCache } from '../../caches/contract.js';
 import type { Feature } from '../../feature.js';
 import type { Images } from '../../images/images.js';
+import type { Items } from '../../items/items.js';
 import type { AnnotationOffers } from '../feature.js';
 import { AnnotationOverlay } from './overlay.js';
 import { AnnotationTiles } from './tiles.js';
@@ -13,6 +14,7 @@ import { scheduleWarmUp } from './warm-up.js';
 interface OverlayNeeds extends AnnotationOffers {
   core: Core;
   images: Images;
+  items: Items;
   tiles: TileCache;
   /** Whether this process answers requests: then drawing is warmed up. */
   isServing: boolean;
@@ -21,13 +23,14 @@ interface OverlayNeeds extends AnnotationOffers {
 /** Annotations of any size drawn as PNG or vector tiles. */
 export const overlayFeature: Feature<OverlayNeeds, null> = {
   name: 'annotation-overlay',
-  open({ core, images, tiles, isServing, annotations, model, densities, densityModel, drawer }, onClose) {
+  open({ core, images, items, tiles, isServing, annotations, model, densities, densityModel, drawer }, onClose) {
     const { records, host, logger, queues } = core;
     const overlays = new AnnotationTiles({
       load: (id, caller) => annotations.writer.load(id, 0, caller),
       overlay: new AnnotationOverlay({ store: annotations.store, densities, drawer }),
       drawing: queues.elements,
       images,
+      items,
       records,
       tiles,
     });

@@ -13,6 +13,7 @@ import type { HostRecords } from '../../../core/host/host-records.js';
 import { checkTile, levelScale, type PyramidShape } from '../../../tilesource/geometry.js';
 import type { AnnotationOverlay } from './overlay.js';
 import type { Images } from '../../images/images.js';
+import type { Items } from '../../items/items.js';
 import { SharedWork } from '../../../tilesource/process/shared-work.js';
 
 /** What the tiles of an annotation need to know of it. */
@@ -56,6 +57,7 @@ export interface AnnotationTilesOptions {
   /** Where the drawing of tiles waits. */
   drawing: WorkQueue;
   images: Images;
+  items: Items;
   records: HostRecords;
   tiles: TileCache;
 }
@@ -80,12 +82,12 @@ export class AnnotationTiles {
   /**
    * Finds out what the tile is; nothing is drawn before `make` is called.
    *
-   * @throws TileOutsideError, NoLargeImageError, and what `load` throws.
+   * @throws TileOutsideError, NoLargeImageError, AccessDeniedError where the item is not for the caller, and what `load` throws.
    */
   async tile(id: string, request: AnnotationTileRequest, caller: Caller | null): Promise<AnnotationTile> {
     const { load, overlay, tiles } = this.#options;
     const annotation = await load(id, caller);
-    const shape = await this.#shapeOf(annotation);
+    const shape = await this.#shapeOf(annotation, caller);
     checkTile(shape, request);
     const { kind, level, x, y } = request;
     const { tileWidth, tileHeight, sizeX, sizeY, levels } = shape;
@@ -127,7 +129,7 @@ export class AnnotationTiles {
   /** Levels, sizes and groups. @throws as {@link tile}. */
   async describe(id: string, caller: Caller | null): Promise<AnnotationTilesDescription> {
     const annotation = await this.#options.load(id, caller);
-    const { sizeX, sizeY, tileWidth, tileHeight, levels } = await this.#shapeOf(annotation);
+    const { sizeX, sizeY, tileWidth, tileHeight, levels } = await this.#shapeOf(annotation, caller);
     const { groups, count } = annotation.elements;
     return {
       sizeX,
@@ -143,10 +145,11 @@ export class AnnotationTiles {
     };
   }
 
-  async #shapeOf({ itemId }: ShownAnnotation): Promise<PyramidShape> {
-    const { images, records } = this.#options;
-    const item = await records.findItem(itemId);
-    if (item === null) throw new NoLargeImageError();
+  /** The pyramid is the image's: whoever may read an annotation but not its item must not learn of it. */
+  async #shapeOf({ itemId }: ShownAnnotation, caller: Caller | null): Promise<PyramidShape> {
+    const { images, items, records } = this.#options;
+    if ((await records.findItem(itemId)) === null) throw new NoLargeImageError();
+    const item = await items.load(itemId, 0, caller);
     return images.use(item, (image) => image.metadata());
   }
 }

@@ -97,7 +97,7 @@ function sparseLevel(parts: readonly DicomInstance[], focalPlanes: number): Dico
       const found: (FramePosition & { left: number; top: number })[] = [];
       for (let y = Math.floor(box.top / tileHeight) - 1; y * tileHeight < box.top + box.height; y++) {
         for (let x = Math.floor(box.left / tileWidth) - 1; x * tileWidth < box.left + box.width; x++) {
-          found.push(...(cells.get(`${plane}/${x}/${y}`) ?? []));
+          for (const tile of cells.get(`${plane}/${x}/${y}`) ?? []) found.push(tile);
         }
       }
       return found.filter(({ left, top }) => left + tileWidth > box.left && top + tileHeight > box.top);

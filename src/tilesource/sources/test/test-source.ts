@@ -32,7 +32,7 @@ export interface TestImageParameters {
   frames?: string;
 }
 
-const limits = { tile: 1024, size: 2 ** 31 - 1, level: 22, frames: 10_000 };
+const limits = { tile: 1024, size: 2 ** 31 - 1, level: 22, frames: 10_000, axes: 16 };
 const usualAxes = ['C', 'Z', 'T', 'XY'];
 
 function within(value: number, minimum: number, maximum: number, name: string): number {
@@ -42,7 +42,9 @@ function within(value: number, minimum: number, maximum: number, name: string): 
 
 function parseFrames(text: string | undefined): FrameMetadata[] {
   if (text === undefined || text.trim() === '') return [];
-  const axes = text.split(',').map((part, position): { name: string; count: number } => {
+  const parts = text.split(',', limits.axes + 1);
+  if (parts.length > limits.axes) throw new BadValueError(`Invalid frames: more than ${limits.axes} axes`);
+  const axes = parts.map((part, position): { name: string; count: number } => {
     const [first = '', second] = part.split('=').map((word) => word.trim());
     const name = second === undefined ? (usualAxes[position] ?? '') : first.toUpperCase().replace(/^INDEX/, '');
     if (!/^[A-Z][A-Z0-9_]*$/.test(name))
