@@ -235,6 +235,17 @@ const rows: [what: string, status: number, send: Send][] = [
     },
   ],
   [
+    'a histogram of very many bins of a thousand bands',
+    400,
+    async ({ upload }, send) => {
+      const tags = { ...grayTags(16, 16, 16), 277: { short: [1000] }, 258: { short: Array<number>(1000).fill(8) } };
+      const bytes = writeTiff([{ tags, chunks: [new Uint8Array(256_000).fill(7)] }]);
+      const item = await upload('thousand-bands.tif', bytes);
+      const few = await send('GET', `/item/${item}/tiles/histogram`, { query: { bins: 4 } });
+      return few.status === 200 ? send('GET', `/item/${item}/tiles/histogram`, { query: { bins: 60_000 } }) : few;
+    },
+  ],
+  [
     'a style of palettes of which no two are alike',
     200,
     (_place, send) => {

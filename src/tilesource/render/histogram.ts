@@ -43,8 +43,9 @@ export interface BandStatistics {
   count: number;
 }
 
-/** Largest number of bins that may be asked for. */
+/** Largest number of bins that may be asked for, and of those of all bands together. */
 const maxBins = 65_536;
+const maxBinsOfAll = 2 ** 19;
 
 /** Pixels that are counted before the time is looked at: few, as counting is ten times slower until the compiler has seen it. */
 const pixelsAtOnce = 16_384;
@@ -84,12 +85,15 @@ async function statisticsOf({ data, bands }: Raster, band: number): Promise<Band
 /**
  * Histogram of each band.
  *
- * @throws BadValueError for a number of bins that is not 1 to 65536, or a range that is empty.
+ * @throws BadValueError for a number of bins that is not 1 to 65536, too many bins of all bands, or a range that is empty.
  */
 export async function histogramOf(raster: Raster, options: HistogramOptions = {}): Promise<HistogramBand[]> {
   const { bins = defaultBins } = options;
   if (!Number.isInteger(bins) || bins < 1 || bins > maxBins) {
     throw new BadValueError(`Invalid bins: ${bins}. Allowed values: 1 to ${maxBins}.`);
+  }
+  if (bins * raster.bands > maxBinsOfAll) {
+    throw new BadValueError(`Invalid bins: ${bins}. The ${raster.bands} bands have at most ${maxBinsOfAll} bins together.`);
   }
   const counted: HistogramBand[] = [];
   for (const [band, statistics] of (await bandStatistics(raster)).entries()) {
