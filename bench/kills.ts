@@ -103,7 +103,7 @@ function report(
   const starts = found.server.startMs.toSorted((a, b) => a - b);
   targets.tell(
     'server up again',
-    `median ${(starts[starts.length >> 1] ?? 0).toFixed(0)} ms, longest ${(starts.at(-1) ?? 0).toFixed(0)} ms`,
+    `median ${(starts[starts.length >> 1] ?? 0).toFixed(0)} ms, longest ${(starts.at(-1) ?? 0).toFixed(0)} ms; gave up ${found.server.gaveUp} times`,
   );
   console.log(`\n${targets.count - targets.missed} of ${targets.count} targets reached`);
 }

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
 
 /** What a process has said of what it swept or recovered. */
 export interface Swept {
@@ -8,6 +9,9 @@ export interface Swept {
   why?: string;
   [field: string]: unknown;
 }
+
+/** Starts in a row that may give up. */
+const mostStarts = 10;
 
 /** A process that is killed and started again, time after time. */
 export class Victim {
@@ -18,6 +22,8 @@ export class Victim {
   /** Milliseconds from each start to its address. */
   readonly startMs: number[] = [];
   readonly swept: Swept[] = [];
+  /** How often it gave up by itself at its start, as while the database did not answer in time. */
+  gaveUp = 0;
 
   constructor(
     private readonly program: string,
@@ -32,8 +38,9 @@ export class Victim {
   async address(): Promise<string> {
     for (;;) {
       const waited = this.#up;
-      const address = await waited;
-      if (waited === this.#up) return address;
+      // One that has given up is started again.
+      const address = await waited.catch(() => pause(100).then(() => null));
+      if (waited === this.#up && address !== null) return address;
     }
   }
 
@@ -60,12 +67,24 @@ export class Victim {
     return this.#up;
   }
 
+  /** Starts it, and again when it gives up, as whatever keeps servers running does. */
+  async #startAsSupervised(): Promise<string> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.start();
+      } catch (error) {
+        if (tries === mostStarts) throw error;
+        this.gaveUp += 1;
+      }
+    }
+  }
+
   /** Kills it, and starts another one. */
   async killAndStart(): Promise<void> {
     const child = this.#child!;
     const ended = once(child, 'exit');
     // Who asks for the address from here on waits for the next one.
-    const next = ended.then(() => this.start());
+    const next = ended.then(() => this.#startAsSupervised());
     this.#up = next;
     next.catch(() => undefined);
     child.kill('SIGKILL');
