@@ -42,7 +42,7 @@ it('is carried on for those whose list nobody has set since', async () => {
       passwordMemoryKiB: 8,
       logger: { debug() {}, info: write, warn: write, error: write },
     });
-    await until('the sweep has ended', () => log.some(({ event }) => event === 'Sweep:Done'));
+    await until('the sweep has ended', () => log.some(({ event }) => event === 'Sweep:Done'), 60_000);
     expect(log.find(({ event }) => event === 'Sweep:Done')!.fields).toMatchObject({ removed: { annotationChanges: 1 } });
     const listed = await admin.ok('GET', '/annotation', { query: { itemId: item, limit: 0 } });
     const publicOnes = (listed as { public?: boolean; annotation: { name: string } }[]).filter((each) => each.public === true);

@@ -103,7 +103,7 @@ export const annotationWrites: Record<string, PluginWrite> = {
     act: (client, place) => makePublic(client, place),
     async check(client, place) {
       const publicOnes = async () => (await listed(client, place.item)).filter((each) => each.public === true).length;
-      await until('all are public', async () => (await publicOnes()) === 2);
+      await until('all are public', async () => (await publicOnes()) === 2, 60_000);
     },
   },
   'the removal of the annotations of an item': {
@@ -114,7 +114,7 @@ export const annotationWrites: Record<string, PluginWrite> = {
     },
     act: (client, { item }) => client.ok('DELETE', `/annotation/item/${item}`),
     async check(client, { item }) {
-      await until('all are removed', async () => (await listed(client, item)).length === 0);
+      await until('all are removed', async () => (await listed(client, item)).length === 0, 60_000);
     },
   },
   densities: {
