@@ -4,7 +4,7 @@ import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import type { CreationOptions } from './large-image-creation.js';
 import { conversionOf, conversionParameters, copyParameters, sentOptions } from './conversion-parameters.js';
-import { itemPath } from '../pictures/parameters.js';
+import { itemPath, renderParameters } from '../pictures/parameters.js';
 
 const get = defineRoute({
   method: 'get',
@@ -13,11 +13,12 @@ const get = defineRoute({
   access: 'public',
   scope: scopes.read,
   params: itemPath,
+  query: { projection: renderParameters.projection },
   returns: { schema: { type: 'object' } },
-  errors: ['unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
-  async handle({ params, caller }, { items, images }) {
+  errors: ['bad-value', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
+  async handle({ params, query, caller }, { items, images }) {
     const item = await items.load(params.itemId, 0, caller);
-    return images.use(item, (image) => image.metadata());
+    return images.use(item, (image) => image.metadata(query.projection));
   },
 });
 
