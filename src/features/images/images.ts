@@ -1,21 +1,32 @@
 import { randomUUID } from 'node:crypto';
-import { BadParameterError, InvalidError, LargeImageError, NoLargeImageError, TileSourceError } from '../../errors.js';
+import { LRUCache } from 'lru-cache';
+import {
+  BadParameterError,
+  InvalidError,
+  LargeImageError,
+  MissingPartsError,
+  NoLargeImageError,
+  TileSourceError,
+} from '../../errors.js';
 import { callerName } from '../../core/concurrency/queues.js';
 import type { WorkQueue } from '../../core/concurrency/work-queue.js';
 import type { Caller, HostFiles, HostLogger } from '../../host.js';
 import type { CachedTile, TileCache } from '../caches/contract.js';
 import type { OpenImage } from '../caches/open-image.js';
 import type { SourceCache } from '../caches/source-cache.js';
+import type { ItemFile } from '../../core/host/folder-contents.js';
 import type { FileRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
 import { idText } from '../../core/database/id-text.js';
 import { needsConversion } from '../../tilesource/convert/needs-conversion.js';
-import { openLargeImage } from '../../tilesource/large-image.js';
+import type { BorrowedImage } from '../../tilesource/contract.js';
 import { step } from '../../core/steps.js';
 import { SharedWork } from '../../tilesource/process/shared-work.js';
 import type { TileSourceRegistry } from '../../tilesource/registry.js';
 import type { IccOption, LargeImage } from '../../tilesource/requests.js';
 import { FileStamps } from './file-stamps.js';
+import { FolderFollowers } from './folder-followers.js';
 import { hostFileInput } from './file-input.js';
+import { ImageOpener, sourceOf, type OpenOptions } from './image-opener.js';
 import type { CachedFiles } from '../cached-files/cached-files.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
@@ -42,11 +53,11 @@ interface ServedFile {
   sourceName?: string;
 }
 
-interface OpenOptions {
-  sourceName?: string | undefined;
-  icc: IccOption;
-  signal?: AbortSignal;
-}
+/** Files of an item that are tried in the place of the one that has come. */
+const maxMainFiles = 4;
+
+/** Images made of several files of which it is remembered what they are made of. */
+const maxKnownParts = 10_000;
 
 /** Large images of items: made, removed, and opened for the requests that show them. */
 export class Images {
@@ -55,9 +66,15 @@ export class Images {
   readonly #underWay = new SharedWork<CachedTile>();
 
   readonly #stamps: FileStamps;
+  readonly #opener: ImageOpener;
+  readonly #followers: FolderFollowers;
+  /** What images are made of, by their states: known without opening them again. */
+  readonly #parts = new LRUCache<string, OpenImage['parts']>({ max: maxKnownParts });
 
   constructor(options: ImagesOptions) {
     this.#options = options;
+    this.#opener = new ImageOpener({ ...options, share: (...sharing) => this.#share(...sharing) });
+    this.#followers = new FolderFollowers({ ...options, images: this });
     this.#stamps = new FileStamps({
       pathOf: async (fileId) => {
         const file = await options.records.findFile(fileId);
@@ -70,6 +87,32 @@ export class Images {
   /** The sources that may read files. */
   get registry(): TileSourceRegistry {
     return this.#options.registry;
+  }
+
+  /**
+   * The item, when the caller may read it and all that its large image is made of.
+   *
+   * @throws UnknownIdError, AccessDeniedError; TileSourceError where what it is made of cannot be found out
+   */
+  async load(itemId: string, caller: Caller | null): Promise<ItemRecord> {
+    const { items, registry } = this.#options;
+    const item = await items.load(itemId, 0, caller);
+    const { fileId, sourceName } = item.largeImage ?? {};
+    if (fileId === undefined || sourceName === undefined || registry.get(sourceName)?.readsFolder === undefined) return item;
+    const { state } = await this.#state(item);
+    const parts = this.#parts.get(state) ?? (await this.#lookAtParts(item));
+    await items.requireParts(item, state, parts, caller);
+    return item;
+  }
+
+  /** Opens an image to see what it is made of. */
+  async #lookAtParts(item: ItemRecord): Promise<OpenImage['parts']> {
+    const { state, served, icc } = await this.#state(item);
+    const { fileId, sourceName } = served;
+    const open = (wanted: AbortSignal) => this.#open(item, fileId, { sourceName, icc, signal: wanted });
+    const parts = await this.#options.sources.use(state, open, (opened) => opened.parts);
+    this.#parts.set(state, parts);
+    return parts;
   }
 
   /**
@@ -159,37 +202,23 @@ export class Images {
   async #open(item: ItemRecord, fileId: string, options: OpenOptions): Promise<OpenImage> {
     const file = await this.#options.records.findFile(fileId);
     if (file === null) throw new TileSourceError(`No large image file in this item: file ${fileId} of item ${item.id} is gone.`);
-    return this.#openFile(file, options);
+    return this.#opener.open(file, options);
   }
 
-  async #openFile(file: FileRecord, { sourceName, icc, signal }: OpenOptions): Promise<OpenImage> {
-    const { registry, files, logger, settings, temporaryDirectory } = this.#options;
-    const input = await hostFileInput(file, files, () => this.#companionsOf(file));
-    const maxSmallImageSize = Number(await settings.get('large_image.max_small_image_size'));
-    const opened = await registry.open(input, {
-      maxSmallImageSize,
-      ...(sourceName !== undefined && { sourceName }),
-      temporaryDirectory,
-      ...(signal && { signal }),
-    });
-    const image = openLargeImage(opened.source, {
-      sourceName: opened.name,
-      icc,
-      warn: (fields, event) => logger.warn({ fileId: file.id, ...fields }, event),
-      temporaryDirectory,
-    });
-    return {
-      image,
-      sourceName: opened.name,
-      retainedBytes: opened.source.retainedBytes ?? 0,
-      close: async () => opened.source.close(),
-    };
-  }
-
-  async #companionsOf(file: FileRecord): Promise<FileRecord[]> {
-    const { records } = this.#options;
-    const item = file.itemId === null ? null : await records.findItem(file.itemId);
-    return item === null ? [] : (await records.filesOfItem(item)).filter(({ id }) => id !== file.id);
+  /** Uses the image of a file for another image; it stays open for the next. */
+  async #share<R>(
+    { file, item }: ItemFile,
+    sourceName: string | undefined,
+    use: (image: BorrowedImage) => Promise<R> | R,
+    signal?: AbortSignal,
+  ): Promise<R> {
+    const own = sourceOf(item, file);
+    const isServed = own !== undefined && (sourceName === undefined || sourceName === own);
+    const icc = await this.#icc();
+    const looked = await this.#stamps.of(file.id);
+    const key = isServed ? (await this.#state(item)).state : `${file.id}:part:${sourceName ?? ''}:${String(icc)}:${looked}`;
+    const open = (wanted: AbortSignal) => this.#opener.open(file, { sourceName: sourceName ?? own, icc, signal: wanted });
+    return this.#options.sources.use(key, open, ({ borrowed }) => use(borrowed), signal);
   }
 
   async #icc(): Promise<IccOption> {
@@ -198,7 +227,7 @@ export class Images {
 
   /** Name of the first source that can read a file, by trying. @throws TileSourceError that says why none can. */
   async findSource(file: FileRecord): Promise<string> {
-    const opened = await this.#openFile(file, { icc: false });
+    const opened = await this.#opener.open(file, { icc: false });
     // Nobody has to wait for it, however long a source takes.
     opened.close().catch((err: unknown) => {
       this.#options.logger.warn({ err, fileId: file.id, sourceName: opened.sourceName }, 'TileSource:Close:Failed');
@@ -248,9 +277,10 @@ export class Images {
    */
   async create(item: ItemRecord, file: FileRecord): Promise<ItemRecord> {
     assertCreatable(item, file);
-    const sourceName = await this.findSource(file);
-    const claimed = await this.#options.records.markers.claim(item, { fileId: file.doc._id, sourceName });
-    this.#options.items.forget(item.id);
+    const { records, items } = this.#options;
+    const sourceName = await this.#followers.noting(item, file, () => this.findSource(file));
+    const claimed = await records.markers.claim(item, { fileId: file.doc._id, sourceName });
+    items.forget(item.id);
     if (claimed === null) throw new BadParameterError('Item already has largeImage set.');
     return claimed;
   }
@@ -268,33 +298,49 @@ export class Images {
 
   /** What happens when the host has saved a file: its item becomes a large image if it can, or is looked at anew. */
   async fileSaved(doc: Record<string, unknown> & { _id: unknown }, created: boolean): Promise<void> {
-    const { records, items, logger } = this.#options;
+    const { records, items } = this.#options;
     const file = records.fileOf(doc);
     if (!created) this.closeFile(file.id);
     if (file.itemId === null) return;
     items.forget(file.itemId);
     const item = await records.findItem(file.itemId);
     if (item === null) return;
-    if (item.largeImage !== null) {
-      if (!created && item.largeImage.fileId === file.id) await this.#detectAgain(item, file);
-      else if (item.largeImage.fileId !== file.id) await this.#companionChanged(item);
-      return;
-    }
-    const main = (await this.#mainFileOf(item)) ?? file;
-    if (!(await this.#mayBecomeImage(main))) return;
-    try {
-      await this.create(item, main);
-    } catch (error) {
-      if (!(error instanceof LargeImageError)) throw error;
-      logger.info({ fileId: main.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
+    if (item.largeImage === null) await this.#autoSet(item, file);
+    else if (item.largeImage.fileId !== file.id) await this.#companionChanged(item);
+    else if (!created) await this.#detectAgain(item, file);
+    await this.#followers.changed(item, file);
+  }
+
+  /** Makes an item a large image where one of its files can be: first of those that read others, then of the one that has come. */
+  async #autoSet(item: ItemRecord, file: FileRecord): Promise<void> {
+    const main = await this.#mainFilesOf(item);
+    const all = main.some(({ id }) => id === file.id) ? [file, ...main.filter(({ id }) => id !== file.id)] : [...main, file];
+    for (const candidate of all) {
+      if (!(await this.#mayBecomeImage(candidate))) continue;
+      try {
+        await this.create(item, candidate);
+        return;
+      } catch (error) {
+        if (!(error instanceof LargeImageError)) throw error;
+        const { message: reason } = error;
+        this.#options.logger.info({ fileId: candidate.id, itemId: item.id, reason }, 'LargeImage:AutoSet:Refused');
+        // The others of the item are its parts.
+        if (error instanceof MissingPartsError) return;
+      }
     }
   }
 
-  /** The file of an item that reads the others, where it has such a one: pictures beside it only accompany it. */
-  async #mainFileOf(item: ItemRecord): Promise<FileRecord | null> {
+  /** Some files of an item that read the others, where it has such: pictures beside them only accompany them. */
+  async #mainFilesOf(item: ItemRecord): Promise<FileRecord[]> {
     const { records, registry } = this.#options;
     const files = await records.filesOfItem(item);
-    return files.find((file) => registry.candidates(file)[0]?.readsCompanions === true) ?? null;
+    const main: FileRecord[] = [];
+    for (const file of files) {
+      if (registry.candidates(file)[0]?.readsCompanions !== true) continue;
+      // Of files that one source reads together, one stands for all.
+      if (main.push(file) === maxMainFiles) break;
+    }
+    return main;
   }
 
   async #mayBecomeImage(file: FileRecord): Promise<boolean> {
@@ -322,16 +368,32 @@ export class Images {
     const { fileId, sourceName, originalId } = item.largeImage ?? {};
     if (fileId === undefined || sourceName === undefined || originalId !== undefined) return;
     const stored = item.doc.largeImage as Record<string, unknown>;
-    if (registry.get(sourceName)?.readsCompanions === true)
-      return this.#replaceMarker(item, { ...stored, revision: randomUUID() });
-    const main = await this.#mainFileOf(item);
-    if (main === null || main.id === fileId || !(await this.#mayBecomeImage(main))) return;
-    try {
-      await this.#replaceMarker(item, { ...stored, fileId: main.doc._id, sourceName: await this.findSource(main) });
-    } catch (error) {
-      if (!(error instanceof LargeImageError)) throw error;
-      this.#options.logger.info({ fileId: main.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
+    if (registry.get(sourceName)?.readsCompanions === true) return this.changeRevision(item);
+    for (const main of await this.#mainFilesOf(item)) {
+      if (main.id === fileId || !(await this.#mayBecomeImage(main))) continue;
+      try {
+        const found = await this.#followers.noting(item, main, () => this.findSource(main));
+        await this.#replaceMarker(item, { ...stored, fileId: main.doc._id, sourceName: found });
+        return;
+      } catch (error) {
+        if (!(error instanceof LargeImageError)) throw error;
+        this.#options.logger.info({ fileId: main.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
+      }
     }
+  }
+
+  /** The item has another image now, although it is served from the same file: something that this reads has changed. */
+  async changeRevision(item: ItemRecord): Promise<void> {
+    const stored = item.doc.largeImage as Record<string, unknown>;
+    await this.#replaceMarker(item, { ...stored, revision: randomUUID() });
+  }
+
+  /** The image of an item may be made now: what it waited for has come. */
+  async retry(item: ItemRecord): Promise<void> {
+    const file = item.waiting === null ? null : await this.#options.records.findFile(item.waiting.fileId);
+    if (file === null || file.itemId !== item.id) return;
+    if (item.largeImage === null) await this.#autoSet(item, file);
+    else if (item.largeImage.originalId === undefined) await this.#companionChanged(item);
   }
 
   async #replaceMarker(item: ItemRecord, marker: Record<string, unknown>): Promise<void> {
@@ -352,12 +414,13 @@ export class Images {
     if (item === null) return;
     if (item.largeImage !== null) await this.#companionChanged(item);
     else if (served.length > 0) await this.#serveAnother(item);
+    await this.#followers.changed(item, file);
   }
 
   /** The rest of an image of several files is shown when the file that stood for it has gone. */
   async #serveAnother(item: ItemRecord): Promise<void> {
-    const file = await this.#mainFileOf(item);
-    if (file !== null) await this.fileSaved(file.doc, true);
+    const [file] = await this.#mainFilesOf(item);
+    if (file !== undefined) await this.#autoSet(item, file);
   }
 
   /** Lets go of an item that is no more, and of what is kept for it. */
@@ -365,6 +428,7 @@ export class Images {
     const id = idText(doc._id);
     this.#options.items.forget(id);
     await this.#options.cachedFiles.removeAll({ id, doc });
+    await this.#followers.changed(this.#options.records.itemOf(doc), null);
   }
 
   /**
@@ -407,9 +471,21 @@ export function assertCreatable(item: ItemRecord, file: FileRecord): void {
   if (item.largeImage !== null) throw new BadParameterError('Item is scheduled to generate a largeImage.');
 }
 
+/** Names told of the files that are missing. */
+const maxTold = 20;
+
+/** What an item that is no large image yet waits for. */
+function missingText({ waiting }: ItemRecord): string | undefined {
+  if (waiting === null) return undefined;
+  const { missing } = waiting;
+  const rest = missing.length > maxTold ? ` and ${missing.length - maxTold} more` : '';
+  const names = missing.map((path) => (path === '*' ? 'a file that fits a pattern' : path));
+  return `No large image file in this item. It waits for files that belong to it: ${names.slice(0, maxTold).join(', ')}${rest}.`;
+}
+
 function servedFile(item: ItemRecord): ServedFile {
   const { largeImage } = item;
-  if (largeImage === null) throw new NoLargeImageError();
+  if (largeImage === null) throw new NoLargeImageError(missingText(item));
   if (largeImage.fileId === undefined) {
     throw new NoLargeImageError(
       largeImage.expected === true ? 'The large image file for this item is still pending creation.' : undefined,

@@ -72,7 +72,7 @@ async function answerTile(
   place: { itemId: string; level: number; x: number; y: number },
   { redirect, ...query }: Record<string, unknown> & { redirect: Redirect },
 ): Promise<Reply> {
-  const item = await services.items.load(place.itemId, 0, asked.caller);
+  const item = await services.images.load(place.itemId, asked.caller);
   const request = { ...defined(query), level: place.level, x: place.x, y: place.y };
   const instead = await fileInstead(services, item, redirect, request);
   if (instead !== null) return Reply.redirect(instead);

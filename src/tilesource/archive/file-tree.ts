@@ -4,8 +4,6 @@ import type { ByteReader } from '../contract.js';
 export interface FileTree {
   /** Opens a file; `null` where there is none. Closing the tree closes it. */
   file(path: string): Promise<Pick<ByteReader, 'size' | 'read'> | null>;
-  /** Paths of all files. */
-  paths(): Iterable<string>;
   /** Memory that it keeps while open, in bytes. */
   readonly retainedBytes: number;
   close(): Promise<void>;

@@ -98,7 +98,13 @@ function dataStart(zip: ZipFile, entry: Entry): Promise<number> {
   });
 }
 
-class ZipTree implements FileTree {
+/** The files of an archive. */
+export interface ArchiveTree extends FileTree {
+  /** Paths of all files. */
+  paths(): Iterable<string>;
+}
+
+class ZipTree implements ArchiveTree {
   readonly #reader: ByteReader;
   readonly #zip: ZipFile;
   readonly #entries: ReadonlyMap<string, Entry>;
@@ -172,7 +178,7 @@ class ZipTree implements FileTree {
  *
  * @throws TileSourceError where it is none, or damaged; the reader stays open then.
  */
-export async function openZipTree(reader: ByteReader): Promise<FileTree> {
+export async function openZipTree(reader: ByteReader): Promise<ArchiveTree> {
   const archive = new ArchiveReader(reader);
   try {
     const zip = await openZip(archive);

@@ -13,13 +13,14 @@ import {
   type TileSourceDefinition,
 } from '../../contract.js';
 import { levelCount, levelSize, tileContent, type Size } from '../../geometry.js';
+import { missingParts } from '../../missing-parts.js';
 import { processed } from '../../process/processing.js';
 import { vipsReason } from '../../process/vips-reason.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { blit } from '../../render/pixels.js';
 import { wholeJpeg } from '../tiff/stored-tile.js';
 import { photometrics } from '../tiff/file/tags.js';
-import { readDescription, type DeepZoomDescription } from './description.js';
+import { findDescription, readDescription, type DeepZoomDescription } from './description.js';
 
 /** Most bytes of a stored tile. */
 const maxTileBytes = 2 ** 27;
@@ -72,8 +73,7 @@ class DeepZoomTileSource implements TileSource {
     this.#finest = finestLevel(description);
   }
 
-  static async open(tree: FileTree, signal?: AbortSignal): Promise<DeepZoomTileSource> {
-    const description = await readDescription(tree, signal);
+  static async open(tree: FileTree, description: DeepZoomDescription, signal?: AbortSignal): Promise<DeepZoomTileSource> {
     const { width, height, tileSize, folder, format } = description;
     const extent = { sizeX: width, sizeY: height, tileWidth: tileSize, tileHeight: tileSize };
     const levels = levelCount(extent);
@@ -83,7 +83,7 @@ class DeepZoomTileSource implements TileSource {
       if ((await tree.file(`${folder}${finest - (levels - 1 - level)}/0_0.${format}`)) !== null) held.push(level);
     }
     const first = await tree.file(`${folder}${finest}/0_0.${format}`);
-    if (first === null) throw new TileSourceError(`The Deep Zoom image has no tile ${folder}${finest}/0_0.${format}.`);
+    if (first === null) throw missingParts('Tiles of the Deep Zoom image are not there', [`${folder}${finest}/0_0.${format}`]);
     const look = await lookAt(await tileBytes(first, 'the first tile', signal), description, signal);
     const facts = { magnification: null, mmX: null, mmY: null, dtype: 'uint8' as const, bandCount: look.bands };
     return new DeepZoomTileSource(tree, description, look, { ...extent, levels, ...facts }, held);
@@ -194,19 +194,67 @@ async function tileBytes(
   return bytes;
 }
 
-/** Reads Deep Zoom images in ZIP files: a description and its folder of tiles. */
+/** What an image is read from. */
+interface Opened {
+  tree: FileTree;
+  description: DeepZoomDescription;
+}
+
+async function openArchive(input: SourceInput, signal?: AbortSignal): Promise<Opened> {
+  const reader = await input.open();
+  try {
+    const tree = await openZipTree(reader);
+    return { tree, description: await findDescription(tree, signal) };
+  } catch (error) {
+    await reader.close();
+    throw error;
+  }
+}
+
+/** Opens the files beside a description. */
+async function openFolder(input: SourceInput, signal?: AbortSignal): Promise<Opened> {
+  const folder = `${input.name.slice(input.name.lastIndexOf('/') + 1, -4)}_files`;
+  const reader = await input.open();
+  let description: DeepZoomDescription;
+  try {
+    description = await readDescription(reader, `${folder}/`, signal);
+  } finally {
+    await reader.close();
+  }
+  const tree = await input.folder?.().tree(folder);
+  if (tree == null) {
+    throw missingParts('Tiles of the Deep Zoom image are not there', [
+      `${folder}/${finestLevel(description)}/0_0.${description.format}`,
+    ]);
+  }
+  return { tree: below(tree, folder), description };
+}
+
+/** Names the files of a folder by their paths from the one above. */
+function below(tree: FileTree, folder: string): FileTree {
+  const { retainedBytes } = tree;
+  return {
+    file: async (path) => (path.startsWith(`${folder}/`) ? tree.file(path.slice(folder.length + 1)) : null),
+    retainedBytes,
+    close: () => tree.close(),
+  };
+}
+
+/** Reads Deep Zoom images: a description and its folder of tiles, beside each other or in a ZIP file. */
 export const deepZoomSource: TileSourceDefinition = {
   name: 'deepzoom',
-  extensions: { default: priorities.manual, zip: priorities.low },
+  extensions: { default: priorities.manual, dzi: priorities.high, zip: priorities.low },
   mimeTypes: { default: priorities.manual, 'application/zip': priorities.low },
+  readsFolder: 'files',
+  mayHold(name, path) {
+    if (!/\.dzi$/i.test(name)) return !/\.zip$/i.test(name);
+    return path.startsWith(`${name.slice(0, -4)}_files/`);
+  },
   async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
-    const reader = await input.open();
-    const tree = await openZipTree(reader).catch(async (error: unknown) => {
-      await reader.close();
-      throw error;
-    });
+    const opening = /\.dzi$/i.test(input.name) ? openFolder : openArchive;
+    const { tree, description } = await opening(input, signal);
     try {
-      return await DeepZoomTileSource.open(tree, signal);
+      return await DeepZoomTileSource.open(tree, description, signal);
     } catch (error) {
       await tree.close();
       throw error;
