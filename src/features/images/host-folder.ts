@@ -133,6 +133,7 @@ export class HostFolder implements SourceFolder {
 
 /** A folder whose files are read by their paths. */
 class HostTree implements FileTree {
+  readonly mayGrow = true;
   readonly #found = new LRUCache<string, { file: FileRecord | null }>({ max: keptFiles });
 
   constructor(

@@ -1,5 +1,5 @@
 import sharp from 'sharp';
-import { TileOutsideError, TileSourceError } from '../../../errors.js';
+import { MissingPartsError, TileOutsideError, TileSourceError } from '../../../errors.js';
 import type { FileTree } from '../../archive/file-tree.js';
 import { openZipTree } from '../../archive/zip-tree.js';
 import {
@@ -13,7 +13,6 @@ import {
   type TileSourceDefinition,
 } from '../../contract.js';
 import { levelCount, levelSize, tileContent, type Size } from '../../geometry.js';
-import { missingParts } from '../../missing-parts.js';
 import { processed } from '../../process/processing.js';
 import { vipsReason } from '../../process/vips-reason.js';
 import { createRaster, type Raster } from '../../raster.js';
@@ -83,7 +82,7 @@ class DeepZoomTileSource implements TileSource {
       if ((await tree.file(`${folder}${finest - (levels - 1 - level)}/0_0.${format}`)) !== null) held.push(level);
     }
     const first = await tree.file(`${folder}${finest}/0_0.${format}`);
-    if (first === null) throw missingParts('Tiles of the Deep Zoom image are not there', [`${folder}${finest}/0_0.${format}`]);
+    if (first === null) throw noTile(`${folder}${finest}/0_0.${format}`, tree.mayGrow === true);
     const look = await lookAt(await tileBytes(first, 'the first tile', signal), description, signal);
     const facts = { magnification: null, mmX: null, mmY: null, dtype: 'uint8' as const, bandCount: look.bands };
     return new DeepZoomTileSource(tree, description, look, { ...extent, levels, ...facts }, held);
@@ -223,11 +222,14 @@ async function openFolder(input: SourceInput, signal?: AbortSignal): Promise<Ope
   }
   const tree = await input.folder?.().tree(folder);
   if (tree == null) {
-    throw missingParts('Tiles of the Deep Zoom image are not there', [
-      `${folder}/${finestLevel(description)}/0_0.${description.format}`,
-    ]);
+    throw noTile(`${folder}/${finestLevel(description)}/0_0.${description.format}`, true);
   }
   return { tree: below(tree, folder), description };
+}
+
+function noTile(path: string, mayCome: boolean): TileSourceError {
+  const message = `The Deep Zoom image has no tile ${path}.`;
+  return mayCome ? new MissingPartsError(message, [path]) : new TileSourceError(message);
 }
 
 /** Names the files of a folder by their paths from the one above. */
@@ -235,6 +237,7 @@ function below(tree: FileTree, folder: string): FileTree {
   const { retainedBytes } = tree;
   return {
     file: async (path) => (path.startsWith(`${folder}/`) ? tree.file(path.slice(folder.length + 1)) : null),
+    mayGrow: true,
     retainedBytes,
     close: () => tree.close(),
   };

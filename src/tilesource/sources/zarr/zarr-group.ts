@@ -1,7 +1,6 @@
-import { TileSourceError } from '../../../errors.js';
+import { MissingPartsError, TileSourceError } from '../../../errors.js';
 import type { FileTree } from '../../archive/file-tree.js';
 import type { ArchiveTree } from '../../archive/zip-tree.js';
-import { missingParts } from '../../missing-parts.js';
 import type { FileBlocks } from '../../process/decoded-blocks.js';
 import { readArrayV2, readArrayV3 } from './array-metadata.js';
 import { isObject, readJson, type JsonObject } from './json.js';
@@ -50,7 +49,10 @@ async function openArray(tree: FileTree, path: string, blocks: FileBlocks, signa
 async function noArray(tree: FileTree, path: string): Promise<TileSourceError> {
   const group = path.slice(0, path.lastIndexOf('/', path.length - 2) + 1);
   const isNew = (await tree.file(`${group}zarr.json`)) !== null;
-  return missingParts('Arrays of the OME-Zarr are not there', [`${path}${isNew ? 'zarr.json' : '.zarray'}`]);
+  const message = `The OME-Zarr has no array ${path}.`;
+  return tree.mayGrow === true
+    ? new MissingPartsError(message, [`${path}${isNew ? 'zarr.json' : '.zarray'}`])
+    : new TileSourceError(message);
 }
 
 /**

@@ -218,6 +218,7 @@ async function openTree(input: SourceInput): Promise<{ tree: FileTree; root: str
 /** The files of a folder, with the one that stands for it as it was given. */
 function withOwn(tree: FileTree, name: string, input: SourceInput): FileTree {
   return {
+    mayGrow: true,
     get retainedBytes() {
       return tree.retainedBytes;
     },
