@@ -119,6 +119,29 @@ export {
   type Parameters,
   type ParameterValues,
 } from './http/parameters.js';
+export {
+  accessSchema,
+  anyNumber,
+  anyObject,
+  anyText,
+  anything,
+  component,
+  dateText,
+  idText,
+  itemSchema,
+  listOf,
+  mapOf,
+  nothing,
+  objectOf,
+  orNull,
+  schemaOf,
+  shownAccess,
+  truth,
+  whole,
+  type RouteSchema,
+  type Schema,
+} from './http/schemas.js';
+export { eventStream } from './http/event-stream.js';
 export { Reply, type ReplyContent, type ReplyHeaders } from './http/reply.js';
 export {
   routeDefiner,
@@ -131,6 +154,6 @@ export {
 export { mountRoutes, type MountOptions } from './http/serving/mount.js';
 export { answerUnknownPaths } from './http/serving/unknown-paths.js';
 export { hasScope } from './http/authentication.js';
-export type { TokenPlaces, VerifyToken } from './http/serving/request-tokens.js';
+export type { TokenLocations, VerifyToken } from './http/serving/request-tokens.js';
 export { formatDate, toWire } from './http/serving/wire.js';
 export { errorReply } from './http/serving/respond.js';

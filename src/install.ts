@@ -83,17 +83,23 @@ async function openAll(
   features.onClose(() => runner.close());
   const { own: collections, logger } = core;
   const schedule = new ScheduleModel(collections);
-  const sweeper = new Sweeper({ collections, sweeps: features.sweeps, schedule, logger, wholeAtStart: app !== null });
+  const sweeper = new Sweeper({ collections, sweeps: features.sweeps, schedule, logger, fullAtStart: app !== null });
   features.onClose(() => sweeper.close());
 
   const described: RouteDefinition[] = [];
-  const describing = { routes: () => described, apiRoot: host.apiRoot, title: 'Large images', version: packageVersion };
+  const describing = {
+    routes: () => described,
+    apiRoot: host.apiRoot,
+    title: 'Large images',
+    version: packageVersion,
+    brand: core.brand,
+  };
   const routes = [...features.routes, ...bindRoutes(describeRoutes, describing)];
   described.push(...routes, ...(host.routes ?? []));
   const router = mountRoutes(routes, {
     context: undefined,
     authenticate: (token) => core.callers.authenticate(token),
-    tokenPlaces: {
+    tokenLocations: {
       cookieName: host.auth.cookieName ?? 'girderToken',
       headerName: host.auth.headerName ?? 'Girder-Token',
     },

@@ -13,6 +13,8 @@ import {
 import { checkTile, croppedTileContent, fitSize, regionBox } from './geometry.js';
 import { bandInterpretations, bandStatistics, histogramOf } from './render/histogram.js';
 import { profileDescription } from './render/icc.js';
+import { iiifFacts, planIiif } from './render/iiif.js';
+import { turnPicture } from './render/turn.js';
 import { wireMetadata } from './metadata.js';
 import { crop, pad, toDisplayByte, toPicture, withAlpha, type Picture } from './render/pixels.js';
 import { quadInfo } from './quad-info.js';
@@ -74,15 +76,17 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
     async histogram(request) {
       const frame = request.frame ?? 0;
       renderer.checkFrame(frame);
-      const { style } = renderer.look(request.style);
+      const appearance = await renderer.appearanceOf(request.style);
       const sized = [request.width, request.height, request.magnification, request.mmX, request.mmY].some(
         (value) => value !== undefined,
       );
       const plan = renderer.plan(sized ? request : { ...request, width: factsSide, height: factsSide }, countedPixels);
       if (!plan) return [];
-      if (style) {
-        const look = renderer.look(request.style);
-        return histogramOf(await renderer.box({ level: plan.level, frame, box: plan.levelBox }, look, request.signal), request);
+      if (appearance.style) {
+        return histogramOf(
+          await renderer.box({ level: plan.level, frame, box: plan.levelBox }, appearance, request.signal),
+          request,
+        );
       }
       const resample = sized && request.resample !== false && request.resample !== 0;
       const raster = await renderer.reducedSamples(plan, frame, { resample, ...(request.signal && { signal: request.signal }) });
@@ -146,6 +150,22 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
       const encoding = parseEncoding({ ...request, encoding: name.encoding ?? dzi.encoding });
       return regions.exactBox({ box, output }, encoding, request);
     },
+
+    iiifFacts: () => iiifFacts(metadata, maxPixels),
+
+    iiifPlan(request, frame) {
+      renderer.checkFrame(frame, true);
+      return planIiif(metadata, request, maxPixels);
+    },
+
+    async iiifPicture({ box, output, turn, encoding, tile }, { frame, signal }) {
+      const request = { encoding, frame, ...(signal && { signal }) };
+      if (tile) return renderTile(source, renderer, { ...request, ...tile });
+      const options = parseEncoding({ encoding, tiffCompression: 'lzw' });
+      const isPlain = !turn.mirror && turn.degrees === 0 && turn.tone === 'asItIs';
+      const finish = isPlain ? {} : { finish: (picture: Picture) => turnPicture(picture, turn, signal) };
+      return regions.exactBox({ box, output, ...finish }, options, { frame, ...(signal && { signal }) });
+    },
   };
   return image;
 }
@@ -189,9 +209,9 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
   if (options.encoding === 'TILED')
     throw new BadValueError('Invalid encoding "TILED": for regions, thumbnails and tile_frames only');
   const edge = parseEdge(request.edge);
-  const look = { ...renderer.look(request.style), opaque: !options.alpha };
+  const appearance = { ...(await renderer.appearanceOf(request.style)), opaque: !options.alpha };
   const address = { level, x, y, frame };
-  const untouched = !look.style && populatedLevels.includes(level) && renderer.profileFor(frame, look) === null;
+  const untouched = !appearance.style && populatedLevels.includes(level) && renderer.profileFor(frame, appearance) === null;
   if (untouched && source.readStoredTile) {
     // Stored tiles lie wholly inside the image, so `edge` changes nothing about them.
     const stored = await source.readStoredTile(address, signal && { signal });
@@ -201,7 +221,7 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
       return { kind: 'bytes', bytes, type: options.type };
     }
   }
-  let picture = await renderer.tile(address, look, signal);
+  let picture = await renderer.tile(address, appearance, signal);
   const size = { width: metadata.tileWidth, height: metadata.tileHeight };
   if (edge.kind === 'crop') picture = crop(picture, croppedTileContent(metadata, address));
   else if (edge.color) picture = pad(crop(picture, croppedTileContent(metadata, address)), size, edge.color);
@@ -219,7 +239,7 @@ async function readPixel(renderer: Renderer, request: PixelRequest): Promise<Pix
   const { left = 0, top = 0, units, frame = 0, signal } = request;
   renderer.checkFrame(frame);
   const { metadata } = renderer;
-  const { style } = renderer.look(request.style);
+  const { style } = await renderer.appearanceOf(request.style);
   const box = regionBox(metadata, {
     left,
     top,

@@ -7,7 +7,7 @@ type Json = Record<string, unknown>;
 describe('versions of annotations', () => {
   let at: Annotated;
   beforeAll(async () => {
-    at = await startAnnotated();
+    at = await startAnnotated({ checksAnswers: true });
   });
   afterAll(() => at?.close());
 
@@ -159,7 +159,7 @@ describe('versions of annotations', () => {
       message: 'minAgeInDays must be >= 7',
     });
     expect(await at.admin.fails('GET', '/annotation/old', { query: { versions: -1 } })).toMatchObject({
-      message: 'keepInactiveVersions mist be non-negative',
+      message: 'keepInactiveVersions must be non-negative',
     });
     expect(await at.admin.fails('GET', '/annotation/old', { query: { age: 'x' } })).toMatchObject({
       message: 'Invalid value for integer parameter age: x.',

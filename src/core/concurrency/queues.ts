@@ -1,5 +1,5 @@
 import type { Caller } from '../../host.js';
-import { WorkQueue, type Turn } from './work-queue.js';
+import { WorkQueue, type Enqueue } from './work-queue.js';
 
 /** How much of one kind of work goes on at the same time in a process, and how much may wait for it. */
 export interface QueueLimits {
@@ -20,6 +20,8 @@ const usualQueues = {
   elements: { running: 4, waiting: 1000 },
   /** Changes of annotations, of which those of one annotation are made one after the other. */
   edits: { running: 4, waiting: 500 },
+  /** Lists of items with conditions that clients have written, and searches that read all metadata. */
+  searches: { running: 2, waiting: 100 },
 } as const satisfies Record<string, QueueLimits>;
 
 /** Names of the queues. */
@@ -34,12 +36,19 @@ const names: Readonly<Record<QueueName, string>> = {
   pictures: 'pictures',
   elements: 'elements of annotations',
   edits: 'changes of annotations',
+  searches: 'lists and searches',
 };
 
 /** Makes the queues, with other limits where some are given. */
 export function createQueues(limits: Partial<Record<QueueName, QueueLimits>> = {}): Queues {
   const made = (name: QueueName) => new WorkQueue({ name: names[name], ...usualQueues[name], ...limits[name] });
-  return { tiles: made('tiles'), pictures: made('pictures'), elements: made('elements'), edits: made('edits') };
+  return {
+    tiles: made('tiles'),
+    pictures: made('pictures'),
+    elements: made('elements'),
+    edits: made('edits'),
+    searches: made('searches'),
+  };
 }
 
 /** Whose work a request is: callers take turns. */
@@ -48,6 +57,6 @@ export function callerName(caller: Caller | null): string {
 }
 
 /** Lets the work of a request wait in a queue as long as its client does. */
-export function turnOf(queue: WorkQueue, { caller, signal }: { caller: Caller | null; signal: AbortSignal }): Turn {
+export function enqueueFor(queue: WorkQueue, { caller, signal }: { caller: Caller | null; signal: AbortSignal }): Enqueue {
   return (work, wanted = signal) => queue.run(work, { signal: wanted, caller: callerName(caller) });
 }

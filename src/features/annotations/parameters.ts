@@ -30,7 +30,7 @@ function pagingError(detail: string): BadParameterError {
 const badNumbers = 'Invalid value for offset, limit, or sortdir parameter.';
 const badDirection = 'Invalid value for sortdir parameter.';
 
-function whole(description: string, byDefault: number): Parameter<number> {
+function integer(description: string, byDefault: number): Parameter<number> {
   return {
     schema: { type: 'integer', minimum: 0, default: byDefault, description },
     required: false,
@@ -60,8 +60,8 @@ function direction(byDefault: 1 | -1): Parameter<1 | -1> {
 /** `limit`, `offset`, `sort` and `sortdir` with the messages that clients of these routes know. */
 export function annotationPaging(sort: string, byDefault: 1 | -1, limit = 50) {
   return {
-    limit: whole('Most entries to return; 0 for all.', limit),
-    offset: whole('How many entries to skip.', 0),
+    limit: integer('Most entries to return; 0 for all.', limit),
+    offset: integer('How many entries to skip.', 0),
     sort: withDefault<string>(text({ description: 'Field to sort by, or a JSON list of [field, direction].' }), sort),
     sortdir: direction(byDefault),
   };
@@ -91,31 +91,3 @@ export function pagingOf(query: { limit: number; offset: number; sort: string; s
   });
   return { limit, offset, sort: order };
 }
-
-/** Schema of a filtered record, for the description of the API. */
-export const annotationSchema: Record<string, unknown> = {
-  type: 'object',
-  required: ['_id', 'itemId', 'annotation', '_version', '_elementCount', '_detailsCount', '_accessLevel', '_modelType'],
-  properties: {
-    _id: { type: 'string', pattern: '^[0-9a-f]{24}$' },
-    itemId: { type: 'string' },
-    creatorId: { type: ['string', 'null'] },
-    created: { type: 'string', format: 'date-time' },
-    updated: { type: 'string', format: 'date-time' },
-    updatedId: { type: ['string', 'null'] },
-    public: { type: 'boolean' },
-    publicFlags: { type: 'array', items: { type: 'string' } },
-    groups: { type: 'array', items: { type: ['string', 'null'] }, description: 'Distinct groups of the elements.' },
-    annotation: { type: 'object', description: 'The document, see GET /annotation/schema; in lists without `elements`.' },
-    _version: { type: 'integer' },
-    _active: { const: false, description: 'Present once the annotation is deleted.' },
-    _elementCount: { type: 'integer' },
-    _detailsCount: { type: 'integer' },
-    _elementQuery: { type: 'object', description: 'What was asked for and how much was returned.' },
-    _accessLevel: { type: 'integer', enum: [-1, 0, 1, 2] },
-    _modelType: { const: 'annotation' },
-  },
-};
-
-/** Schema of a list of records. */
-export const annotationListSchema: Record<string, unknown> = { type: 'array', items: annotationSchema };

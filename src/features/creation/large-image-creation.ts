@@ -249,10 +249,10 @@ export class LargeImageCreation {
       await records.markers.settle({ itemId: work.itemId, jobId: job.id }, await this.#previousOf(work));
       items.forget(work.itemId);
     }
-    await this.#tell(job, work, status, kind === 'removed');
+    await this.#notify(job, work, status, kind === 'removed');
   }
 
-  async #tell(job: JobRecord, work: ConversionWork, status: number, gone: boolean): Promise<void> {
+  async #notify(job: JobRecord, work: ConversionWork, status: number, gone: boolean): Promise<void> {
     if (!work.notify) return;
     const { records, jobs, notify, logger } = this.#parts;
     const name = (await records.findItem(work.itemId))?.name ?? work.itemId;

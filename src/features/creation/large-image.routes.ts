@@ -2,7 +2,11 @@ import { jobDocument, sightOf } from '../jobs/job-document.js';
 import { boolean, withDefault } from '../../http/parameters.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
+import type { CreationOptions } from './large-image-creation.js';
 import { conversionOf, conversionParameters, copyParameters, sentOptions } from './conversion-parameters.js';
+import { anyObject, objectOf, orNull, truth } from '../../http/schemas.js';
+import { jobSchema } from '../jobs/schema.js';
+import { largeImageSchema } from '../pictures/schemas.js';
 import { itemPath } from '../pictures/parameters.js';
 
 const get = defineRoute({
@@ -12,7 +16,7 @@ const get = defineRoute({
   access: 'public',
   scope: scopes.read,
   params: itemPath,
-  returns: { schema: { type: 'object' } },
+  returns: { schema: largeImageSchema },
   errors: ['unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
   async handle({ params, caller }, { images }) {
     const item = await images.load(params.itemId, caller);
@@ -27,7 +31,7 @@ const internalMetadata = defineRoute({
   access: 'public',
   scope: scopes.read,
   params: itemPath,
-  returns: { schema: { type: 'object' } },
+  returns: { schema: anyObject },
   errors: ['unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
   async handle({ params, caller }, { images }) {
     const item = await images.load(params.itemId, caller);
@@ -46,25 +50,29 @@ const create = defineRoute({
   path: '/item/:itemId/tiles',
   summary: 'Make an item a large image of one of its files.',
   description:
-    'Answers null when that is done; else the job that converts the file, because no tile source reads it or by force.',
+    'Answers null when that is done; else the job that converts the file, because no tile source reads it or by force. ' +
+    'Force also converts the large image that the item is already, which it stays until the job succeeds or for good.',
   access: 'user',
   scope: scopes.write,
   params: itemPath,
   query: createParameters,
-  returns: { schema: { type: ['object', 'null'] } },
+  returns: { schema: orNull(jobSchema) },
   errors: ['bad-parameter', 'bad-value', 'invalid', 'unknown-id', 'access-denied', 'login-required', 'tile-source'],
   async handle({ params, query, sent, caller }, { items, images, creation }) {
     const item = await items.loadFresh(params.itemId, 1, caller);
     const options = conversionOf(query);
-    const file = await images.chooseFile(item, query.fileId);
-    const job = await creation.create(item, file, {
+    // What reads an upload at once has made a large image of it already: by force that one is converted.
+    const isRedone = query.force && item.largeImage?.fileId !== undefined;
+    const file = await (isRedone ? images.chooseConvertible(item, query.fileId) : images.chooseFile(item, query.fileId));
+    const how: CreationOptions = {
       createJob: query.force ? 'always' : 'when needed',
       localJob: query.localJob ?? false,
       notify: query.notify,
       options,
       sent: sentOptions(sent, createParameters),
       caller,
-    });
+    };
+    const job = await (isRedone ? creation.recreate(item, file, how) : creation.create(item, file, how));
     return job === null ? null : { ...jobDocument(job, caller, sightOf(job, caller, true)), log: [] };
   },
 });
@@ -78,7 +86,7 @@ const convert = defineRoute({
   scope: scopes.write,
   params: itemPath,
   query: { ...conversionParameters, ...copyParameters },
-  returns: { schema: { type: 'object' } },
+  returns: { schema: jobSchema },
   errors: ['bad-parameter', 'bad-value', 'invalid', 'unknown-id', 'access-denied', 'login-required'],
   async handle({ params, query, sent, caller }, { items, images, creation }) {
     const item = await items.loadFresh(params.itemId, 0, caller);
@@ -109,7 +117,7 @@ const remove = defineRoute({
   access: 'user',
   scope: scopes.write,
   params: itemPath,
-  returns: { schema: { type: 'object', properties: { deleted: { type: 'boolean' } }, required: ['deleted'] } },
+  returns: { schema: objectOf({ deleted: truth }) },
   errors: ['unknown-id', 'access-denied', 'login-required'],
   async handle({ params, caller }, { items, creation }) {
     const item = await items.loadFresh(params.itemId, 1, caller);

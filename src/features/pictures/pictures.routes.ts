@@ -1,10 +1,11 @@
-import { turnOf } from '../../core/concurrency/queues.js';
+import { enqueueFor } from '../../core/concurrency/queues.js';
 import type { LargeImage } from '../../tilesource/requests.js';
 import { integer, number, text } from '../../http/parameters.js';
 import { defineRoute } from './context.js';
 import { mayRead } from './authorize.js';
 import { defined, dispositionParameters, integerList, regionParameters, regionRequest, renderParameters } from './parameters.js';
 import { dispositionHeader, freshPicture, keptPicture } from './picture-reply.js';
+import { pixelSchema } from './schemas.js';
 import { shared, types } from './picture-route.js';
 
 const thumbnail = defineRoute({
@@ -75,15 +76,15 @@ const pixel = defineRoute({
     style: renderParameters.style,
     frameList: integerList('Frames to look at; the answer is then a list.'),
   },
-  returns: { schema: { type: ['object', 'array'] } },
+  returns: { schema: pixelSchema },
   async handle(asked, { images, queues }) {
     const { params, query, caller, signal } = asked;
     const item = await images.load(params.itemId, caller);
-    const { frameList, ...place } = query;
-    const request = { ...defined(place), signal };
+    const { frameList, ...region } = query;
+    const request = { ...defined(region), signal };
     const read = (image: LargeImage): Promise<unknown> =>
       frameList === undefined || frameList.length === 0 ? image.pixel(request) : image.pixels(request, frameList);
-    return turnOf(queues.pictures, asked)(() => images.use(item, read, signal));
+    return enqueueFor(queues.pictures, asked)(() => images.use(item, read, signal));
   },
 });
 

@@ -1,4 +1,4 @@
-import { turnOf } from '../../core/concurrency/queues.js';
+import { enqueueFor } from '../../core/concurrency/queues.js';
 import { boolean, integer, required, text, withDefault, type ParameterValues } from '../../http/parameters.js';
 import { openLargeImage } from '../../tilesource/large-image.js';
 import type { LargeImage } from '../../tilesource/requests.js';
@@ -7,6 +7,7 @@ import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import { Reply } from '../../http/reply.js';
 import { defined, encodingParameters, renderParameters } from './parameters.js';
+import { largeImageSchema } from './schemas.js';
 import { tileAddress } from './tiles.routes.js';
 
 const shape = {
@@ -40,7 +41,7 @@ const metadata = defineRoute({
   path: '/item/test/tiles',
   summary: 'Get what the generated test image is.',
   query: shape,
-  returns: { schema: { type: 'object' } },
+  returns: { schema: largeImageSchema },
   handle: ({ query }) => testImage(query).metadata(),
 });
 
@@ -65,7 +66,7 @@ const tile = defineRoute({
     const { encoding, jpegQuality, jpegSubsampling, tiffCompression, frame, style, edge, ...parameters } = query;
     const request = defined({ encoding, jpegQuality, jpegSubsampling, tiffCompression, frame, style, edge });
     const draw = () => testImage(parameters).tile({ ...request, ...tileAddress(params), signal });
-    const picture = await turnOf(queues.tiles, asked)(draw);
+    const picture = await enqueueFor(queues.tiles, asked)(draw);
     return Reply.content(picture.bytes, picture.type);
   },
 });

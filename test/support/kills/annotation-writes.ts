@@ -46,7 +46,7 @@ export const annotationWrites: Record<string, PluginWrite> = {
   },
   'added elements': {
     steps: [
-      'elements:held',
+      'elements:leased',
       'elements:inserted',
       'elements:stored',
       'annotation:kept',
@@ -74,7 +74,7 @@ export const annotationWrites: Record<string, PluginWrite> = {
     },
   },
   'a restored version': {
-    steps: ['elements:held', 'annotation:replaced'],
+    steps: ['elements:leased', 'annotation:replaced'],
     async prepare(client, place) {
       await annotated(client, place);
       await client.ok('PUT', `/annotation/${place.made}`, { json: { name: 'b', elements: points(60, 2) } });
@@ -85,7 +85,7 @@ export const annotationWrites: Record<string, PluginWrite> = {
     },
   },
   'a copy': {
-    steps: ['elements:held', 'annotation:inserted'],
+    steps: ['elements:leased', 'annotation:inserted'],
     prepare: annotated,
     act: (client, { made, item }) => client.ok('POST', `/annotation/${made}/copy`, { query: { itemId: item } }),
     async check(client, { item }, step) {
@@ -95,17 +95,26 @@ export const annotationWrites: Record<string, PluginWrite> = {
     },
   },
   'access lists of the annotations of a folder': {
-    steps: ['annotation-access:set'],
+    steps: ['annotations:noted', 'annotations:changed'],
     async prepare(client, place) {
       await annotated(client, place);
       await annotate(client, place.item, { name: 'b' });
     },
     act: (client, place) => makePublic(client, place),
     async check(client, place) {
-      const seen = (await listed(client, place.item)).filter((each) => each.public === true);
-      expect(seen).toHaveLength(1);
-      await makePublic(client, place);
-      expect((await listed(client, place.item)).filter((each) => each.public === true)).toHaveLength(2);
+      const publicOnes = async () => (await listed(client, place.item)).filter((each) => each.public === true).length;
+      await until('all are public', async () => (await publicOnes()) === 2);
+    },
+  },
+  'the removal of the annotations of an item': {
+    steps: ['annotations:noted', 'annotations:changed'],
+    async prepare(client, place) {
+      await annotated(client, place);
+      await annotate(client, place.item, { name: 'b' });
+    },
+    act: (client, { item }) => client.ok('DELETE', `/annotation/item/${item}`),
+    async check(client, { item }) {
+      await until('all are removed', async () => (await listed(client, item)).length === 0);
     },
   },
   densities: {

@@ -27,11 +27,11 @@ const refreshMs = 150;
  * @param {ImageMetadata} options.metadata
  * @param {Stage} options.stage
  * @param {HTMLElement} options.drawing that the image is drawn in
- * @param {HTMLElement} options.place where the tools go
+ * @param {HTMLElement} options.container where the tools go
  * @param {AbortSignal} options.signal
  * @returns {HTMLElement} the panel
  */
-export function showAnnotations({ item, metadata, stage, drawing, place, signal }) {
+export function showAnnotations({ item, metadata, stage, drawing, container, signal }) {
   /** @type {Map<string, Sheet>} by the id of the annotation */
   const sheets = new Map();
   /** @type {{ sheet: Sheet, editor: ReturnType<typeof editAnnotation>, end: AbortController } | null} */
@@ -41,7 +41,7 @@ export function showAnnotations({ item, metadata, stage, drawing, place, signal 
   const accent = getComputedStyle(document.documentElement).getPropertyValue('--annotation-accent').trim() || '#5b3fd6';
 
   const bar = toolbar((tool) => tools.use(tool));
-  place.append(bar.element);
+  container.append(bar.element);
   const tools = new Tools({
     stage,
     shapes: () => (work?.sheet.visible ? work.sheet.elements() : []),
