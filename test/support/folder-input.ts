@@ -41,7 +41,7 @@ export function memoryFolder(files: Readonly<Record<string, Uint8Array>>, regist
             sourceName: name,
             source,
             samples: (where) => renderer.samples(where),
-            styled: (where, style) => renderer.box(where, { ...renderer.look(style), opaque: true }),
+            styled: async (where, style) => renderer.box(where, { ...(await renderer.appearanceOf(style)), opaque: true }),
           };
           try {
             return await use(image);

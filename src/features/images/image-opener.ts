@@ -180,7 +180,7 @@ function borrowable(sourceName: string, source: TileSource): BorrowedImage {
     sourceName,
     source,
     samples: (where: FrameBox, signal?: AbortSignal) => renderer().samples(where, signal),
-    styled: (where: FrameBox, style: object, signal?: AbortSignal) =>
-      renderer().box(where, { ...renderer().look(style), opaque: true }, signal),
+    styled: async (where: FrameBox, style: object, signal?: AbortSignal) =>
+      renderer().box(where, { ...(await renderer().appearanceOf(JSON.stringify(style))), opaque: true }, signal),
   };
 }
