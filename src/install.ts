@@ -16,7 +16,7 @@ import { folderConfigurationFeature } from './features/folder-configuration/feat
 import { imagesFeature } from './features/images/feature.js';
 import { itemsFeature } from './features/items/feature.js';
 import { jobsFeature } from './features/jobs/feature.js';
-import type { JobRunner } from './features/jobs/runner.js';
+import type { JobRunner } from './features/jobs/running/runner.js';
 import { picturesFeature } from './features/pictures/feature.js';
 import { settingsFeature } from './features/settings/feature.js';
 import { thumbnailsFeature } from './features/thumbnails/feature.js';

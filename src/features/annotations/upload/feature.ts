@@ -3,7 +3,7 @@ import type { Core } from '../../../core/core.js';
 import type { Feature } from '../../feature.js';
 import type { Images } from '../../images/images.js';
 import type { Items } from '../../items/items.js';
-import type { JobStarter } from '../../jobs/job-starter.js';
+import type { JobStarter } from '../../jobs/running/job-starter.js';
 import type { AnnotationServices } from '../annotation-services.js';
 import { annotationUploadJob } from './upload.job.js';
 import { AnnotationUploadModel } from './upload.model.js';

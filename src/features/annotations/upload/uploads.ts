@@ -7,7 +7,7 @@ import type { AnnotationServices } from '../annotation-services.js';
 import type { Images } from '../../images/images.js';
 import type { Callers } from '../../../core/host/callers.js';
 import type { Items } from '../../items/items.js';
-import type { JobStarter } from '../../jobs/job-starter.js';
+import type { JobStarter } from '../../jobs/running/job-starter.js';
 import { annotationBytes, isItemId, maxNameLength, OverlayReferences, parseReference } from './references.js';
 import { step } from '../../../core/steps.js';
 

@@ -1,6 +1,6 @@
-import { LargeImageError } from '../../errors.js';
-import { outageOf } from '../../core/database/outage.js';
-import type { JobProgress, JobRecord } from './job-record.js';
+import { LargeImageError } from '../../../errors.js';
+import { outageOf } from '../../../core/database/outage.js';
+import type { JobProgress, JobRecord } from '../job-record.js';
 
 /** What a running job has at hand. */
 export interface JobContext {

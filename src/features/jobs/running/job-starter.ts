@@ -1,5 +1,5 @@
-import type { JobRecord } from './job-record.js';
-import type { NewJob } from './jobs.js';
+import type { JobRecord } from '../job-record.js';
+import type { NewJob } from '../jobs.js';
 
 /** A job to be made by {@link JobStarter.create}; title and type come from its definition. */
 export type NewDefinedJob = Omit<NewJob, 'title' | 'type' | 'run' | 'args'> & { title?: string };

@@ -1,12 +1,12 @@
-import { BadParameterError, type RouteDefinition } from '../../index.js';
-import { defineRoute, type HostContext } from '../context.js';
-import type { UserDocument } from './user.model.js';
-import { principalOf, type Principal } from '../access/access.js';
-import { issueSignIn, revokeToken } from './tokens.js';
+import { BadParameterError, type RouteDefinition } from '../../../index.js';
+import { defineRoute, type HostContext } from '../../context.js';
+import type { UserDocument } from '../users/user.model.js';
+import { principalOf, type Principal } from '../../access/access.js';
+import { issueSignIn, revokeToken } from '../tokens/tokens.js';
 import { signIn } from './sign-in.js';
-import { replyWithSession } from '../http/cookies.js';
-import { returnsMessage, returnsObject, scopes } from '../http/parameters.js';
-import { userView } from '../views.js';
+import { replyWithSession } from '../../http/cookies.js';
+import { returnsMessage, returnsObject, scopes } from '../../http/parameters.js';
+import { userView } from '../../views.js';
 
 /** Login and password from `Authorization: Basic`. */
 function parseBasic(header: string | undefined): { login: string; password: string } {

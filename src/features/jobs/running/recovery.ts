@@ -1,9 +1,9 @@
-import type { HostLogger } from '../../host.js';
-import type { JobRecord } from './job-record.js';
-import { activeStatuses, jobStatus } from './job-status.js';
-import type { JobStore } from './jobs.js';
-import { hasEnded, processName } from '../../core/database/process-name.js';
-import { step } from '../../core/steps.js';
+import type { HostLogger } from '../../../host.js';
+import type { JobRecord } from '../job-record.js';
+import { activeStatuses, jobStatus } from '../job-status.js';
+import type { JobStore } from '../jobs.js';
+import { hasEnded, processName } from '../../../core/database/process-name.js';
+import { step } from '../../../core/steps.js';
 
 /** What became of the queue entry that was to bring a job to a runner; `taken` says since when. */
 export type EntryState = 'waiting' | 'gone' | `taken ${string}`;

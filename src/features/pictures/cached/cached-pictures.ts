@@ -1,17 +1,17 @@
-import { BadValueError } from '../../errors.js';
-import type { ItemRecord } from '../../core/host/host-records.js';
-import type { HistogramBand } from '../../tilesource/render/histogram.js';
-import type { Enqueue } from '../../core/concurrency/work-queue.js';
+import { BadValueError } from '../../../errors.js';
+import type { ItemRecord } from '../../../core/host/host-records.js';
+import type { HistogramBand } from '../../../tilesource/render/histogram.js';
+import type { Enqueue } from '../../../core/concurrency/work-queue.js';
 import type {
   AssociatedImageRequest,
   EncodedPicture,
   HistogramRequest,
   LargeImage,
   TileFramesRequest,
-} from '../../tilesource/requests.js';
-import { cachedFileKey, FloatValue, plainValue } from '../cached-files/cached-file-key.js';
-import type { CachedFileName, CachedFiles, Obtained } from '../cached-files/cached-files.js';
-import type { Images } from '../images/images.js';
+} from '../../../tilesource/requests.js';
+import { cachedFileKey, FloatValue, plainValue } from '../../cached-files/cached-file-key.js';
+import type { CachedFileName, CachedFiles, Obtained } from '../../cached-files/cached-files.js';
+import type { Images } from '../../images/images.js';
 
 /**
  * What a cached file shows, in the words of its key (mission 2.5): without `imageKey` a thumbnail, with `tileFrames` a picture of several

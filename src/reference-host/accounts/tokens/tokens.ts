@@ -1,10 +1,10 @@
 import { createHash, randomInt } from 'node:crypto';
 import type { Types } from 'mongoose';
-import type { Caller } from '../../index.js';
-import type { HostContext } from '../context.js';
-import type { ApiKeyDocument } from './api-key.model.js';
+import type { Caller } from '../../../index.js';
+import type { HostContext } from '../../context.js';
+import type { ApiKeyDocument } from '../api-keys/api-key.model.js';
 import type { TokenDocument } from './token.model.js';
-import type { UserDocument } from './user.model.js';
+import type { UserDocument } from '../users/user.model.js';
 
 const alphanumerics = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const tokenLength = 64;

@@ -1,11 +1,11 @@
-import { sharedAbortController } from '../../core/concurrency/abort.js';
-import type { HostLogger } from '../../host.js';
-import { isDatabaseOutage } from '../../core/database/outage.js';
-import { logEntryBytes, maxLogBytes, type JobChanges, type JobProgress, type JobRecord } from './job-record.js';
-import { isFinished, jobStatus } from './job-status.js';
-import type { JobEvent, JobStore } from './jobs.js';
+import { sharedAbortController } from '../../../core/concurrency/abort.js';
+import type { HostLogger } from '../../../host.js';
+import { isDatabaseOutage } from '../../../core/database/outage.js';
+import { logEntryBytes, maxLogBytes, type JobChanges, type JobProgress, type JobRecord } from '../job-record.js';
+import { isFinished, jobStatus } from '../job-status.js';
+import type { JobEvent, JobStore } from '../jobs.js';
 import { failureText, type JobContext, type JobDefinition } from './definition.js';
-import { processName } from '../../core/database/process-name.js';
+import { processName } from '../../../core/database/process-name.js';
 
 /** Why work on a job is to stop before its end. */
 export type StopReason = 'canceled' | 'removed' | 'ended' | 'lost' | 'closing';

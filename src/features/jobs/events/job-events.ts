@@ -1,9 +1,9 @@
-import type { Caller } from '../../host.js';
-import type { JobRecord } from './job-record.js';
-import { jobDocument, type JobSight } from './job-document.js';
+import type { Caller } from '../../../host.js';
+import type { JobRecord } from '../job-record.js';
+import { jobDocument, type JobSight } from '../job-document.js';
 import { progressData } from './job-notifications.js';
-import { isFinished } from './job-status.js';
-import type { JobStore } from './jobs.js';
+import { isFinished } from '../job-status.js';
+import type { JobStore } from '../jobs.js';
 
 /** A change of one job: the same types and data as the messages that its owner gets. */
 export interface JobChange {

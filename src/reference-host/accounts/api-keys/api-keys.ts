@@ -1,11 +1,11 @@
 import { Types } from 'mongoose';
-import { AccessDeniedError, InvalidError, LargeImageError, UnknownIdError } from '../../index.js';
-import type { HostContext } from '../context.js';
-import { longestTokenDays } from '../system/settings.js';
+import { AccessDeniedError, InvalidError, LargeImageError, UnknownIdError } from '../../../index.js';
+import type { HostContext } from '../../context.js';
+import { longestTokenDays } from '../../system/settings.js';
 import type { ApiKeyDocument } from './api-key.model.js';
-import type { Principal } from '../access/access.js';
-import { forgetTokens, hashOf, issueToken, randomText, userScope, type IssuedToken } from './tokens.js';
-import type { UserDocument } from './user.model.js';
+import type { Principal } from '../../access/access.js';
+import { forgetTokens, hashOf, issueToken, randomText, userScope, type IssuedToken } from '../tokens/tokens.js';
+import type { UserDocument } from '../users/user.model.js';
 
 const keyLength = 40;
 const prefixLength = 6;

@@ -1,6 +1,6 @@
 import type { Types } from 'mongoose';
-import type { HostContext } from '../context.js';
-import { isDuplicateKey } from '../duplicate-key.js';
+import type { HostContext } from '../../context.js';
+import { isDuplicateKey } from '../../duplicate-key.js';
 
 const firstRights = { $set: { admin: true, status: 'enabled', emailVerified: true } } as const;
 

@@ -1,7 +1,7 @@
-import type { HostLogger, HostNotification } from '../../host.js';
-import type { JobChanges, JobRecord } from './job-record.js';
-import { fullSight, jobDocument } from './job-document.js';
-import { jobStatus } from './job-status.js';
+import type { HostLogger, HostNotification } from '../../../host.js';
+import type { JobChanges, JobRecord } from '../job-record.js';
+import { fullSight, jobDocument } from '../job-document.js';
+import { jobStatus } from '../job-status.js';
 
 const shortMs = 30_000;
 const progressMs = 3_600_000;

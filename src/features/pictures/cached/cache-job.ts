@@ -1,6 +1,6 @@
-import { canonicalText, parseSpecList } from '../cached-files/cached-file-key.js';
+import { canonicalText, parseSpecList } from '../../cached-files/cached-file-key.js';
 import { histogramName, pictureName, type CachedEntry } from './cached-pictures.js';
-import type { NewDefinedJob } from '../jobs/job-starter.js';
+import type { NewDefinedJob } from '../../jobs/running/job-starter.js';
 
 /** Names of the jobs that make missing files of one item, as the runner knows them. */
 export const cacheJobNames = { tileFrames: 'large_image_cache_tile_frames', histogram: 'large_image_cache_histograms' } as const;

@@ -1,4 +1,4 @@
-import type { HostContext } from '../context.js';
+import type { HostContext } from '../../context.js';
 
 const hourMs = 60 * 60 * 1000;
 

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type { Agenda, Job as AgendaJob, JobParameters } from 'agenda';
-import type { HostLogger } from '../../host.js';
-import type { JobRecord } from './job-record.js';
-import { isWorkerHandler, jobStatus, localHandler } from './job-status.js';
+import type { HostLogger } from '../../../host.js';
+import type { JobRecord } from '../job-record.js';
+import { isWorkerHandler, jobStatus, localHandler } from '../job-status.js';
 import type { JobStarter, NewDefinedJob } from './job-starter.js';
-import type { JobStore } from './jobs.js';
+import type { JobStore } from '../jobs.js';
 import type { JobDefinition } from './definition.js';
 import { JobRecovery, type EntryState } from './recovery.js';
 import { JobRun, type RunTiming } from './run.js';
-import { processName } from '../../core/database/process-name.js';
-import { step } from '../../core/steps.js';
+import { processName } from '../../../core/database/process-name.js';
+import { step } from '../../../core/steps.js';
 
 /** What a runner is made of. Times are in milliseconds. */
 export interface JobRunnerOptions {

@@ -8,20 +8,20 @@ import {
   text,
   withDefault,
   type RouteDefinition,
-} from '../../index.js';
-import { defineRoute, type HostContext } from '../context.js';
+} from '../../../index.js';
+import { defineRoute, type HostContext } from '../../context.js';
 import type { UserDocument } from './user.model.js';
-import { accessFilter, principalOf } from '../access/access.js';
-import { readPage, listReply } from '../tree/lists.js';
-import { wordsFilter } from '../resources/resources.js';
-import { issueSignIn } from './tokens.js';
-import { changePassword } from './sign-in.js';
+import { accessFilter, principalOf } from '../../access/access.js';
+import { readPage, listReply } from '../../tree/lists.js';
+import { wordsFilter } from '../../resources/resources.js';
+import { issueSignIn } from '../tokens/tokens.js';
+import { changePassword } from '../sign-in/sign-in.js';
 import { createUser, loadUser, removeUser, setPassword, updateUser } from './users.js';
-import { replyWithSession } from '../http/cookies.js';
-import { readRoutes, removalRoutes, type DocumentKind } from '../tree/document.routes.js';
-import { byId, returnsList, returnsMessage, returnsObject, scopes, searchText } from '../http/parameters.js';
-import { signedIn } from '../http/signed-in.js';
-import { userView } from '../views.js';
+import { replyWithSession } from '../../http/cookies.js';
+import { readRoutes, removalRoutes, type DocumentKind } from '../../tree/document.routes.js';
+import { byId, returnsList, returnsMessage, returnsObject, scopes, searchText } from '../../http/parameters.js';
+import { signedIn } from '../../http/signed-in.js';
+import { userView } from '../../views.js';
 
 const userSort = ['lastName', 'firstName', 'login', 'created', '_id'];
 const status = oneOf(['enabled', 'pending', 'disabled'], { description: 'Whether the user may sign in.' });

@@ -1,17 +1,17 @@
 import { Types } from 'mongoose';
-import { InvalidError, UnknownIdError, step, searchWords } from '../../index.js';
-import type { HostContext } from '../context.js';
-import type { GrantedLevel } from '../access/access-list.model.js';
+import { InvalidError, UnknownIdError, step, searchWords } from '../../../index.js';
+import type { HostContext } from '../../context.js';
+import type { GrantedLevel } from '../../access/access-list.model.js';
 import type { UserDocument, UserStatus } from './user.model.js';
-import { checkedName } from '../tree/names/checked-name.js';
-import { requireLevel, type Principal } from '../access/access.js';
-import { removeFoldersIn } from '../tree/folder-trees.js';
-import { createFolder } from '../tree/folders.js';
-import { isDuplicateKey } from '../duplicate-key.js';
-import { removeTree } from '../upkeep/removal.js';
+import { checkedName } from '../../tree/names/checked-name.js';
+import { requireLevel, type Principal } from '../../access/access.js';
+import { removeFoldersIn } from '../../tree/folder-trees.js';
+import { createFolder } from '../../tree/folders.js';
+import { isDuplicateKey } from '../../duplicate-key.js';
+import { removeTree } from '../../upkeep/removal.js';
 import { claimFirst } from './first-user.js';
-import { checkPasswordRule, type HashLane } from './passwords.js';
-import { forgetTokens } from './tokens.js';
+import { checkPasswordRule, type HashLane } from '../sign-in/passwords.js';
+import { forgetTokens } from '../tokens/tokens.js';
 
 const maxLoginLength = 255;
 /** What SMTP can carry. */

@@ -1,5 +1,5 @@
 import { Schema, type Types } from 'mongoose';
-import { accessControlledFields, type AccessControlled, type GrantedLevel } from '../access/access-list.model.js';
+import { accessControlledFields, type AccessControlled, type GrantedLevel } from '../../access/access-list.model.js';
 
 /** Whether a user may sign in. */
 export type UserStatus = 'enabled' | 'pending' | 'disabled';

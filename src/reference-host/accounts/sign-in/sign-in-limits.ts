@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import type { Model } from 'mongoose';
 import { LRUCache } from 'lru-cache';
 import { RateLimiterMemory, RateLimiterMongo, RateLimiterRes } from 'rate-limiter-flexible';
-import { TooOftenError, type HostLogger } from '../../index.js';
-import type { CoreSettings } from '../system/settings.js';
+import { TooOftenError, type HostLogger } from '../../../index.js';
+import type { CoreSettings } from '../../system/settings.js';
 import type { AttemptDocument } from './attempt.model.js';
 import { networkOf } from './network-of.js';
 import type { PasswordHasher } from './passwords.js';
-import type { UserDocument } from './user.model.js';
+import type { UserDocument } from '../users/user.model.js';
 
 const hourSeconds = 3600;
 /** How long a network counts as known to a user after a sign-in. */

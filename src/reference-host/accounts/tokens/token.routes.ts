@@ -1,9 +1,9 @@
-import type { RouteDefinition } from '../../index.js';
-import { defineRoute, type HostContext } from '../context.js';
-import { keyScopes } from './api-keys.js';
+import type { RouteDefinition } from '../../../index.js';
+import { defineRoute, type HostContext } from '../../context.js';
+import { keyScopes } from '../api-keys/api-keys.js';
 import { findToken, issueAnonymousSession, revokeToken } from './tokens.js';
-import { replyWithSession } from '../http/cookies.js';
-import { returnsMessage, returnsObject } from '../http/parameters.js';
+import { replyWithSession } from '../../http/cookies.js';
+import { returnsMessage, returnsObject } from '../../http/parameters.js';
 
 /** Tokens of sessions. */
 export const tokenRoutes: RouteDefinition<HostContext>[] = [

@@ -10,13 +10,13 @@ import {
   required,
   text,
   type RouteDefinition,
-} from '../../index.js';
-import { defineRoute, type HostContext } from '../context.js';
+} from '../../../index.js';
+import { defineRoute, type HostContext } from '../../context.js';
 import { createApiKey, exchangeApiKey, loadApiKey, removeApiKey, updateApiKey } from './api-keys.js';
-import { listReply, readPage } from '../tree/lists.js';
-import { byId, returnsList, returnsMessage, returnsObject } from '../http/parameters.js';
-import { signedIn } from '../http/signed-in.js';
-import { apiKeyView } from '../views.js';
+import { listReply, readPage } from '../../tree/lists.js';
+import { byId, returnsList, returnsMessage, returnsObject } from '../../http/parameters.js';
+import { signedIn } from '../../http/signed-in.js';
+import { apiKeyView } from '../../views.js';
 
 const keySort = ['name', 'created', 'lastUse', 'active', '_id'];
 

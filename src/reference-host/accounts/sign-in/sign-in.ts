@@ -1,8 +1,8 @@
 import type { Types } from 'mongoose';
-import { AccessDeniedError, LargeImageError } from '../../index.js';
-import type { HostContext } from '../context.js';
-import type { UserDocument } from './user.model.js';
-import { setPassword } from './users.js';
+import { AccessDeniedError, LargeImageError } from '../../../index.js';
+import type { HostContext } from '../../context.js';
+import type { UserDocument } from '../users/user.model.js';
+import { setPassword } from '../users/users.js';
 
 /** Longer than any login or email address: nobody is called so. */
 const maxNameLength = 255;

@@ -1,7 +1,7 @@
 import { hash, verify } from '@node-rs/argon2';
 import { setTimeout as pause } from 'node:timers/promises';
 import pLimit from 'p-limit';
-import { BusyError, InvalidError } from '../../index.js';
+import { BusyError, InvalidError } from '../../../index.js';
 
 const minLength = 6;
 /** Longest password, in UTF-16 units. */

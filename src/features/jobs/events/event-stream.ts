@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
-import type { JobRecord } from './job-record.js';
+import type { JobRecord } from '../job-record.js';
 import { followJob, type FollowOptions, type JobChange } from './job-events.js';
-import { isFinished } from './job-status.js';
-import type { JobStore } from './jobs.js';
-import { Reply } from '../../http/reply.js';
-import { toWire } from '../../http/serving/wire.js';
+import { isFinished } from '../job-status.js';
+import type { JobStore } from '../jobs.js';
+import { Reply } from '../../../http/reply.js';
+import { toWire } from '../../../http/serving/wire.js';
 
 /** Silence after which a comment is sent, so that proxies keep the connection and a gone client is noticed. */
 const keepAliveMs = 15_000;
