@@ -4,8 +4,8 @@ import { durable } from '../database/durable.js';
 import { grouped } from '../database/grouped.js';
 import { batches, idsPerQuery } from '../database/id-batches.js';
 import { idText } from '../database/id-text.js';
-import { ConfigurationTraces } from './configuration-traces.js';
-import { ConversionTraces } from './conversion-traces.js';
+import { ConfigurationTraces, unfinishedField } from './configuration-traces.js';
+import { conversionField, ConversionTraces } from './conversion-traces.js';
 import { LargeImageMarkers, markerOf, type LargeImageMarker } from './large-image-markers.js';
 import { SchemaExtension } from './schema-extension.js';
 

@@ -13,7 +13,7 @@ import {
 } from './cached-file.model.js';
 import { grouped } from '../../core/database/grouped.js';
 import type { HostRecords, ItemRecord } from '../../core/host/host-records.js';
-import { mapConcurrently } from '../../tilesource/process/concurrency.js';
+import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import type { Enqueue } from '../../core/concurrency/work-queue.js';
 import { SharedWork } from '../../tilesource/process/shared-work.js';
 import { imageKeyOf } from './cached-file-key.js';

@@ -3,7 +3,7 @@ import type { HostRecords, ItemRecord } from '../../core/host/host-records.js';
 import { idText } from '../../core/database/id-text.js';
 import type { Sweep } from '../../core/database/sweeper.js';
 import type { HostFiles, StoredDocument } from '../../host.js';
-import { mapConcurrently } from '../../tilesource/process/concurrency.js';
+import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import { showsState, type CachedFileModel } from './cached-file.model.js';
 
 /** What {@link cachedFilesSweep} works with. */

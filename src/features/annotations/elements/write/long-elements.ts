@@ -2,7 +2,7 @@ import { boundingBox } from '../../../../annotation-format/bounding-box.js';
 import { schemaError, type RaiseProblem } from '../../../../annotation-format/messages.js';
 import type { KnownOverlaySizes } from '../../../../annotation-format/overlay-sizes.js';
 import { ThreadPool } from '../../../../core/concurrency/thread-pool.js';
-import { threadProgram } from '../../../../core/concurrency/thread-program.js';
+import { programOf } from '../../../../core/concurrency/program.js';
 import { BadParameterError } from '../../../../errors.js';
 import { isSmall, jsonPieces } from '../../../../http/serving/json-pieces.js';
 import type { FeatureElements, LongElement, LongFunctions } from './long-thread.js';
@@ -28,7 +28,7 @@ export function isLong(value: unknown): boolean {
 /** Checks and converts single elements that would hold the event loop, in a thread. */
 export class LongElements {
   readonly #threads = new ThreadPool<LongFunctions>({
-    program: threadProgram(import.meta.url, { source: './long-thread.ts', built: 'long-thread' }),
+    program: programOf(import.meta.url, { source: './long-thread.ts', built: 'long-thread' }),
     name: 'long elements',
     timeoutMs,
     memoryMiB,
