@@ -66,12 +66,12 @@ async function openAll(
   const { items, itemLists, metadataSearch } = await features.open(itemsFeature, { core });
   const caching = await features.open(cachesFeature, { core, options, library, settings, items });
   const { jobs, runner } = await features.open(jobsFeature, { core });
-  const { cachedFiles, model: claims } = await features.open(cachedFilesFeature, { core, settings, items });
+  const cachedFiles = await features.open(cachedFilesFeature, { core, settings, items });
   const images = await features.open(imagesFeature, { core, options, library, settings, items, cachedFiles, ...caching });
   await features.open(picturesFeature, { core, items, images, cachedFiles, runner });
   await features.open(thumbnailsFeature, { core, images, cachedFiles, runner });
   await features.open(creationFeature, { core, items, images, jobs, runner });
-  await features.open(folderConfigurationFeature, { core, settings, items, claims });
+  await features.open(folderConfigurationFeature, { core, settings, items });
   const annotating = await features.open(annotationsFeature, { core, options, settings, items, images });
   const { annotations } = annotating;
   await features.open(overlayFeature, { core, images, tiles: caching.tiles, isServing: app !== null, ...annotating });
@@ -83,7 +83,13 @@ async function openAll(
   features.onClose(() => runner.close());
   const { own: collections, logger } = core;
   const schedule = new ScheduleModel(collections);
-  const sweeper = new Sweeper({ collections, sweeps: features.sweeps, schedule, logger, fullAtStart: app !== null });
+  const sweeper = new Sweeper({
+    collections,
+    sweeps: [core.sweep, ...features.sweeps],
+    schedule,
+    logger,
+    fullAtStart: app !== null,
+  });
   features.onClose(() => sweeper.close());
 
   const described: RouteDefinition[] = [];

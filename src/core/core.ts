@@ -7,6 +7,9 @@ import { harmlessLogger } from './host/logger.js';
 import { ModelEvents } from './host/host-events.js';
 import { HostRecords } from './host/host-records.js';
 import { OwnCollections } from './database/own-collections.js';
+import { LeaseModel } from './database/lease.model.js';
+import { Leases } from './database/leases.js';
+import type { Sweep } from './database/sweeper.js';
 import { createQueues, type QueueLimits, type QueueName, type Queues } from './concurrency/queues.js';
 import type { OnClose } from './undo.js';
 
@@ -20,6 +23,10 @@ export interface Core {
   connection: Connection;
   /** The collections that the plugin keeps beside those of the host. */
   own: OwnCollections;
+  /** Work that one process at a time does. */
+  leases: Leases;
+  /** Removes what ended processes have left of the core itself. */
+  sweep: Sweep;
   records: HostRecords;
   events: HostEvents;
   callers: Callers;
@@ -49,6 +56,9 @@ export async function openCore(
   const own = new OwnCollections(host.models.item.db, collectionPrefix);
   await own.check();
   onClose(() => own.close());
+  const leaseModel = new LeaseModel(own);
+  await leaseModel.createIndexes();
+  const logger = harmlessLogger(host.logger);
   const records = new HostRecords(host);
   onClose(() => records.restoreSchemas());
   await records.createIndexes();
@@ -58,10 +68,12 @@ export async function openCore(
   onClose(events.on('token.revoked', ({ token }) => callers.forget(token)));
   return {
     host,
-    logger: harmlessLogger(host.logger),
+    logger,
     brand: host.brand ?? 'service',
     connection: records.connection,
     own,
+    leases: new Leases({ model: leaseModel, logger }),
+    sweep: async () => ({ leases: await leaseModel.forget() }),
     records,
     events,
     callers,

@@ -23,11 +23,12 @@ interface UploadNeeds {
 export const annotationUploadFeature: Feature<UploadNeeds, null> = {
   name: 'annotation-upload',
   async open({ core, library, items, images, annotations, runner }, onClose) {
-    const { host, own, records, callers, events, logger } = core;
+    const { host, own, leases, records, callers, events, logger } = core;
     const model = new AnnotationUploadModel(own);
     await model.createIndexes();
     const uploads = new AnnotationUploads({
       model,
+      leases,
       annotations,
       records,
       items,

@@ -3,6 +3,7 @@ import type { JobRecord } from '../job-record.js';
 import { activeStatuses, jobStatus } from '../job-status.js';
 import type { JobStore } from '../jobs.js';
 import { hasEnded, processName } from '../../../core/database/process-name.js';
+import { Silence } from '../../../core/database/silence.js';
 import { step } from '../../../core/steps.js';
 
 /** What became of the queue entry that was to bring a job to a runner; `taken` says since when. */
@@ -30,12 +31,11 @@ const maxWaiting = 100;
  * Finds jobs that nobody works on although somebody should: their process has died, or it died between storing the job and
  * queueing it. Each process sweeps; of several that find the same job, the record lets one decide.
  *
- * Life is judged by whether the process is seen to have ended, and else by whether the record changes between sweeps, by the clock of this
- * process alone: clocks of other machines may be wrong.
+ * Life is judged by whether the process is seen to have ended, and else by whether the record changes between sweeps.
  */
 export class JobRecovery {
   readonly #options: RecoveryOptions;
-  #seen = new Map<string, { key: string; since: number }>();
+  #seen = new Map<string, Silence>();
   #sweptAt = -Infinity;
 
   constructor(options: RecoveryOptions) {
@@ -76,11 +76,10 @@ export class JobRecovery {
   }
 
   /** Whether the key of a job has been the same for a whole lease. */
-  #isSilent(job: JobRecord, key: string, before: ReadonlyMap<string, { key: string; since: number }>): boolean {
-    const seen = before.get(job.id);
-    const since = seen?.key === key ? seen.since : this.#sweptAt;
-    this.#seen.set(job.id, { key, since });
-    return this.#sweptAt - since >= this.#options.leaseMs;
+  #isSilent(job: JobRecord, key: string, before: ReadonlyMap<string, Silence>): boolean {
+    const silence = before.get(job.id) ?? new Silence(this.#options.leaseMs);
+    this.#seen.set(job.id, silence);
+    return silence.isOver(key);
   }
 
   /** Takes a job away from an owner that is gone: it goes back into the queue, or is over. */
