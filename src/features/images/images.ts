@@ -210,6 +210,15 @@ export class Images {
     return needsConversion(await hostFileInput(file, files), temporaryDirectory);
   }
 
+  /** @throws TileSourceError when nothing can be made of a file: no source reads it, and it is not only too large for them. */
+  async requireImage(file: FileRecord): Promise<void> {
+    try {
+      await this.findSource(file);
+    } catch (error) {
+      if (!(error instanceof TileSourceError) || !(await this.needsConversion(file))) throw error;
+    }
+  }
+
   /**
    * The file that an item is made a large image of: the one asked for, or its only one.
    *

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { AccessDeniedError, BadParameterError, InvalidError, LargeImageError } from '../../errors.js';
-import type { Caller } from '../../host.js';
+import { requireUser } from '../../http/require-user.js';
+import type { Caller, HostDirectory } from '../../host.js';
 import { jobSortFields, type JobFilter } from './job-record.js';
 import { fullSight, jobDocument, sightOf } from './job-document.js';
 import type { JobUpdate } from './job-update.js';
@@ -16,6 +17,8 @@ import { jobListSchema, jobSchema } from './schema.js';
 /** What the job routes need. */
 interface JobRouteContext {
   jobs: JobStore;
+  /** Who exists; absent where the host cannot tell. */
+  directory?: HostDirectory | undefined;
 }
 
 const defineRoute = routeDefiner<JobRouteContext>();
@@ -177,11 +180,12 @@ const jobList = defineRoute({
     ...listing,
   },
   returns: { schema: jobListSchema },
-  errors: ['invalid', 'access-denied'],
-  async handle({ query, caller }, { jobs }) {
+  errors: ['invalid', 'unknown-id', 'access-denied'],
+  async handle({ query, caller }, { jobs, directory }) {
     const { userId, parentId } = query;
     if (parentId !== undefined) await requireParent(jobs, parentId, caller);
     const owner = userId === undefined || userId === '' ? (caller?.id ?? null) : userId.toLowerCase() === 'none' ? null : userId;
+    if (owner !== null && owner !== caller?.id) await requireUser(directory, owner, caller);
     const filter = toFilter(query, { userId: owner, ...(parentId !== undefined && { parentId }) });
     return listReply(jobs, filter, query, caller);
   },

@@ -21,6 +21,9 @@ export interface HistogramBand {
   density: boolean;
 }
 
+/** Bins where a request names no number. */
+export const defaultBins = 256;
+
 /** How to count. */
 export interface HistogramOptions {
   bins?: number;
@@ -85,7 +88,7 @@ async function statisticsOf({ data, bands }: Raster, band: number): Promise<Band
  * @throws BadValueError for a number of bins that is not 1 to 65536, or a range that is empty.
  */
 export async function histogramOf(raster: Raster, options: HistogramOptions = {}): Promise<HistogramBand[]> {
-  const { bins = 256 } = options;
+  const { bins = defaultBins } = options;
   if (!Number.isInteger(bins) || bins < 1 || bins > maxBins) {
     throw new BadValueError(`Invalid bins: ${bins}. Allowed values: 1 to ${maxBins}.`);
   }
@@ -97,7 +100,7 @@ export async function histogramOf(raster: Raster, options: HistogramOptions = {}
 }
 
 async function countBand(raster: Raster, band: number, facts: BandStatistics, options: HistogramOptions): Promise<HistogramBand> {
-  let { bins: binCount = 256 } = options;
+  let { bins: binCount = defaultBins } = options;
   const { rangeMin, rangeMax, roundRange = false, density = false } = options;
   const isInteger = !raster.dtype.startsWith('float');
   // A missing end of an explicit range is that of the data: better than the peer's 0 and 256.

@@ -1,6 +1,6 @@
 import { parseElementQuery } from '../../../annotation-format/element-query.js';
-import { elementToFeature, geoJsonText, type Feature } from '../../../annotation-format/formats/geojson.js';
-import { elementToQuPathFeature } from '../../../annotation-format/formats/qupath.js';
+import { elementToFeature, geoJsonText } from '../../../annotation-format/formats/geojson.js';
+import { elementToQuPathFeature, quPathPartOf } from '../../../annotation-format/formats/qupath.js';
 import { KnownOverlaySizes } from '../../../annotation-format/overlay-sizes.js';
 import { schemaFor } from '../../../annotation-format/schema/document.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
@@ -125,10 +125,13 @@ async function* elementsOnly(scanned: AsyncIterable<ScannedElement>): AsyncGener
   for await (const { element } of scanned) yield element;
 }
 
-/** Formats beside our own, each a way to write an element as a feature. */
 /** Values of a feature from which on it is written in slices. */
 const longFeature = 30_000;
-const featureWriters = { geojson: elementToFeature, qupath: elementToQuPathFeature };
+/** Formats beside our own, each a way to write elements as features. */
+const featureWriters = {
+  geojson: { writeFeature: elementToFeature },
+  qupath: { writeFeature: elementToQuPathFeature, partOf: quPathPartOf },
+};
 
 const format = defineRoute({
   method: 'get',
@@ -153,8 +156,8 @@ const format = defineRoute({
     const size = async (itemId: string) => (shown.has(itemId) ? overlayImages.size(itemId) : null);
     const writing = {
       overlaySizes: new KnownOverlaySizes(annotations.brand, size),
-      writeFeature: featureWriters[params.format],
-      stringify: (feature: Feature) => (isSmall(feature, longFeature) ? JSON.stringify(feature) : jsonPieces(feature)),
+      ...featureWriters[params.format],
+      stringify: (value: unknown) => (isSmall(value, longFeature) ? JSON.stringify(value) : jsonPieces(value)),
     };
     const write = () => geoJsonText(annotation.head, elementsOnly(store.scan(annotation.elements, { signal })), writing);
     const chunks = await enqueueInParts(write, { queue: reading, caller }, signal);

@@ -54,8 +54,7 @@ export class AnnotationCleanup {
    */
   async old({ ageDays, keep, remove, signal }: OldVersionsQuery): Promise<OldVersionsReport> {
     if (ageDays < (remove ? 7 : 0)) throw new InvalidError('minAgeInDays must be >= 7');
-    // The word is the one that existing clients know.
-    if (keep < 0) throw new InvalidError('keepInactiveVersions mist be non-negative');
+    if (keep < 0) throw new InvalidError('keepInactiveVersions must be non-negative');
     const before = new Date(Date.now() - ageDays * dayMs);
     const report = { active: 0, recentVersions: 0, oldVersions: 0, fromDeletedItems: 0, abandonedVersions: 0 };
     // First: what the removal of old versions leaves was not abandoned by anybody.

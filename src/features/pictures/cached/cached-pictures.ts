@@ -1,6 +1,6 @@
 import { BadValueError } from '../../../errors.js';
 import type { ItemRecord } from '../../../core/host/host-records.js';
-import type { HistogramBand } from '../../../tilesource/render/histogram.js';
+import { defaultBins, type HistogramBand } from '../../../tilesource/render/histogram.js';
 import type { Enqueue } from '../../../core/concurrency/work-queue.js';
 import type {
   AssociatedImageRequest,
@@ -27,9 +27,15 @@ export function pictureName(entry: CachedEntry): CachedFileName {
   return { kind: 'thumbnail', key: cachedFileKey(entry) };
 }
 
-/** Name of the cached histogram of an entry. */
+/** What a histogram is of where its entry does not say: saying it names no other file. */
+const usualCounting: Readonly<Record<string, unknown>> = { frame: 0, bins: defaultBins, density: false, style: '' };
+
+/** Name of the cached histogram of an entry: the same for all entries that mean the same counts. */
 export function histogramName(entry: CachedEntry): CachedFileName {
-  return { kind: 'data', key: cachedFileKey({ ...entry, imageKey: imageKeys.histogram }) };
+  const telling = Object.entries(entry).filter(
+    ([name, value]) => !Object.hasOwn(usualCounting, name) || usualCounting[name] !== value,
+  );
+  return { kind: 'data', key: cachedFileKey({ ...Object.fromEntries(telling), imageKey: imageKeys.histogram }) };
 }
 
 /** How {@link obtainPicture} goes about it. */
