@@ -9,7 +9,8 @@ import { HostRecords } from './host/host-records.js';
 import { OwnCollections } from './database/own-collections.js';
 import { LeaseModel } from './database/lease.model.js';
 import { Leases } from './database/leases.js';
-import type { Sweep } from './database/sweeper.js';
+import { ScheduleModel } from './database/schedule.js';
+import { Sweeper, type Sweep } from './database/sweeper.js';
 import { createQueues, type QueueLimits, type QueueName, type Queues } from './concurrency/queues.js';
 import type { OnClose } from './undo.js';
 
@@ -25,8 +26,6 @@ export interface Core {
   own: OwnCollections;
   /** Work that one process at a time does. */
   leases: Leases;
-  /** Removes what ended processes have left of the core itself. */
-  sweep: Sweep;
   records: HostRecords;
   events: HostEvents;
   callers: Callers;
@@ -73,13 +72,29 @@ export async function openCore(
     connection: records.connection,
     own,
     leases: new Leases({ model: leaseModel, logger }),
-    sweep: async () => ({ leases: await leaseModel.forget() }),
     records,
     events,
     callers,
     queues: createQueues(queues),
     temporaryDirectory: host.temporaryDirectory ?? tmpdir(),
   };
+}
+
+/**
+ * Removes what ended processes have left: of the core, and of the features.
+ *
+ * @param options `fullAtStart`: whether everything is looked at when this process starts.
+ * @param onClose takes the step that ends it.
+ */
+export function startSweeper(
+  { own, leases, logger }: Core,
+  { sweeps, fullAtStart }: { sweeps: readonly Sweep[]; fullAtStart: boolean },
+  onClose: OnClose,
+): void {
+  const ownSweep: Sweep = async () => ({ leases: await leases.forget() });
+  const schedule = new ScheduleModel(own);
+  const sweeper = new Sweeper({ collections: own, sweeps: [ownSweep, ...sweeps], schedule, logger, fullAtStart });
+  onClose(() => sweeper.close());
 }
 
 function hostEvents(host: Pick<Host, 'events' | 'models'>, onClose: OnClose): HostEvents {

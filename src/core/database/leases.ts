@@ -104,4 +104,9 @@ export class Leases {
   revoke(subject: string): Promise<void> {
     return this.#model.revoke(subject);
   }
+
+  /** Forgets the leases of processes that have ended. @returns how many. */
+  forget(): Promise<number> {
+    return this.#model.forget();
+  }
 }
