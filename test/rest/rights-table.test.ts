@@ -5,8 +5,8 @@ import { Types } from 'mongoose';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RouteDefinition } from '../../src/index.js';
-import type { UserDocument } from '../../src/reference-host/accounts/user.model.js';
-import { issueToken, revokeToken } from '../../src/reference-host/accounts/tokens.js';
+import type { UserDocument } from '../../src/reference-host/accounts/users/user.model.js';
+import { issueToken, revokeToken } from '../../src/reference-host/accounts/tokens/tokens.js';
 import { elementId } from '../support/annotated.js';
 import { Client, startHost, type TestHost } from '../support/reference-host.js';
 import {

@@ -6,30 +6,13 @@ import type { JobRecord } from '../jobs/job-record.js';
 import type { ConversionOptions } from '../../tilesource/convert/options.js';
 import { step } from '../../core/steps.js';
 import type { ConversionItems } from './conversion-items.js';
+import { conversionJob, createdMessage, isPending, workOf, type ConversionWork } from './conversion-work.js';
 import { assertCreatable, type Images } from '../images/images.js';
 import type { Callers } from '../../core/host/callers.js';
 import type { Items } from '../items/items.js';
-import type { JobStarter } from '../jobs/job-starter.js';
-import { activeStatuses, isFinished, jobStatus, localHandler, workerHandler } from '../jobs/job-status.js';
+import type { JobStarter } from '../jobs/running/job-starter.js';
+import { isFinished, jobStatus, localHandler, workerHandler } from '../jobs/job-status.js';
 import type { JobEvent, JobStore } from '../jobs/jobs.js';
-
-/** Name of the job that converts, and type of its records. */
-export const conversionJob = 'large_image_tiff';
-
-/** Plain data of a conversion, kept with its job. */
-export interface ConversionWork {
-  itemId: string;
-  fileId: string;
-  options: ConversionOptions;
-  /** Whether the owner is told when the job ends. */
-  notify: boolean;
-  /** `null`: the result becomes the large image of the item; else it is a new item in a folder. */
-  target: { folderId: string; name: string | null } | null;
-  /** The large image that the item had and that it has again if the job does not succeed. */
-  previous: Record<string, string> | null;
-  /** Whether the owner was a site administrator when they asked. */
-  asAdmin: boolean;
-}
 
 /** How a large image is made. */
 export interface CreationOptions {
@@ -262,7 +245,7 @@ export class LargeImageCreation {
         : status === jobStatus.canceled
           ? `Large image creation canceled for item ${name}`
           : `FAILED: Large image creation failed for item ${name}`;
-    // Of success the job has said so itself.
+    // A job that succeeded has already recorded its own message.
     if (!gone && status !== jobStatus.success) await jobs.updateProgress(job.id, { message });
     if (notify === undefined || job.userId === null) return;
     try {
@@ -377,22 +360,6 @@ export class LargeImageCreation {
     }
     return { ...removed, abandonedItems };
   }
-}
-
-/** Last words of the progress of a job that has succeeded. */
-export function createdMessage(name: string): string {
-  return `Large image created for item ${name}`;
-}
-
-/** Whether a job may still deliver. */
-function isPending(status: number): boolean {
-  return status === jobStatus.inactive || status === jobStatus.queued || activeStatuses.includes(status);
-}
-
-function workOf(job: JobRecord): ConversionWork | null {
-  const work = job.run?.task === conversionJob ? job.other.conversion : undefined;
-  // Only this file writes that member.
-  return typeof work === 'object' && work !== null ? (work as ConversionWork) : null;
 }
 
 function plainMarker(item: ItemRecord): Record<string, string> {

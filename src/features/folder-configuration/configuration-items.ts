@@ -4,7 +4,7 @@ import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../../co
 import { step } from '../../core/steps.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 import type { Host, HostFiles, HostLogger } from '../../host.js';
-import type { DistributedLock } from './distributed-lock.js';
+import type { Lease, Leases } from '../../core/database/leases.js';
 
 /** Largest file that is read as a configuration, in bytes. */
 export const maxFolderConfigurationBytes = 10 * 1024 * 1024;
@@ -21,7 +21,7 @@ export interface ConfigurationItemsOptions {
   host: Pick<Host, 'createItem' | 'removeItem'>;
   logger: HostLogger;
   /** Lets one of all processes at a time write a configuration: what one user adds must not undo what another has. */
-  lock: DistributedLock;
+  leases: Leases;
 }
 
 /** Where a configuration lies, or is to lie. */
@@ -83,19 +83,20 @@ export class ConfigurationItems {
     { folder, name, creatorId }: { folder: FolderRecord; name: string; creatorId: string | null },
     textFrom: (stored: StoredText) => Promise<string>,
   ): Promise<void> {
-    await this.#alone(folder.id, name, async () => {
+    await this.#alone(folder.id, name, async (lease) => {
       const stored = await this.#find(folder, name);
       const bytes = Buffer.from(await textFrom(stored.text), 'utf8');
       if (bytes.length > maxFolderConfigurationBytes) {
         throw new LargeImageError('too-large', `${name} would have more than ${maxFolderConfigurationBytes} bytes.`);
       }
+      await lease.confirm();
       if (stored.item !== null && stored.file !== null) await this.#replace(stored.item, stored.file, bytes, creatorId);
       else await this.#fill(stored.item ?? (await this.#newItem(stored, creatorId)), name, bytes, creatorId);
     });
   }
 
-  #alone<R>(folderId: string, name: string, work: () => Promise<R>): Promise<R> {
-    return this.#options.lock.run(`folder configuration ${folderId}/${name}`, folderId, work);
+  #alone<R>(folderId: string, name: string, work: (lease: Pick<Lease, 'confirm'>) => Promise<R>): Promise<R> {
+    return this.#options.leases.run(`folder configuration ${folderId}/${name}`, folderId, work);
   }
 
   async #find(folder: FolderRecord, name: string): Promise<StoredConfiguration> {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { BadParameterError, InvalidError, LargeImageError, NoLargeImageError, TileSourceError } from '../../errors.js';
 import { callerName } from '../../core/concurrency/queues.js';
 import type { WorkQueue } from '../../core/concurrency/work-queue.js';
@@ -7,7 +6,6 @@ import type { CachedTile, TileCache } from '../caches/contract.js';
 import type { OpenImage } from '../caches/open-image.js';
 import type { SourceCache } from '../caches/source-cache.js';
 import type { FileRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
-import { idText } from '../../core/database/id-text.js';
 import { needsConversion } from '../../tilesource/convert/needs-conversion.js';
 import { openLargeImage } from '../../tilesource/large-image.js';
 import { step } from '../../core/steps.js';
@@ -273,126 +271,6 @@ export class Images {
     step('removal:released');
     if (removed) await this.#options.cachedFiles.removeAll(item);
     return removed;
-  }
-
-  /** What happens when the host has saved a file: its item becomes a large image if it can, or is looked at anew. */
-  async fileSaved(doc: Record<string, unknown> & { _id: unknown }, created: boolean): Promise<void> {
-    const { records, items, logger } = this.#options;
-    const file = records.fileOf(doc);
-    if (!created) this.closeFile(file.id);
-    if (file.itemId === null) return;
-    items.forget(file.itemId);
-    const item = await records.findItem(file.itemId);
-    if (item === null) return;
-    if (item.largeImage !== null) {
-      if (!created && item.largeImage.fileId === file.id) await this.#detectAgain(item, file);
-      else if (item.largeImage.fileId !== file.id) await this.#companionChanged(item);
-      return;
-    }
-    const main = (await this.#mainFileOf(item)) ?? file;
-    if (!(await this.#mayBecomeImage(main))) return;
-    try {
-      await this.create(item, main);
-    } catch (error) {
-      if (!(error instanceof LargeImageError)) throw error;
-      logger.info({ fileId: main.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
-    }
-  }
-
-  /** The file of an item that reads the others, where it has such a one: pictures beside it only accompany it. */
-  async #mainFileOf(item: ItemRecord): Promise<FileRecord | null> {
-    const { records, registry } = this.#options;
-    const files = await records.filesOfItem(item);
-    return files.find((file) => registry.candidates(file)[0]?.readsCompanions === true) ?? null;
-  }
-
-  async #mayBecomeImage(file: FileRecord): Promise<boolean> {
-    const autoSet = await this.#options.settings.get('large_image.auto_set');
-    if (autoSet === 'all') return true;
-    return autoSet !== false && this.#options.registry.knows({ name: file.name, mimeType: file.mimeType });
-  }
-
-  /** New bytes under an old id: they may need another source, or be no image any more. */
-  async #detectAgain(item: ItemRecord, file: FileRecord): Promise<void> {
-    await this.remove(item);
-    const fresh = await this.#options.records.findItem(item.id);
-    if (fresh === null || fresh.largeImage !== null) return;
-    try {
-      await this.create(fresh, file);
-    } catch (error) {
-      if (!(error instanceof LargeImageError)) throw error;
-      this.#options.logger.warn({ fileId: file.id, itemId: item.id, reason: error.message }, 'LargeImage:Lost');
-    }
-  }
-
-  /** A file has come to, or gone from, an item whose other file is shown: where that one reads it, too, the image is another one now. */
-  async #companionChanged(item: ItemRecord): Promise<void> {
-    const { registry } = this.#options;
-    const { fileId, sourceName, originalId } = item.largeImage ?? {};
-    if (fileId === undefined || sourceName === undefined || originalId !== undefined) return;
-    const stored = item.doc.largeImage as Record<string, unknown>;
-    if (registry.get(sourceName)?.readsCompanions === true)
-      return this.#replaceMarker(item, { ...stored, revision: randomUUID() });
-    const main = await this.#mainFileOf(item);
-    if (main === null || main.id === fileId || !(await this.#mayBecomeImage(main))) return;
-    try {
-      await this.#replaceMarker(item, { ...stored, fileId: main.doc._id, sourceName: await this.findSource(main) });
-    } catch (error) {
-      if (!(error instanceof LargeImageError)) throw error;
-      this.#options.logger.info({ fileId: main.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
-    }
-  }
-
-  async #replaceMarker(item: ItemRecord, marker: Record<string, unknown>): Promise<void> {
-    await this.#options.records.markers.replace(item, marker);
-    this.#options.items.forget(item.id);
-    await this.replaced(item);
-  }
-
-  /** What happens when the host has removed a file: no item is served from it any more. */
-  async fileRemoved(doc: Record<string, unknown> & { _id: unknown }): Promise<void> {
-    const file = this.#options.records.fileOf(doc);
-    // Attached files, of which there may be many, serve nobody.
-    if (file.itemId === null) return;
-    const served = await this.#options.records.markers.itemsServing(file);
-    for (const item of served) await this.remove(item);
-    this.closeFile(file.id);
-    const item = await this.#options.records.findItem(file.itemId);
-    if (item === null) return;
-    if (item.largeImage !== null) await this.#companionChanged(item);
-    else if (served.length > 0) await this.#serveAnother(item);
-  }
-
-  /** The rest of an image of several files is shown when the file that stood for it has gone. */
-  async #serveAnother(item: ItemRecord): Promise<void> {
-    const file = await this.#mainFileOf(item);
-    if (file !== null) await this.fileSaved(file.doc, true);
-  }
-
-  /** Lets go of an item that is no more, and of what is kept for it. */
-  async itemRemoved(doc: Record<string, unknown> & { _id: unknown }): Promise<void> {
-    const id = idText(doc._id);
-    this.#options.items.forget(id);
-    await this.#options.cachedFiles.removeAll({ id, doc });
-  }
-
-  /**
-   * The copy of an item is served from its own copies of the files. One whose file was not copied, because it was never finished,
-   * is no large image.
-   */
-  async itemCopied(doc: Record<string, unknown> & { _id: unknown }, fileIds: ReadonlyMap<string, string>): Promise<void> {
-    const { records, items } = this.#options;
-    const item = records.itemOf(doc);
-    if (item.largeImage === null) return;
-    const copyOf = async (id: string | undefined) => {
-      const copied = id === undefined ? undefined : fileIds.get(id);
-      return copied === undefined ? null : records.findFile(copied);
-    };
-    const [file, original] = await Promise.all([copyOf(item.largeImage.fileId), copyOf(item.largeImage.originalId)]);
-    const { originalId: _of, expected: _pending, ...stored } = doc.largeImage as Record<string, unknown>;
-    const marker = file && { ...stored, fileId: file.doc._id, ...(original && { originalId: original.doc._id }) };
-    await records.setItemField(item, 'largeImage', marker ?? undefined);
-    items.forget(item.id);
   }
 
   /** Lets go of everything that was made of the large image that an item had. */

@@ -6,8 +6,7 @@ import type { ElementStore, ReceivedBody, ReceiveOptions, StoredElements } from 
 import { createHeadValidator } from '../../../annotation-format/validate.js';
 import { BadParameterError, LargeImageError } from '../../../errors.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
-import { isSmall, jsonPieces } from '../../../http/serving/json-pieces.js';
-import { isLong } from '../elements/write/long-elements.js';
+import { isLong, isSmall, jsonPieces } from '../../../http/serving/json-pieces.js';
 
 /** An annotation as a body holds it, checked; its elements are stored and nobody refers to them yet. */
 export interface IncomingAnnotation {

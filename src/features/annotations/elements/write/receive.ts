@@ -1,11 +1,11 @@
 import { BadParameterError, LargeImageError } from '../../../../errors.js';
-import { parseJsonText, textOf } from '../../../../core/json.js';
+import { isLongText, parseJsonText, textOf } from '../../../../core/json.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { createGeoJsonReader, type GeoJsonReader } from '../../../../annotation-format/formats/geojson-import.js';
 import { describeValue, inEntry, schemaError } from '../../../../annotation-format/messages.js';
 import type { Publish, ReceivedBody, ReceiveOptions, StoredElements } from '../contract.js';
 import type { ListWriter } from './list-writer.js';
-import { isLongText, type LongElements } from './long-elements.js';
+import type { LongElements } from './long-elements.js';
 import type { FeatureElements } from './long-thread.js';
 import { BodyScanner, type ElementSlice } from '../read/scanner.js';
 import { FamilyWrite, type WriteTools } from './write.js';
