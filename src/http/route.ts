@@ -138,6 +138,9 @@ export function routeDefiner<C>() {
   };
 }
 
+/** What can be said of a route whatever its handler works with: enough to describe it, and to read what it is sent. */
+export type RouteOutline = Omit<RouteDefinition, 'authorize' | 'handle'>;
+
 /** A route that has what its handler works with. */
 export type BoundRoute = RouteDefinition<undefined>;
 

@@ -15,7 +15,7 @@ import {
   type HostLogger,
   type Installation,
   type InstallOptions,
-  type RouteDefinition,
+  type RouteOutline,
 } from '../index.js';
 import { ByteStore } from './files/byte-store.js';
 import { Claims } from './upkeep/claims.js';
@@ -87,7 +87,7 @@ export interface ReferenceHost {
   settings: Installation['settings'];
   jobs: Installation['jobs'];
   /** Every route, of plugin and host. */
-  routes: readonly RouteDefinition[];
+  routes: readonly RouteOutline[];
   /** What the services of `reference-host/services` work with. */
   context: HostContext;
   /** Makes an item whose file is a file on this machine, without copying it. */
@@ -209,7 +209,7 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
       notify: (notification) => notifyUser(context, notification),
       logger,
       settings: coreSettingDefinitions,
-      routes: hostRoutes as unknown as RouteDefinition[],
+      routes: hostRoutes,
       ...(options.restart && { restart: options.restart }),
     };
     if (options.worker === true) {

@@ -10,13 +10,11 @@ interface RenewalOptions {
 
 /** Renews a lease every few seconds until it is stopped. */
 export class Renewal {
-  readonly #options: RenewalOptions;
   readonly #timer: NodeJS.Timeout;
   #isLost = false;
   #renewedAt = Date.now();
 
-  constructor(options: RenewalOptions) {
-    this.#options = options;
+  constructor(private readonly options: RenewalOptions) {
     // The next renewal, or the check before something becomes visible, tells whether the lease is still there.
     this.#timer = setInterval(() => void this.#renew().catch(() => {}), options.everyMs);
     this.#timer.unref();
@@ -24,7 +22,7 @@ export class Renewal {
 
   async #renew(): Promise<void> {
     const now = Date.now();
-    if (await this.#options.renew()) this.#renewedAt = now;
+    if (await this.options.renew()) this.#renewedAt = now;
     else this.#isLost = true;
   }
 
@@ -35,7 +33,7 @@ export class Renewal {
    */
   async confirm(): Promise<void> {
     // By the clock on the wall, which a sleep of the machine does not stop.
-    const isRecent = Math.abs(Date.now() - this.#renewedAt) < this.#options.trustedMs;
+    const isRecent = Math.abs(Date.now() - this.#renewedAt) < this.options.trustedMs;
     if (!this.#isLost && !isRecent) await this.#renew();
     if (this.#isLost) throw new LargeImageError('unavailable', 'The write took too long without a sign of life; try again.');
   }

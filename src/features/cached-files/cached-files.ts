@@ -81,7 +81,6 @@ const createdPauseMs = 80;
  * file, in this process or in others, one makes it and the others wait.
  */
 export class CachedFiles {
-  readonly #options: CachedFilesOptions;
   readonly #createGrouped = grouped((files: readonly NewFileContent[]) => this.#createMany(files), {
     maxSize: createdTogether,
     pauseMs: createdPauseMs,
@@ -89,13 +88,11 @@ export class CachedFiles {
   /** Being obtained in this process. */
   readonly #underWay = new SharedWork<Obtained>();
 
-  constructor(options: CachedFilesOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: CachedFilesOptions) {}
 
   /** How many pictures of a kind are kept for an item; 0: none are. */
   async maxThumbnails(): Promise<number> {
-    return Number(await this.#options.settings.get('large_image.max_thumbnail_files'));
+    return Number(await this.options.settings.get('large_image.max_thumbnail_files'));
   }
 
   /** The kept content, or `null`. A file whose bytes cannot be read counts as absent. */
@@ -105,17 +102,17 @@ export class CachedFiles {
   }
 
   async #find(item: ItemRecord, { kind, key }: CachedFileName): Promise<StoredDocument | null> {
-    return this.#options.model.find(await this.#stateOf(item), kind, key);
+    return this.options.model.find(await this.#stateOf(item), kind, key);
   }
 
   async #stateOf(item: ItemRecord): Promise<ItemState> {
-    return { itemId: item.doc._id, state: await this.#options.records.imageState(item) };
+    return { itemId: item.doc._id, state: await this.options.records.imageState(item) };
   }
 
   /** Which of the items have a file of which of the keys: `<item id>\n<key>`. */
   async existing(items: readonly ItemRecord[], kind: CachedFileKind, keys: readonly string[]): Promise<Set<string>> {
     const states = await Promise.all(items.map((item) => this.#stateOf(item)));
-    return this.#options.model.existing(states, kind, keys);
+    return this.options.model.existing(states, kind, keys);
   }
 
   /**
@@ -148,14 +145,14 @@ export class CachedFiles {
   async #make(id: string, item: ItemRecord, name: CachedFileName, make: Maker, signal: AbortSignal): Promise<Obtained> {
     let found: CachedContent | null = null;
     const isDone = async () => (found = await this.read(item, name)) !== null;
-    const lease = await this.#options.leases.take(id, { subject: item.id, signal, isDone });
+    const lease = await this.options.leases.take(id, { subject: item.id, signal, isDone });
     if (lease === null) return { content: found!, created: false };
     step('cached-file:claimed');
-    const { logger } = this.#options;
+    const { logger } = this.options;
     let stored: StoredDocument | null = null;
     try {
       // Between the first look and the lease somebody may have made the file, and the item may serve another image by now.
-      const current = await this.#options.records.findItem(item.id);
+      const current = await this.options.records.findItem(item.id);
       if (current === null) throw new NoLargeImageError();
       const made = await this.read(current, name);
       if (made !== null) return { content: made, created: false };
@@ -202,7 +199,7 @@ export class CachedFiles {
 
   /** Stores files, together where the host can; never rejects, since a stream cannot be read twice. */
   async #createMany(files: readonly NewFileContent[]): Promise<PromiseSettledResult<StoredDocument>[]> {
-    const host = this.#options.files;
+    const host = this.options.files;
     try {
       if (host.createMany && files.length > 1) return await host.createMany(files);
     } catch (reason) {
@@ -213,7 +210,7 @@ export class CachedFiles {
 
   /** Gives the lease back and keeps the limits; what was made of an image that has gone meanwhile goes too. Never rejects. */
   async #finish(lease: Lease, item: ItemRecord, name: CachedFileName, stored: StoredDocument | null): Promise<void> {
-    const { files, logger } = this.#options;
+    const { files, logger } = this.options;
     try {
       const kept = await lease.release();
       step('cached-file:released');
@@ -230,7 +227,7 @@ export class CachedFiles {
    * have a limit of their own. Whoever stored prunes afterwards, so whoever is last sees all.
    */
   async #prune(item: ItemRecord, { kind, key }: CachedFileName): Promise<void> {
-    const { model } = this.#options;
+    const { model } = this.options;
     const limit = kind === 'data' ? maxDataFiles : await this.maxThumbnails();
     const entries = await model.entries(item, kind);
     if (entries.length <= limit) return;
@@ -240,12 +237,12 @@ export class CachedFiles {
   }
 
   async #removeById(id: unknown): Promise<void> {
-    const doc = await this.#options.model.findById(id);
-    if (doc !== null) await this.#options.files.remove(doc);
+    const doc = await this.options.model.findById(id);
+    if (doc !== null) await this.options.files.remove(doc);
   }
 
   async #contentOf(doc: StoredDocument): Promise<CachedContent | null> {
-    const { records, files, logger } = this.#options;
+    const { records, files, logger } = this.options;
     const { size, mimeType, id } = records.fileOf(doc);
     try {
       const bytes = size === 0 ? Buffer.alloc(0) : await collect(await files.read(doc, { start: 0, end: size }));
@@ -261,7 +258,7 @@ export class CachedFiles {
 
   /** Records of the files of an item: pictures, then data, each newest first. */
   async list(item: ItemRecord): Promise<StoredDocument[]> {
-    const { model } = this.#options;
+    const { model } = this.options;
     return [...(await model.list(item, 'thumbnail')), ...(await model.list(item, 'data'))];
   }
 
@@ -270,7 +267,7 @@ export class CachedFiles {
     item: ItemRecord,
     file: CachedFileName & { content: CachedContent; creatorId: string | null },
   ): Promise<StoredDocument> {
-    const { model } = this.#options;
+    const { model } = this.options;
     const former = (await model.entries(item, file.kind)).filter(({ thumbnailKey }) => thumbnailKey === file.key);
     const stored = await this.#create(item, file);
     for (const { _id } of former) await this.#removeById(_id);
@@ -282,7 +279,7 @@ export class CachedFiles {
   /** Removes the file of a key. @returns its record as it was, or `null`. */
   async removeOne(item: ItemRecord, name: CachedFileName): Promise<StoredDocument | null> {
     const doc = await this.#find(item, name);
-    if (doc !== null) await this.#options.files.remove(doc);
+    if (doc !== null) await this.options.files.remove(doc);
     return doc;
   }
 
@@ -292,7 +289,7 @@ export class CachedFiles {
    * @returns how many files there were of what was looked at, and how many were removed.
    */
   async trim(item: ItemRecord, keep: number): Promise<[present: number, removed: number]> {
-    const { model } = this.#options;
+    const { model } = this.options;
     const kinds: CachedFileKind[] = keep === 0 ? ['thumbnail', 'data'] : ['thumbnail'];
     const entries = (await Promise.all(kinds.map((kind) => model.entries(item, kind)))).flat();
     const surplus = entries.slice(keep);
@@ -303,19 +300,19 @@ export class CachedFiles {
   /** Removes everything that is kept of an item, also what is being made at this moment. */
   async removeAll(item: { id: string; doc: { _id: unknown } }): Promise<void> {
     // First the leases: a maker who has lost its lease removes what it has stored.
-    await this.#options.leases.revoke(item.id);
+    await this.options.leases.revoke(item.id);
     step('cached-file:revoked');
     for (const kind of ['thumbnail', 'data'] as const) await this.remove({ kind, itemId: item.doc._id });
   }
 
   /** How many files match. */
   count(filter: CachedFileFilter): Promise<number> {
-    return this.#options.model.count(filter);
+    return this.options.model.count(filter);
   }
 
   /** Removes the files that match, some at a time. @returns how many. */
   async remove(filter: CachedFileFilter): Promise<number> {
-    const { model, files } = this.#options;
+    const { model, files } = this.options;
     let removed = 0;
     let batch: StoredDocument[] = [];
     const removeBatch = async () => {

@@ -45,11 +45,7 @@ const notificationLifetimeMs = 30_000;
 
 /** Makes items large images, by a conversion where that is needed, and keeps their records in step with the jobs. */
 export class LargeImageCreation {
-  readonly #parts: CreationParts;
-
-  constructor(parts: CreationParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: CreationParts) {}
 
   /**
    * Makes an item a large image of one of its files.
@@ -63,11 +59,11 @@ export class LargeImageCreation {
     assertCreatable(current, file);
     if (options.createJob !== 'always') {
       try {
-        await this.#parts.images.create(current, file);
+        await this.parts.images.create(current, file);
         return null;
       } catch (error) {
         if (!(error instanceof TileSourceError) || options.createJob === 'never') throw error;
-        if (!(await this.#parts.images.needsConversion(file))) throw error;
+        if (!(await this.parts.images.needsConversion(file))) throw error;
       }
     }
     return this.#startJob(current, file, options, null);
@@ -80,7 +76,7 @@ export class LargeImageCreation {
    * @throws TileSourceError when no source reads the file and no job may be used.
    */
   async recreate(item: ItemRecord, file: FileRecord, options: CreationOptions): Promise<JobRecord | null> {
-    const { records, images, items } = this.#parts;
+    const { records, images, items } = this.parts;
     if (options.createJob !== 'always') {
       try {
         const sourceName = await images.findSource(file);
@@ -94,7 +90,7 @@ export class LargeImageCreation {
         return null;
       } catch (error) {
         if (!(error instanceof TileSourceError) || options.createJob === 'never') throw error;
-        if (!(await this.#parts.images.needsConversion(file))) throw error;
+        if (!(await this.parts.images.needsConversion(file))) throw error;
       }
     }
     return this.#startJob(item, file, options, item.largeImage?.fileId === undefined ? null : { ...plainMarker(item) });
@@ -111,7 +107,7 @@ export class LargeImageCreation {
       folderId: target.folder.id,
       name: target.name,
     });
-    return (await this.#parts.runner.start(job)) ?? job;
+    return (await this.parts.runner.start(job)) ?? job;
   }
 
   /**
@@ -124,7 +120,7 @@ export class LargeImageCreation {
     const { largeImage } = item;
     if (largeImage === null) return false;
     const product = await this.#markProduct(item);
-    const removed = await this.#parts.images.remove(item);
+    const removed = await this.parts.images.remove(item);
     if (!removed) return false;
     // After that: a job that ends now finds that nobody waits for it.
     if (largeImage.expected === true && largeImage.jobId !== undefined) await this.cancel(largeImage.jobId);
@@ -140,18 +136,18 @@ export class LargeImageCreation {
    */
   async abandon(item: ItemRecord): Promise<boolean> {
     const { jobId } = item.largeImage ?? {};
-    const job = jobId === undefined ? null : await this.#parts.jobs.find(jobId);
+    const job = jobId === undefined ? null : await this.parts.jobs.find(jobId);
     const work = job === null ? null : workOf(job);
     const previous = work === null ? null : await this.#previousOf(work);
     if (job === null || previous === null) return this.remove(item);
-    const settled = await this.#parts.records.markers.settle({ itemId: item.id, jobId: job.id }, previous);
-    this.#parts.items.forget(item.id);
+    const settled = await this.parts.records.markers.settle({ itemId: item.id, jobId: job.id }, previous);
+    this.parts.items.forget(item.id);
     return settled !== null;
   }
 
   /** Cancels a job if that can be done. @returns its status then; `null` when it is gone. */
   async cancel(jobId: string): Promise<number | null> {
-    const { jobs } = this.#parts;
+    const { jobs } = this.parts;
     try {
       return (await jobs.cancel(jobId))?.status ?? null;
     } catch (error) {
@@ -167,7 +163,7 @@ export class LargeImageCreation {
    * @throws InvalidError when one of them is gone or wants no result any more, AccessDeniedError when the owner may not have it any more.
    */
   async load(job: JobRecord): Promise<{ work: ConversionWork; item: ItemRecord; file: FileRecord; folder: FolderRecord | null }> {
-    const { records, items, callers } = this.#parts;
+    const { records, items, callers } = this.parts;
     const work = workOf(job);
     if (work === null) throw new InvalidError(`Job ${job.id} is no conversion.`);
     const [item, file] = await Promise.all([records.findItem(work.itemId), records.findFile(work.fileId)]);
@@ -190,13 +186,13 @@ export class LargeImageCreation {
   async delivered(job: JobRecord): Promise<string | null> {
     const work = workOf(job);
     if (work === null || work.target !== null) return null;
-    const { jobId, fileId, expected } = (await this.#parts.records.findItem(work.itemId))?.largeImage ?? {};
+    const { jobId, fileId, expected } = (await this.parts.records.findItem(work.itemId))?.largeImage ?? {};
     return jobId === job.id && expected !== true ? (fileId ?? null) : null;
   }
 
   /** Makes a stored file the large image that an item expects of a job. @returns false when it expects it no more. */
   async deliver(job: JobRecord, work: ConversionWork, file: FileRecord): Promise<boolean> {
-    const { records, items, conversionItems } = this.#parts;
+    const { records, items, conversionItems } = this.parts;
     const former = work.previous?.originalId === undefined ? null : await this.#markedFile(work.previous.fileId, job.id);
     const settled = await records.markers.settle(
       { itemId: work.itemId, jobId: job.id },
@@ -223,7 +219,7 @@ export class LargeImageCreation {
     if (!ended) return;
     const status = kind === 'removed' ? jobStatus.canceled : job.status;
     // Who still works on it tidies up itself.
-    const { records, items, conversionItems } = this.#parts;
+    const { records, items, conversionItems } = this.parts;
     step('conversion:ended');
     if (status !== jobStatus.success && job.run?.owner == null) await conversionItems.tidy(job.id);
     // A copy is an item of its own from the moment it is complete.
@@ -237,7 +233,7 @@ export class LargeImageCreation {
 
   async #notify(job: JobRecord, work: ConversionWork, status: number, gone: boolean): Promise<void> {
     if (!work.notify) return;
-    const { records, jobs, notify, logger } = this.#parts;
+    const { records, jobs, notify, logger } = this.parts;
     const name = (await records.findItem(work.itemId))?.name ?? work.itemId;
     const message =
       status === jobStatus.success
@@ -266,7 +262,7 @@ export class LargeImageCreation {
     options: CreationOptions,
     previous: Record<string, string> | null,
   ): Promise<JobRecord> {
-    const { records, items, images, jobs, runner } = this.#parts;
+    const { records, items, images, jobs, runner } = this.parts;
     const job = await this.#newJob(item, file, options, previous, null);
     step('creation:job-stored');
     const marker = { expected: true, notify: options.notify, originalId: file.doc._id, jobId: job.id };
@@ -292,7 +288,7 @@ export class LargeImageCreation {
     const userId = caller?.id ?? null;
     const asAdmin = caller?.admin === true;
     const work: ConversionWork = { itemId: item.id, fileId: file.id, options, notify, target, previous, asAdmin };
-    return this.#parts.runner.create(conversionJob, {
+    return this.parts.runner.create(conversionJob, {
       title: `Large Image Conversion: ${file.name}`,
       handler: localJob ? localHandler : workerHandler,
       userId,
@@ -307,16 +303,16 @@ export class LargeImageCreation {
   async #withoutLostJob(item: ItemRecord): Promise<ItemRecord> {
     const { largeImage } = item;
     if (largeImage?.expected !== true || largeImage.fileId !== undefined) return item;
-    const job = largeImage.jobId === undefined ? null : await this.#parts.jobs.find(largeImage.jobId);
+    const job = largeImage.jobId === undefined ? null : await this.parts.jobs.find(largeImage.jobId);
     if (job !== null && isPending(job.status)) return item;
-    await this.#parts.images.remove(item);
-    return (await this.#parts.records.findItem(item.id)) ?? item;
+    await this.parts.images.remove(item);
+    return (await this.parts.records.findItem(item.id)) ?? item;
   }
 
   /** The marker that an item had before, as it is stored; `null` where it had none or its file is gone. */
   async #previousOf({ previous }: ConversionWork): Promise<Record<string, unknown> | null> {
     if (previous?.fileId === undefined) return null;
-    const { records } = this.#parts;
+    const { records } = this.parts;
     const file = await records.findFile(previous.fileId);
     if (file === null) return null;
     const original = previous.originalId === undefined ? null : await records.findFile(previous.originalId);
@@ -331,15 +327,15 @@ export class LargeImageCreation {
   }
 
   async #markedFile(fileId: string | undefined, jobId: string): Promise<FileRecord | null> {
-    const file = fileId === undefined ? null : await this.#parts.records.findFile(fileId);
+    const file = fileId === undefined ? null : await this.parts.records.findFile(fileId);
     if (file === null) return null;
-    await this.#parts.records.conversions.markFile(file, jobId);
+    await this.parts.records.conversions.markFile(file, jobId);
     step('creation:product-marked');
     return file;
   }
 
   async #removeFile(file: FileRecord | null): Promise<void> {
-    if (file !== null) await this.#parts.files.remove(file.doc);
+    if (file !== null) await this.parts.files.remove(file.doc);
   }
 
   /**
@@ -348,7 +344,7 @@ export class LargeImageCreation {
    * @returns how much was removed or given up.
    */
   async sweep(signal: AbortSignal): Promise<Record<string, number>> {
-    const { records, jobs, conversionItems } = this.#parts;
+    const { records, jobs, conversionItems } = this.parts;
     const removed = await conversionItems.sweep(signal);
     let abandonedItems = 0;
     for await (const item of records.markers.unfinished()) {

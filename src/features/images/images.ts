@@ -48,14 +48,12 @@ interface OpenOptions {
 
 /** Large images of items: made, removed, and opened for the requests that show them. */
 export class Images {
-  readonly #options: ImagesOptions;
   /** Pictures being made now, so that the same one is made once for all who ask at the same time. */
   readonly #underWay = new SharedWork<CachedTile>();
 
   readonly #stamps: FileStamps;
 
-  constructor(options: ImagesOptions) {
-    this.#options = options;
+  constructor(private readonly options: ImagesOptions) {
     this.#stamps = new FileStamps({
       pathOf: async (fileId) => {
         const file = await options.records.findFile(fileId);
@@ -67,7 +65,7 @@ export class Images {
 
   /** The sources that may read files. */
   get registry(): TileSourceRegistry {
-    return this.#options.registry;
+    return this.options.registry;
   }
 
   /**
@@ -99,7 +97,7 @@ export class Images {
     make: (image: LargeImage, signal: AbortSignal) => Promise<CachedTile>,
     { asked, queue }: { asked: { caller: Caller | null; readonly signal: AbortSignal }; queue: WorkQueue },
   ): Promise<CachedTile> {
-    const cached = this.#options.tiles.get(key);
+    const cached = this.options.tiles.get(key);
     const found = cached instanceof Promise ? await cached : cached;
     if (found !== undefined) return found;
     return this.#underWay.join(
@@ -108,7 +106,7 @@ export class Images {
         const waiting = { signal: wanted, caller: callerName(asked.caller) };
         const tile = await queue.run(() => this.use(item, (image) => make(image, wanted), wanted), waiting);
         // Keeping it is nobody's wait: a cache answers for its own errors.
-        Promise.resolve(this.#options.tiles.set(key, tile)).catch(() => {});
+        Promise.resolve(this.options.tiles.set(key, tile)).catch(() => {});
         return tile;
       },
       asked.signal,
@@ -124,7 +122,7 @@ export class Images {
   async use<R>(item: ItemRecord, use: (image: LargeImage) => Promise<R> | R, signal?: AbortSignal): Promise<R> {
     const { state, served, icc } = await this.#state(item);
     const { fileId, sourceName } = served;
-    const result = await this.#options.sources.use(
+    const result = await this.options.sources.use(
       state,
       (wanted) => this.#open(item, fileId, { sourceName, icc, signal: wanted }),
       (open) => use(open.image),
@@ -146,8 +144,8 @@ export class Images {
 
   /** Somebody has replaced a file where it lies: what was made of it goes. */
   async #changedOnDisk(fileId: string): Promise<void> {
-    const { records, cachedFiles, logger } = this.#options;
-    this.#options.sources.evict((key) => key.startsWith(`${fileId}:`));
+    const { records, cachedFiles, logger } = this.options;
+    this.options.sources.evict((key) => key.startsWith(`${fileId}:`));
     const file = await records.findFile(fileId);
     if (file === null) return;
     logger.info({ fileId }, 'LargeImage:File:Changed');
@@ -155,13 +153,13 @@ export class Images {
   }
 
   async #open(item: ItemRecord, fileId: string, options: OpenOptions): Promise<OpenImage> {
-    const file = await this.#options.records.findFile(fileId);
+    const file = await this.options.records.findFile(fileId);
     if (file === null) throw new TileSourceError(`No large image file in this item: file ${fileId} of item ${item.id} is gone.`);
     return this.#openFile(file, options);
   }
 
   async #openFile(file: FileRecord, { sourceName, icc, signal }: OpenOptions): Promise<OpenImage> {
-    const { registry, files, logger, settings, temporaryDirectory } = this.#options;
+    const { registry, files, logger, settings, temporaryDirectory } = this.options;
     const input = await hostFileInput(file, files, () => this.#companionsOf(file));
     const maxSmallImageSize = Number(await settings.get('large_image.max_small_image_size'));
     const opened = await registry.open(input, {
@@ -185,13 +183,13 @@ export class Images {
   }
 
   async #companionsOf(file: FileRecord): Promise<FileRecord[]> {
-    const { records } = this.#options;
+    const { records } = this.options;
     const item = file.itemId === null ? null : await records.findItem(file.itemId);
     return item === null ? [] : (await records.filesOfItem(item)).filter(({ id }) => id !== file.id);
   }
 
   async #icc(): Promise<IccOption> {
-    return (await this.#options.settings.get('large_image.icc_correction')) as IccOption;
+    return (await this.options.settings.get('large_image.icc_correction')) as IccOption;
   }
 
   /** Name of the first source that can read a file, by trying. @throws TileSourceError that says why none can. */
@@ -199,14 +197,14 @@ export class Images {
     const opened = await this.#openFile(file, { icc: false });
     // Nobody has to wait for it, however long a source takes.
     opened.close().catch((err: unknown) => {
-      this.#options.logger.warn({ err, fileId: file.id, sourceName: opened.sourceName }, 'TileSource:Close:Failed');
+      this.options.logger.warn({ err, fileId: file.id, sourceName: opened.sourceName }, 'TileSource:Close:Failed');
     });
     return opened.sourceName;
   }
 
   /** Whether a file that no source opens is an image that is only too large for them. */
   async needsConversion(file: FileRecord): Promise<boolean> {
-    const { files, temporaryDirectory } = this.#options;
+    const { files, temporaryDirectory } = this.options;
     return needsConversion(await hostFileInput(file, files), temporaryDirectory);
   }
 
@@ -226,11 +224,11 @@ export class Images {
    */
   async chooseFile(item: ItemRecord, fileId: string | undefined): Promise<FileRecord> {
     if (fileId === undefined) {
-      const files = await this.#options.records.filesOfItem(item);
+      const files = await this.options.records.filesOfItem(item);
       if (files.length !== 1) throw new BadParameterError('Missing "fileId" parameter.');
       return files[0]!;
     }
-    const file = await this.#options.records.findFile(fileId);
+    const file = await this.options.records.findFile(fileId);
     if (file === null) throw new InvalidError(`No such file: ${fileId}`, 'id');
     return file;
   }
@@ -256,8 +254,8 @@ export class Images {
   async create(item: ItemRecord, file: FileRecord): Promise<ItemRecord> {
     assertCreatable(item, file);
     const sourceName = await this.findSource(file);
-    const claimed = await this.#options.records.markers.claim(item, { fileId: file.doc._id, sourceName });
-    this.#options.items.forget(item.id);
+    const claimed = await this.options.records.markers.claim(item, { fileId: file.doc._id, sourceName });
+    this.options.items.forget(item.id);
     if (claimed === null) throw new BadParameterError('Item already has largeImage set.');
     return claimed;
   }
@@ -265,25 +263,25 @@ export class Images {
   /** Takes the large image off an item; the file stays. @returns false when there was none. */
   async remove(item: ItemRecord): Promise<boolean> {
     if (item.largeImage === null) return false;
-    const removed = await this.#options.records.markers.release(item);
-    this.#options.items.forget(item.id);
+    const removed = await this.options.records.markers.release(item);
+    this.options.items.forget(item.id);
     this.closeFile(item.largeImage.fileId);
     step('removal:released');
-    if (removed) await this.#options.cachedFiles.removeAll(item);
+    if (removed) await this.options.cachedFiles.removeAll(item);
     return removed;
   }
 
   /** Lets go of everything that was made of the large image that an item had. */
   async replaced(before: ItemRecord): Promise<void> {
     this.closeFile(before.largeImage?.fileId);
-    await this.#options.cachedFiles.removeAll(before);
+    await this.options.cachedFiles.removeAll(before);
   }
 
   /** Lets go of a file that is open for requests to come. */
   closeFile(fileId: string | undefined): void {
     if (fileId === undefined) return;
     this.#stamps.forget(fileId);
-    this.#options.forgetFile(fileId);
+    this.options.forgetFile(fileId);
   }
 }
 

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { errorReplies } from '../../errors.js';
 import type { Parameter, Parameters } from '../parameters.js';
-import type { RouteDefinition } from '../route.js';
+import type { RouteOutline } from '../route.js';
 
 /** Where the described API is and what it is called. */
 export interface ApiInfo {
@@ -34,7 +34,7 @@ function tagOf(path: string): string {
   return path.split('/')[1] ?? '';
 }
 
-function operationId(route: RouteDefinition): string {
+function operationId(route: RouteOutline): string {
   const words = route.path
     .split('/')
     .filter(Boolean)
@@ -44,7 +44,7 @@ function operationId(route: RouteDefinition): string {
 }
 
 /** What a route asks of its caller, in words. */
-function accessText(route: RouteDefinition): string {
+function accessText(route: RouteOutline): string {
   const who = {
     public: 'Anybody may call this; documents still need their own permission.',
     user: 'The caller must be signed in.',
@@ -54,12 +54,12 @@ function accessText(route: RouteDefinition): string {
   return route.scope === undefined ? who : `${who} Token scope: \`${route.scope}\`.`;
 }
 
-function descriptionOf(route: RouteDefinition): string {
+function descriptionOf(route: RouteOutline): string {
   return [route.description, accessText(route)].filter(Boolean).join('\n\n');
 }
 
 /** Statuses a route may answer besides success, with what leads to them. */
-function errorStatuses(route: RouteDefinition): Map<string, string> {
+function errorStatuses(route: RouteOutline): Map<string, string> {
   const statuses = new Map<string, Set<string>>();
   const codes = new Set(route.errors ?? []);
   if (route.access !== 'public') codes.add('login-required').add('access-denied');
@@ -80,7 +80,7 @@ function entries(parameters: Parameters | undefined): [string, Parameter<unknown
   return Object.entries(parameters ?? {});
 }
 
-function bodySchema(route: RouteDefinition): { type: string; schema: Json } | null {
+function bodySchema(route: RouteOutline): { type: string; schema: Json } | null {
   switch (route.body ?? 'none') {
     case 'none':
       return null;
@@ -97,14 +97,14 @@ function bodySchema(route: RouteDefinition): { type: string; schema: Json } | nu
   }
 }
 
-function successTypes(route: RouteDefinition): readonly string[] {
+function successTypes(route: RouteOutline): readonly string[] {
   return 'types' in route.returns ? route.returns.types : ['application/json'];
 }
 
-const bodyIsOptional = (route: RouteDefinition) => route.bodyOptional === true;
+const bodyIsOptional = (route: RouteOutline) => route.bodyOptional === true;
 
 /** The API as a Swagger 2.0 document, which existing clients of this kind of API read. */
-export function swagger2(routes: readonly RouteDefinition[], info: ApiInfo): Json {
+export function swagger2(routes: readonly RouteOutline[], info: ApiInfo): Json {
   const paths: Record<string, Json> = {};
   for (const route of routes) {
     const body = bodySchema(route);
@@ -186,7 +186,7 @@ function swagger2Schema(schema: unknown): unknown {
   return Object.fromEntries(kept.map(([key, value]) => [key, swagger2Schema(value)]));
 }
 
-function security(route: RouteDefinition): Json[] {
+function security(route: RouteOutline): Json[] {
   const schemes = [{ token: [] }, { tokenParameter: [] }];
   return route.access === 'public' ? [{}, ...schemes] : schemes;
 }
@@ -196,7 +196,7 @@ function sorted<T>(members: Record<string, T>): Record<string, T> {
 }
 
 /** The API as an OpenAPI 3.1 document. */
-export function openApi3(routes: readonly RouteDefinition[], info: ApiInfo): Json {
+export function openApi3(routes: readonly RouteOutline[], info: ApiInfo): Json {
   const paths: Record<string, Json> = {};
   for (const route of routes) {
     const body = bodySchema(route);

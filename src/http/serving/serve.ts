@@ -3,7 +3,7 @@ import type { OnClose } from '../../core/undo.js';
 import { packageVersion } from '../../core/version.js';
 import type { Host } from '../../host.js';
 import { describeRoutes } from '../describe/describe.routes.js';
-import { bindRoutes, type BoundRoute, type RouteDefinition } from '../route.js';
+import { bindRoutes, type BoundRoute, type RouteOutline } from '../route.js';
 import { mountRoutes } from './mount.js';
 import { mountAt } from './slot.js';
 
@@ -19,8 +19,8 @@ export async function serveRoutes(
   bound: readonly BoundRoute[],
   { core: { host, callers, logger }, app }: { core: Core; app: Host['app'] | null },
   onClose: OnClose,
-): Promise<RouteDefinition[]> {
-  const described: RouteDefinition[] = [];
+): Promise<RouteOutline[]> {
+  const described: RouteOutline[] = [];
   const describing = { routes: () => described, apiRoot: host.apiRoot, title: 'Large images', version: packageVersion };
   const routes = [...bound, ...bindRoutes(describeRoutes, describing)];
   described.push(...routes, ...(host.routes ?? []));

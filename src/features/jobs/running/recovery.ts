@@ -34,21 +34,18 @@ const maxWaiting = 100;
  * Life is judged by whether the process is seen to have ended, and else by whether the record changes between sweeps.
  */
 export class JobRecovery {
-  readonly #options: RecoveryOptions;
   #seen = new Map<string, Silence>();
   #sweptAt = -Infinity;
 
-  constructor(options: RecoveryOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: RecoveryOptions) {}
 
   /** Looks once at all jobs that are not over. */
   async sweep(): Promise<void> {
-    const { jobs, sweepMs } = this.#options;
+    const { jobs, sweepMs } = this.options;
     const active = await jobs.findRuns(activeStatuses, maxActive);
     const waiting = await jobs.findRuns([jobStatus.inactive, jobStatus.queued], maxWaiting);
     const tickets = waiting.flatMap(({ run }) => (run?.ticket == null ? [] : [run.ticket]));
-    const entries = tickets.length === 0 ? new Map<string, EntryState>() : await this.#options.entryStates(tickets);
+    const entries = tickets.length === 0 ? new Map<string, EntryState>() : await this.options.entryStates(tickets);
     const now = performance.now();
     // After a time without an answer (the database was away) everybody gets a full lease to give a sign of life.
     if (now - this.#sweptAt > 3 * sweepMs) this.#seen.clear();
@@ -58,7 +55,7 @@ export class JobRecovery {
     this.#seen = new Map();
     for (const job of active) {
       if (job.status === jobStatus.canceling && job.run?.owner === null) await this.#end(job);
-      else if (this.#options.isRunningHere(job.id)) continue;
+      else if (this.options.isRunningHere(job.id)) continue;
       else if (
         hasEnded(job.run?.owner ?? job.run?.starter ?? '') ||
         this.#isSilent(job, `${job.run?.owner} ${job.run?.beat}`, before)
@@ -77,14 +74,14 @@ export class JobRecovery {
 
   /** Whether the key of a job has been the same for a whole lease. */
   #isSilent(job: JobRecord, key: string, before: ReadonlyMap<string, Silence>): boolean {
-    const silence = before.get(job.id) ?? new Silence(this.#options.leaseMs);
+    const silence = before.get(job.id) ?? new Silence(this.options.leaseMs);
     this.#seen.set(job.id, silence);
     return silence.isOver(key);
   }
 
   /** Takes a job away from an owner that is gone: it goes back into the queue, or is over. */
   async #end(job: JobRecord): Promise<void> {
-    const { jobs, logger } = this.#options;
+    const { jobs, logger } = this.options;
     const run = job.run!;
     const conditions = { owner: run.owner, beat: run.beat };
     const fields = { jobId: job.id, owner: run.owner, attempts: run.attempts };
@@ -107,7 +104,7 @@ export class JobRecovery {
 
   async #redeliver(job: JobRecord): Promise<void> {
     this.#seen.delete(job.id);
-    this.#options.logger?.warn({ jobId: job.id, status: job.status }, 'Job:QueuedAgain');
-    await this.#options.deliver(job);
+    this.options.logger?.warn({ jobId: job.id, status: job.status }, 'Job:QueuedAgain');
+    await this.options.deliver(job);
   }
 }

@@ -48,7 +48,6 @@ const outagePauseMs = 1000;
 
 /** The work on one claimed job in this process, from RUNNING to what ends it. */
 export class JobRun {
-  readonly #options: RunOptions;
   readonly #stopping = sharedAbortController();
   readonly #over = sharedAbortController();
   #log: string[] = [];
@@ -61,12 +60,10 @@ export class JobRun {
   #sawOutage = false;
   #interrupted = false;
 
-  constructor(options: RunOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: RunOptions) {}
 
   get id(): string {
-    return this.#options.job.id;
+    return this.options.job.id;
   }
 
   /** Whether the work was broken off and is to be begun anew: the job waits for somebody to queue it. */
@@ -86,7 +83,7 @@ export class JobRun {
 
   /** Works to the end and writes how it ended. Never rejects. */
   async run(): Promise<void> {
-    const { definition, job, jobs, logger } = this.#options;
+    const { definition, job, jobs, logger } = this.options;
     this.#over.signal.addEventListener(
       'abort',
       jobs.onUpdate((event) => this.#hear(event)),
@@ -114,7 +111,7 @@ export class JobRun {
 
   #context(): JobContext {
     return {
-      job: this.#options.job,
+      job: this.options.job,
       signal: this.#stopping.signal,
       log: (text) => {
         if (text === '') return;
@@ -139,11 +136,11 @@ export class JobRun {
     this.#flushTimer ??= setTimeout(() => {
       this.#flushTimer = null;
       this.#flushing = this.#flushing.then(() => this.#flush());
-    }, this.#options.timing.flushMs);
+    }, this.options.timing.flushMs);
   }
 
   async #flush(): Promise<void> {
-    const { jobs, owner, logger } = this.#options;
+    const { jobs, owner, logger } = this.options;
     const log = this.#log;
     const progress = this.#progress;
     if (log.length === 0 && progress === null) return;
@@ -167,14 +164,14 @@ export class JobRun {
   #judge(state: { status: number; owner: string | null } | null): void {
     if (this.#settled !== null) return;
     if (state === null) this.stop('removed');
-    else if (state.owner !== this.#options.owner) this.stop('lost');
+    else if (state.owner !== this.options.owner) this.stop('lost');
     else if (state.status === jobStatus.canceled || state.status === jobStatus.canceling) this.stop('canceled');
     else if (isFinished(state.status)) this.stop('ended');
   }
 
   /** Looks at the record and gives signs of life until the run is over: also while the work has not stopped yet. */
   async #watch(): Promise<void> {
-    const { jobs, owner, timing, logger, onBeat } = this.#options;
+    const { jobs, owner, timing, logger, onBeat } = this.options;
     let beatAt = Date.now();
     for (;;) {
       await pause(timing.pollMs, this.#over.signal);
@@ -208,7 +205,7 @@ export class JobRun {
         }
         return;
       } catch (err) {
-        this.#options.logger?.error({ err, jobId: this.id }, 'Job:EndNotWritten');
+        this.options.logger?.error({ err, jobId: this.id }, 'Job:EndNotWritten');
         const isAway = isDatabaseOutage(err) && this.#stopReason !== 'closing';
         const pauseMs = isAway ? outagePauseMs : pauses.shift();
         if (pauseMs === undefined) return;
@@ -220,7 +217,7 @@ export class JobRun {
 
   /** @returns false when the record changed in between. */
   async #tryWriteEnd(failure: { error: unknown } | null): Promise<boolean> {
-    const { jobs, owner } = this.#options;
+    const { jobs, owner } = this.options;
     const job = await jobs.find(this.id);
     if (job === null || job.run?.owner !== owner) return true;
     const changes: JobChanges = {
@@ -237,7 +234,7 @@ export class JobRun {
 
   /** Status and last words, by what is stored and how the work ended. */
   #ending(job: JobRecord, failure: { error: unknown } | null): Pick<JobChanges, 'status' | 'log' | 'attempts'> {
-    const { definition } = this.#options;
+    const { definition } = this.options;
     const says = (text: string) => ({ log: [...this.#log, text] });
     if (isFinished(job.status)) return {};
     if (job.status === jobStatus.canceling) return { status: jobStatus.canceled };

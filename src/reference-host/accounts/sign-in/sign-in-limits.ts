@@ -51,14 +51,11 @@ export interface SignInLimitsOptions {
  * A window begins with the first failure and ends by itself: what is refused meanwhile does not extend it.
  */
 export class SignInLimits {
-  readonly #options: SignInLimitsOptions;
   readonly #limiters = new Map<string, RateLimiterMongo>();
   /** Budgets of which nothing was left a moment ago: whoever goes on is refused without asking the database. */
   readonly #exhausted = new LRUCache<string, RateLimiterRes>({ max: 10_000, ttl: exhaustedMs });
 
-  constructor(options: SignInLimitsOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: SignInLimitsOptions) {}
 
   /**
    * Tries a password if that may be tried. A wrong one counts against the login in the client's network, against the network, and against
@@ -77,12 +74,12 @@ export class SignInLimits {
     const known = await this.#known().get(pair);
     const lane = known === null ? 'stranger' : 'known';
     // A crowd is sent away before it keeps the database busy.
-    await this.#options.passwords.waitForCapacity(lane);
+    await this.options.passwords.waitForCapacity(lane);
     const others =
       lane === 'known' ? [] : await Promise.all([this.#failures('network', network), this.#failures('login', digest(name))]);
     const budgets = [forPair, ...others].filter((budget) => budget !== null);
     const [user] = await Promise.all([findUser(), ...budgets.map((budget) => this.#check(budget))]);
-    const isRight = await this.#options.passwords.isRight(password, user?.passwordHash ?? null, {
+    const isRight = await this.options.passwords.isRight(password, user?.passwordHash ?? null, {
       lane,
       around: (check) => this.#counted(budgets, check),
     });
@@ -123,7 +120,7 @@ export class SignInLimits {
 
   /** Counts an account or an anonymous session that somebody makes without being signed in. @throws TooOftenError */
   async countCreation(address: string): Promise<void> {
-    const points = await this.#options.setting('core.registrations_per_address');
+    const points = await this.options.setting('core.registrations_per_address');
     if (points === 0) return;
     const budget: Budget = {
       counted: 'creation',
@@ -135,7 +132,7 @@ export class SignInLimits {
   }
 
   async #failures(counted: Exclude<Counted, 'creation'>, key: string): Promise<Budget | null> {
-    const points = await this.#options.setting(
+    const points = await this.options.setting(
       counted === 'login-and-network'
         ? 'core.sign_in_failures_per_login_and_address'
         : counted === 'login'
@@ -143,7 +140,7 @@ export class SignInLimits {
           : 'core.sign_in_failures_per_address',
     );
     if (points === 0) return null;
-    return { counted, key, limiter: this.#limiter(counted, points, await this.#options.setting('core.sign_in_window')) };
+    return { counted, key, limiter: this.#limiter(counted, points, await this.options.setting('core.sign_in_window')) };
   }
 
   /** @throws TooOftenError when nothing was left of a budget a moment ago */
@@ -166,7 +163,7 @@ export class SignInLimits {
     const { counted, key, limiter } = budget;
     try {
       const { consumedPoints } = await limiter.consume(key);
-      if (consumedPoints === limiter.points) this.#options.logger.warn({ counted, key }, 'SignIn:Limit:Reached');
+      if (consumedPoints === limiter.points) this.options.logger.warn({ counted, key }, 'SignIn:Limit:Reached');
       return budget;
     } catch (refused) {
       throw refused instanceof RateLimiterRes ? refusal(budget, refused) : refused;
@@ -182,7 +179,7 @@ export class SignInLimits {
     let limiter = this.#limiters.get(name);
     if (limiter === undefined) {
       limiter = new RateLimiterMongo({
-        storeClient: { collection: () => countingIn(this.#options.attempts().collection) },
+        storeClient: { collection: () => countingIn(this.options.attempts().collection) },
         disableIndexesCreation: true,
         keyPrefix,
         points,
