@@ -17,11 +17,11 @@ import { mountAt } from './slot.js';
  */
 export async function serveRoutes(
   bound: readonly BoundRoute[],
-  { core: { host, callers, logger }, app }: { core: Core; app: Host['app'] | null },
+  { core: { host, brand, callers, logger }, app }: { core: Core; app: Host['app'] | null },
   onClose: OnClose,
 ): Promise<RouteOutline[]> {
   const described: RouteOutline[] = [];
-  const describing = { routes: () => described, apiRoot: host.apiRoot, title: 'Large images', version: packageVersion };
+  const describing = { routes: () => described, apiRoot: host.apiRoot, title: 'Large images', version: packageVersion, brand };
   const routes = [...bound, ...bindRoutes(describeRoutes, describing)];
   described.push(...routes, ...(host.routes ?? []));
   const { cookieName = 'girderToken', headerName = 'Girder-Token' } = host.auth;

@@ -3,7 +3,8 @@ import { defineRoute } from '../context.js';
 import { boolean, withDefault } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
 import { accessQuery } from './access.routes.js';
-import { annotationListSchema, annotationPaging, folderPath, pagingOf } from '../parameters.js';
+import { annotationPaging, folderPath, pagingOf } from '../parameters.js';
+import { annotationListSchema } from '../schemas.js';
 import { replyPage } from '../replies.js';
 import { privately, storedView, withoutElements } from '../views.js';
 
