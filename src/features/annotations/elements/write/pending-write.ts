@@ -3,7 +3,7 @@ import type { ElementWrite } from '../contract.js';
 import type { FamilyLease } from '../leases.js';
 
 /** What a write needs to end. */
-export interface WriteEnds {
+interface WriteEnds {
   signal: AbortSignal | undefined;
   /** Keeps the sweeper away; `null`: nothing was stored. */
   lease: () => Promise<FamilyLease | null>;
@@ -14,7 +14,7 @@ export interface WriteEnds {
 }
 
 /** Whether an error says for sure that nothing was published: errors raised on purpose do, a lost connection does not. */
-export function isRefusal(error: unknown): boolean {
+function isRefusal(error: unknown): boolean {
   return error instanceof LargeImageError;
 }
 
