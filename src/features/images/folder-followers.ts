@@ -1,4 +1,3 @@
-import { MissingPartsError } from '../../errors.js';
 import type { HostLogger } from '../../host.js';
 import type { FileRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
 import type { TileSourceRegistry } from '../../tilesource/registry.js';
@@ -22,20 +21,6 @@ interface FollowerParts {
 /** Keeps images that are made of several files of a folder in step with these. */
 export class FolderFollowers {
   constructor(private readonly parts: FollowerParts) {}
-
-  /** Notes what an item waits for when work on one of its files finds that others are missing; else that it waits for nothing. */
-  async noting<R>(item: ItemRecord, file: FileRecord, work: () => Promise<R>): Promise<R> {
-    const { dependants } = this.parts.records;
-    try {
-      const result = await work();
-      await dependants.setWaiting(item, null);
-      return result;
-    } catch (error) {
-      if (error instanceof MissingPartsError) await dependants.setWaiting(item, { file, missing: error.missing });
-      else if (item.waiting?.fileId === file.id) await dependants.setWaiting(item, null);
-      throw error;
-    }
-  }
 
   /**
    * A file of an item has come, changed or gone: images of its folder, and of those above, may be made of it.

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import {
   BadParameterError,
@@ -16,7 +15,6 @@ import type { OpenImage } from '../caches/open-image.js';
 import type { SourceCache } from '../caches/source-cache.js';
 import type { ItemFile } from '../../core/host/folder-contents.js';
 import type { FileRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
-import { idText } from '../../core/database/id-text.js';
 import { needsConversion } from '../../tilesource/convert/needs-conversion.js';
 import type { BorrowedImage } from '../../tilesource/contract.js';
 import { step } from '../../core/steps.js';
@@ -24,7 +22,6 @@ import { SharedWork } from '../../tilesource/process/shared-work.js';
 import type { TileSourceRegistry } from '../../tilesource/registry.js';
 import type { IccOption, LargeImage } from '../../tilesource/requests.js';
 import { FileStamps } from './file-stamps.js';
-import { FolderFollowers } from './folder-followers.js';
 import { hostFileInput } from './file-input.js';
 import { ImageOpener, sourceOf, type OpenOptions } from './image-opener.js';
 import type { CachedFiles } from '../cached-files/cached-files.js';
@@ -53,28 +50,21 @@ interface ServedFile {
   sourceName?: string;
 }
 
-/** Files of an item that are tried in the place of the one that has come. */
-const maxMainFiles = 4;
-
 /** Images made of several files of which it is remembered what they are made of. */
 const maxKnownParts = 10_000;
 
 /** Large images of items: made, removed, and opened for the requests that show them. */
 export class Images {
-  readonly #options: ImagesOptions;
   /** Pictures being made now, so that the same one is made once for all who ask at the same time. */
   readonly #underWay = new SharedWork<CachedTile>();
 
   readonly #stamps: FileStamps;
   readonly #opener: ImageOpener;
-  readonly #followers: FolderFollowers;
   /** What images are made of, by their states: known without opening them again. */
   readonly #parts = new LRUCache<string, OpenImage['parts']>({ max: maxKnownParts });
 
-  constructor(options: ImagesOptions) {
-    this.#options = options;
+  constructor(private readonly options: ImagesOptions) {
     this.#opener = new ImageOpener({ ...options, share: (...sharing) => this.#share(...sharing) });
-    this.#followers = new FolderFollowers({ ...options, images: this });
     this.#stamps = new FileStamps({
       pathOf: async (fileId) => {
         const file = await options.records.findFile(fileId);
@@ -86,7 +76,7 @@ export class Images {
 
   /** The sources that may read files. */
   get registry(): TileSourceRegistry {
-    return this.#options.registry;
+    return this.options.registry;
   }
 
   /**
@@ -95,7 +85,7 @@ export class Images {
    * @throws UnknownIdError, AccessDeniedError; TileSourceError where what it is made of cannot be found out
    */
   async load(itemId: string, caller: Caller | null): Promise<ItemRecord> {
-    const { items, registry } = this.#options;
+    const { items, registry } = this.options;
     const item = await items.load(itemId, 0, caller);
     const { fileId, sourceName } = item.largeImage ?? {};
     if (fileId === undefined || sourceName === undefined || registry.get(sourceName)?.readsFolder === undefined) return item;
@@ -110,7 +100,7 @@ export class Images {
     const { state, served, icc } = await this.#state(item);
     const { fileId, sourceName } = served;
     const open = (wanted: AbortSignal) => this.#open(item, fileId, { sourceName, icc, signal: wanted });
-    const parts = await this.#options.sources.use(state, open, (opened) => opened.parts);
+    const parts = await this.options.sources.use(state, open, (opened) => opened.parts);
     this.#parts.set(state, parts);
     return parts;
   }
@@ -144,7 +134,7 @@ export class Images {
     make: (image: LargeImage, signal: AbortSignal) => Promise<CachedTile>,
     { asked, queue }: { asked: { caller: Caller | null; readonly signal: AbortSignal }; queue: WorkQueue },
   ): Promise<CachedTile> {
-    const cached = this.#options.tiles.get(key);
+    const cached = this.options.tiles.get(key);
     const found = cached instanceof Promise ? await cached : cached;
     if (found !== undefined) return found;
     return this.#underWay.join(
@@ -153,7 +143,7 @@ export class Images {
         const waiting = { signal: wanted, caller: callerName(asked.caller) };
         const tile = await queue.run(() => this.use(item, (image) => make(image, wanted), wanted), waiting);
         // Keeping it is nobody's wait: a cache answers for its own errors.
-        Promise.resolve(this.#options.tiles.set(key, tile)).catch(() => {});
+        Promise.resolve(this.options.tiles.set(key, tile)).catch(() => {});
         return tile;
       },
       asked.signal,
@@ -169,7 +159,7 @@ export class Images {
   async use<R>(item: ItemRecord, use: (image: LargeImage) => Promise<R> | R, signal?: AbortSignal): Promise<R> {
     const { state, served, icc } = await this.#state(item);
     const { fileId, sourceName } = served;
-    const result = await this.#options.sources.use(
+    const result = await this.options.sources.use(
       state,
       (wanted) => this.#open(item, fileId, { sourceName, icc, signal: wanted }),
       (open) => use(open.image),
@@ -191,8 +181,8 @@ export class Images {
 
   /** Somebody has replaced a file where it lies: what was made of it goes. */
   async #changedOnDisk(fileId: string): Promise<void> {
-    const { records, cachedFiles, logger } = this.#options;
-    this.#options.sources.evict((key) => key.startsWith(`${fileId}:`));
+    const { records, cachedFiles, logger } = this.options;
+    this.options.sources.evict((key) => key.startsWith(`${fileId}:`));
     const file = await records.findFile(fileId);
     if (file === null) return;
     logger.info({ fileId }, 'LargeImage:File:Changed');
@@ -200,7 +190,7 @@ export class Images {
   }
 
   async #open(item: ItemRecord, fileId: string, options: OpenOptions): Promise<OpenImage> {
-    const file = await this.#options.records.findFile(fileId);
+    const file = await this.options.records.findFile(fileId);
     if (file === null) throw new TileSourceError(`No large image file in this item: file ${fileId} of item ${item.id} is gone.`);
     return this.#opener.open(file, options);
   }
@@ -218,11 +208,11 @@ export class Images {
     const looked = await this.#stamps.of(file.id);
     const key = isServed ? (await this.#state(item)).state : `${file.id}:part:${sourceName ?? ''}:${String(icc)}:${looked}`;
     const open = (wanted: AbortSignal) => this.#opener.open(file, { sourceName: sourceName ?? own, icc, signal: wanted });
-    return this.#options.sources.use(key, open, ({ borrowed }) => use(borrowed), signal);
+    return this.options.sources.use(key, open, ({ borrowed }) => use(borrowed), signal);
   }
 
   async #icc(): Promise<IccOption> {
-    return (await this.#options.settings.get('large_image.icc_correction')) as IccOption;
+    return (await this.options.settings.get('large_image.icc_correction')) as IccOption;
   }
 
   /** Name of the first source that can read a file, by trying. @throws TileSourceError that says why none can. */
@@ -230,14 +220,32 @@ export class Images {
     const opened = await this.#opener.open(file, { icc: false });
     // Nobody has to wait for it, however long a source takes.
     opened.close().catch((err: unknown) => {
-      this.#options.logger.warn({ err, fileId: file.id, sourceName: opened.sourceName }, 'TileSource:Close:Failed');
+      this.options.logger.warn({ err, fileId: file.id, sourceName: opened.sourceName }, 'TileSource:Close:Failed');
     });
     return opened.sourceName;
   }
 
+  /**
+   * {@link Images.findSource} of a file of an item, which notes what it waits for when files that belong to the image are missing.
+   *
+   * @throws TileSourceError that says why none can.
+   */
+  async sourceFor(item: ItemRecord, file: FileRecord): Promise<string> {
+    const { dependants } = this.options.records;
+    try {
+      const sourceName = await this.findSource(file);
+      await dependants.setWaiting(item, null);
+      return sourceName;
+    } catch (error) {
+      if (error instanceof MissingPartsError) await dependants.setWaiting(item, { file, missing: error.missing });
+      else if (item.waiting?.fileId === file.id) await dependants.setWaiting(item, null);
+      throw error;
+    }
+  }
+
   /** Whether a file that no source opens is an image that is only too large for them. */
   async needsConversion(file: FileRecord): Promise<boolean> {
-    const { files, temporaryDirectory } = this.#options;
+    const { files, temporaryDirectory } = this.options;
     return needsConversion(await hostFileInput(file, files), temporaryDirectory);
   }
 
@@ -257,11 +265,11 @@ export class Images {
    */
   async chooseFile(item: ItemRecord, fileId: string | undefined): Promise<FileRecord> {
     if (fileId === undefined) {
-      const files = await this.#options.records.filesOfItem(item);
+      const files = await this.options.records.filesOfItem(item);
       if (files.length !== 1) throw new BadParameterError('Missing "fileId" parameter.');
       return files[0]!;
     }
-    const file = await this.#options.records.findFile(fileId);
+    const file = await this.options.records.findFile(fileId);
     if (file === null) throw new InvalidError(`No such file: ${fileId}`, 'id');
     return file;
   }
@@ -286,8 +294,8 @@ export class Images {
    */
   async create(item: ItemRecord, file: FileRecord): Promise<ItemRecord> {
     assertCreatable(item, file);
-    const { records, items } = this.#options;
-    const sourceName = await this.#followers.noting(item, file, () => this.findSource(file));
+    const { records, items } = this.options;
+    const sourceName = await this.sourceFor(item, file);
     const claimed = await records.markers.claim(item, { fileId: file.doc._id, sourceName });
     items.forget(item.id);
     if (claimed === null) throw new BadParameterError('Item already has largeImage set.');
@@ -297,179 +305,25 @@ export class Images {
   /** Takes the large image off an item; the file stays. @returns false when there was none. */
   async remove(item: ItemRecord): Promise<boolean> {
     if (item.largeImage === null) return false;
-    const removed = await this.#options.records.markers.release(item);
-    this.#options.items.forget(item.id);
+    const removed = await this.options.records.markers.release(item);
+    this.options.items.forget(item.id);
     this.closeFile(item.largeImage.fileId);
     step('removal:released');
-    if (removed) await this.#options.cachedFiles.removeAll(item);
+    if (removed) await this.options.cachedFiles.removeAll(item);
     return removed;
-  }
-
-  /** What happens when the host has saved a file: its item becomes a large image if it can, or is looked at anew. */
-  async fileSaved(doc: Record<string, unknown> & { _id: unknown }, created: boolean): Promise<void> {
-    const { records, items } = this.#options;
-    const file = records.fileOf(doc);
-    if (!created) this.closeFile(file.id);
-    if (file.itemId === null) return;
-    items.forget(file.itemId);
-    const item = await records.findItem(file.itemId);
-    if (item === null) return;
-    if (item.largeImage === null) await this.#autoSet(item, file);
-    else if (item.largeImage.fileId !== file.id) await this.#companionChanged(item);
-    else if (!created) await this.#detectAgain(item, file);
-    await this.#followers.changed(item, file);
-  }
-
-  /** Makes an item a large image where one of its files can be: first of those that read others, then of the one that has come. */
-  async #autoSet(item: ItemRecord, file: FileRecord): Promise<void> {
-    const main = await this.#mainFilesOf(item);
-    const all = main.some(({ id }) => id === file.id) ? [file, ...main.filter(({ id }) => id !== file.id)] : [...main, file];
-    for (const candidate of all) {
-      if (!(await this.#mayBecomeImage(candidate))) continue;
-      try {
-        await this.create(item, candidate);
-        return;
-      } catch (error) {
-        if (!(error instanceof LargeImageError)) throw error;
-        const { message: reason } = error;
-        this.#options.logger.info({ fileId: candidate.id, itemId: item.id, reason }, 'LargeImage:AutoSet:Refused');
-        // The others of the item are its parts.
-        if (error instanceof MissingPartsError) return;
-      }
-    }
-  }
-
-  /** Some files of an item that read the others, where it has such: pictures beside them only accompany them. */
-  async #mainFilesOf(item: ItemRecord): Promise<FileRecord[]> {
-    const { records, registry } = this.#options;
-    const files = await records.filesOfItem(item);
-    const main: FileRecord[] = [];
-    for (const file of files) {
-      if (registry.candidates(file)[0]?.readsCompanions !== true) continue;
-      // Of files that one source reads together, one stands for all.
-      if (main.push(file) === maxMainFiles) break;
-    }
-    return main;
-  }
-
-  async #mayBecomeImage(file: FileRecord): Promise<boolean> {
-    const autoSet = await this.#options.settings.get('large_image.auto_set');
-    if (autoSet === 'all') return true;
-    return autoSet !== false && this.#options.registry.knows({ name: file.name, mimeType: file.mimeType });
-  }
-
-  /** New bytes under an old id: they may need another source, or be no image any more. */
-  async #detectAgain(item: ItemRecord, file: FileRecord): Promise<void> {
-    await this.remove(item);
-    const fresh = await this.#options.records.findItem(item.id);
-    if (fresh === null || fresh.largeImage !== null) return;
-    try {
-      await this.create(fresh, file);
-    } catch (error) {
-      if (!(error instanceof LargeImageError)) throw error;
-      this.#options.logger.warn({ fileId: file.id, itemId: item.id, reason: error.message }, 'LargeImage:Lost');
-    }
-  }
-
-  /** A file has come to, or gone from, an item whose other file is shown: where that one reads it, too, the image is another one now. */
-  async #companionChanged(item: ItemRecord): Promise<void> {
-    const { registry } = this.#options;
-    const { fileId, sourceName, originalId } = item.largeImage ?? {};
-    if (fileId === undefined || sourceName === undefined || originalId !== undefined) return;
-    const stored = item.doc.largeImage as Record<string, unknown>;
-    if (registry.get(sourceName)?.readsCompanions === true) return this.changeRevision(item);
-    for (const main of await this.#mainFilesOf(item)) {
-      if (main.id === fileId || !(await this.#mayBecomeImage(main))) continue;
-      try {
-        const found = await this.#followers.noting(item, main, () => this.findSource(main));
-        await this.#replaceMarker(item, { ...stored, fileId: main.doc._id, sourceName: found });
-        return;
-      } catch (error) {
-        if (!(error instanceof LargeImageError)) throw error;
-        this.#options.logger.info({ fileId: main.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
-      }
-    }
-  }
-
-  /** The item has another image now, although it is served from the same file: something that this reads has changed. */
-  async changeRevision(item: ItemRecord): Promise<void> {
-    const stored = item.doc.largeImage as Record<string, unknown>;
-    await this.#replaceMarker(item, { ...stored, revision: randomUUID() });
-  }
-
-  /** The image of an item may be made now: what it waited for has come. */
-  async retry(item: ItemRecord): Promise<void> {
-    const file = item.waiting === null ? null : await this.#options.records.findFile(item.waiting.fileId);
-    if (file === null || file.itemId !== item.id) return;
-    if (item.largeImage === null) await this.#autoSet(item, file);
-    else if (item.largeImage.originalId === undefined) await this.#companionChanged(item);
-  }
-
-  async #replaceMarker(item: ItemRecord, marker: Record<string, unknown>): Promise<void> {
-    await this.#options.records.markers.replace(item, marker);
-    this.#options.items.forget(item.id);
-    await this.replaced(item);
-  }
-
-  /** What happens when the host has removed a file: no item is served from it any more. */
-  async fileRemoved(doc: Record<string, unknown> & { _id: unknown }): Promise<void> {
-    const file = this.#options.records.fileOf(doc);
-    // Attached files, of which there may be many, serve nobody.
-    if (file.itemId === null) return;
-    const served = await this.#options.records.markers.itemsServing(file);
-    for (const item of served) await this.remove(item);
-    this.closeFile(file.id);
-    const item = await this.#options.records.findItem(file.itemId);
-    if (item === null) return;
-    if (item.largeImage !== null) await this.#companionChanged(item);
-    else if (served.length > 0) await this.#serveAnother(item);
-    await this.#followers.changed(item, file);
-  }
-
-  /** The rest of an image of several files is shown when the file that stood for it has gone. */
-  async #serveAnother(item: ItemRecord): Promise<void> {
-    const [file] = await this.#mainFilesOf(item);
-    if (file !== undefined) await this.#autoSet(item, file);
-  }
-
-  /** Lets go of an item that is no more, and of what is kept for it. */
-  async itemRemoved(doc: Record<string, unknown> & { _id: unknown }): Promise<void> {
-    const id = idText(doc._id);
-    this.#options.items.forget(id);
-    await this.#options.cachedFiles.removeAll({ id, doc });
-    await this.#followers.changed(this.#options.records.itemOf(doc), null);
-  }
-
-  /**
-   * The copy of an item is served from its own copies of the files. One whose file was not copied, because it was never finished,
-   * is no large image.
-   */
-  async itemCopied(doc: Record<string, unknown> & { _id: unknown }, fileIds: ReadonlyMap<string, string>): Promise<void> {
-    const { records, items } = this.#options;
-    const item = records.itemOf(doc);
-    if (item.largeImage === null) return;
-    const copyOf = async (id: string | undefined) => {
-      const copied = id === undefined ? undefined : fileIds.get(id);
-      return copied === undefined ? null : records.findFile(copied);
-    };
-    const [file, original] = await Promise.all([copyOf(item.largeImage.fileId), copyOf(item.largeImage.originalId)]);
-    const { originalId: _of, expected: _pending, ...stored } = doc.largeImage as Record<string, unknown>;
-    const marker = file && { ...stored, fileId: file.doc._id, ...(original && { originalId: original.doc._id }) };
-    await records.setItemField(item, 'largeImage', marker ?? undefined);
-    items.forget(item.id);
   }
 
   /** Lets go of everything that was made of the large image that an item had. */
   async replaced(before: ItemRecord): Promise<void> {
     this.closeFile(before.largeImage?.fileId);
-    await this.#options.cachedFiles.removeAll(before);
+    await this.options.cachedFiles.removeAll(before);
   }
 
   /** Lets go of a file that is open for requests to come. */
   closeFile(fileId: string | undefined): void {
     if (fileId === undefined) return;
     this.#stamps.forget(fileId);
-    this.#options.forgetFile(fileId);
+    this.options.forgetFile(fileId);
   }
 }
 

@@ -1,7 +1,7 @@
 import sharp from 'sharp';
 import { MissingPartsError, TileOutsideError, TileSourceError } from '../../../errors.js';
 import type { FileTree } from '../../archive/file-tree.js';
-import { openZipTree } from '../../archive/zip-tree.js';
+import { openInZip } from '../../archive/zip-tree.js';
 import {
   priorities,
   type EncodedImage,
@@ -203,25 +203,8 @@ async function tileBytes(
   return bytes;
 }
 
-/** What an image is read from. */
-interface Opened {
-  tree: FileTree;
-  description: DeepZoomDescription;
-}
-
-async function openArchive(input: SourceInput, signal?: AbortSignal): Promise<Opened> {
-  const reader = await input.open();
-  try {
-    const tree = await openZipTree(reader);
-    return { tree, description: await findDescription(tree, signal) };
-  } catch (error) {
-    await reader.close();
-    throw error;
-  }
-}
-
 /** Opens the files beside a description. */
-async function openFolder(input: SourceInput, signal?: AbortSignal): Promise<Opened> {
+async function openFolder(input: SourceInput, signal?: AbortSignal): Promise<TileSource> {
   const folder = `${input.name.slice(input.name.lastIndexOf('/') + 1, -4)}_files`;
   const reader = await input.open();
   let description: DeepZoomDescription;
@@ -234,7 +217,12 @@ async function openFolder(input: SourceInput, signal?: AbortSignal): Promise<Ope
   if (tree == null) {
     throw noTile(`${folder}/${finestLevel(description)}/0_0.${description.format}`, true);
   }
-  return { tree: below(tree, folder), description };
+  try {
+    return await DeepZoomTileSource.open(below(tree, folder), description, signal);
+  } catch (error) {
+    await tree.close();
+    throw error;
+  }
 }
 
 function noTile(path: string, mayCome: boolean): TileSourceError {
@@ -264,13 +252,7 @@ export const deepZoomSource: TileSourceDefinition = {
     return path.startsWith(`${name.slice(0, -4)}_files/`);
   },
   async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
-    const opening = /\.dzi$/i.test(input.name) ? openFolder : openArchive;
-    const { tree, description } = await opening(input, signal);
-    try {
-      return await DeepZoomTileSource.open(tree, description, signal);
-    } catch (error) {
-      await tree.close();
-      throw error;
-    }
+    if (/\.dzi$/i.test(input.name)) return openFolder(input, signal);
+    return openInZip(input, async (tree) => DeepZoomTileSource.open(tree, await findDescription(tree, signal), signal));
   },
 };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { TileSourceError } from '../../../errors.js';
 import type { BorrowedImage, ImageMetadata } from '../../contract.js';
-import { mapConcurrently } from '../../process/concurrency.js';
+import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import type { MultiDescription } from './description.js';
 import type { Member } from './members.js';
 

@@ -2,7 +2,7 @@ import { RE2JS, type RE2JSException } from 're2js';
 import { MissingPartsError, TileSourceError } from '../../../errors.js';
 import type { FolderFile, SourceFolder } from '../../contract.js';
 import { missingParts } from '../../missing-parts.js';
-import { mapConcurrently } from '../../process/concurrency.js';
+import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { axesOf } from './frames.js';
 import { maxSources, type MultiDescription, type SourceEntry } from './description.js';
 

@@ -12,7 +12,7 @@ import {
   type TileSourceDefinition,
 } from '../../contract.js';
 import { levelCount, levelScale, tileContent } from '../../geometry.js';
-import { mapConcurrently } from '../../process/concurrency.js';
+import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { maxDescriptionBytes, type MultiDescription } from './description.js';
 import { memberFacts, type MemberFacts } from './facts.js';

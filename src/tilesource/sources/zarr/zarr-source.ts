@@ -1,6 +1,6 @@
 import { TileOutsideError, TileSourceError } from '../../../errors.js';
 import type { FileTree } from '../../archive/file-tree.js';
-import { openZipTree } from '../../archive/zip-tree.js';
+import { openInZip } from '../../archive/zip-tree.js';
 import {
   priorities,
   type FrameMetadata,
@@ -197,22 +197,15 @@ class ZarrTileSource implements TileSource {
 /** Files that stand for the folder in which they lie. */
 const groupNames = ['zarr.json', '.zattrs'];
 
-/** Opens the files of a group: those of a ZIP file, or those of the folder. */
-async function openTree(input: SourceInput): Promise<{ tree: FileTree; root: string }> {
-  const name = input.name.slice(input.name.lastIndexOf('/') + 1).toLowerCase();
-  if (groupNames.includes(name)) {
-    const tree = await input.folder?.().tree('');
-    if (tree == null) throw new TileSourceError('The folder of the Zarr group cannot be found.');
-    return { tree: withOwn(tree, name, input), root: '' };
-  }
-  const reader = await input.open();
-  try {
-    const tree = await openZipTree(reader);
-    return { tree, root: rootOf(tree) };
-  } catch (error) {
-    await reader.close();
-    throw error;
-  }
+function isGroup({ name }: SourceInput): boolean {
+  return groupNames.includes(name.slice(name.lastIndexOf('/') + 1).toLowerCase());
+}
+
+/** The files of the folder of a group. */
+async function folderOf(input: SourceInput): Promise<FileTree> {
+  const tree = await input.folder?.().tree('');
+  if (tree == null) throw new TileSourceError('The folder of the Zarr group cannot be found.');
+  return withOwn(tree, input.name.slice(input.name.lastIndexOf('/') + 1).toLowerCase(), input);
 }
 
 /** The files of a folder, with the one that stands for it as it was given. */
@@ -249,10 +242,14 @@ function createZarrSource(): TileSourceDefinition {
     readsFolder: 'files',
     mayHold: (name) => !/\.(?:zip|ozx)$/i.test(name),
     async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
-      const { tree, root } = await openTree(input);
-      try {
+      const openIn = async (tree: FileTree, root: string): Promise<TileSource> => {
         const blocks = decoded.ofFile();
         return new ZarrTileSource(tree, await openZarrImage(tree, root, blocks, signal), blocks);
+      };
+      if (!isGroup(input)) return openInZip(input, (tree) => openIn(tree, rootOf(tree)));
+      const tree = await folderOf(input);
+      try {
+        return await openIn(tree, '');
       } catch (error) {
         await tree.close();
         throw error;
