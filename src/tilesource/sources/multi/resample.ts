@@ -5,7 +5,7 @@ import type { Affine, Edges } from './place.js';
 import type { Mapping } from './warp.js';
 
 /** A part of a level of a source. */
-export interface SourcePart {
+interface SourcePart {
   raster: Raster;
   /** Where the part begins in the level, in its pixels. */
   left: number;
