@@ -137,7 +137,7 @@ export {
   schemaOf,
   shownAccess,
   truth,
-  whole,
+  anyInteger,
   type RouteSchema,
   type Schema,
 } from './http/schemas.js';
