@@ -55,7 +55,7 @@ export function wireMetadata(image: ImageMetadata): LargeImageMetadata {
 }
 
 /** The members of the metadata that say where an image lies on the earth; empty for others. */
-export function wireGeospatial(
+function wireGeospatial(
   image: ImageMetadata,
 ): Pick<
   LargeImageMetadata,
