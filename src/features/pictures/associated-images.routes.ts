@@ -1,6 +1,7 @@
 import { enqueueFor } from '../../core/concurrency/queues.js';
 import { integer, required, text } from '../../http/parameters.js';
 import { scopes } from '../../http/scopes.js';
+import { associatedImageSchema } from './schemas.js';
 import { defineRoute } from './context.js';
 import { mayRead } from './authorize.js';
 import { defined, dispositionParameters, encodingParameters, itemPath } from './parameters.js';
@@ -24,8 +25,8 @@ const list = defineRoute({
   summary: 'List the names of the pictures that belong to the image: label, macro, thumbnail.',
   params: itemPath,
   returns: { schema: { type: 'array', items: { type: 'string' } } },
-  async handle({ params, caller }, { items, images }) {
-    const item = await items.load(params.itemId, 0, caller);
+  async handle({ params, caller }, { images }) {
+    const item = await images.load(params.itemId, caller);
     return images.use(item, (image) => image.associatedImages());
   },
 });
@@ -61,10 +62,10 @@ const metadata = defineRoute({
   path: '/item/:itemId/tiles/images/:image/metadata',
   summary: 'Get size, mode and format of a picture that belongs to the image.',
   params: imagePath,
-  returns: { schema: { type: 'object' } },
-  async handle(asked, { items, images, queues }) {
+  returns: { schema: associatedImageSchema },
+  async handle(asked, { images, queues }) {
     const { params, caller, signal } = asked;
-    const item = await items.load(params.itemId, 0, caller);
+    const item = await images.load(params.itemId, caller);
     const read = () => images.use(item, (image) => image.associatedImageMetadata(params.image, { signal }), signal);
     return enqueueFor(queues.pictures, asked)(read);
   },

@@ -1,16 +1,17 @@
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { Queues } from '../../core/concurrency/queues.js';
-import type { HostFiles } from '../../host.js';
+import type { HostAccess, HostFiles } from '../../host.js';
 import { routeDefiner } from '../../http/route.js';
 import type { CachedFiles } from '../cached-files/cached-files.js';
 import type { Images } from '../images/images.js';
 import type { Items } from '../items/items.js';
-import type { JobStarter } from '../jobs/job-starter.js';
+import type { JobStarter } from '../jobs/running/job-starter.js';
 
 /** What the routes and jobs that show images work with. */
 export interface PictureContext {
   records: HostRecords;
   files: HostFiles;
+  access: HostAccess;
   queues: Queues;
   items: Items;
   images: Images;

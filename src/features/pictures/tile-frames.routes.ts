@@ -1,13 +1,14 @@
 import type { QuadInfoOptions } from '../../tilesource/quad-info.js';
 import { BadParameterError } from '../../errors.js';
 import type { ItemRecord } from '../../core/host/host-records.js';
-import { cacheJobNames, newCacheJob } from './cache-job.js';
-import { imageKeys, pictureName, regionEntry, type CachedEntry } from './cached-pictures.js';
+import { cacheJobNames, newCacheJob } from './cached/cache-job.js';
+import { imageKeys, pictureName, regionEntry, type CachedEntry } from './cached/cached-pictures.js';
 import { boolean, integer, oneOf, text, withDefault, type ParameterValues } from '../../http/parameters.js';
 import { defineRoute, type PictureContext } from './context.js';
 import { mayRead, mayReadOrSchedule } from './authorize.js';
 import { defined, dispositionParameters, integerList, regionParameters, regionRequest, renderParameters } from './parameters.js';
 import { dispositionHeader, freshPicture, keptPicture } from './picture-reply.js';
+import { quadInfoSchema } from './schemas.js';
 import { shared, types } from './picture-route.js';
 
 const frameParameters = {
@@ -109,7 +110,7 @@ const quadInfo = defineRoute({
       'none',
     ),
   },
-  returns: { schema: { type: 'object' } },
+  returns: { schema: quadInfoSchema },
   authorize: mayReadOrSchedule,
   async handle({ query, granted: item, caller }, services) {
     const { cache, format, query: further, ...numbers } = query;

@@ -65,7 +65,7 @@ export class RegionMaker {
 
   async region(request: RegionRequest): Promise<EncodedPicture | StreamedPicture> {
     const encoding = parseEncoding(request);
-    const prepared = this.prepare(request);
+    const prepared = await this.prepare(request);
     if (!prepared) return { kind: 'bytes', bytes: new Uint8Array(0), type: encoding.type };
     if (encoding.encoding === 'TILED') {
       this.#checkEnlarged(prepared);
@@ -100,16 +100,16 @@ export class RegionMaker {
     });
   }
 
-  /** A rectangle of base-layer pixels scaled to exactly a size. */
+  /** A rectangle of base-layer pixels scaled to exactly a size; `finish` may change it before it is encoded. */
   async exactBox(
-    wanted: { box: Box; output: Size },
+    wanted: { box: Box; output: Size; finish?: (picture: Picture) => Promise<Picture> },
     encoding: EncodingOptions,
     request: Omit<RenderRequest, 'encoding'>,
   ): Promise<EncodedPicture> {
     const { frame = 0, signal } = request;
     this.#renderer.checkFrame(frame);
     checkOutputSize(wanted.output, encoding, this.#maxPixels);
-    const appearance = { ...this.#renderer.appearanceOf(request.style), opaque: !encoding.alpha };
+    const appearance = { ...(await this.#renderer.appearanceOf(request.style)), opaque: !encoding.alpha };
     const { metadata, populatedLevels } = this.#renderer;
     const { box, output } = wanted;
     const octaves = Math.log2(Math.min(output.width / box.width, output.height / box.height));
@@ -118,14 +118,18 @@ export class RegionMaker {
     const level = preferredLevel(populatedLevels, needed);
     const levelBox = boxAtLevel(metadata, box, level);
     const resize = { ...output, kernel: usualKernel(levelBox, output) };
-    return this.#encode({ where: { level, frame, box: levelBox }, appearance }, encoding, { resize }, signal);
+    const where = { level, frame, box: levelBox };
+    if (wanted.finish === undefined) return this.#encode({ where, appearance }, encoding, { resize }, signal);
+    const scaled = await resizePicture(await this.#renderer.box(where, appearance, signal), resize, signal);
+    const bytes = await encodePicture(await wanted.finish(scaled), encoding, { signal });
+    return { kind: 'bytes', bytes, type: encoding.type };
   }
 
   /** Checks a request and finds out what to read; `null` where it selects nothing. @throws BadValueError, TileSourceError */
-  prepare(request: RegionRequest): PreparedRegion | null {
+  async prepare(request: RegionRequest): Promise<PreparedRegion | null> {
     const { frame = 0 } = request;
     this.#renderer.checkFrame(frame);
-    const appearance = this.#renderer.appearanceOf(request.style);
+    const appearance = await this.#renderer.appearanceOf(request.style);
     const fill = parseFill(request.fill);
     const wanted = parseResample(request.resample);
     const plan = this.#renderer.plan(request);
