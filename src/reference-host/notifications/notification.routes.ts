@@ -21,7 +21,7 @@ import {
   streamNotifications,
   type NotificationOwner,
 } from './notifications.js';
-import { findToken, userScope } from '../accounts/tokens.js';
+import { findToken, userScope } from '../accounts/tokens/tokens.js';
 
 /** Whose messages are asked for: those of a user, or of an anonymous session. */
 async function ownerOf(

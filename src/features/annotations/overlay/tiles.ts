@@ -71,13 +71,10 @@ export interface AnnotationTile {
 
 /** Tiles of annotations that lie exactly above the tiles of their item. */
 export class AnnotationTiles {
-  readonly #options: AnnotationTilesOptions;
   /** Tiles being drawn now. */
   readonly #drawing = new SharedWork<CachedTile>();
 
-  constructor(options: AnnotationTilesOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: AnnotationTilesOptions) {}
 
   /**
    * Finds out what the tile is; nothing is drawn before `make` is called.
@@ -85,7 +82,7 @@ export class AnnotationTiles {
    * @throws TileOutsideError, NoLargeImageError, AccessDeniedError where the item is not for the caller, and what `load` throws.
    */
   async tile(id: string, request: AnnotationTileRequest, caller: Caller | null): Promise<AnnotationTile> {
-    const { load, overlay, tiles } = this.#options;
+    const { load, overlay, tiles } = this.options;
     const annotation = await load(id, caller);
     const shape = await this.#shapeOf(annotation, caller);
     checkTile(shape, request);
@@ -120,7 +117,7 @@ export class AnnotationTiles {
     return {
       key,
       make: async (asked) => {
-        const enqueue = enqueueFor(this.#options.drawing, asked);
+        const enqueue = enqueueFor(this.options.drawing, asked);
         return (await tiles.get(key)) ?? this.#drawing.join(key, (wanted) => enqueue(() => draw(wanted), wanted), asked.signal);
       },
     };
@@ -128,8 +125,13 @@ export class AnnotationTiles {
 
   /** Levels, sizes and groups. @throws as {@link tile}. */
   async describe(id: string, caller: Caller | null): Promise<AnnotationTilesDescription> {
+<<<<<<< HEAD
     const annotation = await this.#options.load(id, caller);
     const { sizeX, sizeY, tileWidth, tileHeight, levels } = await this.#shapeOf(annotation, caller);
+=======
+    const annotation = await this.options.load(id, caller);
+    const { sizeX, sizeY, tileWidth, tileHeight, levels } = await this.#shapeOf(annotation);
+>>>>>>> main
     const { groups, count } = annotation.elements;
     return {
       sizeX,
@@ -145,11 +147,18 @@ export class AnnotationTiles {
     };
   }
 
+<<<<<<< HEAD
   /** The pyramid is the image's: whoever may read an annotation but not its item must not learn of it. */
   async #shapeOf({ itemId }: ShownAnnotation, caller: Caller | null): Promise<PyramidShape> {
     const { images, items, records } = this.#options;
     if ((await records.findItem(itemId)) === null) throw new NoLargeImageError();
     const item = await items.load(itemId, 0, caller);
+=======
+  async #shapeOf({ itemId }: ShownAnnotation): Promise<PyramidShape> {
+    const { images, records } = this.options;
+    const item = await records.findItem(itemId);
+    if (item === null) throw new NoLargeImageError();
+>>>>>>> main
     return images.use(item, (image) => image.metadata());
   }
 }
