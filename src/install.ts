@@ -69,16 +69,9 @@ async function openAll(
   await features.open(creationFeature, { core, items, images, jobs, runner });
   await features.open(folderConfigurationFeature, { core, settings, items });
   const annotating = await features.open(annotationsFeature, { core, options, settings, items, images });
-<<<<<<< HEAD
-  const { annotations } = annotating;
   await features.open(overlayFeature, { core, items, images, tiles: caching.tiles, isServing: app !== null, ...annotating });
-  await features.open(plotFeature, { core, items, annotations });
-  await features.open(annotationUploadFeature, { core, library, items, images, annotations, runner });
-=======
-  await features.open(overlayFeature, { core, images, tiles: caching.tiles, isServing: app !== null, ...annotating });
   await features.open(plotFeature, { core, items, ...annotating });
   await features.open(annotationUploadFeature, { core, library, items, images, runner, ...annotating });
->>>>>>> main
 
   for (const job of features.jobs) runner.define(job);
   // Jobs end before anything that they work with closes.

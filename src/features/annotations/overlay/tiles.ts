@@ -125,13 +125,8 @@ export class AnnotationTiles {
 
   /** Levels, sizes and groups. @throws as {@link tile}. */
   async describe(id: string, caller: Caller | null): Promise<AnnotationTilesDescription> {
-<<<<<<< HEAD
-    const annotation = await this.#options.load(id, caller);
-    const { sizeX, sizeY, tileWidth, tileHeight, levels } = await this.#shapeOf(annotation, caller);
-=======
     const annotation = await this.options.load(id, caller);
-    const { sizeX, sizeY, tileWidth, tileHeight, levels } = await this.#shapeOf(annotation);
->>>>>>> main
+    const { sizeX, sizeY, tileWidth, tileHeight, levels } = await this.#shapeOf(annotation, caller);
     const { groups, count } = annotation.elements;
     return {
       sizeX,
@@ -147,18 +142,11 @@ export class AnnotationTiles {
     };
   }
 
-<<<<<<< HEAD
   /** The pyramid is the image's: whoever may read an annotation but not its item must not learn of it. */
   async #shapeOf({ itemId }: ShownAnnotation, caller: Caller | null): Promise<PyramidShape> {
-    const { images, items, records } = this.#options;
+    const { images, items, records } = this.options;
     if ((await records.findItem(itemId)) === null) throw new NoLargeImageError();
     const item = await items.load(itemId, 0, caller);
-=======
-  async #shapeOf({ itemId }: ShownAnnotation): Promise<PyramidShape> {
-    const { images, records } = this.options;
-    const item = await records.findItem(itemId);
-    if (item === null) throw new NoLargeImageError();
->>>>>>> main
     return images.use(item, (image) => image.metadata());
   }
 }
