@@ -17,6 +17,7 @@ import { imagesFeature } from './features/images/feature.js';
 import { itemsFeature } from './features/items/feature.js';
 import { jobsFeature } from './features/jobs/feature.js';
 import type { JobRunner } from './features/jobs/runner.js';
+import { metricsFeature } from './features/metrics/feature.js';
 import { picturesFeature } from './features/pictures/feature.js';
 import { settingsFeature } from './features/settings/feature.js';
 import { thumbnailsFeature } from './features/thumbnails/feature.js';
@@ -66,6 +67,7 @@ async function openAll(
   const { items, itemLists, metadataSearch } = await features.open(itemsFeature, { core });
   const caching = await features.open(cachesFeature, { core, options, library, settings, items });
   const { jobs, runner } = await features.open(jobsFeature, { core });
+  const { observe } = await features.open(metricsFeature, { core, options, caching, jobs });
   const { cachedFiles, model: claims } = await features.open(cachedFilesFeature, { core, settings, items });
   const images = await features.open(imagesFeature, { core, options, library, settings, items, cachedFiles, ...caching });
   await features.open(picturesFeature, { core, items, images, cachedFiles, runner });
@@ -104,6 +106,7 @@ async function openAll(
       headerName: host.auth.headerName ?? 'Girder-Token',
     },
     logger,
+    observe,
   });
   if (app !== null) features.onClose(await mountAt(app, host.apiRoot, router));
   return {
@@ -114,6 +117,7 @@ async function openAll(
     annotationMetadataSearch: annotating.metadataSearch,
     runner,
     routes: described,
+    observe,
     close: () => features.close(),
   };
 }
