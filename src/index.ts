@@ -1,5 +1,5 @@
 export { install } from './install.js';
-export type { InstallOptions, Installation } from './installation.js';
+export type { MetricsRegistry, InstallOptions, Installation } from './installation.js';
 export { startWorker, type Worker } from './worker.js';
 export { InvalidHostError } from './core/host/check-host.js';
 

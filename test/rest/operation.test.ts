@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newFolder, pyramid, uploadItem } from '../support/images.js';
-import { Client, startHost, type TestHost } from '../support/reference-host.js';
+import { startHost, type Client, type TestHost } from '../support/reference-host.js';
 import { until } from '../support/until.js';
 
 describe('a server in operation', () => {
@@ -15,7 +15,7 @@ describe('a server in operation', () => {
     const write = (fields: object, event: string) => void lines.push([fields as Record<string, unknown>, event]);
     started = await startHost({
       logger: { debug: write, info: write, warn: write, error: write },
-      metrics: { register: new Registry(), token: 'of prometheus' },
+      metrics: { register: new Registry(), token: 'of-prometheus' },
     });
     admin = await started.register('admin');
     other = await started.register('other');
@@ -100,7 +100,7 @@ describe('a server in operation', () => {
     const wanted =
       'large_image_request_duration_seconds_count{method="GET",route="/item/:itemId/tiles/zxy/:z/:x/:y",status="200"} 3';
     const { text, type } = await until('the tiles are counted', async () => {
-      const found = await read({ Authorization: 'Bearer of prometheus' });
+      const found = await read({ Authorization: 'Bearer of-prometheus' });
       return found.text.includes(wanted) && found;
     });
     expect(type).toMatch(/^text\/plain; version=/);

@@ -54,7 +54,7 @@ export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: M
     const matched = table.find(method, request.path);
     if (matched !== null) {
       request.method = method;
-      underRequestId(request, response, () => new Answering(matched, surroundings, request, response).run().catch(next));
+      void underRequestId(request, response, () => new Answering(matched, surroundings, request, response).run().catch(next));
       return;
     }
     const allowed = method === 'OPTIONS' ? table.methodsOf(request.path) : [];
