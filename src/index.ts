@@ -146,6 +146,7 @@ export {
   type RouteBody,
   type RouteBodyValues,
   type RouteDefinition,
+  type RouteOutline,
   type RouteInput,
 } from './http/route.js';
 export { mountRoutes, type MountOptions, type RequestObserver } from './http/serving/mount.js';

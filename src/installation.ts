@@ -1,6 +1,6 @@
 import type { TileCache } from './features/caches/contract.js';
 import type { CacheBackend } from './features/caches/open-tile-cache.js';
-import type { RouteDefinition } from './http/route.js';
+import type { RouteOutline } from './http/route.js';
 import type { RequestObserver } from './http/serving/mount.js';
 import type { AnnotationMetadataSearch } from './features/annotations/documents/metadata-search.js';
 import type { ItemLists } from './features/items/item-lists.js';
@@ -66,7 +66,7 @@ export interface Installation {
   /** The search mode `li_annotation_metadata`, for the same. */
   annotationMetadataSearch: AnnotationMetadataSearch;
   /** Every route, of plugin and host, as GET describe shows them. */
-  routes: readonly RouteDefinition[];
+  routes: readonly RouteOutline[];
   /** To be told of the host's own requests, for `mountRoutes`; `undefined` without `metrics`. */
   observe: RequestObserver | undefined;
   /** Ends it: routes answer no more, files are closed, the host's schemas are as they were. */
