@@ -86,7 +86,10 @@ export class OwnCollections {
    */
   async check(): Promise<void> {
     await this.connection.asPromise();
-    await Promise.all(collectionNames.map((name) => this.#check(this.#fullName(name))));
+    // All of them: who gives up closes the connection, and nothing may be under way on it then.
+    const checked = await Promise.allSettled(collectionNames.map((name) => this.#check(this.#fullName(name))));
+    const refused = checked.find((result) => result.status === 'rejected');
+    if (refused !== undefined) throw refused.reason;
   }
 
   async #check(name: string): Promise<void> {
