@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import mongoose from 'mongoose';
 import { afterEach, describe, expect, it } from 'vitest';
+import { OwnCollections } from '../../src/core/database/own-collections.js';
 import { createReferenceHost } from '../../src/reference-host/index.js';
 import { elementsOf } from '../support/annotated.js';
 import { dumpHost, restoreHost, type Dump } from '../support/database-dump.js';
@@ -116,13 +117,10 @@ describe('what a server has stored', { timeout: 60_000 }, () => {
   it('is left alone when a later release has stored it', async () => {
     const dump = JSON.parse(await readFile(fixture, 'utf8')) as Dump;
     const options = await restored(dump);
-    const client = new mongoose.mongo.MongoClient(options.mongoUri);
-    undo.push(() => client.close());
-    await client
-      .db()
-      .collection('large_image_annotation')
-      .updateMany({}, { $set: { format: 2 } });
-    await expect(createReferenceHost(options)).rejects.toThrow(
+    const connection = await mongoose.createConnection(options.mongoUri).asPromise();
+    undo.push(() => connection.close());
+    await connection.db!.collection('large_image_annotation').updateMany({}, { $set: { format: 2 } });
+    await expect(new OwnCollections(connection).check()).rejects.toThrow(
       'The collection large_image_annotation holds documents of format 2, which a later release has written; this one knows 1 and nothing later.',
     );
   });
