@@ -125,11 +125,9 @@ function decodingOf(compression: number, photometric: number): Decoding {
   if (jpeg2000Compressions.has(compression)) return 'jpeg2000';
   if (compression === compressions.oldJpeg)
     return refuse('old-style JPEG (compression 6) is not supported; new JPEG is compression 7');
-  const name = Object.hasOwn(foreignCompressions, compression)
-    ? `${foreignCompressions[compression]} (compression ${compression})`
-    : null;
+  const name = Object.hasOwn(foreignCompressions, compression) ? ` (it is ${foreignCompressions[compression]})` : '';
   return refuse(
-    `${name ?? `compression ${compression}`} is not supported (none, LZW, deflate, PackBits, JPEG, JPEG 2000, zstd, WebP and CCITT are)`,
+    `compression ${compression} is not supported${name}; none, LZW, deflate, PackBits, JPEG, JPEG 2000, zstd, WebP and CCITT are`,
   );
 }
 
