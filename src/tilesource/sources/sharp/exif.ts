@@ -80,7 +80,7 @@ function readValue(view: DataView, entry: number, isLittle: boolean): string | n
   if (at + size * shown > view.byteLength) return null;
   if (type === 2) {
     const text = Buffer.from(view.buffer, view.byteOffset + at, shown).toString('utf8');
-    return text.replace(/\0[^]*$/, '').trim();
+    return text.split('\0', 1)[0]!.trim();
   }
   const values = Array.from({ length: shown }, (_, i) => numberAt(view, at + i * size, type, isLittle)).filter(Number.isFinite);
   return values.length === 1 ? values[0]! : values;
