@@ -58,13 +58,13 @@ function sourceAxes(entry: SourceEntry, facts: Facts, axes: readonly string[]): 
   }
   const strides = Object.entries(framesAsAxes).toSorted(([, a], [, b]) => b - a);
   return frames.map((_, index) => {
-    const places: Record<string, number> = {};
+    const allAxisIndices: Record<string, number> = {};
     let length = frames.length;
     for (const [axis, stride] of strides) {
-      places[axis] = Math.floor(index / stride) % Math.max(1, Math.floor(length / stride));
+      allAxisIndices[axis] = Math.floor(index / stride) % Math.max(1, Math.floor(length / stride));
       length = stride;
     }
-    return places;
+    return allAxisIndices;
   });
 }
 
@@ -85,26 +85,26 @@ class FrameTable {
   }
 
   add(source: number, entry: SourceEntry, facts: Facts): void {
-    const placed = this.#placed(entry);
+    const positioned = this.#positioned(entry);
     const names = [...(facts.channels ?? [])];
     const named = entry.channels ?? (entry.channel === undefined ? [] : [entry.channel]);
     names.splice(0, named.length, ...named);
     if (names.length > this.channels.length) this.channels.push(...names.slice(this.channels.length));
-    const places = sourceAxes(entry, facts, this.#axes);
+    const allAxisIndices = sourceAxes(entry, facts, this.#axes);
     const isChosen = entry.frames === undefined ? null : new Set(entry.frames);
-    const isCounted = places.length <= 1 || wireFrames(facts.frames ?? []).IndexRange !== undefined;
-    for (const [frame, place] of places.entries()) {
+    const isCounted = allAxisIndices.length <= 1 || wireFrames(facts.frames ?? []).IndexRange !== undefined;
+    for (const [frame, axisIndices] of allAxisIndices.entries()) {
       if (isChosen?.has(frame) === false) continue;
-      const key = this.#axes.map((axis) => positionOf(placed, axis, place[axis] ?? 0));
-      const channel = names[place.c ?? 0];
-      if (channel !== undefined) key[0] = this.#channelOf(channel, key[0]!, { entry: placed, isNamed: named.length > 0 });
-      this.#put(key, positionOf(placed, 'frame', frame), { source, frame });
+      const key = this.#axes.map((axis) => positionOf(positioned, axis, axisIndices[axis] ?? 0));
+      const channel = names[axisIndices.c ?? 0];
+      if (channel !== undefined) key[0] = this.#channelOf(channel, key[0]!, { entry: positioned, isNamed: named.length > 0 });
+      this.#put(key, positionOf(positioned, 'frame', frame), { source, frame });
       this.#hasAxes = (this.#hasAxes && isCounted) || key.some((value) => value !== 0);
     }
   }
 
   /** A source that says nothing of its place comes behind all others. */
-  #placed(entry: SourceEntry): SourceEntry {
+  #positioned(entry: SourceEntry): SourceEntry {
     const says = ['frame', ...this.#axes].flatMap((axis) => [axis, `${axis}Values`]);
     if (says.some((name) => member(entry, name) !== undefined)) return entry;
     return {

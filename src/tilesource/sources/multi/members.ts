@@ -86,8 +86,8 @@ async function matching(folder: SourceFolder, base: string, entry: SourceEntry, 
     found.push({ path, groups: groupValues(groups, axes) });
   }
   if (found.length === 0) {
-    const place = where === '' ? 'the folder' : where;
-    throw new MissingPartsError(`No file of ${place} fits the pathPattern "${entry.pathPattern!.slice(0, 200)}".`, [anyFile]);
+    const searched = where === '' ? 'the folder' : where;
+    throw new MissingPartsError(`No file of ${searched} fits the pathPattern "${entry.pathPattern!.slice(0, 200)}".`, [anyFile]);
   }
   if (found.length > maxSources)
     throw new TileSourceError(`More than ${maxSources} files fit the pathPattern "${entry.pathPattern!.slice(0, 200)}".`);

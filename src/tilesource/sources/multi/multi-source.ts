@@ -19,7 +19,7 @@ import { memberFacts, type MemberFacts } from './facts.js';
 import { frameTable, type FramePart, type MultiFrames } from './frames.js';
 import { findMembers, type Member } from './members.js';
 import { paint, readPart } from './paint.js';
-import { placeOf, shiftOf, type Place } from './place.js';
+import { placementOf, shiftOf, type Placement } from './placement.js';
 import { fullValue } from './resample.js';
 
 const usualTile = 256;
@@ -37,7 +37,7 @@ const bytesPerFrame = 200;
 /** A source of the image as it is drawn. */
 export interface MultiMember extends Member {
   facts: MemberFacts;
-  place: Place;
+  placement: Placement;
 }
 
 function describe(description: MultiDescription, members: readonly MultiMember[], table: MultiFrames): ImageMetadata {
@@ -45,7 +45,7 @@ function describe(description: MultiDescription, members: readonly MultiMember[]
   const { scale = {} } = description;
   const tile = (side: number): number => Math.min(tileLimits.most, Math.max(tileLimits.least, side));
   const covered = (edge: 'right' | 'bottom'): number =>
-    members.reduce((most, { place }) => Math.max(most, Math.ceil(place.box[edge] - 1e-6)), 0);
+    members.reduce((most, { placement }) => Math.max(most, Math.ceil(placement.box[edge] - 1e-6)), 0);
   const size = {
     sizeX: description.width ?? covered('right'),
     sizeY: description.height ?? covered('bottom'),
@@ -128,7 +128,7 @@ class MultiTileSource implements TileSource {
     const found: (FramePart & { member: MultiMember })[] = [];
     for (const part of this.#frames.parts[frame] ?? []) {
       const member = this.#members[part.source]!;
-      const { box } = member.place;
+      const { box } = member.placement;
       if (box.right > left && box.left < right && box.bottom > top && box.top < bottom) found.push({ ...part, member });
     }
     return found;
@@ -183,18 +183,18 @@ class MultiTileSource implements TileSource {
     const [part, other] = this.#partsAt(address);
     if (part === undefined || other !== undefined || this.#isMixed) return null;
     const { member, frame } = part;
-    const { place, facts, entry, file } = member;
+    const { placement, facts, entry, file } = member;
     const isSame =
       facts.dtype === dtype && facts.bandCount === bandCount && facts.tileWidth === tileWidth && facts.tileHeight === tileHeight;
     const isPlain = (entry.sampleOffset ?? 0) === 0 && (entry.sampleScale ?? 1) === 1 && entry.style === undefined;
-    const shift = shiftOf(place);
+    const shift = shiftOf(placement);
     if (!isSame || !isPlain || shift === null) return null;
     const scale = levelScale(this.metadata, address.level);
     const level = facts.levels - (levels - address.level);
     const [left, top] = [address.x * tileWidth * scale + shift.x, address.y * tileHeight * scale + shift.y];
     const [right, bottom] = [left + tileWidth * scale, top + tileHeight * scale];
     const [x, y] = [left / scale / tileWidth, top / scale / tileHeight];
-    const { crop } = place;
+    const { crop } = placement;
     const isInside = left >= crop.left && top >= crop.top && right <= crop.right && bottom <= crop.bottom;
     const isWhole =
       right - shift.x <= sizeX && bottom - shift.y <= sizeY && isInside && Number.isInteger(x) && Number.isInteger(y);
@@ -291,7 +291,7 @@ export const multiSource: TileSourceDefinition = {
     const facts = await memberFacts(found, read.description, signal);
     const members = found.map((member, i): MultiMember => {
       const { sizeX: width, sizeY: height } = facts[i]!;
-      return { ...member, facts: facts[i]!, place: placeOf(member.entry.position, { width, height }) };
+      return { ...member, facts: facts[i]!, placement: placementOf(member.entry.position, { width, height }) };
     });
     return new MultiTileSource(read.description, members);
   },

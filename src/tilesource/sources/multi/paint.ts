@@ -3,7 +3,7 @@ import type { Raster } from '../../raster.js';
 import { blit } from '../../render/pixels.js';
 import type { Point } from './description.js';
 import type { MultiMember } from './multi-source.js';
-import type { Affine, Edges } from './place.js';
+import type { Affine, Edges } from './placement.js';
 import { draw, sampleChange, type Drawing, type SampleChange } from './resample.js';
 
 /** A tile of the image: where it begins in full resolution, and how many pixels of that make one of the tile. */
@@ -45,14 +45,14 @@ function around({ scale, left, top }: Window, within: Edges): Point[] {
 }
 
 /** Pixels of the source per pixel of the tile, along the axis where they are fewest and where they are most. */
-function density({ member: { place } }: Wanted, window: Window, within: Edges): { least: number; most: number } {
+function density({ member: { placement } }: Wanted, window: Window, within: Edges): { least: number; most: number } {
   const { scale, left, top } = window;
   const lengths = ({ a, b, c, d }: Affine): number[] => [Math.hypot(a, c) * scale, Math.hypot(b, d) * scale];
-  if (place.affine !== null) {
-    const [x, y] = lengths(place.affine);
+  if (placement.affine !== null) {
+    const [x, y] = lengths(placement.affine);
     return { least: Math.min(x!, y!), most: Math.max(x!, y!) };
   }
-  const at = (column: number, row: number): Point => place.toSource([left + column * scale, top + row * scale]);
+  const at = (column: number, row: number): Point => placement.toSource([left + column * scale, top + row * scale]);
   const middle: Point = [(within.left + within.right) / 2, (within.top + within.bottom) / 2];
   const [origin, right, below] = [at(...middle), at(middle[0] + 1, middle[1]), at(middle[0], middle[1] + 1)];
   const distance = (p: Point, q: Point): number => Math.max(1e-6, Math.hypot(p[0] - q[0], p[1] - q[1]));
@@ -61,19 +61,19 @@ function density({ member: { place } }: Wanted, window: Window, within: Edges): 
 }
 
 /** The part of the tile that the source may cover, in pixels of the tile. */
-function covered({ member: { place } }: Wanted, window: Window, { width, height }: Raster): Edges {
+function covered({ member: { placement } }: Wanted, window: Window, { width, height }: Raster): Edges {
   const { scale, left, top } = window;
-  const slack = place.affine === null ? margin : 0;
+  const slack = placement.affine === null ? margin : 0;
   return {
-    left: Math.max(0, Math.floor((place.box.left - left) / scale) - slack),
-    top: Math.max(0, Math.floor((place.box.top - top) / scale) - slack),
-    right: Math.min(width, Math.ceil((place.box.right - left) / scale) + slack),
-    bottom: Math.min(height, Math.ceil((place.box.bottom - top) / scale) + slack),
+    left: Math.max(0, Math.floor((placement.box.left - left) / scale) - slack),
+    top: Math.max(0, Math.floor((placement.box.top - top) / scale) - slack),
+    right: Math.min(width, Math.ceil((placement.box.right - left) / scale) + slack),
+    bottom: Math.min(height, Math.ceil((placement.box.bottom - top) / scale) + slack),
   };
 }
 
 /** The rectangle of a level of the source that holds some of its pixels of full resolution; `null` where it has none of them. */
-function boxAt({ facts, place: { crop } }: MultiMember, level: number, seen: Edges): Box | null {
+function boxAt({ facts, placement: { crop } }: MultiMember, level: number, seen: Edges): Box | null {
   const scale = levelScale(facts, level);
   const size = levelSize(facts, level);
   const side = (from: number, to: number, first: number, last: number, length: number): [number, number] => {
@@ -89,15 +89,15 @@ function boxAt({ facts, place: { crop } }: MultiMember, level: number, seen: Edg
 /** Reads what a tile needs of a frame of a source; `null` where it shows nothing of it. */
 export async function readPart(target: Raster, window: Window, wanted: Wanted, signal?: AbortSignal): Promise<Drawing | null> {
   const { member, frame, corrected } = wanted;
-  const { facts, place, entry, file } = member;
+  const { facts, placement, entry, file } = member;
   const within = covered(wanted, window, target);
   if (within.right <= within.left || within.bottom <= within.top) return null;
-  const points = around(window, within).map(place.toSource);
+  const points = around(window, within).map(placement.toSource);
   const seen = {
-    left: Math.max(place.crop.left, Math.min(...points.map(([x]) => x))),
-    top: Math.max(place.crop.top, Math.min(...points.map(([, y]) => y))),
-    right: Math.min(place.crop.right, Math.max(...points.map(([x]) => x))),
-    bottom: Math.min(place.crop.bottom, Math.max(...points.map(([, y]) => y))),
+    left: Math.max(placement.crop.left, Math.min(...points.map(([x]) => x))),
+    top: Math.max(placement.crop.top, Math.min(...points.map(([, y]) => y))),
+    right: Math.min(placement.crop.right, Math.max(...points.map(([x]) => x))),
+    bottom: Math.min(placement.crop.bottom, Math.max(...points.map(([, y]) => y))),
   };
   if (!(seen.right > seen.left && seen.bottom > seen.top)) return null;
   const { least, most } = density(wanted, window, within);
@@ -118,9 +118,9 @@ export async function readPart(target: Raster, window: Window, wanted: Wanted, s
   const scale = levelScale(facts, level);
   return {
     part: { raster, left: box.left, top: box.top, scale },
-    toSource: place.toSource,
-    affine: place.affine,
-    crop: place.crop,
+    toSource: placement.toSource,
+    affine: placement.affine,
+    crop: placement.crop,
     ...window,
     within,
     samples: most / scale > 1 + tolerance ? samplesOfShrunk : 1,

@@ -1,7 +1,7 @@
 import { inRuns } from '../../../core/concurrency/slices.js';
 import type { Raster, SampleType } from '../../raster.js';
 import type { Point } from './description.js';
-import type { Affine, Edges } from './place.js';
+import type { Affine, Edges } from './placement.js';
 import type { Mapping } from './warp.js';
 
 /** A part of a level of a source. */

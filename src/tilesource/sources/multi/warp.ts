@@ -1,6 +1,6 @@
 import { TileSourceError } from '../../../errors.js';
 import type { Point } from './description.js';
-import type { Affine } from './place.js';
+import type { Affine } from './placement.js';
 
 /** Where a point goes. */
 export type Mapping = (point: Point) => Point;

@@ -21,7 +21,7 @@ export interface Edges {
 }
 
 /** Where a source lies in the image, in pixels of full resolution of both. */
-export interface Place {
+export interface Placement {
   /** From the image to the source. */
   toSource: Mapping;
   /** The same where it is affine; `null` for a warp of more than three points. */
@@ -120,7 +120,7 @@ function perimeter({ left, top, right, bottom }: Edges): Point[] {
  *
  * @throws TileSourceError for positions that cannot be.
  */
-export function placeOf(position: Position = {}, size: { width: number; height: number }): Place {
+export function placementOf(position: Position = {}, size: { width: number; height: number }): Placement {
   const crop = cropOf(position, size);
   let affine = affineOf(position);
   if (position.warp !== undefined) {
@@ -150,7 +150,7 @@ export function placeOf(position: Position = {}, size: { width: number; height: 
 }
 
 /** How far a source is moved, from the image to the source, where nothing else is done to it and that by whole pixels; else `null`. */
-export function shiftOf({ affine }: Place): { x: number; y: number } | null {
+export function shiftOf({ affine }: Placement): { x: number; y: number } | null {
   if (affine === null) return null;
   const { a, b, c, d, x, y } = affine;
   const isStraight = a === 1 && b === 0 && c === 0 && d === 1;
