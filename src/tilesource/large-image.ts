@@ -8,15 +8,18 @@ import {
   hasDefaultQuality,
   parseEncoding,
   transcodePicture,
+  usualKernel,
   type EncodingOptions,
 } from './render/encode.js';
-import { checkTile, croppedTileContent, fitSize, regionBox } from './geometry.js';
-import { bandInterpretations, bandStatistics, histogramOf } from './render/histogram.js';
+import { checkTile, croppedTileContent, fitSize, regionBox, type Size } from './geometry.js';
+import { pickSamples } from './render/facts.js';
+import { bandInterpretations, bandStatistics, histogramOf, widened } from './render/histogram.js';
 import { profileDescription } from './render/icc.js';
 import { wireMetadata } from './metadata.js';
-import { crop, pad, toDisplayByte, toPicture, withAlpha, type Picture } from './render/pixels.js';
+import { crop, isPicture, pad, toPicture, withAlpha, type Picture } from './render/pixels.js';
 import { quadInfo } from './quad-info.js';
 import { RegionMaker } from './render/region.js';
+import { scalePicture } from './render/scale.js';
 import { Renderer } from './render/renderer.js';
 import {
   defaultMaxOutputPixels,
@@ -30,12 +33,6 @@ import {
 } from './requests.js';
 import { stylePixel } from './style/render.js';
 import { tileFrames } from './render/tile-frames.js';
-
-/** Side, in pixels, to which an image is reduced for histograms and band facts, unless a request says otherwise. */
-const factsSide = 2048;
-
-/** Pixels up to which a histogram counts a level finer than it needs. */
-const countedPixels = 2 ** 24;
 
 /** Serves an opened tile source. Closing the source stays with the caller. */
 export function openLargeImage(source: TileSource, options: LargeImageOptions = {}): LargeImage {
@@ -74,36 +71,30 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
     async histogram(request) {
       const frame = request.frame ?? 0;
       renderer.checkFrame(frame);
-      const { style } = renderer.appearanceOf(request.style);
-      const sized = [request.width, request.height, request.magnification, request.mmX, request.mmY].some(
-        (value) => value !== undefined,
-      );
-      const plan = renderer.plan(sized ? request : { ...request, width: factsSide, height: factsSide }, countedPixels);
+      const appearance = renderer.appearanceOf(request.style);
+      const plan = renderer.plan(request);
       if (!plan) return [];
-      if (style) {
-        const appearance = renderer.appearanceOf(request.style);
-        return histogramOf(
-          await renderer.box({ level: plan.level, frame, box: plan.levelBox }, appearance, request.signal),
-          request,
-        );
-      }
-      const resample = sized && request.resample !== false && request.resample !== 0;
-      const raster = await renderer.reducedSamples(plan, frame, { resample, ...(request.signal && { signal: request.signal }) });
-      return histogramOf(raster, request);
+      const { signal, resample = false } = request;
+      const isMixed = resample !== false && resample !== 0 && !appearance.style && !sameSize(plan.base, plan.output);
+      if (isMixed) return histogramOf([await renderer.mixedSamples(plan, frame, appearance, signal)], request);
+      const measured = await renderer.measured(plan.base, frame, appearance, signal);
+      const facts = widened([await bandStatistics(measured.samples), await bandStatistics(measured.extremes)]);
+      return histogramOf(await pickSamples(measured.samples, plan.output), request, facts);
     },
 
     async bands({ frame = 0, signal }) {
       renderer.checkFrame(frame);
-      const small = Math.max(metadata.sizeX, metadata.sizeY) <= factsSide;
-      const plan = renderer.plan(small ? {} : { width: factsSide, height: factsSide });
-      if (!plan) return {};
-      const raster = await renderer.reducedSamples(plan, frame, { resample: true, ...(signal && { signal }) });
-      const names = bandInterpretations(raster.bands);
-      const facts = (await bandStatistics(raster)).map(({ min, max, mean, stdev }, band): [string, BandFacts] => [
-        String(band + 1),
-        { interpretation: names[band] ?? 'unknown', min, max, mean, stdev },
-      ]);
-      return Object.fromEntries(facts);
+      const appearance = renderer.appearanceOf(undefined);
+      const all = { left: 0, top: 0, width: metadata.sizeX, height: metadata.sizeY };
+      const { samples, extremes } = await renderer.measured(all, frame, appearance, signal);
+      const names = bandInterpretations(metadata.bandCount);
+      const facts = widened([await bandStatistics(samples), await bandStatistics(extremes)]);
+      return Object.fromEntries(
+        facts.map(({ min, max, mean, stdev }, band): [string, BandFacts] => [
+          String(band + 1),
+          { interpretation: names[band] ?? 'unknown', min, max, mean, stdev },
+        ]),
+      );
     },
 
     tileFrames: (request) => tileFrames(renderer, regions, request),
@@ -128,9 +119,10 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
           ? picture
           : fitSize(picture, { ...(width !== undefined && { width }), ...(height !== undefined && { height }) });
       checkOutputSize(size, encoding, maxPixels);
-      const larger = size.width > picture.width;
-      const resize = { width: size.width, height: size.height, kernel: larger ? ('cubic' as const) : ('lanczos3' as const) };
-      return { kind: 'bytes', bytes: await encodePicture(picture, encoding, { resize, signal }), type: encoding.type };
+      const window = { left: 0, top: 0, width: picture.width, height: picture.height };
+      const scaling = { box: window, window, output: size, kernel: usualKernel(picture, size), isWhole: true };
+      const bytes = await encodePicture(await scalePicture(picture, scaling, signal), encoding, { signal });
+      return { kind: 'bytes', bytes, type: encoding.type };
     },
 
     async associatedImageMetadata(name, { signal } = {}) {
@@ -151,6 +143,10 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
     },
   };
   return image;
+}
+
+function sameSize(a: Size, b: Size): boolean {
+  return a.width === b.width && a.height === b.height;
 }
 
 function modeName({ bands, dtype }: { bands: number; dtype: string }): string {
@@ -222,7 +218,8 @@ async function readPixel(renderer: Renderer, request: PixelRequest): Promise<Pix
   const { left = 0, top = 0, units, frame = 0, signal } = request;
   renderer.checkFrame(frame);
   const { metadata } = renderer;
-  const { style } = renderer.appearanceOf(request.style);
+  const appearance = renderer.appearanceOf(request.style);
+  const { style } = appearance;
   const box = regionBox(metadata, {
     left,
     top,
@@ -234,13 +231,12 @@ async function readPixel(renderer: Renderer, request: PixelRequest): Promise<Pix
   if (box.width === 0 || box.height === 0) return {};
   const where = { level: metadata.levels - 1, frame, box: { ...box, width: 1, height: 1 } };
   if (style) {
-    const value = await stylePixel(style, await renderer.styleInputs(where, style, signal));
+    const value = await stylePixel(style, await renderer.styleInputs(where, { ...appearance, style }, signal));
     return { value, ...channels(value.map((sample) => Math.floor(sample))) };
   }
-  const raster = await renderer.samples(where, signal);
-  const value = Array.from(raster.data);
-  const shown = value.slice(0, raster.bands > 4 ? 3 : raster.bands);
-  return { value, ...channels(shown.map((sample) => toDisplayByte(sample, raster.dtype))) };
+  const raster = await renderer.samples(where, appearance, signal);
+  const shown = isPicture(raster) ? raster : await renderer.box(where, appearance, signal);
+  return { value: Array.from(raster.data), ...channels([...shown.data]) };
 }
 
 function channels(samples: readonly number[]): PixelValue {

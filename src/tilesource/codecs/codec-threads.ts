@@ -5,6 +5,7 @@ import { TileSourceError } from '../../errors.js';
 import { WorkQueue } from '../../core/concurrency/work-queue.js';
 import type { CziFacts } from '../sources/czi/facts.js';
 import type { DicomFacts } from '../sources/dicom/facts.js';
+import type { ResampleTask } from '../render/resample.js';
 import type { ZarrChunk } from './zarr-chunk.js';
 import { codecNames, type CodecTask, type Decoded, type FrameInfo } from './tasks.js';
 
@@ -23,6 +24,7 @@ interface ThreadFunctions {
   cziFacts: { input: Uint8Array; output: CziFacts };
   zarrChunk: { input: ZarrChunk; output: Uint8Array<ArrayBuffer> };
   omeDescription: { input: string; output: { json: string } | { refused: string } };
+  resample: { input: ResampleTask; output: Uint8Array<ArrayBuffer> };
   dicomFacts: { input: Uint8Array; output: DicomFacts | null };
 }
 

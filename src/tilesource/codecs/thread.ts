@@ -9,6 +9,7 @@ import { TileSourceError } from '../../errors.js';
 import { decodeZarrChunk, type ZarrChunk, type ZarrLibraries } from './zarr-chunk.js';
 import { zstdContentSize } from './zstd-header.js';
 import { centre } from './centred.js';
+import { resampleRows, type ResampleTask } from '../render/resample.js';
 import type { CodecTask, Decoded, FrameInfo, ReducedSize } from './tasks.js';
 
 /** The program of a decoding thread. Libraries are loaded when first needed. */
@@ -208,6 +209,12 @@ const zarrLibraries: ZarrLibraries = {
 /** Decodes a chunk of a Zarr array, and hands its samples over without a copy. */
 export async function zarrChunk(chunk: ZarrChunk): Promise<unknown> {
   const data = await decodeZarrChunk(chunk, zarrLibraries);
+  return move({ [transferableSymbol]: data.buffer, [valueSymbol]: data });
+}
+
+/** Makes rows of a scaled picture, and hands them over without a copy. */
+export function resample(task: ResampleTask): unknown {
+  const data = resampleRows(task);
   return move({ [transferableSymbol]: data.buffer, [valueSymbol]: data });
 }
 

@@ -1,18 +1,20 @@
 import { TileOutsideError, TileSourceError } from '../../errors.js';
 import { TileReader, type LevelBox } from './compose.js';
 import type { ImageMetadata, TileSource } from '../contract.js';
-import { resizePicture, usualKernel, type Kernel, type OpenedPicture } from './encode.js';
-import { planRegion, type RegionPlan, type Size } from '../geometry.js';
-import { bandStatistics } from './histogram.js';
+import { resizePicture, usualKernel, type OpenedPicture } from './encode.js';
+import type { Kernel } from './resample.js';
+import { boxAtLevel, levelScale, planRegion, type Box, type RegionPlan, type Size } from '../geometry.js';
+import { extremeBoxes, measuredBoxes, searchLevel, type MeasuredSamples } from './facts.js';
 import { convertToSrgb, isSrgbProfile } from './icc.js';
 import { isPicture, resizeNearest, toPicture, type Picture } from './pixels.js';
 import type { Raster } from '../raster.js';
 import type { IccOption, LargeImageOptions, RegionBounds, RegionOutput } from '../requests.js';
+import { mapConcurrently } from '../process/concurrency.js';
 import { SharedWork } from '../process/shared-work.js';
 import { parseStyle, type Style } from '../style/parse.js';
 import { StyleMemo } from '../style/color-table.js';
-import type { FrameSurvey } from '../style/range.js';
-import { styleFrames, styleRaster } from '../style/render.js';
+import { surveySamples, type FrameSurvey } from '../style/range.js';
+import { styleFrames, styleRaster, type StyleInputs } from '../style/render.js';
 
 /** How samples become visible: a style, or as they are; with corrected colours or without. */
 export interface Appearance {
@@ -23,8 +25,8 @@ export interface Appearance {
   opaque?: boolean;
 }
 
-/** Side, in pixels, to which an image is reduced before the range of its samples is measured. */
-const surveySide = 1024;
+/** Tiles that are read for facts at the same time. */
+const factsConcurrency = 2;
 
 /** Styles kept parsed, and frames kept surveyed, per image. */
 const keptStyles = 16;
@@ -39,7 +41,7 @@ export class Renderer {
   readonly #icc: IccOption;
   readonly #warn: NonNullable<LargeImageOptions['warn']>;
   readonly #styles = new Map<string, Appearance>();
-  readonly #surveys = new Map<number, FrameSurvey>();
+  readonly #surveys = new Map<string, FrameSurvey>();
   readonly #surveying = new SharedWork<FrameSurvey>();
   readonly #memo = new StyleMemo();
   #warned = false;
@@ -85,7 +87,7 @@ export class Renderer {
     return appearance;
   }
 
-  /** The profile that has to be applied to a frame for this look; `null` when there is none or it changes nothing. */
+  /** The profile that has to be applied to a frame for this appearance; `null` when there is none or it changes nothing. */
   profileFor(frame: number, appearance: Appearance): Uint8Array | null {
     if (!appearance.correct) return null;
     const profile = this.#source.iccProfile?.(frame) ?? this.#source.iccProfile?.(0) ?? null;
@@ -115,9 +117,10 @@ export class Renderer {
     return this.#reader.openBox(where, signal);
   }
 
-  /** Samples of a rectangle of a level as the source delivers them. */
-  samples(where: LevelBox, signal?: AbortSignal): Promise<Raster> {
-    return this.#reader.readBox(where, signal);
+  /** Samples of a rectangle of a level as styles and facts see them: bytes with corrected colours, others as the source delivers them. */
+  async samples(where: LevelBox, appearance: Appearance, signal?: AbortSignal): Promise<Raster> {
+    const raster = await this.#reader.readBox(where, signal);
+    return isPicture(raster) ? this.#correct(raster, where.frame, appearance) : raster;
   }
 
   /** Where a region is read and how large it gets; `null` where it selects nothing. @throws BadValueError */
@@ -125,23 +128,42 @@ export class Renderer {
     return planRegion(this.metadata, this.populatedLevels, request, readLimit);
   }
 
-  /**
-   * Samples of a region at about its output size: bytes are resampled (signed ones as unsigned), other types taken from the
-   * nearest pixel.
-   */
-  async reducedSamples(plan: RegionPlan, frame: number, options: { resample: boolean; signal?: AbortSignal }): Promise<Raster> {
-    const raster = await this.samples({ level: plan.level, frame, box: plan.levelBox }, options.signal);
-    if (!options.resample || sameSize(raster, plan.output)) return raster;
-    return resample(raster, plan.output, options.signal);
+  /** Samples of a region, scaled to its output size: bytes mixed (signed ones as unsigned), others taken from the nearest pixel. */
+  async mixedSamples(plan: RegionPlan, frame: number, appearance: Appearance, signal?: AbortSignal): Promise<Raster> {
+    const raster = await this.samples({ level: plan.level, frame, box: plan.levelBox }, appearance, signal);
+    return sameSize(raster, plan.output) ? raster : resample(raster, plan.output, signal);
+  }
+
+  /** Samples that stand for a rectangle of the finest level, none of which is mixed with others; coloured, where the appearance says how. */
+  async measured(base: Box, frame: number, appearance: Appearance, signal?: AbortSignal): Promise<MeasuredSamples> {
+    const boxes = measuredBoxes(this.metadata, base);
+    const samples = await this.#readFinest(boxes, frame, appearance, signal);
+    // The smallest sample has not the smallest colour.
+    const level = boxes[0] === base || appearance.style ? null : searchLevel(this.metadata, this.populatedLevels, base);
+    if (level === null) return { samples, extremes: [] };
+    const coarse = await this.#reader.readBox({ level, frame, box: boxAtLevel(this.metadata, base, level) }, signal);
+    const further = extremeBoxes(this.metadata, base, coarse, levelScale(this.metadata, level));
+    return { samples, extremes: await this.#readFinest(further, frame, appearance, signal) };
+  }
+
+  #readFinest(boxes: readonly Box[], frame: number, appearance: Appearance, signal: AbortSignal | undefined): Promise<Raster[]> {
+    const level = this.metadata.levels - 1;
+    return mapConcurrently(boxes, factsConcurrency, (box): Promise<Raster> => {
+      signal?.throwIfAborted();
+      return appearance.style
+        ? this.box({ level, frame, box }, appearance, signal)
+        : this.samples({ level, frame, box }, appearance, signal);
+    });
   }
 
   /** Facts about a frame that ranges of styles rest on; measured once. */
-  async survey(frame: number, signal?: AbortSignal): Promise<FrameSurvey> {
-    const kept = this.#surveys.get(frame);
+  async survey(frame: number, appearance: Appearance, signal?: AbortSignal): Promise<FrameSurvey> {
+    const name = `${frame}/${appearance.correct}`;
+    const kept = this.#surveys.get(name);
     if (kept) return kept;
-    const made = await this.#surveying.join(String(frame), (wanted) => this.#measure(frame, wanted), signal);
+    const made = await this.#surveying.join(name, (wanted) => this.#measure(frame, appearance, wanted), signal);
     if (this.#surveys.size >= keptSurveys) this.#surveys.clear();
-    this.#surveys.set(frame, made);
+    this.#surveys.set(name, made);
     return made;
   }
 
@@ -156,13 +178,13 @@ export class Renderer {
   }
 
   /** Rasters of all frames that a style needs for one rectangle. */
-  styleInputs(where: LevelBox, style: Style, signal?: AbortSignal) {
-    return this.#styleRasters(style, where.frame, (frame) => this.samples({ ...where, frame }, signal)).then((rasters) => ({
-      frame: where.frame,
-      rasters,
-      survey: (frame: number) => this.survey(frame, signal),
-      memo: this.#memo,
-    }));
+  async styleInputs(where: LevelBox, appearance: Appearance & { style: Style }, signal?: AbortSignal): Promise<StyleInputs> {
+    const read = (frame: number) => this.samples({ ...where, frame }, appearance, signal);
+    return this.#inputs(appearance, where.frame, await this.#styleRasters(appearance.style, where.frame, read), signal);
+  }
+
+  #inputs(appearance: Appearance, frame: number, rasters: Map<number, Raster>, signal: AbortSignal | undefined): StyleInputs {
+    return { frame, rasters, survey: (each) => this.survey(each, appearance, signal), memo: this.#memo };
   }
 
   async #show(
@@ -177,8 +199,10 @@ export class Renderer {
       const raster = await read(each);
       return isPicture(raster) ? this.#correct(raster, each, appearance) : raster;
     });
-    const inputs = { frame, rasters, survey: (each: number) => this.survey(each, signal), memo: this.#memo };
-    return styleRaster(style, inputs, { opaque: appearance.opaque === true, ...(signal && { signal }) });
+    return styleRaster(style, this.#inputs(appearance, frame, rasters, signal), {
+      opaque: appearance.opaque === true,
+      ...(signal && { signal }),
+    });
   }
 
   async #correct(picture: Picture, frame: number, appearance: Appearance): Promise<Picture> {
@@ -194,13 +218,10 @@ export class Renderer {
     }
   }
 
-  async #measure(frame: number, signal: AbortSignal): Promise<FrameSurvey> {
+  async #measure(frame: number, appearance: Appearance, signal: AbortSignal): Promise<FrameSurvey> {
     const { sizeX, sizeY } = this.metadata;
-    const small = Math.max(sizeX, sizeY) <= surveySide;
-    const plan = this.plan(small ? {} : { width: surveySide, height: surveySide });
-    if (!plan) throw new TileSourceError('The image has no pixels');
-    const raster = await this.reducedSamples(plan, frame, { resample: true, signal });
-    return { raster, statistics: await bandStatistics(raster) };
+    const all = { left: 0, top: 0, width: sizeX, height: sizeY };
+    return surveySamples(await this.measured(all, frame, { style: null, correct: appearance.correct }, signal));
   }
 }
 
