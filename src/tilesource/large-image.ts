@@ -1,7 +1,7 @@
 import { BadValueError, TileSourceError } from '../errors.js';
 import { parseEdge, type Rgba } from './color.js';
 import type { EncodedImage, TileSource } from './contract.js';
-import { dziDescription, dziTileRegion, parseDziName, parseDziOptions } from './render/deep-zoom.js';
+import { dziDescription, dziMaxLevel, dziTileRegion, parseDziName, parseDziOptions } from './render/deep-zoom.js';
 import {
   checkOutputSize,
   encodePicture,
@@ -15,6 +15,8 @@ import { checkTile, croppedTileContent, fitSize, regionBox, type Size } from './
 import { pickSamples } from './render/facts.js';
 import { bandInterpretations, bandStatistics, histogramOf, widened } from './render/histogram.js';
 import { profileDescription } from './render/icc.js';
+import { iiifFacts, planIiif } from './render/iiif.js';
+import { turnPicture } from './render/turn.js';
 import { wireMetadata } from './metadata.js';
 import { crop, isPicture, pad, toPicture, withAlpha, type Picture } from './render/pixels.js';
 import { quadInfo } from './quad-info.js';
@@ -71,7 +73,7 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
     async histogram(request) {
       const frame = request.frame ?? 0;
       renderer.checkFrame(frame);
-      const appearance = renderer.appearanceOf(request.style);
+      const appearance = await renderer.appearanceOf(request.style);
       const plan = renderer.plan(request);
       if (!plan) return [];
       const { signal, resample = false } = request;
@@ -84,7 +86,7 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
 
     async bands({ frame = 0, signal }) {
       renderer.checkFrame(frame);
-      const appearance = renderer.appearanceOf(undefined);
+      const appearance = await renderer.appearanceOf(undefined);
       const all = { left: 0, top: 0, width: metadata.sizeX, height: metadata.sizeY };
       const { samples, extremes } = await renderer.measured(all, frame, appearance, signal);
       const names = bandInterpretations(metadata.bandCount);
@@ -137,9 +139,28 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
     async dziTile(request) {
       const dzi = parseDziOptions(request);
       const name = parseDziName(request.name);
-      const { box, output } = dziTileRegion(metadata, dzi, { level: request.level, x: name.x, y: name.y });
+      const { box: shown, output } = dziTileRegion(metadata, dzi, { level: request.level, x: name.x, y: name.y });
+      // The last pixel of a level may stand for less than the others: it is not stretched.
+      const scale = 2 ** (dziMaxLevel(metadata) - request.level);
+      const box = { ...shown, width: output.width * scale, height: output.height * scale };
       const encoding = parseEncoding({ ...request, encoding: name.encoding ?? dzi.encoding });
       return regions.exactBox({ box, output }, encoding, request);
+    },
+
+    iiifFacts: () => iiifFacts(metadata, maxPixels),
+
+    iiifPlan(request, frame) {
+      renderer.checkFrame(frame, true);
+      return planIiif(metadata, request, maxPixels);
+    },
+
+    async iiifPicture({ box, output, turn, encoding, tile }, { frame, signal }) {
+      const request = { encoding, frame, ...(signal && { signal }) };
+      if (tile) return renderTile(source, renderer, { ...request, ...tile });
+      const options = parseEncoding({ encoding, tiffCompression: 'lzw' });
+      const isPlain = !turn.mirror && turn.degrees === 0 && turn.tone === 'asItIs';
+      const finish = isPlain ? {} : { finish: (picture: Picture) => turnPicture(picture, turn, signal) };
+      return regions.exactBox({ box, output, ...finish }, options, { frame, ...(signal && { signal }) });
     },
   };
   return image;
@@ -188,7 +209,7 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
   if (options.encoding === 'TILED')
     throw new BadValueError('Invalid encoding "TILED": for regions, thumbnails and tile_frames only');
   const edge = parseEdge(request.edge);
-  const appearance = { ...renderer.appearanceOf(request.style), opaque: !options.alpha };
+  const appearance = { ...(await renderer.appearanceOf(request.style)), opaque: !options.alpha };
   const address = { level, x, y, frame };
   const untouched = !appearance.style && populatedLevels.includes(level) && renderer.profileFor(frame, appearance) === null;
   if (untouched && source.readStoredTile) {
@@ -218,7 +239,7 @@ async function readPixel(renderer: Renderer, request: PixelRequest): Promise<Pix
   const { left = 0, top = 0, units, frame = 0, signal } = request;
   renderer.checkFrame(frame);
   const { metadata } = renderer;
-  const appearance = renderer.appearanceOf(request.style);
+  const appearance = await renderer.appearanceOf(request.style);
   const { style } = appearance;
   const box = regionBox(metadata, {
     left,

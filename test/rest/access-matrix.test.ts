@@ -34,7 +34,7 @@ describe('who may use which route', () => {
 
   beforeAll(async () => {
     temporary = await mkdtemp(join(tmpdir(), 'access-matrix-'));
-    started = await startHost({ install: { configFile: join(temporary, 'server.cfg') } });
+    started = await startHost({ checksAnswers: true, install: { configFile: join(temporary, 'server.cfg') } });
     const admin = await started.register('admin');
     clients.set('anonymous', started.anonymous).set('admin', admin);
     for (const name of ['stranger', 'reader', 'writer'] as const) clients.set(name, await started.register(name));
@@ -90,7 +90,7 @@ describe('who may use which route', () => {
     const { sending: sent = {}, params = {} } = accessMatrix[route]!;
     const sending = typeof sent === 'function' ? sent(subjects) : sent;
     const [method, pattern] = route.split(' ') as [string, string];
-    const own: Record<string, string> = { itemId: subjects.item, folderId: subjects.folder };
+    const own: Record<string, string> = { itemId: subjects.item, identifier: subjects.item, folderId: subjects.folder };
     own.version = subjects.version;
     if (pattern.startsWith('/annotation/:id')) own.id = subjects.annotation;
     if (pattern.startsWith('/annotation/item/')) own.id = subjects.item;

@@ -70,7 +70,7 @@ export class RegionMaker {
 
   async region(request: RegionRequest): Promise<EncodedPicture | StreamedPicture> {
     const encoding = parseEncoding(request);
-    const prepared = this.prepare(request);
+    const prepared = await this.prepare(request);
     if (!prepared) return { kind: 'bytes', bytes: new Uint8Array(0), type: encoding.type };
     if (encoding.encoding === 'TILED') {
       this.#checkEnlarged(prepared);
@@ -102,16 +102,16 @@ export class RegionMaker {
     });
   }
 
-  /** A rectangle of base-layer pixels scaled to exactly a size. */
+  /** A rectangle of base-layer pixels scaled to exactly a size; `finish` may change it before it is encoded. */
   async exactBox(
-    wanted: { box: Box; output: Size },
+    wanted: { box: Box; output: Size; finish?: (picture: Picture) => Promise<Picture> },
     encoding: EncodingOptions,
     request: Omit<RenderRequest, 'encoding'>,
   ): Promise<EncodedPicture> {
     const { frame = 0, signal } = request;
     this.#renderer.checkFrame(frame);
     checkOutputSize(wanted.output, encoding, this.#maxPixels);
-    const appearance = { ...this.#renderer.appearanceOf(request.style), opaque: !encoding.alpha };
+    const appearance = { ...(await this.#renderer.appearanceOf(request.style)), opaque: !encoding.alpha };
     const { metadata, populatedLevels } = this.#renderer;
     const { box, output } = wanted;
     const octaves = Math.log2(Math.min(output.width / box.width, output.height / box.height));
@@ -120,14 +120,18 @@ export class RegionMaker {
     const level = preferredLevel(populatedLevels, needed);
     const window = windowAtLevel(metadata, box, level);
     const scaling = planScaling(metadata, level, window, { output, kernel: usualKernel(window, output) });
-    return this.#encode({ level, frame, appearance, scaling }, encoding, {}, signal);
+    const drawing = { level, frame, appearance, scaling };
+    if (wanted.finish === undefined) return this.#encode(drawing, encoding, {}, signal);
+    const scaled = await scalePicture(await this.#renderer.box(placed(drawing), appearance, signal), scaling, signal);
+    const bytes = await encodePicture(await wanted.finish(scaled), encoding, { signal });
+    return { kind: 'bytes', bytes, type: encoding.type };
   }
 
   /** Checks a request and finds out what to read; `null` where it selects nothing. @throws BadValueError, TileSourceError */
-  prepare(request: RegionRequest): PreparedRegion | null {
+  async prepare(request: RegionRequest): Promise<PreparedRegion | null> {
     const { frame = 0 } = request;
     this.#renderer.checkFrame(frame);
-    const appearance = this.#renderer.appearanceOf(request.style);
+    const appearance = await this.#renderer.appearanceOf(request.style);
     const fill = parseFill(request.fill);
     const wanted = parseResample(request.resample);
     const plan = this.#renderer.plan(request);

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { TileOutsideError, TileSourceError } from '../../errors.js';
 import { TileReader, type LevelBox } from './compose.js';
 import type { ImageMetadata, TileSource } from '../contract.js';
@@ -28,8 +29,10 @@ export interface Appearance {
 /** Tiles that are read for facts at the same time. */
 const factsConcurrency = 2;
 
-/** Styles kept parsed, and frames kept surveyed, per image. */
+/** Styles kept parsed, their size in bytes, and frames kept surveyed, per image. */
 const keptStyles = 16;
+const keptStyleBytes = 2 ** 23;
+const colorBytes = 64;
 const keptSurveys = 64;
 
 /** Turns what a tile source delivers into pictures: missing levels, colour correction, style. */
@@ -40,7 +43,12 @@ export class Renderer {
   readonly #reader: TileReader;
   readonly #icc: IccOption;
   readonly #warn: NonNullable<LargeImageOptions['warn']>;
-  readonly #styles = new Map<string, Appearance>();
+  readonly #styles = new LRUCache<string, Appearance>({
+    max: keptStyles,
+    maxSize: keptStyleBytes,
+    sizeCalculation: ({ style }, text) =>
+      2 * text.length + colorBytes * (style?.bands ?? []).reduce((sum, { palette }) => sum + palette.length, 1),
+  });
   readonly #surveys = new Map<string, FrameSurvey>();
   readonly #surveying = new SharedWork<FrameSurvey>();
   readonly #memo = new StyleMemo();
@@ -70,20 +78,17 @@ export class Renderer {
   }
 
   /** Understands a style. @throws TileSourceError, BadValueError */
-  appearanceOf(style: string | object | undefined): Appearance {
+  async appearanceOf(style: string | object | undefined): Promise<Appearance> {
     if (style === undefined || style === '') return { style: null, correct: this.#icc !== false };
     const key = typeof style === 'string' ? style : null;
     const kept = key === null ? undefined : this.#styles.get(key);
     if (kept) return kept;
-    const parsed = parseStyle(style);
+    const parsed = await parseStyle(style);
     const appearance: Appearance = {
       style: parsed && parsed.bands.length > 0 ? parsed : null,
       correct: (parsed?.icc ?? this.#icc) !== false,
     };
-    if (key !== null) {
-      if (this.#styles.size >= keptStyles) this.#styles.clear();
-      this.#styles.set(key, appearance);
-    }
+    if (key !== null) this.#styles.set(key, appearance);
     return appearance;
   }
 

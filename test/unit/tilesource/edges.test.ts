@@ -140,6 +140,14 @@ describe('edges elsewhere', () => {
       const tile = await image.dziTile({ level: dzi, name: `${x}_0.png`, tilesize: 128 });
       expect(Math.abs((await found(tile.bytes, 'x')) - (edge.x / factor - x * 128)), `level ${dzi}`).toBeLessThan(0.05);
     }
+    // The last column of tiles ends with a part of a pixel.
+    const right = paint({ width, height, bands: 3 }, (x) => (x < 1051 ? dark : bright));
+    const last = await openLargeImage(rasterSource(right, { tileWidth: 128, tileHeight: 128 }).source).dziTile({
+      level: 8,
+      name: '1_0.png',
+      tilesize: 128,
+    });
+    expect(Math.abs((await found(last.bytes, 'x')) - (1051 / 8 - 128))).toBeLessThan(0.05);
     const streamed = await image.region({ width: 749, encoding: 'TILED', tiffCompression: 'none' });
     if (streamed.kind !== 'stream') throw new Error('expected a stream');
     const chunks: Buffer[] = [];
