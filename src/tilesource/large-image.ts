@@ -1,3 +1,4 @@
+import { inRuns } from '../core/concurrency/slices.js';
 import { BadValueError, TileSourceError } from '../errors.js';
 import { parseEdge, type Rgba } from './color.js';
 import type { EncodedImage, TileSource } from './contract.js';
@@ -33,6 +34,8 @@ import {
   type PixelValue,
   type TileRequest,
 } from './requests.js';
+import { createRaster, type Raster, type SampleType } from './raster.js';
+import type { Style } from './style/parse.js';
 import { stylePixel } from './style/render.js';
 import { tileFrames } from './render/tile-frames.js';
 
@@ -79,7 +82,9 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
       const { signal, resample = false } = request;
       const isMixed = resample !== false && resample !== 0 && !appearance.style && !sameSize(plan.base, plan.output);
       if (isMixed) return histogramOf([await renderer.mixedSamples(plan, frame, appearance, signal)], request);
-      const measured = await renderer.measured(plan.base, frame, appearance, signal);
+      const read = await renderer.measured(plan.base, frame, appearance, signal);
+      const { style } = appearance;
+      const measured = style ? { ...read, samples: await typedRasters(read.samples, style, metadata.dtype) } : read;
       const facts = widened([await bandStatistics(measured.samples), await bandStatistics(measured.extremes)]);
       return histogramOf(await pickSamples(measured.samples, plan.output), request, facts);
     },
@@ -251,13 +256,42 @@ async function readPixel(renderer: Renderer, request: PixelRequest): Promise<Pix
   });
   if (box.width === 0 || box.height === 0) return {};
   const where = { level: metadata.levels - 1, frame, box: { ...box, width: 1, height: 1 } };
+  if (style && style.functions.length > 0) {
+    const value = [...(await renderer.box(where, appearance, signal)).data];
+    return { value: value.map((sample) => typed(sample, style, metadata.dtype)), ...channels(value) };
+  }
   if (style) {
     const value = await stylePixel(style, await renderer.styleInputs(where, { ...appearance, style }, signal));
-    return { value, ...channels(value.map((sample) => Math.floor(sample))) };
+    const shown = value.map((sample) => Math.floor(sample));
+    return { value: value.map((sample) => typed(sample, style, metadata.dtype)), ...channels(shown) };
   }
   const raster = await renderer.samples(where, appearance, signal);
   const shown = isPicture(raster) ? raster : await renderer.box(where, appearance, signal);
   return { value: Array.from(raster.data), ...channels([...shown.data]) };
+}
+
+/** A colour of 0 to 255 in the type that its style asks for. */
+function typed(sample: number, { dtype }: Style, source: SampleType): number {
+  const wanted = dtype === 'source' ? source : dtype;
+  if (wanted === 'uint8') return Math.floor(sample);
+  if (wanted === 'uint16') return Math.floor((sample * 65_535) / 255);
+  return wanted !== null && wanted.startsWith('float') ? sample / 255 : sample;
+}
+
+/** Coloured bytes in the type that their style asks for. */
+async function typedRasters(rasters: readonly Raster[], style: Style, source: SampleType): Promise<readonly Raster[]> {
+  const wanted = style.dtype === 'source' ? source : style.dtype;
+  const dtype = wanted === 'uint16' ? 'uint16' : wanted?.startsWith('float') ? 'float32' : 'uint8';
+  if (dtype === 'uint8') return rasters;
+  const made: Raster[] = [];
+  for (const raster of rasters) {
+    const out = createRaster({ ...raster, dtype });
+    await inRuns(raster.data.length, 65_536, (from, to) => {
+      for (let at = from; at < to; at += 1) out.data[at] = typed(raster.data[at]!, style, source);
+    });
+    made.push(out);
+  }
+  return made;
 }
 
 function channels(samples: readonly number[]): PixelValue {

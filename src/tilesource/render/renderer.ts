@@ -4,14 +4,15 @@ import { TileReader, type LevelBox } from './compose.js';
 import type { ImageMetadata, TileSource } from '../contract.js';
 import { resizePicture, usualKernel, type OpenedPicture } from './encode.js';
 import type { Kernel } from './resample.js';
-import { boxAtLevel, levelScale, planRegion, type Box, type RegionPlan, type Size } from '../geometry.js';
+import { boxAtLevel, levelScale, levelSize, planRegion, tileContent, type Box, type RegionPlan, type Size } from '../geometry.js';
 import { extremeBoxes, measuredBoxes, searchLevel, type MeasuredSamples } from './facts.js';
 import { convertToSrgb, isSrgbProfile } from './icc.js';
-import { isPicture, resizeNearest, toPicture, type Picture } from './pixels.js';
+import { blit, isPicture, resizeNearest, toPicture, type Picture } from './pixels.js';
 import type { Raster } from '../raster.js';
 import type { IccOption, LargeImageOptions, RegionBounds, RegionOutput } from '../requests.js';
 import { mapConcurrently } from '../process/concurrency.js';
 import { SharedWork } from '../process/shared-work.js';
+import { applyFunctions, functionReach } from '../style/functions.js';
 import { parseStyle, type Style } from '../style/parse.js';
 import { StyleMemo } from '../style/color-table.js';
 import { surveySamples, type FrameSurvey } from '../style/range.js';
@@ -28,6 +29,10 @@ export interface Appearance {
 
 /** Tiles that are read for facts at the same time. */
 const factsConcurrency = 2;
+
+/** Pixels of all frames together that are mixed in one piece, and fewest rows of a piece. */
+const mixedPixels = 2 ** 25;
+const leastRows = 16;
 
 /** Styles kept parsed, their size in bytes, and frames kept surveyed, per image. */
 const keptStyles = 16;
@@ -85,7 +90,7 @@ export class Renderer {
     if (kept) return kept;
     const parsed = await parseStyle(style);
     const appearance: Appearance = {
-      style: parsed && parsed.bands.length > 0 ? parsed : null,
+      style: parsed && parsed.bands.length + parsed.functions.length > 0 ? parsed : null,
       correct: (parsed?.icc ?? this.#icc) !== false,
     };
     if (key !== null) this.#styles.set(key, appearance);
@@ -105,12 +110,62 @@ export class Renderer {
     appearance: Appearance,
     signal?: AbortSignal,
   ): Promise<Picture> {
-    return this.#show((frame) => this.#reader.readTile({ ...tile, frame }, signal), tile.frame, appearance, signal);
+    const { style } = appearance;
+    const nearest = isPicked(style);
+    if (style && functionReach(style.functions) > 0) {
+      const { tileWidth, tileHeight } = this.metadata;
+      const box = { left: tile.x * tileWidth, top: tile.y * tileHeight, ...tileContent(this.metadata, tile) };
+      return this.box({ level: tile.level, frame: tile.frame, box }, appearance, signal);
+    }
+    return this.#show((frame) => this.#reader.readTile({ ...tile, frame, nearest }, signal), tile.frame, appearance, signal);
   }
 
   /** A rectangle of a level, in its pixels. */
   box(where: LevelBox, appearance: Appearance, signal?: AbortSignal): Promise<Picture> {
-    return this.#show((frame) => this.#reader.readBox({ ...where, frame }, signal), where.frame, appearance, signal);
+    const { style } = appearance;
+    if (!style) return this.#shownBox(where, appearance, signal);
+    const { box, level } = where;
+    const frames = new Set([where.frame, ...styleFrames(style, where.frame)]).size;
+    const rows = Math.max(leastRows, Math.floor(mixedPixels / (frames * box.width)));
+    if (frames === 1 || rows >= box.height) return this.#styledBox(where, appearance, signal);
+    return this.#inStrips(box, rows, (strip) =>
+      // Whether a strip is opaque must not depend on which it is.
+      this.#styledBox({ ...where, level, box: strip }, { ...appearance, opaque: false }, signal),
+    );
+  }
+
+  /** Many frames are mixed strip by strip, so that they are not all in memory. */
+  async #inStrips(box: Box, rows: number, read: (strip: Box) => Promise<Picture>): Promise<Picture> {
+    let whole: Picture | null = null;
+    for (let top = 0; top < box.height; top += rows) {
+      const strip = await read({ ...box, top: box.top + top, height: Math.min(rows, box.height - top) });
+      whole ??= { ...strip, height: box.height, data: new Uint8Array(box.width * box.height * strip.bands) };
+      whole.data.set(strip.data, top * box.width * strip.bands);
+    }
+    if (whole === null) throw new RangeError('No rows');
+    return whole;
+  }
+
+  /** A box with as much around it as the functions of its style look at. */
+  async #styledBox(where: LevelBox, appearance: Appearance, signal: AbortSignal | undefined): Promise<Picture> {
+    const { box, level } = where;
+    const margin = functionReach(appearance.style?.functions ?? []);
+    if (margin === 0) return this.#shownBox(where, appearance, signal);
+    const size = levelSize(this.metadata, level);
+    const left = Math.max(0, box.left - margin);
+    const top = Math.max(0, box.top - margin);
+    const width = Math.min(size.width, box.left + box.width + margin) - left;
+    const height = Math.min(size.height, box.top + box.height + margin) - top;
+    const picture = await this.#shownBox({ ...where, box: { left, top, width, height } }, appearance, signal);
+    const data = new Uint8Array(box.width * box.height * picture.bands);
+    const part: Picture = { ...picture, width: box.width, height: box.height, data };
+    blit(part, picture, { left: left - box.left, top: top - box.top });
+    return part;
+  }
+
+  #shownBox(where: LevelBox, appearance: Appearance, signal: AbortSignal | undefined): Promise<Picture> {
+    const nearest = where.nearest === true || isPicked(appearance.style);
+    return this.#show((frame) => this.#reader.readBox({ ...where, frame, nearest }, signal), where.frame, appearance, signal);
   }
 
   /**
@@ -200,14 +255,17 @@ export class Renderer {
   ): Promise<Picture> {
     const { style } = appearance;
     if (!style) return this.#correct(await toPicture(await read(frame)), frame, appearance);
-    const rasters = await this.#styleRasters(style, frame, async (each) => {
+    const corrected = async (each: number): Promise<Raster> => {
       const raster = await read(each);
       return isPicture(raster) ? this.#correct(raster, each, appearance) : raster;
-    });
-    return styleRaster(style, this.#inputs(appearance, frame, rasters, signal), {
-      opaque: appearance.opaque === true,
-      ...(signal && { signal }),
-    });
+    };
+    const rasters = await this.#styleRasters(style, frame, corrected);
+    const options = { opaque: appearance.opaque === true, ...(signal && { signal }) };
+    const picture =
+      style.bands.length > 0
+        ? await styleRaster(style, this.#inputs(appearance, frame, rasters, signal), options)
+        : await this.#correct(await toPicture(await read(frame)), frame, appearance);
+    return applyFunctions(style.functions, picture, async () => rasters.get(frame) ?? corrected(frame), signal);
   }
 
   async #correct(picture: Picture, frame: number, appearance: Appearance): Promise<Picture> {
@@ -228,6 +286,12 @@ export class Renderer {
     const all = { left: 0, top: 0, width: sizeX, height: sizeY };
     return surveySamples(await this.measured(all, frame, { style: null, correct: appearance.correct }, signal));
   }
+}
+
+/** Whether colours stand for values, so that mixing pixels before they are coloured would show values that the image does not hold. */
+function isPicked(style: Style | null): boolean {
+  if (style === null) return false;
+  return style.bands.some(({ discrete }) => discrete) || style.functions.some(({ name }) => name === 'maskPixelValues');
 }
 
 function sameSize(a: Size, b: Size): boolean {

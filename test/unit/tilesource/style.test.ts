@@ -194,7 +194,7 @@ describe('styles', () => {
     ['null', 'Style is not a valid json object.'],
     ['{"bands": 5}', "Style 'bands' must be a list of objects"],
     ['{"bands": [5]}', "Style 'bands' must be a list of objects"],
-    ['{"bands": [{"function": {"name": "x"}}]}', "Style 'function' is not supported"],
+    ['{"bands": [{"function": {"name": "x"}}]}', "Style 'function' is for the whole style"],
     ['{"icc": "loud"}', 'Invalid icc "loud"'],
     ['{"dtype": "int64"}', 'Invalid dtype "int64"'],
     ['{"scheme": "round"}', 'Invalid scheme "round"'],
