@@ -143,6 +143,7 @@ export {
   type RouteBody,
   type RouteBodyValues,
   type RouteDefinition,
+  type RouteOutline,
   type RouteInput,
 } from './http/route.js';
 export { mountRoutes, type MountOptions } from './http/serving/mount.js';

@@ -1,13 +1,13 @@
 import type { Connection, Model } from 'mongoose';
-import { LargeImageError } from '../../errors.js';
 import type { Host, HostFields, StoredDocument } from '../../host.js';
 import { durable } from '../database/durable.js';
 import { grouped } from '../database/grouped.js';
 import { batches, idsPerQuery } from '../database/id-batches.js';
 import { idText } from '../database/id-text.js';
-import { ConfigurationTraces, replacesField, unfinishedField } from './configuration-traces.js';
+import { ConfigurationTraces, unfinishedField } from './configuration-traces.js';
 import { conversionField, ConversionTraces } from './conversion-traces.js';
 import { LargeImageMarkers, markerOf, type LargeImageMarker } from './large-image-markers.js';
+import { SchemaExtension } from './schema-extension.js';
 
 /** What the plugin knows of an item. */
 export interface ItemRecord {
@@ -46,41 +46,12 @@ const defaultFields: HostFields = {
   folder: { name: 'name', parentId: 'parentId', meta: 'meta' },
 };
 
-/** Types that a field of the plugin may have, by the names of Mongoose; the first is that of a field that the host does not declare. */
-type FieldTypes = readonly ['Mixed' | 'String' | 'Boolean', ...string[]];
-
-/** Fields that the plugin keeps on the host's items and files (mission 2.5 and 2.6). */
-const itemExtension: Readonly<Record<string, FieldTypes>> = {
-  largeImage: ['Mixed'],
-  [conversionField]: ['String'],
-  [unfinishedField]: ['Boolean'],
-};
-const fileExtension: Readonly<Record<string, FieldTypes>> = {
-  attachedToType: ['String'],
-  attachedToId: ['Mixed', 'ObjectId', 'String'],
-  isLargeImageThumbnail: ['Boolean'],
-  isLargeImageData: ['Boolean'],
-  thumbnailKey: ['String'],
-  largeImageState: ['String'],
-  [conversionField]: ['String'],
-  [replacesField]: ['String'],
-};
-
 /** A text field; anything else counts as empty. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
 type AnyModel = Model<Record<string, unknown>>;
-
-/** @throws LargeImageError `conflict` where the host means something else by the name of a field of the plugin. */
-function requireFit({ schema, modelName }: AnyModel, extension: Readonly<Record<string, FieldTypes>>): void {
-  for (const [path, types] of Object.entries(extension)) {
-    if (schema.pathType(path) === 'adhocOrUndefined' || types.includes(schema.path(path)?.instance ?? '')) continue;
-    const reason = `The model ${modelName} has a field ${path} of its own, which the plugin needs as ${types[0]}.`;
-    throw new LargeImageError('conflict', `${reason} Nothing was changed. Give the field another name.`);
-  }
-}
 
 /** The documents with these ids, each an object of its own; `null` for what there is not. */
 async function byIds(model: AnyModel, ids: readonly string[]): Promise<(StoredDocument | null)[]> {
@@ -108,7 +79,7 @@ export class HostRecords {
   readonly #itemById = grouped((ids: readonly string[]) => byIds(this.#items, ids));
   readonly #fileById = grouped((ids: readonly string[]) => byIds(this.#files, ids));
   readonly #folders: AnyModel;
-  readonly #added: { model: AnyModel; paths: string[] }[] = [];
+  readonly #extension: SchemaExtension;
 
   constructor(host: Pick<Host, 'models' | 'fields'>) {
     const { models, fields } = host;
@@ -130,10 +101,7 @@ export class HostRecords {
       file: { ...defaultFields.file, ...fields?.file },
       folder: { ...defaultFields.folder, ...fields?.folder },
     };
-    requireFit(this.#items, itemExtension);
-    requireFit(this.#files, fileExtension);
-    this.#extend(this.#items, itemExtension);
-    this.#extend(this.#files, fileExtension);
+    this.#extension = new SchemaExtension(this.#items, this.#files);
   }
 
   /** The host's model of files, for `cached-file.ts`. */
@@ -141,22 +109,9 @@ export class HostRecords {
     return this.#files;
   }
 
-  /** Adds paths that the host's schema lacks; what the host declares itself stays as it is. */
-  #extend(model: AnyModel, extension: Readonly<Record<string, FieldTypes>>): void {
-    const { schema } = model;
-    const paths = Object.keys(extension).filter((path) => schema.path(path) === undefined);
-    const { Types } = this.connection.base.Schema;
-    schema.add(Object.fromEntries(paths.map((path) => [path, { type: Types[extension[path]![0]], default: undefined }])));
-    model.recompileSchema();
-    this.#added.push({ model, paths });
-  }
-
   /** Takes the plugin's fields off the schemas again. Stored values stay. */
   restoreSchemas(): void {
-    for (const { model, paths } of this.#added.splice(0)) {
-      model.schema.remove(paths);
-      model.recompileSchema();
-    }
+    this.#extension.restore();
   }
 
   /** Indexes behind the queries of this class. */

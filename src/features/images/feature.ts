@@ -20,7 +20,7 @@ import type { CacheOffers } from '../caches/feature.js';
 import type { Feature } from '../feature.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
-import { followHost } from './follow-host.js';
+import { HostFollower } from './follow-host.js';
 import { Images } from './images.js';
 import { sourceRoutes } from './sources.routes.js';
 
@@ -70,7 +70,7 @@ export const imagesFeature: Feature<ImageNeeds, Images> = {
       logger,
       temporaryDirectory,
     });
-    followHost(events, images, onClose);
+    new HostFollower({ images, records, items, cachedFiles, registry, settings, logger }).follow(events, onClose);
     const sweep = async () => ({ temporaryFiles: await sweepTemporaryFiles(temporaryDirectory) });
     return { offers: images, routes: bindRoutes(sourceRoutes, { images }), sweep };
   },

@@ -1,11 +1,155 @@
-import type { HostEvents } from '../../host.js';
-import type { Images } from './images.js';
+import { randomUUID } from 'node:crypto';
+import { idText } from '../../core/database/id-text.js';
+import type { FileRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
 import type { OnClose } from '../../core/undo.js';
+import { LargeImageError } from '../../errors.js';
+import type { HostEvents, HostLogger } from '../../host.js';
+import type { TileSourceRegistry } from '../../tilesource/registry.js';
+import type { CachedFiles } from '../cached-files/cached-files.js';
+import type { Items } from '../items/items.js';
+import type { Settings } from '../settings/settings.js';
+import type { Images } from './images.js';
 
-/** Keeps large images in step with the host's items and files. @param onClose takes the steps that end it. */
-export function followHost(events: HostEvents, images: Images, onClose: OnClose): void {
-  onClose(events.on('item.removed', ({ item }) => images.itemRemoved(item)));
-  onClose(events.on('item.copied', ({ item, fileIds }) => images.itemCopied(item, fileIds)));
-  onClose(events.on('file.saved', ({ file, created }) => images.fileSaved(file, created)));
-  onClose(events.on('file.removed', ({ file }) => images.fileRemoved(file)));
+/** What {@link HostFollower} works with. */
+interface FollowerParts {
+  images: Images;
+  records: HostRecords;
+  items: Items;
+  cachedFiles: Pick<CachedFiles, 'removeAll'>;
+  registry: TileSourceRegistry;
+  settings: Settings;
+  logger: HostLogger;
+}
+
+/** Keeps large images in step with the host's items and files. */
+export class HostFollower {
+  constructor(private readonly parts: FollowerParts) {}
+
+  /** Hears what the host says of its items and files. @param onClose takes the steps that end it. */
+  follow(events: HostEvents, onClose: OnClose): void {
+    onClose(events.on('item.removed', ({ item }) => this.#itemRemoved(item)));
+    onClose(events.on('item.copied', ({ item, fileIds }) => this.#itemCopied(item, fileIds)));
+    onClose(events.on('file.saved', ({ file, created }) => this.#fileSaved(file, created)));
+    onClose(events.on('file.removed', ({ file }) => this.#fileRemoved(file)));
+  }
+
+  /** What happens when the host has saved a file: its item becomes a large image if it can, or is looked at anew. */
+  async #fileSaved(doc: Record<string, unknown> & { _id: unknown }, created: boolean): Promise<void> {
+    const { records, items, logger } = this.parts;
+    const file = records.fileOf(doc);
+    if (!created) this.parts.images.closeFile(file.id);
+    if (file.itemId === null) return;
+    items.forget(file.itemId);
+    const item = await records.findItem(file.itemId);
+    if (item === null) return;
+    if (item.largeImage !== null) {
+      if (!created && item.largeImage.fileId === file.id) await this.#detectAgain(item, file);
+      else if (item.largeImage.fileId !== file.id) await this.#companionChanged(item);
+      return;
+    }
+    const main = (await this.#mainFileOf(item)) ?? file;
+    if (!(await this.#mayBecomeImage(main))) return;
+    try {
+      await this.parts.images.create(item, main);
+    } catch (error) {
+      if (!(error instanceof LargeImageError)) throw error;
+      logger.info({ fileId: main.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
+    }
+  }
+
+  /** The file of an item that reads the others, where it has such a one: pictures beside it only accompany it. */
+  async #mainFileOf(item: ItemRecord): Promise<FileRecord | null> {
+    const { records, registry } = this.parts;
+    const files = await records.filesOfItem(item);
+    return files.find((file) => registry.candidates(file)[0]?.readsCompanions === true) ?? null;
+  }
+
+  async #mayBecomeImage(file: FileRecord): Promise<boolean> {
+    const autoSet = await this.parts.settings.get('large_image.auto_set');
+    if (autoSet === 'all') return true;
+    return autoSet !== false && this.parts.registry.knows({ name: file.name, mimeType: file.mimeType });
+  }
+
+  /** New bytes under an old id: they may need another source, or be no image any more. */
+  async #detectAgain(item: ItemRecord, file: FileRecord): Promise<void> {
+    await this.parts.images.remove(item);
+    const fresh = await this.parts.records.findItem(item.id);
+    if (fresh === null || fresh.largeImage !== null) return;
+    try {
+      await this.parts.images.create(fresh, file);
+    } catch (error) {
+      if (!(error instanceof LargeImageError)) throw error;
+      this.parts.logger.warn({ fileId: file.id, itemId: item.id, reason: error.message }, 'LargeImage:Lost');
+    }
+  }
+
+  /** A file has come to, or gone from, an item whose other file is shown: where that one reads it, too, the image is another one now. */
+  async #companionChanged(item: ItemRecord): Promise<void> {
+    const { registry } = this.parts;
+    const { fileId, sourceName, originalId } = item.largeImage ?? {};
+    if (fileId === undefined || sourceName === undefined || originalId !== undefined) return;
+    const stored = item.doc.largeImage as Record<string, unknown>;
+    if (registry.get(sourceName)?.readsCompanions === true)
+      return this.#replaceMarker(item, { ...stored, revision: randomUUID() });
+    const main = await this.#mainFileOf(item);
+    if (main === null || main.id === fileId || !(await this.#mayBecomeImage(main))) return;
+    try {
+      await this.#replaceMarker(item, { ...stored, fileId: main.doc._id, sourceName: await this.parts.images.findSource(main) });
+    } catch (error) {
+      if (!(error instanceof LargeImageError)) throw error;
+      this.parts.logger.info({ fileId: main.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
+    }
+  }
+
+  async #replaceMarker(item: ItemRecord, marker: Record<string, unknown>): Promise<void> {
+    await this.parts.records.markers.replace(item, marker);
+    this.parts.items.forget(item.id);
+    await this.parts.images.replaced(item);
+  }
+
+  /** What happens when the host has removed a file: no item is served from it any more. */
+  async #fileRemoved(doc: Record<string, unknown> & { _id: unknown }): Promise<void> {
+    const file = this.parts.records.fileOf(doc);
+    // Attached files, of which there may be many, serve nobody.
+    if (file.itemId === null) return;
+    const served = await this.parts.records.markers.itemsServing(file);
+    for (const item of served) await this.parts.images.remove(item);
+    this.parts.images.closeFile(file.id);
+    const item = await this.parts.records.findItem(file.itemId);
+    if (item === null) return;
+    if (item.largeImage !== null) await this.#companionChanged(item);
+    else if (served.length > 0) await this.#serveAnother(item);
+  }
+
+  /** The rest of an image of several files is shown when the file that stood for it has gone. */
+  async #serveAnother(item: ItemRecord): Promise<void> {
+    const file = await this.#mainFileOf(item);
+    if (file !== null) await this.#fileSaved(file.doc, true);
+  }
+
+  /** Lets go of an item that is no more, and of what is kept for it. */
+  async #itemRemoved(doc: Record<string, unknown> & { _id: unknown }): Promise<void> {
+    const id = idText(doc._id);
+    this.parts.items.forget(id);
+    await this.parts.cachedFiles.removeAll({ id, doc });
+  }
+
+  /**
+   * The copy of an item is served from its own copies of the files. One whose file was not copied, because it was never finished,
+   * is no large image.
+   */
+  async #itemCopied(doc: Record<string, unknown> & { _id: unknown }, fileIds: ReadonlyMap<string, string>): Promise<void> {
+    const { records, items } = this.parts;
+    const item = records.itemOf(doc);
+    if (item.largeImage === null) return;
+    const copyOf = async (id: string | undefined) => {
+      const copied = id === undefined ? undefined : fileIds.get(id);
+      return copied === undefined ? null : records.findFile(copied);
+    };
+    const [file, original] = await Promise.all([copyOf(item.largeImage.fileId), copyOf(item.largeImage.originalId)]);
+    const { originalId: _of, expected: _pending, ...stored } = doc.largeImage as Record<string, unknown>;
+    const marker = file && { ...stored, fileId: file.doc._id, ...(original && { originalId: original.doc._id }) };
+    await records.setItemField(item, 'largeImage', marker ?? undefined);
+    items.forget(item.id);
+  }
 }

@@ -57,8 +57,8 @@ describe('colours', () => {
 
   it('understands fill and edge', () => {
     expect(parseFill('none')).toBeNull();
-    expect(parseFill('corner:black')).toEqual({ color: [0, 0, 0, 255], place: 'corner' });
-    expect(parseFill('#fff')).toMatchObject({ place: 'center' });
+    expect(parseFill('corner:black')).toEqual({ color: [0, 0, 0, 255], anchor: 'corner' });
+    expect(parseFill('#fff')).toMatchObject({ anchor: 'center' });
     expect(parseEdge('crop')).toEqual({ kind: 'crop' });
     expect(parseEdge('TRUE')).toEqual({ kind: 'crop' });
     expect(parseEdge('false')).toEqual({ kind: 'pad', color: null });

@@ -69,13 +69,10 @@ export interface AnnotationTile {
 
 /** Tiles of annotations that lie exactly above the tiles of their item. */
 export class AnnotationTiles {
-  readonly #options: AnnotationTilesOptions;
   /** Tiles being drawn now. */
   readonly #drawing = new SharedWork<CachedTile>();
 
-  constructor(options: AnnotationTilesOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: AnnotationTilesOptions) {}
 
   /**
    * Finds out what the tile is; nothing is drawn before `make` is called.
@@ -83,7 +80,7 @@ export class AnnotationTiles {
    * @throws TileOutsideError, NoLargeImageError, and what `load` throws.
    */
   async tile(id: string, request: AnnotationTileRequest, caller: Caller | null): Promise<AnnotationTile> {
-    const { load, overlay, tiles } = this.#options;
+    const { load, overlay, tiles } = this.options;
     const annotation = await load(id, caller);
     const shape = await this.#shapeOf(annotation);
     checkTile(shape, request);
@@ -118,7 +115,7 @@ export class AnnotationTiles {
     return {
       key,
       make: async (asked) => {
-        const enqueue = enqueueFor(this.#options.drawing, asked);
+        const enqueue = enqueueFor(this.options.drawing, asked);
         return (await tiles.get(key)) ?? this.#drawing.join(key, (wanted) => enqueue(() => draw(wanted), wanted), asked.signal);
       },
     };
@@ -126,7 +123,7 @@ export class AnnotationTiles {
 
   /** Levels, sizes and groups. @throws as {@link tile}. */
   async describe(id: string, caller: Caller | null): Promise<AnnotationTilesDescription> {
-    const annotation = await this.#options.load(id, caller);
+    const annotation = await this.options.load(id, caller);
     const { sizeX, sizeY, tileWidth, tileHeight, levels } = await this.#shapeOf(annotation);
     const { groups, count } = annotation.elements;
     return {
@@ -144,7 +141,7 @@ export class AnnotationTiles {
   }
 
   async #shapeOf({ itemId }: ShownAnnotation): Promise<PyramidShape> {
-    const { images, records } = this.#options;
+    const { images, records } = this.options;
     const item = await records.findItem(itemId);
     if (item === null) throw new NoLargeImageError();
     return images.use(item, (image) => image.metadata());

@@ -1,7 +1,7 @@
 import sharp from 'sharp';
 import { TileOutsideError, TileSourceError } from '../../../errors.js';
 import type { FileTree } from '../../archive/file-tree.js';
-import { openZipTree } from '../../archive/zip-tree.js';
+import { openInZip } from '../../archive/zip-tree.js';
 import {
   priorities,
   type EncodedImage,
@@ -209,17 +209,7 @@ export const deepZoomSource: TileSourceDefinition = {
   name: 'deepzoom',
   extensions: { default: priorities.manual, zip: priorities.low },
   mimeTypes: { default: priorities.manual, 'application/zip': priorities.low },
-  async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
-    const reader = await input.open();
-    const tree = await openZipTree(reader).catch(async (error: unknown) => {
-      await reader.close();
-      throw error;
-    });
-    try {
-      return await DeepZoomTileSource.open(tree, signal);
-    } catch (error) {
-      await tree.close();
-      throw error;
-    }
+  open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
+    return openInZip(input, (tree) => DeepZoomTileSource.open(tree, signal));
   },
 };

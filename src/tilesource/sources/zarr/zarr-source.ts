@@ -1,6 +1,6 @@
 import { TileOutsideError, TileSourceError } from '../../../errors.js';
 import type { FileTree } from '../../archive/file-tree.js';
-import { openZipTree } from '../../archive/zip-tree.js';
+import { openInZip } from '../../archive/zip-tree.js';
 import {
   priorities,
   type FrameMetadata,
@@ -198,19 +198,11 @@ function createZarrSource(): TileSourceDefinition {
     name: 'zarr',
     extensions: { default: priorities.manual, zarr: priorities.preferred, ozx: priorities.preferred, zip: priorities.lower },
     mimeTypes: { default: priorities.manual, 'application/zip': priorities.lower },
-    async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
-      const reader = await input.open();
-      const tree = await openZipTree(reader).catch(async (error: unknown) => {
-        await reader.close();
-        throw error;
-      });
-      try {
+    open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
+      return openInZip(input, async (tree) => {
         const blocks = decoded.ofFile();
         return new ZarrTileSource(tree, await openZarrImage(tree, blocks, signal), blocks);
-      } catch (error) {
-        await tree.close();
-        throw error;
-      }
+      });
     },
   };
 }
