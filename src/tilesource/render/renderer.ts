@@ -10,7 +10,7 @@ import { convertToSrgb, isSrgbProfile } from './icc.js';
 import { blit, isPicture, resizeNearest, toPicture, type Picture } from './pixels.js';
 import type { Raster } from '../raster.js';
 import type { IccOption, LargeImageOptions, RegionBounds, RegionOutput } from '../requests.js';
-import { mapConcurrently } from '../process/concurrency.js';
+import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import { SharedWork } from '../process/shared-work.js';
 import { applyFunctions, functionReach } from '../style/functions.js';
 import { parseStyle, type Style } from '../style/parse.js';

@@ -1,6 +1,6 @@
 import { codecThreads } from '../codecs/codec-threads.js';
 import { levelScale, levelSize, type Box, type PyramidShape, type Size } from '../geometry.js';
-import { mapConcurrently } from '../process/concurrency.js';
+import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import { resizePicture } from './encode.js';
 import { resizeNearest, type Picture } from './pixels.js';
 import { reach, resampleCost, resampleRows, type Kernel, type ResampleTask, type Window } from './resample.js';

@@ -31,7 +31,7 @@ export interface BandStyle {
 }
 
 /** Type of the samples that a style delivers where raw values are asked for. */
-export type StyleType = 'uint8' | 'uint16' | 'float' | 'source';
+type StyleType = 'uint8' | 'uint16' | 'float' | 'source';
 
 /** A checked style. Without bands the image is coloured as it is. */
 export interface Style {

@@ -41,7 +41,11 @@ describe('functions of styles', () => {
     const name = 'large_image.tilesource.stylefuncs.medianFilter';
     const shown = await pixels(
       await image.tile({
-        ...{ level: 0, x: 0, y: 0, edge: 'crop', encoding: 'PNG' },
+        level: 0,
+        x: 0,
+        y: 0,
+        edge: 'crop',
+        encoding: 'PNG',
         style: style({ function: { name, parameters: { kernel: 3, weight } } }),
       }),
     );
