@@ -6,6 +6,8 @@ import { batches, idsPerQuery } from '../database/id-batches.js';
 import { idText } from '../database/id-text.js';
 import { ConfigurationTraces, unfinishedField } from './configuration-traces.js';
 import { conversionField, ConversionTraces } from './conversion-traces.js';
+import { FolderContents } from './folder-contents.js';
+import { FolderDependants, waitingField, waitingOf, type Waiting } from './folder-dependants.js';
 import { LargeImageMarkers, markerOf, type LargeImageMarker } from './large-image-markers.js';
 import { SchemaExtension } from './schema-extension.js';
 
@@ -17,6 +19,8 @@ export interface ItemRecord {
   /** Time of the last change in milliseconds; of creation where the host keeps no such time; else 0. */
   changed: number;
   largeImage: LargeImageMarker | null;
+  /** The files that its image waits for, where it is none yet. */
+  waiting: Waiting | null;
   doc: StoredDocument;
 }
 
@@ -73,6 +77,8 @@ export class HostRecords {
   readonly markers: LargeImageMarkers;
   readonly conversions: ConversionTraces;
   readonly configurations: ConfigurationTraces;
+  readonly contents: FolderContents;
+  readonly dependants: FolderDependants;
   readonly #fields: HostFields;
   readonly #items: AnyModel;
   readonly #files: AnyModel;
@@ -101,6 +107,9 @@ export class HostRecords {
       file: { ...defaultFields.file, ...fields?.file },
       folder: { ...defaultFields.folder, ...fields?.folder },
     };
+    const all = { ...parts, folders: this.#folders, fields: this.#fields, folderOf: (doc: StoredDocument) => this.folderOf(doc) };
+    this.contents = new FolderContents(all);
+    this.dependants = new FolderDependants(all);
     this.#extension = new SchemaExtension(this.#items, this.#files);
   }
 
@@ -120,6 +129,7 @@ export class HostRecords {
     await this.#items.collection.createIndex({ 'largeImage.expected': 1 });
     await this.conversions.createIndexes();
     await this.configurations.createIndexes();
+    await this.dependants.createIndexes();
   }
 
   itemOf(doc: StoredDocument): ItemRecord {
@@ -131,6 +141,7 @@ export class HostRecords {
       folderId: idText(doc[names.folderId]),
       changed: changed instanceof Date ? changed.getTime() : 0,
       largeImage: markerOf(doc.largeImage),
+      waiting: waitingOf(doc[waitingField]),
       doc,
     };
   }

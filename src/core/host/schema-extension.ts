@@ -2,6 +2,7 @@ import type { Model } from 'mongoose';
 import { LargeImageError } from '../../errors.js';
 import { replacesField, unfinishedField } from './configuration-traces.js';
 import { conversionField } from './conversion-traces.js';
+import { waitingField } from './folder-dependants.js';
 
 /** Types that a field of the plugin may have, by the names of Mongoose; the first is that of a field that the host does not declare. */
 type FieldTypes = readonly ['Mixed' | 'String' | 'Boolean', ...string[]];
@@ -11,6 +12,7 @@ const itemExtension: Readonly<Record<string, FieldTypes>> = {
   largeImage: ['Mixed'],
   [conversionField]: ['String'],
   [unfinishedField]: ['Boolean'],
+  [waitingField]: ['Mixed'],
 };
 const fileExtension: Readonly<Record<string, FieldTypes>> = {
   attachedToType: ['String'],

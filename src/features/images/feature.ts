@@ -8,6 +8,7 @@ import { cziSource } from '../../tilesource/sources/czi/czi-source.js';
 import { deepZoomSource } from '../../tilesource/sources/deepzoom/deepzoom-source.js';
 import { dicomSource } from '../../tilesource/sources/dicom/dicom-source.js';
 import { jpeg2000Source } from '../../tilesource/sources/jpeg2000/jpeg2000-source.js';
+import { multiSource } from '../../tilesource/sources/multi/multi-source.js';
 import { openSlideSource } from '../../tilesource/sources/openslide/openslide-source.js';
 import { scanlinesSource } from '../../tilesource/sources/scanlines/scanlines-source.js';
 import { sharpSource } from '../../tilesource/sources/sharp/sharp-source.js';
@@ -30,6 +31,7 @@ const ownSources = [
   deepZoomSource,
   dicomSource,
   jpeg2000Source,
+  multiSource,
   openSlideSource,
   scanlinesSource,
   sharpSource,

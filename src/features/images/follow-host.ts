@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { idText } from '../../core/database/id-text.js';
 import type { FileRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
 import type { OnClose } from '../../core/undo.js';
-import { LargeImageError } from '../../errors.js';
+import { LargeImageError, MissingPartsError } from '../../errors.js';
 import type { HostEvents, HostLogger } from '../../host.js';
 import type { TileSourceRegistry } from '../../tilesource/registry.js';
 import type { CachedFiles } from '../cached-files/cached-files.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
+import { FolderFollowers } from './folder-followers.js';
 import type { Images } from './images.js';
 
 /** What {@link HostFollower} works with. */
@@ -21,9 +22,20 @@ interface FollowerParts {
   logger: HostLogger;
 }
 
+/** Files of an item that are tried in the place of the one that has come. */
+const maxMainFiles = 4;
+
 /** Keeps large images in step with the host's items and files. */
 export class HostFollower {
-  constructor(private readonly parts: FollowerParts) {}
+  readonly #folders: FolderFollowers;
+
+  constructor(private readonly parts: FollowerParts) {
+    const images = {
+      changeRevision: (item: ItemRecord) => this.#changeRevision(item),
+      retry: (item: ItemRecord) => this.#retry(item),
+    };
+    this.#folders = new FolderFollowers({ ...parts, images });
+  }
 
   /** Hears what the host says of its items and files. @param onClose takes the steps that end it. */
   follow(events: HostEvents, onClose: OnClose): void {
@@ -35,33 +47,43 @@ export class HostFollower {
 
   /** What happens when the host has saved a file: its item becomes a large image if it can, or is looked at anew. */
   async #fileSaved(doc: Record<string, unknown> & { _id: unknown }, created: boolean): Promise<void> {
-    const { records, items, logger } = this.parts;
+    const { records, items } = this.parts;
     const file = records.fileOf(doc);
     if (!created) this.parts.images.closeFile(file.id);
     if (file.itemId === null) return;
     items.forget(file.itemId);
     const item = await records.findItem(file.itemId);
     if (item === null) return;
-    if (item.largeImage !== null) {
-      if (!created && item.largeImage.fileId === file.id) await this.#detectAgain(item, file);
-      else if (item.largeImage.fileId !== file.id) await this.#companionChanged(item);
-      return;
-    }
-    const main = (await this.#mainFileOf(item)) ?? file;
-    if (!(await this.#mayBecomeImage(main))) return;
-    try {
-      await this.parts.images.create(item, main);
-    } catch (error) {
-      if (!(error instanceof LargeImageError)) throw error;
-      logger.info({ fileId: main.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
+    if (item.largeImage === null) await this.#autoSet(item, file);
+    else if (item.largeImage.fileId !== file.id) await this.#companionChanged(item);
+    else if (!created) await this.#detectAgain(item, file);
+    await this.#folders.changed(item, file);
+  }
+
+  /** Makes an item a large image where one of its files can be: first of those that read others, then of the one that has come. */
+  async #autoSet(item: ItemRecord, file: FileRecord): Promise<void> {
+    const main = await this.#mainFilesOf(item);
+    const others = main.filter(({ id }) => id !== file.id);
+    for (const candidate of others.length < main.length ? [file, ...others] : [...main, file]) {
+      if (!(await this.#mayBecomeImage(candidate))) continue;
+      try {
+        await this.parts.images.create(item, candidate);
+        return;
+      } catch (error) {
+        if (!(error instanceof LargeImageError)) throw error;
+        const { message: reason } = error;
+        this.parts.logger.info({ fileId: candidate.id, itemId: item.id, reason }, 'LargeImage:AutoSet:Refused');
+        // The others of the item are its parts.
+        if (error instanceof MissingPartsError) return;
+      }
     }
   }
 
-  /** The file of an item that reads the others, where it has such a one: pictures beside it only accompany it. */
-  async #mainFileOf(item: ItemRecord): Promise<FileRecord | null> {
+  /** Some files of an item that read the others, where it has such: pictures beside them only accompany them. */
+  async #mainFilesOf(item: ItemRecord): Promise<FileRecord[]> {
     const { records, registry } = this.parts;
     const files = await records.filesOfItem(item);
-    return files.find((file) => registry.candidates(file)[0]?.readsCompanions === true) ?? null;
+    return files.filter((file) => registry.candidates(file)[0]?.readsCompanions === true).slice(0, maxMainFiles);
   }
 
   async #mayBecomeImage(file: FileRecord): Promise<boolean> {
@@ -89,16 +111,32 @@ export class HostFollower {
     const { fileId, sourceName, originalId } = item.largeImage ?? {};
     if (fileId === undefined || sourceName === undefined || originalId !== undefined) return;
     const stored = item.doc.largeImage as Record<string, unknown>;
-    if (registry.get(sourceName)?.readsCompanions === true)
-      return this.#replaceMarker(item, { ...stored, revision: randomUUID() });
-    const main = await this.#mainFileOf(item);
-    if (main === null || main.id === fileId || !(await this.#mayBecomeImage(main))) return;
-    try {
-      await this.#replaceMarker(item, { ...stored, fileId: main.doc._id, sourceName: await this.parts.images.findSource(main) });
-    } catch (error) {
-      if (!(error instanceof LargeImageError)) throw error;
-      this.parts.logger.info({ fileId: main.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
+    if (registry.get(sourceName)?.readsCompanions === true) return this.#changeRevision(item);
+    for (const main of await this.#mainFilesOf(item)) {
+      if (main.id === fileId || !(await this.#mayBecomeImage(main))) continue;
+      try {
+        const found = await this.parts.images.sourceFor(item, main);
+        await this.#replaceMarker(item, { ...stored, fileId: main.doc._id, sourceName: found });
+        return;
+      } catch (error) {
+        if (!(error instanceof LargeImageError)) throw error;
+        this.parts.logger.info({ fileId: main.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
+      }
     }
+  }
+
+  /** The item has another image now, although it is served from the same file: something that this reads has changed. */
+  async #changeRevision(item: ItemRecord): Promise<void> {
+    const stored = item.doc.largeImage as Record<string, unknown>;
+    await this.#replaceMarker(item, { ...stored, revision: randomUUID() });
+  }
+
+  /** The image of an item may be made now: what it waited for has come. */
+  async #retry(item: ItemRecord): Promise<void> {
+    const file = item.waiting === null ? null : await this.parts.records.findFile(item.waiting.fileId);
+    if (file === null || file.itemId !== item.id) return;
+    if (item.largeImage === null) await this.#autoSet(item, file);
+    else if (item.largeImage.originalId === undefined) await this.#companionChanged(item);
   }
 
   async #replaceMarker(item: ItemRecord, marker: Record<string, unknown>): Promise<void> {
@@ -119,12 +157,13 @@ export class HostFollower {
     if (item === null) return;
     if (item.largeImage !== null) await this.#companionChanged(item);
     else if (served.length > 0) await this.#serveAnother(item);
+    await this.#folders.changed(item, file);
   }
 
   /** The rest of an image of several files is shown when the file that stood for it has gone. */
   async #serveAnother(item: ItemRecord): Promise<void> {
-    const file = await this.#mainFileOf(item);
-    if (file !== null) await this.#fileSaved(file.doc, true);
+    const [file] = await this.#mainFilesOf(item);
+    if (file !== undefined) await this.#autoSet(item, file);
   }
 
   /** Lets go of an item that is no more, and of what is kept for it. */
@@ -132,6 +171,7 @@ export class HostFollower {
     const id = idText(doc._id);
     this.parts.items.forget(id);
     await this.parts.cachedFiles.removeAll({ id, doc });
+    await this.#folders.changed(this.parts.records.itemOf(doc), null);
   }
 
   /**

@@ -1,19 +1,29 @@
-import { BadParameterError, InvalidError, LargeImageError, NoLargeImageError, TileSourceError } from '../../errors.js';
+import { LRUCache } from 'lru-cache';
+import {
+  BadParameterError,
+  InvalidError,
+  LargeImageError,
+  MissingPartsError,
+  NoLargeImageError,
+  TileSourceError,
+} from '../../errors.js';
 import { callerName } from '../../core/concurrency/queues.js';
 import type { WorkQueue } from '../../core/concurrency/work-queue.js';
 import type { Caller, HostFiles, HostLogger } from '../../host.js';
 import type { CachedTile, TileCache } from '../caches/contract.js';
 import type { OpenImage } from '../caches/open-image.js';
 import type { SourceCache } from '../caches/source-cache.js';
+import type { ItemFile } from '../../core/host/folder-contents.js';
 import type { FileRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
 import { needsConversion } from '../../tilesource/convert/needs-conversion.js';
-import { openLargeImage } from '../../tilesource/large-image.js';
+import type { BorrowedImage } from '../../tilesource/contract.js';
 import { step } from '../../core/steps.js';
 import { SharedWork } from '../../tilesource/process/shared-work.js';
 import type { TileSourceRegistry } from '../../tilesource/registry.js';
 import type { IccOption, LargeImage } from '../../tilesource/requests.js';
 import { FileStamps } from './file-stamps.js';
 import { hostFileInput } from './file-input.js';
+import { ImageOpener, sourceOf, type OpenOptions } from './image-opener.js';
 import type { CachedFiles } from '../cached-files/cached-files.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
@@ -40,11 +50,8 @@ interface ServedFile {
   sourceName?: string;
 }
 
-interface OpenOptions {
-  sourceName?: string | undefined;
-  icc: IccOption;
-  signal?: AbortSignal;
-}
+/** Images made of several files of which it is remembered what they are made of. */
+const maxKnownParts = 10_000;
 
 /** Large images of items: made, removed, and opened for the requests that show them. */
 export class Images {
@@ -52,8 +59,12 @@ export class Images {
   readonly #underWay = new SharedWork<CachedTile>();
 
   readonly #stamps: FileStamps;
+  readonly #opener: ImageOpener;
+  /** What images are made of, by their states: known without opening them again. */
+  readonly #parts = new LRUCache<string, OpenImage['parts']>({ max: maxKnownParts });
 
   constructor(private readonly options: ImagesOptions) {
+    this.#opener = new ImageOpener({ ...options, share: (...sharing) => this.#share(...sharing) });
     this.#stamps = new FileStamps({
       pathOf: async (fileId) => {
         const file = await options.records.findFile(fileId);
@@ -66,6 +77,32 @@ export class Images {
   /** The sources that may read files. */
   get registry(): TileSourceRegistry {
     return this.options.registry;
+  }
+
+  /**
+   * The item, when the caller may read it and all that its large image is made of.
+   *
+   * @throws UnknownIdError, AccessDeniedError; TileSourceError where what it is made of cannot be found out
+   */
+  async load(itemId: string, caller: Caller | null): Promise<ItemRecord> {
+    const { items, registry } = this.options;
+    const item = await items.load(itemId, 0, caller);
+    const { fileId, sourceName } = item.largeImage ?? {};
+    if (fileId === undefined || sourceName === undefined || registry.get(sourceName)?.readsFolder === undefined) return item;
+    const { state } = await this.#state(item);
+    const parts = this.#parts.get(state) ?? (await this.#lookAtParts(item));
+    await items.requireParts(item, state, parts, caller);
+    return item;
+  }
+
+  /** Opens an image to see what it is made of. */
+  async #lookAtParts(item: ItemRecord): Promise<OpenImage['parts']> {
+    const { state, served, icc } = await this.#state(item);
+    const { fileId, sourceName } = served;
+    const open = (wanted: AbortSignal) => this.#open(item, fileId, { sourceName, icc, signal: wanted });
+    const parts = await this.options.sources.use(state, open, (opened) => opened.parts);
+    this.#parts.set(state, parts);
+    return parts;
   }
 
   /**
@@ -155,37 +192,23 @@ export class Images {
   async #open(item: ItemRecord, fileId: string, options: OpenOptions): Promise<OpenImage> {
     const file = await this.options.records.findFile(fileId);
     if (file === null) throw new TileSourceError(`No large image file in this item: file ${fileId} of item ${item.id} is gone.`);
-    return this.#openFile(file, options);
+    return this.#opener.open(file, options);
   }
 
-  async #openFile(file: FileRecord, { sourceName, icc, signal }: OpenOptions): Promise<OpenImage> {
-    const { registry, files, logger, settings, temporaryDirectory } = this.options;
-    const input = await hostFileInput(file, files, () => this.#companionsOf(file));
-    const maxSmallImageSize = Number(await settings.get('large_image.max_small_image_size'));
-    const opened = await registry.open(input, {
-      maxSmallImageSize,
-      ...(sourceName !== undefined && { sourceName }),
-      temporaryDirectory,
-      ...(signal && { signal }),
-    });
-    const image = openLargeImage(opened.source, {
-      sourceName: opened.name,
-      icc,
-      warn: (fields, event) => logger.warn({ fileId: file.id, ...fields }, event),
-      temporaryDirectory,
-    });
-    return {
-      image,
-      sourceName: opened.name,
-      retainedBytes: opened.source.retainedBytes ?? 0,
-      close: async () => opened.source.close(),
-    };
-  }
-
-  async #companionsOf(file: FileRecord): Promise<FileRecord[]> {
-    const { records } = this.options;
-    const item = file.itemId === null ? null : await records.findItem(file.itemId);
-    return item === null ? [] : (await records.filesOfItem(item)).filter(({ id }) => id !== file.id);
+  /** Uses the image of a file for another image; it stays open for the next. */
+  async #share<R>(
+    { file, item }: ItemFile,
+    sourceName: string | undefined,
+    use: (image: BorrowedImage) => Promise<R> | R,
+    signal?: AbortSignal,
+  ): Promise<R> {
+    const own = sourceOf(item, file);
+    const isServed = own !== undefined && (sourceName === undefined || sourceName === own);
+    const icc = await this.#icc();
+    const looked = await this.#stamps.of(file.id);
+    const key = isServed ? (await this.#state(item)).state : `${file.id}:part:${sourceName ?? ''}:${String(icc)}:${looked}`;
+    const open = (wanted: AbortSignal) => this.#opener.open(file, { sourceName: sourceName ?? own, icc, signal: wanted });
+    return this.options.sources.use(key, open, ({ borrowed }) => use(borrowed), signal);
   }
 
   async #icc(): Promise<IccOption> {
@@ -194,12 +217,30 @@ export class Images {
 
   /** Name of the first source that can read a file, by trying. @throws TileSourceError that says why none can. */
   async findSource(file: FileRecord): Promise<string> {
-    const opened = await this.#openFile(file, { icc: false });
+    const opened = await this.#opener.open(file, { icc: false });
     // Nobody has to wait for it, however long a source takes.
     opened.close().catch((err: unknown) => {
       this.options.logger.warn({ err, fileId: file.id, sourceName: opened.sourceName }, 'TileSource:Close:Failed');
     });
     return opened.sourceName;
+  }
+
+  /**
+   * {@link Images.findSource} of a file of an item, which notes what it waits for when files that belong to the image are missing.
+   *
+   * @throws TileSourceError that says why none can.
+   */
+  async sourceFor(item: ItemRecord, file: FileRecord): Promise<string> {
+    const { dependants } = this.options.records;
+    try {
+      const sourceName = await this.findSource(file);
+      await dependants.setWaiting(item, null);
+      return sourceName;
+    } catch (error) {
+      if (error instanceof MissingPartsError) await dependants.setWaiting(item, { file, missing: error.missing });
+      else if (item.waiting?.fileId === file.id) await dependants.setWaiting(item, null);
+      throw error;
+    }
   }
 
   /** Whether a file that no source opens is an image that is only too large for them. */
@@ -253,9 +294,10 @@ export class Images {
    */
   async create(item: ItemRecord, file: FileRecord): Promise<ItemRecord> {
     assertCreatable(item, file);
-    const sourceName = await this.findSource(file);
-    const claimed = await this.options.records.markers.claim(item, { fileId: file.doc._id, sourceName });
-    this.options.items.forget(item.id);
+    const { records, items } = this.options;
+    const sourceName = await this.sourceFor(item, file);
+    const claimed = await records.markers.claim(item, { fileId: file.doc._id, sourceName });
+    items.forget(item.id);
     if (claimed === null) throw new BadParameterError('Item already has largeImage set.');
     return claimed;
   }
@@ -292,9 +334,21 @@ export function assertCreatable(item: ItemRecord, file: FileRecord): void {
   if (item.largeImage !== null) throw new BadParameterError('Item is scheduled to generate a largeImage.');
 }
 
+/** Names told of the files that are missing. */
+const maxTold = 20;
+
+/** What an item that is no large image yet waits for. */
+function missingText({ waiting }: ItemRecord): string | undefined {
+  if (waiting === null) return undefined;
+  const { missing } = waiting;
+  const rest = missing.length > maxTold ? ` and ${missing.length - maxTold} more` : '';
+  const names = missing.map((path) => (path === '*' ? 'a file that fits a pattern' : path));
+  return `No large image file in this item. It waits for files that belong to it: ${names.slice(0, maxTold).join(', ')}${rest}.`;
+}
+
 function servedFile(item: ItemRecord): ServedFile {
   const { largeImage } = item;
-  if (largeImage === null) throw new NoLargeImageError();
+  if (largeImage === null) throw new NoLargeImageError(missingText(item));
   if (largeImage.fileId === undefined) {
     throw new NoLargeImageError(
       largeImage.expected === true ? 'The large image file for this item is still pending creation.' : undefined,

@@ -98,7 +98,13 @@ function dataStart(zip: ZipFile, entry: Entry): Promise<number> {
   });
 }
 
-class ZipTree implements FileTree {
+/** The files of an archive. */
+export interface ArchiveTree extends FileTree {
+  /** Paths of all files. */
+  paths(): Iterable<string>;
+}
+
+class ZipTree implements ArchiveTree {
   readonly #reader: ByteReader;
   readonly #zip: ZipFile;
   readonly #entries: ReadonlyMap<string, Entry>;
@@ -174,10 +180,10 @@ class ZipTree implements FileTree {
  */
 export async function openInZip<Result>(
   input: Pick<SourceInput, 'open'>,
-  open: (tree: FileTree) => Promise<Result>,
+  open: (tree: ArchiveTree) => Promise<Result>,
 ): Promise<Result> {
   const reader = await input.open();
-  let tree: FileTree | null = null;
+  let tree: ArchiveTree | null = null;
   try {
     tree = await openTree(reader);
     return await open(tree);
@@ -187,7 +193,7 @@ export async function openInZip<Result>(
   }
 }
 
-async function openTree(reader: ByteReader): Promise<FileTree> {
+async function openTree(reader: ByteReader): Promise<ArchiveTree> {
   const archive = new ArchiveReader(reader);
   try {
     const zip = await openZip(archive);

@@ -5,6 +5,7 @@ import { threadFunctions } from '../../core/concurrency/thread-functions.js';
 import { ordered, type SampleOrder } from './sample-order.js';
 import { readDicomFacts, type DicomFacts } from '../sources/dicom/facts.js';
 import { readCziFacts, type CziFacts } from '../sources/czi/facts.js';
+import { readDescription, type MultiDescription } from '../sources/multi/description.js';
 import { readOme } from '../sources/tiff/ome.js';
 import { TileSourceError } from '../../errors.js';
 import { decodeZarrChunk, type ZarrChunk, type ZarrLibraries } from './zarr-chunk.js';
@@ -248,6 +249,16 @@ const functions = {
     try {
       const described = readOme(xml);
       return { json: JSON.stringify({ ...described, associated: [...described.associated] }) };
+    } catch (error) {
+      if (error instanceof TileSourceError) return { refused: error.message };
+      throw error;
+    }
+  },
+
+  /** Reads the description of an image that is made of others, or says what is wrong with it. */
+  multiDescription(text: string): { description: MultiDescription } | { refused: string } {
+    try {
+      return { description: readDescription(text) };
     } catch (error) {
       if (error instanceof TileSourceError) return { refused: error.message };
       throw error;

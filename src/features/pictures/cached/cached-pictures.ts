@@ -32,10 +32,10 @@ const usualCounting: Readonly<Record<string, unknown>> = { frame: 0, bins: defau
 
 /** Name of the cached histogram of an entry: the same for all entries that mean the same counts. */
 export function histogramName(entry: CachedEntry): CachedFileName {
-  const telling = Object.entries(entry).filter(
+  const unusual = Object.entries(entry).filter(
     ([name, value]) => !Object.hasOwn(usualCounting, name) || usualCounting[name] !== value,
   );
-  return { kind: 'data', key: cachedFileKey({ ...Object.fromEntries(telling), imageKey: imageKeys.histogram }) };
+  return { kind: 'data', key: cachedFileKey({ ...Object.fromEntries(unusual), imageKey: imageKeys.histogram }) };
 }
 
 /** How {@link obtainPicture} goes about it. */

@@ -12,7 +12,7 @@ import {
   listOf,
   nothing,
   objectOf,
-  whole,
+  anyInteger,
 } from '../../../index.js';
 import { defineRoute, type HostContext } from '../../context.js';
 import type { UserDocument } from './user.model.js';
@@ -101,7 +101,7 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
     access: 'public',
     scope: scopes.read,
     params: byId,
-    returns: { schema: objectOf({ nFolders: whole }) },
+    returns: { schema: objectOf({ nFolders: anyInteger }) },
     async handle({ params, caller }, context) {
       const principal = await principalOf(context, caller);
       const user = await loadUser(context, params.id, principal, 0);

@@ -3,7 +3,7 @@ import { openPicture } from './encode.js';
 import { hasAlpha, type Picture } from './pixels.js';
 
 /** How a picture is turned and drained of colour after it has its size. */
-export interface Turn {
+export interface Transform {
   /** Left and right change sides, before it is turned. */
   mirror: boolean;
   /** Clockwise. */
@@ -15,7 +15,11 @@ export interface Turn {
 const whiteFrom = 128;
 
 /** A turned picture. Gray and two tones have one band: what was transparent is white. */
-export async function turnPicture(picture: Picture, { mirror, degrees, tone }: Turn, signal?: AbortSignal): Promise<Picture> {
+export async function transformPicture(
+  picture: Picture,
+  { mirror, degrees, tone }: Transform,
+  signal?: AbortSignal,
+): Promise<Picture> {
   let image = openPicture(picture);
   let { bands } = picture;
   if (tone !== 'asItIs') {
@@ -27,8 +31,8 @@ export async function turnPicture(picture: Picture, { mirror, degrees, tone }: T
   if (mirror) image = image.flop();
   if (degrees !== 0) image = image.rotate(degrees);
   if (bands <= 2) image = image.toColourspace('b-w');
-  const turned = image.raw();
-  const { data, info } = await processed(() => turned.toBuffer({ resolveWithObject: true }), signal);
+  const transformed = image.raw();
+  const { data, info } = await processed(() => transformed.toBuffer({ resolveWithObject: true }), signal);
   return { data, width: info.width, height: info.height, bands: bandsOf(info.channels), dtype: 'uint8' };
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { BadParameterError } from '../../src/errors.js';
-import { parseYaml, writeYaml } from '../../src/features/folder-configuration/yaml-text.js';
+import { parseYaml, writeYaml } from '../../src/core/yaml.js';
 
 describe('values of YAML 1.1', () => {
   it.each([
