@@ -27,6 +27,9 @@ export interface Appearance {
   opaque?: boolean;
 }
 
+/** Samples as the source delivers them. */
+export const asStored: Appearance = { style: null, correct: false };
+
 /** Tiles that are read for facts at the same time. */
 const factsConcurrency = 2;
 
