@@ -12,13 +12,15 @@ import {
   usualKernel,
   type EncodingOptions,
 } from './render/encode.js';
-import { checkTile, croppedTileContent, fitSize, regionBox, type Size } from './geometry.js';
+import { checkTile, croppedTileContent, fitSize, regionBox, type Box, type Size } from './geometry.js';
 import { pickSamples } from './render/facts.js';
 import { bandInterpretations, bandStatistics, histogramOf, widened } from './render/histogram.js';
 import { profileDescription } from './render/icc.js';
 import { iiifFacts, planIiif } from './render/iiif.js';
 import { transformPicture } from './render/transform.js';
-import { wireMetadata } from './metadata.js';
+import { positionInPixels } from './geo/region-units.js';
+import { projectToWebMercator, requireWebMercator } from './geo/web-mercator.js';
+import { wireMetadata, type LargeImageMetadata } from './metadata.js';
 import { crop, isPicture, pad, toPicture, withAlpha, type Picture } from './render/pixels.js';
 import { quadInfo } from './quad-info.js';
 import { RegionMaker } from './render/region.js';
@@ -46,8 +48,9 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
   const maxPixels = options.maxOutputPixels ?? defaultMaxOutputPixels;
   const regions = new RegionMaker(renderer, options);
 
+  const inProjection = projections(source, options);
   const image: LargeImage = {
-    metadata: () => wireMetadata(metadata),
+    metadata: (projection) => (projection === undefined ? wireMetadata(metadata) : inProjection(projection).metadata),
 
     async internalMetadata() {
       const profiles = Array.from({ length: renderer.frameCount }, (_, frame) => source.iccProfile?.(frame) ?? null);
@@ -61,9 +64,21 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
       };
     },
 
-    tile: (request) => renderTile(source, renderer, request, options.minLevel),
-    region: (request) => regions.region(request),
-    thumbnail: (request) => regions.thumbnail(request),
+    tile({ projection, ...request }) {
+      if (projection !== undefined) return inProjection(projection).image.tile(request);
+      return renderTile(source, renderer, request, options.minLevel);
+    },
+    region({ projection, ...request }) {
+      return projection === undefined ? regions.region(request) : inProjection(projection).image.region(request);
+    },
+    thumbnail({ projection, ...request }) {
+      if (projection === undefined) return regions.thumbnail(request);
+      const { image: shown, extent } = inProjection(projection);
+      const { left, top, width, height } = extent;
+      const bounds = { left, top, right: left + width, bottom: top + height };
+      const box = request.width === undefined && request.height === undefined ? { width: 256, height: 256 } : {};
+      return shown.region({ ...bounds, ...request, ...box });
+    },
 
     pixel: (request) => readPixel(renderer, request),
 
@@ -175,6 +190,31 @@ function sameSize(a: Size, b: Size): boolean {
   return a.width === b.width && a.height === b.height;
 }
 
+/** An image in another projection. */
+interface Projected {
+  image: LargeImage;
+  /** Where it lies among the pixels of the projected pyramid. */
+  extent: Box;
+  metadata: LargeImageMetadata;
+}
+
+/** The same image in other projections, made when first asked for. */
+function projections(source: TileSource, options: LargeImageOptions): (projection: string) => Projected {
+  let made: Projected | undefined;
+  return (projection) => {
+    requireWebMercator(projection);
+    made ??= project(source, options);
+    return made;
+  };
+}
+
+function project(source: TileSource, options: LargeImageOptions): Projected {
+  const { source: projected, extent, bounds } = projectToWebMercator(source);
+  const { sourceBounds, sourceLevels, sourceSizeX, sourceSizeY } = wireMetadata(source.metadata);
+  const own = { bounds, sourceBounds, sourceLevels, sourceSizeX, sourceSizeY } as Partial<LargeImageMetadata>;
+  return { image: openLargeImage(projected, options), extent, metadata: { ...wireMetadata(projected.metadata), ...own } };
+}
+
 function modeName({ bands, dtype }: { bands: number; dtype: string }): string {
   if (dtype === 'uint16' && bands === 1) return 'I;16';
   return ['L', 'LA', 'RGB', 'RGBA'][bands - 1] ?? 'RGB';
@@ -247,9 +287,7 @@ async function readPixel(renderer: Renderer, request: PixelRequest): Promise<Pix
   const appearance = await renderer.appearanceOf(request.style);
   const { style } = appearance;
   const box = regionBox(metadata, {
-    left,
-    top,
-    ...(units !== undefined && { units }),
+    ...positionInPixels(metadata, { left, top, ...(units !== undefined && { units }) }),
     regionWidth: 1,
     regionHeight: 1,
     unitsWH: 'base_pixels',

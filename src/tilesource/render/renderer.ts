@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { TileOutsideError, TileSourceError } from '../../errors.js';
 import { TileReader, type LevelBox } from './compose.js';
 import type { ImageMetadata, TileSource } from '../contract.js';
+import { regionInPixels } from '../geo/region-units.js';
 import { resizePicture, usualKernel, type OpenedPicture } from './encode.js';
 import type { Kernel } from './resample.js';
 import { boxAtLevel, levelScale, levelSize, planRegion, tileContent, type Box, type RegionPlan, type Size } from '../geometry.js';
@@ -188,7 +189,7 @@ export class Renderer {
 
   /** Where a region is read and how large it gets; `null` where it selects nothing. @throws BadValueError */
   plan(request: RegionBounds & RegionOutput, readLimit?: number): RegionPlan | null {
-    return planRegion(this.metadata, this.populatedLevels, request, readLimit);
+    return planRegion(this.metadata, this.populatedLevels, regionInPixels(this.metadata, request), readLimit);
   }
 
   /** Samples of a region, scaled to its output size: bytes mixed (signed ones as unsigned), others taken from the nearest pixel. */
