@@ -41,6 +41,11 @@ export class RunningHost {
     });
   }
 
+  /** Ends event streams; the host is not ready for further requests. */
+  async endStreams(): Promise<void> {
+    this.#host?.endStreams();
+  }
+
   /** Closes the host after what is under way; there is no restart any more. */
   async close(): Promise<void> {
     this.#isClosed = true;
