@@ -163,7 +163,7 @@ export function imageJFrames(description: string, pages: number): FrameMetadata[
 }
 
 /** Less than this per unit is what print programs write (72 or 96 dpi), not what a microscope resolves. */
-const leastResolution = 100;
+export const leastResolution = 100;
 
 /** Millimetres per pixel from the resolution tags; `null` without a unit, or where the numbers are those of screens and printers. */
 export async function resolutionOf(directory: Directory): Promise<{ mmX: number | null; mmY: number | null }> {
