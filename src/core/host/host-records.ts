@@ -7,7 +7,7 @@ import { batches, idsPerQuery } from '../database/id-batches.js';
 import { idText } from '../database/id-text.js';
 import { ConfigurationTraces, replacesField, unfinishedField } from './configuration-traces.js';
 import { conversionField, ConversionTraces } from './conversion-traces.js';
-import { LargeImageMarkers, markerOf, type LargeImageMarker } from './large-image-markers.js';
+import { LargeImageMarkers, markerOf, type LargeImageMarker, refusedField } from './large-image-markers.js';
 
 /** What the plugin knows of an item. */
 export interface ItemRecord {
@@ -52,6 +52,7 @@ type FieldTypes = readonly ['Mixed' | 'String' | 'Boolean', ...string[]];
 /** Fields that the plugin keeps on the host's items and files (mission 2.5 and 2.6). */
 const itemExtension: Readonly<Record<string, FieldTypes>> = {
   largeImage: ['Mixed'],
+  [refusedField]: ['String'],
   [conversionField]: ['String'],
   [unfinishedField]: ['Boolean'],
 };
@@ -163,6 +164,7 @@ export class HostRecords {
   async createIndexes(): Promise<void> {
     await this.#items.collection.createIndex({ 'largeImage.fileId': 1 });
     await this.#items.collection.createIndex({ 'largeImage.expected': 1 });
+    await this.#items.collection.createIndex({ [refusedField]: 1 }, { sparse: true });
     await this.conversions.createIndexes();
     await this.configurations.createIndexes();
   }
@@ -424,6 +426,7 @@ export class HostRecords {
 /** Fields that no client writes, whether the host declares them or not. */
 const protectedItemFields: ReadonlySet<string> = new Set([
   'largeImage',
+  refusedField,
   conversionField,
   unfinishedField,
   'access',

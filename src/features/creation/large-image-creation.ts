@@ -246,8 +246,9 @@ export class LargeImageCreation {
     // A copy is an item of its own from the moment it is complete.
     if (work.target !== null) return status === jobStatus.success ? conversionItems.complete(job.id) : undefined;
     if (status !== jobStatus.success) {
-      await records.markers.settle({ itemId: work.itemId, jobId: job.id }, await this.#previousOf(work));
+      const settled = await records.markers.settle({ itemId: work.itemId, jobId: job.id }, await this.#previousOf(work));
       items.forget(work.itemId);
+      if (settled !== null && status === jobStatus.error) await records.markers.refuse(settled, failedConversion);
     }
     await this.#tell(job, work, status, kind === 'removed');
   }
@@ -378,6 +379,8 @@ export class LargeImageCreation {
     return { ...removed, abandonedItems };
   }
 }
+
+const failedConversion = 'Its conversion has failed; the log of the job says why.';
 
 /** Last words of the progress of a job that has succeeded. */
 export function createdMessage(name: string): string {

@@ -248,11 +248,21 @@ export class Images {
    */
   async create(item: ItemRecord, file: FileRecord): Promise<ItemRecord> {
     assertCreatable(item, file);
-    const sourceName = await this.findSource(file);
+    const sourceName = await this.#sourceOrReason(item, file);
     const claimed = await this.#options.records.markers.claim(item, { fileId: file.doc._id, sourceName });
     this.#options.items.forget(item.id);
     if (claimed === null) throw new BadParameterError('Item already has largeImage set.');
     return claimed;
+  }
+
+  /** @throws TileSourceError when no source reads the file: its reason is kept at the item. */
+  async #sourceOrReason(item: ItemRecord, file: FileRecord): Promise<string> {
+    try {
+      return await this.findSource(file);
+    } catch (error) {
+      if (error instanceof TileSourceError) await this.#options.records.markers.refuse(item, error.message);
+      throw error;
+    }
   }
 
   /** Takes the large image off an item; the file stays. @returns false when there was none. */
@@ -350,8 +360,9 @@ export class Images {
     this.closeFile(file.id);
     const item = await this.#options.records.findItem(file.itemId);
     if (item === null) return;
-    if (item.largeImage !== null) await this.#companionChanged(item);
-    else if (served.length > 0) await this.#serveAnother(item);
+    if (item.largeImage !== null) return this.#companionChanged(item);
+    await this.#options.records.markers.refuse(item, null);
+    if (served.length > 0) await this.#serveAnother(item);
   }
 
   /** The rest of an image of several files is shown when the file that stood for it has gone. */

@@ -11,7 +11,8 @@ export class GroupColorCounter {
   add({ looks, lookIndices }: Pick<PackMarks, 'looks' | 'lookIndices'>): void {
     const counts = new Uint32Array(looks.length);
     for (const index of lookIndices) counts[index]! += 1;
-    for (const [i, look] of looks.entries()) if (counts[i]! > 0) this.addAll([[look.group, hexColor(seenColor(look)), counts[i]!]]);
+    for (const [i, look] of looks.entries())
+      if (counts[i]! > 0) this.addAll([[look.group, hexColor(seenColor(look)), counts[i]!]]);
   }
 
   addAll(counted: Iterable<GroupColor>): void {
