@@ -1,24 +1,34 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { projects } from './test/support/projects.js';
 
-const source = (path: string) => fileURLToPath(new URL(`src/${path}`, import.meta.url));
+const inPackage = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+const alias = [
+  // The names by which users import the package, as in tsconfig.json: examples are run as they stand.
+  { find: /^express-large-image$/, replacement: inPackage('src/index.ts') },
+  { find: /^express-large-image\/reference-host$/, replacement: inPackage('src/reference-host/index.ts') },
+  { find: /^express-large-image\/testing$/, replacement: inPackage('src/testing/index.ts') },
+  { find: /^\.{1,2}\/.*\bthread-program\.js$/, replacement: inPackage('test/support/built-thread-program.ts') },
+];
 
 export default defineConfig({
-  // The names by which users import the package, as in tsconfig.json: examples are run as they stand.
-  resolve: {
-    alias: [
-      { find: /^express-large-image$/, replacement: source('index.ts') },
-      { find: /^express-large-image\/reference-host$/, replacement: source('reference-host/index.ts') },
-      { find: /^express-large-image\/testing$/, replacement: source('testing/index.ts') },
-    ],
-  },
   test: {
-    include: ['test/**/*.test.ts'],
+    projects: Object.entries(projects).map(([name, { folders, except = [] }]) => ({
+      resolve: { alias },
+      test: {
+        name,
+        include: folders.map((folder) => `${folder}/**/*.test.ts`),
+        exclude: except.map((folder) => `${folder}/**`),
+        setupFiles: ['test/support/setup.ts'],
+        testTimeout: 60_000,
+        hookTimeout: 120_000,
+        pool: 'forks' as const,
+        // A process runs many files: loading everything anew for each takes longer than most tests.
+        isolate: false,
+      },
+    })),
     globalSetup: ['test/support/global-setup.ts'],
-    setupFiles: ['test/support/own-temporary-folder.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
-    pool: 'forks',
     // Two processors are busy with three: many tests wait for servers, jobs and killed processes.
     maxWorkers: 3,
     coverage: { provider: 'v8', include: ['src/**/*.ts'], reporter: ['text-summary'] },

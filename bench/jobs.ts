@@ -132,8 +132,8 @@ try {
     const itemId = new mongoose.Types.ObjectId(item);
     for (let start = 0; start < count; start += 5000) {
       const ids = Array.from({ length: Math.min(5000, count - start) }, () => new mongoose.Types.ObjectId());
-      const holders = (fileId: mongoose.Types.ObjectId) => [{ fileId, process: '', since: new Date() }];
-      const blobs = ids.map((id) => ({ _id: id.toHexString(), size: 1, userId: null, holders: holders(id) }));
+      const references = (fileId: mongoose.Types.ObjectId) => [{ fileId, process: '', since: new Date() }];
+      const blobs = ids.map((id) => ({ _id: id.toHexString(), size: 1, userId: null, references: references(id) }));
       await models.blob.collection.insertMany(blobs as never);
       await models.file.collection.insertMany(
         ids.map((_id, i) => ({

@@ -125,6 +125,6 @@ export {
 export { mountRoutes, type MountOptions } from './http/serving/mount.js';
 export { answerUnknownPaths } from './http/serving/unknown-paths.js';
 export { hasScope } from './http/authentication.js';
-export type { TokenPlaces, VerifyToken } from './http/serving/request-tokens.js';
+export type { TokenLocations, VerifyToken } from './http/serving/request-tokens.js';
 export { formatDate, toWire } from './http/serving/wire.js';
 export { errorReply } from './http/serving/respond.js';

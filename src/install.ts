@@ -83,7 +83,7 @@ async function openAll(
   features.onClose(() => runner.close());
   const { own: collections, logger } = core;
   const schedule = new ScheduleModel(collections);
-  const sweeper = new Sweeper({ collections, sweeps: features.sweeps, schedule, logger, wholeAtStart: app !== null });
+  const sweeper = new Sweeper({ collections, sweeps: features.sweeps, schedule, logger, fullAtStart: app !== null });
   features.onClose(() => sweeper.close());
 
   const described: RouteDefinition[] = [];
@@ -93,7 +93,7 @@ async function openAll(
   const router = mountRoutes(routes, {
     context: undefined,
     authenticate: (token) => core.callers.authenticate(token),
-    tokenPlaces: {
+    tokenLocations: {
       cookieName: host.auth.cookieName ?? 'girderToken',
       headerName: host.auth.headerName ?? 'Girder-Token',
     },

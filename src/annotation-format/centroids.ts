@@ -19,8 +19,8 @@ export class CentroidPropTable {
   /** Index of the row of an element's look, added when it is new. */
   indexOf(element: AnnotationElement): number {
     // Types that have no such field have no value for it either.
-    const look = element as Pick<PolylineElement, 'fillColor' | 'lineColor' | 'lineWidth' | 'closed'>;
-    const { fillColor = 'rgba(0,0,0,0)', lineColor = 'rgb(0,0,0)', lineWidth = 2, closed = null } = look;
+    const appearance = element as Pick<PolylineElement, 'fillColor' | 'lineColor' | 'lineWidth' | 'closed'>;
+    const { fillColor = 'rgba(0,0,0,0)', lineColor = 'rgb(0,0,0)', lineWidth = 2, closed = null } = appearance;
     const key = `${element.type}|${fillColor}|${lineColor}|${lineWidth}|${closed}`;
     let index = this.#indices.get(key);
     if (index === undefined) {
@@ -44,11 +44,11 @@ export interface Centroid {
 /** Writes one record at `offset`: id, x and y of the middle, diagonal (float32 little-endian), row of the look (int32). */
 export function writeCentroid(target: Buffer, offset: number, { id, box, props }: Centroid): void {
   target.write(id, offset, 12, 'hex');
-  writePlaceAndLook(target, offset, box, props);
+  writePositionAndAppearance(target, offset, box, props);
 }
 
 /** Writes all of the record at `offset` but its id. */
-export function writePlaceAndLook(target: Buffer, offset: number, box: Centroid['box'], props: number): void {
+export function writePositionAndAppearance(target: Buffer, offset: number, box: Centroid['box'], props: number): void {
   // Halves are added, so that the sum of two large numbers does not overflow.
   target.writeFloatLE(Math.fround(box.lowx / 2 + box.highx / 2), offset + 12);
   target.writeFloatLE(Math.fround(box.lowy / 2 + box.highy / 2), offset + 16);

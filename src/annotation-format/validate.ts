@@ -24,9 +24,16 @@ export const nameByIndex: ElementName = (index) => `elements[${index}]`;
  */
 export type ElementValidator = (value: unknown, index: number, nameOf?: ElementName) => AnnotationElement;
 
-/** Ajv as the annotation schema needs it: errors hold the refused value. */
+/** Ajv as the annotation schema needs it: errors hold the refused value. The schemas are ours; that they are schemas is for a test to say. */
 export function annotationAjv(): Ajv {
-  return new Ajv({ verbose: true, allErrors: false, strictNumbers: true, strictTypes: false });
+  return new Ajv({
+    verbose: true,
+    allErrors: false,
+    strictNumbers: true,
+    strictTypes: false,
+    meta: false,
+    validateSchema: false,
+  });
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

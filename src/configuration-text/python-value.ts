@@ -65,9 +65,9 @@ function reprPart(value: number): string {
   }
   const digits = mantissa.replace('.', '');
   if (exponent < 0) return `${sign}0.${'0'.repeat(-exponent - 1)}${digits}`;
-  const whole = digits.slice(0, exponent + 1).padEnd(exponent + 1, '0');
+  const integral = digits.slice(0, exponent + 1).padEnd(exponent + 1, '0');
   const fraction = digits.slice(exponent + 1);
-  return `${sign}${whole}${fraction === '' ? '' : `.${fraction}`}`;
+  return `${sign}${integral}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
 function reprComplex(real: number, imaginary: number): string {

@@ -15,7 +15,7 @@ type Measured = { text: string; width: number } & (
 );
 
 /** Where a value stands: its column, what follows it on its last line, and whether it is the whole value. */
-interface Place {
+interface Position {
   column: number;
   /** Columns that must stay free behind it for closing brackets and commas. */
   reserved: number;
@@ -56,52 +56,52 @@ function measure(value: PythonValue): Measured {
   }
 }
 
-function write(node: Measured, place: Place, output: string[]): void {
-  if (node.width <= lineWidth - place.column - place.reserved) {
+function write(node: Measured, position: Position, output: string[]): void {
+  if (node.width <= lineWidth - position.column - position.reserved) {
     output.push(node.text);
     return;
   }
   switch (node.kind) {
     case 'list':
     case 'tuple':
-      writeItems(node, place, output);
+      writeItems(node, position, output);
       break;
     case 'dict':
-      writeEntries(node.entries, place, output);
+      writeEntries(node.entries, position, output);
       break;
     case 'str':
-      writeString(node, place, output);
+      writeString(node, position, output);
       break;
     case 'bytes':
-      writeBytes(node, place, output);
+      writeBytes(node, position, output);
       break;
     default:
       output.push(node.text);
   }
 }
 
-function writeItems(node: Extract<Measured, { kind: 'list' | 'tuple' }>, { column, reserved }: Place, output: string[]): void {
+function writeItems(node: Extract<Measured, { kind: 'list' | 'tuple' }>, { column, reserved }: Position, output: string[]): void {
   const close = node.kind === 'list' ? ']' : node.items.length === 1 ? ',)' : ')';
   const inner = column + indentStep;
   const newLine = `,\n${' '.repeat(inner)}`;
   const lastReserved = reserved + close.length;
   output.push(node.kind === 'list' ? '[ ' : '( ');
-  let room = lineWidth - inner + 1;
+  let capacity = lineWidth - inner + 1;
   let separator = '';
   node.items.forEach((item, index) => {
     const isLast = index === node.items.length - 1;
     const behind = isLast ? lastReserved : 1;
-    const fullRoom = lineWidth - inner + 1 - (isLast ? lastReserved : 0);
-    if (isLast) room -= lastReserved;
+    const fullCapacity = lineWidth - inner + 1 - (isLast ? lastReserved : 0);
+    if (isLast) capacity -= lastReserved;
     // An entry takes its own columns and those of the comma and blank behind it.
     const needed = item.width + 2;
-    if (room < needed) {
-      room = fullRoom;
+    if (capacity < needed) {
+      capacity = fullCapacity;
       if (separator !== '') separator = newLine;
     }
     output.push(separator);
-    if (room >= needed) {
-      room -= needed;
+    if (capacity >= needed) {
+      capacity -= needed;
       separator = ', ';
       output.push(item.text);
     } else {
@@ -114,7 +114,7 @@ function writeItems(node: Extract<Measured, { kind: 'list' | 'tuple' }>, { colum
 
 function writeEntries(
   entries: Extract<Measured, { kind: 'dict' }>['entries'],
-  { column, reserved }: Place,
+  { column, reserved }: Position,
   output: string[],
 ): void {
   const inner = column + indentStep;
@@ -129,28 +129,28 @@ function writeEntries(
 }
 
 /** Adjacent literals, one a line; in parentheses where nothing else encloses them. */
-function writeChunks(chunks: readonly string[], { column, isTop }: Place, output: string[]): void {
+function writeChunks(chunks: readonly string[], { column, isTop }: Position, output: string[]): void {
   const indent = `\n${' '.repeat(isTop ? column + 1 : column)}`;
   output.push(isTop ? '(' : '', chunks.join(indent), isTop ? ')' : '');
 }
 
-function writeString(node: { content: string; text: string }, place: Place, output: string[]): void {
-  const shift = place.isTop ? 1 : 0;
-  const room = lineWidth - place.column - shift;
-  const lastRoom = room - place.reserved - shift;
+function writeString(node: { content: string; text: string }, position: Position, output: string[]): void {
+  const shift = position.isTop ? 1 : 0;
+  const capacity = lineWidth - position.column - shift;
+  const lastCapacity = capacity - position.reserved - shift;
   const chunks: string[] = [];
   const lines = splitLines(node.content);
   lines.forEach((line, lineIndex) => {
     const isLastLine = lineIndex === lines.length - 1;
-    const whole = reprString(line);
-    if (characterCount(whole) <= (isLastLine ? lastRoom : room)) {
-      chunks.push(whole);
+    const written = reprString(line);
+    if (characterCount(written) <= (isLastLine ? lastCapacity : capacity)) {
+      chunks.push(written);
       return;
     }
     let current = '';
     const words = splitWords(line);
     words.forEach((word, wordIndex) => {
-      const limit = isLastLine && wordIndex === words.length - 1 ? lastRoom : room;
+      const limit = isLastLine && wordIndex === words.length - 1 ? lastCapacity : capacity;
       if (current !== '' && characterCount(reprString(current + word)) > limit) {
         chunks.push(reprString(current));
         current = word;
@@ -161,7 +161,7 @@ function writeString(node: { content: string; text: string }, place: Place, outp
     if (current !== '') chunks.push(reprString(current));
   });
   if (chunks.length <= 1) output.push(node.text);
-  else writeChunks(chunks, place, output);
+  else writeChunks(chunks, position, output);
 }
 
 /** Line ends to Python, beside `\r\n`. */
@@ -195,21 +195,21 @@ function splitWords(line: string): string[] {
   return words;
 }
 
-function writeBytes(node: { content: string; text: string }, place: Place, output: string[]): void {
+function writeBytes(node: { content: string; text: string }, position: Position, output: string[]): void {
   const group = 4; // bytes that stay together
   if (node.content.length <= group) {
     output.push(node.text);
     return;
   }
-  const shift = place.isTop ? 1 : 0;
-  const room = lineWidth - place.column - shift;
-  const lastRoom = room - place.reserved - shift;
+  const shift = position.isTop ? 1 : 0;
+  const capacity = lineWidth - position.column - shift;
+  const lastCapacity = capacity - position.reserved - shift;
   const chunks: string[] = [];
   let current = '';
   for (let start = 0; start < node.content.length; start += group) {
     const part = node.content.slice(start, start + group);
     // Only an incomplete last group gives way to what stands behind the value.
-    const limit = part.length < group ? lastRoom : room;
+    const limit = part.length < group ? lastCapacity : capacity;
     if (current !== '' && reprBytes(current + part).length > limit) {
       chunks.push(reprBytes(current));
       current = part;
@@ -218,5 +218,5 @@ function writeBytes(node: { content: string; text: string }, place: Place, outpu
     }
   }
   chunks.push(reprBytes(current));
-  writeChunks(chunks, place, output);
+  writeChunks(chunks, position, output);
 }

@@ -3,7 +3,7 @@ import { BadParameterError } from '../errors.js';
 import { parseInSlices, TooDeepError } from './concurrency/json-slices.js';
 
 /** As much of a broken text as is looked at to say what is wrong, in characters. */
-const lookedAt = 64 * 1024;
+const probedCharacters = 64 * 1024;
 /** Deepest nesting of JSON that is read; what is stored may be nested less deep. */
 const maxJsonDepth = 500;
 
@@ -30,7 +30,7 @@ export async function parseJsonText(content: string, signal?: AbortSignal): Prom
 
 function invalid(content: string, cause: unknown): BadParameterError {
   // Outside of strings these words are what other JSON writers emit for numbers that JSON cannot hold.
-  const outsideStrings = content.slice(0, lookedAt).replace(/"[^"\\]*(?:\\.[^"\\]*)*"?/gs, '""');
+  const outsideStrings = content.slice(0, probedCharacters).replace(/"[^"\\]*(?:\\.[^"\\]*)*"?/gs, '""');
   const constant = /(?<![\w.])(NaN|-?Infinity)(?![\w.])/.exec(outsideStrings);
   if (constant) return new BadParameterError(`Error: "${constant[1]}" is not valid JSON.`, { cause });
   const extra = encodingHint(content) ?? (cause as Error).message;

@@ -231,7 +231,7 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
       mountRoutes(hostRoutes, {
         context,
         authenticate: (token) => verifyToken(context, token),
-        tokenPlaces: { cookieName: context.cookieName, headerName: 'Girder-Token' },
+        tokenLocations: { cookieName: context.cookieName, headerName: 'Girder-Token' },
         logger,
       }),
     );

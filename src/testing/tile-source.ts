@@ -77,7 +77,7 @@ function sampleTiles(source: TileSource): { address: TileAddress; width: number;
       const scale = 2 ** (levels - 1 - level);
       const [width, height] = [Math.ceil(sizeX / scale), Math.ceil(sizeY / scale)];
       const [lastX, lastY] = [Math.ceil(width / tileWidth) - 1, Math.ceil(height / tileHeight) - 1];
-      const places = new Map(
+      const tiles = new Map(
         [
           [0, 0],
           [lastX, 0],
@@ -86,7 +86,7 @@ function sampleTiles(source: TileSource): { address: TileAddress; width: number;
           [Math.floor(lastX / 2), Math.floor(lastY / 2)],
         ].map(([x = 0, y = 0]) => [`${x}/${y}`, { x, y }]),
       );
-      return [...places.values()].map(({ x, y }) => ({
+      return [...tiles.values()].map(({ x, y }) => ({
         address: { level, x, y, frame },
         width: Math.min(tileWidth, width - x * tileWidth),
         height: Math.min(tileHeight, height - y * tileHeight),

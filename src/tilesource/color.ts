@@ -56,7 +56,7 @@ export function parseColor(text: string): Rgba {
 export interface Fill {
   color: Rgba;
   /** Where the picture lies: in the middle, or at the upper left. */
-  place: 'center' | 'corner';
+  anchor: 'center' | 'corner';
 }
 
 /**
@@ -67,7 +67,7 @@ export interface Fill {
 export function parseFill(text: string | undefined): Fill | null {
   if (text === undefined || text === '' || text.toLowerCase() === 'none') return null;
   const corner = text.toLowerCase().startsWith('corner:');
-  return { color: parseColor(corner ? text.slice('corner:'.length) : text), place: corner ? 'corner' : 'center' };
+  return { color: parseColor(corner ? text.slice('corner:'.length) : text), anchor: corner ? 'corner' : 'center' };
 }
 
 /** What to do with a tile at the border. */

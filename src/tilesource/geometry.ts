@@ -86,15 +86,15 @@ export const largestStep = 3;
  * one in between that is built itself.
  */
 export function finerLevel(populated: readonly number[], level: number): number {
-  const held = populated.find((candidate) => candidate > level);
-  if (held === undefined) throw new RangeError(`No level finer than ${level} among ${populated.join(', ')}`);
-  return Math.min(held, level + largestStep);
+  const stored = populated.find((candidate) => candidate > level);
+  if (stored === undefined) throw new RangeError(`No level finer than ${level} among ${populated.join(', ')}`);
+  return Math.min(stored, level + largestStep);
 }
 
 /** The level to read for a wanted one: the nearest with data, or one at most two levels finer than wanted when data are further away. */
 export function preferredLevel(populated: readonly number[], wanted: number): number {
-  const held = populated.find((candidate) => candidate >= wanted) ?? populated.at(-1) ?? 0;
-  return held > wanted ? held - largestStep * Math.floor((held - wanted) / largestStep) : held;
+  const stored = populated.find((candidate) => candidate >= wanted) ?? populated.at(-1) ?? 0;
+  return stored > wanted ? stored - largestStep * Math.floor((stored - wanted) / largestStep) : stored;
 }
 
 /** Rounds to the nearest integer, halves to the even one. */

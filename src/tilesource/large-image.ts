@@ -74,15 +74,18 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
     async histogram(request) {
       const frame = request.frame ?? 0;
       renderer.checkFrame(frame);
-      const { style } = renderer.look(request.style);
+      const { style } = renderer.appearanceOf(request.style);
       const sized = [request.width, request.height, request.magnification, request.mmX, request.mmY].some(
         (value) => value !== undefined,
       );
       const plan = renderer.plan(sized ? request : { ...request, width: factsSide, height: factsSide }, countedPixels);
       if (!plan) return [];
       if (style) {
-        const look = renderer.look(request.style);
-        return histogramOf(await renderer.box({ level: plan.level, frame, box: plan.levelBox }, look, request.signal), request);
+        const appearance = renderer.appearanceOf(request.style);
+        return histogramOf(
+          await renderer.box({ level: plan.level, frame, box: plan.levelBox }, appearance, request.signal),
+          request,
+        );
       }
       const resample = sized && request.resample !== false && request.resample !== 0;
       const raster = await renderer.reducedSamples(plan, frame, { resample, ...(request.signal && { signal: request.signal }) });
@@ -189,9 +192,9 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
   if (options.encoding === 'TILED')
     throw new BadValueError('Invalid encoding "TILED": for regions, thumbnails and tile_frames only');
   const edge = parseEdge(request.edge);
-  const look = { ...renderer.look(request.style), opaque: !options.alpha };
+  const appearance = { ...renderer.appearanceOf(request.style), opaque: !options.alpha };
   const address = { level, x, y, frame };
-  const untouched = !look.style && populatedLevels.includes(level) && renderer.profileFor(frame, look) === null;
+  const untouched = !appearance.style && populatedLevels.includes(level) && renderer.profileFor(frame, appearance) === null;
   if (untouched && source.readStoredTile) {
     // Stored tiles lie wholly inside the image, so `edge` changes nothing about them.
     const stored = await source.readStoredTile(address, signal && { signal });
@@ -201,7 +204,7 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
       return { kind: 'bytes', bytes, type: options.type };
     }
   }
-  let picture = await renderer.tile(address, look, signal);
+  let picture = await renderer.tile(address, appearance, signal);
   const size = { width: metadata.tileWidth, height: metadata.tileHeight };
   if (edge.kind === 'crop') picture = crop(picture, croppedTileContent(metadata, address));
   else if (edge.color) picture = pad(crop(picture, croppedTileContent(metadata, address)), size, edge.color);
@@ -219,7 +222,7 @@ async function readPixel(renderer: Renderer, request: PixelRequest): Promise<Pix
   const { left = 0, top = 0, units, frame = 0, signal } = request;
   renderer.checkFrame(frame);
   const { metadata } = renderer;
-  const { style } = renderer.look(request.style);
+  const { style } = renderer.appearanceOf(request.style);
   const box = regionBox(metadata, {
     left,
     top,

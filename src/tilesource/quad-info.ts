@@ -195,8 +195,8 @@ function fitGrid(size: { width: number; height: number }, frames: number, option
     down = Math.min(Math.floor(side / cellHeight), Math.ceil(frames / across));
     let perTexture = across * down;
     if (textures > 1 && group > 1) {
-      const whole = Math.floor(perTexture / group) * group;
-      if (whole > 0 && whole * textures >= frames) perTexture = whole;
+      const fitting = Math.floor(perTexture / group) * group;
+      if (fitting > 0 && fitting * textures >= frames) perTexture = fitting;
     }
     if (textures > 1 && frames <= perTexture * (textures - 1)) {
       // More textures than frames leave each its own: one less changes nothing but the count.

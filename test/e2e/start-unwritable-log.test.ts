@@ -5,13 +5,12 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, open } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startTestDatabase } from '../support/database.js';
+import { builtProgram } from '../support/programs.js';
 import { until } from '../support/until.js';
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 let database: Awaited<ReturnType<typeof startTestDatabase>>;
 
 beforeAll(async () => {
@@ -28,8 +27,10 @@ async function freePort(): Promise<number> {
 }
 
 function start(env: Record<string, string>, output: number | 'pipe'): ChildProcess {
-  const words = ['--import', 'tsx', join(root, 'src', 'reference-host', 'start', 'main.ts'), '--bare'];
-  return spawn(process.execPath, words, { cwd: root, env: { ...process.env, ...env }, stdio: ['ignore', output, output] });
+  return spawn(process.execPath, [builtProgram('main'), '--bare'], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', output, output],
+  });
 }
 
 it.each([

@@ -114,12 +114,30 @@ describe('formats of annotations', () => {
       { type: 'polyline', closed: false },
       ...ring.map(([x, y]) => ({ type: 'point', center: [x, y, 0], group: 'Immune: CD3', fillColor: 'rgb(0, 0, 255)' })),
     ]);
-    const { features } = (await get(made._id, 'qupath')).body as unknown as Collection;
+    const answer = await get(made._id, 'qupath');
+    const { features } = answer.body as unknown as Collection;
     expect(features[0]).toMatchObject({ properties: sent.features[0]!.properties });
-    expect(features[3]).toMatchObject({
+    expect(features[2]).toMatchObject({
       nucleusGeometry: { coordinates: [ring] },
       properties: { objectType: 'cell', measurements },
     });
+    const solid = ring.map(([x, y]) => [x, y, 0]);
+    expect(features.map(({ geometry }) => geometry.type)).toEqual(sent.features.map(({ geometry }) => geometry.type));
+    expect(features[1]).toMatchObject({ id: sent.features[1]!.id, geometry: { coordinates: [[solid], [solid]] } });
+    expect(features[4]).toMatchObject({ geometry: { coordinates: solid }, properties: sent.features[4]!.properties });
+    const back = await at.annotate(answer.body);
+    expect(elementsOf(back)).toEqual(elementsOf(made));
+
+    // A part that was changed is a feature of its own; the id stays with one of them.
+    const [, first, second] = elementsOf(made);
+    const operation = { op: 'replace', path: `elements/id:${String(second!.id)}/lineColor`, value: 'rgb(9, 9, 9)' };
+    await at.admin.ok('PATCH', `/annotation/${made._id}`, { json: [operation] });
+    const changed = ((await get(made._id, 'qupath')).body as unknown as Collection).features;
+    expect(changed.slice(1, 3)).toMatchObject([
+      { id: sent.features[1]!.id, geometry: { type: 'MultiPolygon' }, properties: { elementIds: [first!.id] } },
+      { geometry: { type: 'MultiPolygon' }, properties: { color: [9, 9, 9], elementIds: [second!.id] } },
+    ]);
+    expect(changed[2]).not.toHaveProperty('id');
   });
 
   it.each<[string, unknown, RegExp]>([

@@ -42,9 +42,24 @@ describe('lists, rights and the life of annotations', () => {
       [{ sort: '[' }, 'Parameter sort must be valid JSON.'],
       [{ itemId: unknownId }, `Invalid item id (${unknownId}).`],
       [{ userId: unknownId }, `Invalid user id (${unknownId}).`],
+      [{ userId: 'nosuch' }, 'Invalid ObjectId: nosuch'],
       [{ itemId: '' }, 'Attempt to load null ObjectId: '],
     ];
     for (const [query, message] of bad) expect((await find(at.admin, query)).body).toMatchObject({ message });
+    for (const [route, name] of [
+      ['/annotation/images', 'creatorId'],
+      ['/job', 'userId'],
+    ] as const) {
+      expect(await at.admin.fails('GET', route, { query: { [name]: 'nosuch' } })).toMatchObject({
+        status: 400,
+        message: 'Invalid ObjectId: nosuch',
+        field: 'id',
+      });
+      expect(await at.admin.fails('GET', route, { query: { [name]: unknownId } })).toMatchObject({
+        status: 400,
+        message: `Invalid user id (${unknownId}).`,
+      });
+    }
     const refused = await find(at.stranger, { itemId: at.privateItem });
     expect([refused.status, refused.body]).toEqual([
       403,

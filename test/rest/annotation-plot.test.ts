@@ -231,6 +231,7 @@ describe('data to plot', () => {
     [{ keys: 'a', annotations: '{}' }, 'Parameter annotations must be a JSON array.'],
     [{ keys: 'a', annotations: '["x"]' }, 'Invalid ObjectId: x'],
     [{ keys: 'a', annotations: '[5]' }, 'Invalid ObjectId: 5'],
+    [{ keys: 'a', adjacentItems: 'bad' }, 'Invalid value for adjacentItems: "bad". Allowed values: false, true, __all__.'],
     [{ keys: 'a', sources: 'item,nothing' }, 'Invalid value for sources: "nothing"'],
     [{ keys: 'a', compute: '[' }, 'Parameter compute must be valid JSON.'],
   ])('refuses %j', async (form, message) => {

@@ -159,7 +159,7 @@ describe('versions of annotations', () => {
       message: 'minAgeInDays must be >= 7',
     });
     expect(await at.admin.fails('GET', '/annotation/old', { query: { versions: -1 } })).toMatchObject({
-      message: 'keepInactiveVersions mist be non-negative',
+      message: 'keepInactiveVersions must be non-negative',
     });
     expect(await at.admin.fails('GET', '/annotation/old', { query: { age: 'x' } })).toMatchObject({
       message: 'Invalid value for integer parameter age: x.',

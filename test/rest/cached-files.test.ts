@@ -89,6 +89,9 @@ describe('files that are kept for items', () => {
     expect(await keys()).toEqual(['{"width":64}']);
     expect(await count('thumbnails', { spec: '[{"width":64},{"width":64},{"width":65}]' })).toBe(2);
     expect(await count('thumbnails', { spec: '[{"width":64.0}]' })).toBe(0);
+    for (const same of ['"fill":"none"', '"fill":"NONE","frame":null', '"_":"abc","style":null']) {
+      expect(await count('thumbnails', { spec: `[{"width":64,${same}}]` })).toBe(1);
+    }
     expect(await count('thumbnails', { spec: '[]' })).toBe(0);
     expect(await count('thumbnails', { spec: '' })).toBe(1);
     expect(await count('thumbnails', { spec: '[1,"a",null,[{}]]' })).toBe(0);
@@ -112,6 +115,15 @@ describe('files that are kept for items', () => {
     expect((await thumbnail({ width: 50 })).status).toBe(200);
     expect((await keys()).filter((key) => key.startsWith('{"width"'))).toEqual([]);
     expect(await count('histograms')).toBe(1);
+  });
+
+  it('removes what a specification has made by that specification', async () => {
+    const spec = '[{"width":30,"fill":"none"},{"width":31,"encoding":null,"_t":1},{"imageKey":"label","style":null}]';
+    const made = await admin.ok('PUT', '/large_image/thumbnails', { query: { spec } });
+    await until('the thumbnails are made', async () => (await admin.ok('GET', `/job/${String(made._id)}`)).status === 3);
+    expect(await count('thumbnails', { spec })).toBe(3);
+    expect(await admin.ok('DELETE', '/large_image/thumbnails', { query: { spec } })).toBe(3);
+    expect(await count('thumbnails')).toBe(0);
   });
 
   it('makes one file for requests that come at the same time', async () => {
@@ -160,6 +172,12 @@ describe('files that are kept for items', () => {
     expect(round).toEqual(await admin.ok('GET', path, { query: { roundRange: true, bins: 100 } }));
     expect(await count('histograms')).toBe(2);
     expect(await admin.ok('DELETE', '/large_image/histograms')).toBe(2);
+    await admin.ok('GET', path);
+    for (const same of ['frame=0', 'bins=256&density=false&style=']) {
+      expect(await admin.ok('GET', `${path}?${same}&cache=report`)).toEqual({ cached: [true] });
+      await admin.ok('GET', `${path}?${same}`);
+    }
+    expect(await count('histograms')).toBe(1);
     const tagged = await admin.send('GET', path);
     const headers = { 'If-None-Match': tagged.headers.get('etag')! };
     expect((await admin.send('GET', path, { headers })).status).toBe(304);

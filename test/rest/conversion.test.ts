@@ -149,12 +149,41 @@ describe('large images by conversion', { timeout: 60_000 }, () => {
     [{ quality: 101 }, 'Invalid quality 101'],
     [{ compression: 'zstd', level: 23 }, 'Invalid level 23: for zstd it must be from 1 to 22'],
     [{ predictor: 'float' }, 'floating-point samples'],
+    [{ fileId: '' }, 'Missing "fileId" parameter.'],
     [{ fileId: 'zz' }, 'Invalid ObjectId: zz'],
     [{ fileId: '0123456789abcdef01234567' }, 'No such file: 0123456789abcdef01234567'],
   ] as [Record<string, string | number>, string][])('refuse %j and leave the item alone', async (query, message) => {
     const item = await plainItem('refused.png', picture);
     const answer = await admin.fails('POST', `/item/${item}/tiles`, { query: { force: true, ...query } });
     expect(answer).toMatchObject({ status: 400, message: expect.stringContaining(message) });
+    expect(await marker(item)).toBeUndefined();
+  });
+
+  it('are made by force of an item that is a large image already', async () => {
+    const item = await upload('automatic.png', picture);
+    const [original] = await files(item);
+    expect(await marker(item)).toMatchObject({ sourceName: 'sharp' });
+    const query = { force: true, localJob: true };
+    for (const tileSize of [128, 512]) {
+      const answer = await admin.ok('POST', `/item/${item}/tiles`, { query: { ...query, tileSize } });
+      await ended(answer._id, 3);
+      expect(await marker(item)).toMatchObject({
+        sourceName: 'tiff',
+        originalId: (original as unknown as Record<string, unknown>)._id,
+      });
+      expect(await admin.ok('GET', `/item/${item}/tiles`)).toMatchObject({ tileWidth: tileSize });
+      await until('the former product has gone', async () => (await files(item)).length === 2);
+    }
+  });
+
+  it('are not begun and not counted for files of a folder that no job could read', async () => {
+    const own = await admin.create('/folder', { parentType: 'folder', parentId: folder, name: 'Unreadable' });
+    const item = await upload('words.txt', Buffer.from('words'), own);
+    const put = (query: Record<string, string | boolean>) => admin.ok('PUT', `/large_image/folder/${own}/tiles`, { query });
+    expect(await put({ createJobs: 'always', localJobs: true })).toMatchObject({
+      largeImagesCreated: 0,
+      largeImagesNotCreated: 1,
+    });
     expect(await marker(item)).toBeUndefined();
   });
 
@@ -319,7 +348,7 @@ describe('large images by conversion', { timeout: 60_000 }, () => {
     const { context } = started.host;
     const [file] = await context.models.file.find({ itemId: good }).lean();
     expect(await put({ createJobs: 'always', localJobs: true, redoExisting: true })).toMatchObject({
-      largeImagesCreated: 1,
+      largeImagesNotCreated: 1,
       largeImagesRemovedAndRecreated: 1,
     });
     const pending = await marker(good);

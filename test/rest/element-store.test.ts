@@ -171,7 +171,7 @@ describe('stored elements', () => {
         let marks = 0;
         for await (const pack of store.marks(stored)) {
           marks += pack.boxes.length / 4;
-          for (const look of pack.lookIndices) expect(groups).toContain(pack.looks[look]!.group);
+          for (const look of pack.appearanceIndices) expect(groups).toContain(pack.appearances[look]!.group);
         }
         expect(marks).toBe(model.length);
       }),

@@ -63,8 +63,8 @@ describe('a logger of the host that cannot write', () => {
       handle: () => Promise.reject(new Error('a bug of the host')),
     });
     const logger: HostLogger = { debug: fail, info: fail, warn: fail, error: fail };
-    const tokenPlaces = { cookieName: 'token', headerName: 'Token' };
-    const app = express().use(mountRoutes([failing], { context: null, authenticate: () => null, tokenPlaces, logger }));
+    const tokenLocations = { cookieName: 'token', headerName: 'Token' };
+    const app = express().use(mountRoutes([failing], { context: null, authenticate: () => null, tokenLocations, logger }));
     const listening = await listen(app);
     undo.push(() => listening.close());
     const answer = await fetch(`${listening.url}/broken`);

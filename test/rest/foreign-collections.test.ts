@@ -26,7 +26,7 @@ const shapes: Json[] = [
     public: true,
     creatorId: 'somebody',
   },
-  { _id: id('b'), family: id('c'), holds: [], sweeping: null, claim: null, value: 99 },
+  { _id: id('b'), family: id('c'), leases: [], sweeping: null, claim: null, value: 99 },
   {
     _id: 12,
     batch: id('d').toHexString(),

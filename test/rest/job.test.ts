@@ -54,7 +54,7 @@ beforeAll(async () => {
     mountRoutes(jobRoutes, {
       context: { jobs: store },
       authenticate: (token) => tokens.get(token) ?? null,
-      tokenPlaces: { cookieName: 'girderToken', headerName: 'Girder-Token' },
+      tokenLocations: { cookieName: 'girderToken', headerName: 'Girder-Token' },
     }),
   );
   server = app.listen(0, '127.0.0.1');

@@ -165,6 +165,21 @@ describe('the configuration file', () => {
     }
   });
 
+  it('makes the folder that nobody has named', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'home-'));
+    const host = await startHost({ install: { env: { HOME: home } } });
+    try {
+      const own = await host.register('admin');
+      const sending = { body: changed, query: { restart: false } };
+      expect(await own.ok('POST', '/large_image/config/replace', sending)).toMatchObject({ status: 'updated' });
+      expect(await readFile(join(home, '.girder', 'girder.cfg'), 'utf8')).toBe(changed);
+      expect((await stat(join(home, '.girder'))).mode & 0o777).toBe(0o700);
+    } finally {
+      await host.close();
+      await rm(home, { recursive: true });
+    }
+  });
+
   it('refuses a path that is a folder', async () => {
     await rm(path);
     await mkdir(path);

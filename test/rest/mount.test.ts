@@ -132,7 +132,7 @@ describe('mounted routes', () => {
     const router = mountRoutes(routes, {
       context,
       authenticate: (token) => callers[token] ?? null,
-      tokenPlaces: { cookieName: 'girderToken', headerName: 'Girder-Token' },
+      tokenLocations: { cookieName: 'girderToken', headerName: 'Girder-Token' },
     });
     app.use('/api', router);
     app.use((request, response) => response.status(404).json({ passedOnAs: request.method }));

@@ -105,7 +105,7 @@ beforeAll(async () => {
     mountRoutes(routes, {
       context,
       authenticate: (token) => tokens.get(token) ?? null,
-      tokenPlaces: { cookieName: 'girderToken', headerName: 'Girder-Token' },
+      tokenLocations: { cookieName: 'girderToken', headerName: 'Girder-Token' },
     }),
   );
   server = await listen((request, response) => {

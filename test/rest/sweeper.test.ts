@@ -25,11 +25,11 @@ it('sweeps again, as much, what it could not while the database was away', async
   const sweeper = new Sweeper({
     collections,
     schedule: new ScheduleModel(collections),
-    wholeAtStart: true,
+    fullAtStart: true,
     logger: { debug() {}, info: (fields) => void done.push(fields), warn() {}, error() {} },
     sweeps: [
-      ({ whole }) => {
-        asked.push(whole);
+      ({ full }) => {
+        asked.push(full);
         if (asked.length === 1) return Promise.reject(new mongo.MongoNetworkError('read ECONNRESET'));
         return Promise.resolve({ things: 2 });
       },
@@ -38,7 +38,7 @@ it('sweeps again, as much, what it could not while the database was away', async
   try {
     await until('the second sweep', () => done.length === 2);
     expect(asked).toEqual([true, true]);
-    expect(done[1]).toEqual({ why: 'again', whole: true, removed: { things: 2 } });
+    expect(done[1]).toEqual({ why: 'again', full: true, removed: { things: 2 } });
   } finally {
     await sweeper.close();
   }

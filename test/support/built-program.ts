@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, rm, symlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Options } from 'tsup';
@@ -6,6 +6,7 @@ import packageBuild from '../../tsup.config.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 type Plugin = NonNullable<Options['esbuildPlugins']>[number];
+type Entries = Record<string, string>;
 
 /** Has the program wait at its steps where it is told so (kills/hold-at-step.ts): `step(…)` becomes `await reached(…)`. */
 const holdingAtSteps: Plugin = {
@@ -21,31 +22,58 @@ const holdingAtSteps: Plugin = {
   },
 };
 
-/**
- * A program, `test/support/host-process`, as one file of JavaScript, which starts in a third of the time: for tests that start many processes. It lies in
- * the package, whose name it uses, beside what it imports and the programs of threads and processes.
- */
-export async function buildProgram(
-  source: string,
-  { holdsAtSteps = false } = {},
-): Promise<{ path: string; remove: () => Promise<void> }> {
-  const name = basename(source);
-  const outDir = await mkdtemp(join(root, '.program-'));
-  const { entry } = packageBuild as { entry: Record<string, string> };
-  const started = Object.entries(entry).filter(([program]) => /-(thread|process)$/.test(program));
+/** Programs of JavaScript in a folder. */
+interface BuiltPrograms {
+  folder: string;
+  remove: () => Promise<void>;
+}
+
+/** Builds them into a folder of the package, whose name they use, beside what they import and the programs of threads and processes. */
+async function buildInto(entry: Entries, { holdsAtSteps = false } = {}): Promise<BuiltPrograms> {
+  const folder = await mkdtemp(join(root, '.program-'));
+  const started = Object.entries((packageBuild as { entry: Entries }).entry).filter(([program]) =>
+    /-(thread|process)$/.test(program),
+  );
   await build({
-    entry: { [name]: join(root, `${source}.ts`), ...Object.fromEntries(started) },
-    outDir,
+    entry: { ...entry, ...Object.fromEntries(started) },
+    outDir: folder,
     format: ['esm'],
     dts: false,
     silent: true,
     config: false,
-    splitting: false,
+    splitting: true,
+    skipNodeModulesBundle: true,
     esbuildPlugins: holdsAtSteps ? [holdingAtSteps] : [],
     // The package says that its modules do nothing by being imported; those of tests do.
     esbuildOptions: (options) => {
       options.ignoreAnnotations = true;
     },
   });
-  return { path: join(outDir, `${name}.js`), remove: () => rm(outDir, { recursive: true, force: true }) };
+  return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+/**
+ * All that tests start in processes of their own, each a file of JavaScript, which starts in a third of the time of the sources: the programs of
+ * `programs/`, `npm start` as `main`, and the modules that small scripts of tests import.
+ */
+export async function buildTestPrograms(): Promise<BuiltPrograms> {
+  const own = (await readdir(join(root, 'test', 'support', 'programs'))).map((file) => `test/support/programs/${file}`);
+  const parts = ['core/database/process-name', 'core/temporary-files', 'reference-host/database/start-database'];
+  const sources = ['reference-host/start/main', 'reference-host/start/data-lock', ...parts].map((path) => `src/${path}.ts`);
+  const built = await buildInto(
+    Object.fromEntries([...own, ...sources].map((path) => [basename(path, '.ts'), join(root, path)])),
+  );
+  for (const beside of ['viewer', 'database/MemoryDatabase.java'])
+    await symlink(join(root, 'src', 'reference-host', beside), join(built.folder, basename(beside)));
+  return built;
+}
+
+/** A program, `test/support/programs/host-process`, as one file of JavaScript: for those that are not built for all tests. */
+export async function buildProgram(
+  source: string,
+  options: { holdsAtSteps?: boolean } = {},
+): Promise<{ path: string; remove: () => Promise<void> }> {
+  const name = basename(source);
+  const { folder, remove } = await buildInto({ [name]: join(root, `${source}.ts`) }, options);
+  return { path: join(folder, `${name}.js`), remove };
 }

@@ -1,20 +1,20 @@
 import { boundingBox, unionBox, type BoundingBox } from '../../src/annotation-format/bounding-box.js';
 import type { AnnotationElement } from '../../src/annotation-format/schema/document.js';
-import type { ElementLook, PackMarks } from '../../src/features/annotations/elements/contract.js';
+import type { ElementAppearance, PackMarks } from '../../src/features/annotations/elements/contract.js';
 
-/** Elements as the element store gives their boxes and looks. */
+/** Elements as the element store gives their boxes and appearances. */
 export function marksOf(elements: readonly AnnotationElement[]): PackMarks {
-  const looks: ElementLook[] = [];
+  const appearances: ElementAppearance[] = [];
   const indices = new Map<string, number>();
   const boxes = new Float64Array(elements.length * 4);
-  const lookIndices = new Uint32Array(elements.length);
+  const appearanceIndices = new Uint32Array(elements.length);
   let union: BoundingBox | null = null;
   for (const [i, element] of elements.entries()) {
     const box = boundingBox(element);
     boxes.set([box.lowx, box.lowy, box.highx, box.highy], i * 4);
     union = unionBox(union, box);
     const text = (name: string) => ((element as unknown as Record<string, unknown>)[name] as string | undefined) ?? null;
-    const look: ElementLook = {
+    const look: ElementAppearance = {
       type: element.type,
       group: element.group ?? null,
       fillColor: text('fillColor'),
@@ -25,16 +25,16 @@ export function marksOf(elements: readonly AnnotationElement[]): PackMarks {
     const key = JSON.stringify(look);
     let index = indices.get(key);
     if (index === undefined) {
-      index = looks.length;
+      index = appearances.length;
       indices.set(key, index);
-      looks.push(look);
+      appearances.push(look);
     }
-    lookIndices[i] = index;
+    appearanceIndices[i] = index;
   }
   if (union === null) throw new RangeError('a pack has at least one element');
   const orders = Float64Array.from(elements.keys());
   const summary = { id: '0'.repeat(24), count: elements.length, detailsCount: union.details, box: union, window: 0 };
-  return { summary, boxes, orders, lookIndices, looks };
+  return { summary, boxes, orders, appearanceIndices, appearances };
 }
 
 /** Numbers from 0 to 1, the same in every run. */

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { builtProgram } from './programs.js';
 import { stepsWords } from './steps.js';
 import { until } from './until.js';
 
@@ -23,14 +24,10 @@ export interface ServerProcess {
  * With `stepsEnvironment` in `env` it ends at a step, or writes down its steps.
  */
 export function startServer(words: readonly string[], env: Readonly<Record<string, string | undefined>>): ServerProcess {
-  return runServer(
-    process.execPath,
-    ['--import', 'tsx', ...stepsWords, join(root, 'src', 'reference-host', 'start', 'main.ts'), ...words],
-    env,
-  );
+  return runServer(process.execPath, [...stepsWords(), builtProgram('main'), ...words], env);
 }
 
-/** The same through npm, as README says. */
+/** The same through npm, as README says, from the sources. */
 export function npmStart(words: readonly string[], env: Readonly<Record<string, string | undefined>>): ServerProcess {
   return runServer('npm', ['start', '--silent', '--', ...words], env);
 }

@@ -1,9 +1,7 @@
-import { fileURLToPath } from 'node:url';
+import { builtProgram } from './programs.js';
 
-const preload = new URL('kill-at-step.ts', import.meta.url);
-
-/** Words for Node that let `stepsEnvironment` reach the process; they go before the program, behind `--import tsx`. */
-export const stepsWords: readonly string[] = ['--import', fileURLToPath(preload)];
+/** Words for Node that let `stepsEnvironment` reach the process; they go before the program. */
+export const stepsWords = (): readonly string[] => ['--import', builtProgram('kill-at-step')];
 
 /** Environment of a process that is to end at a step (`name` or `name#3`), or to write down the steps it reaches. */
 export function stepsEnvironment(options: { killAt?: string; file?: string }): Record<string, string> {

@@ -1,11 +1,8 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import type { LoopStretches } from './loop-watch.js';
+import { builtProgram } from './programs.js';
+import type { LoopStretches } from './programs/loop-watch.js';
 import { until } from './until.js';
-
-const here = dirname(fileURLToPath(import.meta.url));
 
 /** `npm start -- --bare` as a process of its own that measures its event loop. */
 export interface WatchedServer {
@@ -20,8 +17,8 @@ export interface WatchedServer {
 
 /** Starts one with a database and a data folder that are the test's. */
 export async function startWatchedServer(options: { databaseUri: string; dataDirectory: string }): Promise<WatchedServer> {
-  const child = fork(join(here, '..', '..', 'src', 'reference-host', 'start', 'main.ts'), ['--bare'], {
-    execArgv: ['--import', 'tsx', '--import', join(here, 'loop-watch.ts')],
+  const child = fork(builtProgram('main'), ['--bare'], {
+    execArgv: ['--import', builtProgram('loop-watch')],
     env: {
       ...process.env,
       PORT: '0',

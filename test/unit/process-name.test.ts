@@ -1,11 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { builtProgram } from '../support/programs.js';
 import { until } from '../support/until.js';
 import { hasEnded, processName } from '../../src/core/database/process-name.js';
 
-const module = fileURLToPath(new URL('../../src/core/database/process-name.ts', import.meta.url));
+const module = builtProgram('process-name');
 const script = `import { processName } from ${JSON.stringify(module)}; console.log(processName()); setInterval(() => {}, 1000);`;
 
 async function nameOf(child: ChildProcess): Promise<string> {
@@ -15,7 +15,7 @@ async function nameOf(child: ChildProcess): Promise<string> {
 
 describe('the name of a process', () => {
   it('tells on the same machine that it has ended, and not before', async () => {
-    const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script]);
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script]);
     const name = await nameOf(child);
     expect([hasEnded(name), hasEnded(`${name}:a lease of it`)]).toEqual([false, false]);
     child.kill('SIGKILL');
@@ -44,7 +44,7 @@ describe('the name of a process', () => {
 
   it.runIf(process.platform === 'linux')('tells of a process whose parent has not noticed its end', async () => {
     // The shell becomes a program that never asks for its children.
-    const words = ['-c', `"$0" --import tsx --input-type=module -e "$1" & exec sleep 60`, process.execPath, script];
+    const words = ['-c', `"$0" --input-type=module -e "$1" & exec sleep 60`, process.execPath, script];
     const parent = spawn('sh', words, { stdio: ['ignore', 'pipe', 'inherit'] });
     const name = await nameOf(parent);
     process.kill(Number(name.split('-')[1]), 'SIGKILL');

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { mkdtemp, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { sweepTemporaryFiles, temporaryDirectory, temporaryPath } from '../../src/core/temporary-files.js';
+import { builtProgram } from '../support/programs.js';
 
 describe('temporary files', () => {
   let folder: string;
@@ -16,7 +16,7 @@ describe('temporary files', () => {
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
   it('of a process that was killed are swept; those of a running one and files of others stay', async () => {
-    const module = fileURLToPath(new URL('../../src/core/temporary-files.ts', import.meta.url));
+    const module = builtProgram('temporary-files');
     const script = `import { temporaryDirectory, temporaryPath } from ${JSON.stringify(module)};
       import { symlinkSync, writeFileSync } from 'node:fs';
       writeFileSync(temporaryPath(process.argv[1], '.tiff'), 'pyramid');
@@ -25,7 +25,7 @@ describe('temporary files', () => {
       writeFileSync(path + '/converted.tiff', 'half of it');
       console.log('written');
       setInterval(() => {}, 1000);`;
-    const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script, folder]);
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script, folder]);
     await once(child.stdout, 'data');
     const mine = temporaryPath(folder, '.tiff');
     await writeFile(mine, 'mine');

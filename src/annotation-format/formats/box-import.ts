@@ -40,7 +40,7 @@ function placementOf(type: BoxType, ring: readonly Coordinate[], properties: Jso
   return { center, width, height, rotation: typeof rotation === 'number' ? rotation : undefined };
 }
 
-function placed(type: BoxType, { center, width, height, rotation }: BoxPlacement): BoxShape {
+function placedBox(type: BoxType, { center, width, height, rotation }: BoxPlacement): BoxShape {
   if (type === 'circle') return { type, center, radius: width / 2 };
   return { type, center, width, height, ...(rotation === undefined ? {} : { rotation }) };
 }
@@ -50,14 +50,14 @@ function measured(type: BoxType, ring: readonly Coordinate[]): BoxShape {
   const [a, b, c] = ring as [Coordinate, Coordinate, Coordinate];
   if (ring.length !== 4) {
     const { center, width, height } = extent(ring);
-    return placed(type, { center, width: type === 'circle' ? Math.max(width, height) : width, height });
+    return placedBox(type, { center, width: type === 'circle' ? Math.max(width, height) : width, height });
   }
   if (type === 'circle') {
     const { width } = extent(ring);
     return { type, center: [...meanPosition(ring).slice(0, 2), a[2]], radius: width / 2 };
   }
   const rotation = Math.atan2(b[1] - a[1], b[0] - a[0]);
-  return placed(type, { center: meanPosition(ring), width: distance(a, b), height: distance(b, c), rotation });
+  return placedBox(type, { center: meanPosition(ring), width: distance(a, b), height: distance(b, c), rotation });
 }
 
 /**
@@ -75,7 +75,7 @@ export function boxFromRing(type: BoxType, ring: readonly Coordinate[], properti
   const placement = placementOf(type, ring, properties);
   if (placement !== null) {
     const expected = ring.length === 4 ? boxCorners(placement) : ellipseOutline(placement);
-    if (sameOutline(expected, ring)) return placed(type, placement);
+    if (sameOutline(expected, ring)) return placedBox(type, placement);
   }
   return measured(type, ring);
 }

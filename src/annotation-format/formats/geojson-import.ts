@@ -3,7 +3,7 @@ import { idPattern, itemField } from '../schema/common.js';
 import type { Coordinate } from '../schema/common.js';
 import { elementSchemas, type ElementType } from '../schema/document.js';
 import { boxFromRing } from './box-import.js';
-import { isQuPathFeature, quPathProperties } from './qupath.js';
+import { isQuPathFeature, quPathPart, quPathProperties } from './qupath.js';
 import { featureError, isGeometryType, openRing, parseGeometry, type Geometry } from './geometry.js';
 
 type JsonObject = Record<string, unknown>;
@@ -163,11 +163,15 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
       const sent = feature.properties === undefined ? {} : feature.properties;
       if (!isObject(sent)) throw featureError(index, `properties must be an object, not ${describeValue(sent)}`);
       const geometry = parseGeometry(feature.geometry, index);
-      const properties = isQuPathFeature(feature) ? quPathProperties(feature, sent, geometry) : sent;
+      const isQuPath = isQuPathFeature(feature);
+      const properties = isQuPath ? quPathProperties(feature, sent, geometry) : sent;
       noteHead(sent.annotation);
       const { type } = properties;
       const typed = isElementType(type) ? typedShape(type, geometry, properties, brand, index) : null;
       const shapes = typed === null ? geometryShapes(geometry, index) : [typed];
+      if (isQuPath && typed === null && geometry.type.startsWith('Multi')) {
+        return shapes.map((shape, at) => complete(shape, quPathPart(properties, geometry, at), true));
+      }
       return shapes.map((shape, at) => complete(shape, properties, at === 0));
     },
   };

@@ -17,14 +17,26 @@ export interface Feature {
 /** Makes a feature of an element. */
 export type FeatureWriter = (element: AnnotationElement, overlay: OverlaySize | null) => Feature;
 
+/** A part of a feature of several elements. */
+export interface FeaturePart {
+  /** The geometry of the feature. */
+  type: string;
+  /** Place among the parts. */
+  part: number;
+  /** Equal for parts of one feature. */
+  of: string;
+}
+
 /** Options of {@link geoJsonText}. */
 export interface GeoJsonOptions {
   /** Sizes of the large images that image and pixelmap elements show; asked for when such an element comes. Default: unknown. */
   overlaySizes?: KnownOverlaySizes;
   /** Default: {@link elementToFeature}. */
   writeFeature?: FeatureWriter;
-  /** Writes a feature; what is long may come in pieces. Default: `JSON.stringify`. */
-  stringify?: (feature: Feature) => string | AsyncIterable<string>;
+  /** What an element is a part of, given its own feature: parts that follow each other are one feature. Default: of nothing. */
+  partOf?: (element: AnnotationElement, feature: Feature) => FeaturePart | null;
+  /** Writes a feature, or a part of one; what is long may come in pieces. Default: `JSON.stringify`. */
+  stringify?: (value: unknown) => string | AsyncIterable<string>;
 }
 
 function flat(corners: readonly (readonly [number, number])[], z: number): Coordinate[] {
@@ -135,17 +147,27 @@ const pieceLength = 65_536;
 export async function* geoJsonText(
   head: AnnotationHead,
   elements: Iterable<AnnotationElement> | AsyncIterable<AnnotationElement>,
-  { overlaySizes, writeFeature = elementToFeature, stringify = JSON.stringify }: GeoJsonOptions = {},
+  { overlaySizes, writeFeature = elementToFeature, partOf = () => null, stringify = JSON.stringify }: GeoJsonOptions = {},
 ): AsyncGenerator<string, void, undefined> {
   let text = '{"type":"FeatureCollection","features":[';
   let isFirst = true;
+  let open: OpenFeature | null = null;
   for await (const element of elements) {
     if (overlaySizes?.isMissing(element) === true) await overlaySizes.load(element);
     const feature = writeFeature(element, overlaySizes?.of(element) ?? null);
     if (isFirst) feature.properties.annotation = headOf(head);
+    const part = partOf(element, feature);
+    const isNext: boolean = open !== null && part !== null && part.of === open.part.of && part.part > open.part.part;
+    if (open !== null && !isNext) text += endOf(open);
     if (!isFirst) text += ',';
     isFirst = false;
-    const written = stringify(feature);
+    if (part === null) open = null;
+    else {
+      if (!isNext) text += `{"type":"Feature","geometry":{"type":${JSON.stringify(part.type)},"coordinates":[`;
+      open = { feature: isNext ? open!.feature : feature, part, ids: isNext ? open!.ids : [] };
+      open.ids.push(element.id ?? null);
+    }
+    const written = stringify(part === null ? feature : feature.geometry.coordinates);
     if (typeof written === 'string') text += written;
     else {
       yield text;
@@ -156,7 +178,26 @@ export async function* geoJsonText(
     yield text;
     text = '';
   }
+  if (open !== null) text += endOf(open);
   yield `${text}]}`;
+}
+
+/** A feature of several elements whose coordinates are being written. */
+interface OpenFeature {
+  /** That of its first part, which has what all of them share. */
+  feature: Feature;
+  /** The newest one. */
+  part: FeaturePart;
+  ids: (string | null)[];
+}
+
+/** What follows the coordinates. */
+function endOf({ feature, ids }: OpenFeature): string {
+  const { type: _type, geometry, properties, ...rest } = feature;
+  const { type: _kind, coordinates: _coordinates, ...further } = geometry;
+  const members = (value: object) =>
+    Object.entries(value).map(([name, member]) => `,${JSON.stringify(name)}:${JSON.stringify(member)}`);
+  return `]${members(further).join('')}}${members({ ...rest, properties: { ...properties, elementIds: ids } }).join('')}}`;
 }
 
 function headOf({ name, description, attributes, display }: AnnotationHead): AnnotationHead {

@@ -1,7 +1,7 @@
 import type { OverlaySize } from '../bounding-box.js';
 import type { AnnotationElement } from '../schema/document.js';
 import { rgbOf, rgbOfInteger, rgbOfList, rgbText, type Rgb } from './color.js';
-import { elementToFeature, type Feature } from './geojson.js';
+import { elementToFeature, type Feature, type FeaturePart } from './geojson.js';
 import { closedRing, ellipseOutline, type Geometry } from './geometry.js';
 
 type JsonObject = Record<string, unknown>;
@@ -96,6 +96,34 @@ export function quPathProperties(feature: JsonObject, properties: JsonObject, ge
   return result;
 }
 
+/** The properties of one part of a Multi geometry: it knows which one it is, so that the parts are written as one feature again. */
+export function quPathPart(properties: JsonObject, { type }: Geometry, part: number): JsonObject {
+  const user = isObject(properties.user) ? properties.user : {};
+  const { elementIds } = properties;
+  return {
+    ...properties,
+    id: Array.isArray(elementIds) ? (elementIds[part] as unknown) : part === 0 ? properties.id : undefined,
+    user: { ...user, qupath: { ...(isObject(user.qupath) ? user.qupath : {}), multi: { type, part } } },
+  };
+}
+
+/** Which part of which kind of Multi geometry an element came as; `null` for all others. */
+function multiOf({ user }: AnnotationElement): { type: string; part: number } | null {
+  const multi = isObject(user?.qupath) ? user.qupath.multi : undefined;
+  if (!isObject(multi) || typeof multi.type !== 'string' || typeof multi.part !== 'number') return null;
+  return { type: multi.type, part: multi.part };
+}
+
+/** The feature that an element is a part of, as long as it still is one: same kind of shape, and all the rest as the other parts have it. */
+export function quPathPartOf(element: AnnotationElement, { geometry }: Feature): FeaturePart | null {
+  const multi = multiOf(element);
+  if (multi === null || multi.type !== `Multi${geometry.type}`) return null;
+  const { qupath, ...user } = element.user ?? {};
+  const { multi: _multi, ...kept } = qupath as JsonObject;
+  const shared = Object.entries(element).filter(([name]) => !['id', 'points', 'center', 'holes', 'user'].includes(name));
+  return { ...multi, of: JSON.stringify([shared, user, kept]) };
+}
+
 function numericMembers(value: unknown): JsonObject | null {
   if (!isObject(value)) return null;
   const numbers = Object.entries(value).filter(([, entry]) => typeof entry === 'number');
@@ -107,13 +135,13 @@ function roundGeometry(element: AnnotationElement): Geometry | null {
   const placement =
     element.type === 'circle' ? { center: element.center, width: element.radius * 2, height: element.radius * 2 } : element;
   const ring = closedRing(ellipseOutline(placement));
-  const turned = element.type === 'ellipse' && (element.rotation ?? 0) !== 0;
+  const isRotated = element.type === 'ellipse' && (element.rotation ?? 0) !== 0;
   // QuPath's own ellipses are upright: a turned one is handed over as the polygon it is.
-  return { type: 'Polygon', coordinates: [ring], ...(turned ? {} : { isEllipse: true }) };
+  return { type: 'Polygon', coordinates: [ring], ...(isRotated ? {} : { isEllipse: true }) };
 }
 
 /** Classification and colour: those that came from QuPath as long as group and line colour still say the same. */
-function lookForQuPath(element: AnnotationElement, kept: JsonObject): JsonObject {
+function appearanceForQuPath(element: AnnotationElement, kept: JsonObject): JsonObject {
   const { classification, color, colorRGB } = kept;
   const lineColor = 'lineColor' in element && element.lineColor !== undefined ? rgbOf(element.lineColor) : null;
   const keptColor = colorOf(kept) ?? colorOf(classification);
@@ -143,6 +171,7 @@ export function elementToQuPathFeature(element: AnnotationElement, overlay: Over
     classification: _classification,
     color: _color,
     colorRGB: _colorRgb,
+    multi: _multi,
     ...keptProperties
   } = kept;
   const outline = roundGeometry(element);
@@ -156,12 +185,13 @@ export function elementToQuPathFeature(element: AnnotationElement, overlay: Over
     ...keptProperties,
     elementType: element.type,
     ...(element.label === undefined ? {} : { name: element.label.value }),
-    ...lookForQuPath(element, kept),
+    ...appearanceForQuPath(element, kept),
     ...(measurements === null ? {} : { measurements }),
   };
   return {
     type: 'Feature',
-    ...(typeof id === 'string' ? { id } : {}),
+    // An id is one feature's: of parts that do not stand together any more the first has it.
+    ...(typeof id === 'string' && (multiOf(element)?.part ?? 0) === 0 ? { id } : {}),
     geometry: plane === undefined ? geometry : { ...geometry, plane },
     ...(nucleusGeometry === undefined ? {} : { nucleusGeometry }),
     properties,

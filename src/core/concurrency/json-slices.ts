@@ -69,7 +69,7 @@ export async function parseInSlices(
  */
 async function cutText(text: string, maxDepth: number, signal: AbortSignal | undefined): Promise<Cut | null> {
   const open: OpenContainer[] = [];
-  let whole: Inner | null = null;
+  let outermost: Inner | null = null;
   let isInString = false;
   let at = 0;
   while (at < text.length) {
@@ -97,18 +97,18 @@ async function cutText(text: string, maxDepth: number, signal: AbortSignal | und
         endMember(container, at, true);
         const inner = { cut: { isObject: container.isObject, parts: container.parts }, from: container.start, to: at + 1 };
         const parent = open.at(-1);
-        if ((parent === undefined ? whole : parent.inner) !== null) throw unexpected(text, container.start);
-        if (parent === undefined) whole = inner;
+        if ((parent === undefined ? outermost : parent.inner) !== null) throw unexpected(text, container.start);
+        if (parent === undefined) outermost = inner;
         else parent.inner = inner;
       }
     }
     if (isSliceOver()) await nextSlice(signal);
   }
   if (open.length > 0) throw new SyntaxError('Unexpected end of JSON input');
-  if (whole === null) return null;
-  if (text.slice(0, whole.from).trim() !== '') throw unexpected(text, 0);
-  if (text.slice(whole.to).trim() !== '') throw unexpected(text, whole.to);
-  return whole.cut;
+  if (outermost === null) return null;
+  if (text.slice(0, outermost.from).trim() !== '') throw unexpected(text, 0);
+  if (text.slice(outermost.to).trim() !== '') throw unexpected(text, outermost.to);
+  return outermost.cut;
 }
 
 /** Whether the character at a place follows an odd number of backslashes. */

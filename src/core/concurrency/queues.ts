@@ -1,5 +1,5 @@
 import type { Caller } from '../../host.js';
-import { WorkQueue, type Turn } from './work-queue.js';
+import { WorkQueue, type Enqueue } from './work-queue.js';
 
 /** How much of one kind of work goes on at the same time in a process, and how much may wait for it. */
 export interface QueueLimits {
@@ -48,6 +48,6 @@ export function callerName(caller: Caller | null): string {
 }
 
 /** Lets the work of a request wait in a queue as long as its client does. */
-export function turnOf(queue: WorkQueue, { caller, signal }: { caller: Caller | null; signal: AbortSignal }): Turn {
+export function enqueueFor(queue: WorkQueue, { caller, signal }: { caller: Caller | null; signal: AbortSignal }): Enqueue {
   return (work, wanted = signal) => queue.run(work, { signal: wanted, caller: callerName(caller) });
 }

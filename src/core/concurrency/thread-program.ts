@@ -1,14 +1,14 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-/** The file that a worker thread runs, and what Node needs to run it. */
+/** The file that a worker thread or a child process runs, and what Node needs to run it. */
 export interface ThreadProgram {
   filename: string;
   execArgv: string[];
 }
 
 /**
- * Finds the program of a thread: TypeScript in the sources, a file of its own in what is built of them.
+ * Finds the program of a thread or a process: TypeScript in the sources, a file of its own in what is built of them.
  *
  * @param besides `import.meta.url` of whoever asks.
  * @param source path of the program from there, such as `./thread.ts`.

@@ -21,7 +21,7 @@ export interface WaitOptions {
 }
 
 /** A way to do a piece of work when it may be done. */
-export type Turn = <Result>(work: () => Promise<Result>, signal?: AbortSignal) => Promise<Result>;
+export type Enqueue = <Result>(work: () => Promise<Result>, signal?: AbortSignal) => Promise<Result>;
 
 interface Entry {
   begin: () => void;
@@ -69,7 +69,7 @@ export class WorkQueue {
     signal?.throwIfAborted();
     if (this.#free > 0) this.#free -= 1;
     else {
-      if (!patient && this.#waiting >= (this.options.waiting ?? Infinity)) this.#makeRoom(caller);
+      if (!patient && this.#waiting >= (this.options.waiting ?? Infinity)) this.#makeCapacity(caller);
       await this.#wait(caller, signal);
     }
     const start = performance.now();
@@ -122,7 +122,7 @@ export class WorkQueue {
   }
 
   /** Refuses the last of the longest line. @throws BusyError when that would be the one who comes. */
-  #makeRoom(caller: string): void {
+  #makeCapacity(caller: string): void {
     let longest = this.#lines.get(caller);
     const own = (longest?.size ?? 0) + 1;
     for (const line of this.#lines.values()) if (line.size > Math.max(own, longest?.size ?? 0)) longest = line;

@@ -33,7 +33,7 @@ export type CollectionName = (typeof collectionNames)[number];
 export const ownMark = { plugin: 'large_image' } as const;
 
 /** So many documents at either end of a collection are looked at when the plugin is installed. */
-const looksPerEnd = 100;
+const checksPerEnd = 100;
 
 /** The collections of the plugin on a connection. What lies in them without {@link ownMark} is not read, counted, changed or removed. */
 export class OwnCollections {
@@ -92,7 +92,7 @@ export class OwnCollections {
     for (const direction of [1, -1] as const) {
       // Past Mongoose, which would keep the collection for others.
       const cursor = this.connection.db!.collection(name).find({}, { projection: { plugin: 1 } });
-      const docs = await cursor.sort({ _id: direction }).limit(looksPerEnd).toArray();
+      const docs = await cursor.sort({ _id: direction }).limit(checksPerEnd).toArray();
       const foreign = docs.find(({ plugin }) => plugin !== ownMark.plugin);
       if (foreign === undefined) continue;
       const reason = `The collection ${name} holds documents that are not of this plugin, such as ${String(foreign._id)}.`;

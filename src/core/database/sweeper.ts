@@ -8,7 +8,7 @@ import type { ScheduleModel } from './schedule.js';
 /** How a {@link Sweep} goes about it. */
 interface SweepOptions {
   /** Whether everything is looked at; else only what says itself that it was left by a process that has ended. */
-  whole: boolean;
+  full: boolean;
   signal: AbortSignal;
 }
 
@@ -25,7 +25,7 @@ interface SweeperOptions {
   schedule: ScheduleModel;
   logger: HostLogger;
   /** Whether everything is looked at when this process starts. */
-  wholeAtStart: boolean;
+  fullAtStart: boolean;
 }
 
 interface ProcessDocument {
@@ -36,13 +36,13 @@ interface ProcessDocument {
 }
 
 /** Between two looks whether other processes have ended, in milliseconds. */
-const lookMs = 3000;
+const checkMs = 3000;
 /** Between two whole sweeps, of all processes together. */
-const wholeMs = 24 * 60 * 60 * 1000;
+const fullMs = 24 * 60 * 60 * 1000;
 /** Between two times that a process asks for the next whole sweep, and says that it lives. */
 const askMs = 60 * 60 * 1000;
 /** Processes of which nothing was heard for so long have ended, wherever they were. */
-const silentMs = wholeMs;
+const silentMs = fullMs;
 
 const scheduleName = 'sweep';
 
@@ -60,7 +60,7 @@ export class Sweeper {
   constructor(options: SweeperOptions) {
     this.#options = options;
     this.#run(() => this.#start());
-    this.#timer = setInterval(() => this.#run(() => this.#look()), lookMs);
+    this.#timer = setInterval(() => this.#run(() => this.#check()), checkMs);
     this.#timer.unref();
   }
 
@@ -69,10 +69,10 @@ export class Sweeper {
   }
 
   async #start(): Promise<void> {
-    this.#owed = this.#options.wholeAtStart;
+    this.#owed = this.#options.fullAtStart;
     await this.#forgetEnded();
     await this.#ask();
-    await this.#sweep('start', this.#options.wholeAtStart);
+    await this.#sweep('start', this.#options.fullAtStart);
   }
 
   /** Begins work unless other work goes on. */
@@ -83,7 +83,7 @@ export class Sweeper {
     });
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     if (await this.#forgetEnded()) await this.#sweep('process', false);
     if (this.#owed !== null) await this.#sweep('again', this.#owed);
     if (performance.now() - this.#askedAt >= askMs && (await this.#ask())) await this.#sweep('daily', true);
@@ -93,7 +93,7 @@ export class Sweeper {
   async #ask(): Promise<boolean> {
     await this.#processes.updateOne({ _id: this.#id }, { $set: { at: new Date() } }, { upsert: true });
     this.#askedAt = performance.now();
-    return this.#options.schedule.claim(scheduleName, this.#id, new Date(Date.now() + wholeMs));
+    return this.#options.schedule.claim(scheduleName, this.#id, new Date(Date.now() + fullMs));
   }
 
   /** @returns whether there was a process that has ended without saying so, of which no other process has taken care. */
@@ -107,24 +107,24 @@ export class Sweeper {
     return any;
   }
 
-  async #sweep(why: 'start' | 'process' | 'daily' | 'again', whole: boolean): Promise<void> {
+  async #sweep(why: 'start' | 'process' | 'daily' | 'again', full: boolean): Promise<void> {
     const { sweeps, logger } = this.#options;
     const { signal } = this.#closing;
     const removed: Record<string, number> = {};
-    const isWhole = whole || this.#owed === true;
+    const isFull = full || this.#owed === true;
     this.#owed = null;
     for (const sweep of sweeps) {
       signal.throwIfAborted();
       // One that fails keeps none of the others from their work.
       const isTried = await this.#attempt(async () => {
-        for (const [kind, count] of Object.entries(await sweep({ whole: isWhole, signal }))) {
+        for (const [kind, count] of Object.entries(await sweep({ full: isFull, signal }))) {
           removed[kind] = (removed[kind] ?? 0) + count;
         }
       });
-      if (!isTried) this.#owed = isWhole;
+      if (!isTried) this.#owed = isFull;
     }
     signal.throwIfAborted();
-    logger.info({ why, whole: isWhole, removed }, 'Sweep:Done');
+    logger.info({ why, full: isFull, removed }, 'Sweep:Done');
   }
 
   /** @returns whether it was done as far as it can be; else the database was away, and it can be done later. */

@@ -20,7 +20,7 @@ export interface AnnotationServices {
   reading: WorkQueue;
   permissions: AnnotationPermissions;
   writer: AnnotationWriter;
-  whole: Annotations;
+  lifecycle: Annotations;
   edits: AnnotationEdits;
   history: AnnotationHistory;
   lists: AnnotationLists;
@@ -58,7 +58,7 @@ export function createAnnotationServices(
     reading: queues.elements,
     permissions,
     writer,
-    whole: new Annotations(options, writer),
+    lifecycle: new Annotations(options, writer),
     edits: new AnnotationEdits(options, writer, brand),
     history: new AnnotationHistory(options, writer),
     lists: new AnnotationLists(options, access),

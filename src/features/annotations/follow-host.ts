@@ -15,18 +15,18 @@ interface Followed {
 /** Keeps annotations in step with what happens in the host. @param onClose takes the steps that end it. */
 export function followHost(
   events: HostEvents,
-  { annotations: { whole, lists }, model, records }: Followed,
+  { annotations: { lifecycle, lists }, model, records }: Followed,
   onClose: OnClose,
 ): void {
   onClose(
     events.on('item.removed', async ({ item }) => {
-      await whole.discard(lists.all({ itemIds: [idText(item._id)], active: null }));
+      await lifecycle.discard(lists.all({ itemIds: [idText(item._id)], active: null }));
     }),
   );
   onClose(
     events.on('item.copied', async ({ source, item, userId, copyAnnotations }) => {
       if (copyAnnotations === false) return;
-      await whole.copyAll(idText(source._id), records.itemOf(item), userId ?? null);
+      await lifecycle.copyAll(idText(source._id), records.itemOf(item), userId ?? null);
     }),
   );
   onClose(events.on('user.removed', ({ userId }) => model.forget('users', userId)));

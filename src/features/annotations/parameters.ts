@@ -30,7 +30,7 @@ function pagingError(detail: string): BadParameterError {
 const badNumbers = 'Invalid value for offset, limit, or sortdir parameter.';
 const badDirection = 'Invalid value for sortdir parameter.';
 
-function whole(description: string, byDefault: number): Parameter<number> {
+function integer(description: string, byDefault: number): Parameter<number> {
   return {
     schema: { type: 'integer', minimum: 0, default: byDefault, description },
     required: false,
@@ -60,8 +60,8 @@ function direction(byDefault: 1 | -1): Parameter<1 | -1> {
 /** `limit`, `offset`, `sort` and `sortdir` with the messages that clients of these routes know. */
 export function annotationPaging(sort: string, byDefault: 1 | -1, limit = 50) {
   return {
-    limit: whole('Most entries to return; 0 for all.', limit),
-    offset: whole('How many entries to skip.', 0),
+    limit: integer('Most entries to return; 0 for all.', limit),
+    offset: integer('How many entries to skip.', 0),
     sort: withDefault<string>(text({ description: 'Field to sort by, or a JSON list of [field, direction].' }), sort),
     sortdir: direction(byDefault),
   };

@@ -74,8 +74,8 @@ export async function replyEmpty(services: AnnotationServices, answering: Omit<A
 function allChunks({ store, reading }: AnnotationServices, view: AnnotationView, { annotation, caller, signal }: Answering) {
   const { id: annotationId, version, elements } = annotation;
   // What was stored must not be refused afterwards.
-  const turns = { queue: reading, caller, patient: true };
-  return recordChunks(view, { store, annotationId, version, elements, query: allElements, turns, signal, echo: false });
+  const waiting = { queue: reading, caller, patient: true };
+  return recordChunks(view, { store, annotationId, version, elements, query: allElements, waiting, signal, echo: false });
 }
 
 /**

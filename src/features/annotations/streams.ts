@@ -3,7 +3,7 @@ import { centroidFrame, centroidPropKeys } from '../../annotation-format/centroi
 import { elementQueryEcho, parseElementQuery, type ElementQuery } from '../../annotation-format/element-query.js';
 import type { CentroidReading, ElementReading, ElementStore, StoredElements } from './elements/contract.js';
 import { callerName } from '../../core/concurrency/queues.js';
-import type { Turn, WorkQueue } from '../../core/concurrency/work-queue.js';
+import type { Enqueue, WorkQueue } from '../../core/concurrency/work-queue.js';
 import type { Caller } from '../../host.js';
 import { toWire } from '../../http/serving/wire.js';
 import { sortKeys, type AnnotationView } from './views.js';
@@ -16,7 +16,7 @@ export interface ElementSending {
   elements: StoredElements;
   query: ElementQuery;
   /** Where the reading of elements waits. */
-  turns: ReadingTurns;
+  waiting: ReadingQueue;
   signal: AbortSignal;
   /** Further members of the record that come last. */
   trailer?: Record<string, unknown>;
@@ -49,7 +49,7 @@ export function started<Chunk extends { length: number }>(chunks: AsyncIterable<
 }
 
 /** Who reads elements, and the queue where it waits. */
-export interface ReadingTurns {
+export interface ReadingQueue {
   queue: WorkQueue;
   caller: Caller | null;
   /** Whether it waits also where the queue is full: something has been sent, or stored, already. */
@@ -57,7 +57,7 @@ export interface ReadingTurns {
 }
 
 /** An answer of this length, which most are shorter than, is made in one turn. */
-const firstTurnBytes = 1024 * 1024;
+const firstPartBytes = 1024 * 1024;
 
 /**
  * Chunks that are made in turns: the first ones in one, and each further one in another, so that a client who is slow to take them keeps
@@ -65,21 +65,21 @@ const firstTurnBytes = 1024 * 1024;
  *
  * @throws BusyError when too many wait.
  */
-export async function inTurns<Chunk extends { length: number }>(
+export async function enqueueInParts<Chunk extends { length: number }>(
   open: () => AsyncIterable<Chunk> | Promise<AsyncIterable<Chunk>>,
-  { queue, caller, patient = false }: ReadingTurns,
+  { queue, caller, patient = false }: ReadingQueue,
   signal: AbortSignal,
 ): Promise<AsyncIterable<Chunk>> {
   const waiting = { signal, caller: callerName(caller) };
-  const laterTurn: Turn = (work) => queue.run(work, { ...waiting, patient: true });
-  return queue.run(async () => begunWith(await open(), firstTurnBytes, laterTurn), { ...waiting, patient });
+  const enqueueLater: Enqueue = (work) => queue.run(work, { ...waiting, patient: true });
+  return queue.run(async () => begunWith(await open(), firstPartBytes, enqueueLater), { ...waiting, patient });
 }
 
 /** Chunks of which at least the first, and so many bytes, are there. */
 async function begunWith<Chunk extends { length: number }>(
   chunks: AsyncIterable<Chunk>,
   leastBytes: number,
-  turn: Turn,
+  enqueue: Enqueue,
 ): Promise<AsyncIterable<Chunk>> {
   const iterator = chunks[Symbol.asyncIterator]();
   const first: Chunk[] = [];
@@ -97,7 +97,7 @@ async function begunWith<Chunk extends { length: number }>(
     try {
       yield* first.splice(0);
       while (!isDone) {
-        const next = await turn(() => iterator.next());
+        const next = await enqueue(() => iterator.next());
         if (next.done === true) isDone = true;
         else yield next.value;
       }
@@ -109,10 +109,10 @@ async function begunWith<Chunk extends { length: number }>(
 
 /** The text of a record with its elements in place, as it comes from the store. */
 export async function recordChunks(view: AnnotationView, sending: ElementSending): Promise<Chunks> {
-  const { store, elements, query, turns, signal, annotationId, version } = sending;
+  const { store, elements, query, waiting, signal, annotationId, version } = sending;
   let reading!: ElementReading;
   const open = async () => (reading = await store.read(elements, query, { signal })).chunks;
-  const chunks = await inTurns(open, turns, signal);
+  const chunks = await enqueueInParts(open, waiting, signal);
   const head = around({ ...view.head }, 'elements');
   const record = around(view.record, 'annotation');
   return (async function* () {
@@ -128,10 +128,10 @@ export async function recordChunks(view: AnnotationView, sending: ElementSending
 
 /** The binary form: JSON with 28 bytes for each element between two zero bytes. */
 export async function centroidChunks(view: AnnotationView, sending: ElementSending): Promise<Chunks> {
-  const { store, elements, query, turns, signal, annotationId, version } = sending;
+  const { store, elements, query, waiting, signal, annotationId, version } = sending;
   let reading!: CentroidReading;
   const open = async () => (reading = await store.centroids(elements, query, { signal })).chunks;
-  const chunks = await inTurns(open, turns, signal);
+  const chunks = await enqueueInParts(open, waiting, signal);
   const record = toWire(sortKeys(view.record)) as Record<string, unknown>;
   const annotation = sortKeys({ ...view.head });
   const zero = Buffer.alloc(1);

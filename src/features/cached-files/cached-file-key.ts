@@ -49,6 +49,12 @@ export function cachedFileKey(request: Readonly<Record<string, unknown>>): strin
   return canonicalText(Object.fromEntries(Object.entries(request).filter(counts)));
 }
 
+/** The key of the files that an entry of a list of specifications names. What is no object names none. */
+export function keyOfSpecification(entry: unknown): string {
+  const isObject = typeof entry === 'object' && entry !== null && Object.getPrototypeOf(entry) === Object.prototype;
+  return isObject ? cachedFileKey(entry as Record<string, unknown>) : canonicalText(entry);
+}
+
 /** The `imageKey` that a key names; `null` for plain thumbnails and for texts that are no keys of ours. */
 export function imageKeyOf(key: string): string | null {
   try {

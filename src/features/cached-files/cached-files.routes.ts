@@ -1,5 +1,5 @@
 import type { CachedFileFilter } from './cached-file.model.js';
-import { canonicalText, parseSpecList } from './cached-file-key.js';
+import { canonicalText, keyOfSpecification, parseSpecList } from './cached-file-key.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import { text } from '../../http/parameters.js';
@@ -15,7 +15,7 @@ const imageKey = text({ description: 'Name of the associated image, such as labe
 /** Calls `each` for what the specifications select and adds up. @throws BadParameterError */
 async function sumOver(specText: string | undefined, each: (filter: CachedFileFilter) => Promise<number>): Promise<number> {
   if (specText === undefined || specText === '') return each({ kind: 'thumbnail' });
-  const keys = parseSpecList(specText).map((entry) => canonicalText(entry));
+  const keys = parseSpecList(specText).map(keyOfSpecification);
   let sum = 0;
   for (const key of keys) sum += await each({ kind: 'thumbnail', key });
   return sum;

@@ -14,7 +14,7 @@ import {
 import { grouped } from '../../core/database/grouped.js';
 import type { HostRecords, ItemRecord } from '../../core/host/host-records.js';
 import { mapConcurrently } from '../../tilesource/process/concurrency.js';
-import type { Turn } from '../../core/concurrency/work-queue.js';
+import type { Enqueue } from '../../core/concurrency/work-queue.js';
 import { SharedWork } from '../../tilesource/process/shared-work.js';
 import { imageKeyOf } from './cached-file-key.js';
 import type { Settings } from '../settings/settings.js';
@@ -52,7 +52,7 @@ interface ObtainOptions {
   /** There was no such file a moment ago. */
   known?: 'absent';
   /** What is not kept is made when this says so. Default: at once. */
-  turn?: Turn;
+  enqueue?: Enqueue;
   /** Of whoever asks. */
   signal?: AbortSignal;
 }
@@ -141,16 +141,16 @@ export class CachedFiles {
     item: ItemRecord,
     name: CachedFileName,
     make: Maker,
-    { known, turn = (work) => work(), signal }: Pick<ObtainOptions, 'known' | 'turn'> & { signal: AbortSignal },
+    { known, enqueue = (work) => work(), signal }: Pick<ObtainOptions, 'known' | 'enqueue'> & { signal: AbortSignal },
   ): Promise<Obtained> {
     if (name.kind === 'thumbnail' && (await this.maxThumbnails()) <= 0) {
       await this.#prune(item, name);
-      return { content: await turn(() => make(item, signal), signal), created: true };
+      return { content: await enqueue(() => make(item, signal), signal), created: true };
     }
     const found = known === 'absent' ? null : await this.read(item, name);
     if (found !== null) return { content: found, created: false };
     // Not claimed before: who waits for its turn must not keep another process from making the file.
-    return turn(() => this.#make(id, item, name, make, signal), signal);
+    return enqueue(() => this.#make(id, item, name, make, signal), signal);
   }
 
   async #make(id: string, item: ItemRecord, name: CachedFileName, make: Maker, signal: AbortSignal): Promise<Obtained> {

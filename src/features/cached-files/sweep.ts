@@ -21,10 +21,10 @@ const concurrency = 8;
  * missing; and claims of processes that have ended.
  */
 export function cachedFilesSweep({ model, records, files }: SweepParts): Sweep {
-  return async ({ whole, signal }) => {
+  return async ({ full, signal }) => {
     const cachedFileClaims = await model.forgetClaims();
     let cachedFiles = 0;
-    for (const kind of whole ? (['thumbnail', 'data'] as const) : []) {
+    for (const kind of full ? (['thumbnail', 'data'] as const) : []) {
       for await (const docs of model.byItem(kind)) {
         signal.throwIfAborted();
         const item = await records.findItem(idText(docs[0]!.attachedToId));

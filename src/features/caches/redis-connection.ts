@@ -50,9 +50,9 @@ export class RedisConnection {
       if (this.#lastError !== null) options.logger?.info({ failures: this.#failures }, 'Cache:Redis:Back');
       this.#lastError = null;
       this.#pausedUntil = 0;
-      this.#tellReady();
+      this.#announceReady();
     });
-    messages.on('ready', () => this.#tellReady());
+    messages.on('ready', () => this.#announceReady());
   }
 
   /**
@@ -126,7 +126,7 @@ export class RedisConnection {
     for (const client of [this.#commands, this.#messages]) client.disconnect();
   }
 
-  #tellReady(): void {
+  #announceReady(): void {
     for (const listener of this.#listeners) listener();
   }
 

@@ -3,7 +3,7 @@ import { realpath } from 'node:fs/promises';
 import { homedir, totalmem } from 'node:os';
 import { dirname } from 'node:path';
 import { readSettings, type LibrarySettings } from '../../configuration-text/read-settings.js';
-import { configPath, listBackups, readConfigFile, replaceConfig, type ReplaceResult } from './replace.js';
+import { configPath, defaultConfigPath, listBackups, readConfigFile, replaceConfig, type ReplaceResult } from './replace.js';
 import { decodeUtf8 } from '../../configuration-text/validate.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 import type { HostLogger } from '../../host.js';
@@ -44,11 +44,15 @@ export class Configuration {
   readonly path: string;
   readonly texts = new ConfigTexts();
   readonly #options: ConfigurationOptions;
+  /** Whether nobody has named the file: its folder is made when it is needed. */
+  readonly #isDefault: boolean;
   #restart: NodeJS.Timeout | null = null;
 
   constructor(options: ConfigurationOptions) {
     this.#options = options;
-    this.path = options.path ?? configPath(options.env, homedir(), options.brand);
+    const home = options.env.HOME || homedir();
+    this.path = options.path ?? configPath(options.env, home, options.brand);
+    this.#isDefault = this.path === defaultConfigPath(home, options.brand);
   }
 
   /** Whether the server can be restarted from here. */
@@ -119,6 +123,7 @@ export class Configuration {
     const replaced = await replaceConfig(text, {
       path: this.path,
       logger,
+      makeFolder: this.#isDefault,
       allow: (former) => {
         if (expected !== undefined && expected !== versionOf(former)) {
           throw new LargeImageError(

@@ -1,5 +1,5 @@
 import { constants, type Stats } from 'node:fs';
-import { lstat, open, readFile, readdir, realpath, rename, stat, unlink, utimes } from 'node:fs/promises';
+import { lstat, mkdir, open, readFile, readdir, realpath, rename, stat, unlink, utimes } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { LargeImageError } from '../../errors.js';
 import type { HostLogger } from '../../host.js';
@@ -27,6 +27,11 @@ export function configPath(env: Readonly<Record<string, string | undefined>>, ho
     const path = env[name];
     if (path !== undefined && path !== '') return path;
   }
+  return defaultConfigPath(home, brand);
+}
+
+/** Where the configuration file lies that nobody has named. */
+export function defaultConfigPath(home: string, brand: string): string {
   return join(home, `.${brand}`, `${brand}.cfg`);
 }
 
@@ -63,17 +68,20 @@ export async function replaceConfig(
     path,
     now = () => new Date(),
     logger,
+    makeFolder = false,
     allow = () => undefined,
   }: {
     path: string;
     now?: () => Date;
     logger?: HostLogger;
+    /** Whether its folder is made where there is none. */
+    makeFolder?: boolean;
     /** Called with what the file holds when there is something to write, before it is written; what it throws ends the replacement. */
     allow?: (former: Buffer | null) => void;
   },
 ): Promise<ReplaceResult> {
   const before = underWay.get(path) ?? Promise.resolve();
-  const replaced = before.then(() => replaceFile(Buffer.from(text, 'utf8'), { path, now, logger, allow }));
+  const replaced = before.then(() => replaceFile(Buffer.from(text, 'utf8'), { path, now, logger, makeFolder, allow }));
   // The next one only waits: it does not fail with this one.
   const settled = replaced.catch(() => undefined);
   underWay.set(path, settled);
@@ -90,8 +98,15 @@ async function replaceFile(
     path,
     now,
     logger,
+    makeFolder,
     allow,
-  }: { path: string; now: () => Date; logger: HostLogger | undefined; allow: (former: Buffer | null) => void },
+  }: {
+    path: string;
+    now: () => Date;
+    logger: HostLogger | undefined;
+    makeFolder: boolean;
+    allow: (former: Buffer | null) => void;
+  },
 ): Promise<ReplaceResult> {
   const target = await findTarget(path);
   if (target.content?.equals(content)) return { status: 'no change' };
@@ -99,6 +114,8 @@ async function replaceFile(
   const temporary = hiddenTemporaryPath(dirname(target.path), '.config.tmp');
   const made: string[] = [];
   try {
+    // It may hold the passwords of caches, as the file does.
+    if (makeFolder) await mkdir(dirname(target.path), { recursive: true, mode: 0o700 });
     made.push(temporary);
     await writeNew(temporary, content, target.stats);
     step('configuration:written');

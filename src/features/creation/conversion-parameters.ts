@@ -6,11 +6,23 @@ import {
   reductions,
   type ConversionOptions,
 } from '../../tilesource/convert/options.js';
+import { BadParameterError } from '../../errors.js';
 import { boolean, id, integer, oneOf, text, type ParameterValues } from '../../http/parameters.js';
+
+const anyFile = id({ description: 'The file; not needed when the item has exactly one.' });
+
+/** The file of an item: an empty id names none, for which existing clients know a text. */
+const fileId: typeof anyFile = {
+  ...anyFile,
+  parse(value, name) {
+    if (value === '') throw new BadParameterError('Missing "fileId" parameter.');
+    return anyFile.parse(value, name);
+  },
+};
 
 /** How a file is converted. */
 export const conversionParameters = {
-  fileId: id({ description: 'The file; not needed when the item has exactly one.' }),
+  fileId,
   localJob: boolean({ description: 'Whether the processes of the server run the job, not those that run nothing but jobs.' }),
   tileSize: integer({ description: 'Side of a tile in pixels, a multiple of 16. Default 256.' }),
   compression: oneOf(conversionCompressions, {

@@ -87,11 +87,10 @@ export class FolderImages {
   }
 
   async #handle(item: ItemRecord, options: FolderImageOptions, counts: FolderImageCounts): Promise<void> {
-    const { creation } = this.#parts;
     if (item.largeImage === null) {
       const files = await this.#parts.records.filesOfItem(item);
       if (files.length !== 1) counts.itemsSkipped++;
-      else if (await this.#succeeds(item, () => creation.create(item, files[0]!, options.creation))) counts.largeImagesCreated++;
+      else if (await this.#succeeds(item, () => this.#make(item, files[0]!, options))) counts.largeImagesCreated++;
       else counts.largeImagesNotCreated++;
       return;
     }
@@ -117,9 +116,7 @@ export class FolderImages {
     const work = () =>
       file === null
         ? Promise.reject(new LargeImageError('not-found', `The file of the large image of item ${item.id} is gone.`))
-        : item.largeImage === null
-          ? creation.create(item, file, options.creation)
-          : creation.recreate(item, file, options.creation);
+        : this.#make(item, file, options);
     if (await this.#succeeds(item, work)) {
       counts.largeImagesRemovedAndRecreated++;
       return;
@@ -128,6 +125,14 @@ export class FolderImages {
     // What can still be shown is not taken away for something that cannot be made.
     const now = await this.#parts.records.findItem(item.id);
     if (now !== null && now.largeImage !== null && !(await this.#isReadable(now))) await creation.remove(now);
+  }
+
+  /** @throws LargeImageError when nothing can be made of the file, now or by a job. */
+  async #make(item: ItemRecord, file: FileRecord, { creation: how }: FolderImageOptions): Promise<unknown> {
+    const { creation, images } = this.#parts;
+    // Nobody reads the log of each of many jobs: one that could only fail is not begun.
+    if (how.createJob === 'always') await images.requireImage(file);
+    return item.largeImage === null ? creation.create(item, file, how) : creation.recreate(item, file, how);
   }
 
   async #originalOf({ largeImage }: ItemRecord): Promise<FileRecord | null> {

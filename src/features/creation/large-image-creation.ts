@@ -250,10 +250,10 @@ export class LargeImageCreation {
       items.forget(work.itemId);
       if (settled !== null && status === jobStatus.error) await records.markers.refuse(settled, failedConversion);
     }
-    await this.#tell(job, work, status, kind === 'removed');
+    await this.#notify(job, work, status, kind === 'removed');
   }
 
-  async #tell(job: JobRecord, work: ConversionWork, status: number, gone: boolean): Promise<void> {
+  async #notify(job: JobRecord, work: ConversionWork, status: number, gone: boolean): Promise<void> {
     if (!work.notify) return;
     const { records, jobs, notify, logger } = this.#parts;
     const name = (await records.findItem(work.itemId))?.name ?? work.itemId;

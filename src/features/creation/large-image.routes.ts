@@ -2,6 +2,7 @@ import { jobDocument, sightOf } from '../jobs/job-document.js';
 import { boolean, withDefault } from '../../http/parameters.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
+import type { CreationOptions } from './large-image-creation.js';
 import { conversionOf, conversionParameters, copyParameters, sentOptions } from './conversion-parameters.js';
 import { itemPath } from '../pictures/parameters.js';
 
@@ -46,7 +47,8 @@ const create = defineRoute({
   path: '/item/:itemId/tiles',
   summary: 'Make an item a large image of one of its files.',
   description:
-    'Answers null when that is done; else the job that converts the file, because no tile source reads it or by force.',
+    'Answers null when that is done; else the job that converts the file, because no tile source reads it or by force. ' +
+    'Force also converts the large image that the item is already, which it stays until the job succeeds or for good.',
   access: 'user',
   scope: scopes.write,
   params: itemPath,
@@ -56,15 +58,18 @@ const create = defineRoute({
   async handle({ params, query, sent, caller }, { items, images, creation }) {
     const item = await items.loadFresh(params.itemId, 1, caller);
     const options = conversionOf(query);
-    const file = await images.chooseFile(item, query.fileId);
-    const job = await creation.create(item, file, {
+    // What reads an upload at once has made a large image of it already: by force that one is converted.
+    const isRedone = query.force && item.largeImage?.fileId !== undefined;
+    const file = await (isRedone ? images.chooseConvertible(item, query.fileId) : images.chooseFile(item, query.fileId));
+    const how: CreationOptions = {
       createJob: query.force ? 'always' : 'when needed',
       localJob: query.localJob ?? false,
       notify: query.notify,
       options,
       sent: sentOptions(sent, createParameters),
       caller,
-    });
+    };
+    const job = await (isRedone ? creation.recreate(item, file, how) : creation.create(item, file, how));
     return job === null ? null : { ...jobDocument(job, caller, sightOf(job, caller, true)), log: [] };
   },
 });

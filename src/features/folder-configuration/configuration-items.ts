@@ -4,7 +4,7 @@ import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../../co
 import { step } from '../../core/steps.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 import type { Host, HostFiles, HostLogger } from '../../host.js';
-import type { Exclusive } from './distributed-lock.js';
+import type { DistributedLock } from './distributed-lock.js';
 
 /** Largest file that is read as a configuration, in bytes. */
 export const maxFolderConfigurationBytes = 10 * 1024 * 1024;
@@ -21,11 +21,11 @@ export interface ConfigurationItemsOptions {
   host: Pick<Host, 'createItem' | 'removeItem'>;
   logger: HostLogger;
   /** Lets one of all processes at a time write a configuration: what one user adds must not undo what another has. */
-  exclusive: Exclusive;
+  lock: DistributedLock;
 }
 
 /** Where a configuration lies, or is to lie. */
-interface Place {
+interface StoredConfiguration {
   folder: FolderRecord;
   name: string;
   /** `null`: there is no such item yet. */
@@ -84,21 +84,21 @@ export class ConfigurationItems {
     textFrom: (stored: StoredText) => Promise<string>,
   ): Promise<void> {
     await this.#alone(folder.id, name, async () => {
-      const place = await this.#find(folder, name);
-      const bytes = Buffer.from(await textFrom(place.text), 'utf8');
+      const stored = await this.#find(folder, name);
+      const bytes = Buffer.from(await textFrom(stored.text), 'utf8');
       if (bytes.length > maxFolderConfigurationBytes) {
         throw new LargeImageError('too-large', `${name} would have more than ${maxFolderConfigurationBytes} bytes.`);
       }
-      if (place.item !== null && place.file !== null) await this.#replace(place.item, place.file, bytes, creatorId);
-      else await this.#fill(place.item ?? (await this.#newItem(place, creatorId)), name, bytes, creatorId);
+      if (stored.item !== null && stored.file !== null) await this.#replace(stored.item, stored.file, bytes, creatorId);
+      else await this.#fill(stored.item ?? (await this.#newItem(stored, creatorId)), name, bytes, creatorId);
     });
   }
 
   #alone<R>(folderId: string, name: string, work: () => Promise<R>): Promise<R> {
-    return this.#options.exclusive.run(`folder configuration ${folderId}/${name}`, folderId, work);
+    return this.#options.lock.run(`folder configuration ${folderId}/${name}`, folderId, work);
   }
 
-  async #find(folder: FolderRecord, name: string): Promise<Place> {
+  async #find(folder: FolderRecord, name: string): Promise<StoredConfiguration> {
     const { records } = this.#options;
     const refuse = (reason: string) =>
       new LargeImageError('conflict', `${name} in folder ${folder.id} is no configuration: ${reason}. Nothing was changed.`);
@@ -121,7 +121,7 @@ export class ConfigurationItems {
     return { folder, name, item, file, text };
   }
 
-  async #newItem({ folder, name }: Place, creatorId: string | null): Promise<ItemRecord> {
+  async #newItem({ folder, name }: StoredConfiguration, creatorId: string | null): Promise<ItemRecord> {
     const { records, host } = this.#options;
     if (host.createItem === undefined) {
       throw new LargeImageError('not-implemented', 'This server makes no items for configurations.');

@@ -4,7 +4,7 @@ import type { HostLogger } from '../../host.js';
 import type { CachedFileModel } from '../cached-files/cached-file.model.js';
 import { hasEnded, processName } from '../../core/database/process-name.js';
 
-interface ExclusiveOptions {
+interface DistributedLockOptions {
   /** Keeps the claims, for all processes on the database. */
   claims: Pick<CachedFileModel, 'claim' | 'claimState' | 'beat' | 'takeOver' | 'release'>;
   logger: HostLogger;
@@ -15,13 +15,13 @@ interface ExclusiveOptions {
 const waitMs = 30;
 
 /** Work of which one piece at a time is done under each name, in this process and in all others on the same database. */
-export class Exclusive {
-  readonly #options: ExclusiveOptions;
+export class DistributedLock {
+  readonly #options: DistributedLockOptions;
   readonly #leaseMs: number;
   /** What was begun last in this process, by name: who comes next waits for it, and only one asks the database. */
   readonly #last = new Map<string, Promise<unknown>>();
 
-  constructor(options: ExclusiveOptions) {
+  constructor(options: DistributedLockOptions) {
     this.#options = options;
     this.#leaseMs = options.leaseMs ?? 15_000;
   }
@@ -42,7 +42,7 @@ export class Exclusive {
   async #claimed<R>(name: string, subjectId: string, work: () => Promise<R>): Promise<R> {
     const { claims, logger } = this.#options;
     const owner = `${processName()}:${randomUUID()}`;
-    const failed = (err: unknown) => logger.warn({ err, name }, 'Exclusive:Claim:Failed');
+    const failed = (err: unknown) => logger.warn({ err, name }, 'Lock:Claim:Failed');
     await this.#claim(name, subjectId, owner);
     const beating = setInterval(() => void claims.beat(name, owner).catch(failed), this.#leaseMs / 4);
     beating.unref();

@@ -5,7 +5,7 @@ import type { Feature } from '../feature.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
 import { ConfigurationItems } from './configuration-items.js';
-import { Exclusive } from './distributed-lock.js';
+import { DistributedLock } from './distributed-lock.js';
 import { FolderConfiguration } from './folder-configuration.js';
 import { YamlTexts } from './yaml-texts.js';
 import { yamlConfigRoutes } from './yaml-config.routes.js';
@@ -24,8 +24,8 @@ export const folderConfigurationFeature: Feature<FolderConfigurationNeeds, null>
   open({ core: { host, records, logger }, settings, items, claims }, onClose) {
     const texts = new YamlTexts();
     onClose(() => texts.close());
-    const exclusive = new Exclusive({ claims, logger });
-    const stored = new ConfigurationItems({ records, files: host.files, host, logger, exclusive });
+    const lock = new DistributedLock({ claims, logger });
+    const stored = new ConfigurationItems({ records, files: host.files, host, logger, lock });
     const folderConfiguration = new FolderConfiguration({ records, items, settings, directory: host.directory, stored, texts });
     const routes = bindRoutes(yamlConfigRoutes, { folderConfiguration, items });
     return { offers: null, routes, sweep: () => stored.sweep() };

@@ -104,8 +104,8 @@ export class FolderConfiguration {
       throw new BadParameterError(`${name} for one user must be a YAML mapping.`);
     }
     const { login } = ofUser ? await this.#person(caller) : { login: null };
-    const place = { folder, name, creatorId: caller?.id ?? null };
-    await this.#options.stored.write(place, async (stored) =>
+    const target = { folder, name, creatorId: caller?.id ?? null };
+    await this.#options.stored.write(target, async (stored) =>
       login === null ? text : texts.addForUser({ stored: stored ?? '', given: text, name, login }),
     );
   }

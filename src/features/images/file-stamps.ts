@@ -14,8 +14,8 @@ interface Known {
   path: string | null;
   stamp: string;
   /** Clock of this process. */
-  lookedAt: number;
-  looking: Promise<string> | null;
+  checkedAt: number;
+  checking: Promise<string> | null;
 }
 
 /** What {@link FileStamps} works with. */
@@ -39,12 +39,12 @@ export class FileStamps {
   of(fileId: string): string | Promise<string> {
     const known = this.#known.get(fileId);
     if (known === undefined) return this.#remember(fileId);
-    const age = performance.now() - known.lookedAt;
+    const age = performance.now() - known.checkedAt;
     if (known.path === null || age < stampLifetimeMs / 2) return known.stamp;
-    known.looking ??= this.#look(fileId, known, known.path).finally(() => (known.looking = null));
+    known.checking ??= this.#check(fileId, known, known.path).finally(() => (known.checking = null));
     // Of a file that is much in use, somebody has looked again before its stamp is too old.
-    if (age >= stampLifetimeMs) return known.looking;
-    known.looking.catch(() => undefined);
+    if (age >= stampLifetimeMs) return known.checking;
+    known.checking.catch(() => undefined);
     return known.stamp;
   }
 
@@ -56,16 +56,16 @@ export class FileStamps {
   async #remember(fileId: string): Promise<string> {
     const path = await this.#options.pathOf(fileId);
     const stamp = path === null ? '' : await stampOf(path);
-    this.#known.set(fileId, { path, stamp, lookedAt: performance.now(), looking: null });
+    this.#known.set(fileId, { path, stamp, checkedAt: performance.now(), checking: null });
     return stamp;
   }
 
-  async #look(fileId: string, known: Known, path: string): Promise<string> {
-    const lookedAt = performance.now();
+  async #check(fileId: string, known: Known, path: string): Promise<string> {
+    const checkedAt = performance.now();
     const stamp = await stampOf(path);
     if (stamp !== known.stamp) await this.#options.changed(fileId);
     known.stamp = stamp;
-    known.lookedAt = lookedAt;
+    known.checkedAt = checkedAt;
     return stamp;
   }
 }

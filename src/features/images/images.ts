@@ -140,8 +140,8 @@ export class Images {
   async #state(item: ItemRecord): Promise<{ state: string; served: ServedFile; icc: IccOption }> {
     const served = servedFile(item);
     const icc = await this.#icc();
-    const looked = this.#stamps.of(served.fileId);
-    const stamp = typeof looked === 'string' ? looked : await looked;
+    const checked = this.#stamps.of(served.fileId);
+    const stamp = typeof checked === 'string' ? checked : await checked;
     const { sourceName = '', revision = '' } = item.largeImage ?? {};
     return { state: `${served.fileId}:${item.changed}:${sourceName}:${revision}:${String(icc)}:${stamp}`, served, icc };
   }
@@ -210,6 +210,15 @@ export class Images {
   async needsConversion(file: FileRecord): Promise<boolean> {
     const { files, temporaryDirectory } = this.#options;
     return needsConversion(await hostFileInput(file, files), temporaryDirectory);
+  }
+
+  /** @throws TileSourceError when nothing can be made of a file: no source reads it, and it is not only too large for them. */
+  async requireImage(file: FileRecord): Promise<void> {
+    try {
+      await this.findSource(file);
+    } catch (error) {
+      if (!(error instanceof TileSourceError) || !(await this.needsConversion(file))) throw error;
+    }
   }
 
   /**

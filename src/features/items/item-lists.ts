@@ -205,11 +205,11 @@ function valueAt(document: unknown, path: string): unknown {
 function setAt(document: Record<string, unknown>, path: string, value: unknown): void {
   const parts = path.split('.');
   const last = parts.pop()!;
-  let place = document;
+  let target = document;
   for (const part of parts) {
-    const next = place[part];
+    const next = target[part];
     const isObject = typeof next === 'object' && next !== null && !Array.isArray(next);
-    place = place[part] = isObject ? { ...next } : {};
+    target = target[part] = isObject ? { ...next } : {};
   }
-  place[last] = value;
+  target[last] = value;
 }

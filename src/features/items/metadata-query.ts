@@ -61,8 +61,8 @@ function rangeOf(phrase: string): ((value: number) => boolean) | null {
 /** What one of the last significant digit is worth: of 5 one, of 120 ten, of 1.25 a hundredth. */
 function lastDigitUnit(phrase: string): number {
   const [mantissa = '', exponent = '0'] = phrase.toLowerCase().split('e');
-  const [whole = '', decimals = ''] = mantissa.split('.');
-  const zeros = decimals === '' ? (/(?<!0)0+$/.exec(whole)?.[0].length ?? 0) : -decimals.length;
+  const [integral = '', decimals = ''] = mantissa.split('.');
+  const zeros = decimals === '' ? (/(?<!0)0+$/.exec(integral)?.[0].length ?? 0) : -decimals.length;
   return 10 ** (zeros + Number(exponent));
 }
 

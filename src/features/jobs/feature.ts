@@ -18,6 +18,6 @@ export const jobsFeature: Feature<{ core: Core }, { jobs: JobStore; runner: JobR
     const jobs = new JobStore({ model, readableItems, logger, ...(host.notify && { notify: host.notify }) });
     onClose(() => jobs.close());
     const runner = new JobRunner({ agenda: host.agenda, jobs, logger });
-    return { offers: { jobs, runner }, routes: bindRoutes(jobRoutes, { jobs }) };
+    return { offers: { jobs, runner }, routes: bindRoutes(jobRoutes, { jobs, directory: host.directory }) };
   },
 };

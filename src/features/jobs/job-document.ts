@@ -11,11 +11,11 @@ export interface JobSight {
    * Whether the log and the progress belong to it: they name items and count them, so those who see a job only because it is public have
    * neither.
    */
-  whole: boolean;
+  complete: boolean;
 }
 
 /** For tokens that were made for a job, and for who has just made it. */
-export const fullSight: JobSight = { level: 2, shownLevel: 2, whole: true };
+export const fullSight: JobSight = { level: 2, shownLevel: 2, complete: true };
 
 /**
  * What a caller has of a job. `null`: an anonymous caller. Groups are the host's: entries for groups in a stored list are kept, and grant
@@ -28,7 +28,7 @@ export function sightOf(job: Pick<JobRecord, 'public' | 'access'>, caller: Calle
   const granted = Math.max(mayReadItem ? 0 : -1, entryLevel(job, caller));
   const level = job.public ? Math.max(0, granted) : granted;
   const isNobody = caller === null || caller.id === null;
-  return { level, shownLevel: isNobody ? level : granted, whole: granted >= 0 };
+  return { level, shownLevel: isNobody ? level : granted, complete: granted >= 0 };
 }
 
 /** The level that the list of a job gives a caller. */
@@ -41,9 +41,9 @@ export function entryLevel(job: Pick<JobRecord, 'access'>, caller: Caller | null
 export function jobDocument(job: JobRecord, caller: Caller | null, sight: JobSight): Record<string, unknown> {
   return {
     ...shared(job),
-    ...(!sight.whole && { progress: null }),
+    ...(!sight.complete && { progress: null }),
     ...(caller?.admin === true && { args: job.args, kwargs: job.kwargs }),
-    ...(job.log !== undefined && { log: sight.whole ? job.log : [] }),
+    ...(job.log !== undefined && { log: sight.complete ? job.log : [] }),
     _accessLevel: sight.shownLevel,
     _modelType: 'job',
   };

@@ -79,7 +79,7 @@ async function* changesOf(
   seen: Seen,
   { caller, sight }: Pick<FollowOptions, 'caller' | 'sight'>,
 ): AsyncGenerator<JobChange> {
-  if (sight.whole) yield* detailsOf(store, job, seen);
+  if (sight.complete) yield* detailsOf(store, job, seen);
   // Last, so that who stops at the final status has had everything before.
   const status = `${job.status}.${job.timestamps.length}`;
   if (status !== seen.status) {

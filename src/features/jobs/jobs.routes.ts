@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { AccessDeniedError, BadParameterError, InvalidError, LargeImageError } from '../../errors.js';
-import type { Caller } from '../../host.js';
+import { requireUser } from '../../http/require-user.js';
+import type { Caller, HostDirectory } from '../../host.js';
 import { jobSortFields, type JobFilter } from './job-record.js';
 import { fullSight, jobDocument, sightOf } from './job-document.js';
 import type { JobStore, JobUpdate, SeenJob } from './jobs.js';
@@ -15,6 +16,8 @@ import { jobListSchema, jobSchema } from './schema.js';
 /** What the job routes need. */
 interface JobRouteContext {
   jobs: JobStore;
+  /** Who exists; absent where the host cannot tell. */
+  directory?: HostDirectory | undefined;
 }
 
 const defineRoute = routeDefiner<JobRouteContext>();
@@ -53,7 +56,7 @@ function listOf<T>(
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string';
-const isWhole = (value: unknown): value is number => Number.isSafeInteger(value);
+const isInteger = (value: unknown): value is number => Number.isSafeInteger(value);
 
 const filters = {
   types: json({ kind: 'array', description: 'Only these types: a JSON list of strings.' }),
@@ -74,7 +77,7 @@ interface ListQuery {
 
 function toFilter(query: ListQuery, only: JobFilter = {}): JobFilter {
   const types = listOf('types', query.types, 'strings', isText);
-  const statuses = listOf('statuses', query.statuses, 'whole numbers', isWhole);
+  const statuses = listOf('statuses', query.statuses, 'whole numbers', isInteger);
   const handlers = listOf('handlers', query.handlers, 'strings', isText);
   return {
     ...only,
@@ -176,11 +179,12 @@ const jobList = defineRoute({
     ...listing,
   },
   returns: { schema: jobListSchema },
-  errors: ['invalid', 'access-denied'],
-  async handle({ query, caller }, { jobs }) {
+  errors: ['invalid', 'unknown-id', 'access-denied'],
+  async handle({ query, caller }, { jobs, directory }) {
     const { userId, parentId } = query;
     if (parentId !== undefined) await requireParent(jobs, parentId, caller);
     const owner = userId === undefined || userId === '' ? (caller?.id ?? null) : userId.toLowerCase() === 'none' ? null : userId;
+    if (owner !== null && owner !== caller?.id) await requireUser(directory, owner, caller);
     const filter = toFilter(query, { userId: owner, ...(parentId !== undefined && { parentId }) });
     return listReply(jobs, filter, query, caller);
   },

@@ -133,7 +133,7 @@ export class JobStore {
       run: job.run === undefined ? null : { ...job.run, attempts: 0, owner: null, beat: 0, ticket: null, starter: processName() },
     });
     await this.#notifications.created(record);
-    await this.#tell({ kind: 'created', job: record, previousStatus: null });
+    await this.#announce({ kind: 'created', job: record, previousStatus: null });
     return record;
   }
 
@@ -184,7 +184,7 @@ export class JobStore {
     }
     let skipped = 0;
     let listed = 0;
-    for await (const jobs of inParts(this.#model.list(filter, readerOf(caller), order), jobsPerLook)) {
+    for await (const jobs of inParts(this.#model.list(filter, readerOf(caller), order), jobsPerQuery)) {
       for (const seen of await this.#see(jobs, caller)) {
         if (seen.sight.level < 0 || skipped++ < offset) continue;
         yield seen;
@@ -200,7 +200,7 @@ export class JobStore {
     const statuses = new Set(certain.statuses);
     if (caller?.admin !== true) {
       const doubtful = this.#model.aboutItems(filter, certain);
-      for await (const jobs of inParts(doubtful, jobsPerLook)) {
+      for await (const jobs of inParts(doubtful, jobsPerQuery)) {
         const unseen = jobs.filter(({ type, status }) => !types.has(type) || !statuses.has(status));
         if (unseen.length === 0) continue;
         const readable = await this.#readableItems([...new Set(unseen.map(({ itemId }) => itemId))], caller);
@@ -281,7 +281,7 @@ export class JobStore {
     }
     step('job:given-up');
     const job = await this.#model.remove(id);
-    if (job !== null) await this.#tell({ kind: 'removed', job, previousStatus: job.status });
+    if (job !== null) await this.#announce({ kind: 'removed', job, previousStatus: job.status });
   }
 
   /** Calls `listener` after each write in this process until the returned function is called. */
@@ -315,7 +315,7 @@ export class JobStore {
     const after = await this.#model.change(before.id, { status: before.status, ...conditions }, changes);
     if (after === null) return null;
     if (notify) await this.#notifications.changed(before, after, changes);
-    await this.#tell({ kind: 'updated', job: after, previousStatus: before.status });
+    await this.#announce({ kind: 'updated', job: after, previousStatus: before.status });
     return after;
   }
 
@@ -350,7 +350,7 @@ export class JobStore {
     return this.#model.findRuns(statuses, limit);
   }
 
-  async #tell(event: JobEvent): Promise<void> {
+  async #announce(event: JobEvent): Promise<void> {
     for (const listener of this.#listeners) {
       try {
         await listener(event);
@@ -362,7 +362,7 @@ export class JobStore {
 }
 
 /** Jobs whose items are looked at together. */
-const jobsPerLook = 200;
+const jobsPerQuery = 200;
 
 function readerOf(caller: Caller | null): JobReader {
   return { id: caller?.id ?? null, admin: caller?.admin === true };

@@ -253,7 +253,7 @@ export class JobRunner implements JobStarter {
     if (this.#closed) return;
     try {
       await this.#recovery.sweep();
-      if (this.#agenda.isActiveJobProcessor()) await this.#replaceLeakedPlaces();
+      if (this.#agenda.isActiveJobProcessor()) await this.#replaceLeakedSlots();
     } catch (err) {
       this.#logger?.warn({ err }, 'Job:SweepFailed');
     }
@@ -268,7 +268,7 @@ export class JobRunner implements JobStarter {
    * Agenda forgets to give back the place of an entry whose lock ran out while it waited for a place among all of the host's jobs
    * (`maxConcurrency`). Such places are added again, or in the end this process would take up no job of that kind.
    */
-  async #replaceLeakedPlaces(): Promise<void> {
+  async #replaceLeakedSlots(): Promise<void> {
     const { jobStatus: counts, queuedJobs } = await this.#agenda.getRunningStats(true);
     const waiting = typeof queuedJobs === 'number' ? [] : (queuedJobs as JobParameters[]);
     for (const [name, queue] of this.#queues) {

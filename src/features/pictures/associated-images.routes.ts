@@ -1,4 +1,4 @@
-import { turnOf } from '../../core/concurrency/queues.js';
+import { enqueueFor } from '../../core/concurrency/queues.js';
 import { integer, required, text } from '../../http/parameters.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
@@ -66,7 +66,7 @@ const metadata = defineRoute({
     const { params, caller, signal } = asked;
     const item = await items.load(params.itemId, 0, caller);
     const read = () => images.use(item, (image) => image.associatedImageMetadata(params.image, { signal }), signal);
-    return turnOf(queues.pictures, asked)(read);
+    return enqueueFor(queues.pictures, asked)(read);
   },
 });
 

@@ -1,7 +1,7 @@
 import { BadValueError } from '../../errors.js';
 import type { ItemRecord } from '../../core/host/host-records.js';
-import type { HistogramBand } from '../../tilesource/render/histogram.js';
-import type { Turn } from '../../core/concurrency/work-queue.js';
+import { defaultBins, type HistogramBand } from '../../tilesource/render/histogram.js';
+import type { Enqueue } from '../../core/concurrency/work-queue.js';
 import type {
   AssociatedImageRequest,
   EncodedPicture,
@@ -27,9 +27,15 @@ export function pictureName(entry: CachedEntry): CachedFileName {
   return { kind: 'thumbnail', key: cachedFileKey(entry) };
 }
 
-/** Name of the cached histogram of an entry. */
+/** What a histogram is of where its entry does not say: saying it names no other file. */
+const usualCounting: Readonly<Record<string, unknown>> = { frame: 0, bins: defaultBins, density: false, style: '' };
+
+/** Name of the cached histogram of an entry: the same for all entries that mean the same counts. */
 export function histogramName(entry: CachedEntry): CachedFileName {
-  return { kind: 'data', key: cachedFileKey({ ...entry, imageKey: imageKeys.histogram }) };
+  const telling = Object.entries(entry).filter(
+    ([name, value]) => !Object.hasOwn(usualCounting, name) || usualCounting[name] !== value,
+  );
+  return { kind: 'data', key: cachedFileKey({ ...Object.fromEntries(telling), imageKey: imageKeys.histogram }) };
 }
 
 /** How {@link obtainPicture} goes about it. */
@@ -43,9 +49,9 @@ export interface ObtainOptions {
   /** Whether it is an error that the picture cannot be kept. */
   mustKeep?: boolean;
   /** What is not kept is made when this says so. */
-  turn?: Turn;
+  enqueue?: Enqueue;
   /** Of making it, the drawing alone waits for this. */
-  drawing?: Turn;
+  drawing?: Enqueue;
   /** Aborted when the picture is not wanted any more. */
   signal?: AbortSignal;
 }
@@ -86,10 +92,10 @@ export async function obtainHistogram(
   { cachedFiles, images }: { cachedFiles: CachedFiles; images: Images },
   item: ItemRecord,
   entry: CachedEntry,
-  options: Pick<ObtainOptions, 'mustKeep' | 'signal' | 'turn'> = {},
+  options: Pick<ObtainOptions, 'mustKeep' | 'signal' | 'enqueue'> = {},
 ): Promise<HistogramBand[]> {
   const name = histogramName(entry);
-  const { signal, turn } = options;
+  const { signal, enqueue } = options;
   const make = (current: ItemRecord, wanted?: AbortSignal) =>
     images.use(current, (image) => image.histogram({ ...histogramRequest(entry), ...(wanted && { signal: wanted }) }), wanted);
   const obtained = await cachedFiles.obtain(
@@ -99,13 +105,13 @@ export async function obtainHistogram(
       bytes: Buffer.from(JSON.stringify(await make(current, wanted))),
       type: 'application/octet-stream',
     }),
-    { ...(signal && { signal }), ...(turn && { turn }) },
+    { ...(signal && { signal }), ...(enqueue && { enqueue }) },
   );
   const histogram = parseHistogram(kept(obtained, options).content.bytes);
   if (histogram !== null) return histogram;
   // Written by somebody who keeps histograms in another form.
   await cachedFiles.removeOne(item, name);
-  return turn === undefined ? make(item, signal) : turn(() => make(item, signal), signal);
+  return enqueue === undefined ? make(item, signal) : enqueue(() => make(item, signal), signal);
 }
 
 function parseHistogram(bytes: Uint8Array): HistogramBand[] | null {
@@ -138,7 +144,7 @@ async function makePicture(image: LargeImage, entry: CachedEntry, signal: AbortS
 }
 
 /** Flat parameters of routes and their places in an entry. */
-const places: Readonly<Record<string, readonly [group: string, name: string]>> = {
+const entryPaths: Readonly<Record<string, readonly [group: string, name: string]>> = {
   left: ['region', 'left'],
   top: ['region', 'top'],
   right: ['region', 'right'],
@@ -172,10 +178,10 @@ export function regionEntry(parameters: Readonly<Record<string, unknown>>): Reco
   const entry: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(parameters)) {
     if (value === undefined) continue;
-    const place = places[name];
+    const path = entryPaths[name];
     const written = floats.has(name) && typeof value === 'number' ? new FloatValue(value) : value;
-    if (place === undefined) entry[name] = written;
-    else entry[place[0]] = { ...(entry[place[0]] as object | undefined), [place[1]]: written };
+    if (path === undefined) entry[name] = written;
+    else entry[path[0]] = { ...(entry[path[0]] as object | undefined), [path[1]]: written };
   }
   return entry;
 }
@@ -239,7 +245,7 @@ function pictureRequest(entry: CachedEntry): TileFramesRequest {
     flat[name === 'mm_x' ? 'mmX' : name === 'mm_y' ? 'mmY' : name] = value;
   };
   for (const [name, value] of Object.entries(plain)) add(name, value);
-  for (const [name, [group, member]] of Object.entries(places)) {
+  for (const [name, [group, member]] of Object.entries(entryPaths)) {
     const object = plain[group];
     if (typeof object === 'object' && object !== null) add(name, (object as Record<string, unknown>)[member]);
   }

@@ -1,4 +1,4 @@
-import { turnOf } from '../../core/concurrency/queues.js';
+import { enqueueFor } from '../../core/concurrency/queues.js';
 import type { ItemRecord } from '../../core/host/host-records.js';
 import { histogramName, obtainHistogram, regionEntry, type CachedEntry } from './cached-pictures.js';
 import type { Caller } from '../../host.js';
@@ -67,21 +67,21 @@ const histogram = defineRoute({
   authorize: mayReadOrSchedule,
   async handle(asked, services) {
     const { query, granted: item, caller, headers, signal } = asked;
-    const turn = turnOf(services.queues.pictures, asked);
-    const { cache, rangeMin, rangeMax, roundRange, bins, density, frame: plane, style: look, ...bounds } = query;
+    const enqueue = enqueueFor(services.queues.pictures, asked);
+    const { cache, rangeMin, rangeMax, roundRange, bins, density, frame: plane, style, ...bounds } = query;
     const isSized = [bounds.width, bounds.height, bounds.magnification, bounds.mm_x, bounds.mm_y].some(
       (value) => value !== undefined,
     );
     const region = isSized ? bounds : { ...bounds, width: defaultSide, height: defaultSide, resample: bounds.resample ?? false };
-    const counting = defined({ bins, density, frame: plane, style: look });
+    const counting = defined({ bins, density, frame: plane, style });
     const entry = { ...regionEntry(defined(region)), ...counting, ...(roundRange === true && { range: 'round' }) };
     const hasRange = rangeMin !== undefined || rangeMax !== undefined;
     if (cache !== 'none') return report(services, item, { entry, hasRange, mayStart: cache === 'schedule', caller });
     const request = { ...regionRequest(region), ...counting, ...defined({ rangeMin, rangeMax, roundRange }) };
     return taggedJson(services, { item, kind: 'histogram', request, headers }, () =>
       hasRange
-        ? turn(() => services.images.use(item, (image) => image.histogram({ ...request, signal }), signal))
-        : obtainHistogram(services, item, entry, { signal, turn }),
+        ? enqueue(() => services.images.use(item, (image) => image.histogram({ ...request, signal }), signal))
+        : obtainHistogram(services, item, entry, { signal, enqueue }),
     );
   },
 });
@@ -115,7 +115,7 @@ const bands = defineRoute({
     const { query, granted: item, headers, signal } = asked;
     const request = defined(query);
     return taggedJson(services, { item, kind: 'bands', request, headers }, () =>
-      turnOf(
+      enqueueFor(
         services.queues.pictures,
         asked,
       )(() => services.images.use(item, (image) => image.bands({ ...request, signal }), signal)),

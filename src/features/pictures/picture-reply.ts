@@ -1,4 +1,4 @@
-import { turnOf } from '../../core/concurrency/queues.js';
+import { enqueueFor } from '../../core/concurrency/queues.js';
 import { create as contentDisposition } from 'content-disposition';
 import type { ItemRecord } from '../../core/host/host-records.js';
 import { obtainPicture, type CachedEntry, type ObtainOptions } from './cached-pictures.js';
@@ -28,8 +28,8 @@ const usual: Readonly<Record<string, unknown>> = { encoding: 'JPEG', jpegQuality
 
 /** The name of a picture, equal for requests that mean the same. */
 function keyOf({ images }: PictureContext, { item, kind, request }: PictureRoute): Promise<string> {
-  const telling = Object.entries(request).filter(([name, value]) => usual[name] !== value);
-  return images.pictureKey(item, kind, Object.fromEntries(telling));
+  const unusual = Object.entries(request).filter(([name, value]) => usual[name] !== value);
+  return images.pictureKey(item, kind, Object.fromEntries(unusual));
 }
 
 /**
@@ -62,7 +62,7 @@ export async function keptPicture(services: PictureContext, route: PictureRoute,
   // Where no files are kept, the tile cache is better than nothing.
   const keepsFiles = (await services.cachedFiles.maxThumbnails()) > 0;
   const { bytes, type } = keepsFiles
-    ? await obtain({ signal: asked.signal, turn: turnOf(pictures, asked) })
+    ? await obtain({ signal: asked.signal, enqueue: enqueueFor(pictures, asked) })
     : await services.images.picture(route.item, key, (_image, signal) => obtain({ signal }), { asked, queue: pictures });
   return Reply.content(bytes, safeType(type), { headers: { ...headers, ...route.extraHeaders } });
 }
@@ -84,7 +84,7 @@ export async function freshPicture(
   if (unchanged !== null) return unchanged;
   const { signal } = route.asked;
   const use = () => services.images.use(route.item, (image) => make(image, signal), signal);
-  const picture = await turnOf(services.queues.pictures, route.asked)(use);
+  const picture = await enqueueFor(services.queues.pictures, route.asked)(use);
   const all = { ...headers, ...route.extraHeaders };
   return picture.kind === 'bytes'
     ? Reply.content(picture.bytes, picture.type, { headers: all })

@@ -1,4 +1,4 @@
-import { turnOf } from '../../core/concurrency/queues.js';
+import { enqueueFor } from '../../core/concurrency/queues.js';
 import type { LargeImage } from '../../tilesource/requests.js';
 import { integer, number, text } from '../../http/parameters.js';
 import { defineRoute } from './context.js';
@@ -79,11 +79,11 @@ const pixel = defineRoute({
   async handle(asked, { items, images, queues }) {
     const { params, query, caller, signal } = asked;
     const item = await items.load(params.itemId, 0, caller);
-    const { frameList, ...place } = query;
-    const request = { ...defined(place), signal };
+    const { frameList, ...region } = query;
+    const request = { ...defined(region), signal };
     const read = (image: LargeImage): Promise<unknown> =>
       frameList === undefined || frameList.length === 0 ? image.pixel(request) : image.pixels(request, frameList);
-    return turnOf(queues.pictures, asked)(() => images.use(item, read, signal));
+    return enqueueFor(queues.pictures, asked)(() => images.use(item, read, signal));
   },
 });
 

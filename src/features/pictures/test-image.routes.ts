@@ -1,4 +1,4 @@
-import { turnOf } from '../../core/concurrency/queues.js';
+import { enqueueFor } from '../../core/concurrency/queues.js';
 import { boolean, integer, required, text, withDefault, type ParameterValues } from '../../http/parameters.js';
 import { openLargeImage } from '../../tilesource/large-image.js';
 import type { LargeImage } from '../../tilesource/requests.js';
@@ -65,7 +65,7 @@ const tile = defineRoute({
     const { encoding, jpegQuality, jpegSubsampling, tiffCompression, frame, style, edge, ...parameters } = query;
     const request = defined({ encoding, jpegQuality, jpegSubsampling, tiffCompression, frame, style, edge });
     const draw = () => testImage(parameters).tile({ ...request, ...tileAddress(params), signal });
-    const picture = await turnOf(queues.tiles, asked)(draw);
+    const picture = await enqueueFor(queues.tiles, asked)(draw);
     return Reply.content(picture.bytes, picture.type);
   },
 });

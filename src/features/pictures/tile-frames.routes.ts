@@ -47,8 +47,8 @@ const tileFrames = defineRoute({
       frame: _frame,
       ...bounds
     } = picture;
-    const look = { encoding, jpegQuality, jpegSubsampling, tiffCompression, style, framesAcross, frameList };
-    const request = { ...regionRequest(bounds), ...defined(look) };
+    const output = { encoding, jpegQuality, jpegSubsampling, tiffCompression, style, framesAcross, frameList };
+    const request = { ...regionRequest(bounds), ...defined(output) };
     const extraHeaders = dispositionHeader(item, 'tileframes', { contentDisposition, contentDispositionFilename, encoding });
     const route = { item, kind: 'tileFrames', request, asked, extraHeaders };
     const entry = tileFramesEntry(picture);

@@ -69,11 +69,11 @@ async function fileInstead(
 async function answerTile(
   services: PictureContext,
   asked: Asked,
-  place: { itemId: string; level: number; x: number; y: number },
+  address: { itemId: string; level: number; x: number; y: number },
   { redirect, ...query }: Record<string, unknown> & { redirect: Redirect },
 ): Promise<Reply> {
-  const item = await services.items.load(place.itemId, 0, asked.caller);
-  const request = { ...defined(query), level: place.level, x: place.x, y: place.y };
+  const item = await services.items.load(address.itemId, 0, asked.caller);
+  const request = { ...defined(query), level: address.level, x: address.x, y: address.y };
   const instead = await fileInstead(services, item, redirect, request);
   if (instead !== null) return Reply.redirect(instead);
   const route = { item, kind: 'tile', request, asked };
@@ -112,8 +112,8 @@ const fzxy = defineRoute({
   handle(asked, services) {
     const { params, query } = asked;
     if (!/^[-+]?\d{1,15}$/.test(params.frame)) throw new BadParameterError('"frame" parameter is an incorrect type.');
-    const place = { itemId: params.itemId, ...tileAddress(params) };
-    return answerTile(services, asked, place, { ...query, frame: Number(params.frame) });
+    const address = { itemId: params.itemId, ...tileAddress(params) };
+    return answerTile(services, asked, address, { ...query, frame: Number(params.frame) });
   },
 });
 

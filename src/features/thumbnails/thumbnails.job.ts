@@ -20,8 +20,8 @@ export function thumbnailJob(services: ThumbnailServices): JobDefinition {
     async run({ job, log, progress, signal }) {
       log('Started creating large image thumbnails\n');
       const { entries, logInterval = defaultLogIntervalSeconds, concurrent = 0 } = thumbnailJobData(job);
-      const places = concurrent < 1 ? cpus().length : Math.floor(concurrent);
-      log(`Creating thumbnails (${places} concurrent)\n`);
+      const concurrency = concurrent < 1 ? cpus().length : Math.floor(concurrent);
+      log(`Creating thumbnails (${concurrency} concurrent)\n`);
       const wrong = entries.findIndex((entry) => typeof entry !== 'object' || entry === null || Array.isArray(entry));
       if (wrong >= 0) {
         const message = `Entry ${wrong + 1} of the spec is not a JSON object.`;
@@ -40,7 +40,7 @@ export function thumbnailJob(services: ThumbnailServices): JobDefinition {
       try {
         // What was checked above holds for every entry.
         await createThumbnailFiles(services, entries as CachedEntry[], counts, {
-          concurrent: places,
+          concurrent: concurrency,
           signal,
           onFile: () => {
             progress({ total: counts.total, current: counts.checked + counts.created + counts.failed });

@@ -244,13 +244,13 @@ export function openApi3(routes: readonly RouteDefinition[], info: ApiInfo): Jso
 
 function parameter3(
   name: string,
-  place: 'path' | 'query',
+  location: 'path' | 'query',
   { schema: { description, ...schema }, required }: Pick<Parameter<unknown>, 'schema' | 'required'>,
 ): Json {
   const isJson = schema.type === 'object' || schema.type === 'array';
   return {
     name,
-    in: place,
+    in: location,
     required,
     ...(description !== undefined && { description }),
     ...(isJson ? { content: { 'application/json': { schema } } } : { schema }),

@@ -12,7 +12,7 @@ import { Reply } from '../reply.js';
 import { respond, respondWithError } from './respond.js';
 import type { RouteDefinition } from '../route.js';
 import { decodeParameters, RouteTable, type MatchedRoute } from './route-table.js';
-import { RequestTokens, tokenParameters, type TokenPlaces, type VerifyToken } from './request-tokens.js';
+import { RequestTokens, tokenParameters, type TokenLocations, type VerifyToken } from './request-tokens.js';
 import { foreignMessage, senderOf } from './sender.js';
 
 /** What routes need from their surroundings. */
@@ -20,7 +20,7 @@ export interface MountOptions<C> {
   /** Handed to every handler. */
   context: C;
   authenticate: VerifyToken;
-  tokenPlaces: TokenPlaces;
+  tokenLocations: TokenLocations;
   logger?: HostLogger | undefined;
 }
 
@@ -39,7 +39,7 @@ export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: M
   for (const route of routes) table.add(route, { route, name: `${route.method.toUpperCase()} ${route.path}` });
   const surroundings = {
     options: { ...options, logger: harmlessLogger(options.logger) },
-    tokens: new RequestTokens(options.authenticate, options.tokenPlaces),
+    tokens: new RequestTokens(options.authenticate, options.tokenLocations),
     open: new OpenRequests(),
   };
   return (request, response, next) => {

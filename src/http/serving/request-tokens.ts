@@ -5,7 +5,7 @@ import { BadParameterError } from '../../errors.js';
 import type { Caller } from '../../host.js';
 
 /** Where a request may carry its token, beside the places of RFC 6750 and the parameter `token`. */
-export interface TokenPlaces {
+export interface TokenLocations {
   cookieName: string;
   headerName: string;
 }
@@ -38,7 +38,7 @@ export const tokenParameters: readonly string[] = ['token', 'access_token'];
 export class RequestTokens {
   readonly #passport = new Passport();
 
-  constructor(verify: VerifyToken, { cookieName, headerName }: TokenPlaces) {
+  constructor(verify: VerifyToken, { cookieName, headerName }: TokenLocations) {
     // Node.js has the names of headers in lower case.
     const header = headerName.toLowerCase();
     const given = ({ headers, query }: TokenRequest) => textOf(query.token) || textOf(headers[header]);
@@ -99,12 +99,12 @@ class FoundTokenStrategy extends Strategy {
 
 /** Verifies what a strategy has found. A token that is worth nothing is a result too: no other place is looked at then. */
 function settleToken(verify: VerifyToken, token: string, fromCookie: boolean, done: Done): void {
-  const tell = (caller: Caller | null): void => done(null, { token, fromCookie, caller });
+  const settle = (caller: Caller | null): void => done(null, { token, fromCookie, caller });
   try {
     const caller = verify(token);
     // Most verdicts are known: they need no turn of the event loop.
-    if (caller instanceof Promise) caller.then(tell, done);
-    else tell(caller);
+    if (caller instanceof Promise) caller.then(settle, done);
+    else settle(caller);
   } catch (error) {
     done(error);
   }

@@ -11,9 +11,9 @@ const patienceMs = 10_000;
 const patience = { known: patienceMs, stranger: 1500 } as const;
 const retryAfterSeconds = 2;
 /** Who is to be told so is told after this time, or gets the room that there is then: a crowd that asks again at once asks less often. */
-const holdMs = 1000;
+const delayMs = 1000;
 /** Most who are held at a time. */
-const mostHeld = 1000;
+const mostDelayed = 1000;
 
 /**
  * In which line a password is hashed: that of users who are signed in, or have signed in from the same network lately, or that of
@@ -32,37 +32,37 @@ export function checkPasswordRule(password: string): void {
 }
 
 /** How many of a line prepare themselves, or ask the database, while one of them is hashed. */
-const turns = 4;
+const concurrency = 4;
 
 /** What is done in a turn: something before and after the hash, which is made when this asks for it. */
 type Around<T> = (make: () => Promise<T>) => Promise<T>;
 
 /** A line in which one hash is made at a time. */
 class Lane {
-  readonly #turns = pLimit(turns);
+  readonly #limit = pLimit(concurrency);
   readonly #hash = pLimit(1);
   /** How long the line takes for one who waits in it, as seen lately. */
   #usualMs = 50;
 
   /** Whether whoever comes now need not wait longer than this. */
-  hasRoom(longestMs: number): boolean {
-    return this.#turns.pendingCount * this.#usualMs <= longestMs;
+  hasCapacity(longestMs: number): boolean {
+    return this.#limit.pendingCount * this.#usualMs <= longestMs;
   }
 
   /** @throws BusyError when whoever comes now would wait longer than this */
-  requireRoom(longestMs: number): void {
-    if (!this.hasRoom(longestMs)) {
+  requireCapacity(longestMs: number): void {
+    if (!this.hasCapacity(longestMs)) {
       throw new BusyError('Too many people are signing in at the moment. Try again in a moment.', retryAfterSeconds);
     }
   }
 
   run<T>(hashOne: () => Promise<T>, around: Around<T> = (make) => make()): Promise<T> {
-    return this.#turns(async () => {
+    return this.#limit(async () => {
       const begun = performance.now();
       try {
         return await around(() => this.#hash(hashOne));
       } finally {
-        this.#usualMs += ((performance.now() - begun) / turns - this.#usualMs) / 8;
+        this.#usualMs += ((performance.now() - begun) / concurrency - this.#usualMs) / 8;
       }
     });
   }
@@ -75,7 +75,7 @@ class Lane {
 export class PasswordHasher {
   readonly #lanes: Record<HashLane, Lane> = { known: new Lane(), stranger: new Lane() };
   readonly #memoryKiB: number;
-  #held = 0;
+  #delayed = 0;
 
   /** @param memoryKiB memory that a hash takes; its time grows with it. Default: what OWASP asks for at least. */
   constructor(memoryKiB = 19_456) {
@@ -84,7 +84,7 @@ export class PasswordHasher {
 
   /** The hash of a password, as it is kept. @throws BusyError */
   async hash(password: string, lane: HashLane): Promise<string> {
-    this.#lanes[lane].requireRoom(patienceMs);
+    this.#lanes[lane].requireCapacity(patienceMs);
     return this.#lanes[lane].run(() => this.#hash(password));
   }
 
@@ -101,18 +101,18 @@ export class PasswordHasher {
   ): Promise<boolean> {
     const isPossible = kept !== null && password.length <= maxLength;
     const check = async () => (isPossible ? verify(kept, password) : this.#hash('').then(() => false));
-    this.#lanes[lane].requireRoom(patience[lane]);
+    this.#lanes[lane].requireCapacity(patience[lane]);
     return this.#lanes[lane].run(check, around);
   }
 
   /** @throws BusyError when somebody who signs in would wait too long, now and a little later */
-  async waitForRoom(lane: HashLane): Promise<void> {
-    if (!this.#lanes[lane].hasRoom(patience[lane]) && this.#held < mostHeld) {
-      this.#held += 1;
-      await pause(holdMs);
-      this.#held -= 1;
+  async waitForCapacity(lane: HashLane): Promise<void> {
+    if (!this.#lanes[lane].hasCapacity(patience[lane]) && this.#delayed < mostDelayed) {
+      this.#delayed += 1;
+      await pause(delayMs);
+      this.#delayed -= 1;
     }
-    this.#lanes[lane].requireRoom(patience[lane]);
+    this.#lanes[lane].requireCapacity(patience[lane]);
   }
 
   #hash(password: string): Promise<string> {

@@ -77,11 +77,11 @@ export class SignInLimits {
     const known = await this.#known().get(pair);
     const lane = known === null ? 'stranger' : 'known';
     // A crowd is sent away before it keeps the database busy.
-    await this.#options.passwords.waitForRoom(lane);
+    await this.#options.passwords.waitForCapacity(lane);
     const others =
       lane === 'known' ? [] : await Promise.all([this.#failures('network', network), this.#failures('login', digest(name))]);
     const budgets = [forPair, ...others].filter((budget) => budget !== null);
-    const [user] = await Promise.all([findUser(), ...budgets.map((budget) => this.#look(budget))]);
+    const [user] = await Promise.all([findUser(), ...budgets.map((budget) => this.#check(budget))]);
     const isRight = await this.#options.passwords.isRight(password, user?.passwordHash ?? null, {
       lane,
       around: (check) => this.#counted(budgets, check),
@@ -117,7 +117,7 @@ export class SignInLimits {
   async countWrongKey(address: string): Promise<void> {
     const budget = await this.#failures('wrong-key', networkOf(address));
     if (budget === null) return;
-    await this.#look(budget);
+    await this.#check(budget);
     await this.#take(budget);
   }
 
@@ -130,7 +130,7 @@ export class SignInLimits {
       key: networkOf(address),
       limiter: this.#limiter('creation', points, hourSeconds),
     };
-    await this.#look(budget);
+    await this.#check(budget);
     await this.#take(budget);
   }
 
@@ -153,7 +153,7 @@ export class SignInLimits {
   }
 
   /** @throws TooOftenError when nothing is left of a budget */
-  async #look(budget: Budget): Promise<void> {
+  async #check(budget: Budget): Promise<void> {
     this.#refuseExhausted(budget);
     const found = await budget.limiter.get(budget.key);
     if (found === null || found.consumedPoints < budget.limiter.points) return;

@@ -8,7 +8,7 @@ import { requireLevel, type Principal } from '../access/access.js';
 import { removeFoldersIn } from '../tree/folder-trees.js';
 import { createFolder } from '../tree/folders.js';
 import { isDuplicateKey } from '../duplicate-key.js';
-import { removeWhole } from '../upkeep/removal.js';
+import { removeTree } from '../upkeep/removal.js';
 import { claimFirst } from './first-user.js';
 import { checkPasswordRule, type HashLane } from './passwords.js';
 import { forgetTokens } from './tokens.js';
@@ -196,7 +196,7 @@ export async function setPassword(
 
 /** Removes a user with folders, tokens, keys, and every mention in permissions. */
 export function removeUser(context: HostContext, user: UserDocument): Promise<void> {
-  return removeWhole(context, 'user', user, ({ _id }) => clearUser(context, _id));
+  return removeTree(context, 'user', user, ({ _id }) => clearUser(context, _id));
 }
 
 /** Clears what a removed user leaves; can be done again. */

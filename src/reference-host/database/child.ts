@@ -98,8 +98,8 @@ export async function finish(
   let since = Date.now();
   let allowed = options.firstMs;
   for (;;) {
-    const turn = new Promise<null>((resolve) => setTimeout(resolve, 500, null));
-    const end = await Promise.race([child.ended, turn]);
+    const timeout = new Promise<null>((resolve) => setTimeout(resolve, 500, null));
+    const end = await Promise.race([child.ended, timeout]);
     if (end === 'ended with code 0') return;
     if (end !== null) throw new Error(child.lastLines() || end);
     const now = await options.alive();

@@ -1,7 +1,7 @@
 import { Schema, type Types } from 'mongoose';
 
 /** A file record that uses bytes, or is about to. */
-export interface BlobHolder {
+export interface BlobReference {
   fileId: Types.ObjectId;
   /** The process that made, or makes, the record. */
   process: string;
@@ -18,10 +18,10 @@ export interface BlobDocument {
   size: number;
   /** Who brought them. `null`: the server itself. */
   userId: Types.ObjectId | null;
-  holders: BlobHolder[];
+  references: BlobReference[];
 }
 
-const holder = new Schema<BlobHolder>({ fileId: Schema.Types.ObjectId, process: String, since: Date }, { _id: false });
+const reference = new Schema<BlobReference>({ fileId: Schema.Types.ObjectId, process: String, since: Date }, { _id: false });
 
 /** Schema of {@link BlobDocument}. */
 export const blobSchema = new Schema<BlobDocument>(
@@ -29,7 +29,7 @@ export const blobSchema = new Schema<BlobDocument>(
     _id: { type: String, required: true },
     size: Number,
     userId: { type: Schema.Types.ObjectId, default: null },
-    holders: [holder],
+    references: [reference],
   },
   { versionKey: false },
 ).index({ userId: 1, size: 1 });

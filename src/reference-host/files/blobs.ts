@@ -1,7 +1,7 @@
 import type { Types } from 'mongoose';
 import { InvalidError, step } from '../../index.js';
 import type { HostContext } from '../context.js';
-import type { BlobDocument, BlobHolder } from './blob.model.js';
+import type { BlobDocument, BlobReference } from './blob.model.js';
 import type { FileStorage } from './file.model.js';
 import { isDuplicateKey } from '../duplicate-key.js';
 
@@ -9,7 +9,7 @@ import { isDuplicateKey } from '../duplicate-key.js';
 const concurrency = 8;
 
 /** A file record and what it uses. */
-export interface Holding {
+export interface StoredReference {
   fileId: Types.ObjectId;
   storage: FileStorage;
 }
@@ -22,14 +22,14 @@ export interface NewBytes {
   userId: Types.ObjectId | null;
 }
 
-function newHolder({ life }: HostContext, fileId: Types.ObjectId): BlobHolder {
+function newReference({ life }: HostContext, fileId: Types.ObjectId): BlobReference {
   return { fileId, process: life.id, since: new Date() };
 }
 
 /** Registers bytes of the store before they are there. Done twice for a key, it does nothing more. */
 export async function registerBytes(context: HostContext, bytes: readonly NewBytes[]): Promise<void> {
   const blobs = bytes.map(({ key, size, fileId, userId }): BlobDocument => {
-    return { _id: key, size, userId, holders: [newHolder(context, fileId)] };
+    return { _id: key, size, userId, references: [newReference(context, fileId)] };
   });
   try {
     await context.models.blob.insertMany(blobs, { ordered: false, lean: true });
@@ -39,24 +39,24 @@ export async function registerBytes(context: HostContext, bytes: readonly NewByt
 }
 
 /** Counts one more file record among those that use bytes of the store. @throws InvalidError when the bytes are gone. */
-export async function shareBytes(context: HostContext, { fileId, storage }: Holding): Promise<void> {
+export async function shareBytes(context: HostContext, { fileId, storage }: StoredReference): Promise<void> {
   if (storage.kind !== 'stored') return;
-  const filter = { _id: storage.key, 'holders.0': { $exists: true } };
-  const { matchedCount } = await context.models.blob.updateOne(filter, { $push: { holders: newHolder(context, fileId) } });
+  const filter = { _id: storage.key, 'references.0': { $exists: true } };
+  const { matchedCount } = await context.models.blob.updateOne(filter, { $push: { references: newReference(context, fileId) } });
   if (matchedCount === 0) throw new InvalidError('The file has been removed meanwhile.');
 }
 
 /** Takes file records from those that use bytes of the store; the last one takes the bytes with it. Can be done again. */
-export async function releaseBytes({ models, store }: HostContext, holdings: readonly Holding[]): Promise<void> {
+export async function releaseBytes({ models, store }: HostContext, holdings: readonly StoredReference[]): Promise<void> {
   const stored = holdings.flatMap(({ fileId, storage }) => (storage.kind === 'stored' ? [{ fileId, key: storage.key }] : []));
   if (stored.length === 0) return;
   const _id = { $in: [...new Set(stored.map(({ key }) => key))] };
-  await models.blob.updateMany({ _id }, { $pull: { holders: { fileId: { $in: stored.map(({ fileId }) => fileId) } } } });
+  await models.blob.updateMany({ _id }, { $pull: { references: { fileId: { $in: stored.map(({ fileId }) => fileId) } } } });
   step('bytes:released');
   // Nobody can begin to share them now.
-  const unused = { _id, 'holders.0': { $exists: false } };
+  const unused = { _id, 'references.0': { $exists: false } };
   const keys = (await models.blob.find(unused, { _id: 1 }).lean()).map((blob) => blob._id);
-  await models.blob.deleteMany({ _id: { $in: keys }, 'holders.0': { $exists: false } });
+  await models.blob.deleteMany({ _id: { $in: keys }, 'references.0': { $exists: false } });
   step('bytes:forgotten');
   for (let start = 0; start < keys.length; start += concurrency) {
     await Promise.all(keys.slice(start, start + concurrency).map((key) => store.remove(key)));

@@ -12,7 +12,7 @@ import { requireLevel, type Principal } from '../access/access.js';
 import { releaseBytes, shareBytes } from './blobs.js';
 import { typeOfNewFile } from './mime-type.js';
 import { recountAround } from '../tree/recount.js';
-import { removeWhole } from '../upkeep/removal.js';
+import { removeTree } from '../upkeep/removal.js';
 import { addItemSize } from '../tree/sizes.js';
 
 /** Lower-case parts of a file's name after its first dot. */
@@ -130,7 +130,7 @@ export async function removeFile(context: HostContext, fileId: Types.ObjectId): 
   if (file === null) return;
   // Nobody is served from an attached file, and bytes without a record are found.
   if (file.itemId === null) await dropFile(context, file);
-  else await removeWhole(context, 'file', file, (removed) => clearFile(context, removed));
+  else await removeTree(context, 'file', file, (removed) => clearFile(context, removed));
 }
 
 /** Removes a file of an item that is gone, or one that is attached. */

@@ -7,7 +7,7 @@ import type { UserDocument } from '../accounts/user.model.js';
 import { checkedName } from '../tree/names/checked-name.js';
 import { levelOn, requireLevel, withUserLevel, type Principal } from '../access/access.js';
 import { isDuplicateKey } from '../duplicate-key.js';
-import { removeWhole } from '../upkeep/removal.js';
+import { removeTree } from '../upkeep/removal.js';
 
 /** A group on which somebody has a level. */
 export async function loadGroup(
@@ -87,7 +87,7 @@ export async function updateGroup(
 
 /** Removes a group from users, permissions and the list of groups. */
 export function removeGroup(context: HostContext, group: GroupDocument): Promise<void> {
-  return removeWhole(context, 'group', group, ({ _id }) => clearGroup(context, _id));
+  return removeTree(context, 'group', group, ({ _id }) => clearGroup(context, _id));
 }
 
 /** Clears what a removed group leaves; can be done again. */

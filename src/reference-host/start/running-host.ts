@@ -20,7 +20,7 @@ export class RunningHost {
   readonly #options: RunningHostOptions;
   #host: ReferenceHost | null = null;
   /** Restarts and uses of the host, one after the other. */
-  #turn: Promise<unknown> = Promise.resolve();
+  #last: Promise<unknown> = Promise.resolve();
   #isAsked = false;
   #isClosed = false;
 
@@ -37,7 +37,7 @@ export class RunningHost {
 
   /** Does something with the host that no restart may interrupt. */
   use<T>(work: (host: ReferenceHost) => Promise<T>): Promise<T> {
-    return this.#inTurn(async () => {
+    return this.#inOrder(async () => {
       if (this.#host === null) throw new Error('The host is closed.');
       return work(this.#host);
     });
@@ -46,13 +46,13 @@ export class RunningHost {
   /** Closes the host after what is under way; there is no restart any more. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#inTurn(async () => this.#closeHost());
+    await this.#inOrder(async () => this.#closeHost());
   }
 
   #restart(): void {
     if (this.#isAsked || this.#isClosed) return;
     this.#isAsked = true;
-    void this.#inTurn(async () => {
+    void this.#inOrder(async () => {
       this.#isAsked = false;
       if (this.#isClosed) return;
       this.#options.report('Restarting.');
@@ -75,9 +75,9 @@ export class RunningHost {
     await host?.close();
   }
 
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#turn.then(work);
-    this.#turn = turn.catch(() => undefined);
-    return turn;
+  #inOrder<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(work);
+    this.#last = done.catch(() => undefined);
+    return done;
   }
 }

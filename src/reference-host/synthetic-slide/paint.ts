@@ -131,13 +131,13 @@ export class Painter {
     const x1 = Math.min(left + size, Math.ceil(gland.x + gland.reach));
     const y0 = Math.max(top, Math.floor(gland.y - gland.reach));
     const y1 = Math.min(top + size, Math.ceil(gland.y + gland.reach));
-    const turn = directions / (2 * Math.PI);
+    const perRadian = directions / (2 * Math.PI);
     for (let y = y0; y < y1; y++) {
       const dy = y - gland.y;
       let out = ((y - top) * size + (x0 - left)) * 3;
       for (let x = x0; x < x1; x++, out += 3) {
         const dx = x - gland.x;
-        const angle = Math.atan2(dy, dx) * turn;
+        const angle = Math.atan2(dy, dx) * perRadian;
         const low = Math.floor(angle);
         const edge = mix(gland.edge[low & (directions - 1)] ?? 0, gland.edge[(low + 1) & (directions - 1)] ?? 0, angle - low);
         const radius = Math.sqrt(dx * dx + dy * dy);

@@ -144,7 +144,7 @@ export class Tissue {
     const y = (row + 0.36 * (chance(2) - 0.5)) * glandSpacing;
     if (chance(3) > this.glandular(x, y) * 0.96) return null;
     const radius = mix(76, 130, chance(4));
-    const phases = [chance(5), chance(6), chance(7)].map((turn) => turn * 2 * Math.PI);
+    const phases = [chance(5), chance(6), chance(7)].map((rotation) => rotation * 2 * Math.PI);
     const [two = 0, three = 0, five = 0] = phases;
     const oval = mix(0.02, 0.2, chance(8));
     const edge = new Float32Array(directions);
@@ -197,8 +197,17 @@ export class Tissue {
     if (chance(3) > density || this.depth(x, y) < 0.9 || this.inGland(x, y)) return null;
     if (chance(4) < 0.08 + 0.85 * inflamed) {
       const radius = mix(5, 6.8, chance(5));
-      const turn = chance(6) * Math.PI;
-      return { kind: 'lymphocyte', x, y, a: radius * 1.06, b: radius, angle: turn, bend: 0, darkness: mix(0.8, 1, chance(7)) };
+      const rotation = chance(6) * Math.PI;
+      return {
+        kind: 'lymphocyte',
+        x,
+        y,
+        a: radius * 1.06,
+        b: radius,
+        angle: rotation,
+        bend: 0,
+        darkness: mix(0.8, 1, chance(7)),
+      };
     }
     return {
       kind: 'stromal',
@@ -224,9 +233,9 @@ export function outlineOf(nucleus: Nucleus): [number, number][] {
   const cos = Math.cos(nucleus.angle);
   const sin = Math.sin(nucleus.angle);
   return Array.from({ length: 12 }, (_, index) => {
-    const turn = (index / 12) * 2 * Math.PI;
-    const u = nucleus.a * Math.cos(turn);
-    const v = nucleus.b * Math.sin(turn) + nucleus.bend * u * u;
+    const rotation = (index / 12) * 2 * Math.PI;
+    const u = nucleus.a * Math.cos(rotation);
+    const v = nucleus.b * Math.sin(rotation) + nucleus.bend * u * u;
     return [round(nucleus.x + u * cos - v * sin), round(nucleus.y + u * sin + v * cos)];
   });
 }

@@ -9,7 +9,7 @@ import { isDuplicateKey } from '../duplicate-key.js';
 import { removeFoldersIn } from './folder-trees.js';
 import { accessUpdate, spreadAccess, type AccessChange } from '../access/folder-access.js';
 import { writeMetadata, type MetadataUpdate } from './metadata.js';
-import { removeWhole } from '../upkeep/removal.js';
+import { removeTree } from '../upkeep/removal.js';
 
 /** A collection on which somebody has a level. */
 export async function loadCollection(
@@ -125,5 +125,5 @@ export async function setCollectionAccess(
 
 /** Removes a collection with everything in it. */
 export function removeCollection(context: HostContext, collection: CollectionDocument): Promise<void> {
-  return removeWhole(context, 'collection', collection, ({ _id }) => removeFoldersIn(context, _id));
+  return removeTree(context, 'collection', collection, ({ _id }) => removeFoldersIn(context, _id));
 }

@@ -5,11 +5,11 @@ import type { HostContext } from '../context.js';
 import type { FolderDocument, RootType } from './folder.model.js';
 import type { ItemDocument } from './item.model.js';
 import { discardUploadsOf } from '../uploads/upload-removal.js';
-import { ancestorsOf, createFolder, placeFolder, rootOf, type FolderParent } from './folders.js';
+import { ancestorsOf, createFolder, updateParent, rootOf, type FolderParent } from './folders.js';
 import { copyItemAs, removeItem } from './items.js';
 import { releaseNames, releaseOldNames } from './names/names.js';
 import { recount, rootSums } from './recount.js';
-import { removeWhole } from '../upkeep/removal.js';
+import { removeTree } from '../upkeep/removal.js';
 import { addRootSize, rootModel } from './sizes.js';
 
 /** The collection or user that everything below belongs to. */
@@ -17,7 +17,7 @@ type Root = { baseParentType: RootType; baseParentId: Types.ObjectId };
 
 /** Removes a folder with everything in it. */
 export function removeFolder(context: HostContext, folder: FolderDocument): Promise<void> {
-  return removeWhole(context, 'folder', folder, (removed) => clearFolder(context, removed));
+  return removeTree(context, 'folder', folder, (removed) => clearFolder(context, removed));
 }
 
 /** Clears what a removed folder leaves; can be done again. */
@@ -119,14 +119,14 @@ export async function moveFolder(context: HostContext, folder: FolderDocument, t
 
 async function moveTo(context: HostContext, folder: FolderDocument, target: FolderParent): Promise<FolderDocument> {
   const root = rootOf(target);
-  const moved = await placeFolder(context, folder, { parentId: target.doc._id, parentCollection: target.type, ...root });
+  const moved = await updateParent(context, folder, { parentId: target.doc._id, parentCollection: target.type, ...root });
   step('move:placed');
   try {
     // Once more: of two moves at once, each may have put its folder below the other's.
     await refuseCircle(context, folder, target);
   } catch (error) {
     const { parentId, parentCollection, baseParentId, baseParentType } = folder;
-    await placeFolder(context, moved, { parentId, parentCollection, baseParentId, baseParentType });
+    await updateParent(context, moved, { parentId, parentCollection, baseParentId, baseParentType });
     throw error;
   }
   if (!root.baseParentId.equals(folder.baseParentId)) {

@@ -95,9 +95,9 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
     if (existing !== null && levelOn(existing, folder.principal ?? system) >= 0) return existing;
   }
   const _id = folder._id ?? new Types.ObjectId();
-  const place = { parentId: parent.doc._id, ownerType: 'folder' as const, ownerId: _id };
-  const name = folder.allowRename ? await claimFreeName(context, place, wanted) : wanted;
-  if (!folder.allowRename) await claimFolderName(context, place, name);
+  const nameOwner = { parentId: parent.doc._id, ownerType: 'folder' as const, ownerId: _id };
+  const name = folder.allowRename ? await claimFreeName(context, nameOwner, wanted) : wanted;
+  if (!folder.allowRename) await claimFolderName(context, nameOwner, name);
   step('folder:named');
   const now = new Date();
   const { access, isPublic, publicFlags } = inheritedAccess(parent, folder.creatorId);
@@ -129,7 +129,7 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
       throw new InvalidError(`No such ${parent.type}: ${parent.doc._id.toHexString()}`, 'id');
     }
   } catch (error) {
-    await releaseName(context, place, name);
+    await releaseName(context, nameOwner, name);
     throw error;
   }
   await context.events.emit('folder.saved', { folder: { ...created } });
@@ -154,10 +154,10 @@ function inheritedAccess(parent: FolderParent, creatorId: Types.ObjectId | null)
 
 async function claimFolderName(
   context: HostContext,
-  place: { parentId: Types.ObjectId; ownerType: 'folder'; ownerId: Types.ObjectId },
+  nameOwner: { parentId: Types.ObjectId; ownerType: 'folder'; ownerId: Types.ObjectId },
   name: string,
 ): Promise<void> {
-  const owner = await claimName(context, place, name);
+  const owner = await claimName(context, nameOwner, name);
   if (owner === null) return;
   throw new InvalidError(`${owner === 'item' ? 'An item' : 'A folder'} with that name already exists here.`, 'name');
 }
@@ -171,9 +171,9 @@ export async function updateFolder(
   const name = changes.name === undefined ? folder.name : checkedName('Folder', changes.name);
   const description = changes.description?.trim() ?? folder.description;
   const fields = { name, lowerName: name.toLowerCase(), description, words: searchWords(name, description) };
-  const place = () => placeFolder(context, folder, fields);
+  const move = () => updateParent(context, folder, fields);
   const naming = { kind: 'naming', type: 'folder', id: folder._id, before: new Date() } as const;
-  const updated = name === folder.name ? await place() : await context.journal.undertake(naming, place);
+  const updated = name === folder.name ? await move() : await context.journal.undertake(naming, move);
   return changes.metadata ? setFolderMetadata(context, updated, changes.metadata) : updated;
 }
 
@@ -182,15 +182,15 @@ export async function updateFolder(
  *
  * @throws InvalidError when the name is taken there, or the folder was changed meanwhile.
  */
-export async function placeFolder(
+export async function updateParent(
   context: HostContext,
   folder: FolderDocument,
   changes: Partial<FolderDocument>,
 ): Promise<FolderDocument> {
   const { parentId, name } = { ...folder, ...changes };
   const isMoved = name !== folder.name || !parentId.equals(folder.parentId);
-  const place = { parentId, ownerType: 'folder' as const, ownerId: folder._id };
-  if (isMoved) await claimFolderName(context, place, name);
+  const nameOwner = { parentId, ownerType: 'folder' as const, ownerId: folder._id };
+  if (isMoved) await claimFolderName(context, nameOwner, name);
   const updated = await context.models.folder
     .findOneAndUpdate(
       { _id: folder._id, parentId: folder.parentId, name: folder.name },
@@ -199,7 +199,7 @@ export async function placeFolder(
     )
     .lean<FolderDocument>();
   if (updated === null) {
-    if (isMoved) await releaseName(context, place, name);
+    if (isMoved) await releaseName(context, nameOwner, name);
     if ((await context.models.folder.exists({ _id: folder._id })) === null) {
       throw new UnknownIdError('folder', folder._id.toHexString());
     }

@@ -5,7 +5,7 @@ import { itemAccessFilter, levelOn, principalOf, type Principal } from '../acces
 import { downloadFile } from '../files/downloads.js';
 import { ancestorsOf, loadTargetFolder } from './folders.js';
 import { copyItem, createItem, filesOf, loadItem, removeItem, setItemMetadata, updateItem } from './items.js';
-import { listReply, placeIn, readPage } from './lists.js';
+import { listReply, positionIn, readPage } from './lists.js';
 import { metadataUpdate } from './metadata.js';
 import { wordsFilter } from '../resources/resources.js';
 import { itemEntries, zipReply } from '../files/zip.js';
@@ -170,7 +170,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
       const { item } = await loadItem(context, params.id, principal, 0);
       const extended = await context.plugin.itemLists.position(item._id, query, caller, wordsFilter);
       if (extended !== null) return extended;
-      return placeIn(context.models.item, await listFilter(context, query, principal), item._id, query);
+      return positionIn(context.models.item, await listFilter(context, query, principal), item._id, query);
     },
   }),
   defineRoute({

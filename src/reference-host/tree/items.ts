@@ -11,7 +11,7 @@ import { copyFile, dropFile } from '../files/files.js';
 import { newMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';
 import { claimFreeName, releaseName, releaseNames } from './names/names.js';
 import { recountAround } from './recount.js';
-import { removeWhole } from '../upkeep/removal.js';
+import { removeTree } from '../upkeep/removal.js';
 import { addFolderSize, addRootSize } from './sizes.js';
 import { discardUploadsOf } from '../uploads/upload-removal.js';
 
@@ -72,8 +72,8 @@ type ItemStart = Pick<ItemDocument, '_id' | 'name' | 'description' | 'creatorId'
 async function insertItem(context: HostContext, folder: FolderDocument, start: ItemStart): Promise<ItemDocument> {
   const { models } = context;
   const { _id, size } = start;
-  const place = { parentId: folder._id, ownerType: 'item' as const, ownerId: _id };
-  const name = await claimFreeName(context, place, start.name);
+  const nameOwner = { parentId: folder._id, ownerType: 'item' as const, ownerId: _id };
+  const name = await claimFreeName(context, nameOwner, start.name);
   step('item:named');
   const now = new Date();
   const item: ItemDocument = {
@@ -96,7 +96,7 @@ async function insertItem(context: HostContext, folder: FolderDocument, start: I
       throw new InvalidError(`No such folder: ${folder._id.toHexString()}`, 'id');
     }
   } catch (error) {
-    await releaseName(context, place, name);
+    await releaseName(context, nameOwner, name);
     throw error;
   }
   if (size > 0) {
@@ -132,8 +132,8 @@ async function changeItem(context: HostContext, item: ItemDocument, changes: Ite
   const folderId = changes.folder?._id ?? item.folderId;
   const wanted = changes.name === undefined ? item.name : checkedName('Item', changes.name);
   const isElsewhere = !folderId.equals(item.folderId);
-  const place = { parentId: folderId, ownerType: 'item' as const, ownerId: item._id };
-  const name = isElsewhere || wanted !== item.name ? await claimFreeName(context, place, wanted) : item.name;
+  const nameOwner = { parentId: folderId, ownerType: 'item' as const, ownerId: item._id };
+  const name = isElsewhere || wanted !== item.name ? await claimFreeName(context, nameOwner, wanted) : item.name;
   const description = changes.description?.trim() ?? item.description;
   const base = changes.folder ?? item;
   const updated = await models.item
@@ -157,7 +157,7 @@ async function changeItem(context: HostContext, item: ItemDocument, changes: Ite
     .lean<ItemDocument>();
   step('item-move:placed');
   if (updated === null) {
-    if (isElsewhere || name !== item.name) await releaseName(context, place, name);
+    if (isElsewhere || name !== item.name) await releaseName(context, nameOwner, name);
     const current = await models.item.findById(item._id).lean<ItemDocument>();
     if (current === null) throw new UnknownIdError('item', item._id.toHexString());
     return changeItem(context, current, changes);
@@ -198,7 +198,7 @@ async function announce(context: HostContext, item: ItemDocument): Promise<ItemD
 
 /** Removes an item with its files, attached files and unfinished uploads. */
 export function removeItem(context: HostContext, item: ItemDocument): Promise<void> {
-  return removeWhole(context, 'item', item, (removed) => clearItem(context, removed));
+  return removeTree(context, 'item', item, (removed) => clearItem(context, removed));
 }
 
 /** Clears what a removed item leaves. `isRepeated`: it may have been done in part. */

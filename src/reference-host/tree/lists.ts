@@ -33,7 +33,7 @@ export async function readPage<D>(
 }
 
 /** How many of the documents that match stand before one of them; all, when it is not among them. */
-export async function placeIn<D>(
+export async function positionIn<D>(
   model: Model<D>,
   filter: QueryFilter<D>,
   id: Types.ObjectId,

@@ -56,9 +56,14 @@ export class Journal {
     let count = 0;
     for (const each of noted) {
       const isUnderWay = each.process === life.id ? this.#active.has(each._id.toHexString()) : alive.has(each.process);
-      if (!isUnderWay && (await this.#recover(each))) count++;
+      if (!isUnderWay && (await this.#isNoted(each)) && (await this.#recover(each))) count++;
     }
     return count;
+  }
+
+  /** Recovering from others takes time, in which what was under way may have ended as it should: that must not be undone. */
+  async #isNoted({ _id }: UndertakingDocument): Promise<boolean> {
+    return (await this.#options.models.undertaking.exists({ _id })) !== null;
   }
 
   async #recover(noted: UndertakingDocument): Promise<boolean> {

@@ -10,7 +10,7 @@ const notNoted = ['meta', 'words', 'description', 'passwordHash'];
  * Removes a document, which nobody sees any more from one moment to the next, and then clears what belonged to it. Of several removals at
  * once one does the work. When it ends half way the rest is cleared later, as `services/recovery.ts` says.
  */
-export async function removeWhole<D extends { _id: Types.ObjectId }>(
+export async function removeTree<D extends { _id: Types.ObjectId }>(
   context: HostContext,
   type: RemovableType,
   doc: D,

@@ -2,7 +2,7 @@ import type { Model, Types } from 'mongoose';
 import type { HostContext } from '../context.js';
 import type { BlobDocument } from '../files/blob.model.js';
 import type { FileStorage } from '../files/file.model.js';
-import { releaseBytes, type Holding } from '../files/blobs.js';
+import { releaseBytes, type StoredReference } from '../files/blobs.js';
 import { folderSums, itemSums, recount, rootSums, type SumOf } from '../tree/recount.js';
 import { discardStaleUploads } from '../uploads/upload-removal.js';
 
@@ -69,21 +69,21 @@ async function sweepRegistrations(context: HostContext, signal: AbortSignal): Pr
     const recorded = new Set(
       files.map(({ _id, storage }) => (storage.kind === 'stored' ? `${storage.key}/${_id.toHexString()}` : '')),
     );
-    const leftOver: Holding[] = [];
-    for (const { _id: key, holders } of blobs) {
+    const leftOver: StoredReference[] = [];
+    for (const { _id: key, references } of blobs) {
       if (unfinished.has(key)) continue;
-      const lost: Holding[] = [];
-      const isRecorded = holders.some(({ fileId }) => recorded.has(`${key}/${fileId.toHexString()}`));
-      for (const { fileId, process, since } of holders) {
+      const lost: StoredReference[] = [];
+      const isRecorded = references.some(({ fileId }) => recorded.has(`${key}/${fileId.toHexString()}`));
+      for (const { fileId, process, since } of references) {
         if (recorded.has(`${key}/${fileId.toHexString()}`)) continue;
         const isComing = Date.now() - since.getTime() < recordedWithinMs && (await isAlive(process));
         if (!isComing) lost.push({ fileId, storage: { kind: 'stored', key } });
       }
-      if (holders.length === 0) await models.blob.deleteOne({ _id: key, 'holders.0': { $exists: false } });
+      if (references.length === 0) await models.blob.deleteOne({ _id: key, 'references.0': { $exists: false } });
       // Others may be about to store them, or have removed the file by now.
       else if (isRecorded && !(await store.has(key)) && (await models.file.exists({ 'storage.key': key })) !== null) missing++;
       leftOver.push(...lost);
-      if (lost.length > 0 || holders.length === 0) registrations++;
+      if (lost.length > 0 || references.length === 0) registrations++;
     }
     await releaseBytes(context, leftOver);
   }

@@ -21,7 +21,7 @@ export async function startUpkeep(context: HostContext, options: { uploadLifetim
   let running = Promise.resolve();
   /** Whether a sweep is due that has not been done, as while the database was away. */
   let isOwed = true;
-  const inTurn = (work: () => Promise<void>, event: string) => {
+  const inOrder = (work: () => Promise<void>, event: string) => {
     running = running.then(work).catch((err: unknown) => {
       if (err instanceof DoneByOthers && event === sweepFailed) isOwed = false;
       if (!(err instanceof DoneByOthers) && !closing.signal.aborted) logger.warn({ err }, event);
@@ -31,7 +31,7 @@ export async function startUpkeep(context: HostContext, options: { uploadLifetim
   const alone = (key: string, work: () => Promise<void>) =>
     claims.hold(key, { patienceMs: 0, busy: () => new DoneByOthers() }, work);
   const recover = () =>
-    inTurn(
+    inOrder(
       () =>
         alone('recovery', async () => {
           const count = await journal.recoverAll();
@@ -40,7 +40,7 @@ export async function startUpkeep(context: HostContext, options: { uploadLifetim
       'Host:Recovery:Failed',
     );
   const sweepAll = () =>
-    inTurn(
+    inOrder(
       () =>
         alone('sweep', async () => {
           const { missing, ...swept } = await sweep(context, { ...options, signal: closing.signal });

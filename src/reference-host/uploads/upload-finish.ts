@@ -19,8 +19,8 @@ export async function finishUpload(context: HostContext, upload: UploadDocument,
   const { models, store, events } = context;
   const { size, userId, reference } = upload;
   const key = upload._id.toHexString();
-  const holding = { fileId: upload.fileId ?? upload._id, storage: { kind: 'stored' as const, key } };
-  await registerBytes(context, [{ key, size, userId, fileId: holding.fileId }]);
+  const stored = { fileId: upload.fileId ?? upload._id, storage: { kind: 'stored' as const, key } };
+  await registerBytes(context, [{ key, size, userId, fileId: stored.fileId }]);
   step('upload:registered');
   let file: FileDocument;
   try {
@@ -30,7 +30,7 @@ export async function finishUpload(context: HostContext, upload: UploadDocument,
   } catch (error) {
     // Anything else may pass: the upload can then be completed once more.
     if (!isFinal(error)) throw error;
-    await releaseBytes(context, [holding]);
+    await releaseBytes(context, [stored]);
     await models.upload.deleteOne({ _id: upload._id });
     await store.discard(key);
     throw error instanceof MissingBytesError ? new UnknownIdError('upload', key) : error;

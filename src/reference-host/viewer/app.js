@@ -52,17 +52,17 @@ async function show({ focus, rebuild }) {
   if (!rebuild && current?.name === route.name && current.id === route.id && current.view?.update?.(route)) return;
   current?.leave.abort();
   const leave = new AbortController();
-  const place = { name: route.name, id: route.id, view: /** @type {View | null} */ (null), leave };
-  current = place;
+  const shown = { name: route.name, id: route.id, view: /** @type {View | null} */ (null), leave };
+  current = shown;
   main.setAttribute('aria-busy', 'true');
   try {
     const view = views[route.name];
     if (!view) throw new Error(`There is no page “${route.name}” here.`);
     const context = { main, signal: leave.signal, refresh: () => show({ focus: false, rebuild: true }) };
     document.body.dataset.view = route.name === '' ? 'home' : route.name;
-    place.view = await view(route, context);
+    shown.view = await view(route, context);
     if (leave.signal.aborted) return;
-    document.title = place.view.title === '' ? productName : `${place.view.title} – ${productName}`;
+    document.title = shown.view.title === '' ? productName : `${shown.view.title} – ${productName}`;
     if (focus) {
       main.focus({ preventScroll: true });
       scrollTo(0, 0);
@@ -75,7 +75,7 @@ async function show({ focus, rebuild }) {
     document.title = `${title} – ${productName}`;
     fill(main, h('div', { class: 'page page-narrow' }, h('h1', {}, title), notice, ...waysOut()));
   } finally {
-    if (current === place) main.removeAttribute('aria-busy');
+    if (current === shown) main.removeAttribute('aria-busy');
   }
 }
 

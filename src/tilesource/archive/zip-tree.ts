@@ -138,12 +138,12 @@ class ZipTree implements FileTree {
         `${path} of the ZIP file has ${uncompressedSize} bytes; compressed ones may have ${maxInflatedBytes}.`,
       );
     }
-    let whole: Promise<Uint8Array> | null = null;
+    let content: Promise<Uint8Array> | null = null;
     return {
       size: uncompressedSize,
       read: async (offset, length, options) => {
-        whole ??= this.#inflated(path, { start, compressedSize, uncompressedSize }, options?.signal);
-        return (await whole).slice(offset, offset + length);
+        content ??= this.#inflated(path, { start, compressedSize, uncompressedSize }, options?.signal);
+        return (await content).slice(offset, offset + length);
       },
     };
   }

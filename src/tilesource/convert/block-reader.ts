@@ -29,12 +29,12 @@ export class BlockReader {
 
   async read(box: Box): Promise<Raster> {
     const { tileWidth, tileHeight, bandCount, levels } = this.source.metadata;
-    const places: { x: number; y: number }[] = [];
+    const positions: { x: number; y: number }[] = [];
     for (let y = Math.floor(box.top / tileHeight); y * tileHeight < box.top + box.height; y += 1) {
-      for (let x = Math.floor(box.left / tileWidth); x * tileWidth < box.left + box.width; x += 1) places.push({ x, y });
+      for (let x = Math.floor(box.left / tileWidth); x * tileWidth < box.left + box.width; x += 1) positions.push({ x, y });
     }
     const block = createRaster({ width: box.width, height: box.height, bands: bandCount, dtype: this.mapping.dtype });
-    await mapConcurrently(places, Math.max(2, this.concurrency), async ({ x, y }) => {
+    await mapConcurrently(positions, Math.max(2, this.concurrency), async ({ x, y }) => {
       const tile = await this.source.readTile({ level: levels - 1, x, y, frame: this.frame });
       // Tiles may be far larger than the block: only what is shown is converted.
       const left = Math.max(0, box.left - x * tileWidth);

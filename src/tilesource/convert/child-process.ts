@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
-import { createRequire } from 'node:module';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { threadProgram } from '../../core/concurrency/thread-program.js';
 import { BadValueError, TileSourceError } from '../../errors.js';
 import type { ConversionTask } from './convert.js';
 import type { VipsPass } from './vips-pass.js';
@@ -31,12 +30,7 @@ export const maxResidentBytes = 1000 * 2 ** 20;
 /** End of the error output that is kept. */
 const keptErrorLength = 4096;
 
-/** The program of the process: TypeScript beside this file in the sources, a file of its own in what is built of them. */
-function program(): string[] {
-  if (!import.meta.url.endsWith('.ts')) return [fileURLToPath(new URL('./conversion-process.js', import.meta.url))];
-  const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
-  return ['--import', tsx, fileURLToPath(new URL('./conversion-process.ts', import.meta.url))];
-}
+const program = threadProgram(import.meta.url, { source: './conversion-process.ts', built: 'conversion-process' });
 
 /**
  * Runs a task in a process of its own and waits for its end. Aborting the signal kills the process at once.
@@ -50,7 +44,7 @@ export async function runInChild(
   { signal, threads = 1 }: { signal?: AbortSignal | undefined; threads?: number } = {},
 ): Promise<void> {
   signal?.throwIfAborted();
-  const child = spawn(process.execPath, program(), {
+  const child = spawn(process.execPath, [...program.execArgv, program.filename], {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     env: {
       ...process.env,

@@ -9,7 +9,7 @@ import { runDrawing } from '../sources/sharp/drawing.js';
 import { runVipsPass } from './vips-pass.js';
 import { vipsReason } from '../process/vips-reason.js';
 
-const memoryLookMs = 100;
+const memoryCheckMs = 100;
 const progressMs = 100;
 
 function say(message: ChildMessage): Promise<void> {
@@ -71,7 +71,7 @@ process.once('message', (task: ChildTask) => {
           ? `Drawing this file needs more than ${mebibytes} MiB of memory.`
           : `The conversion of this file needs more than ${mebibytes} MiB of memory.`,
     });
-  }, memoryLookMs).unref();
+  }, memoryCheckMs).unref();
   run(task).then(
     () => end({ kind: 'done' }),
     (error: unknown) => end(describe(error)),

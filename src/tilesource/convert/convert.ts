@@ -49,7 +49,7 @@ export interface ConversionReport {
 }
 
 /** Longest side of a picture that is decoded as a whole. */
-const maxWholeSide = 4096;
+const maxUntiledSide = 4096;
 /** Tiles of the uncompressed file between two passes. */
 const baseTileSide = 512;
 /** Share of the work that the pass before the writing has, where there are two. */
@@ -66,7 +66,7 @@ export async function convert(task: ConversionTask, report: ConversionReport): P
   sharp.cache(false);
   sharp.concurrency(1);
   const input = fileInput(task.input.path, { name: task.input.name, mimeType: task.input.mimeType });
-  const limits = { maxSmallImageSize: maxWholeSide, maxDecodedPixels: Infinity, temporaryDirectory: task.directory };
+  const limits = { maxSmallImageSize: maxUntiledSide, maxDecodedPixels: Infinity, temporaryDirectory: task.directory };
   const tiff = await tiffSource.open(input, limits).catch((error: unknown) => {
     if (error instanceof TileSourceError) return error;
     throw error;
@@ -75,7 +75,7 @@ export async function convert(task: ConversionTask, report: ConversionReport): P
     return convertByVips(task, report, await recognize(task.input.path, tiff), unscaled);
   }
   const lossy = await isLossyTiff(task.input.path);
-  if (await isPlainStrips(task.input.path, tiff, maxWholeSide)) {
+  if (await isPlainStrips(task.input.path, tiff, maxUntiledSide)) {
     await tiff.close();
     const { magnification, mmX, mmY, channels } = tiff.metadata;
     const known = { magnification, mmX, mmY, ...(channels && { channels }) };
@@ -131,8 +131,8 @@ async function convertByVips(
     await redescribe(task.output, describeConversion(factsOf(task, packing, facts, { metadata, levels, frames: 1 }), null));
     return;
   }
-  if (Math.max(facts.width, facts.height) <= maxWholeSide) {
-    const source = await sharpSource.open(fileInput(input.path, input), { maxSmallImageSize: maxWholeSide });
+  if (Math.max(facts.width, facts.height) <= maxUntiledSide) {
+    const source = await sharpSource.open(fileInput(input.path, input), { maxSmallImageSize: maxUntiledSide });
     return writeFrom([{ open: async () => source, first: source }], { task, report, lossy, from: 0, facts });
   }
   // Through uncompressed tiles on disk, one frame after the other.
@@ -224,17 +224,17 @@ interface Writing {
 async function writeFrom(opened: readonly Opened[], writing: Writing): Promise<void> {
   const { task, report, lossy, from } = writing;
   const { options } = task;
-  const whole = opened[0]?.first;
-  const frames = whole ? chosenFrames(options.onlyFrame, whole.metadata.frames?.length ?? 1) : opened.map(() => 0);
+  const first = opened[0]?.first;
+  const frames = first ? chosenFrames(options.onlyFrame, first.metadata.frames?.length ?? 1) : opened.map(() => 0);
   const file = await open(task.output, 'wx+', 0o600);
   const container = new TiffContainer(file);
   const plans: DirectoryPlan[] = [];
   try {
     for (const [index, frame] of frames.entries()) {
-      const source = whole ?? (await opened[index]!.open());
+      const source = first ?? (await opened[index]!.open());
       const { metadata } = source;
       const packing = packingFor(options, { lossyTiff: lossy && writing.facts === undefined, dtype: metadata.dtype });
-      const mapping = await mapSamples(source, whole ? frames : [0]);
+      const mapping = await mapSamples(source, first ? frames : [0]);
       const byteSamples = packing.compression === 'jpeg' || packing.compression === 'webp';
       const blockSide = BlockReader.blockSide(metadata, options.tileSize);
       const reader = new BlockReader(source, frame, mapping, task.threads);
@@ -279,13 +279,13 @@ async function writeFrom(opened: readonly Opened[], writing: Writing): Promise<v
       }));
       if (many) plans.push({ ...dressed[0]!, sub: dressed.slice(1) });
       else plans.push(...dressed, ...(await associatedDirectories(container, source, packing)));
-      if (whole === undefined) await source.close();
+      if (first === undefined) await source.close();
     }
     await container.finish(plans, { big: 'when needed' });
     await file.datasync();
   } finally {
     await file.close();
-    await whole?.close();
+    await first?.close();
   }
 }
 

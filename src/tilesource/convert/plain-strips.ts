@@ -18,10 +18,10 @@ const plainCompressions: readonly number[] = [
  * Whether an opened TIFF is a single large picture in strips that libvips reads with the same samples, and from its first row to its
  * last: then no tiles have to be made of it before it is converted.
  */
-export async function isPlainStrips(path: string, source: TileSource, maxWholeSide: number): Promise<boolean> {
+export async function isPlainStrips(path: string, source: TileSource, maxUntiledSide: number): Promise<boolean> {
   const { metadata, associatedImages = [] } = source;
   const { sizeX, sizeY, frames } = metadata;
-  if (Math.max(sizeX, sizeY) <= maxWholeSide || (frames?.length ?? 1) > 1 || associatedImages.length > 0) return false;
+  if (Math.max(sizeX, sizeY) <= maxUntiledSide || (frames?.length ?? 1) > 1 || associatedImages.length > 0) return false;
   const reader = await openFileReader(path);
   try {
     const layout = await readLayout(await (await TiffBytes.open(reader)).firstDirectory());

@@ -36,7 +36,7 @@ export async function runVipsPass(pass: VipsPass): Promise<void> {
   const facts = await readFacts(file, vipsSettings, { maxDecodedPixels: Infinity });
   const form = sampleForm(facts);
   const { kind, tileSide, page } = pass;
-  let image = upright(file, vipsSettings, storedForm(form, pass.compression), page, { turn: kind === 'pyramid' });
+  let image = upright(file, vipsSettings, storedForm(form, pass.compression), page, { autoOrient: kind === 'pyramid' });
   if (kind === 'pyramid' && pass.compression === 'jpeg' && facts.hasAlpha) image = image.flatten({ background: '#fff' });
   // With its orientation; the like that names one also turns the samples into those of an sRGB profile.
   if (kind === 'base') image = image.keepMetadata();

@@ -73,9 +73,9 @@ export class TiffContainer {
       { tag: lengthsTag, value: { kind: 'offset', values: plan.chunks.lengths } },
     ];
     if (plan.sub !== undefined && plan.sub.length > 0) {
-      const places = new Float64Array(plan.sub.length);
-      for (const [index, sub] of plan.sub.entries()) places[index] = await this.#writeDirectory(sub, 0, big);
-      tags.push({ tag: subIfdsTag, value: { kind: 'offset', values: places } });
+      const positions = new Float64Array(plan.sub.length);
+      for (const [index, sub] of plan.sub.entries()) positions[index] = await this.#writeDirectory(sub, 0, big);
+      tags.push({ tag: subIfdsTag, value: { kind: 'offset', values: positions } });
     }
     const sorted = tags.toSorted((a, b) => a.tag - b.tag);
     const entrySize = big ? 20 : 12;

@@ -145,8 +145,11 @@ async function packByLibvips(bytes: Uint8Array, width: number, compression: 'lzw
 
 let zstdReady: Promise<(bytes: Uint8Array, level: number) => Uint8Array> | null = null;
 
-/** Loaded when first needed: neither Node 20 nor the libvips of sharp writes zstd. */
-function zstd(): Promise<(bytes: Uint8Array, level: number) => Uint8Array> {
+/**
+ * The writer of zstd, of bytes and a level. Loaded when first needed, and once per process, which the library asks for: neither Node 20 nor the
+ * libvips of sharp writes zstd.
+ */
+export function zstd(): Promise<(bytes: Uint8Array, level: number) => Uint8Array> {
   zstdReady ??= import('@bokuweb/zstd-wasm').then(async ({ init, compress }) => {
     await init();
     return compress;

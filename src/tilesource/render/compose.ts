@@ -68,13 +68,13 @@ export class TileReader {
   async readBox(where: LevelBox, signal?: AbortSignal): Promise<Raster> {
     const { box } = where;
     const { tileWidth, tileHeight, bandCount, dtype } = this.#source.metadata;
-    const { tiles, place } = this.#tilesOf(where);
+    const { tiles, offset } = this.#tilesOf(where);
     const [first] = tiles;
     if (first !== undefined && tiles.length === 1) {
       const tile = await this.readTile(first, signal);
-      if (place.left === 0 && place.top === 0) return crop(tile, box);
+      if (offset.left === 0 && offset.top === 0) return crop(tile, box);
       const part = createRaster({ ...tile, width: box.width, height: box.height });
-      blit(part, tile, { left: -place.left, top: -place.top });
+      blit(part, tile, { left: -offset.left, top: -offset.top });
       return part;
     }
     const stored = tiles.length >= leastMosaic ? await this.#readMosaic(where, signal) : null;
@@ -94,13 +94,13 @@ export class TileReader {
   async openBox(where: LevelBox, signal?: AbortSignal): Promise<OpenedPicture | null> {
     const mosaic = await this.#storedMosaic(where, signal);
     if (mosaic === null || mosaic.tiles.includes(null)) return null;
-    const { place } = this.#tilesOf(where);
-    const isShown = place.left + place.width <= mosaic.shown.width && place.top + place.height <= mosaic.shown.height;
-    return isShown ? openMosaic(mosaic, place) : null;
+    const { offset } = this.#tilesOf(where);
+    const isShown = offset.left + offset.width <= mosaic.shown.width && offset.top + offset.height <= mosaic.shown.height;
+    return isShown ? openMosaic(mosaic, offset) : null;
   }
 
   /** The tiles that a box meets, row by row, and its place in the mosaic of them. */
-  #tilesOf({ level, frame, box }: LevelBox): { tiles: TileAddress[]; columns: number; place: Box } {
+  #tilesOf({ level, frame, box }: LevelBox): { tiles: TileAddress[]; columns: number; offset: Box } {
     const { tileWidth, tileHeight } = this.#source.metadata;
     const first = { x: Math.floor(box.left / tileWidth), y: Math.floor(box.top / tileHeight) };
     const last = {
@@ -112,14 +112,14 @@ export class TileReader {
     for (let y = first.y; y <= last.y; y += 1) {
       for (let x = first.x; x <= last.x; x += 1) tiles.push({ level, frame, x, y });
     }
-    const place = { ...box, left: box.left - first.x * tileWidth, top: box.top - first.y * tileHeight };
-    return { tiles, columns: last.x - first.x + 1, place };
+    const offset = { ...box, left: box.left - first.x * tileWidth, top: box.top - first.y * tileHeight };
+    return { tiles, columns: last.x - first.x + 1, offset };
   }
 
   /** @throws TileSourceError where a picture would be made of too many stored tiles of tiles of this level. */
   #checkCount({ columns, rows }: { columns: number; rows: number }, level: number): void {
     const { metadata, populatedLevels } = this.#source;
-    const stored = populatedLevels.find((held) => held >= level) ?? level;
+    const stored = populatedLevels.find((candidate) => candidate >= level) ?? level;
     const grid = tileGrid(metadata, stored);
     const each = 2 ** (stored - level);
     const count = Math.min(grid.columns, columns * each) * Math.min(grid.rows, rows * each);
@@ -136,12 +136,12 @@ export class TileReader {
   ): Promise<{ raster: Raster; missing: TileAddress[] } | null> {
     const mosaic = await this.#storedMosaic(where, signal);
     if (mosaic === null) return null;
-    const { tiles, place } = this.#tilesOf(where);
-    const width = Math.min(place.width, mosaic.shown.width - place.left);
-    const height = Math.min(place.height, mosaic.shown.height - place.top);
+    const { tiles, offset } = this.#tilesOf(where);
+    const width = Math.min(offset.width, mosaic.shown.width - offset.left);
+    const height = Math.min(offset.height, mosaic.shown.height - offset.top);
     if (width < 1 || height < 1) return null;
     try {
-      const raster = await decodeMosaic(mosaic, { ...place, width, height }, signal);
+      const raster = await decodeMosaic(mosaic, { ...offset, width, height }, signal);
       if (raster === null) return null;
       const missing = tiles.filter((_, index) => mosaic.tiles[index] === null);
       return { raster: fitBorder(raster, where.box, this.#source.metadata), missing };
@@ -208,8 +208,8 @@ export class TileReader {
     if (dtype === 'uint8' && bandCount <= 4) {
       const mosaic = await this.readBox({ level, frame: address.frame, box }, signal);
       // Partial pixels at the border are completed, so that they do not stretch the whole tile.
-      const whole = fitBorder(mosaic, { width: content.width * factor, height: content.height * factor }, metadata);
-      if (isPicture(whole)) return resizePicture(whole, { ...content, kernel: 'lanczos3' }, signal);
+      const fitted = fitBorder(mosaic, { width: content.width * factor, height: content.height * factor }, metadata);
+      if (isPicture(fitted)) return resizePicture(fitted, { ...content, kernel: 'lanczos3' }, signal);
     }
     const target = createRaster({ ...content, bands: bandCount, dtype });
     const children: { x: number; y: number }[] = [];
@@ -218,14 +218,14 @@ export class TileReader {
     }
     await mapConcurrently(children, this.#concurrency, async ({ x, y }) => {
       const tile = await this.readTile({ level, frame: address.frame, x, y }, signal);
-      await placeEveryNth(target, tile, { left: x * tileWidth - left, top: y * tileHeight - top }, factor);
+      await copyEveryNth(target, tile, { left: x * tileWidth - left, top: y * tileHeight - top }, factor);
     });
     return target;
   }
 }
 
 /** Puts every `step`-th pixel of a tile, counted from the corner of the mosaic, into the reduced mosaic. */
-async function placeEveryNth(target: Raster, tile: Raster, at: { left: number; top: number }, step: number): Promise<void> {
+async function copyEveryNth(target: Raster, tile: Raster, at: { left: number; top: number }, step: number): Promise<void> {
   const skip = (offset: number) => (step - (offset % step)) % step;
   const skipX = skip(at.left);
   const skipY = skip(at.top);

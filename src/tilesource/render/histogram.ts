@@ -21,6 +21,9 @@ export interface HistogramBand {
   density: boolean;
 }
 
+/** Bins where a request names no number. */
+export const defaultBins = 256;
+
 /** How to count. */
 export interface HistogramOptions {
   bins?: number;
@@ -85,7 +88,7 @@ async function statisticsOf({ data, bands }: Raster, band: number): Promise<Band
  * @throws BadValueError for a number of bins that is not 1 to 65536, or a range that is empty.
  */
 export async function histogramOf(raster: Raster, options: HistogramOptions = {}): Promise<HistogramBand[]> {
-  const { bins = 256 } = options;
+  const { bins = defaultBins } = options;
   if (!Number.isInteger(bins) || bins < 1 || bins > maxBins) {
     throw new BadValueError(`Invalid bins: ${bins}. Allowed values: 1 to ${maxBins}.`);
   }
@@ -97,16 +100,16 @@ export async function histogramOf(raster: Raster, options: HistogramOptions = {}
 }
 
 async function countBand(raster: Raster, band: number, facts: BandStatistics, options: HistogramOptions): Promise<HistogramBand> {
-  let { bins: binCount = 256 } = options;
+  let { bins: binCount = defaultBins } = options;
   const { rangeMin, rangeMax, roundRange = false, density = false } = options;
-  const whole = !raster.dtype.startsWith('float');
+  const isInteger = !raster.dtype.startsWith('float');
   // A missing end of an explicit range is that of the data: better than the peer's 0 and 256.
   let low = rangeMin ?? facts.min;
   let high = rangeMax ?? facts.max + 1;
   if (rangeMin !== undefined && rangeMax === undefined && high <= low) high = low + 1;
   if (rangeMax !== undefined && rangeMin === undefined && low >= high) low = high - 1;
   if (!(low < high)) throw new BadValueError(`Invalid range: rangeMin ${low} must be less than rangeMax ${high}.`);
-  if (roundRange && whole && rangeMin === undefined && rangeMax === undefined && high - low < 10 * binCount) {
+  if (roundRange && isInteger && rangeMin === undefined && rangeMax === undefined && high - low < 10 * binCount) {
     const span = high - low;
     const step = Math.ceil(span / binCount);
     binCount = Math.ceil(span / step);

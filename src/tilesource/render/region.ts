@@ -13,7 +13,7 @@ import {
 import { boxAtLevel, preferredLevel, type Box, type RegionPlan, type Size } from '../geometry.js';
 import { completeBlock, withColor, type Picture } from './pixels.js';
 import type { LevelBox } from './compose.js';
-import type { Look, Renderer } from './renderer.js';
+import type { Appearance, Renderer } from './renderer.js';
 import {
   defaultMaxOutputPixels,
   type EncodedPicture,
@@ -44,7 +44,7 @@ function parseResample(value: number | boolean | undefined): Kernel | null {
 export interface PreparedRegion {
   plan: RegionPlan;
   frame: number;
-  look: Look;
+  appearance: Appearance;
   kernel: Kernel;
   fill: Fill | null;
   /** Size of the picture with what it is completed with. */
@@ -72,12 +72,12 @@ export class RegionMaker {
       return this.#stream(prepared, encoding, request.signal);
     }
     checkOutputSize(prepared.canvas, encoding, this.#maxPixels);
-    const { plan, frame, look, kernel, fill } = prepared;
-    const shown = { ...look, opaque: !encoding.alpha };
+    const { plan, frame, appearance, kernel, fill } = prepared;
+    const shown = { ...appearance, opaque: !encoding.alpha };
     const where = { level: plan.level, frame, box: plan.levelBox };
     const resize = { ...plan.output, kernel };
     return this.#encode(
-      { where, look: shown },
+      { where, appearance: shown },
       encoding,
       { resize, ...steps(prepared), ...(fill && { background: fill.color }) },
       request.signal,
@@ -109,7 +109,7 @@ export class RegionMaker {
     const { frame = 0, signal } = request;
     this.#renderer.checkFrame(frame);
     checkOutputSize(wanted.output, encoding, this.#maxPixels);
-    const look = { ...this.#renderer.look(request.style), opaque: !encoding.alpha };
+    const appearance = { ...this.#renderer.appearanceOf(request.style), opaque: !encoding.alpha };
     const { metadata, populatedLevels } = this.#renderer;
     const { box, output } = wanted;
     const octaves = Math.log2(Math.min(output.width / box.width, output.height / box.height));
@@ -118,27 +118,27 @@ export class RegionMaker {
     const level = preferredLevel(populatedLevels, needed);
     const levelBox = boxAtLevel(metadata, box, level);
     const resize = { ...output, kernel: usualKernel(levelBox, output) };
-    return this.#encode({ where: { level, frame, box: levelBox }, look }, encoding, { resize }, signal);
+    return this.#encode({ where: { level, frame, box: levelBox }, appearance }, encoding, { resize }, signal);
   }
 
   /** Checks a request and finds out what to read; `null` where it selects nothing. @throws BadValueError, TileSourceError */
   prepare(request: RegionRequest): PreparedRegion | null {
     const { frame = 0 } = request;
     this.#renderer.checkFrame(frame);
-    const look = this.#renderer.look(request.style);
+    const appearance = this.#renderer.appearanceOf(request.style);
     const fill = parseFill(request.fill);
     const wanted = parseResample(request.resample);
     const plan = this.#renderer.plan(request);
     if (!plan) return null;
     const { width, height } = request;
     const canvas = fill && width !== undefined && height !== undefined ? { width, height } : plan.output;
-    return { plan, frame, look, fill, canvas, kernel: wanted ?? usualKernel(plan.levelBox, plan.output) };
+    return { plan, frame, appearance, fill, canvas, kernel: wanted ?? usualKernel(plan.levelBox, plan.output) };
   }
 
   /** The picture of a prepared region, scaled, without what it is completed with. */
   async picture(prepared: PreparedRegion, signal?: AbortSignal): Promise<Picture> {
-    const { plan, frame, look, kernel } = prepared;
-    const picture = await this.#renderer.box({ level: plan.level, frame, box: plan.levelBox }, look, signal);
+    const { plan, frame, appearance, kernel } = prepared;
+    const picture = await this.#renderer.box({ level: plan.level, frame, box: plan.levelBox }, appearance, signal);
     return resizePicture(picture, { ...plan.output, kernel }, signal);
   }
 
@@ -173,33 +173,33 @@ export class RegionMaker {
 
   /** Draws and encodes a rectangle of a level: in one pass of libvips where the file holds it in a form that libvips reads. */
   async #encode(
-    { where, look }: { where: LevelBox; look: Look },
+    { where, appearance }: { where: LevelBox; appearance: Appearance },
     encoding: EncodingOptions,
     further: EncodingSteps,
     signal?: AbortSignal,
   ): Promise<EncodedPicture> {
     const isPainted = further.extend !== undefined && !isGray(further.extend.color);
-    const opened = isPainted ? null : await this.#renderer.open(where, look, signal);
+    const opened = isPainted ? null : await this.#renderer.open(where, appearance, signal);
     signal?.throwIfAborted();
     // Where that fails, drawing tile by tile tells which one is damaged, or does without this pass.
     const bytes = opened && (await encodePicture(opened, encoding, { ...further, signal }).catch(() => null));
     if (bytes) return { kind: 'bytes', bytes, type: encoding.type };
     signal?.throwIfAborted();
-    const picture = await this.#renderer.box(where, look, signal);
+    const picture = await this.#renderer.box(where, appearance, signal);
     signal?.throwIfAborted();
     const drawn = await encodePicture(isPainted ? await withColor(picture) : picture, encoding, { ...further, signal });
     return { kind: 'bytes', bytes: drawn, type: encoding.type };
   }
 
   async #stream(prepared: PreparedRegion, encoding: EncodingOptions, signal?: AbortSignal): Promise<StreamedPicture> {
-    const { plan, frame, look, kernel, canvas, fill } = prepared;
+    const { plan, frame, appearance, kernel, canvas, fill } = prepared;
     const { metadata } = this.#renderer;
-    const place = placeOf(prepared);
+    const position = positionOf(prepared);
     const readBlock = (box: Box) => this.#scaledPart(prepared, box, kernel, signal);
     // The number of bands shows only in a picture.
     const probe = await this.#renderer.box(
       { level: plan.level, frame, box: { ...plan.levelBox, width: 1, height: 1 } },
-      look,
+      appearance,
       signal,
     );
     const scale = plan.output.width / plan.base.width;
@@ -210,7 +210,7 @@ export class RegionMaker {
         bands: probe.bands,
         read: (box) =>
           padded && fill
-            ? completeBlock({ box, content: { ...place, ...plan.output }, bands: probe.bands, color: fill.color }, readBlock)
+            ? completeBlock({ box, content: { ...position, ...plan.output }, bands: probe.bands, color: fill.color }, readBlock)
             : readBlock(box),
         ...(metadata.mmX && { pixelsPerMm: { x: scale / metadata.mmX, y: scale / (metadata.mmY ?? metadata.mmX) } }),
       },
@@ -220,16 +220,16 @@ export class RegionMaker {
 
   /** A block of the scaled region: the source is read with a margin so that blocks meet without seams. */
   async #scaledPart(prepared: PreparedRegion, box: Box, kernel: Kernel, signal?: AbortSignal): Promise<Picture> {
-    const { plan, frame, look } = prepared;
+    const { plan, frame, appearance } = prepared;
     const { level, levelBox, output } = plan;
     if (levelBox.width === output.width && levelBox.height === output.height) {
       const at = { ...box, left: box.left + levelBox.left, top: box.top + levelBox.top };
-      return this.#renderer.box({ level, frame, box: at }, look, signal);
+      return this.#renderer.box({ level, frame, box: at }, appearance, signal);
     }
     const x = sourceSpan(box.left, box.width, output.width, levelBox.width);
     const y = sourceSpan(box.top, box.height, output.height, levelBox.height);
     const at = { left: levelBox.left + x.from, top: levelBox.top + y.from, width: x.length, height: y.length };
-    const picture = await this.#renderer.box({ level, frame, box: at }, look, signal);
+    const picture = await this.#renderer.box({ level, frame, box: at }, appearance, signal);
     const scaled = await resizePicture(picture, { width: x.scaled, height: y.scaled, kernel }, signal);
     return cut(scaled, { left: x.skip, top: y.skip, width: box.width, height: box.height });
   }
@@ -259,15 +259,15 @@ function cut(picture: Picture, box: Box): Picture {
   return { data, width: box.width, height: box.height, bands, dtype: 'uint8' };
 }
 
-function placeOf({ fill, canvas, plan: { output } }: PreparedRegion): { left: number; top: number } {
-  if (fill?.place !== 'center') return { left: 0, top: 0 };
+function positionOf({ fill, canvas, plan: { output } }: PreparedRegion): { left: number; top: number } {
+  if (fill?.anchor !== 'center') return { left: 0, top: 0 };
   return { left: Math.floor((canvas.width - output.width) / 2), top: Math.floor((canvas.height - output.height) / 2) };
 }
 
 function steps(prepared: PreparedRegion): EncodingSteps {
   const { canvas, fill, plan } = prepared;
   if (!fill || (canvas.width === plan.output.width && canvas.height === plan.output.height)) return {};
-  return { extend: { ...canvas, ...placeOf(prepared), color: fill.color } };
+  return { extend: { ...canvas, ...positionOf(prepared), color: fill.color } };
 }
 
 function isGray([red, green, blue]: Rgba): boolean {

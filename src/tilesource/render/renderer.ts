@@ -15,7 +15,7 @@ import type { FrameSurvey } from '../style/range.js';
 import { styleFrames, styleRaster } from '../style/render.js';
 
 /** How samples become visible: a style, or as they are; with corrected colours or without. */
-export interface Look {
+export interface Appearance {
   /** `null`: the image as it is. */
   style: Style | null;
   correct: boolean;
@@ -38,7 +38,7 @@ export class Renderer {
   readonly #reader: TileReader;
   readonly #icc: IccOption;
   readonly #warn: NonNullable<LargeImageOptions['warn']>;
-  readonly #styles = new Map<string, Look>();
+  readonly #styles = new Map<string, Appearance>();
   readonly #surveys = new Map<number, FrameSurvey>();
   readonly #surveying = new SharedWork<FrameSurvey>();
   readonly #memo = new StyleMemo();
@@ -68,46 +68,50 @@ export class Renderer {
   }
 
   /** Understands a style. @throws TileSourceError, BadValueError */
-  look(style: string | object | undefined): Look {
+  appearanceOf(style: string | object | undefined): Appearance {
     if (style === undefined || style === '') return { style: null, correct: this.#icc !== false };
     const key = typeof style === 'string' ? style : null;
     const kept = key === null ? undefined : this.#styles.get(key);
     if (kept) return kept;
     const parsed = parseStyle(style);
-    const look: Look = {
+    const appearance: Appearance = {
       style: parsed && parsed.bands.length > 0 ? parsed : null,
       correct: (parsed?.icc ?? this.#icc) !== false,
     };
     if (key !== null) {
       if (this.#styles.size >= keptStyles) this.#styles.clear();
-      this.#styles.set(key, look);
+      this.#styles.set(key, appearance);
     }
-    return look;
+    return appearance;
   }
 
   /** The profile that has to be applied to a frame for this look; `null` when there is none or it changes nothing. */
-  profileFor(frame: number, look: Look): Uint8Array | null {
-    if (!look.correct) return null;
+  profileFor(frame: number, appearance: Appearance): Uint8Array | null {
+    if (!appearance.correct) return null;
     const profile = this.#source.iccProfile?.(frame) ?? this.#source.iccProfile?.(0) ?? null;
     return profile && !isSrgbProfile(profile) ? profile : null;
   }
 
   /** One tile of any level; the address has been checked. */
-  tile(tile: { level: number; x: number; y: number; frame: number }, look: Look, signal?: AbortSignal): Promise<Picture> {
-    return this.#show((frame) => this.#reader.readTile({ ...tile, frame }, signal), tile.frame, look, signal);
+  tile(
+    tile: { level: number; x: number; y: number; frame: number },
+    appearance: Appearance,
+    signal?: AbortSignal,
+  ): Promise<Picture> {
+    return this.#show((frame) => this.#reader.readTile({ ...tile, frame }, signal), tile.frame, appearance, signal);
   }
 
   /** A rectangle of a level, in its pixels. */
-  box(where: LevelBox, look: Look, signal?: AbortSignal): Promise<Picture> {
-    return this.#show((frame) => this.#reader.readBox({ ...where, frame }, signal), where.frame, look, signal);
+  box(where: LevelBox, appearance: Appearance, signal?: AbortSignal): Promise<Picture> {
+    return this.#show((frame) => this.#reader.readBox({ ...where, frame }, signal), where.frame, appearance, signal);
   }
 
   /**
    * A rectangle of a level, to be decoded on its way into an encoding; `null` where it has to be drawn: {@link Renderer.box}. What
    * is damaged shows when it is used.
    */
-  async open(where: LevelBox, look: Look, signal?: AbortSignal): Promise<OpenedPicture | null> {
-    if (look.style !== null || this.profileFor(where.frame, look) !== null) return null;
+  async open(where: LevelBox, appearance: Appearance, signal?: AbortSignal): Promise<OpenedPicture | null> {
+    if (appearance.style !== null || this.profileFor(where.frame, appearance) !== null) return null;
     return this.#reader.openBox(where, signal);
   }
 
@@ -164,21 +168,21 @@ export class Renderer {
   async #show(
     read: (frame: number) => Promise<Raster>,
     frame: number,
-    look: Look,
+    appearance: Appearance,
     signal: AbortSignal | undefined,
   ): Promise<Picture> {
-    const { style } = look;
-    if (!style) return this.#correct(await toPicture(await read(frame)), frame, look);
+    const { style } = appearance;
+    if (!style) return this.#correct(await toPicture(await read(frame)), frame, appearance);
     const rasters = await this.#styleRasters(style, frame, async (each) => {
       const raster = await read(each);
-      return isPicture(raster) ? this.#correct(raster, each, look) : raster;
+      return isPicture(raster) ? this.#correct(raster, each, appearance) : raster;
     });
     const inputs = { frame, rasters, survey: (each: number) => this.survey(each, signal), memo: this.#memo };
-    return styleRaster(style, inputs, { opaque: look.opaque === true, ...(signal && { signal }) });
+    return styleRaster(style, inputs, { opaque: appearance.opaque === true, ...(signal && { signal }) });
   }
 
-  async #correct(picture: Picture, frame: number, look: Look): Promise<Picture> {
-    const profile = this.profileFor(frame, look);
+  async #correct(picture: Picture, frame: number, appearance: Appearance): Promise<Picture> {
+    const profile = this.profileFor(frame, appearance);
     if (!profile) return picture;
     try {
       return await convertToSrgb(picture, profile);

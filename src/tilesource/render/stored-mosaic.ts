@@ -116,7 +116,7 @@ function asTiff(mosaic: StoredMosaic, form: JpegForm, placeholder: Uint8Array): 
   const parts: Uint8Array[] = [head];
   let end = dataAt;
   let placeholderAt = -1;
-  const places = tiles.map((bytes) => {
+  const positions = tiles.map((bytes) => {
     const stored = bytes ?? placeholder;
     if (stored === placeholder && placeholderAt >= 0) return { offset: placeholderAt, length: stored.length };
     const offset = end;
@@ -135,11 +135,11 @@ function asTiff(mosaic: StoredMosaic, form: JpegForm, placeholder: Uint8Array): 
   entry(284, 3, 1, 1);
   entry(322, 4, 1, tile.width);
   entry(323, 4, 1, tile.height);
-  entry(324, 4, tiles.length, single ? (places[0]?.offset ?? 0) : offsetsAt);
-  entry(325, 4, tiles.length, single ? (places[0]?.length ?? 0) : countsAt);
+  entry(324, 4, tiles.length, single ? (positions[0]?.offset ?? 0) : offsetsAt);
+  entry(325, 4, tiles.length, single ? (positions[0]?.length ?? 0) : countsAt);
   if (entryCount === 12) entry(530, 3, 2, form.horizontal | (form.vertical << 16));
   for (let band = 0; band < 3; band += 1) head.writeUInt16LE(8, bitsAt + band * 2);
-  places.forEach(({ offset, length }, index) => {
+  positions.forEach(({ offset, length }, index) => {
     head.writeUInt32LE(offset, offsetsAt + index * 4);
     head.writeUInt32LE(length, countsAt + index * 4);
   });

@@ -53,7 +53,7 @@ export async function tileFrames(
   // The sprite is put together in memory, also for TILED.
   regions.checkSize(size, { ...encoding, encoding: encoding.encoding === 'TILED' ? 'TIFF' : encoding.encoding });
   const { fill, plan } = prepared;
-  const centered = fill?.place === 'center';
+  const centered = fill?.anchor === 'center';
   const offset = {
     left: centered ? Math.floor((cell.width - plan.output.width) / 2) : 0,
     top: centered ? Math.floor((cell.height - plan.output.height) / 2) : 0,
@@ -61,7 +61,7 @@ export async function tileFrames(
   const padded = cell.width !== plan.output.width || cell.height !== plan.output.height;
   const colored = padded && fill !== null && !(fill.color[0] === fill.color[1] && fill.color[1] === fill.color[2]);
   // Samples of 0 are not black in every type.
-  const empty = prepared.look.style ? 0 : toDisplayByte(0, renderer.metadata.dtype);
+  const empty = prepared.appearance.style ? 0 : toDisplayByte(0, renderer.metadata.dtype);
   let sprite: Picture | undefined;
   await mapConcurrently(
     frames.map((frame, position) => ({ frame, position })),

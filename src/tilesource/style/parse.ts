@@ -114,8 +114,8 @@ function parseBand(entry: Record<string, unknown>): BandStyle {
   const palette = entry.palette == null ? null : parsePalette(entry.palette);
   return {
     band: typeof band === 'number' && band > 0 ? band : named === null || named === '' ? null : numberOr(named),
-    ...(frame != null && { frame: wholeNumber(frame, 'frame') }),
-    framedelta: framedelta == null ? 0 : wholeNumber(framedelta, 'framedelta'),
+    ...(frame != null && { frame: integer(frame, 'frame') }),
+    framedelta: framedelta == null ? 0 : integer(framedelta, 'framedelta'),
     min: parseBound(entry.min),
     max: parseBound(entry.max),
     palette:
@@ -141,7 +141,7 @@ function numberOr(text: string): number | string {
   return /^\d+$/.test(text) ? Number(text) : text;
 }
 
-function wholeNumber(value: unknown, name: string): number {
+function integer(value: unknown, name: string): number {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
   if (typeof number === 'number' && Number.isSafeInteger(number)) return number;
   throw new BadValueError(`Invalid ${name} ${JSON.stringify(value)} in style. It must be a whole number.`);

@@ -47,10 +47,13 @@ function fullScale(dtype: Raster['dtype']): number {
 async function quantile(raster: Raster, band: number, fraction: number, fromBelow: boolean): Promise<number> {
   const spread = (await histogramOf(raster, { bins: 1 }))[band];
   if (!spread || spread.samples === 0) return 0;
-  const whole = !raster.dtype.startsWith('float');
+  const isInteger = !raster.dtype.startsWith('float');
   const span = spread.max - spread.min + 1;
-  const bins = whole && span <= 65_536 ? span : 4096;
-  const range = { rangeMin: spread.min, rangeMax: whole ? spread.max + 1 : spread.max + Number.EPSILON * Math.abs(spread.max) };
+  const bins = isInteger && span <= 65_536 ? span : 4096;
+  const range = {
+    rangeMin: spread.min,
+    rangeMax: isInteger ? spread.max + 1 : spread.max + Number.EPSILON * Math.abs(spread.max),
+  };
   if (range.rangeMax <= range.rangeMin) return spread.min;
   const counted = (await histogramOf(raster, { bins, ...range }))[band];
   if (!counted) return 0;
@@ -59,6 +62,6 @@ async function quantile(raster: Raster, band: number, fraction: number, fromBelo
   let bin = 0;
   while (bin < bins - 1 && (order[bin] ?? 0) <= left) left -= order[bin++] ?? 0;
   const index = fromBelow ? bin : bins - 1 - bin;
-  const exact = whole && bins === span;
+  const exact = isInteger && bins === span;
   return counted.bin_edges[fromBelow || exact ? index : index + 1] ?? 0;
 }

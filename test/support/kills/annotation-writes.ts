@@ -46,7 +46,7 @@ export const annotationWrites: Record<string, PluginWrite> = {
   },
   'added elements': {
     steps: [
-      'elements:held',
+      'elements:leased',
       'elements:inserted',
       'elements:stored',
       'annotation:kept',
@@ -74,7 +74,7 @@ export const annotationWrites: Record<string, PluginWrite> = {
     },
   },
   'a restored version': {
-    steps: ['elements:held', 'annotation:replaced'],
+    steps: ['elements:leased', 'annotation:replaced'],
     async prepare(client, place) {
       await annotated(client, place);
       await client.ok('PUT', `/annotation/${place.made}`, { json: { name: 'b', elements: points(60, 2) } });
@@ -85,7 +85,7 @@ export const annotationWrites: Record<string, PluginWrite> = {
     },
   },
   'a copy': {
-    steps: ['elements:held', 'annotation:inserted'],
+    steps: ['elements:leased', 'annotation:inserted'],
     prepare: annotated,
     act: (client, { made, item }) => client.ok('POST', `/annotation/${made}/copy`, { query: { itemId: item } }),
     async check(client, { item }, step) {

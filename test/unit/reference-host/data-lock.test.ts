@@ -1,13 +1,11 @@
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { DataDirectoryInUseError, lockDataDirectory } from '../../../src/reference-host/start/data-lock.js';
+import { builtProgram } from '../../support/programs.js';
 import { until } from '../../support/until.js';
-
-const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 
 let work: string;
 beforeEach(async () => {
@@ -39,11 +37,10 @@ it('works where the path is too long for a socket', async () => {
 
 it('takes the folder over from a process that was killed, and only one of many does', async () => {
   const script = `
-    import { lockDataDirectory } from ${JSON.stringify(join(root, 'src/reference-host/start/data-lock.ts'))};
+    import { lockDataDirectory } from ${JSON.stringify(builtProgram('data-lock'))};
     await lockDataDirectory(${JSON.stringify(work)});
     setInterval(() => {}, 1000);`;
-  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
-    cwd: root,
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
     stdio: 'inherit',
   });
   try {

@@ -5,8 +5,7 @@ import { chmod, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs
 import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { startDatabase } from '../../../src/reference-host/database/start-database.js';
 import { DatabaseUnavailableError, type Progress } from '../../../src/reference-host/database/contract.js';
@@ -14,9 +13,8 @@ import { findExecutable } from '../../../src/reference-host/database/executable.
 import { freePort } from '../../../src/reference-host/database/mongod.js';
 import { hostsOf, ping } from '../../../src/reference-host/database/uri.js';
 import { mongodProgram, writeMongod } from '../../support/fake-mongod.js';
+import { builtProgram } from '../../support/programs.js';
 import { until } from '../../support/until.js';
-
-const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 
 let work: string;
 beforeEach(async () => {
@@ -299,11 +297,11 @@ async function throwAwayFolders(): Promise<string[]> {
 /** Starts a database in a process of its own, which can be killed. */
 function startInProcess(env: Record<string, string>, directory: string | null): { uri: () => Promise<string>; kill: () => void } {
   const script = `
-    import { startDatabase } from ${JSON.stringify(join(root, 'src/reference-host/database/start-database.ts'))};
+    import { startDatabase } from ${JSON.stringify(builtProgram('start-database'))};
     const database = await startDatabase(${JSON.stringify({ env, directory })});
     console.log('URI ' + database.uri);
     setInterval(() => {}, 1000);`;
-  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], { cwd: root });
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script]);
   let text = '';
   child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString('utf8')));
   child.stderr.on('data', (chunk: Buffer) => (text += chunk.toString('utf8')));

@@ -7,6 +7,7 @@ import { TileSourceError } from '../../../src/errors.js';
 import { describeTileSource } from '../../../src/testing/tile-source.js';
 import { fileInput } from '../../../src/tilesource/byte-reader.js';
 import { wireFrames } from '../../../src/tilesource/metadata.js';
+import { zstd } from '../../../src/tilesource/pyramid/tiles.js';
 import { cziSource } from '../../../src/tilesource/sources/czi/czi-source.js';
 import { writeCzi, type WrittenBlock, type WrittenCzi } from '../../support/czi-writer.js';
 import { writeFixtures } from '../../support/fixtures.js';
@@ -15,9 +16,8 @@ import { memoryInput } from '../../support/memory-input.js';
 import { pattern } from '../../support/pattern.js';
 import { samplesOf } from '../../support/samples.js';
 import { wholeLevel, worstDifference } from '../../support/whole-level.js';
-import { compress, init } from '@bokuweb/zstd-wasm';
 
-await init();
+const compress = await zstd();
 
 interface Written {
   name: string;

@@ -39,7 +39,7 @@ const set = defineRoute({
   async handle({ params, query, caller }, { annotations }) {
     const current = await annotations.writer.load(params.id, 2, caller);
     const change = await annotations.permissions.readChange(query, caller, current.access);
-    const annotation = await annotations.whole.setAccess(params.id, change);
+    const annotation = await annotations.lifecycle.setAccess(params.id, change);
     return replyWithoutElements(annotations, { annotation, caller }, { record: { access: annotation.access } });
   },
 });

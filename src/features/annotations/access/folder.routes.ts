@@ -74,7 +74,7 @@ const setAccess = defineRoute({
     const search = { folderId: params.id, recurse: query.recurse, caller };
     let updated = 0;
     for await (const { id } of annotations.lists.allInFolder(search)) {
-      await annotations.whole.setAccess(id, change);
+      await annotations.lifecycle.setAccess(id, change);
       step('annotation-access:set');
       updated += 1;
     }
@@ -94,7 +94,7 @@ const remove = defineRoute({
   errors: ['invalid'],
   async handle({ params, query, caller }, { annotations }) {
     const search = { folderId: params.id, recurse: query.recurse, caller };
-    return { deleted: await annotations.whole.discard(annotations.lists.allInFolder(search)) };
+    return { deleted: await annotations.lifecycle.discard(annotations.lists.allInFolder(search)) };
   },
 });
 

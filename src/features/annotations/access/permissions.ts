@@ -1,5 +1,6 @@
 import { AccessDeniedError, LargeImageError } from '../../../errors.js';
 import { readAccessList, readFlags } from '../../../core/host/access-list.js';
+import { requireUser } from '../../../http/require-user.js';
 import type { AccessEntry, AccessLevel, Caller, HostAccess, HostDirectory } from '../../../host.js';
 import type { AnnotationAccess, AnnotationFilter, AnnotationRecord } from '../documents/annotation-record.js';
 import type { HostRecords, ItemRecord } from '../../../core/host/host-records.js';
@@ -170,10 +171,9 @@ export class AnnotationPermissions {
     };
   }
 
-  /** Whether a user exists, as far as the host tells. */
-  async userExists(id: string): Promise<boolean> {
-    const { directory } = this.options;
-    return directory === undefined || (await directory.users([id])).length > 0;
+  /** @throws InvalidError, UnknownIdError when there is no such user that the caller may know of. */
+  requireUser(id: string, caller: Caller | null): Promise<void> {
+    return requireUser(this.options.directory, id, caller);
   }
 }
 

@@ -41,7 +41,7 @@ export class Annotations {
     };
     const overlaySizes = this.options.overlayImages.sizesFor(caller);
     const created = await this.options.bodies.receive(body, form, publish, { ...receiving, overlaySizes });
-    for (const annotation of created) await this.writer.tell(annotation.creatorId, 'create', annotation);
+    for (const annotation of created) await this.writer.notify(annotation.creatorId, 'create', annotation);
     return created;
   }
 
@@ -127,7 +127,7 @@ export class Annotations {
       const keeps = await this.writer.keepsHistory();
       if (keeps && !current.active) return;
       if (keeps ? await model.deactivate(current.id, current.version) : await this.#removeNow(current)) {
-        await this.writer.tell(current.creatorId, 'remove', current);
+        await this.writer.notify(current.creatorId, 'remove', current);
         return;
       }
       if ((await model.find(current.id)) === null) return;
@@ -159,7 +159,7 @@ export class Annotations {
           : await this.#removeNow(annotation);
         if (done) {
           count += listed.active ? 1 : 0;
-          if (listed.active) await this.writer.tell(listed.creatorId, 'remove', listed);
+          if (listed.active) await this.writer.notify(listed.creatorId, 'remove', listed);
           break;
         }
         annotation = await model.find(annotation.id);
@@ -177,7 +177,7 @@ export class Annotations {
       const [made] = await this.#insert(item, [{ head, elements }], caller?.id ?? null);
       return made!;
     });
-    await this.writer.tell(copied.creatorId, 'create', copied);
+    await this.writer.notify(copied.creatorId, 'create', copied);
     return copied;
   }
 

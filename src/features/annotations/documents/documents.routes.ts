@@ -1,6 +1,6 @@
 import { parseElementQuery } from '../../../annotation-format/element-query.js';
-import { elementToFeature, geoJsonText, type Feature } from '../../../annotation-format/formats/geojson.js';
-import { elementToQuPathFeature } from '../../../annotation-format/formats/qupath.js';
+import { elementToFeature, geoJsonText } from '../../../annotation-format/formats/geojson.js';
+import { elementToQuPathFeature, quPathPartOf } from '../../../annotation-format/formats/qupath.js';
 import { KnownOverlaySizes } from '../../../annotation-format/overlay-sizes.js';
 import { schemaFor } from '../../../annotation-format/schema/document.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
@@ -15,7 +15,7 @@ import { boolean, id, integer, number, oneOf, required, text } from '../../../ht
 import { Reply } from '../../../http/reply.js';
 import { annotationPath, annotationSchema, maxChangeBytes, requireTarget, targetItem } from '../parameters.js';
 import { bodyChunks, bodyOrNull, replyEmpty, replyWithElements, replyWithoutElements } from '../replies.js';
-import { centroidChunks, inTurns, recordChunks, streamOf } from '../streams.js';
+import { centroidChunks, enqueueInParts, recordChunks, streamOf } from '../streams.js';
 import { annotationHeaders, annotationTag, filteredView, preconditionOf } from '../views.js';
 
 const changeErrors = [
@@ -59,7 +59,7 @@ const create = defineRoute({
   errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'forbidden', 'too-large'],
   authorize: ({ query, caller }, services) => mayAnnotate(requireTarget(query.itemId), caller, services),
   async handle({ granted: item, body, caller, signal }, { annotations }) {
-    const [annotation] = await annotations.whole.create(item, bodyChunks(body), 'created', { caller, signal });
+    const [annotation] = await annotations.lifecycle.create(item, bodyChunks(body), 'created', { caller, signal });
     return replyWithElements(annotations, { annotation: annotation!, caller, signal });
   },
 });
@@ -113,8 +113,8 @@ const get = defineRoute({
     if (known !== null) return known;
     const { version, elements } = annotation;
     const view = filteredView(annotation, level);
-    const turns = { queue: reading, caller };
-    const sending = { store, annotationId: annotation.id, version, elements, query, turns, signal };
+    const waiting = { queue: reading, caller };
+    const sending = { store, annotationId: annotation.id, version, elements, query, waiting, signal };
     const chunks = await (query.centroids ? centroidChunks(view, sending) : recordChunks(view, sending));
     const type = query.centroids ? 'application/octet-stream' : 'application/json';
     return Reply.stream(streamOf(chunks), type, { headers: replyHeaders });
@@ -125,10 +125,13 @@ async function* elementsOnly(scanned: AsyncIterable<ScannedElement>): AsyncGener
   for await (const { element } of scanned) yield element;
 }
 
-/** Formats beside our own, each a way to write an element as a feature. */
 /** Values of a feature from which on it is written in slices. */
 const longFeature = 30_000;
-const featureWriters = { geojson: elementToFeature, qupath: elementToQuPathFeature };
+/** Formats beside our own, each a way to write elements as features. */
+const featureWriters = {
+  geojson: { writeFeature: elementToFeature },
+  qupath: { writeFeature: elementToQuPathFeature, partOf: quPathPartOf },
+};
 
 const format = defineRoute({
   method: 'get',
@@ -153,11 +156,11 @@ const format = defineRoute({
     const size = async (itemId: string) => (shown.has(itemId) ? overlayImages.size(itemId) : null);
     const writing = {
       overlaySizes: new KnownOverlaySizes(annotations.brand, size),
-      writeFeature: featureWriters[params.format],
-      stringify: (feature: Feature) => (isSmall(feature, longFeature) ? JSON.stringify(feature) : jsonPieces(feature)),
+      ...featureWriters[params.format],
+      stringify: (value: unknown) => (isSmall(value, longFeature) ? JSON.stringify(value) : jsonPieces(value)),
     };
     const write = () => geoJsonText(annotation.head, elementsOnly(store.scan(annotation.elements, { signal })), writing);
-    const chunks = await inTurns(write, { queue: reading, caller }, signal);
+    const chunks = await enqueueInParts(write, { queue: reading, caller }, signal);
     return Reply.stream(streamOf(chunks), 'application/json', { headers: replyHeaders });
   },
 });
@@ -182,7 +185,7 @@ const replace = defineRoute({
     const request = { id: params.id, caller, signal, precondition, current };
     const item = query.itemId === undefined ? null : await items.loadFresh(query.itemId, 0, caller);
     const sent = await bodyOrNull(body);
-    const { annotation, elementsSent } = await annotations.whole.replace(request, { body: sent, item });
+    const { annotation, elementsSent } = await annotations.lifecycle.replace(request, { body: sent, item });
     return elementsSent
       ? replyWithElements(annotations, { annotation, caller, signal })
       : replyWithoutElements(annotations, { annotation, caller });
@@ -220,7 +223,7 @@ const remove = defineRoute({
   returns: { schema: { type: 'null' } },
   errors: changeErrors,
   async handle({ params, caller, headers }, { annotations }) {
-    await annotations.whole.remove({ id: params.id, caller, precondition: preconditionOf(headers) });
+    await annotations.lifecycle.remove({ id: params.id, caller, precondition: preconditionOf(headers) });
     return null;
   },
 });
@@ -242,7 +245,7 @@ const copy = defineRoute({
     return mayAnnotate(requireTarget(query.itemId), caller, services);
   },
   async handle({ params, granted: item, caller, signal }, { annotations }) {
-    const annotation = await annotations.whole.copy(params.id, item, caller);
+    const annotation = await annotations.lifecycle.copy(params.id, item, caller);
     return replyWithElements(annotations, { annotation, caller, signal });
   },
 });

@@ -23,8 +23,8 @@ async function* listChunks(
     began(annotation);
     const view = filteredView(annotation, await permissions.shownLevel(annotation, caller));
     const { id: annotationId, version, elements } = annotation;
-    const turns = { queue: reading, caller, patient: separator !== '[' };
-    const chunks = await recordChunks(view, { store, annotationId, version, elements, query: allElements, turns, signal });
+    const waiting = { queue: reading, caller, patient: separator !== '[' };
+    const chunks = await recordChunks(view, { store, annotationId, version, elements, query: allElements, waiting, signal });
     yield separator;
     yield* chunks;
     separator = ',\n';
@@ -78,7 +78,7 @@ const create = defineRoute({
   errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'forbidden', 'too-large'],
   authorize: ({ params, caller }, services) => mayAnnotate(params.id, caller, services),
   async handle({ granted: item, body, caller, signal }, { annotations }) {
-    const created = await annotations.whole.create(item, bodyChunks(body), 'list', { caller, signal });
+    const created = await annotations.lifecycle.create(item, bodyChunks(body), 'list', { caller, signal });
     return created.length;
   },
 });
@@ -94,11 +94,11 @@ const remove = defineRoute({
   errors: ['invalid', 'unknown-id', 'access-denied'],
   async handle({ params, caller }, { items, annotations }) {
     const item = await items.loadFresh(params.id, 1, caller);
-    const { lists, permissions, whole } = annotations;
+    const { lists, permissions, lifecycle } = annotations;
     const all = () => lists.all({ itemIds: [item.id] });
     // Rights first: a refusal in the middle would leave some deleted.
     for await (const annotation of all()) await permissions.require(annotation, 2, caller);
-    return whole.discard(all());
+    return lifecycle.discard(all());
   },
 });
 

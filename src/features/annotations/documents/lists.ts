@@ -43,7 +43,7 @@ export class AnnotationLists {
   async find(search: AnnotationSearch, paging: AnnotationPaging, caller: Caller | null): Promise<AnnotationPage> {
     const { permissions, model } = this.options;
     const { itemId, creatorId, name, text } = search;
-    if (creatorId !== undefined && !(await permissions.userExists(creatorId))) throw new UnknownIdError('user', creatorId);
+    if (creatorId !== undefined) await permissions.requireUser(creatorId, caller);
     const filter: AnnotationFilter = {
       ...(await permissions.permitted(caller, 0)),
       ...(itemId !== undefined && { itemIds: [itemId] }),
@@ -101,7 +101,7 @@ export class AnnotationLists {
   ): Promise<{ items: ItemRecord[]; total: number }> {
     const { model, permissions, records } = this.options;
     const { creatorId, imageName } = query;
-    if (creatorId !== undefined && !(await permissions.userExists(creatorId))) throw new UnknownIdError('user', creatorId);
+    if (creatorId !== undefined) await permissions.requireUser(creatorId, caller);
     const permitted = await permissions.permitted(caller, 0);
     const ids = model.itemIds({ ...permitted, ...(creatorId !== undefined && { creatorId }) }, paging.sort, paging.direction);
     const filter = await this.access.filter(caller, 'item', 0);

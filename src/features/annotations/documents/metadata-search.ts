@@ -7,7 +7,7 @@ import { parseMetadataQuery } from '../../items/metadata-query.js';
 import type { MetadataSearchRequest } from '../../items/metadata-search.js';
 
 /** Items looked up together. */
-const itemsPerLook = 200;
+const itemsPerBatch = 200;
 
 /**
  * The search mode `li_annotation_metadata`, for the host's own search route: items with annotations whose attributes hold what is searched
@@ -55,7 +55,7 @@ export class AnnotationMetadataSearch {
   async *#readable(ids: AsyncIterable<string>, level: 0 | 1 | 2, caller: Caller | null): AsyncGenerator<ItemRecord> {
     const filter = await this.access.filter(caller, 'item', level);
     let waiting: string[] = [];
-    const look = async () => {
+    const matchWaiting = async () => {
       const items: ItemRecord[] = [];
       for (const part of batches(waiting)) {
         const byId = new Map((await this.records.findItems(part, filter)).map((item) => [item.id, item]));
@@ -66,8 +66,8 @@ export class AnnotationMetadataSearch {
     };
     for await (const id of ids) {
       waiting.push(id);
-      if (waiting.length >= itemsPerLook) yield* await look();
+      if (waiting.length >= itemsPerBatch) yield* await matchWaiting();
     }
-    yield* await look();
+    yield* await matchWaiting();
   }
 }

@@ -69,13 +69,13 @@ export class AnnotationWriter {
   #tidying: Promise<void> | null = null;
   readonly #closing = sharedAbortController();
   /** Changes of one annotation wait for each other instead of being tried on a version that is about to be replaced. */
-  readonly #turns: NamedQueues;
+  readonly #queues: NamedQueues;
   /** What was written last of annotations for which more changes wait. */
   readonly #latest = new Map<string, AnnotationRecord>();
 
   constructor(private readonly options: AnnotationsOptions) {
     const { name, waiting } = options.changing.options;
-    this.#turns = new NamedQueues({ name, running: 1, ...(waiting !== undefined && { waiting }) });
+    this.#queues = new NamedQueues({ name, running: 1, ...(waiting !== undefined && { waiting }) });
   }
 
   /**
@@ -129,7 +129,7 @@ export class AnnotationWriter {
       return this.#mergeInto(latest, attempt, admit);
     };
     const { changing } = this.options;
-    const { former, changed } = await this.#turns.run(id, () => changing.run(change, { ...waiting, patient: true }), waiting);
+    const { former, changed } = await this.#queues.run(id, () => changing.run(change, { ...waiting, patient: true }), waiting);
     await this.changed(former, changed);
     return changed;
   }
@@ -151,7 +151,7 @@ export class AnnotationWriter {
     for (let pauseMs = 10; ; pauseMs = Math.min(mergePauseMs, 2 * pauseMs)) {
       try {
         const changed = await attempt(current);
-        if (this.#turns.waiting(first.id) > 0) this.#latest.set(first.id, changed);
+        if (this.#queues.waiting(first.id) > 0) this.#latest.set(first.id, changed);
         else this.#latest.delete(first.id);
         return { former: current, changed };
       } catch (error) {
@@ -200,7 +200,7 @@ export class AnnotationWriter {
     if (former.elements.content !== current.elements.content && !(await this.keepsHistory())) {
       this.tidy([former.elements.family]);
     }
-    await this.tell(current.creatorId, 'update', current);
+    await this.notify(current.creatorId, 'update', current);
   }
 
   /** The error that a caller is to get for one that `commit` threw. */
@@ -215,7 +215,7 @@ export class AnnotationWriter {
   }
 
   /** Messages are best effort: a change is not undone by one that cannot be sent. */
-  async tell(userId: string | null, what: 'create' | 'update' | 'remove' | 'revert', annotation: AnnotationRecord) {
+  async notify(userId: string | null, what: 'create' | 'update' | 'remove' | 'revert', annotation: AnnotationRecord) {
     const { notify, permissions, logger } = this.options;
     const { id, itemId } = annotation;
     if (notify === undefined || userId === null) return;

@@ -8,7 +8,7 @@ import type { ElementName } from '../../../annotation-format/validate.js';
 
 /** Up to 65 536 elements that follow one another in original order; kept by reference in {@link StoredElements}. */
 export interface StoredWindow {
-  /** Id of the window's directory; 24 hexadecimal digits. */
+  /** Id of the window's pack index; 24 hexadecimal digits. */
   id: string;
   count: number;
   detailsCount: number;
@@ -94,7 +94,7 @@ export interface ReceivedBody {
    * The elements of an object within `value`: of an annotation document its `elements`, of a GeoJSON FeatureCollection its
    * features turned into elements. `null` when it had no such list (an empty list is stored, with count 0).
    */
-  elementsOf: (holder: unknown) => StoredElements | null;
+  elementsOf: (body: unknown) => StoredElements | null;
   /** The annotation of the first feature of a FeatureCollection in `value` (name, description, …; `properties.annotation`), unchecked. */
   annotationOf: (collection: unknown) => Record<string, unknown> | null;
 }
@@ -143,7 +143,7 @@ export interface CentroidReading {
   props: CentroidPropTable;
 }
 
-/** An element with its box and its place. */
+/** An element with its box and its position. */
 export interface ScannedElement {
   element: AnnotationElement;
   box: BoundingBox;
@@ -159,8 +159,8 @@ export interface ElementText extends Omit<ScannedElement, 'element'> {
   text: Buffer;
 }
 
-/** How the elements of a pack look: all that matters where they are smaller than a pixel. */
-export interface ElementLook {
+/** How an element of a pack appears: all that matters where they are smaller than a pixel. */
+export interface ElementAppearance {
   type: AnnotationElement['type'];
   /** `null`: not given. */
   group: string | null;
@@ -182,16 +182,16 @@ export interface PackSummary {
   window: number;
 }
 
-/** Boxes and looks of the elements of a pack, without their shapes. Arrays of the same length, in no particular order. */
+/** Boxes and appearances of the elements of a pack, without their shapes. Arrays of the same length, in no particular order. */
 export interface PackMarks {
   summary: PackSummary;
   /** Four numbers for each element: lowx, lowy, highx, highy. */
   boxes: Float64Array;
   /** Original order, as {@link ScannedElement.order}. */
   orders: Float64Array;
-  /** Index into `looks` for each element. */
-  lookIndices: Uint32Array;
-  looks: readonly ElementLook[];
+  /** Index into `appearances` for each element. */
+  appearanceIndices: Uint32Array;
+  appearances: readonly ElementAppearance[];
 }
 
 /** Which part of the elements a drawing needs: all conditions must hold, see `matchesConditions`. */
@@ -270,7 +270,7 @@ export interface ElementStore {
   /** Elements as JSON text, in the order and number that the query asks for. Directories are loaded before the promise resolves. */
   read(stored: StoredElements, query: ElementQuery, options?: StoreOptions): Promise<ElementReading>;
 
-  /** Centres, sizes and looks of elements, from the packs' columns without the shapes. Selects and orders like `read`. */
+  /** Centres, sizes and appearances of elements, from the packs' columns without the shapes. Selects and orders like `read`. */
   centroids(stored: StoredElements, query: ElementQuery, options?: StoreOptions): Promise<CentroidReading>;
 
   /** Parsed elements in original order, one at a time, for export. */
@@ -279,10 +279,10 @@ export interface ElementStore {
   /** The same as texts, for whoever parses them elsewhere. */
   texts(stored: StoredElements, options?: ScanOptions): AsyncIterable<ElementText>;
 
-  /** Packs that may hold elements which satisfy the conditions; from directories alone. */
+  /** Packs that may hold elements which satisfy the conditions; from the pack indexes alone. */
   summaries(stored: StoredElements, options?: ScanOptions): Promise<PackSummary[]>;
 
-  /** Boxes and looks, pack by pack, of all packs that may hold elements which satisfy the conditions; or of the packs given. */
+  /** Boxes and appearances, pack by pack, of all packs that may hold elements which satisfy the conditions; or of the packs given. */
   marks(stored: StoredElements, options?: ScanOptions & { packs?: readonly PackSummary[] }): AsyncIterable<PackMarks>;
 
   /**

@@ -25,7 +25,7 @@ interface PackDocument {
 interface WindowDocument {
   _id: Types.ObjectId;
   family: Types.ObjectId;
-  directory: Buffer;
+  packIndex: Buffer;
   groups: string;
   index: Types.ObjectId[];
 }
@@ -38,7 +38,7 @@ interface IndexDocument {
 
 interface FamilyDocument {
   _id: Types.ObjectId;
-  holds: { id: string; at: Date }[];
+  leases: { id: string; at: Date }[];
   sweeping: Date | null;
   claim: string | null;
 }
@@ -74,7 +74,7 @@ export class MongoElementRecords implements ElementRecords {
     this.#windows = own.model<WindowDocument>(
       'LargeImageElementWindow',
       'annotation_element_window',
-      new Schema({ family, directory: Buffer, groups: String, index: [ObjectId] }),
+      new Schema({ family, packIndex: Buffer, groups: String, index: [ObjectId] }),
     );
     this.#indexes = own.model<IndexDocument>(
       'LargeImageElementIndex',
@@ -84,7 +84,7 @@ export class MongoElementRecords implements ElementRecords {
     this.#families = own.model<FamilyDocument>(
       'LargeImageElementFamily',
       'annotation_element_family',
-      new Schema({ holds: [{ _id: false, id: String, at: Date }], sweeping: Date, claim: String }),
+      new Schema({ leases: [{ _id: false, id: String, at: Date }], sweeping: Date, claim: String }),
     );
   }
 
@@ -115,14 +115,14 @@ export class MongoElementRecords implements ElementRecords {
   }
 
   async insertWindows(windows: readonly WindowRecord[]): Promise<void> {
-    const documents = windows.map(({ id, family, directory, groups, index }) => ({
+    const documents = windows.map(({ id, family, packIndex, groups, index }) => ({
       _id: this.#id(id),
       family: this.#id(family),
-      directory,
+      packIndex,
       groups,
       index: index.map((part) => this.#id(part)),
     }));
-    await insertInMessages(this.#windows, documents, ({ directory, groups }) => directory.length + groups.length);
+    await insertInMessages(this.#windows, documents, ({ packIndex, groups }) => packIndex.length + groups.length);
   }
 
   async insertIndexes(parts: readonly IndexRecord[]): Promise<void> {
@@ -169,9 +169,9 @@ export class MongoElementRecords implements ElementRecords {
 
   async findWindows(ids: readonly string[]): Promise<Map<string, WindowRecord>> {
     const found = new Map<string, WindowRecord>();
-    for (const { _id, family, directory, groups, index } of await this.#find(this.#windows, ids)) {
+    for (const { _id, family, packIndex, groups, index } of await this.#find(this.#windows, ids)) {
       const id = _id.toHexString();
-      found.set(id, { id, family: family.toHexString(), directory, groups, index: index.map((part) => part.toHexString()) });
+      found.set(id, { id, family: family.toHexString(), packIndex, groups, index: index.map((part) => part.toHexString()) });
     }
     return found;
   }
@@ -185,31 +185,34 @@ export class MongoElementRecords implements ElementRecords {
     return found;
   }
 
-  async startFamily(family: string, hold: string, now: Date): Promise<void> {
-    const holds = [{ id: hold, at: now }];
-    await this.#families.collection.insertOne({ _id: this.#id(family), holds, sweeping: null, claim: null });
+  async startFamily(family: string, leaseId: string, now: Date): Promise<void> {
+    const leases = [{ id: leaseId, at: now }];
+    await this.#families.collection.insertOne({ _id: this.#id(family), leases, sweeping: null, claim: null });
   }
 
-  async addHold(family: string, hold: string, now: Date, sweepStale: Date): Promise<boolean> {
+  async addLease(family: string, leaseId: string, now: Date, sweepStale: Date): Promise<boolean> {
     const result = await this.#families.updateOne(
       { _id: this.#id(family), $or: [{ sweeping: null }, { sweeping: { $lt: sweepStale } }] },
-      { $push: { holds: { id: hold, at: now } }, $set: { sweeping: null, claim: null } },
+      { $push: { leases: { id: leaseId, at: now } }, $set: { sweeping: null, claim: null } },
     );
     return result.matchedCount > 0;
   }
 
-  async renewHold(family: string, hold: string, now: Date): Promise<boolean> {
-    const result = await this.#families.updateOne({ _id: this.#id(family), 'holds.id': hold }, { $set: { 'holds.$.at': now } });
+  async renewLease(family: string, leaseId: string, now: Date): Promise<boolean> {
+    const result = await this.#families.updateOne(
+      { _id: this.#id(family), 'leases.id': leaseId },
+      { $set: { 'leases.$.at': now } },
+    );
     return result.matchedCount > 0;
   }
 
-  async dropHold(family: string, hold: string): Promise<void> {
-    await this.#families.updateOne({ _id: this.#id(family) }, { $pull: { holds: { id: hold } } });
+  async dropLease(family: string, leaseId: string): Promise<void> {
+    await this.#families.updateOne({ _id: this.#id(family) }, { $pull: { leases: { id: leaseId } } });
   }
 
-  async holds(family: string): Promise<{ id: string; at: Date }[]> {
-    const doc = await this.#families.findById(this.#id(family), { holds: 1 }).lean<Pick<FamilyDocument, 'holds'>>();
-    return doc?.holds ?? [];
+  async leases(family: string): Promise<{ id: string; at: Date }[]> {
+    const doc = await this.#families.findById(this.#id(family), { leases: 1 }).lean<Pick<FamilyDocument, 'leases'>>();
+    return doc?.leases ?? [];
   }
 
   async claimOf(family: string): Promise<string | null> {
@@ -223,12 +226,12 @@ export class MongoElementRecords implements ElementRecords {
     }
   }
 
-  async leasedFamilies(): Promise<{ family: string; holders: string[] }[]> {
-    const query = { $or: [{ 'holds.0': { $exists: true } }, { claim: { $ne: null } }] };
-    const docs = await this.#families.find(query, { holds: 1, claim: 1 }).lean<FamilyDocument[]>();
-    return docs.map(({ _id, holds, claim }) => ({
+  async leasedFamilies(): Promise<{ family: string; leaseIds: string[] }[]> {
+    const query = { $or: [{ 'leases.0': { $exists: true } }, { claim: { $ne: null } }] };
+    const docs = await this.#families.find(query, { leases: 1, claim: 1 }).lean<FamilyDocument[]>();
+    return docs.map(({ _id, leases, claim }) => ({
       family: _id.toHexString(),
-      holders: [...holds.map(({ id }) => id), ...(claim === null ? [] : [claim])],
+      leaseIds: [...leases.map(({ id }) => id), ...(claim === null ? [] : [claim])],
     }));
   }
 
@@ -238,9 +241,9 @@ export class MongoElementRecords implements ElementRecords {
     { now, ended, sweepStale }: { now: Date; ended: readonly string[]; sweepStale: Date },
   ): Promise<boolean> {
     const _id = this.#id(family);
-    if (ended.length > 0) await this.#families.updateOne({ _id }, { $pull: { holds: { id: { $in: [...ended] } } } });
+    if (ended.length > 0) await this.#families.updateOne({ _id }, { $pull: { leases: { id: { $in: [...ended] } } } });
     const claimed = await this.#families.findOneAndUpdate(
-      { _id, holds: { $size: 0 }, $or: [{ sweeping: null }, { sweeping: { $lt: sweepStale } }] },
+      { _id, leases: { $size: 0 }, $or: [{ sweeping: null }, { sweeping: { $lt: sweepStale } }] },
       { $set: { sweeping: now, claim } },
     );
     return claimed !== null;

@@ -4,17 +4,17 @@ import type { ElementRecords } from './records.js';
 import { hasEnded, processName } from '../../../core/database/process-name.js';
 import { step } from '../../../core/steps.js';
 
-/** How often a holder or sweeper says that it is alive. */
+/** How often a leaseholder or sweeper says that it is alive. */
 const renewMs = 20_000;
 /** A sweep that has not shown itself for so long has died, even if its process cannot be asked. */
 export const sweepStaleMs = 120_000;
 /** How long a writer waits for a sweep of its family to end. */
 const waitMs = 10_000;
-/** A hold that was renewed so shortly ago is there: others wait many times longer before they take it for lost. */
+/** A lease that was renewed so shortly ago is there: others wait many times longer before they take it for lost. */
 const trustedMs = 10_000;
 
-/** An id for a hold or a claim, which says whose it is. */
-export function newHolder(ids: IdMaker): string {
+/** An id for a lease or a claim, which says which process has it. */
+export function newLeaseId(ids: IdMaker): string {
   return `${processName()}:${ids.make()}`;
 }
 
@@ -25,7 +25,7 @@ export async function endLostClaim(records: ElementRecords, family: string): Pro
 }
 
 /** Keeps the sweeper away from a family until it is released; says every few seconds that its process is alive. */
-export class Hold {
+export class FamilyLease {
   #lost = false;
   #renewedAt = Date.now();
   readonly #timer: NodeJS.Timeout;
@@ -40,22 +40,22 @@ export class Hold {
   }
 
   /** Begins a family. */
-  static async ofNewFamily(records: ElementRecords, family: string, ids: IdMaker): Promise<Hold> {
-    const id = newHolder(ids);
+  static async ofNewFamily(records: ElementRecords, family: string, ids: IdMaker): Promise<FamilyLease> {
+    const id = newLeaseId(ids);
     await records.startFamily(family, id, new Date());
     step('elements:begun');
-    return new Hold(records, family, id);
+    return new FamilyLease(records, family, id);
   }
 
-  /** Holds a family that exists. @throws LargeImageError `unavailable` when a sweep of it does not end, or it is gone. */
-  static async of(records: ElementRecords, family: string, ids: IdMaker): Promise<Hold> {
-    const id = newHolder(ids);
+  /** Leases a family that exists. @throws LargeImageError `unavailable` when a sweep of it does not end, or it is gone. */
+  static async of(records: ElementRecords, family: string, ids: IdMaker): Promise<FamilyLease> {
+    const id = newLeaseId(ids);
     const deadline = Date.now() + waitMs;
     for (;;) {
       const now = new Date();
-      if (await records.addHold(family, id, now, new Date(now.getTime() - sweepStaleMs))) {
-        step('elements:held');
-        return new Hold(records, family, id);
+      if (await records.addLease(family, id, now, new Date(now.getTime() - sweepStaleMs))) {
+        step('elements:leased');
+        return new FamilyLease(records, family, id);
       }
       await endLostClaim(records, family);
       if (Date.now() > deadline) throw new LargeImageError('unavailable', 'The elements are being cleaned up; try again.');
@@ -66,25 +66,25 @@ export class Hold {
   async #renew(): Promise<void> {
     try {
       const now = new Date();
-      if (await this.records.renewHold(this.family, this.id, now)) this.#renewedAt = now.getTime();
+      if (await this.records.renewLease(this.family, this.id, now)) this.#renewedAt = now.getTime();
       else this.#lost = true;
     } catch {
-      // The next renewal, or the check before publishing, tells whether the hold is still there.
+      // The next renewal, or the check before publishing, tells whether the lease is still there.
     }
   }
 
-  /** Makes sure that the hold was not lost meanwhile, as after a long sleep of the machine. @throws LargeImageError `unavailable`. */
+  /** Makes sure that the lease was not lost meanwhile, as after a long sleep of the machine. @throws LargeImageError `unavailable`. */
   async confirm(): Promise<void> {
     // By the clock on the wall, which a sleep of the machine does not stop.
     const isRecent = Math.abs(Date.now() - this.#renewedAt) < trustedMs;
-    const held = !this.#lost && (isRecent || (await this.records.renewHold(this.family, this.id, new Date())));
-    if (!held) throw new LargeImageError('unavailable', 'The write took too long without a sign of life; try again.');
+    const isLeased = !this.#lost && (isRecent || (await this.records.renewLease(this.family, this.id, new Date())));
+    if (!isLeased) throw new LargeImageError('unavailable', 'The write took too long without a sign of life; try again.');
     step('elements:stored');
   }
 
   async release(): Promise<void> {
     clearInterval(this.#timer);
-    await this.records.dropHold(this.family, this.id);
+    await this.records.dropLease(this.family, this.id);
     step('elements:released');
   }
 }

@@ -10,12 +10,12 @@ export interface PackRecord {
   text: Buffer;
 }
 
-/** A window's directory as stored; it never changes. */
+/** A window's pack index as stored; it never changes. */
 export interface WindowRecord {
   id: string;
   family: string;
   /** See `encodeDirectory`. */
-  directory: Buffer;
+  packIndex: Buffer;
   /** JSON text of the groups with their numbers of elements: `[[group or null, count], …]`. */
   groups: string;
   /** Ids of the parts of the index of element ids; none for windows of few packs. */
@@ -55,21 +55,21 @@ export interface ElementRecords {
   findIndexes(ids: readonly string[]): Promise<Map<string, IndexRecord>>;
 
   /** Begins a family, held. */
-  startFamily(family: string, hold: string, now: Date): Promise<void>;
-  /** Adds a hold unless a sweep that showed itself after `sweepStale` is going on. @returns whether it was added. */
-  addHold(family: string, hold: string, now: Date, sweepStale: Date): Promise<boolean>;
-  /** Says that a holder is alive. @returns false when the hold is gone. */
-  renewHold(family: string, hold: string, now: Date): Promise<boolean>;
-  dropHold(family: string, hold: string): Promise<void>;
-  /** Who holds a family, and when each has shown himself last. */
-  holds(family: string): Promise<{ id: string; at: Date }[]>;
+  startFamily(family: string, leaseId: string, now: Date): Promise<void>;
+  /** Adds a lease unless a sweep that showed itself after `sweepStale` is going on. @returns whether it was added. */
+  addLease(family: string, leaseId: string, now: Date, sweepStale: Date): Promise<boolean>;
+  /** Renews a lease. @returns false when it is gone. */
+  renewLease(family: string, leaseId: string, now: Date): Promise<boolean>;
+  dropLease(family: string, leaseId: string): Promise<void>;
+  /** The leases on a family, and when each has shown himself last. */
+  leases(family: string): Promise<{ id: string; at: Date }[]>;
   /** Who sweeps a family, or has been killed while sweeping it; `null`: nobody. */
   claimOf(family: string): Promise<string | null>;
 
   /** All families, in no particular order. */
   families(): AsyncIterable<string>;
-  /** Those that somebody holds or sweeps, or has when it was killed. */
-  leasedFamilies(): Promise<{ family: string; holders: string[] }[]>;
+  /** Those that somebody has leased or sweeps, or has when it was killed. */
+  leasedFamilies(): Promise<{ family: string; leaseIds: string[] }[]>;
   /**
    * Claims a family for a sweep: when nobody holds it, but for the holds given, which go, and nobody else sweeps it, but for sweeps not
    * renewed since `sweepStale`.

@@ -26,7 +26,7 @@ import type {
   WriteOptions,
   SweepReport,
 } from './contract.js';
-import { Hold } from './leases.js';
+import { FamilyLease } from './leases.js';
 import { IdMaker } from './packs/ids.js';
 import { defaultLayout, type Layout } from './packs/layout.js';
 import { noElements } from './write/list-writer.js';
@@ -48,12 +48,12 @@ export interface ElementStoreOptions {
   /** For the boxes of image and pixelmap elements. */
   overlaySizes: OverlaySizes;
   /** Memory for directories, bytes. Default 64 MiB: those of 200 million elements need ten times as much. */
-  directoryCacheBytes?: number;
+  packIndexCacheBytes?: number;
   /** Smaller packs and windows are for tests. */
   layout?: Layout;
 }
 
-const defaultDirectoryCacheBytes = 64 * 1024 * 1024;
+const defaultPackIndexCacheBytes = 64 * 1024 * 1024;
 
 /** The element store on a set of records. */
 export class PackedElementStore implements ElementStore {
@@ -65,14 +65,14 @@ export class PackedElementStore implements ElementStore {
 
   constructor(options: ElementStoreOptions) {
     const { records, brand, overlaySizes } = options;
-    const { directoryCacheBytes = defaultDirectoryCacheBytes, layout = defaultLayout } = options;
+    const { packIndexCacheBytes = defaultPackIndexCacheBytes, layout = defaultLayout } = options;
     this.#tools = {
       records,
       brand,
       overlaySizes,
       layout,
       ids: new IdMaker(),
-      loader: new ElementLoader(records, directoryCacheBytes),
+      loader: new ElementLoader(records, packIndexCacheBytes),
       validate: createElementValidator(brand),
       long: new LongElements(brand),
       touch: () => {
@@ -132,11 +132,11 @@ export class PackedElementStore implements ElementStore {
 
   async share<Result>(family: string, publish: () => Promise<Result>): Promise<Result> {
     if (family === noElements.family) return publish();
-    const hold = await Hold.of(this.#tools.records, family, this.#tools.ids);
+    const lease = await FamilyLease.of(this.#tools.records, family, this.#tools.ids);
     try {
       return await publish();
     } finally {
-      await hold.release();
+      await lease.release();
     }
   }
 
@@ -170,7 +170,7 @@ export class PackedElementStore implements ElementStore {
 
   async abandonedFamilies(): Promise<string[]> {
     const leased = await this.#tools.records.leasedFamilies();
-    return leased.flatMap(({ family, holders }) => (holders.some(hasEnded) ? [family] : []));
+    return leased.flatMap(({ family, leaseIds }) => (leaseIds.some(hasEnded) ? [family] : []));
   }
 
   sweep(heads: HeadsOfFamily, options: SweepOptions = {}): Promise<SweepReport> {

@@ -1,12 +1,12 @@
 import type { StoredElements, SweepReport } from './contract.js';
-import { decodeDirectory } from './packs/pack-index.js';
-import { endLostClaim, newHolder, sweepStaleMs } from './leases.js';
+import { decodePackIndex } from './packs/pack-index.js';
+import { endLostClaim, newLeaseId, sweepStaleMs } from './leases.js';
 import type { IdMaker } from './packs/ids.js';
 import type { ElementRecords, RecordKind } from './records.js';
 import { hasEnded } from '../../../core/database/process-name.js';
 import { step } from '../../../core/steps.js';
 
-/** A hold not renewed for so long belongs to a process that died, even if it cannot be asked. */
+/** A lease not renewed for so long belongs to a process that died, even if it cannot be asked. */
 const defaultStaleMs = 10 * 60_000;
 /** Documents removed between two signs of life. */
 const removedPerStep = 1024;
@@ -34,8 +34,8 @@ export async function sweepFamilies(
   for await (const family of families ?? records.families()) {
     signal?.throwIfAborted();
     const now = new Date();
-    const holdStale = new Date(now.getTime() - staleMs);
-    const isEnded = ({ id, at }: { id: string; at: Date }) => at < holdStale || hasEnded(id);
+    const leaseStale = new Date(now.getTime() - staleMs);
+    const isEnded = ({ id, at }: { id: string; at: Date }) => at < leaseStale || hasEnded(id);
     if (families === undefined) {
       // Most families are as they should be: their writers need not wait for a sweep that removes nothing.
       const unused = await findsUnused(records, family, heads, isEnded);
@@ -45,8 +45,8 @@ export async function sweepFamilies(
       if (unused === 'nothing' || dryRun) continue;
     }
     await endLostClaim(records, family);
-    const claim = newHolder(ids);
-    const ended = (await records.holds(family)).filter(isEnded).map(({ id }) => id);
+    const claim = newLeaseId(ids);
+    const ended = (await records.leases(family)).filter(isEnded).map(({ id }) => id);
     if (!(await records.claim(family, claim, { now, ended, sweepStale: new Date(now.getTime() - sweepStaleMs) }))) continue;
     step('elements-sweep:claimed');
     if (families !== undefined) report.families += 1;
@@ -72,14 +72,14 @@ async function findsUnused(
   records: ElementRecords,
   family: string,
   heads: HeadsOfFamily,
-  isEnded: (hold: { id: string; at: Date }) => boolean,
+  isEnded: (lease: { id: string; at: Date }) => boolean,
 ): Promise<'nothing' | 'name' | 'something' | null> {
   const found: { kind: RecordKind; of: string }[] = [];
   for (const kind of ['window', 'index', 'pack'] as const) {
     for await (const { of } of records.sweepable(family, kind)) found.push({ kind, of });
   }
   // In this order: what was listed and is not being written now is either referred to by now, or never will be.
-  if (!(await records.holds(family)).every(isEnded)) return null;
+  if (!(await records.leases(family)).every(isEnded)) return null;
   const used = await usedRecords(records, await heads(family));
   if (found.some(({ kind, of }) => !used[kind].has(of))) return 'something';
   return used.window.size === 0 ? 'name' : 'nothing';
@@ -97,7 +97,7 @@ async function usedRecords(
   const ids = [...used.window];
   for (let start = 0; start < ids.length; start += windowsPerQuery) {
     for (const window of (await records.findWindows(ids.slice(start, start + windowsPerQuery))).values()) {
-      for (const { id, count } of decodeDirectory(window.directory).packs) if (count > 0) used.pack.add(id);
+      for (const { id, count } of decodePackIndex(window.packIndex).packs) if (count > 0) used.pack.add(id);
       for (const id of window.index) used.index.add(id);
     }
   }

@@ -54,8 +54,7 @@ export class AnnotationCleanup {
    */
   async old({ ageDays, keep, remove, signal }: OldVersionsQuery): Promise<OldVersionsReport> {
     if (ageDays < (remove ? 7 : 0)) throw new InvalidError('minAgeInDays must be >= 7');
-    // The word is the one that existing clients know.
-    if (keep < 0) throw new InvalidError('keepInactiveVersions mist be non-negative');
+    if (keep < 0) throw new InvalidError('keepInactiveVersions must be non-negative');
     const before = new Date(Date.now() - ageDays * dayMs);
     const report = { active: 0, recentVersions: 0, oldVersions: 0, fromDeletedItems: 0, abandonedVersions: 0 };
     // First: what the removal of old versions leaves was not abandoned by anybody.
@@ -82,12 +81,12 @@ export class AnnotationCleanup {
   }
 
   /** Removes what killed processes have left: all that nobody can reach, or only what says itself whose it was. */
-  readonly sweep: Sweep = async ({ whole, signal }) => {
+  readonly sweep: Sweep = async ({ full, signal }) => {
     const { model, store, densities } = this.options;
     const annotations = await model.batches.tidy();
-    const annotationVersions = whole ? await this.#orphans({ remove: true, signal }) : 0;
+    const annotationVersions = full ? await this.#orphans({ remove: true, signal }) : 0;
     const heads = (family: string) => model.heads(family);
-    const families = whole ? undefined : await store.abandonedFamilies();
+    const families = full ? undefined : await store.abandonedFamilies();
     const { removed } = await store.sweep(heads, { ...(families && { families }), signal });
     const annotationDensities = await densities.sweep(heads, families);
     return { annotations, annotationVersions, annotationElements: removed, annotationDensities };

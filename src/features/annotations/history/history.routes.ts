@@ -80,7 +80,7 @@ const get = defineRoute({
       version: version.version,
       elements,
       query: allElements,
-      turns: { queue: annotations.reading, caller },
+      waiting: { queue: annotations.reading, caller },
       signal,
       trailer: { _versionId: version.id },
     });

@@ -39,17 +39,17 @@ export class AnnotationHistory {
     const { field, direction, limit, offset } = order;
     // A version that was written down before a change that then failed is still the current one: it is not listed twice.
     const listed = { annotationId: annotation.id, before: annotation.version, field, direction };
-    const place = (await former.countAhead(listed, valueOf[field](annotation))) - offset;
-    const isShown = place >= 0 && (limit === 0 || place < limit);
+    const ahead = (await former.countAhead(listed, valueOf[field](annotation))) - offset;
+    const isShown = ahead >= 0 && (limit === 0 || ahead < limit);
     if (isShown && limit === 1) return yield currentVersion(annotation);
-    const page = { offset: place < 0 ? offset - 1 : offset, limit: isShown && limit > 0 ? limit - 1 : limit };
+    const page = { offset: ahead < 0 ? offset - 1 : offset, limit: isShown && limit > 0 ? limit - 1 : limit };
     let count = 0;
     for await (const version of former.list(listed, page)) {
-      if (isShown && count === place) yield currentVersion(annotation);
+      if (isShown && count === ahead) yield currentVersion(annotation);
       count += 1;
       yield formerVersion(version);
     }
-    if (isShown && place >= count) yield currentVersion(annotation);
+    if (isShown && ahead >= count) yield currentVersion(annotation);
   }
 
   /** Changes whenever the list of versions does. */
@@ -92,7 +92,7 @@ export class AnnotationHistory {
       throw await this.writer.explain(error, request, current);
     }
     await this.writer.changed(current, reverted);
-    await this.writer.tell(request.caller?.id ?? null, 'revert', reverted);
+    await this.writer.notify(request.caller?.id ?? null, 'revert', reverted);
     return reverted;
   }
 

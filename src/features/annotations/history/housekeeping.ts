@@ -18,7 +18,7 @@ export interface AnnotationHousekeepingOptions {
 /** Name in the schedule. */
 const scheduleName = 'annotation-cleanup';
 /** How often a process asks within that time whether a cleanup is due. */
-const looksPerInterval = 12;
+const checksPerInterval = 12;
 /** What is removed where the setting allows it: the same as by DELETE /annotation/old without parameters. */
 const usual = { ageDays: 30, keep: 10 };
 const cleanupSetting = 'large_image.annotation_cleanup';
@@ -32,12 +32,12 @@ export class AnnotationHousekeeping {
 
   constructor(private readonly options: AnnotationHousekeepingOptions) {
     const { everyMs } = options;
-    this.#timer = everyMs > 0 ? setInterval(() => void this.look(), everyMs / looksPerInterval) : null;
+    this.#timer = everyMs > 0 ? setInterval(() => void this.check(), everyMs / checksPerInterval) : null;
     this.#timer?.unref();
   }
 
   /** Cleans up if that is due and no other process does. @returns whether it did. */
-  async look(): Promise<boolean> {
+  async check(): Promise<boolean> {
     if (this.#running !== null || this.#closing.signal.aborted) return false;
     const run = this.#run().finally(() => (this.#running = null));
     this.#running = run;
@@ -56,7 +56,7 @@ export class AnnotationHousekeeping {
       if (!(await schedule.claim(scheduleName, this.#owner, this.#next()))) return false;
       // A cleanup that takes longer than the interval must not be joined by a second one.
       const renew = () => void schedule.renew(scheduleName, this.#owner, this.#next()).catch(() => undefined);
-      renewal = setInterval(renew, everyMs / looksPerInterval);
+      renewal = setInterval(renew, everyMs / checksPerInterval);
       renewal.unref();
       const report = await this.#cleanUp(signal);
       logger.info(report, 'Annotation:Cleanup');

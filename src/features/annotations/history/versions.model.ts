@@ -27,7 +27,7 @@ export function isVersionField(name: string): name is VersionField {
 }
 
 /** Which former versions of an annotation, and in which order. */
-export interface VersionPlace {
+export interface VersionListing {
   annotationId: string;
   /** Only versions below this one. */
   before: number;
@@ -58,10 +58,10 @@ export class AnnotationVersions {
 
   /** Former versions before one, in this order and newest first where it says nothing; read as they are asked for. `limit` 0: all. */
   async *list(
-    place: VersionPlace,
+    listing: VersionListing,
     { limit, offset }: { limit: number; offset: number },
   ): AsyncGenerator<AnnotationVersionRecord> {
-    const { annotationId, before, field, direction } = place;
+    const { annotationId, before, field, direction } = listing;
     const order: Record<string, 1 | -1> = { [versionFields[field]]: direction };
     order._version ??= -1;
     const query = { annotationId, _version: { $lt: before } };
@@ -70,7 +70,7 @@ export class AnnotationVersions {
   }
 
   /** How many former versions come before a value in the order of a list. */
-  async countAhead({ annotationId, before, field, direction }: VersionPlace, value: number | Date): Promise<number> {
+  async countAhead({ annotationId, before, field, direction }: VersionListing, value: number | Date): Promise<number> {
     const ahead = { [versionFields[field]]: direction === 1 ? { $lt: value } : { $gt: value } };
     return this.model.countDocuments({ $and: [{ annotationId, _version: { $lt: before } }, ahead] });
   }

@@ -5,7 +5,7 @@ import type { Drawer } from './drawer.js';
 import type { ElementStore, PackMarks, StoredElements, StoredWindow } from '../elements/contract.js';
 import { LargeImageError } from '../../../errors.js';
 import type { HostLogger } from '../../../host.js';
-import type { AnnotationDensityModel, BlockPlace, DensityBlock, DensityHead } from './density.model.js';
+import type { AnnotationDensityModel, BlockAddress, DensityBlock, DensityHead } from './density.model.js';
 import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { LRUCache } from 'lru-cache';
@@ -183,8 +183,8 @@ export class AnnotationDensities {
   }
 
   /** The blocks of these windows that are there. */
-  blocks(places: readonly BlockPlace[]): Promise<DensityBlock[]> {
-    return this.#options.model.blocks(places);
+  blocks(addresses: readonly BlockAddress[]): Promise<DensityBlock[]> {
+    return this.#options.model.blocks(addresses);
   }
 
   /**

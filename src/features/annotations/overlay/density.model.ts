@@ -44,15 +44,15 @@ const batch = 100;
 /** Bytes of documents written at a time. */
 const batchBytes = 4 * 1024 * 1024;
 
-/** Place of a block in the ids of documents. */
-export interface BlockPlace {
+/** Address of a block in the ids of documents. */
+export interface BlockAddress {
   window: string;
   level: number;
   column: number;
   row: number;
 }
 
-function blockId({ window, level, column, row }: BlockPlace): string {
+function blockId({ window, level, column, row }: BlockAddress): string {
   return `${window}/${level}/${column}/${row}`;
 }
 
@@ -97,8 +97,8 @@ export class AnnotationDensityModel {
   }
 
   /** The blocks at these places; those that are not there are absent. */
-  async blocks(places: readonly BlockPlace[]): Promise<DensityBlock[]> {
-    const byId = new Map(places.map((place) => [blockId(place), place]));
+  async blocks(addresses: readonly BlockAddress[]): Promise<DensityBlock[]> {
+    const byId = new Map(addresses.map((address) => [blockId(address), address]));
     const ids = [...byId.keys()];
     const blocks: DensityBlock[] = [];
     for (let start = 0; start < ids.length; start += batch) {
@@ -107,7 +107,7 @@ export class AnnotationDensityModel {
         const bytes = data instanceof Uint8Array ? data : data.buffer;
         let end = 0;
         const tiles = lengths.map((length) => bytes.subarray(end, (end += length)));
-        blocks.push({ ...(byId.get(_id) as BlockPlace), tiles });
+        blocks.push({ ...(byId.get(_id) as BlockAddress), tiles });
       }
     }
     return blocks;

@@ -2,14 +2,14 @@ import type { View } from './draw/canvas.js';
 import { drawnMargin } from './draw/draw.js';
 import type { DrawnTexts, PictureDrawing } from './draw/drawing.js';
 import type { DensityTile } from './draw/density-layer.js';
-import { blockTiles, densityBelow, DensityCounter, densityTile, tilePlace } from './draw/density.js';
+import { blockTiles, densityBelow, DensityCounter, densityTile, tileAddress } from './draw/density.js';
 import { pointDiameter, type ColorMode, type GroupFilter } from './draw/shape.js';
 import { maxFeatures, VectorTile } from './draw/vector-tile.js';
 import type { BoundingBox } from '../../../annotation-format/bounding-box.js';
 import type { BoxCondition } from '../../../annotation-format/element-query.js';
 import type { ElementStore, ElementText, StoredElements } from '../elements/contract.js';
 import type { CachedTile } from '../../caches/contract.js';
-import type { BlockPlace } from './density.model.js';
+import type { BlockAddress } from './density.model.js';
 import { BadValueError } from '../../../errors.js';
 import { encodePicture, parseEncoding } from '../../../tilesource/render/encode.js';
 import { countedAlways, type AnnotationDensities } from './densities.js';
@@ -168,7 +168,7 @@ export class AnnotationOverlay {
     }
     const { classes } = counter;
     return Array.from(counter.level(level).tiles, ([key, cells]) => {
-      return { level, ...tilePlace(key), content: cells.byClass(), classes };
+      return { level, ...tileAddress(key), content: cells.byClass(), classes };
     });
   }
 
@@ -177,16 +177,16 @@ export class AnnotationOverlay {
     const tiles: DensityTile[] = [];
     const heads = await densities.heads(stored, options);
     const classes = new Map(heads.map((head) => [head.window, head.classes]));
-    const places: BlockPlace[] = [];
+    const addresses: BlockAddress[] = [];
     for (const [i, { window, levels }] of heads.entries()) {
       // Nothing is small enough to be counted, or nothing of this window is near.
       if (levels === null || wanted < levels.finest || !meets(stored.windows[i]!.box, view)) continue;
       const level = Math.min(wanted, levels.coarsest);
       const side = densityTile * blockTiles * 2 ** level;
       const { columns, rows } = partsOf(view, side);
-      for (const row of rows) for (const column of columns) places.push({ window, level, column, row });
+      for (const row of rows) for (const column of columns) addresses.push({ window, level, column, row });
     }
-    for (const block of await densities.blocks(places)) {
+    for (const block of await densities.blocks(addresses)) {
       const { columns, rows } = partsOf(view, densityTile * 2 ** block.level);
       for (const [i, content] of block.tiles.entries()) {
         const column = block.column * blockTiles + (i % blockTiles);

@@ -121,7 +121,7 @@ const vector = defineRoute({
     answerTile(services, { caller, headers, signal }, params.id, { kind: 'mvt', ...tileAddress(params), ...query }),
 });
 
-const whole = { type: 'integer' };
+const integer = { type: 'integer' };
 
 const description = defineRoute({
   ...shared,
@@ -133,13 +133,13 @@ const description = defineRoute({
       type: 'object',
       required: ['sizeX', 'sizeY', 'tileWidth', 'tileHeight', 'levels', 'elementCount', 'version', 'groups'],
       properties: {
-        sizeX: whole,
-        sizeY: whole,
-        tileWidth: whole,
-        tileHeight: whole,
-        levels: { ...whole, description: 'As of the tiles of the item: level 0 is the smallest.' },
-        elementCount: whole,
-        version: whole,
+        sizeX: integer,
+        sizeY: integer,
+        tileWidth: integer,
+        tileHeight: integer,
+        levels: { ...integer, description: 'As of the tiles of the item: level 0 is the smallest.' },
+        elementCount: integer,
+        version: integer,
         groups: {
           type: 'array',
           items: {
@@ -152,7 +152,7 @@ const description = defineRoute({
           },
         },
         densityBelow: { type: 'number', description: 'Shapes of a shorter diagonal, in pixels, are shown as density.' },
-        vectorExtent: { ...whole, description: 'Units along the width of a vector tile.' },
+        vectorExtent: { ...integer, description: 'Units along the width of a vector tile.' },
       },
     },
   },

@@ -6,7 +6,7 @@ import { vectorExtent } from './draw/vector-tile.js';
 import type { StoredElements } from '../elements/contract.js';
 import type { CachedTile, TileCache } from '../../caches/contract.js';
 import { NoLargeImageError } from '../../../errors.js';
-import { turnOf } from '../../../core/concurrency/queues.js';
+import { enqueueFor } from '../../../core/concurrency/queues.js';
 import type { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import type { Caller } from '../../../host.js';
 import type { HostRecords } from '../../../core/host/host-records.js';
@@ -97,9 +97,9 @@ export class AnnotationTiles {
     };
     const groups = style.groups === undefined ? null : [...style.groups].map(String).sort();
     const hasNone = style.groups?.has(null) ?? false;
-    const look = [kind, level, x, y, style.mode, groups, hasNone, kind === 'png' ? (style.gain ?? null) : 0];
+    const drawingOptions = [kind, level, x, y, style.mode, groups, hasNone, kind === 'png' ? (style.gain ?? null) : 0];
     const pyramid = [tileWidth, tileHeight, sizeX, sizeY, levels];
-    const key = `annotation/${annotation.id}/${annotation.version}/${annotation.elements.content}?${JSON.stringify([pyramid, look])}`;
+    const key = `annotation/${annotation.id}/${annotation.version}/${annotation.elements.content}?${JSON.stringify([pyramid, drawingOptions])}`;
     const scale = levelScale(shape, level);
     const view: View = {
       left: x * tileWidth * scale,
@@ -119,8 +119,8 @@ export class AnnotationTiles {
     return {
       key,
       make: async (asked) => {
-        const turn = turnOf(this.#options.drawing, asked);
-        return (await tiles.get(key)) ?? this.#drawing.join(key, (wanted) => turn(() => draw(wanted), wanted), asked.signal);
+        const enqueue = enqueueFor(this.#options.drawing, asked);
+        return (await tiles.get(key)) ?? this.#drawing.join(key, (wanted) => enqueue(() => draw(wanted), wanted), asked.signal);
       },
     };
   }

@@ -129,7 +129,8 @@ function madeUpDensities(window: string): ConstructorParameters<typeof Annotatio
   const head: DensityHead = { window, family: window, levels, classes, groups: [], crowds: [] };
   return {
     heads: () => Promise.resolve([head]),
-    blocks: (places) => Promise.resolve(places.map((place) => ({ ...place, tiles: Array<Buffer>(blockTiles ** 2).fill(tile) }))),
+    blocks: (addresses) =>
+      Promise.resolve(addresses.map((address) => ({ ...address, tiles: Array<Buffer>(blockTiles ** 2).fill(tile) }))),
     write: () => Promise.resolve(),
     families: () => Promise.resolve([]),
     keepOnly: () => Promise.resolve(0),

@@ -104,7 +104,7 @@ const prefixes = ['item', 'annotation', 'annotationelement', 'data', 'bbox'];
 
 /** The order of columns: by where they come from, those with several values first, then by title. */
 export function compareColumns(a: PlotColumn, b: PlotColumn): number {
-  const place = ({ key }: PlotColumn) => prefixes.indexOf(key.slice(0, key.indexOf('.')));
+  const rankOf = ({ key }: PlotColumn) => prefixes.indexOf(key.slice(0, key.indexOf('.')));
   const single = ({ count }: PlotColumn) => (count > 1 ? 0 : 1);
-  return place(a) - place(b) || single(a) - single(b) || compareText(a.title, b.title) || compareText(a.key, b.key);
+  return rankOf(a) - rankOf(b) || single(a) - single(b) || compareText(a.title, b.title) || compareText(a.key, b.key);
 }

@@ -11,7 +11,7 @@ import type { PlotRows } from './table.js';
 import { Readable } from 'node:stream';
 import { routeDefiner } from '../../../http/route.js';
 import { scopes } from '../../../http/scopes.js';
-import { isId, json, required, text, withDefault, type ParameterValues } from '../../../http/parameters.js';
+import { isId, json, required, text, type Parameter, type ParameterValues } from '../../../http/parameters.js';
 import { itemPath } from '../parameters.js';
 
 /** What the routes for plots work with. */
@@ -24,11 +24,32 @@ interface PlotContext {
 
 const defineRoute = routeDefiner<PlotContext>();
 
+/** Words that stand for each choice: those of booleans too. */
+const adjacentWords: Readonly<Record<PlotRequest['adjacent'], readonly string[]>> = {
+  none: ['false', 'off', '0', 'no', ''],
+  images: ['true', 'on', '1', 'yes'],
+  all: ['__all__'],
+};
+
+const adjacentItems: Parameter<PlotRequest['adjacent']> = {
+  schema: {
+    type: 'string',
+    enum: ['false', 'true', '__all__'],
+    default: 'false',
+    description: 'true: also large images of the same folder; __all__: also its other items.',
+  },
+  required: false,
+  absent: 'none',
+  parse(value, name) {
+    const word = value.trim().toLowerCase();
+    const found = (['none', 'images', 'all'] as const).find((choice) => adjacentWords[choice].includes(word));
+    if (found !== undefined) return found;
+    throw new BadParameterError(`Invalid value for ${name}: "${value}". Allowed values: false, true, __all__.`);
+  },
+};
+
 const selection = {
-  adjacentItems: withDefault<string>(
-    text({ description: 'false; true: also large images of the same folder; __all__: also its other items.' }),
-    'false',
-  ),
+  adjacentItems,
   annotations: json({
     kind: 'array',
     description: 'Ids of annotations of the item, or ["__all__"]. Adjacent items take part with annotations of the same names.',
@@ -57,16 +78,10 @@ const columnSchema = {
 function requestOf(item: ItemRecord, query: ParameterValues<typeof selection>): PlotRequest {
   return {
     item,
-    adjacent: adjacentOf(query.adjacentItems),
+    adjacent: query.adjacentItems,
     annotations: annotationsOf(query.annotations),
     sources: sourcesOf(query.sources),
   };
-}
-
-function adjacentOf(sent: string): PlotRequest['adjacent'] {
-  const value = sent.trim().toLowerCase();
-  if (value === '__all__') return 'all';
-  return ['true', 'on', '1', 'yes'].includes(value) ? 'images' : 'none';
 }
 
 function annotationsOf(sent: readonly unknown[] | undefined): PlotRequest['annotations'] {
@@ -103,14 +118,14 @@ async function unlessSuperseded<T>(
 ): Promise<T | null> {
   const { uuid, caller, signal } = asking;
   if (uuid === undefined || uuid === '') return work(signal);
-  const turn = latest.begin(`${caller?.id ?? ''} ${uuid}`);
+  const request = latest.begin(`${caller?.id ?? ''} ${uuid}`);
   try {
-    return await work(AbortSignal.any([signal, turn.signal]));
+    return await work(AbortSignal.any([signal, request.signal]));
   } catch (error) {
-    if (turn.signal.aborted && !signal.aborted) return null;
+    if (request.signal.aborted && !signal.aborted) return null;
     throw error;
   } finally {
-    turn.end();
+    request.end();
   }
 }
 

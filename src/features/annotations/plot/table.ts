@@ -33,12 +33,13 @@ const maxValues = 5_000_000;
 /** Collects values by column, and by row for the columns that are asked for. */
 export class PlotTable {
   readonly #columns = new Map<string, ColumnStatistics>();
-  readonly #places: ReadonlyMap<string, number>;
+  /** The index of each kept column in the values of a row. */
+  readonly #positions: ReadonlyMap<string, number>;
   readonly #rows = new Map<string, Row>();
 
   /** @param keys columns whose values are kept; `null` for statistics alone. */
   constructor(readonly keys: readonly string[] | null = null) {
-    this.#places = new Map([...new Set(keys)].map((key, place) => [key, place]));
+    this.#positions = new Map([...new Set(keys)].map((key, position) => [key, position]));
   }
 
   /** Adds a value of a common column. */
@@ -58,8 +59,8 @@ export class PlotTable {
       this.#columns.set(key, (column = new ColumnStatistics(key, title)));
     }
     column.add(value);
-    const place = this.#places.get(key);
-    if (place !== undefined) this.#rowAt(row).values[place] = value;
+    const position = this.#positions.get(key);
+    if (position !== undefined) this.#rowAt(row).values[position] = value;
   }
 
   #rowAt(key: RowKey): Row {
@@ -97,8 +98,8 @@ export class PlotTable {
     signal: AbortSignal,
   ): AsyncGenerator<(PlotValue | null)[]> {
     if (columns.length === 0) return;
-    const positions = columns.map(({ key }) => this.#places.get(key)!);
-    const requiredPositions = required.map((key) => this.#places.get(key) ?? -1);
+    const positions = columns.map(({ key }) => this.#positions.get(key)!);
+    const requiredPositions = required.map((key) => this.#positions.get(key) ?? -1);
     for await (const row of this.#sorted(signal)) {
       const general = this.#generalRows(row.key);
       const valueAt = (position: number): PlotValue | null => {

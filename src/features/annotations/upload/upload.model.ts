@@ -125,8 +125,8 @@ export class AnnotationUploadModel {
   async claim(ingestion: string): Promise<boolean> {
     const found = await this.#waiting.findById(ingestion, { claimed: 1 }).lean<Pick<WaitingDocument, 'claimed'>>();
     const claimed = found?.claimed ?? null;
-    const isHeld = claimed !== null && claimed.at.getTime() >= Date.now() - claimMs && !hasEnded(claimed.by);
-    if (found === null || isHeld) return false;
+    const isClaimed = claimed !== null && claimed.at.getTime() >= Date.now() - claimMs && !hasEnded(claimed.by);
+    if (found === null || isClaimed) return false;
     const seen = claimed === null ? { claimed: null } : { 'claimed.at': claimed.at, 'claimed.by': claimed.by };
     const now = { claimed: { at: new Date(), by: processName() } };
     return (await this.#waiting.updateOne({ _id: ingestion, ...seen }, { $set: now })).matchedCount > 0;

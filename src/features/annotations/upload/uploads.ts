@@ -26,7 +26,7 @@ const maxListed = 1000;
 /** What {@link AnnotationUploads} works with. */
 export interface AnnotationUploadsOptions {
   model: AnnotationUploadModel;
-  annotations: Pick<AnnotationServices, 'whole' | 'permissions' | 'brand'>;
+  annotations: Pick<AnnotationServices, 'lifecycle' | 'permissions' | 'brand'>;
   records: HostRecords;
   items: Items;
   callers: Pick<Callers, 'asker'>;
@@ -161,7 +161,7 @@ export class AnnotationUploads {
     try {
       await this.#ingest(task, context);
     } catch (error) {
-      if (!context.signal.aborted) await this.#tell(task, context.jobId, error);
+      if (!context.signal.aborted) await this.#notify(task, context.jobId, error);
       throw error;
     }
   }
@@ -171,7 +171,7 @@ export class AnnotationUploads {
     const { item, caller } = await this.#target(task);
     const file = await records.findFile(task.fileId);
     // The work was done before, but a crash kept the job from saying so.
-    if (file === null && (await annotations.whole.exists(annotationId(task.ingestion, 0)))) return;
+    if (file === null && (await annotations.lifecycle.exists(annotationId(task.ingestion, 0)))) return;
     if (file === null) throw new InvalidError(`No such file: ${task.fileId}`, 'fileId');
     if (file.size > maxBytes) {
       throw new LargeImageError('too-large', `The file has ${file.size} bytes; files of annotations may have ${maxBytes}.`);
@@ -182,7 +182,7 @@ export class AnnotationUploads {
     const references = new OverlayReferences(annotations.brand, (name) => this.#resolve(task, name, caller));
     const bytes = await files.read(file.doc, { start: 0, end: file.size }, { signal });
     try {
-      const created = await annotations.whole.create(item, annotationBytes(bytes), 'file', {
+      const created = await annotations.lifecycle.create(item, annotationBytes(bytes), 'file', {
         caller,
         signal,
         prepare: references.prepare,
@@ -266,7 +266,7 @@ export class AnnotationUploads {
     }
   }
 
-  async #tell({ userId, fileId, itemId }: UploadTask, jobId: string, error: unknown): Promise<void> {
+  async #notify({ userId, fileId, itemId }: UploadTask, jobId: string, error: unknown): Promise<void> {
     const { notify, logger } = this.options;
     if (notify === undefined || userId === null) return;
     const message = error instanceof LargeImageError ? error.message : 'The file could not be read.';

@@ -37,16 +37,16 @@ export async function claimName(
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;
   }
-  const held = await models.nameClaim.findById(_id).lean();
-  if (held === null) return claimName(context, { parentId, ownerType, ownerId }, name);
-  if (held.ownerId.equals(ownerId)) return null;
-  const isRecent = Date.now() - held.created.getTime() < abandonedAfterMs && (await life.isAlive(held.process));
-  if (isRecent || (await ownsName(context, held, parentId, name))) return held.ownerType;
+  const other = await models.nameClaim.findById(_id).lean();
+  if (other === null) return claimName(context, { parentId, ownerType, ownerId }, name);
+  if (other.ownerId.equals(ownerId)) return null;
+  const isRecent = Date.now() - other.created.getTime() < abandonedAfterMs && (await life.isAlive(other.process));
+  if (isRecent || (await ownsName(context, other, parentId, name))) return other.ownerType;
   const taken = await models.nameClaim.findOneAndUpdate(
-    { _id, ownerId: held.ownerId, created: held.created },
+    { _id, ownerId: other.ownerId, created: other.created },
     { $set: { ownerType, ownerId, process: life.id, created: claim.created } },
   );
-  return taken === null ? held.ownerType : null;
+  return taken === null ? other.ownerType : null;
 }
 
 async function ownsName({ models }: HostContext, claim: NameClaimDocument, parentId: Types.ObjectId, name: string) {

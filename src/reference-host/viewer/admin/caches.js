@@ -28,14 +28,14 @@ export async function cachesSection({ signal }) {
 /** @param {AbortSignal} signal */
 async function cachePanel(signal) {
   const said = outcome();
-  const place = h('div', { class: 'stack' });
+  const output = h('div', { class: 'stack' });
   /** @param {Record<string, CacheReport>} reports */
-  const show = (reports) => fill(place, reportTable(reports, 'Caches'));
+  const show = (reports) => fill(output, reportTable(reports, 'Caches'));
   const load = async () => show(await request('GET', 'large_image/cache', { signal }));
   await load();
   return panel(
     'Caches',
-    place,
+    output,
     said.element,
     h(
       'div',
@@ -48,7 +48,7 @@ async function cachePanel(signal) {
         async run() {
           said.clear();
           const { before, after } = await request('PUT', 'large_image/cache/clear');
-          fill(place, reportTable(before, 'Before', 'Before'), reportTable(after, 'After', 'After'));
+          fill(output, reportTable(before, 'Before', 'Before'), reportTable(after, 'After', 'After'));
           said.good('The caches have been cleared.');
         },
       }),

@@ -4,7 +4,7 @@ import { fill, h, icon } from '../dom.js';
 import { currentUser } from '../session.js';
 import { outcome } from './parts.js';
 
-/** @typedef {{ type: 'collection' | 'user' | 'folder', _id: string, name: string }} Place */
+/** @typedef {{ type: 'collection' | 'user' | 'folder', _id: string, name: string }} Container */
 
 /** Folders that are offered at once. */
 const shown = 200;
@@ -13,10 +13,10 @@ const shown = 200;
  * Goes down from collections to folders. What stands last in the path is chosen, when it is a folder.
  *
  * @param {AbortSignal} signal
- * @returns {Promise<{ element: HTMLElement, chosen: () => Place | null }>}
+ * @returns {Promise<{ element: HTMLElement, chosen: () => Container | null }>}
  */
 export async function folderPicker(signal) {
-  /** @type {Place[]} */
+  /** @type {Container[]} */
   let path = [];
   const trail = h('p', { class: 'picker-path', 'data-testid': 'picker-path' });
   const choices = h('ul', { class: 'picker-list', 'aria-label': 'Folders to choose from' });
@@ -30,21 +30,21 @@ export async function folderPicker(signal) {
     },
   };
 
-  /** @param {Place[]} next */
+  /** @param {Container[]} next */
   async function go(next) {
-    const { places, total } = await childrenOf(next.at(-1), signal);
+    const { containers, total } = await childrenOf(next.at(-1), signal);
     path = next;
-    const steps = [[], ...path.map((_place, index) => path.slice(0, index + 1))];
+    const steps = [[], ...path.map((_container, index) => path.slice(0, index + 1))];
     fill(trail, ...steps.map((step) => stepButton(step)));
     fill(
       choices,
-      ...places.map((place) => h('li', {}, pickButton(place))),
-      places.length === 0 && h('li', { class: 'quiet-text' }, 'No folders in here.'),
-      total > places.length && h('li', { class: 'quiet-text' }, `The first ${shown} of ${total}.`),
+      ...containers.map((container) => h('li', {}, pickButton(container))),
+      containers.length === 0 && h('li', { class: 'quiet-text' }, 'No folders in here.'),
+      total > containers.length && h('li', { class: 'quiet-text' }, `The first ${shown} of ${total}.`),
     );
   }
 
-  /** @param {Place[]} step */
+  /** @param {Container[]} step */
   function stepButton(step) {
     const isLast = step.length === path.length;
     const name = step.at(-1)?.name ?? 'All collections';
@@ -55,13 +55,18 @@ export async function folderPicker(signal) {
     );
   }
 
-  /** @param {Place} place */
-  function pickButton(place) {
-    const symbol = place.type === 'collection' ? 'collection' : place.type === 'user' ? 'person' : 'folder';
-    return h('button', { class: 'pick', type: 'button', onclick: () => open([...path, place]) }, icon(symbol), place.name);
+  /** @param {Container} container */
+  function pickButton(container) {
+    const symbol = container.type === 'collection' ? 'collection' : container.type === 'user' ? 'person' : 'folder';
+    return h(
+      'button',
+      { class: 'pick', type: 'button', onclick: () => open([...path, container]) },
+      icon(symbol),
+      container.name,
+    );
   }
 
-  /** @param {Place[]} next */
+  /** @param {Container[]} next */
   async function open(next) {
     said.clear();
     try {
@@ -73,24 +78,24 @@ export async function folderPicker(signal) {
 }
 
 /**
- * @param {Place | undefined} place
+ * @param {Container | undefined} container
  * @param {AbortSignal} signal
- * @returns {Promise<{ places: Place[], total: number }>}
+ * @returns {Promise<{ containers: Container[], total: number }>}
  */
-async function childrenOf(place, signal) {
-  if (place === undefined) {
+async function childrenOf(container, signal) {
+  if (container === undefined) {
     const { entries, total } = await list('collection', { query: { limit: shown }, signal });
     const user = currentUser();
-    /** @type {Place[]} */
+    /** @type {Container[]} */
     const own = user === null ? [] : [{ type: 'user', _id: user._id, name: 'My folders' }];
-    return { places: [...entries.map((one) => toPlace('collection', one)), ...own], total: total + own.length };
+    return { containers: [...entries.map((one) => toContainer('collection', one)), ...own], total: total + own.length };
   }
-  const query = { parentType: place.type, parentId: place._id, limit: shown };
+  const query = { parentType: container.type, parentId: container._id, limit: shown };
   const { entries, total } = await list('folder', { query, signal });
-  return { places: entries.map((one) => toPlace('folder', one)), total };
+  return { containers: entries.map((one) => toContainer('folder', one)), total };
 }
 
-/** @param {Place['type']} type @param {{ _id: string, name: string }} document @returns {Place} */
-function toPlace(type, { _id, name }) {
+/** @param {Container['type']} type @param {{ _id: string, name: string }} document @returns {Container} */
+function toContainer(type, { _id, name }) {
   return { type, _id, name };
 }

@@ -109,8 +109,8 @@ export function jobPanel(job, { signal, onStatus }) {
   /** @param {string} text @param {boolean} overwrite */
   function addLog(text, overwrite) {
     const atEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 4;
-    const whole = overwrite ? text : (log.textContent ?? '') + text;
-    log.textContent = whole.length > maxLog ? `…${whole.slice(-maxLog)}` : whole;
+    const full = overwrite ? text : (log.textContent ?? '') + text;
+    log.textContent = full.length > maxLog ? `…${full.slice(-maxLog)}` : full;
     if (atEnd) log.scrollTop = log.scrollHeight;
   }
 

@@ -28,12 +28,12 @@ const refreshMs = 150;
  * @param {ImageMetadata} options.metadata
  * @param {Stage} options.stage
  * @param {HTMLElement} options.drawing that the image is drawn in
- * @param {HTMLElement} options.place where the tools go
+ * @param {HTMLElement} options.container where the tools go
  * @param {string[]} options.hide ids of annotations that are not to be seen
  * @param {() => void} options.onHide called when others are hidden
  * @param {AbortSignal} options.signal
  */
-export function showAnnotations({ item, metadata, stage, drawing, place, hide, onHide, signal }) {
+export function showAnnotations({ item, metadata, stage, drawing, container, hide, onHide, signal }) {
   for (const id of hide) displayOf(id).visible = false;
   let isListed = false;
   /** @type {Map<string, Sheet>} by the id of the annotation */
@@ -45,7 +45,7 @@ export function showAnnotations({ item, metadata, stage, drawing, place, hide, o
   const accent = getComputedStyle(document.documentElement).getPropertyValue('--annotation-accent').trim() || '#5b3fd6';
 
   const bar = toolbar((tool) => tools.use(tool));
-  place.append(bar.element);
+  container.append(bar.element);
   const tools = new Tools({
     stage,
     shapes: () => (work?.sheet.visible ? work.sheet.elements() : []),

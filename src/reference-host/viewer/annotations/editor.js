@@ -1,7 +1,7 @@
 // @ts-check
 import { announce, fill, h, icon, messageOf } from '../dom.js';
 import { formatCount } from '../format.js';
-import { groupPalette, Groups, lookOf } from './groups.js';
+import { groupPalette, Groups, styleOf } from './groups.js';
 import { nameOf, newId } from './model.js';
 import { groupsOf, isConflict, reloadAnnotation } from './requests.js';
 
@@ -71,8 +71,8 @@ export function editAnnotation({ sheet, signal, redraw, report, onSaved }) {
   /** @param {Pick<Element, 'type'> & Partial<Element>} members @returns {Element} */
   function make(members) {
     const group = groups.chosen;
-    const look = lookOf(members, groups.colorOf(group));
-    return { ...members, ...look, ...(group !== null && { group }), id: newId() };
+    const style = styleOf(members, groups.colorOf(group));
+    return { ...members, ...style, ...(group !== null && { group }), id: newId() };
   }
 
   /** @param {Element | null} before @param {Element | null} after */
@@ -109,7 +109,7 @@ export function editAnnotation({ sheet, signal, redraw, report, onSaved }) {
   /** @param {string | null} group */
   function recolor(group) {
     const shape = selected();
-    if (shape && (shape.group ?? null) === group) commit(shape, { ...shape, ...lookOf(shape, groups.colorOf(group)) });
+    if (shape && (shape.group ?? null) === group) commit(shape, { ...shape, ...styleOf(shape, groups.colorOf(group)) });
   }
 
   function showStatus() {
@@ -152,7 +152,7 @@ export function editAnnotation({ sheet, signal, redraw, report, onSaved }) {
     const shape = selected();
     if (!shape) return;
     const { group: _former, ...rest } = shape;
-    commit(shape, { ...rest, ...(name !== null && { group: name }), ...lookOf(shape, groups.colorOf(name)) });
+    commit(shape, { ...rest, ...(name !== null && { group: name }), ...styleOf(shape, groups.colorOf(name)) });
   }
 
   /** @param {string} text */

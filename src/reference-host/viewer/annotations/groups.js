@@ -16,7 +16,7 @@ const lineWidth = 3;
  * @param {string} color `#rrggbb`
  * @returns {Partial<Element>}
  */
-export function lookOf({ type, closed }, color) {
+export function styleOf({ type, closed }, color) {
   if (type === 'polyline' && !closed) return { lineColor: color, lineWidth };
   const [r, g, b] = [1, 3, 5].map((start) => Number.parseInt(color.slice(start, start + 2), 16));
   return { lineColor: color, lineWidth, fillColor: type === 'point' ? color : `rgba(${r}, ${g}, ${b}, ${fillOpacity})` };

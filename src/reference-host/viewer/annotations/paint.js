@@ -17,7 +17,7 @@ const defaultLineWidth = 2;
 const pointRadius = 5;
 const handleSize = 9;
 /** How far the turning handle of a box lies above it. */
-export const turnHandleDistance = 26;
+export const rotationHandleDistance = 26;
 /** Shapes smaller than this are a dot. */
 const dotBelow = 2.5;
 /** More labels than this cannot be read. */
@@ -88,18 +88,18 @@ function grid(path, corners, { widthSubdivisions = 1, heightSubdivisions = 1 }) 
 
 /** Draws on one canvas; `ratio` is its pixels per CSS pixel. */
 export class Painter {
-  /** @param {CanvasRenderingContext2D} context @param {number} ratio @param {Placement} place @param {Box} view what is seen, in image pixels */
-  constructor(context, ratio, place, view) {
+  /** @param {CanvasRenderingContext2D} context @param {number} ratio @param {Placement} placement @param {Box} view what is seen, in image pixels */
+  constructor(context, ratio, placement, view) {
     this.context = context;
     this.ratio = ratio;
-    this.place = place;
+    this.placement = placement;
     this.view = view;
     this.labels = 0;
   }
 
   /** Coordinates are image pixels from here on. */
   #inImage() {
-    const { scale, x, y } = this.place;
+    const { scale, x, y } = this.placement;
     this.context.setTransform(this.ratio * scale, 0, 0, this.ratio * scale, this.ratio * x, this.ratio * y);
   }
 
@@ -129,7 +129,7 @@ export class Painter {
   /** @param {Iterable<Element>} elements in the order in which they cover one another @param {number} opacity */
   shapes(elements, opacity) {
     const { context, view } = this;
-    const { scale } = this.place;
+    const { scale } = this.placement;
     const margin = (pointRadius + 2) / scale;
     const seen = {
       left: view.left - margin,
@@ -151,7 +151,7 @@ export class Painter {
   /** @param {Element} element @param {Box} box */
   #shape(element, box) {
     const { context } = this;
-    const { scale } = this.place;
+    const { scale } = this.placement;
     const { lineColor = defaultLine, lineWidth = defaultLineWidth, fillColor } = element;
     if (element.type === 'point') {
       const [x, y] = element.center ?? [0, 0];
@@ -185,7 +185,7 @@ export class Painter {
   #stroke(color, width, path) {
     if (width <= 0) return;
     const { context } = this;
-    const { scale } = this.place;
+    const { scale } = this.placement;
     context.strokeStyle = color;
     context.lineWidth = Math.max(1, width * Math.min(1, scale)) / scale;
     if (path) context.stroke(path);
@@ -197,7 +197,7 @@ export class Painter {
     const [head, tail] = points;
     if (!head || !tail) return;
     const angle = Math.atan2(tail[1] - head[1], tail[0] - head[0]);
-    const length = 14 / this.place.scale;
+    const length = 14 / this.placement.scale;
     const { context } = this;
     context.beginPath();
     for (const side of [-0.45, 0.45]) {
@@ -215,7 +215,7 @@ export class Painter {
    */
   selection(element, { accent, handles }) {
     const { context } = this;
-    const { scale } = this.place;
+    const { scale } = this.placement;
     this.#inImage();
     if (element.type === 'point') {
       const [x, y] = element.center ?? [0, 0];
@@ -234,7 +234,7 @@ export class Painter {
       [accent, 2.5],
     ])) {
       context.strokeStyle = color;
-      context.lineWidth = width / this.place.scale;
+      context.lineWidth = width / this.placement.scale;
       if (path) context.stroke(path);
       else context.stroke();
     }
@@ -243,9 +243,9 @@ export class Painter {
   /** @param {Element} element @param {string} accent */
   handles(element, accent) {
     const { context } = this;
-    const { scale, x, y } = this.place;
+    const { scale, x, y } = this.placement;
     this.#onStage();
-    for (const handle of handlesOf(element, turnHandleDistance / scale)) {
+    for (const handle of handlesOf(element, rotationHandleDistance / scale)) {
       const size = handle.kind === 'middle' ? handleSize - 3 : handleSize;
       const at = { x: handle.x * scale + x, y: handle.y * scale + y };
       context.beginPath();
@@ -266,7 +266,7 @@ export class Painter {
     if (!overlaps(box, this.view)) return;
     this.labels += 1;
     const { context } = this;
-    const { scale, x, y } = this.place;
+    const { scale, x, y } = this.placement;
     this.#onStage();
     context.font = `600 ${Math.min(40, Math.max(9, element.label.fontSize ?? 13))}px system-ui, sans-serif`;
     context.textAlign = 'center';

@@ -45,7 +45,7 @@ export function isArea(element) {
 }
 
 /** Turns a vector. @param {number} x @param {number} y @param {number} [angle] radians @returns {Point} */
-function turned(x, y, angle = 0) {
+function rotated(x, y, angle = 0) {
   const cos = Math.cos(angle);
   const sin = Math.sin(angle);
   return { x: x * cos - y * sin, y: x * sin + y * cos };
@@ -59,7 +59,7 @@ function turned(x, y, angle = 0) {
  */
 export function cornersOf({ center = [0, 0, 0], width = 0, height = 0, rotation }) {
   return corners.map(([x, y]) => {
-    const corner = turned(x * width, y * height, rotation);
+    const corner = rotated(x * width, y * height, rotation);
     return { x: center[0] + corner.x, y: center[1] + corner.y };
   });
 }
@@ -117,7 +117,7 @@ export function touches(element, point, reach) {
   if (point.x < box.left - reach || point.x > box.right + reach || point.y < box.top - reach || point.y > box.bottom + reach)
     return false;
   const { type, center = [0, 0, 0], radius = 0, width = 0, height = 0, rotation = 0, points = [], holes = [] } = element;
-  const away = turned(point.x - center[0], point.y - center[1], -rotation);
+  const away = rotated(point.x - center[0], point.y - center[1], -rotation);
   if (type === 'point') return true;
   if (type === 'circle') return Math.hypot(away.x, away.y) <= radius + reach;
   if (type === 'ellipse') return Math.hypot(away.x / (width / 2 + reach), away.y / (height / 2 + reach)) <= 1;
@@ -156,16 +156,16 @@ function distanceToSide({ x, y }, [fromX, fromY], [toX, toY]) {
  * Where a shape can be grasped.
  *
  * @param {Element} element
- * @param {number} turnDistance how far the turning handle lies above a box
+ * @param {number} handleDistance how far the turning handle lies above a box
  * @returns {Handle[]}
  */
-export function handlesOf(element, turnDistance) {
+export function handlesOf(element, handleDistance) {
   const { type, center = [0, 0, 0], radius = 0, height = 0, rotation, points = [] } = element;
   if (type === 'circle') return [{ kind: 'rim', index: 0, x: center[0] + radius, y: center[1] }];
   if (isBox(element)) {
-    const top = turned(0, -height / 2 - turnDistance, rotation);
-    const places = cornersOf(element).map((corner, index) => ({ ...corner, kind: /** @type {const} */ ('corner'), index }));
-    return [...places, { kind: 'turn', index: 0, x: center[0] + top.x, y: center[1] + top.y }];
+    const top = rotated(0, -height / 2 - handleDistance, rotation);
+    const corners = cornersOf(element).map((corner, index) => ({ ...corner, kind: /** @type {const} */ ('corner'), index }));
+    return [...corners, { kind: 'turn', index: 0, x: center[0] + top.x, y: center[1] + top.y }];
   }
   if (points.length > maxVertexHandles) return [];
   const vertices = points.map(([x, y], index) => ({ kind: /** @type {const} */ ('vertex'), index, x, y }));
@@ -233,7 +233,7 @@ export function reshaped(element, { kind, index }, to) {
  * @returns {Element}
  */
 export function boxBetween(element, from, to, rotation = 0) {
-  const sides = turned(to.x - from.x, to.y - from.y, -rotation);
+  const sides = rotated(to.x - from.x, to.y - from.y, -rotation);
   return {
     ...element,
     center: coordinate((from.x + to.x) / 2, (from.y + to.y) / 2, element.center?.[2]),

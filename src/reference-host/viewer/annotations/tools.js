@@ -1,5 +1,5 @@
 // @ts-check
-import { turnHandleDistance } from './paint.js';
+import { rotationHandleDistance } from './paint.js';
 import { boxBetween, coordinate, handlesOf, isDrawn, moved, reshaped, touches, withoutVertex } from './shapes.js';
 
 /**
@@ -148,7 +148,7 @@ export class Tools {
   /** @param {Element} element @param {Point} point @returns {Handle | null} */
   #handleAt(element, point) {
     const near = handleReach / this.#scale;
-    const handles = handlesOf(element, turnHandleDistance / this.#scale);
+    const handles = handlesOf(element, rotationHandleDistance / this.#scale);
     return handles.findLast(({ x, y }) => Math.hypot(x - point.x, y - point.y) <= near) ?? null;
   }
 
@@ -214,12 +214,12 @@ export class Tools {
       this.bench.commit(null, this.bench.make({ type: 'point', center: coordinate(x, y) }));
     } else if (press?.dragged) {
       if (press.first) this.finish();
-    } else if (press) this.#placeVertex(at);
+    } else if (press) this.#clickVertex(at);
     this.bench.redraw();
   }
 
   /** A vertex where the pointer was clicked; near the first one the polygon is complete. @param {Point} at */
-  #placeVertex(at) {
+  #clickVertex(at) {
     const points = this.draft?.points ?? [];
     const { x, y } = this.bench.stage.toImage(at.x, at.y);
     const near = (/** @type {readonly number[] | undefined} */ vertex) =>

@@ -14,7 +14,7 @@ export class FrameStack {
   /** @type {Map<number, Promise<TiledImage>>} most recently shown last */
   #images = new Map();
   /** Those that are in the world, which lie below everything else. @type {TiledImage[]} lowest first */
-  #placed = [];
+  #added = [];
   /** @type {number | null} */
   #shown = null;
 
@@ -39,9 +39,9 @@ export class FrameStack {
     const image = await this.#image(frame);
     // The reader has moved on while the image was being added.
     if (this.#shown !== frame) return image;
-    for (const placed of this.#placed) placed.setPreload(false);
-    this.#placed = [...this.#placed.filter((placed) => placed !== image), image];
-    this.viewer.world.setItemIndex(image, this.#placed.length - 1);
+    for (const added of this.#added) added.setPreload(false);
+    this.#added = [...this.#added.filter((added) => added !== image), image];
+    this.viewer.world.setItemIndex(image, this.#added.length - 1);
     image.setOpacity(1);
     this.viewer.forceRedraw();
     // What a hidden image says of its tiles is of the view it had when it was last seen; one round brings it up to date.
@@ -70,7 +70,7 @@ export class FrameStack {
         index: 0,
         success: (event) => {
           const { item } = /** @type {any} */ (event);
-          this.#placed.unshift(item);
+          this.#added.unshift(item);
           resolve(item);
         },
         error: reject,
@@ -87,12 +87,12 @@ export class FrameStack {
    */
   async #settle(frame, image, likely) {
     if (this.#shown !== frame) return;
-    for (const other of this.#placed) if (other !== image) other.setOpacity(0);
+    for (const other of this.#added) if (other !== image) other.setOpacity(0);
     for (const [old, oldImage] of this.#images) {
       if (this.#images.size <= keptFrames || old === frame) break;
       this.#images.delete(old);
       const gone = await oldImage;
-      this.#placed = this.#placed.filter((placed) => placed !== gone);
+      this.#added = this.#added.filter((added) => added !== gone);
       this.viewer.world.removeItem(gone);
     }
     if (savesData()) return;

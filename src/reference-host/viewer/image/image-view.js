@@ -30,7 +30,7 @@ export async function openImage({ element, item, metadata, query, signal }) {
   const problem = h('p', { class: 'stage-problem', role: 'alert', hidden: true });
   element.replaceChildren(drawing);
   const stage = await openStage({ element: drawing, item, metadata, frame, onProblem: showProblem, signal });
-  const start = readPlace(query.get('at'));
+  const start = readPosition(query.get('at'));
   if (start) stage.goTo(start);
   const readout = pixelReadout({ stage, element: drawing, itemId: item._id, metadata, frame: () => frame, signal });
   const controls = frameControls(metadata, frame, (next, likely) => void showFrame(next, likely));
@@ -41,15 +41,15 @@ export async function openImage({ element, item, metadata, query, signal }) {
   ]);
   stage.onRest(writeAddress);
   const hide = readList(query.get('hide'));
-  const annotations = showAnnotations({ item, metadata, stage, drawing, place: element, hide, onHide: writeAddress, signal });
+  const annotations = showAnnotations({ item, metadata, stage, drawing, container: element, hide, onHide: writeAddress, signal });
 
   return {
     annotations: annotations.panel,
     frameControls: controls?.element ?? null,
     /** Follows an address of the same image, as from the back button. @param {URLSearchParams} next */
     update(next) {
-      const place = readPlace(next.get('at'));
-      if (place) stage.goTo(place);
+      const position = readPosition(next.get('at'));
+      if (position) stage.goTo(position);
       else stage.goHome();
       if (next.has('hide')) annotations.hideOnly(readList(next.get('hide')));
       const wanted = readFrame(next.get('frame'), metadata);
@@ -83,8 +83,8 @@ export async function openImage({ element, item, metadata, query, signal }) {
 
   function writeAddress() {
     if (signal.aborted) return;
-    const place = stage.place();
-    const at = place && `${place.x},${place.y},${place.width}`;
+    const position = stage.position();
+    const at = position && `${position.x},${position.y},${position.width}`;
     replaceRoute(routeHash('item', item._id, { frame: frame || null, at, hide: annotations.hidden().join(',') || null }));
   }
 }
@@ -96,9 +96,9 @@ function readList(text) {
 
 /**
  * @param {string | null} text
- * @returns {import('./stage.js').Place | null}
+ * @returns {import('./stage.js').ViewPosition | null}
  */
-function readPlace(text) {
+function readPosition(text) {
   const [x = NaN, y = NaN, width = NaN] = (text ?? '').split(',').map((part) => (part === '' ? NaN : Number(part)));
   return [x, y, width].every(Number.isFinite) && width >= 1 ? { x, y, width } : null;
 }

@@ -63,12 +63,12 @@ export function pixelReadout({ stage, element, itemId, metadata, frame, signal }
     output.hidden = true;
   }
 
-  /** @param {{ x: number, y: number }} place */
-  function update(place) {
-    at = place;
+  /** @param {{ x: number, y: number }} pointer in pixels of the stage */
+  function update(pointer) {
+    at = pointer;
     clearTimeout(timer);
     asking?.abort();
-    const point = stage.toImage(place.x, place.y);
+    const point = stage.toImage(pointer.x, pointer.y);
     const x = Math.floor(point.x);
     const y = Math.floor(point.y);
     const inside = x >= 0 && y >= 0 && x < metadata.sizeX && y < metadata.sizeY;

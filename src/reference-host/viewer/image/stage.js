@@ -10,7 +10,7 @@ import { tileSource } from './tile-source.js';
  * @typedef {InstanceType<import('./openseadragon.js').OpenSeadragon['TiledImage']>} TiledImage
  */
 
-/** What part of an image is seen: its centre and its width, in full-resolution pixels. @typedef {{ x: number, y: number, width: number }} Place */
+/** What part of an image is seen: its centre and its width, in full-resolution pixels. @typedef {{ x: number, y: number, width: number }} ViewPosition */
 
 /**
  * What follows the pointer on the stage; places are in pixels of the stage. `press` says whether the gesture is meant for it: then
@@ -39,8 +39,8 @@ import { tileSource } from './tile-source.js';
  * @property {(source: object) => Promise<TiledImage>} addTiles lays tiles over the image, unseen at first
  * @property {(image: TiledImage) => void} removeTiles
  * @property {(listener: PointerListener) => void} onPointer
- * @property {() => Place | null} place `null` while the whole image is seen as when it was opened
- * @property {(place: Place) => void} goTo
+ * @property {() => ViewPosition | null} position `null` while the whole image is seen as when it was opened
+ * @property {(place: ViewPosition) => void} goTo
  * @property {(factor: number) => void} zoomBy
  * @property {() => void} goHome
  * @property {(listener: () => void) => void} onMove called while the view moves and when the stage changes its size
@@ -150,7 +150,7 @@ export async function openStage({ element, item, metadata, frame, onProblem, sig
       if (overlays.delete(overlay) && !signal.aborted) viewer.world.removeItem(overlay);
     },
     onPointer: (listener) => listenToPointer(viewer, listener),
-    place() {
+    position() {
       const bounds = viewer.viewport.getBounds();
       const home = viewer.viewport.getHomeBounds();
       const same = (/** @type {'x' | 'y' | 'width'} */ side) => Math.abs(bounds[side] - home[side]) < home.width / 1000;

@@ -16,7 +16,7 @@ import { itemVersion } from '../browse/model.js';
  * @param {number} frame
  */
 export function tileSource(item, { sizeX, sizeY, tileWidth, tileHeight, levels, frames = [] }, frame) {
-  const place = frames.length > 1 ? `fzxy/${frame}` : 'zxy';
+  const order = frames.length > 1 ? `fzxy/${frame}` : 'zxy';
   const query = { edge: 'crop', _: itemVersion(item) };
   return {
     width: sizeX,
@@ -27,6 +27,6 @@ export function tileSource(item, { sizeX, sizeY, tileWidth, tileHeight, levels, 
     minLevel: 0,
     maxLevel: levels - 1,
     /** @param {number} level @param {number} x @param {number} y */
-    getTileUrl: (level, x, y) => apiUrl(`item/${item._id}/tiles/${place}/${level}/${x}/${y}`, query),
+    getTileUrl: (level, x, y) => apiUrl(`item/${item._id}/tiles/${order}/${level}/${x}/${y}`, query),
   };
 }

@@ -33,7 +33,7 @@ export async function containerView(route, context) {
   const { main, signal } = context;
   const type = /** @type {'collection' | 'folder' | 'user'} */ (route.name);
   const folderPage = pageNumber(route.query, 'folders');
-  const [place, path, folders] = await Promise.all([
+  const [container, path, folders] = await Promise.all([
     request('GET', `${type}/${route.id}`, { signal }),
     type === 'folder' ? request('GET', `folder/${route.id}/rootpath`, { signal }) : [],
     /** @type {Promise<{ entries: Folder[], total: number }>} */ (
@@ -44,15 +44,16 @@ export async function containerView(route, context) {
     ),
   ]);
   signal.throwIfAborted();
-  const name = place.name ?? `${place.firstName} ${place.lastName}`;
-  const mayWrite = place._accessLevel >= 1;
+  const name = container.name ?? `${container.firstName} ${container.lastName}`;
+  const mayWrite = container._accessLevel >= 1;
   const items = h('section', { 'aria-label': 'Items' });
   const isFolder = type === 'folder';
-  const showItems = () => fillItems(items, { folder: place, page: pageNumber(route.query, 'items'), mayWrite, signal });
+  const showItems = () => fillItems(items, { folder: container, page: pageNumber(route.query, 'items'), mayWrite, signal });
   if (isFolder) await showItems();
   const mayUpload = isFolder && mayWrite;
   /** @param {File[]} files */
-  const upload = (files) => uploadTo({ folder: place, files, onStored: () => void showItems().catch(announceFailure(signal)) });
+  const upload = (files) =>
+    uploadTo({ folder: container, files, onStored: () => void showItems().catch(announceFailure(signal)) });
   const pageElement = h(
     'div',
     { class: 'page' },
@@ -60,16 +61,16 @@ export async function containerView(route, context) {
     h(
       'div',
       { class: 'page-heading' },
-      h('h1', {}, name, place.public === false && h('span', { class: 'tag' }, 'Private')),
+      h('h1', {}, name, container.public === false && h('span', { class: 'tag' }, 'Private')),
       mayWrite &&
         h('button', { class: 'button', type: 'button', onclick: () => createFolder(type, route.id) }, icon('plus'), 'New folder'),
       mayUpload && fileButton(upload),
     ),
-    place.description && h('p', { class: 'description' }, place.description),
+    container.description && h('p', { class: 'description' }, container.description),
     folders.total > 0 && h('ul', { class: 'places', 'aria-label': 'Folders' }, ...folders.entries.map(folderLink)),
     paging({ parameter: 'folders', page: folderPage, size: foldersPerPage, total: folders.total, label: 'Pages of folders' }),
     isFolder && items,
-    !isFolder && folders.total === 0 && emptyPlace(mayWrite),
+    !isFolder && folders.total === 0 && emptyContainer(mayWrite),
   );
   fill(main, pageElement);
   if (mayUpload) acceptDrops({ name, signal, onFiles: upload });
@@ -88,7 +89,7 @@ function announceFailure(signal) {
 }
 
 /** @param {boolean} mayWrite */
-function emptyPlace(mayWrite) {
+function emptyContainer(mayWrite) {
   return h(
     'div',
     { class: 'empty' },

@@ -96,12 +96,12 @@ export async function itemView(route, { main, signal, refresh }) {
 
 /** @param {HTMLElement} panel @param {Item} item @param {AbortSignal} signal */
 async function fillAssociated(panel, item, signal) {
-  const place = panel.querySelector('.associated-place');
+  const target = panel.querySelector('.associated-place');
   try {
     const found = await associatedSection(item, signal);
-    if (!signal.aborted) place?.replaceWith(...(found ? [found] : []));
+    if (!signal.aborted) target?.replaceWith(...(found ? [found] : []));
   } catch (error) {
-    if (!signal.aborted) place?.replaceWith(errorNotice(error));
+    if (!signal.aborted) target?.replaceWith(errorNotice(error));
   }
 }
 

@@ -121,7 +121,7 @@ class CziTileSource implements TileSource {
     const attachment = attachments.get(name);
     if (attachment === undefined) return null;
     const part = partOfFile(reader, await attachmentRange(file, attachment));
-    if (attachment.type === 'CZI') return { raster: await this.#readWhole(name, part, options.signal), format: 'czi' };
+    if (attachment.type === 'CZI') return { raster: await this.#readSingle(name, part, options.signal), format: 'czi' };
     const bytes = await part.read(0, part.size, options);
     const what = `the ${name} of the CZI`;
     return {
@@ -131,7 +131,7 @@ class CziTileSource implements TileSource {
   }
 
   /** All pixels of a CZI file that is attached to this one. */
-  async #readWhole(name: string, reader: ByteReader, signal: AbortSignal | undefined): Promise<Raster> {
+  async #readSingle(name: string, reader: ByteReader, signal: AbortSignal | undefined): Promise<Raster> {
     const file = new CziBytes(reader);
     const layout = await layOut(await readSubBlocks(file, (await file.header()).directoryPosition, signal));
     const { width, height } = layout;

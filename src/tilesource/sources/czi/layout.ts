@@ -163,12 +163,15 @@ async function ofFrames(
   { blocks, planes }: SubBlocks,
   axes: ReadonlyMap<string, readonly number[]>,
 ): Promise<Map<number, Map<number, Reductions>>> {
-  const places = [...axes].map(([axis, values]) => ({ axis, places: new Map(values.map((value, place) => [value, place])) }));
+  const positions = [...axes].map(([axis, values]) => ({
+    axis,
+    positions: new Map(values.map((value, position) => [value, position])),
+  }));
   const found = new Map<number, Map<number, Reductions>>();
   for (const [index, block] of blocks.entries()) {
     if (index % blocksAtOnce === blocksAtOnce - 1) await breathe();
     let [frame, stride] = [0, 1];
-    for (const { axis, places: ofAxis } of places) {
+    for (const { axis, positions: ofAxis } of positions) {
       const value = axis === sceneAxis ? block.scene : planes[block.plane]?.get(axis);
       frame += (value === undefined ? 0 : (ofAxis.get(value) ?? 0)) * stride;
       stride *= ofAxis.size;

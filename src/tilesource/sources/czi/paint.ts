@@ -49,8 +49,8 @@ function coverage(offset: number, step: number, sourceLength: number, targetLeng
 }
 
 function isPlain({ left, top, step }: Placement): boolean {
-  const isWhole = (value: number): boolean => Math.abs(value - Math.round(value)) < epsilon;
-  return Math.abs(step - 1) < epsilon && isWhole(left) && isWhole(top);
+  const isInteger = (value: number): boolean => Math.abs(value - Math.round(value)) < epsilon;
+  return Math.abs(step - 1) < epsilon && isInteger(left) && isInteger(top);
 }
 
 /** Copies pixels; gray ones are repeated where the target has colours. */

@@ -62,10 +62,10 @@ export class CziPixels {
       const some = met.slice(start, start + sideBySide);
       const pictures = await Promise.all(some.map((block) => this.#picture(block, group.scale, wanted, signal)));
       for (const [index, { raster, top }] of pictures.entries()) {
-        const place = this.#boxOf(some[index]!);
+        const blockBox = this.#boxOf(some[index]!);
         paint(target, raster, {
-          left: place.left / scale - box.left,
-          top: (place.top + top * group.scale) / scale - box.top,
+          left: blockBox.left / scale - box.left,
+          top: (blockBox.top + top * group.scale) / scale - box.top,
           step: group.scale / scale,
         });
       }

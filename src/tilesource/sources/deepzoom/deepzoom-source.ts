@@ -17,7 +17,7 @@ import { processed } from '../../process/processing.js';
 import { vipsReason } from '../../process/vips-reason.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { blit } from '../../render/pixels.js';
-import { wholeJpeg } from '../tiff/stored-tile.js';
+import { completeJpeg } from '../tiff/stored-tile.js';
 import { photometrics } from '../tiff/file/tags.js';
 import { readDescription, type DeepZoomDescription } from './description.js';
 
@@ -25,7 +25,7 @@ import { readDescription, type DeepZoomDescription } from './description.js';
 const maxTileBytes = 2 ** 27;
 
 /** What all tiles have in common, as the first of them has it. */
-interface Look {
+interface TileFormat {
   bands: 1 | 2 | 3 | 4;
   profile: Uint8Array | null;
 }
@@ -37,7 +37,11 @@ interface StoredTile {
   size: Size;
 }
 
-async function lookAt(bytes: Uint8Array, { tileSize, overlap }: DeepZoomDescription, signal?: AbortSignal): Promise<Look> {
+async function formatOf(
+  bytes: Uint8Array,
+  { tileSize, overlap }: DeepZoomDescription,
+  signal?: AbortSignal,
+): Promise<TileFormat> {
   try {
     const limitInputPixels = (tileSize + 2 * overlap) ** 2;
     const { channels, icc, depth, space } = await processed(() => sharp(bytes, { limitInputPixels }).metadata(), signal);
@@ -46,7 +50,7 @@ async function lookAt(bytes: Uint8Array, { tileSize, overlap }: DeepZoomDescript
         `The Deep Zoom image has tiles of ${channels} bands of ${depth} (${space}), which is not supported.`,
       );
     }
-    return { bands: channels as Look['bands'], profile: icc ?? null };
+    return { bands: channels as TileFormat['bands'], profile: icc ?? null };
   } catch (cause) {
     signal?.throwIfAborted();
     if (cause instanceof TileSourceError) throw cause;
@@ -59,14 +63,20 @@ class DeepZoomTileSource implements TileSource {
   readonly populatedLevels: readonly number[];
   readonly #tree: FileTree;
   readonly #description: DeepZoomDescription;
-  readonly #look: Look;
+  readonly #format: TileFormat;
   /** Number that the format gives full resolution: level 0 is a single pixel there. */
   readonly #finest: number;
 
-  private constructor(tree: FileTree, description: DeepZoomDescription, look: Look, metadata: ImageMetadata, levels: number[]) {
+  private constructor(
+    tree: FileTree,
+    description: DeepZoomDescription,
+    format: TileFormat,
+    metadata: ImageMetadata,
+    levels: number[],
+  ) {
     this.#tree = tree;
     this.#description = description;
-    this.#look = look;
+    this.#format = format;
     this.metadata = metadata;
     this.populatedLevels = levels;
     this.#finest = finestLevel(description);
@@ -78,15 +88,15 @@ class DeepZoomTileSource implements TileSource {
     const extent = { sizeX: width, sizeY: height, tileWidth: tileSize, tileHeight: tileSize };
     const levels = levelCount(extent);
     const finest = finestLevel(description);
-    const held: number[] = [];
+    const stored: number[] = [];
     for (let level = 0; level < levels; level++) {
-      if ((await tree.file(`${folder}${finest - (levels - 1 - level)}/0_0.${format}`)) !== null) held.push(level);
+      if ((await tree.file(`${folder}${finest - (levels - 1 - level)}/0_0.${format}`)) !== null) stored.push(level);
     }
     const first = await tree.file(`${folder}${finest}/0_0.${format}`);
     if (first === null) throw new TileSourceError(`The Deep Zoom image has no tile ${folder}${finest}/0_0.${format}.`);
-    const look = await lookAt(await tileBytes(first, 'the first tile', signal), description, signal);
-    const facts = { magnification: null, mmX: null, mmY: null, dtype: 'uint8' as const, bandCount: look.bands };
-    return new DeepZoomTileSource(tree, description, look, { ...extent, levels, ...facts }, held);
+    const tileFormat = await formatOf(await tileBytes(first, 'the first tile', signal), description, signal);
+    const facts = { magnification: null, mmX: null, mmY: null, dtype: 'uint8' as const, bandCount: tileFormat.bands };
+    return new DeepZoomTileSource(tree, description, tileFormat, { ...extent, levels, ...facts }, stored);
   }
 
   get retainedBytes(): number {
@@ -101,19 +111,19 @@ class DeepZoomTileSource implements TileSource {
       throw new TileOutsideError(`Tile outside level ${level}: x=${x}, y=${y}.`);
     }
     const { folder, format, overlap, tileSize } = this.#description;
-    const whole = levelSize(this.metadata, level);
+    const full = levelSize(this.metadata, level);
     const before = { x: x > 0 ? overlap : 0, y: y > 0 ? overlap : 0 };
     const behind = (size: number, index: number): number => Math.min(overlap, Math.max(0, size - (index + 1) * tileSize));
     const size = {
-      width: before.x + content.width + behind(whole.width, x),
-      height: before.y + content.height + behind(whole.height, y),
+      width: before.x + content.width + behind(full.width, x),
+      height: before.y + content.height + behind(full.height, y),
     };
     return { path: `${folder}${this.#finest - (levels - 1 - level)}/${x}_${y}.${format}`, before, size, content };
   }
 
   async readTile(address: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<Raster> {
     const { path, before, size, content } = this.#tileAt(address);
-    const { bands } = this.#look;
+    const { bands } = this.#format;
     const target = createRaster({ ...content, bands, dtype: 'uint8' });
     const file = await this.#tree.file(path);
     if (file === null) return target;
@@ -140,18 +150,18 @@ class DeepZoomTileSource implements TileSource {
   }
 
   async readStoredTile(address: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<EncodedImage | null> {
-    const { bands, profile } = this.#look;
+    const { bands, profile } = this.#format;
     const { path, size, content } = this.#tileAt(address);
     const { tileWidth, tileHeight } = this.metadata;
-    const isWhole = content.width === tileWidth && content.height === tileHeight;
-    if (!isWhole || size.width !== tileWidth || size.height !== tileHeight || profile !== null || bands % 2 === 0) return null;
+    const isFull = content.width === tileWidth && content.height === tileHeight;
+    if (!isFull || size.width !== tileWidth || size.height !== tileHeight || profile !== null || bands % 2 === 0) return null;
     const file = await this.#tree.file(path);
     if (file === null) return null;
     const stored = await tileBytes(file, path, signal);
     if (!isOrdinaryJpeg(stored)) return null;
     const photometric = bands === 1 ? photometrics.blackIsZero : photometrics.yCbCr;
     const shape = { photometric, samplesPerPixel: bands, chunkWidth: tileWidth, chunkHeight: tileHeight, jpegTables: null };
-    const bytes = wholeJpeg(stored, shape);
+    const bytes = completeJpeg(stored, shape);
     return bytes && { encoding: 'JPEG', bytes, width: tileWidth, height: tileHeight };
   }
 
@@ -161,7 +171,7 @@ class DeepZoomTileSource implements TileSource {
   }
 
   iccProfile(): Uint8Array | null {
-    return this.#look.profile;
+    return this.#format.profile;
   }
 
   close(): Promise<void> {

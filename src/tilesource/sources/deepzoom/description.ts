@@ -17,7 +17,7 @@ export interface DeepZoomDescription {
   format: string;
 }
 
-function whole(text: string | undefined, least: number, most: number, what: string): number {
+function integer(text: string | undefined, least: number, most: number, what: string): number {
   const value = Number(text ?? Number.NaN);
   if (Number.isSafeInteger(value) && value >= least && value <= most) return value;
   throw new TileSourceError(`The Deep Zoom image has the ${what} ${text ?? '(none)'}; it has to be from ${least} to ${most}.`);
@@ -40,10 +40,10 @@ export async function readDescription(tree: FileTree, signal?: AbortSignal): Pro
   if (image === undefined || size === undefined) throw new TileSourceError('The Deep Zoom description has no image with a size.');
   return {
     folder: `${found.slice(0, -4)}_files/`,
-    width: whole(attribute(size, 'Width'), 1, 2 ** 31, 'width'),
-    height: whole(attribute(size, 'Height'), 1, 2 ** 31, 'height'),
-    tileSize: whole(attribute(image, 'TileSize'), 16, 8192, 'tile size'),
-    overlap: whole(attribute(image, 'Overlap') ?? '0', 0, 256, 'overlap'),
+    width: integer(attribute(size, 'Width'), 1, 2 ** 31, 'width'),
+    height: integer(attribute(size, 'Height'), 1, 2 ** 31, 'height'),
+    tileSize: integer(attribute(image, 'TileSize'), 16, 8192, 'tile size'),
+    overlap: integer(attribute(image, 'Overlap') ?? '0', 0, 256, 'overlap'),
     format: attribute(image, 'Format') ?? '',
   };
 }

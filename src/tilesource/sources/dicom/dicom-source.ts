@@ -68,8 +68,8 @@ class DicomTileSource implements TileSource {
     this.metadata = describe(layout);
     this.associatedImages = [...layout.associated.keys()].toSorted();
     const finest = this.metadata.levels - 1;
-    const held = [...layout.levels.keys()].map((power) => finest - power).filter((level) => level >= 0);
-    this.populatedLevels = held.toSorted((a, b) => a - b);
+    const stored = [...layout.levels.keys()].map((power) => finest - power).filter((level) => level >= 0);
+    this.populatedLevels = stored.toSorted((a, b) => a - b);
   }
 
   get retainedBytes(): number {
@@ -124,8 +124,8 @@ class DicomTileSource implements TileSource {
     const level = this.#levelOf(address);
     if (level.tileWidth !== tileWidth || level.tileHeight !== tileHeight) return null;
     const content = { width: Math.min(box.width, level.width - box.left), height: Math.min(box.height, level.height - box.top) };
-    const isWhole = content.width === tileWidth && content.height === tileHeight;
-    if ((!isWhole && partial !== true) || content.width < 1 || content.height < 1) return null;
+    const isFull = content.width === tileWidth && content.height === tileHeight;
+    if ((!isFull && partial !== true) || content.width < 1 || content.height < 1) return null;
     const [tile, second] = level.tilesIn(address.frame, box);
     if (tile === undefined || second !== undefined || tile.left !== box.left || tile.top !== box.top) return null;
     const stored = await storedJpeg(tile.instance, tile.frame, signal);

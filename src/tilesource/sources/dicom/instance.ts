@@ -73,8 +73,8 @@ export class DicomInstance {
       throw new TileSourceError(`Corrupt DICOM: frame ${number} of ${this.name} has ${length} bytes.`);
     }
     const parts = await Promise.all(ranges.map((range) => this.#exactly(range, `frame ${number}`, signal)));
-    const whole = parts.length === 1 ? parts[0]! : new Uint8Array(Buffer.concat(parts));
-    return ranges[0]?.hasTags === true ? withoutTags(whole, `frame ${number} of ${this.name}`) : whole;
+    const bytes = parts.length === 1 ? parts[0]! : new Uint8Array(Buffer.concat(parts));
+    return ranges[0]?.hasTags === true ? withoutTags(bytes, `frame ${number} of ${this.name}`) : bytes;
   }
 
   #plain(number: number): Range {
@@ -124,7 +124,7 @@ export class DicomInstance {
       const starts = Array.from({ length: frames }, (_, i) => first + bytes.getUint32(i * 4, true));
       return this.#byTable(starts);
     }
-    return this.#byLooking(first, frames);
+    return this.#byScanning(first, frames);
   }
 
   /** What lies between two offsets is read at once, and taken apart then. */
@@ -137,7 +137,7 @@ export class DicomInstance {
     ]);
   }
 
-  async #byLooking(first: number, frames: number): Promise<Range[][]> {
+  async #byScanning(first: number, frames: number): Promise<Range[][]> {
     const found: Range[] = [];
     let window = { start: 0, view: new DataView(new ArrayBuffer(0)) as DataView };
     for (let offset = first; ;) {

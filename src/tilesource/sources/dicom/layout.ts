@@ -13,7 +13,7 @@ const ratioTolerance = 0.02;
 const associatedFlavors: Readonly<Record<string, string>> = { LABEL: 'label', OVERVIEW: 'macro', THUMBNAIL: 'thumbnail' };
 
 /** Where a tile lies: the instance, and the number of its frame in it. */
-interface FramePlace {
+interface FramePosition {
   instance: DicomInstance;
   frame: number;
 }
@@ -28,7 +28,7 @@ export interface DicomLevel {
   tilesIn(
     plane: number,
     box: { left: number; top: number; width: number; height: number },
-  ): (FramePlace & { left: number; top: number })[];
+  ): (FramePosition & { left: number; top: number })[];
 }
 
 /** How the files make up an image. */
@@ -47,7 +47,7 @@ function fullLevel(parts: readonly DicomInstance[]): DicomLevel {
   const { matrixColumns: width, matrixRows: height, columns: tileWidth, rows: tileHeight } = parts[0]!.facts;
   const [across, down] = [Math.ceil(width / tileWidth), Math.ceil(height / tileHeight)];
   const sorted = parts.toSorted((a, b) => a.facts.frameOffset - b.facts.frameOffset);
-  const placeOf = (number: number): FramePlace | undefined => {
+  const positionOf = (number: number): FramePosition | undefined => {
     const instance = sorted.find(({ facts }) => number >= facts.frameOffset && number < facts.frameOffset + facts.frames);
     return instance && { instance, frame: number - instance.facts.frameOffset };
   };
@@ -57,13 +57,13 @@ function fullLevel(parts: readonly DicomInstance[]): DicomLevel {
     tileWidth,
     tileHeight,
     tilesIn(plane, box) {
-      const found: (FramePlace & { left: number; top: number })[] = [];
+      const found: (FramePosition & { left: number; top: number })[] = [];
       const lastY = Math.min(down - 1, Math.floor((box.top + box.height - 1) / tileHeight));
       const lastX = Math.min(across - 1, Math.floor((box.left + box.width - 1) / tileWidth));
       for (let y = Math.floor(box.top / tileHeight); y <= lastY; y++) {
         for (let x = Math.floor(box.left / tileWidth); x <= lastX; x++) {
-          const place = placeOf((plane * down + y) * across + x);
-          if (place !== undefined) found.push({ ...place, left: x * tileWidth, top: y * tileHeight });
+          const position = positionOf((plane * down + y) * across + x);
+          if (position !== undefined) found.push({ ...position, left: x * tileWidth, top: y * tileHeight });
         }
       }
       return found;
@@ -75,7 +75,7 @@ function fullLevel(parts: readonly DicomInstance[]): DicomLevel {
 function sparseLevel(parts: readonly DicomInstance[], focalPlanes: number): DicomLevel {
   const { matrixColumns: width, matrixRows: height, columns: tileWidth, rows: tileHeight } = parts[0]!.facts;
   // Frames by the cell of a grid in which their upper left pixel lies: they may be anywhere.
-  const cells = new Map<string, (FramePlace & { left: number; top: number })[]>();
+  const cells = new Map<string, (FramePosition & { left: number; top: number })[]>();
   for (const instance of parts) {
     const { positions } = instance.facts;
     for (let frame = 0; frame * 4 < Math.min(positions?.length ?? 0, maxListedTiles * 4); frame++) {
@@ -94,7 +94,7 @@ function sparseLevel(parts: readonly DicomInstance[], focalPlanes: number): Dico
     tileWidth,
     tileHeight,
     tilesIn(plane, box) {
-      const found: (FramePlace & { left: number; top: number })[] = [];
+      const found: (FramePosition & { left: number; top: number })[] = [];
       for (let y = Math.floor(box.top / tileHeight) - 1; y * tileHeight < box.top + box.height; y++) {
         for (let x = Math.floor(box.left / tileWidth) - 1; x * tileWidth < box.left + box.width; x++) {
           found.push(...(cells.get(`${plane}/${x}/${y}`) ?? []));
@@ -171,14 +171,16 @@ function stackLayout(instances: readonly DicomInstance[], opened: DicomInstance)
   );
   const sorted = alike.toSorted((a, b) => a.facts.instanceNumber - b.facts.instanceNumber || (a.name < b.name ? -1 : 1));
   const count = checkedCount(sorted.reduce((sum, { facts }) => sum + facts.frames, 0));
-  const places = sorted.flatMap((instance) => Array.from({ length: instance.facts.frames }, (_, frame) => ({ instance, frame })));
+  const positions = sorted.flatMap((instance) =>
+    Array.from({ length: instance.facts.frames }, (_, frame) => ({ instance, frame })),
+  );
   const { columns: width, rows: height } = opened.facts;
   const level: DicomLevel = {
     width,
     height,
     tileWidth: width,
     tileHeight: height,
-    tilesIn: (plane) => places.slice(plane, plane + 1).map((place) => ({ ...place, left: 0, top: 0 })),
+    tilesIn: (plane) => positions.slice(plane, plane + 1).map((position) => ({ ...position, left: 0, top: 0 })),
   };
   const planes = Array.from({ length: count }, (_, z): Record<string, number> => (count > 1 ? { Z: z } : {}));
   return { base: opened, levels: new Map([[0, level]]), planes, channels: [], associated: new Map() };

@@ -3,7 +3,7 @@ import { codecThreads } from '../../codecs/codec-threads.js';
 import { decodeJpeg } from '../../codecs/jpeg.js';
 import type { EncodedImage } from '../../contract.js';
 import { createRaster, sampleBytes, type Raster, type SampleType, type Samples } from '../../raster.js';
-import { wholeJpeg } from '../tiff/stored-tile.js';
+import { completeJpeg } from '../tiff/stored-tile.js';
 import { photometrics } from '../tiff/file/tags.js';
 import type { DicomFacts } from './facts.js';
 import type { DicomInstance } from './instance.js';
@@ -177,7 +177,7 @@ export async function storedJpeg(instance: DicomInstance, frame: number, signal?
   const isPlain =
     codecOf(facts) === 'jpeg' && facts.bitsAllocated === 8 && !['MONOCHROME1', 'PALETTE COLOR'].includes(facts.photometric);
   if (!isPlain) return null;
-  const bytes = wholeJpeg(await instance.frame(frame, signal), jpegShape(facts));
+  const bytes = completeJpeg(await instance.frame(frame, signal), jpegShape(facts));
   return bytes && { encoding: 'JPEG', bytes, width: facts.columns, height: facts.rows };
 }
 
@@ -225,8 +225,8 @@ export async function readFrame(instance: DicomInstance, frame: number, signal?:
   if (codec === 'jpeg') {
     if (bitsAllocated !== 8) throw new TileSourceError('The DICOM file has JPEG frames of 12 bits, which is not supported.');
     const bands = samples === 1 ? 1 : 3;
-    const whole = wholeJpeg(bytes, jpegShape(facts)) ?? bytes;
-    const picture = await decodeJpeg(whole, { bands, what: 'a DICOM frame', maxPixels: rows * columns }, signal);
+    const jpeg = completeJpeg(bytes, jpegShape(facts)) ?? bytes;
+    const picture = await decodeJpeg(jpeg, { bands, what: 'a DICOM frame', maxPixels: rows * columns }, signal);
     if (picture.width !== columns || picture.height !== rows) {
       throw new TileSourceError(`Corrupt DICOM: a frame holds ${picture.width} by ${picture.height} pixels.`);
     }

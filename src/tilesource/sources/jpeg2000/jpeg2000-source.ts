@@ -64,7 +64,7 @@ function describe({ streams, facts, shape }: Parts): ImageMetadata {
 }
 
 /** Levels that the wavelets hold, and for which few enough tiles have to be decoded. */
-function heldLevels(stream: CodeStream, { levels, tileWidth, tileHeight }: ImageMetadata): number[] {
+function storedLevels(stream: CodeStream, { levels, tileWidth, tileHeight }: ImageMetadata): number[] {
   const { size } = stream;
   return Array.from({ length: levels }, (_, level) => level).filter((level) => {
     const reduce = levels - 1 - level;
@@ -90,7 +90,7 @@ class Jpeg2000TileSource implements TileSource {
     const { streams, facts, shape, blocks } = parts;
     this.metadata = describe(parts);
     this.#pixels = streams.map((stream, frame) => new CodeStreamPixels(stream, facts, shape, blocks, String(frame)));
-    this.populatedLevels = heldLevels(streams[0]!, this.metadata);
+    this.populatedLevels = storedLevels(streams[0]!, this.metadata);
     const { size } = streams[0]!;
     this.#keep = size.tileWidth > this.metadata.tileWidth || size.tileHeight > this.metadata.tileHeight;
   }

@@ -32,11 +32,11 @@ function numberOf(facts: SlideFacts, name: string): number | null {
 /** The part of the slide that was scanned: all of it where the file does not say. */
 function boundsOf({ properties, levels }: SlideFacts): { left: number; top: number; width: number; height: number } {
   const [left, top, width, height] = ['x', 'y', 'width', 'height'].map((name) => Number(properties[`openslide.bounds-${name}`]));
-  const whole = { left: 0, top: 0, width: levels[0]!.width, height: levels[0]!.height };
+  const full = { left: 0, top: 0, width: levels[0]!.width, height: levels[0]!.height };
   const isSound =
     [left, top, width, height].every((value) => Number.isSafeInteger(value) && value! >= 0) && width! > 0 && height! > 0;
-  const fits = isSound && left! + width! <= whole.width && top! + height! <= whole.height;
-  return fits ? { left: left!, top: top!, width: width!, height: height! } : whole;
+  const fits = isSound && left! + width! <= full.width && top! + height! <= full.height;
+  return fits ? { left: left!, top: top!, width: width!, height: height! } : full;
 }
 
 class OpenSlideTileSource implements TileSource {

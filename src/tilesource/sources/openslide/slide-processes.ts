@@ -1,6 +1,5 @@
 import { fork, type ChildProcess } from 'node:child_process';
-import { createRequire } from 'node:module';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { threadProgram } from '../../../core/concurrency/thread-program.js';
 import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import { TileSourceError } from '../../../errors.js';
 import type { SlideAnswer, SlideRequest, SlideResults } from './messages.js';
@@ -12,13 +11,11 @@ const answerTimeout = 60_000;
 /** Idle time after which a process is let go. */
 const idleTimeout = 30_000;
 
-/** The program: TypeScript beside this file in the sources, a file of its own in what is built of them. */
+const { filename, execArgv } = threadProgram(import.meta.url, { source: './openslide-process.ts', built: 'openslide-process' });
+
 function start(): ChildProcess {
-  const isSource = import.meta.url.endsWith('.ts');
-  const path = fileURLToPath(new URL(isSource ? './openslide-process.ts' : './openslide-process.js', import.meta.url));
-  const execArgv = isSource ? ['--import', pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href] : [];
   const stdio: ('ignore' | 'ipc')[] = ['ignore', 'ignore', 'ignore', 'ipc'];
-  return fork(path, [], { execArgv, serialization: 'advanced', stdio, env: { ...process.env, NODE_OPTIONS: undefined } });
+  return fork(filename, [], { execArgv, serialization: 'advanced', stdio, env: { ...process.env, NODE_OPTIONS: undefined } });
 }
 
 /** Processes in which OpenSlide runs. One that ends, whatever the reason, takes one request with it and is replaced. */

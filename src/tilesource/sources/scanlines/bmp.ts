@@ -32,11 +32,11 @@ export const readBmp: HeaderReader = ({ head, size }) => {
     header: { bits, compression },
   };
   const isUpsideDown = signedHeight > 0;
-  const places = {
+  const offsets = {
     first: () => start + (isUpsideDown ? rowBytes * (height - 1) : 0),
     step: isUpsideDown ? -rowBytes : rowBytes,
   };
-  return { ...rest, ...places, ...colours(head, { bits, compression, headerBytes, start }) };
+  return { ...rest, ...offsets, ...colours(head, { bits, compression, headerBytes, start }) };
 };
 
 function colours(
@@ -52,8 +52,8 @@ function colours(
   const entryBytes = headerBytes === 12 ? 3 : 4;
   const at = 14 + headerBytes;
   const stated = headerBytes === 12 ? 0 : head.readUInt32LE(46);
-  const room = Math.floor((Math.min(start, head.length) - at) / entryBytes);
-  const count = Math.min(stated === 0 ? 2 ** bits : stated, 2 ** bits, Math.max(0, room));
+  const capacity = Math.floor((Math.min(start, head.length) - at) / entryBytes);
+  const count = Math.min(stated === 0 ? 2 ** bits : stated, 2 ** bits, Math.max(0, capacity));
   if (count === 0) throw new TileSourceError('Corrupt BMP: it has no palette.');
   const palette = new Uint8Array(count * 3);
   for (let i = 0; i < count; i++) {

@@ -44,7 +44,7 @@ function pam(text: string): (Shape & { type: string }) | null {
 }
 
 /** Whole numbers of one or two bytes, high byte first, spread over the range of their type. */
-function wholeSamples(bands: number, most: number): Pick<Rows, 'dtype' | 'pixelBits' | 'unpack'> {
+function byteSamples(bands: number, most: number): Pick<Rows, 'dtype' | 'pixelBits' | 'unpack'> {
   const bytes = most > 255 ? 2 : 1;
   const factor = (bytes === 2 ? 65_535 : 255) / most;
   return {
@@ -65,8 +65,8 @@ function floatSamples(bands: number, bigEndian: boolean): Pick<Rows, 'dtype' | '
     pixelBits: bands * 32,
     unpack: (row, { skip, count }, out, at) => {
       for (let i = 0; i < count * bands; i++) {
-        const place = (skip * bands + i) * 4;
-        out[at + i] = bigEndian ? row.readFloatBE(place) : row.readFloatLE(place);
+        const offset = (skip * bands + i) * 4;
+        out[at + i] = bigEndian ? row.readFloatBE(offset) : row.readFloatLE(offset);
       }
     },
   };
@@ -103,7 +103,7 @@ export const readNetpbm: HeaderReader = ({ head, size }) => {
   if (!isPossible || !Number.isFinite(most) || (!isFloat && !(Number.isInteger(most) && most > 0 && most < 65_536))) {
     throw new TileSourceError(`Corrupt Netpbm file: it claims ${width} by ${height} pixels of ${bands} samples up to ${most}.`);
   }
-  const samples = isFloat ? floatSamples(bands, most > 0) : kind === 'P4' ? bitSamples : wholeSamples(bands, most);
+  const samples = isFloat ? floatSamples(bands, most > 0) : kind === 'P4' ? bitSamples : byteSamples(bands, most);
   const rowBytes = Math.ceil((width * samples.pixelBits) / 8);
   if (start + rowBytes * height > size) {
     throw new TileSourceError(

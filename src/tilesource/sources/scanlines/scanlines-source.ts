@@ -82,8 +82,8 @@ class ScanlinesTileSource implements TileSource {
       return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
     };
     if (all <= togetherBytes) {
-      const whole = await read(first, all);
-      return offsets.map((offset) => whole.subarray(offset - first, offset - first + length));
+      const image = await read(first, all);
+      return offsets.map((offset) => image.subarray(offset - first, offset - first + length));
     }
     const parts: Buffer[] = [];
     for (const offset of offsets) parts.push(await read(offset, length));

@@ -11,10 +11,10 @@ import type { Material } from './material.js';
 export type VipsFile = Pick<Material, 'input' | 'format'>;
 
 /** Most pixels of formats of which libvips holds the whole picture while it decodes. */
-const maxHeldPixels = 2 ** 26;
+const maxDecodedPixels = 2 ** 26;
 
 /** Formats of which libvips needs the whole picture in memory. */
-const heldFormats: ReadonlySet<FileFormat> = new Set<FileFormat>(['avif', 'gif', 'svg', 'webp']);
+const decodedFormats: ReadonlySet<FileFormat> = new Set<FileFormat>(['avif', 'gif', 'svg', 'webp']);
 
 /** Errors of libvips as what they mean for the file. */
 export function explain(error: unknown): unknown {
@@ -27,9 +27,9 @@ export async function readFacts(material: VipsFile, settings: SharpOptions, opti
   const facts = await sharp(material.input, settings).metadata();
   const { width, height } = facts.autoOrient;
   if (!(width >= 1 && height >= 1)) throw new TileSourceError('The image has no pixels.');
-  const held = heldFormats.has(material.format) || facts.isProgressive === true;
+  const isDecoded = decodedFormats.has(material.format) || facts.isProgressive === true;
   const usual = options.maxDecodedPixels ?? defaultMaxDecodedPixels;
-  const limit = held ? Math.min(usual, maxHeldPixels) : usual;
+  const limit = isDecoded ? Math.min(usual, maxDecodedPixels) : usual;
   if (width * height > limit) {
     throw new TileSourceError(`The image has ${width} x ${height} pixels; at most ${limit} are decoded in a file of this kind.`);
   }
@@ -67,10 +67,10 @@ export function upright(
   settings: SharpOptions,
   form: SampleForm,
   page: number,
-  { turn = true }: { turn?: boolean } = {},
+  { autoOrient = true }: { autoOrient?: boolean } = {},
 ): Sharp {
   const opened = sharp(material.input, { ...settings, ...(page > 0 && { page }), ignoreIcc: !form.converted });
-  const image = turn ? opened.autoOrient() : opened;
+  const image = autoOrient ? opened.autoOrient() : opened;
   if (form.dtype === 'uint16') return image.toColourspace(form.bands <= 2 ? 'grey16' : 'rgb16');
   return image.toColourspace(form.bands <= 2 ? 'b-w' : 'srgb');
 }

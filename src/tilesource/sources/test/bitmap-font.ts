@@ -35,8 +35,8 @@ export function drawText(
   style: { ink: readonly number[]; width: number; height: number },
 ): void {
   const longest = Math.max(...lines.map((line) => line.length));
-  const room = Math.min((style.width * 0.8) / (longest * cellWidth), (style.height * 0.8) / (lines.length * cellHeight));
-  const scale = Math.floor(room);
+  const capacity = Math.min((style.width * 0.8) / (longest * cellWidth), (style.height * 0.8) / (lines.length * cellHeight));
+  const scale = Math.floor(capacity);
   if (scale < 1) return;
   const top = Math.floor((style.height - lines.length * cellHeight * scale) / 2);
   lines.forEach((line, row) => {

@@ -53,12 +53,12 @@ function parseFrames(text: string | undefined): FrameMetadata[] {
   within(total, 1, limits.frames, 'number of frames');
   return Array.from({ length: total }, (_, frame) => {
     let rest = frame;
-    const place = axes.map(({ name, count }): [string, number] => {
+    const position = axes.map(({ name, count }): [string, number] => {
       const value = rest % count;
       rest = Math.floor(rest / count);
       return [name, value];
     });
-    return { axes: Object.fromEntries(place) };
+    return { axes: Object.fromEntries(position) };
   });
 }
 
@@ -126,10 +126,10 @@ async function drawTile(
 ): Promise<Raster> {
   const { bandCount } = metadata;
   const raster = createRaster({ ...tileContent(metadata, address), bands: bandCount, dtype: 'uint8' });
-  const place = centre(metadata, address);
-  const hue = (place.x * 360 + place.y * 180 + address.frame * 47) % 360;
+  const position = centre(metadata, address);
+  const hue = (position.x * 360 + position.y * 180 + address.frame * 47) % 360;
   const paint = (lightness: number) =>
-    bandCount === 1 ? [Math.round(255 * lightness * (0.6 + 0.4 * place.x))] : hslBytes(hue, 0.5, lightness);
+    bandCount === 1 ? [Math.round(255 * lightness * (0.6 + 0.4 * position.x))] : hslBytes(hue, 0.5, lightness);
   const [ground, figure, ink] = [paint(0.45), paint(0.65), paint(0.95)];
   const plain = rowOf(raster.width, ground);
   const sides = fractal ? sidesOf(metadata) : [];

@@ -28,12 +28,12 @@ function invert(data: Samples, full: number, bands: number, colourBands: number)
 
 /** Divides colours by alpha; colours of transparent pixels become 0. Rounds down as libvips does. */
 function unpremultiply(data: Samples, full: number, bands: number, alpha: number): void {
-  const whole = full !== 1;
+  const isReduced = full !== 1;
   for (let i = 0; i < data.length; i += bands) {
     const opacity = data[i + alpha] ?? 0;
     for (let c = 0; c < alpha; c++) {
       const value = opacity === 0 ? 0 : ((data[i + c] ?? 0) * full) / opacity;
-      data[i + c] = whole ? Math.min(full, Math.floor(value)) : value;
+      data[i + c] = isReduced ? Math.min(full, Math.floor(value)) : value;
     }
   }
 }

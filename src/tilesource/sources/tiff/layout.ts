@@ -162,10 +162,10 @@ function outputOf(shape: Shape): { bands: number; dtype: SampleType } {
   }
   if (photometric === photometrics.separated || photometric === photometrics.cieLab) {
     const needed = photometric === photometrics.separated ? 4 : 3;
-    const whole = (bits === 8 || bits === 16) && sampleFormat !== 3;
+    const isInteger = (bits === 8 || bits === 16) && sampleFormat !== 3;
     // libvips writes L*a*b* as 32-bit floats, and leaves the sample format out.
     const isFloatLab = needed === 3 && bits === 32;
-    if (samples === needed && (whole || isFloatLab)) return { bands: 3, dtype: 'uint8' };
+    if (samples === needed && (isInteger || isFloatLab)) return { bands: 3, dtype: 'uint8' };
     refuse(`${needed === 4 ? 'CMYK' : 'CIE L*a*b*'} with ${samples} samples of ${bits} bits is not supported`);
   }
   if (photometric > photometrics.mask) refuse(`photometric interpretation ${photometric} is not supported`);

@@ -222,8 +222,8 @@ export function readOme(description: string): OmeDescription {
   const associated = new Map<string, number>();
   for (const each of described.filter((candidate) => !same.includes(candidate))) {
     const name = associatedNames.exec(attribute(each.image, 'Name') ?? '')?.[1]?.toLowerCase();
-    const place = name === undefined ? undefined : placementsOf(each.pixels, axesOf(each.pixels))[0];
-    if (name !== undefined && place !== undefined && !associated.has(name)) associated.set(name, place.directory);
+    const placement = name === undefined ? undefined : placementsOf(each.pixels, axesOf(each.pixels))[0];
+    if (name !== undefined && placement !== undefined && !associated.has(name)) associated.set(name, placement.directory);
   }
   return {
     sizeX,

@@ -5,7 +5,7 @@ import type { StoredRegion } from './region.js';
  * How shown pixels come from stored ones, by TIFF orientation: whether rows and columns change places, then which stored axes
  * run backwards.
  */
-const turns: Readonly<Record<number, { swap: boolean; flipX: boolean; flipY: boolean }>> = {
+const transforms: Readonly<Record<number, { swap: boolean; flipX: boolean; flipY: boolean }>> = {
   1: { swap: false, flipX: false, flipY: false },
   2: { swap: false, flipX: true, flipY: false },
   3: { swap: false, flipX: true, flipY: true },
@@ -16,13 +16,13 @@ const turns: Readonly<Record<number, { swap: boolean; flipX: boolean; flipY: boo
   8: { swap: true, flipX: true, flipY: false },
 };
 
-function turnOf(orientation: number): { swap: boolean; flipX: boolean; flipY: boolean } {
-  return turns[orientation] ?? { swap: false, flipX: false, flipY: false };
+function transformOf(orientation: number): { swap: boolean; flipX: boolean; flipY: boolean } {
+  return transforms[orientation] ?? { swap: false, flipX: false, flipY: false };
 }
 
 /** Whether the orientation exchanges width and height. */
 export function swapsSides(orientation: number): boolean {
-  return turnOf(orientation).swap;
+  return transformOf(orientation).swap;
 }
 
 /** The stored pixels behind a shown rectangle, for a stored image of `width` by `height` pixels. */
@@ -31,7 +31,7 @@ export function storedRegionOf(
   orientation: number,
   stored: { width: number; height: number },
 ): StoredRegion {
-  const { swap, flipX, flipY } = turnOf(orientation);
+  const { swap, flipX, flipY } = transformOf(orientation);
   const region = swap ? { left: shown.top, top: shown.left, width: shown.height, height: shown.width } : { ...shown };
   if (flipX) region.left = stored.width - region.left - region.width;
   if (flipY) region.top = stored.height - region.top - region.height;
@@ -40,7 +40,7 @@ export function storedRegionOf(
 
 /** Turns stored pixels the way they are to be shown. */
 export function orient(raster: Raster, orientation: number): Raster {
-  const { swap, flipX, flipY } = turnOf(orientation);
+  const { swap, flipX, flipY } = transformOf(orientation);
   if (!swap && !flipX && !flipY) return raster;
   const { bands, width: storedWidth, height: storedHeight } = raster;
   const [width, height] = swap ? [storedHeight, storedWidth] : [storedWidth, storedHeight];

@@ -95,7 +95,7 @@ interface Target {
 }
 
 /** Copies the part of a decoded chunk at (`chunkLeft`, `chunkTop`) that lies in the target's region. */
-function place(chunk: Raster, chunkLeft: number, chunkTop: number, { raster, region }: Target): void {
+function copyChunk(chunk: Raster, chunkLeft: number, chunkTop: number, { raster, region }: Target): void {
   const left = Math.max(region.left, chunkLeft);
   const top = Math.max(region.top, chunkTop);
   const width = Math.min(region.left + region.width, chunkLeft + chunk.width) - left;
@@ -125,11 +125,11 @@ async function readTiles(reader: ChunkReader, layout: ImageLayout, region: Store
         chunkHeight,
         reader,
       );
-      const isWhole = chunk.width === region.width && region.left === x * chunkWidth && region.top === y * chunkHeight;
-      if (isWhole && region.height <= chunkHeight) {
+      const isFull = chunk.width === region.width && region.left === x * chunkWidth && region.top === y * chunkHeight;
+      if (isFull && region.height <= chunkHeight) {
         return { ...chunk, height: region.height, data: chunk.data.subarray(0, region.width * region.height * chunk.bands) };
       }
-      place(chunk, x * chunkWidth, y * chunkHeight, target);
+      copyChunk(chunk, x * chunkWidth, y * chunkHeight, target);
     }
   }
   return target.raster;
@@ -170,7 +170,7 @@ async function readPlainRows(reader: ChunkReader, layout: ImageLayout, region: S
         rows,
         reader,
       );
-      place(decoded, 0, top, target);
+      copyChunk(decoded, 0, top, target);
     }
     top += rows;
   }
@@ -191,7 +191,7 @@ async function readStrips(reader: ChunkReader, layout: ImageLayout, region: Stor
   const flush = async (end: number): Promise<void> => {
     if (end > runStart) {
       const rows = Math.min(height, end * chunkHeight) - runStart * chunkHeight;
-      place(await decodeChunks(layout, run, rows, reader), 0, runStart * chunkHeight, target);
+      copyChunk(await decodeChunks(layout, run, rows, reader), 0, runStart * chunkHeight, target);
     }
     run = Array.from({ length: planes }, () => []);
   };

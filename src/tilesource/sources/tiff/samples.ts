@@ -85,8 +85,9 @@ function wideSamples(bytes: Uint8Array, layout: Interpretation): Samples {
   const length = bytes.byteLength / (bits / 8);
   if (bits === 64) {
     if (sampleFormat === 3) return new Float64Array(bytes.buffer, 0, length);
-    const whole = sampleFormat === 2 ? new BigInt64Array(bytes.buffer, 0, length) : new BigUint64Array(bytes.buffer, 0, length);
-    return Float64Array.from(whole, Number);
+    const integers =
+      sampleFormat === 2 ? new BigInt64Array(bytes.buffer, 0, length) : new BigUint64Array(bytes.buffer, 0, length);
+    return Float64Array.from(integers, Number);
   }
   if (bits === 32) {
     if (sampleFormat === 3) return new Float32Array(bytes.buffer, 0, length);

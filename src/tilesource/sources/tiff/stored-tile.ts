@@ -88,7 +88,7 @@ export type JpegShape = Pick<ImageLayout, 'photometric' | 'samplesPerPixel' | 'c
  * Every application and comment segment is dropped, as libtiff ignores them all: none may turn or recolour the picture.
  * `null` where the bytes are not an 8-bit baseline or progressive JPEG of exactly the layout's shape.
  */
-export function wholeJpeg(stored: Uint8Array, layout: JpegShape): Uint8Array | null {
+export function completeJpeg(stored: Uint8Array, layout: JpegShape): Uint8Array | null {
   const segments = segmentsOf(stored);
   const scan = segments?.at(-1);
   if (segments === null || scan?.marker !== sos || !isEnded(stored)) return null;
@@ -180,7 +180,7 @@ export function storedPicture(bytes: Uint8Array, layout: ImageLayout): EncodedIm
   const shape = { width: layout.chunkWidth, height: layout.chunkHeight };
   const encoding = storedEncoding(layout);
   if (encoding === 'JPEG') {
-    const jpeg = wholeJpeg(bytes, layout);
+    const jpeg = completeJpeg(bytes, layout);
     return jpeg === null ? null : { encoding, bytes: jpeg, ...shape };
   }
   if (encoding === 'WEBP' && isPlainWebp(bytes, shape.width, shape.height, layout.bands === 4))

@@ -256,8 +256,8 @@ class TiffTileSource implements TileSource {
   async readAssociatedImage(name: string, options: { signal?: AbortSignal } = {}): Promise<AssociatedImage | null> {
     const layout = this.#structure.associated.get(name);
     if (layout === undefined) return null;
-    const whole = { left: 0, top: 0, width: layout.width, height: layout.height };
-    const raster = await readRegion(this.#chunks(options.signal), layout, whole);
+    const full = { left: 0, top: 0, width: layout.width, height: layout.height };
+    const raster = await readRegion(this.#chunks(options.signal), layout, full);
     return { raster: orient(raster, layout.orientation), format: 'tiff' };
   }
 

@@ -46,7 +46,7 @@ export class ZarrArray {
 
   async #packed(position: readonly number[], signal: AbortSignal): Promise<Uint8Array | null> {
     const { shard, chunk, fileOf } = this.metadata;
-    if (shard === null) return this.#whole(`${this.path}${fileOf(position)}`, signal);
+    if (shard === null) return this.#readObject(`${this.path}${fileOf(position)}`, signal);
     const perShard = shard.shape.map((size, axis) => size / chunk[axis]!);
     const path = `${this.path}${fileOf(position.map((value, axis) => Math.floor(value / perShard[axis]!)))}`;
     const index = await this.#index(
@@ -65,7 +65,7 @@ export class ZarrArray {
     return file.read(Number(offset), Number(length), { signal });
   }
 
-  async #whole(path: string, signal: AbortSignal): Promise<Uint8Array | null> {
+  async #readObject(path: string, signal: AbortSignal): Promise<Uint8Array | null> {
     const file = await this.tree.file(path);
     if (file === null) return null;
     if (file.size > 2 ** 29) throw new TileSourceError(`The Zarr has a chunk of ${file.size} bytes (${path}).`);

@@ -136,8 +136,8 @@ class ZarrTileSource implements TileSource {
     this.metadata = describe(image, this.#planes);
     this.#levels = levelsOf(image, this.#planes);
     const finest = this.metadata.levels - 1;
-    const held = [...this.#levels.keys()].map((power) => finest - power).filter((level) => level >= 0);
-    this.populatedLevels = held.toSorted((a, b) => a - b);
+    const stored = [...this.#levels.keys()].map((power) => finest - power).filter((level) => level >= 0);
+    this.populatedLevels = stored.toSorted((a, b) => a - b);
   }
 
   get retainedBytes(): number {

@@ -54,7 +54,7 @@ describe('cells of a density', () => {
     const cells = new DensityCells();
     for (const key of [5, 65_536 * 4000 + 65_535, 65_536 * 4000, 7]) cells.add(key, key % 10);
     const classes: unknown[] = [];
-    for (const { classIndex, places, shares } of cells.byClass()) classes.push([classIndex, [...places], [...shares]]);
+    for (const { classIndex, positions, shares } of cells.byClass()) classes.push([classIndex, [...positions], [...shares]]);
     expect(classes).toEqual([
       [0, [5, 7], [5, 7]],
       [4000, [0, 65_535], [0, 5]],

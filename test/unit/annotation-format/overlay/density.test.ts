@@ -5,7 +5,7 @@ import { DensityLayer, DensityPoints } from '../../../../src/features/annotation
 import {
   DensityCounter,
   firstDensityLevel,
-  tilePlace,
+  tileAddress,
   type DensityLevel,
 } from '../../../../src/features/annotations/overlay/draw/density.js';
 import { drawElement } from '../../../../src/features/annotations/overlay/draw/draw.js';
@@ -129,7 +129,7 @@ describe('densities', () => {
       { mode: 'element', groups: undefined },
     );
     for (const [key, content] of counter.level(4).tiles) {
-      layer.add({ level: 4, ...tilePlace(key), content: content.byClass(), classes: counter.classes });
+      layer.add({ level: 4, ...tileAddress(key), content: content.byClass(), classes: counter.classes });
     }
     let drawn = 0;
     for (let at = 3; at < canvas.pixels.length; at += 4) drawn += canvas.pixels[at]!;
@@ -154,7 +154,7 @@ describe('densities', () => {
       const layer = new DensityLayer(window, { mode: 'group', groups });
       const points = new DensityPoints(window, { mode: 'group', groups });
       for (const [key, content] of counter.level(5).tiles) {
-        const tile = { level: 5, ...tilePlace(key), content: content.byClass(), classes: counter.classes };
+        const tile = { level: 5, ...tileAddress(key), content: content.byClass(), classes: counter.classes };
         layer.add(tile);
         points.add(tile);
       }

@@ -106,10 +106,10 @@ export class ColumnWriter {
 function fitsScale(values: Float64Array, scale: number, scaled: Float64Array): boolean {
   for (let i = 0; i < values.length; i += 1) {
     const value = values[i] as number;
-    const whole = Math.round(value * scale);
+    const rounded = Math.round(value * scale);
     // The same division is made when the column is read. Half the safe range, as a difference is stored too.
-    if (Math.abs(whole) > 2 ** 52 || whole / scale !== value) return false;
-    scaled[i] = whole;
+    if (Math.abs(rounded) > 2 ** 52 || rounded / scale !== value) return false;
+    scaled[i] = rounded;
   }
   return true;
 }

@@ -1,9 +1,9 @@
 /** Most entries of a part of an index, on average: a look-up of one id reads one part. */
 const partEntries = 4096;
-/** Bytes of an entry: hash, place of the pack in the directory. */
+/** Bytes of an entry: hash, slot of the pack in the pack index. */
 const entryBytes = 6;
 
-/** An index entry, packed in one number so that sorting is fast: hash × 65 536 + place of the pack in the directory. */
+/** An index entry, packed in one number so that sorting is fast: hash × 65 536 + slot of the pack in the pack index. */
 export type IndexEntry = number;
 
 export function indexEntry(hash: number, pack: number): IndexEntry {
@@ -42,7 +42,7 @@ function encodePart(entries: Float64Array): Buffer {
   const buffer = Buffer.allocUnsafe(entries.length * entryBytes);
   for (let i = 0; i < entries.length; i += 1) {
     const entry = entries[i] as number;
-    // Hashes first, then places: a search touches few cache lines.
+    // Hashes first, then slots: a search touches few cache lines.
     buffer.writeUInt32LE(Math.floor(entry / 65_536), i * 4);
     buffer.writeUInt16LE(entry % 65_536, entries.length * 4 + i * 2);
   }
@@ -65,7 +65,7 @@ export function outgrows(parts: number, entries: number): boolean {
   return entries > 2 * partEntries * parts;
 }
 
-/** Places in the directory of the packs that may hold an id of this hash. */
+/** Slots of the packs that may hold an id of this hash. */
 export function lookUp(stored: Buffer, hash: number): number[] {
   const length = stored.length / entryBytes;
   let [low, high] = [0, length];

@@ -45,7 +45,7 @@ export function idWord(id: string, word: number): number {
 
 const idBytes = Buffer.alloc(4 * idWords);
 
-/** The id at a place of a column. */
+/** The id at a row of a column. */
 export function idAt({ high, middle, low }: IdColumns, at: number): string {
   idBytes.writeUInt32BE(high[at] as number, 0);
   idBytes.writeUInt32BE(middle[at] as number, 4);

@@ -1,4 +1,4 @@
-import { windowPlaces } from './pack-index.js';
+import { windowPositions } from './pack-index.js';
 
 /** How many elements go into a pack and a window. What is stored does not depend on it: it may differ from write to write. */
 export interface Layout {
@@ -16,6 +16,6 @@ export interface Layout {
 export const defaultLayout: Layout = {
   packElements: 128,
   packTextBytes: 512 * 1024,
-  windowElements: windowPlaces,
+  windowElements: windowPositions,
   windowTextBytes: 32 * 1024 * 1024,
 };

@@ -3,10 +3,10 @@ import { ColumnReader, ColumnWriter } from './columns.js';
 import { idAt, idWord } from './ids.js';
 import { diagonal, type PackRows } from './pack.js';
 
-/** What a window's directory knows of a pack. */
+/** What a window's pack index knows of a pack. */
 export interface PackEntry {
   id: string;
-  /** 0: the pack is gone; its place in the directory stays, as the id index refers to places. */
+  /** 0: the pack is gone; its slot stays, as the id index refers to slots. */
   count: number;
   detailsCount: number;
   /** Bytes of the texts, uncompressed. */
@@ -15,17 +15,17 @@ export interface PackEntry {
   box: BoundingBox;
 }
 
-/** A window's directory. */
-export interface Directory {
+/** A window's pack index. */
+export interface PackIndex {
   packs: PackEntry[];
-  /** Place that the next element put at the end gets; 65 536: none is left. */
-  nextPlace: number;
+  /** Position that the next element put at the end gets; 65 536: none is left. */
+  nextPosition: number;
 }
 
-/** Places in a window: they fit 16 bits. */
-export const windowPlaces = 65_536;
+/** Positions in a window: they fit 16 bits. */
+export const windowPositions = 65_536;
 
-/** The directory entry of a pack. */
+/** The entry of a pack. */
 export function packEntry(id: string, rows: PackRows): PackEntry {
   const box: BoundingBox = { lowx: 0, lowy: 0, lowz: 0, highx: 0, highy: 0, highz: 0, size: 0, details: 0 };
   let textBytes = 0;
@@ -59,12 +59,12 @@ export function boxAround(parts: Iterable<{ count: number; box: BoundingBox }>):
   return union;
 }
 
-/** A directory as stored: about 40 bytes a pack. */
-export function encodeDirectory({ packs, nextPlace }: Directory): Buffer {
+/** A pack index as stored: about 40 bytes a pack. */
+export function encodePackIndex({ packs, nextPosition }: PackIndex): Buffer {
   const writer = new ColumnWriter(packs.length * 64 + 256);
   const column = (valueOf: (pack: PackEntry) => number) => Float64Array.from(packs, valueOf);
   writer.count(packs.length);
-  writer.count(nextPlace);
+  writer.count(nextPosition);
   for (let word = 0; word < 3; word += 1) writer.integers(column(({ id }) => idWord(id, word)));
   writer.integers(column(({ count }) => count));
   writer.integers(column(({ detailsCount }) => detailsCount));
@@ -86,11 +86,11 @@ export function encodeDirectory({ packs, nextPlace }: Directory): Buffer {
   return writer.finish();
 }
 
-/** Reads what {@link encodeDirectory} wrote. */
-export function decodeDirectory(stored: Buffer): Directory {
+/** Reads what {@link encodePackIndex} wrote. */
+export function decodePackIndex(stored: Buffer): PackIndex {
   const reader = new ColumnReader(stored);
   const length = reader.count();
-  const nextPlace = reader.count();
+  const nextPosition = reader.count();
   const ids = { high: reader.integers(length), middle: reader.integers(length), low: reader.integers(length) };
   const counts = reader.integers(length);
   const details = reader.integers(length);
@@ -116,5 +116,5 @@ export function decodeDirectory(stored: Buffer): Directory {
       },
     };
   });
-  return { packs, nextPlace };
+  return { packs, nextPosition };
 }

@@ -1,14 +1,14 @@
 import type { BoundingBox } from '../../../../annotation-format/bounding-box.js';
 import { ColumnReader, ColumnWriter } from './columns.js';
-import type { ElementLook } from '../contract.js';
+import type { ElementAppearance } from '../contract.js';
 import { idAt, type IdColumns } from './ids.js';
-import { parseLooks } from '../read/looks.js';
+import { parseAppearances } from '../read/appearances.js';
 
 /** The elements of a pack, column by column; `text` holds their JSON texts joined without anything between. */
 export interface PackRows {
   count: number;
   /** Original order in the window, 0 to 65 535. */
-  places: Float64Array;
+  positions: Float64Array;
   /** Bytes of each text. */
   lengths: Float64Array;
   details: Float64Array;
@@ -19,9 +19,9 @@ export interface PackRows {
   lowz: Float64Array;
   highz: Float64Array;
   ids: { high: Float64Array; middle: Float64Array; low: Float64Array };
-  lookIndices: Float64Array;
+  appearanceIndices: Float64Array;
   /** JSON texts, see LookTable. */
-  looks: string[];
+  appearances: string[];
 }
 
 /** Rows of `count` elements, to be filled. */
@@ -29,7 +29,7 @@ export function emptyRows(count: number): PackRows {
   const column = () => new Float64Array(count);
   return {
     count,
-    places: column(),
+    positions: column(),
     lengths: column(),
     details: column(),
     lowx: column(),
@@ -39,8 +39,8 @@ export function emptyRows(count: number): PackRows {
     lowz: column(),
     highz: column(),
     ids: { high: column(), middle: column(), low: column() },
-    lookIndices: column(),
-    looks: [],
+    appearanceIndices: column(),
+    appearances: [],
   };
 }
 
@@ -48,7 +48,7 @@ export function emptyRows(count: number): PackRows {
 export function encodeColumns(rows: PackRows): Buffer {
   const writer = new ColumnWriter(rows.count * 32 + 256);
   writer.count(rows.count);
-  writer.integers(rows.places);
+  writer.integers(rows.positions);
   writer.integers(rows.lengths);
   writer.integers(rows.details);
   writer.ranges(rows.lowx, rows.highx);
@@ -57,25 +57,25 @@ export function encodeColumns(rows: PackRows): Buffer {
   writer.integers(rows.ids.high);
   writer.integers(rows.ids.middle);
   writer.integers(rows.ids.low);
-  writer.integers(rows.lookIndices);
-  writer.text(`[${rows.looks.join(',')}]`);
+  writer.integers(rows.appearanceIndices);
+  writer.text(`[${rows.appearances.join(',')}]`);
   return writer.finish();
 }
 
 /** Stored columns, read as far as they are asked for. */
 export class PackColumns {
   readonly count: number;
-  readonly places: Float64Array;
+  readonly positions: Float64Array;
   readonly lengths: Float64Array;
   readonly details: Float64Array;
   readonly #reader: ColumnReader;
   #boxes: Pick<PackRows, 'lowx' | 'highx' | 'lowy' | 'highy' | 'lowz' | 'highz'> | undefined;
-  #rest: { ids: PackRows['ids']; lookIndices: Float64Array; looks: string } | undefined;
+  #rest: { ids: PackRows['ids']; appearanceIndices: Float64Array; appearances: string } | undefined;
 
   constructor(stored: Buffer) {
     this.#reader = new ColumnReader(stored);
     this.count = this.#reader.count();
-    this.places = this.#reader.integers(this.count);
+    this.positions = this.#reader.integers(this.count);
     this.lengths = this.#reader.integers(this.count);
     this.details = this.#reader.integers(this.count);
   }
@@ -90,13 +90,13 @@ export class PackColumns {
     return this.#boxes;
   }
 
-  #readRest(): { ids: PackRows['ids']; lookIndices: Float64Array; looks: string } {
+  #readRest(): { ids: PackRows['ids']; appearanceIndices: Float64Array; appearances: string } {
     if (this.#rest === undefined) {
       // Stored after the boxes.
       void this.boxes;
       const [reader, count] = [this.#reader, this.count];
       const ids = { high: reader.integers(count), middle: reader.integers(count), low: reader.integers(count) };
-      this.#rest = { ids, lookIndices: reader.integers(count), looks: reader.text() };
+      this.#rest = { ids, appearanceIndices: reader.integers(count), appearances: reader.text() };
     }
     return this.#rest;
   }
@@ -105,17 +105,17 @@ export class PackColumns {
     return this.#readRest().ids;
   }
 
-  get lookIndices(): Float64Array {
-    return this.#readRest().lookIndices;
+  get appearanceIndices(): Float64Array {
+    return this.#readRest().appearanceIndices;
   }
 
-  looks(): ElementLook[] {
-    return parseLooks(this.#readRest().looks);
+  appearances(): ElementAppearance[] {
+    return parseAppearances(this.#readRest().appearances);
   }
 
-  /** The looks as they are stored. */
-  lookTexts(): string[] {
-    return (JSON.parse(this.#readRest().looks) as unknown[]).map((row) => JSON.stringify(row));
+  /** The appearances as they are stored. */
+  appearanceTexts(): string[] {
+    return (JSON.parse(this.#readRest().appearances) as unknown[]).map((row) => JSON.stringify(row));
   }
 
   idAt(at: number): string {

@@ -2,12 +2,12 @@ import { LRUCache } from 'lru-cache';
 import { LargeImageError } from '../../../../errors.js';
 import { decompress } from '../packs/codec.js';
 import type { StoredElements, StoredWindow } from '../contract.js';
-import { decodeDirectory, type Directory, type PackEntry } from '../packs/pack-index.js';
+import { decodePackIndex, type PackIndex, type PackEntry } from '../packs/pack-index.js';
 import { PackColumns } from '../packs/pack.js';
 import type { ElementRecords, PackPart } from '../records.js';
 
-/** A window's directory, in memory. */
-export interface LoadedWindow extends Directory {
+/** A window's pack index, in memory. */
+export interface LoadedWindow extends PackIndex {
   id: string;
   groups: [group: string | null, count: number][];
   index: readonly string[];
@@ -24,7 +24,7 @@ export interface LoadedPack {
 const maxIndexBytes = 16 * 1024 * 1024;
 /** Memory for packs that have just been edited or looked into for an edit, bytes. */
 const maxEditedBytes = 16 * 1024 * 1024;
-/** Memory of a decoded directory, for the limit of the cache. */
+/** Memory of a decoded pack index, for the limit of the cache. */
 const bytesPerPackEntry = 320;
 const windowsPerQuery = 64;
 const packsPerQuery = 128;
@@ -47,9 +47,9 @@ export class ElementLoader {
 
   constructor(
     readonly records: ElementRecords,
-    maxDirectoryBytes: number,
+    maxPackIndexBytes: number,
   ) {
-    this.#windows = new LRUCache({ maxSize: Math.max(1, maxDirectoryBytes), sizeCalculation: sizeOf });
+    this.#windows = new LRUCache({ maxSize: Math.max(1, maxPackIndexBytes), sizeCalculation: sizeOf });
   }
 
   /** Directories of windows, in their order. @throws LargeImageError when one is gone. */
@@ -67,7 +67,7 @@ export class ElementLoader {
       for (const [id, record] of found) {
         // Written by WindowWriter.
         const groups = JSON.parse(record.groups) as [string | null, number][];
-        const window = { id, groups, index: record.index, ...decodeDirectory(record.directory) };
+        const window = { id, groups, index: record.index, ...decodePackIndex(record.packIndex) };
         this.#windows.set(id, window);
         loaded.set(id, window);
       }
@@ -79,7 +79,7 @@ export class ElementLoader {
     });
   }
 
-  /** Keeps the directory of a window that has just been written. */
+  /** Keeps the pack index of a window that has just been written. */
   keepWindow(window: LoadedWindow): void {
     this.#windows.set(window.id, window);
   }

@@ -10,7 +10,7 @@ import { columnsOf, packText } from './select.js';
 export interface Location {
   /** Number of the window. */
   window: number;
-  /** Place of the pack in the window's directory. */
+  /** Slot of the pack in the window's pack index. */
   pack: number;
   /** Place of the element in the pack. */
   at: number;
@@ -21,31 +21,31 @@ const packsPerFetch = 128;
 /** So many packs are fetched with their texts at once when an element is looked for. */
 const packsWithTexts = 8;
 
-/** Places of the packs of a window that may hold an id, by id. */
-async function candidatePlaces(
+/** The slots of the packs of a window that may hold an id, with the ids. */
+async function candidatePacks(
   loader: ElementLoader,
   window: LoadedWindow,
   ids: readonly string[],
 ): Promise<Map<number, string[]>> {
-  const places = new Map<number, string[]>();
-  const note = (place: number, id: string) => {
-    const known = places.get(place);
-    if (known === undefined) places.set(place, [id]);
+  const candidates = new Map<number, string[]>();
+  const note = (slot: number, id: string) => {
+    const known = candidates.get(slot);
+    if (known === undefined) candidates.set(slot, [id]);
     else known.push(id);
   };
   const parts = window.index.length;
   if (parts === 0) {
-    for (const place of window.packs.keys()) for (const id of ids) note(place, id);
-    return places;
+    for (const slot of window.packs.keys()) for (const id of ids) note(slot, id);
+    return candidates;
   }
   const hashes = ids.map(hashOfId);
   const needed = new Set(hashes.map((hash) => window.index[partOfHash(hash, parts)] as string));
   const stored = await loader.indexParts([...needed]);
   for (const [i, hash] of hashes.entries()) {
     const part = stored.get(window.index[partOfHash(hash, parts)] as string) as Buffer;
-    for (const place of lookUp(part, hash)) note(place, ids[i] as string);
+    for (const slot of lookUp(part, hash)) note(slot, ids[i] as string);
   }
-  return places;
+  return candidates;
 }
 
 /** Finds elements by id; those that are not there are absent. */
@@ -71,21 +71,21 @@ export async function locate(
       const number = numbers[i] as number;
       const { lowId, highId } = stored.windows[number]!;
       const inRange = wanted.filter((id) => id >= lowId && id <= highId);
-      const places = await candidatePlaces(loader, window, inRange);
-      const live = [...places.keys()].filter((place) => (window.packs[place]?.count ?? 0) > 0);
+      const candidates = await candidatePacks(loader, window, inRange);
+      const live = [...candidates.keys()].filter((slot) => (window.packs[slot]?.count ?? 0) > 0);
       for (let start = 0; start < live.length; start += packsPerFetch) {
         const group = live.slice(start, start + packsPerFetch);
-        const entries = group.map((place) => window.packs[place]!);
+        const entries = group.map((slot) => window.packs[slot]!);
         // A few are fetched with their texts: whoever looks for elements reads or edits them next.
         const packs =
           live.length <= packsWithTexts ? loader.packsToEdit(entries, signal) : loader.packs(entries, 'columns', signal);
         for (const [at, pack] of (await packs).entries()) {
-          const place = group[at] as number;
-          const candidates = new Set(places.get(place));
+          const slot = group[at] as number;
+          const candidateIds = new Set(candidates.get(slot));
           const columns = columnsOf(pack);
           for (let row = 0; row < columns.count; row += 1) {
             const id = columns.idAt(row);
-            if (candidates.has(id)) found.set(id, { window: number, pack: place, at: row });
+            if (candidateIds.has(id)) found.set(id, { window: number, pack: slot, at: row });
           }
         }
       }

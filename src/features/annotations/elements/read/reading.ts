@@ -1,5 +1,5 @@
 import { unionBox, type BoundingBox } from '../../../../annotation-format/bounding-box.js';
-import { CentroidPropTable, centroidBytes, writePlaceAndLook } from '../../../../annotation-format/centroids.js';
+import { CentroidPropTable, centroidBytes, writePositionAndAppearance } from '../../../../annotation-format/centroids.js';
 import { ElementBudget, type ElementQuery } from '../../../../annotation-format/element-query.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
@@ -12,7 +12,7 @@ import {
   packText,
   perPack,
   loadTexts,
-  placeInPack,
+  rowInPack,
   selectInOrder,
   type Selection,
   type SelectRequest,
@@ -89,13 +89,13 @@ async function* textChunks(
     for (let i = 0; i < members.length; i += 1) {
       const member = members[i] as number;
       const index = packOf(member);
-      const at = placeInPack(member);
+      const at = rowInPack(member);
       const pack = packs[index] as LoadedPack;
       const columns = columnsOf(pack);
-      const whole = cut?.[i];
-      const starts = whole === undefined ? (offsets[index] ??= columns.offsets()) : [];
-      const start = whole === undefined ? (starts[at] as number) : 0;
-      const end = whole === undefined ? (starts[at + 1] as number) : whole.length;
+      const cutText = cut?.[i];
+      const starts = cutText === undefined ? (offsets[index] ??= columns.offsets()) : [];
+      const start = cutText === undefined ? (starts[at] as number) : 0;
+      const end = cutText === undefined ? (starts[at + 1] as number) : cutText.length;
       const suffix = onBox === null ? '' : boxSuffix(columns, at, onBox);
       const needed = end - start + 1 + suffix.length;
       if (filled + needed > chunk.length) {
@@ -110,8 +110,8 @@ async function* textChunks(
         filled += 1;
       }
       isFirst = false;
-      if (whole === undefined && pack.text === null) await reload({ ...selection, members: members.subarray(i) });
-      const text = whole ?? packText(pack);
+      if (cutText === undefined && pack.text === null) await reload({ ...selection, members: members.subarray(i) });
+      const text = cutText ?? packText(pack);
       // With a box, in place of the closing brace.
       const length = suffix === '' ? end - start : end - start - 1;
       // Half the time of Buffer.copy, which matters here only.
@@ -155,30 +155,30 @@ async function* centroidChunks(
   const most = Math.floor(chunkBytes / centroidBytes);
   for await (const { packs, members } of selections) {
     const rows = new Map<number, number>();
-    const looks: (ReturnType<PackColumns['looks']> | undefined)[] = [];
+    const appearances: (ReturnType<PackColumns['appearances']> | undefined)[] = [];
     for (let start = 0; start < members.length; start += most) {
       const end = Math.min(members.length, start + most);
       const chunk = Buffer.allocUnsafeSlow((end - start) * centroidBytes);
       for (let i = start; i < end; i += 1) {
         const member = members[i] as number;
         const index = packOf(member);
-        const at = placeInPack(member);
+        const at = rowInPack(member);
         const columns = columnsOf(packs[index] as LoadedPack);
-        const lookIndex = columns.lookIndices[at] as number;
-        let row = rows.get(index * perPack + lookIndex);
+        const appearanceIndex = columns.appearanceIndices[at] as number;
+        let row = rows.get(index * perPack + appearanceIndex);
         if (row === undefined) {
-          const look = (looks[index] ??= columns.looks())[lookIndex];
+          const appearance = (appearances[index] ??= columns.appearances())[appearanceIndex];
           // Fields that are null are those that the element has not.
-          const given = Object.fromEntries(Object.entries(look ?? {}).filter(([, value]) => value !== null));
+          const given = Object.fromEntries(Object.entries(appearance ?? {}).filter(([, value]) => value !== null));
           row = props.indexOf(given as unknown as AnnotationElement);
-          rows.set(index * perPack + lookIndex, row);
+          rows.set(index * perPack + appearanceIndex, row);
         }
         const offset = (i - start) * centroidBytes;
         const { ids } = columns;
         chunk.writeUInt32BE(ids.high[at] as number, offset);
         chunk.writeUInt32BE(ids.middle[at] as number, offset + 4);
         chunk.writeUInt32BE(ids.low[at] as number, offset + 8);
-        writePlaceAndLook(chunk, offset, columns.boxAt(at), row);
+        writePositionAndAppearance(chunk, offset, columns.boxAt(at), row);
       }
       yield chunk;
       if (isSliceOver()) await nextSlice();

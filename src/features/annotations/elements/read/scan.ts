@@ -1,7 +1,7 @@
 import { ElementBudget, type ElementQuery } from '../../../../annotation-format/element-query.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import type {
-  ElementLook,
+  ElementAppearance,
   ElementText,
   PackMarks,
   PackSummary,
@@ -9,10 +9,10 @@ import type {
   ScanOptions,
   StoredElements,
 } from '../contract.js';
-import { windowPlaces, type PackEntry } from '../packs/pack-index.js';
+import { windowPositions, type PackEntry } from '../packs/pack-index.js';
 import type { ElementLoader, LoadedPack } from './loader.js';
 import { parsedElement } from './locate.js';
-import { candidatePacks, columnsOf, packOf, packText, placeInPack, selectInOrder } from './select.js';
+import { candidatePacks, columnsOf, packOf, packText, rowInPack, selectInOrder } from './select.js';
 
 /** Packs fetched at once. */
 const packsPerFetch = 128;
@@ -47,21 +47,21 @@ export async function* elementTexts(
   const request = { loader, stored, query, budget: new ElementBudget(query), texts: true, signal };
   for await (const { window, packs, members } of selectInOrder(request)) {
     const offsets: (Float64Array | undefined)[] = [];
-    const looks: (ElementLook[] | undefined)[] = [];
+    const appearances: (ElementAppearance[] | undefined)[] = [];
     for (const member of members) {
       const index = packOf(member);
-      const at = placeInPack(member);
+      const at = rowInPack(member);
       const pack = packs[index] as LoadedPack;
       const columns = columnsOf(pack);
       if (isSliceOver()) await nextSlice(signal);
       const starts = (offsets[index] ??= columns.offsets());
-      const look = (looks[index] ??= columns.looks())[columns.lookIndices[at] as number]!;
+      const appearance = (appearances[index] ??= columns.appearances())[columns.appearanceIndices[at] as number]!;
       yield {
-        type: look.type,
-        group: look.group,
+        type: appearance.type,
+        group: appearance.group,
         text: packText(pack).subarray(starts[at], starts[at + 1]),
         box: columns.boxAt(at),
-        order: window * windowPlaces + (columns.places[at] as number),
+        order: window * windowPositions + (columns.positions[at] as number),
       };
     }
   }
@@ -116,8 +116,8 @@ function marksOf(summary: PackSummary, pack: LoadedPack): PackMarks {
   return {
     summary,
     boxes,
-    orders: columns.places.map((place) => summary.window * windowPlaces + place),
-    lookIndices: Uint32Array.from(columns.lookIndices),
-    looks: columns.looks(),
+    orders: columns.positions.map((position) => summary.window * windowPositions + position),
+    appearanceIndices: Uint32Array.from(columns.appearanceIndices),
+    appearances: columns.appearances(),
   };
 }

@@ -262,7 +262,7 @@ export class BodyScanner {
         depth -= 1;
       } else if (byte === colon) this.#keyCount += 1;
       else if (byte === dot) {
-        if (isWholeDecimal(block, at + 1, filled)) this.#isCanonical = 0;
+        if (isDecimalComplete(block, at + 1, filled)) this.#isCanonical = 0;
       } else if (byte === 0x65 || byte === 0x45) {
         // The e of true and false follows a letter, that of a number a digit.
         const before = at === 0 ? 0 : (block[at - 1] as number);
@@ -281,7 +281,7 @@ function isSpace(byte: number): boolean {
 }
 
 /** Whether the decimals from `at` are all 0, as in `12.0`; also when they go on past what there is. */
-function isWholeDecimal(block: Buffer, at: number, filled: number): boolean {
+function isDecimalComplete(block: Buffer, at: number, filled: number): boolean {
   let end = at;
   while (end < filled && block[end] === zero) end += 1;
   if (end === filled) return true;

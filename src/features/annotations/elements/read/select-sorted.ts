@@ -1,18 +1,18 @@
 import { mostElements, ElementBudget } from '../../../../annotation-format/element-query.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
-import { windowPlaces, type PackEntry } from '../packs/pack-index.js';
+import { windowPositions, type PackEntry } from '../packs/pack-index.js';
 import type { ElementLoader, LoadedPack } from './loader.js';
 import { parsedElement } from './locate.js';
 import type { PackColumns } from '../packs/pack.js';
 import {
   candidatePacks,
   columnsOf,
-  matchingPlaces,
+  matchingRows,
   packOf,
   packText,
   perPack,
-  placeInPack,
+  rowInPack,
   type Selection,
   type SelectRequest,
 } from './select.js';
@@ -89,13 +89,13 @@ async function findMatches({ loader, stored, query, signal }: SelectRequest): Pr
         const columns = columnsOf(pack);
         const index = matches.packs.length;
         let found = false;
-        for (const at of matchingPlaces(columns, query.conditions)) {
+        for (const at of matchingRows(columns, query.conditions)) {
           found = true;
           matches.members.push(index * perPack + at);
           const sorted = value(pack, columns, at);
           matches.values.push(sorted instanceof Promise ? await sorted : sorted);
           if (isSliceOver()) await nextSlice(signal);
-          matches.orders.push(number * windowPlaces + (columns.places[at] as number));
+          matches.orders.push(number * windowPositions + (columns.positions[at] as number));
         }
         if (found) matches.packs.push({ ...pack, text: null });
       }
@@ -147,7 +147,7 @@ async function chosen(matches: Matches, request: SelectRequest): Promise<Uint32A
 
 function detailsOf({ packs, members }: Matches, index: number): number {
   const member = members[index] as number;
-  return columnsOf(packs[packOf(member)] as LoadedPack).details[placeInPack(member)] as number;
+  return columnsOf(packs[packOf(member)] as LoadedPack).details[rowInPack(member)] as number;
 }
 
 /** Selects in the order of a field. */
@@ -163,7 +163,7 @@ export async function* selectSorted(request: SelectRequest): AsyncGenerator<Sele
       const index = indices[end] as number;
       const member = matches.members[index] as number;
       members.push(member);
-      bytes += columnsOf(matches.packs[packOf(member)] as LoadedPack).lengths[placeInPack(member)] as number;
+      bytes += columnsOf(matches.packs[packOf(member)] as LoadedPack).lengths[rowInPack(member)] as number;
       budget.take(detailsOf(matches, index));
       end += 1;
       if (isSliceOver()) await nextSlice(signal);
@@ -181,9 +181,9 @@ async function cutOut(loader: ElementLoader, selection: Selection, signal?: Abor
   const wanted = new Map<number, number[]>();
   for (let i = 0; i < members.length; i += 1) {
     const index = packOf(members[i] as number);
-    const places = wanted.get(index);
-    if (places === undefined) wanted.set(index, [i]);
-    else places.push(i);
+    const inPack = wanted.get(index);
+    if (inPack === undefined) wanted.set(index, [i]);
+    else inPack.push(i);
   }
   const indices = [...wanted.keys()];
   for (let start = 0; start < indices.length; start += packsPerFetch) {
@@ -194,8 +194,8 @@ async function cutOut(loader: ElementLoader, selection: Selection, signal?: Abor
       const offsets = columnsOf(packs[index] as LoadedPack).offsets();
       const text = packText(pack);
       for (const i of wanted.get(index) ?? []) {
-        const place = placeInPack(members[i] as number);
-        const piece = text.subarray(offsets[place] as number, offsets[place + 1] as number);
+        const row = rowInPack(members[i] as number);
+        const piece = text.subarray(offsets[row] as number, offsets[row + 1] as number);
         // A piece of a whole pack's text would keep all of it.
         cut[i] = Buffer.from(piece);
       }

@@ -6,7 +6,7 @@ import {
 } from '../../../../annotation-format/element-query.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import type { StoredElements, StoredWindow } from '../contract.js';
-import { windowPlaces, type PackEntry } from '../packs/pack-index.js';
+import { windowPositions, type PackEntry } from '../packs/pack-index.js';
 import type { ElementLoader, LoadedPack, LoadedWindow } from './loader.js';
 import type { PackColumns } from '../packs/pack.js';
 
@@ -16,7 +16,7 @@ export interface Selection {
   window: number;
   /** The packs that the elements are in; with texts when these were asked for. */
   packs: readonly LoadedPack[];
-  /** For each element: index into `packs` × {@link perPack} + place in the pack. */
+  /** For each element: index into `packs` × {@link perPack} + row in the pack. */
   members: Float64Array;
   /** The text of each element, where not the whole packs' texts are held. */
   cut?: readonly Buffer[];
@@ -35,8 +35,8 @@ export function packOf(member: number): number {
   return Math.floor(member / perPack);
 }
 
-/** Place of a member in its pack. The remainder of such large numbers would take many times longer. */
-export function placeInPack(member: number): number {
+/** Row of a member in its pack. The remainder of such large numbers would take many times longer. */
+export function rowInPack(member: number): number {
   return member - Math.floor(member / perPack) * perPack;
 }
 
@@ -71,8 +71,8 @@ export function packText(pack: LoadedPack): Buffer {
   return pack.text;
 }
 
-/** Places in a pack of the elements that satisfy the conditions. */
-export function* matchingPlaces(columns: PackColumns, conditions: readonly BoxCondition[]): Generator<number, void, undefined> {
+/** Rows in a pack of the elements that satisfy the conditions. */
+export function* matchingRows(columns: PackColumns, conditions: readonly BoxCondition[]): Generator<number, void, undefined> {
   if (conditions.length === 0) {
     for (let at = 0; at < columns.count; at += 1) yield at;
     return;
@@ -203,18 +203,18 @@ function takeMembers(
   let to = from;
   while (to < sorted.length && budget.isOpen) {
     const member = sorted[to] as number;
-    budget.take(columnsOf(packs[packOf(member)] as LoadedPack).details[placeInPack(member)] as number);
+    budget.take(columnsOf(packs[packOf(member)] as LoadedPack).details[rowInPack(member)] as number);
     to += 1;
   }
   return sorted.subarray(from, to);
 }
 
-/** All members in order. Each place of a window is taken once at most, so none needs to be compared with another. */
+/** All members in order. Each position of a window is taken once at most, so none needs to be compared with another. */
 function allMembers(packs: readonly LoadedPack[]): Float64Array {
-  const slots = new Float64Array(windowPlaces).fill(-1);
+  const slots = new Float64Array(windowPositions).fill(-1);
   for (const [index, pack] of packs.entries()) {
-    const { places, count } = columnsOf(pack);
-    for (let at = 0; at < count; at += 1) slots[places[at] as number] = index * perPack + at;
+    const { positions, count } = columnsOf(pack);
+    for (let at = 0; at < count; at += 1) slots[positions[at] as number] = index * perPack + at;
   }
   return slots.filter((member) => member >= 0);
 }
@@ -222,13 +222,13 @@ function allMembers(packs: readonly LoadedPack[]): Float64Array {
 /** Members that match, in order. */
 function matchingMembers(packs: readonly LoadedPack[], conditions: readonly BoxCondition[], most: number): Float64Array {
   const keys = new Float64Array(most);
-  const membersSpan = perPack * windowPlaces;
+  const membersSpan = perPack * windowPositions;
   let count = 0;
   for (const [index, pack] of packs.entries()) {
     const columns = columnsOf(pack);
-    for (const at of matchingPlaces(columns, conditions)) {
+    for (const at of matchingRows(columns, conditions)) {
       // Place in the window, then which member: 16 + 16 + 12 bits.
-      keys[count] = (columns.places[at] as number) * membersSpan + index * perPack + at;
+      keys[count] = (columns.positions[at] as number) * membersSpan + index * perPack + at;
       count += 1;
     }
   }

@@ -3,7 +3,7 @@ import { schemaError, type RaiseProblem } from '../../../../annotation-format/me
 import { KnownOverlaySizes } from '../../../../annotation-format/overlay-sizes.js';
 import { duplicateId, nameByIndex, type ElementValidator } from '../../../../annotation-format/validate.js';
 import type { ChangedElements, ChangeOptions, ElementChanges, Publish, StoredElements, StoredWindow } from '../contract.js';
-import { Hold } from '../leases.js';
+import { FamilyLease } from '../leases.js';
 import { elementTooLong, maxElementBytes, requireListableGroups } from '../limits.js';
 import { storedElements } from './list-writer.js';
 import type { ElementLoader, LoadedWindow } from '../read/loader.js';
@@ -46,7 +46,7 @@ async function checkPut(
     if (isLong(value)) {
       const long = await tools.long.check(value, { name: nameOf(index), newId, sizes, raise, signal });
       if (long.hasOwnId) ownId = long.id;
-      item = { ...long, place: 0, text: Buffer.from(long.text.buffer, long.text.byteOffset, long.text.byteLength) };
+      item = { ...long, position: 0, text: Buffer.from(long.text.buffer, long.text.byteOffset, long.text.byteLength) };
     } else {
       const element = validate(value, index, nameOf);
       ownId = element.id;
@@ -88,7 +88,7 @@ export async function changeElements<Result>(
     return writeElements(tools, elements, (stored) => publish(outcome(stored, { added: ids.length })), signal);
   }
   tools.touch();
-  const hold = await Hold.of(tools.records, base.family, tools.ids);
+  const lease = await FamilyLease.of(tools.records, base.family, tools.ids);
   const inserts = new RecordedInserts(tools.records);
   let published = false;
   try {
@@ -97,14 +97,14 @@ export async function changeElements<Result>(
     const changed = await applyChanges(tools, edit, base, { put: checked, remove: new Set(remove), sizes });
     await writer.finish();
     signal?.throwIfAborted();
-    await hold.confirm();
+    await lease.confirm();
     published = true;
     return await publish(outcome(changed.stored, changed.counts));
   } catch (error) {
     if (!published || isRefusal(error)) await inserts.undo();
     throw error;
   } finally {
-    await hold.release();
+    await lease.release();
   }
 }
 
@@ -141,7 +141,7 @@ async function applyChanges(
       appended.push(item);
       counts.added += 1;
     } else {
-      note(location, (old) => ({ ...item, place: old.place }));
+      note(location, (old) => ({ ...item, position: old.position }));
       counts.replaced += 1;
     }
   }
@@ -178,10 +178,10 @@ async function rewrite(
     const [loaded] = await tools.loader.windows([stored], edit.signal);
     const change = new WindowEdit(edit, loaded!, stored);
     if (packs !== undefined) await change.change(packs);
-    if (takesMore && change.room > 0) {
+    if (takesMore && change.capacity > 0) {
       // What was just written may be the pack that takes the first of them.
       await edit.writer.finish();
-      put = Math.min(change.room, appended.length);
+      put = Math.min(change.capacity, appended.length);
       await change.append(appended.slice(0, put));
     }
     const result = await change.finish();

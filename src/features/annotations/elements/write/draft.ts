@@ -3,13 +3,13 @@ import type { AnnotationElement } from '../../../../annotation-format/schema/doc
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { idWord } from '../packs/ids.js';
 import { defaultLayout, type Layout } from '../packs/layout.js';
-import { LookTable } from '../read/looks.js';
+import { AppearanceTable } from '../read/appearances.js';
 import { diagonal, emptyRows, type PackRows } from '../packs/pack.js';
 
 const numbersPerBox = 6;
 const firstCapacity = 256;
 const firstTextBytes = 64 * 1024;
-/** Elements whose place along the curve is found before the time is looked at. */
+/** Elements whose position along the curve is found before the time is looked at. */
 const keysAtOnce = 1024;
 
 /** Elements of a window while they come in: texts one after another, numbers in flat arrays. Used again for the next window. */
@@ -22,8 +22,8 @@ export class WindowDraft {
   #ids = new Uint32Array(0);
   #boxes = new Float64Array(0);
   #details = new Float64Array(0);
-  #lookIndices = new Uint32Array(0);
-  #looks = new LookTable();
+  #appearanceIndices = new Uint32Array(0);
+  #appearances = new AppearanceTable();
 
   constructor(private readonly layout: Layout = defaultLayout) {}
 
@@ -34,7 +34,7 @@ export class WindowDraft {
   clear(): void {
     this.count = 0;
     this.#textBytes = 0;
-    this.#looks = new LookTable();
+    this.#appearances = new AppearanceTable();
   }
 
   #grow(): void {
@@ -48,11 +48,11 @@ export class WindowDraft {
     this.#ids = larger(this.#ids, Uint32Array, 3);
     this.#boxes = larger(this.#boxes, Float64Array, numbersPerBox);
     this.#details = larger(this.#details, Float64Array, 1);
-    this.#lookIndices = larger(this.#lookIndices, Uint32Array, 1);
+    this.#appearanceIndices = larger(this.#appearanceIndices, Uint32Array, 1);
   }
 
   /** Room for a text at the end of the others; {@link add} says how long it became. */
-  room(bytes: number): { buffer: Buffer; at: number } {
+  reserve(bytes: number): { buffer: Buffer; at: number } {
     const needed = this.#textBytes + bytes;
     if (needed > this.#texts.length) {
       const larger = Buffer.allocUnsafe(Math.max(needed, this.#texts.length * 2));
@@ -62,17 +62,22 @@ export class WindowDraft {
     return { buffer: this.#texts, at: this.#textBytes };
   }
 
-  /** Adds an element whose text was written to {@link room}. */
+  /** Adds an element whose text was written to {@link reserve}. */
   add(element: AnnotationElement, id: string, box: BoundingBox, textBytes: number): void {
-    this.#add(this.#looks.indexOf(element), id, box, textBytes);
+    this.#add(this.#appearances.indexOf(element), id, box, textBytes);
   }
 
-  /** {@link add} for an element of which the look is known as it is stored. */
-  addLook(look: { look: string; group: string | null }, id: string, box: BoundingBox, textBytes: number): void {
-    this.#add(this.#looks.indexOfText(look.look, look.group), id, box, textBytes);
+  /** {@link add} for an element of which the appearance is known as it is stored. */
+  addWithAppearance(
+    appearance: { appearance: string; group: string | null },
+    id: string,
+    box: BoundingBox,
+    textBytes: number,
+  ): void {
+    this.#add(this.#appearances.indexOfText(appearance.appearance, appearance.group), id, box, textBytes);
   }
 
-  #add(look: number, id: string, box: BoundingBox, textBytes: number): void {
+  #add(appearance: number, id: string, box: BoundingBox, textBytes: number): void {
     const at = this.count;
     if (at === this.#capacity) this.#grow();
     this.#textBytes += textBytes;
@@ -87,23 +92,23 @@ export class WindowDraft {
     boxes[start + 4] = box.highy;
     boxes[start + 5] = box.highz;
     this.#details[at] = box.details;
-    this.#lookIndices[at] = look;
+    this.#appearanceIndices[at] = appearance;
     this.count = at + 1;
   }
 
   /** Number of elements of each group, `null` those without. */
   groups(): Map<string | null, number> {
     const groups = new Map<string | null, number>();
-    const counts = new Uint32Array(this.#looks.texts.length);
-    for (let i = 0; i < this.count; i += 1) counts[this.#lookIndices[i] as number]! += 1;
-    for (const [look, count] of counts.entries()) {
-      const group = this.#looks.groups[look] as string | null;
+    const counts = new Uint32Array(this.#appearances.texts.length);
+    for (let i = 0; i < this.count; i += 1) counts[this.#appearanceIndices[i] as number]! += 1;
+    for (const [appearance, count] of counts.entries()) {
+      const group = this.#appearances.groups[appearance] as string | null;
       groups.set(group, (groups.get(group) ?? 0) + count);
     }
     return groups;
   }
 
-  /** Elements sorted by size class, large ones first, then along a space-filling curve: original places in that order. */
+  /** Elements sorted by size class, large ones first, then along a space-filling curve: original positions in that order. */
   async #packOrder(): Promise<Uint32Array> {
     const { count } = this;
     const boxes = this.#boxes;
@@ -123,9 +128,9 @@ export class WindowDraft {
         (boxes[start + 3] as number) - (boxes[start] as number),
         (boxes[start + 4] as number) - (boxes[start + 1] as number),
       );
-      const place = hilbert(cellOf((this.#centre(i, 0) - left) * perX), cellOf((this.#centre(i, 1) - top) * perY));
-      // Class, 32 bits of curve and 16 bits of place in the window: 52 bits, exact in a double.
-      keys[i] = (sizeClasses - sizeClass(size)) * 2 ** 48 + place * 2 ** 16 + i;
+      const alongCurve = hilbert(cellOf((this.#centre(i, 0) - left) * perX), cellOf((this.#centre(i, 1) - top) * perY));
+      // Class, 32 bits of curve and 16 bits of position in the window: 52 bits, exact in a double.
+      keys[i] = (sizeClasses - sizeClass(size)) * 2 ** 48 + alongCurve * 2 ** 16 + i;
       if (i % keysAtOnce === 0 && isSliceOver()) await nextSlice();
     }
     keys.sort();
@@ -162,7 +167,7 @@ export class WindowDraft {
   #pack(members: Uint32Array, bytes: number): { rows: PackRows; text: Buffer } {
     const rows = emptyRows(members.length);
     const text = Buffer.allocUnsafeSlow(bytes);
-    const lookOf = new Map<number, number>();
+    const newIndexOf = new Map<number, number>();
     let written = 0;
     for (let i = 0; i < members.length; i += 1) {
       const at = members[i] as number;
@@ -170,7 +175,7 @@ export class WindowDraft {
       const length = this.#textLength(at);
       this.#texts.copy(text, written, end - length, end);
       written += length;
-      rows.places[i] = at;
+      rows.positions[i] = at;
       rows.lengths[i] = length;
       rows.details[i] = this.#details[at] as number;
       const box = at * numbersPerBox;
@@ -183,14 +188,14 @@ export class WindowDraft {
       rows.ids.high[i] = this.#ids[at * 3] as number;
       rows.ids.middle[i] = this.#ids[at * 3 + 1] as number;
       rows.ids.low[i] = this.#ids[at * 3 + 2] as number;
-      const look = this.#lookIndices[at] as number;
-      let index = lookOf.get(look);
+      const appearance = this.#appearanceIndices[at] as number;
+      let index = newIndexOf.get(appearance);
       if (index === undefined) {
-        index = rows.looks.length;
-        lookOf.set(look, index);
-        rows.looks.push(this.#looks.texts[look] as string);
+        index = rows.appearances.length;
+        newIndexOf.set(appearance, index);
+        rows.appearances.push(this.#appearances.texts[appearance] as string);
       }
-      rows.lookIndices[i] = index;
+      rows.appearanceIndices[i] = index;
     }
     return { rows, text };
   }
@@ -212,15 +217,15 @@ function cellOf(value: number): number {
 
 /** Place along a Hilbert curve through 65 536 × 65 536 cells. */
 function hilbert(cellX: number, cellY: number): number {
-  let [x, y, place] = [cellX, cellY, 0];
+  let [x, y, alongCurve] = [cellX, cellY, 0];
   for (let side = cells / 2; side > 0; side >>= 1) {
     const right = (x & side) > 0 ? 1 : 0;
     const low = (y & side) > 0 ? 1 : 0;
-    place += side * side * ((3 * right) ^ low);
+    alongCurve += side * side * ((3 * right) ^ low);
     if (low === 0) {
       if (right === 1) [x, y] = [cells - 1 - x, cells - 1 - y];
       [x, y] = [y, x];
     }
   }
-  return place;
+  return alongCurve;
 }

@@ -118,13 +118,13 @@ export class ListWriter {
   async #addLong(element: unknown): Promise<void> {
     const { long, ids, signal } = this.context;
     const options = { name: nameByIndex(this.#index), newId: ids.make(), sizes: this.#sizes, signal };
-    const { id, hasOwnId, text, look, group, box } = await long.check(element, options);
+    const { id, hasOwnId, text, appearance, group, box } = await long.check(element, options);
     if (hasOwnId && !this.#ids.add(id)) throw duplicateId(id, this.#index);
     if (text.length > maxElementBytes) throw elementTooLong(this.#index);
     const draft = this.#draft ?? (await this.#nextDraft());
-    const { buffer, at } = draft.room(text.length);
+    const { buffer, at } = draft.reserve(text.length);
     buffer.set(text, at);
-    draft.addLook({ look, group }, id, box, text.length);
+    draft.addWithAppearance({ appearance, group }, id, box, text.length);
     this.#index += 1;
     if (draft.isFull) await this.#storeDraft();
   }
@@ -202,7 +202,7 @@ function hasKeys(element: AnnotationElement, keys: number): boolean {
 function copyText(draft: WindowDraft, slice: ElementSlice, i: number, element: AnnotationElement, id: string): number {
   const start = slice.starts[i] as number;
   const end = slice.ends[i] as number;
-  const { buffer, at } = draft.room(end - start + idPrefixBytes);
+  const { buffer, at } = draft.reserve(end - start + idPrefixBytes);
   if (element.id !== undefined) return slice.bytes.copy(buffer, at, start, end);
   const written = buffer.write(`{"id":"${id}",`, at, 'latin1');
   return written + slice.bytes.copy(buffer, at + written, start + 1, end);
@@ -212,7 +212,7 @@ function copyText(draft: WindowDraft, slice: ElementSlice, i: number, element: A
 function writeText(draft: WindowDraft, element: AnnotationElement, id: string): number {
   const text = elementText(element, id);
   // A UTF-16 unit takes at most three bytes.
-  const { buffer, at } = draft.room(text.length * 3);
+  const { buffer, at } = draft.reserve(text.length * 3);
   return buffer.write(text, at, 'utf8');
 }
 

@@ -4,7 +4,7 @@ import type { AnnotationElement } from '../../../../annotation-format/schema/doc
 import { createElementValidator } from '../../../../annotation-format/validate.js';
 import { threadFunctions } from '../../../../core/concurrency/thread-functions.js';
 import { BadParameterError, InvalidError } from '../../../../errors.js';
-import { LookTable } from '../read/looks.js';
+import { AppearanceTable } from '../read/appearances.js';
 
 /** What is wrong with an input, without what the raised error says around it. */
 export interface Refusal {
@@ -18,7 +18,7 @@ export interface LongElement {
   hasOwnId: boolean;
   text: Uint8Array;
   /** See LookTable. */
-  look: string;
+  appearance: string;
   group: string | null;
   box: BoundingBox;
   /** An image or pixelmap, without its values: its box is to be made anew when the size of its image is known. */
@@ -36,15 +36,15 @@ function check(input: { text: Uint8Array; brand: string; name: string; newId: st
   try {
     const element = validate(parsed(input.text), 0, () => input.name);
     const id = element.id ?? input.newId;
-    const looks = new LookTable();
-    looks.indexOf(element);
+    const appearances = new AppearanceTable();
+    appearances.indexOf(element);
     const isOverlay = element.type === 'image' || element.type === 'pixelmap';
     return {
       id,
       hasOwnId: element.id !== undefined,
       text: Buffer.from(JSON.stringify(element.id === undefined ? { ...element, id } : element)),
-      look: looks.texts[0]!,
-      group: looks.groups[0]!,
+      appearance: appearances.texts[0]!,
+      group: appearances.groups[0]!,
       box: boundingBox(element),
       overlay: isOverlay ? ({ ...element, values: [] } as unknown as AnnotationElement) : null,
     };
@@ -60,7 +60,7 @@ export interface FeatureElements {
   annotation: Record<string, unknown>;
 }
 
-/** Makes elements, not yet checked, of the JSON text of a GeoJSON feature. @param input `index`: its place, for messages. */
+/** Makes elements, not yet checked, of the JSON text of a GeoJSON feature. @param input `index`: its position, for messages. */
 function readFeature(input: { text: Uint8Array; brand: string; index: number }): FeatureElements | Refusal {
   const reader = createGeoJsonReader(input.brand);
   try {

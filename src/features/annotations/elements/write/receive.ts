@@ -167,21 +167,21 @@ function attach(value: unknown, lists: readonly ReceivedList[]): ReceivedBody {
   const elements = new Map<object, StoredElements>();
   const annotations = new Map<object, JsonObject>();
   const attached = new Set<number>();
-  const take = (holder: JsonObject, key: string): void => {
-    const mark = holder[key];
+  const take = (object: JsonObject, key: string): void => {
+    const mark = object[key];
     const number: unknown = Array.isArray(mark) ? mark[0] : undefined;
     const list = typeof number === 'number' ? lists[number] : undefined;
     if (list === undefined) throw schemaError(`${key}: must be an array, not ${describeValue(mark)}`);
     attached.add(number as number);
     // Whoever is no FeatureCollection has no such member: the check of the head says so.
-    if (key === 'features' && holder.type !== 'FeatureCollection') return;
-    delete holder[key];
-    elements.set(holder, list.writer.elements());
-    if (list.reader !== null) annotations.set(holder, list.reader.head);
+    if (key === 'features' && object.type !== 'FeatureCollection') return;
+    delete object[key];
+    elements.set(object, list.writer.elements());
+    if (list.reader !== null) annotations.set(object, list.reader.head);
   };
-  const takeAll = (holder: unknown): void => {
-    if (!isObject(holder)) return;
-    for (const key of ['elements', 'features']) if (Object.hasOwn(holder, key)) take(holder, key);
+  const takeAll = (body: unknown): void => {
+    if (!isObject(body)) return;
+    for (const key of ['elements', 'features']) if (Object.hasOwn(body, key)) take(body, key);
   };
   for (const entry of Array.isArray(value) ? (value as unknown[]) : [value]) {
     takeAll(entry);
@@ -195,7 +195,7 @@ function attach(value: unknown, lists: readonly ReceivedList[]): ReceivedBody {
     throw new BadParameterError(`The key "${hidden.key}" stands twice in one object of the request body.`);
   return {
     value,
-    elementsOf: (holder) => elements.get(holder as object) ?? null,
+    elementsOf: (body) => elements.get(body as object) ?? null,
     annotationOf: (collection) => annotations.get(collection as object) ?? null,
   };
 }

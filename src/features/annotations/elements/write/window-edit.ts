@@ -1,5 +1,5 @@
 import type { StoredWindow } from '../contract.js';
-import { boxAround, encodeDirectory, packEntry, type PackEntry } from '../packs/pack-index.js';
+import { boxAround, encodePackIndex, packEntry, type PackEntry } from '../packs/pack-index.js';
 import { WindowDraft } from './draft.js';
 import { addToPart, decodePart, indexEntry, outgrows, partOfHash } from '../packs/id-index.js';
 import { hashOfId, type IdMaker } from '../packs/ids.js';
@@ -31,7 +31,7 @@ export class WindowEdit {
   readonly #packs: PackEntry[];
   readonly #groups: Map<string | null, number>;
   readonly #added: { id: string; pack: number }[] = [];
-  #nextPlace: number;
+  #nextPosition: number;
   #lowId: string;
   #highId: string;
 
@@ -42,14 +42,14 @@ export class WindowEdit {
   ) {
     this.#packs = [...window.packs];
     this.#groups = new Map(window.groups);
-    this.#nextPlace = window.nextPlace;
+    this.#nextPosition = window.nextPosition;
     this.#lowId = stored.lowId;
     this.#highId = stored.highId;
   }
 
   /** Elements that can still be put at the end. */
-  get room(): number {
-    return Math.max(0, this.tools.layout.windowElements - this.#nextPlace);
+  get capacity(): number {
+    return Math.max(0, this.tools.layout.windowElements - this.#nextPosition);
   }
 
   #count(group: string | null, change: 1 | -1): void {
@@ -58,18 +58,18 @@ export class WindowEdit {
     else this.#groups.set(group, count);
   }
 
-  /** Changes elements of packs. @param changes by place of the pack in the directory, then by place in the pack. */
+  /** Changes elements of packs. @param changes by slot of the pack, then by row in the pack. */
   async change(changes: ReadonlyMap<number, ReadonlyMap<number, ItemChange>>): Promise<void> {
-    const places = [...changes.keys()];
-    for (let start = 0; start < places.length; start += packsPerFetch) {
-      const group = places.slice(start, start + packsPerFetch);
+    const slots = [...changes.keys()];
+    for (let start = 0; start < slots.length; start += packsPerFetch) {
+      const group = slots.slice(start, start + packsPerFetch);
       const packs = await this.tools.loader.packsToEdit(
-        group.map((place) => this.#packs[place]!),
+        group.map((slot) => this.#packs[slot]!),
         this.tools.signal,
       );
       for (const [i, pack] of packs.entries()) {
-        const place = group[i] as number;
-        const edits = changes.get(place)!;
+        const slot = group[i] as number;
+        const edits = changes.get(slot)!;
         const items: PackItem[] = [];
         for (const [at, item] of itemsOf(pack).entries()) {
           const edit = edits.get(at);
@@ -82,62 +82,62 @@ export class WindowEdit {
             items.push(changed);
           }
         }
-        await this.#replacePack(place, items);
+        await this.#replacePack(slot, items);
       }
     }
   }
 
-  async #replacePack(place: number, items: readonly PackItem[]): Promise<void> {
+  async #replacePack(slot: number, items: readonly PackItem[]): Promise<void> {
     if (items.length === 0) {
-      // Its place stays: the index refers to the packs after it.
-      this.#packs[place] = { ...this.#packs[place]!, count: 0, detailsCount: 0, textBytes: 0 };
+      // Its slot stays: the id index refers to the packs after it.
+      this.#packs[slot] = { ...this.#packs[slot]!, count: 0, detailsCount: 0, textBytes: 0 };
       return;
     }
     const { rows, text } = packOfItems(items);
-    await this.#storePack(place, rows, text);
+    await this.#storePack(slot, rows, text);
   }
 
-  async #storePack(place: number, rows: PackRows, text: Buffer): Promise<void> {
+  async #storePack(slot: number, rows: PackRows, text: Buffer): Promise<void> {
     const id = this.tools.ids.make();
-    this.#packs[place] = packEntry(id, rows);
+    this.#packs[slot] = packEntry(id, rows);
     this.tools.loader.keepPack(id, { columns: await this.tools.writer.pack(id, rows, text), text });
   }
 
-  /** Puts elements at the end; their places are set here. There must be {@link room}. */
+  /** Puts elements at the end; their positions are set here. There must be {@link capacity}. */
   async append(items: readonly PackItem[]): Promise<void> {
-    const placed = items.map((item, i) => ({ ...item, place: this.#nextPlace + i }));
-    this.#nextPlace += items.length;
-    for (const { id, group } of placed) {
+    const positioned = items.map((item, i) => ({ ...item, slot: this.#nextPosition + i }));
+    this.#nextPosition += items.length;
+    for (const { id, group } of positioned) {
       this.#count(group, 1);
       if (id < this.#lowId) this.#lowId = id;
       if (id > this.#highId) this.#highId = id;
     }
-    const bytes = placed.reduce((sum, { text }) => sum + text.length, 0);
+    const bytes = positioned.reduce((sum, { text }) => sum + text.length, 0);
     const last = this.#packs.length - 1;
     const tail = this.#packs[last];
     const { packElements, packTextBytes } = this.tools.layout;
     if (
       tail !== undefined &&
       tail.count > 0 &&
-      tail.count + placed.length <= packElements &&
+      tail.count + positioned.length <= packElements &&
       tail.textBytes + bytes <= packTextBytes
     ) {
       const [pack] = await this.tools.loader.packsToEdit([tail], this.tools.signal);
-      await this.#replacePack(last, [...itemsOf(pack!), ...placed]);
-      for (const { id } of placed) this.#added.push({ id, pack: last });
+      await this.#replacePack(last, [...itemsOf(pack!), ...positioned]);
+      for (const { id } of positioned) this.#added.push({ id, pack: last });
       return;
     }
-    const draft = draftOf(placed, this.tools.layout);
+    const draft = draftOf(positioned, this.tools.layout);
     for await (const { rows, text } of draft.packs()) {
-      const place = this.#packs.length;
+      const slot = this.#packs.length;
       // The draft numbers its elements from 0, in the order in which they were put.
-      for (const at of rows.places) this.#added.push({ id: placed[at]!.id, pack: place });
-      rows.places = rows.places.map((at) => placed[at]!.place);
-      await this.#storePack(place, rows, text);
+      for (const at of rows.positions) this.#added.push({ id: positioned[at]!.id, pack: slot });
+      rows.positions = rows.positions.map((at) => positioned[at]!.slot);
+      await this.#storePack(slot, rows, text);
     }
   }
 
-  /** Writes directory and index. @returns the window as it is then; `null` when it has no element left. */
+  /** Writes pack index and id index. @returns the window as it is then; `null` when it has no element left. */
   async finish(): Promise<StoredWindow | null> {
     const live = this.#packs.filter(({ count }) => count > 0);
     const box = boxAround(live);
@@ -146,11 +146,11 @@ export class WindowEdit {
     if (live.length > smallestRepacked && count < live.length * leastFilled * this.tools.layout.packElements)
       return this.#repack(live);
     const id = this.tools.ids.make();
-    const directory = encodeDirectory({ packs: this.#packs, nextPlace: this.#nextPlace });
+    const packIndex = encodePackIndex({ packs: this.#packs, nextPosition: this.#nextPosition });
     const index = await this.#writeIndex(count);
     const groups = [...this.#groups];
-    await this.tools.writer.window({ id, directory, groups: JSON.stringify(groups), index });
-    this.tools.loader.keepWindow({ id, packs: this.#packs, nextPlace: this.#nextPlace, groups, index });
+    await this.tools.writer.window({ id, packIndex, groups: JSON.stringify(groups), index });
+    this.tools.loader.keepWindow({ id, packs: this.#packs, nextPosition: this.#nextPosition, groups, index });
     return { id, count, detailsCount: box.details, box, lowId: this.#lowId, highId: this.#highId };
   }
 
@@ -162,7 +162,7 @@ export class WindowEdit {
       const packs = await this.tools.loader.packs(live.slice(start, start + packsPerFetch), 'both', this.tools.signal);
       for (const pack of packs) items.push(...itemsOf(pack));
     }
-    items.sort((a, b) => a.place - b.place);
+    items.sort((a, b) => a.position - b.position);
     return this.tools.writer.write(draftOf(items, this.tools.layout));
   }
 
@@ -198,17 +198,17 @@ export class WindowEdit {
   }
 
   async #allEntries(): Promise<number[]> {
-    const places = [...this.#packs.keys()].filter((place) => this.#packs[place]!.count > 0);
+    const slots = [...this.#packs.keys()].filter((slot) => this.#packs[slot]!.count > 0);
     const packs = await this.tools.loader.packs(
-      places.map((place) => this.#packs[place]!),
+      slots.map((slot) => this.#packs[slot]!),
       'columns',
       this.tools.signal,
     );
     return packs.flatMap(({ columns }, i) => {
-      const place = places[i] as number;
+      const slot = slots[i] as number;
       return columns === null
         ? []
-        : Array.from({ length: columns.count }, (_, at) => indexEntry(hashOfId(columns.idAt(at)), place));
+        : Array.from({ length: columns.count }, (_, at) => indexEntry(hashOfId(columns.idAt(at)), slot));
     });
   }
 }
@@ -216,10 +216,10 @@ export class WindowEdit {
 /** A draft of items in their order. */
 export function draftOf(items: readonly PackItem[], layout: Layout): WindowDraft {
   const draft = new WindowDraft(layout);
-  for (const { id, text, box, look, group } of items) {
-    const { buffer, at } = draft.room(text.length);
+  for (const { id, text, box, appearance, group } of items) {
+    const { buffer, at } = draft.reserve(text.length);
     text.copy(buffer, at);
-    draft.addLook({ look, group }, id, box, text.length);
+    draft.addWithAppearance({ appearance, group }, id, box, text.length);
   }
   return draft;
 }

@@ -1,6 +1,6 @@
 import { compress } from '../packs/codec.js';
 import type { StoredWindow } from '../contract.js';
-import { boxAround, encodeDirectory, packEntry, type PackEntry } from '../packs/pack-index.js';
+import { boxAround, encodePackIndex, packEntry, type PackEntry } from '../packs/pack-index.js';
 import type { WindowDraft } from './draft.js';
 import { encodeIndex, indexEntry } from '../packs/id-index.js';
 import { idAt, idHash, type IdMaker } from '../packs/ids.js';
@@ -13,10 +13,10 @@ export const packsWithoutIndex = 4;
 /** Packs compressed at the same time; the thread pool has four threads. */
 const compressing = 8;
 /** Entries of the id index for one pack. */
-function packIndexEntries(rows: Pick<PackRows, 'count' | 'ids'>, place: number): number[] {
+function packIndexEntries(rows: Pick<PackRows, 'count' | 'ids'>, slot: number): number[] {
   const { high, middle, low } = rows.ids;
   return Array.from({ length: rows.count }, (_, i) =>
-    indexEntry(idHash(high[i] as number, middle[i] as number, low[i] as number), place),
+    indexEntry(idHash(high[i] as number, middle[i] as number, low[i] as number), slot),
   );
 }
 
@@ -46,7 +46,7 @@ export class WindowWriter {
     this.#indexes = new Inserter((parts) => records.insertIndexes(parts));
   }
 
-  /** Cuts a draft into packs and stores them with their directory and index; all is stored only after {@link finish}. */
+  /** Cuts a draft into packs and stores them with their pack index and id index; all is stored only after {@link finish}. */
   async write(draft: WindowDraft): Promise<StoredWindow> {
     const entries: PackEntry[] = [];
     const indexEntries: number[][] = [];
@@ -68,8 +68,8 @@ export class WindowWriter {
     }
     const index = entries.length > packsWithoutIndex ? await this.index(Float64Array.from(indexEntries.flat())) : [];
     const id = this.ids.make();
-    const directory = encodeDirectory({ packs: entries, nextPlace: draft.count });
-    await this.window({ id, directory, groups: JSON.stringify([...draft.groups()]), index });
+    const packIndex = encodePackIndex({ packs: entries, nextPosition: draft.count });
+    await this.window({ id, packIndex, groups: JSON.stringify([...draft.groups()]), index });
     const box = boxAround(entries);
     if (box === null) throw new Error('A window without elements was to be written');
     return { id, count: draft.count, detailsCount: box.details, box, ...range };
@@ -82,7 +82,7 @@ export class WindowWriter {
     return columns;
   }
 
-  /** Stores one directory. */
+  /** Stores one pack index. */
   async window(window: Omit<WindowRecord, 'family'>): Promise<void> {
     await this.#windows.add({ ...window, family: this.family });
   }

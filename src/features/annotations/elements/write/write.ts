@@ -2,7 +2,7 @@ import { LargeImageError } from '../../../../errors.js';
 import type { ElementValidator } from '../../../../annotation-format/validate.js';
 import type { OverlaySizes } from '../../../../annotation-format/overlay-sizes.js';
 import type { ElementSource, Publish, StoredElements } from '../contract.js';
-import { Hold } from '../leases.js';
+import { FamilyLease } from '../leases.js';
 import type { IdMaker } from '../packs/ids.js';
 import type { Layout } from '../packs/layout.js';
 import type { LongElements } from './long-elements.js';
@@ -32,7 +32,7 @@ export function isRefusal(error: unknown): boolean {
 export class FamilyWrite {
   readonly #family: string;
   readonly #context: ListContext;
-  #hold: Promise<Hold> | null = null;
+  #lease: Promise<FamilyLease> | null = null;
 
   private constructor(
     private readonly tools: WriteTools,
@@ -44,8 +44,8 @@ export class FamilyWrite {
     const windows = new WindowWriter(records, family, ids, signal);
     const drafts = new DraftPool(tools.layout);
     const begin = async () => {
-      this.#hold ??= Hold.ofNewFamily(records, family, ids);
-      await this.#hold;
+      this.#lease ??= FamilyLease.ofNewFamily(records, family, ids);
+      await this.#lease;
     };
     this.#context = { family, brand, overlaySizes, validate, long, ids, windows, drafts, signal, begin, touch };
   }
@@ -66,7 +66,7 @@ export class FamilyWrite {
       const given = await fill(write);
       await write.#context.windows.finish();
       signal?.throwIfAborted();
-      await (await write.#hold)?.confirm();
+      await (await write.#lease)?.confirm();
       published = true;
       return await publish(given);
     } catch (error) {
@@ -74,7 +74,7 @@ export class FamilyWrite {
       throw error;
     } finally {
       tools.touch();
-      await (await write.#hold)?.release();
+      await (await write.#lease)?.release();
     }
   }
 
@@ -87,7 +87,7 @@ export class FamilyWrite {
     // Inserts under way would come after the removal.
     await Promise.allSettled([this.#context.drafts.finish()]);
     await Promise.allSettled([this.#context.windows.finish()]);
-    if (this.#hold !== null) await this.tools.records.removeFamily(this.#family);
+    if (this.#lease !== null) await this.tools.records.removeFamily(this.#family);
   }
 }
 

@@ -2,7 +2,7 @@ import type { PackMarks } from '../../elements/contract.js';
 import { encodeDensity } from './density-codec.js';
 import { crowdOf, type DensityCrowd } from './density-gain.js';
 import { GroupColorCounter, type GroupColor } from './group-colors.js';
-import { blockTiles, DensityCounter, tileKey, tilePlace, type DensityClass, type DensityLevel } from './density.js';
+import { blockTiles, DensityCounter, tileKey, tileAddress, type DensityClass, type DensityLevel } from './density.js';
 
 /** 4 × 4 neighbouring tiles of one level of a window. */
 export interface CountedBlock {
@@ -44,16 +44,16 @@ export function countWindow(packs: readonly PackMarks[]): CountedWindow {
 }
 
 function blocksOf({ level, tiles }: DensityLevel): CountedBlock[] {
-  const places = new Map<number, { column: number; row: number }>();
+  const blocks = new Map<number, { column: number; row: number }>();
   for (const key of tiles.keys()) {
-    const { column, row } = tilePlace(key);
-    const place = { column: Math.floor(column / blockTiles), row: Math.floor(row / blockTiles) };
-    places.set(tileKey(place.column, place.row), place);
+    const { column, row } = tileAddress(key);
+    const address = { column: Math.floor(column / blockTiles), row: Math.floor(row / blockTiles) };
+    blocks.set(tileKey(address.column, address.row), address);
   }
-  return Array.from(places.values(), ({ column, row }) => {
+  return Array.from(blocks.values(), ({ column, row }) => {
     const packed = Array.from({ length: blockTiles * blockTiles }, (_, i) => {
-      const place = { column: column * blockTiles + (i % blockTiles), row: row * blockTiles + Math.floor(i / blockTiles) };
-      const tile = tiles.get(tileKey(place.column, place.row));
+      const address = { column: column * blockTiles + (i % blockTiles), row: row * blockTiles + Math.floor(i / blockTiles) };
+      const tile = tiles.get(tileKey(address.column, address.row));
       return tile === undefined ? new Uint8Array(0) : encodeDensity(tile);
     });
     return { level, column, row, tiles: packed };

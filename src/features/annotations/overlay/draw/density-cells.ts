@@ -1,10 +1,10 @@
 /** Places in a tile: row * 256 + column. */
-const placesPerTile = 65_536;
+const cellsPerTile = 65_536;
 
 /** Cells of one class: their places, row * 256 + column, and their shares. */
 export interface ClassCells {
   classIndex: number;
-  places: Uint16Array;
+  positions: Uint16Array;
   shares: Float64Array;
 }
 
@@ -20,7 +20,7 @@ export class DensityCells {
   #settled = 0;
 
   add(key: number, share: number): void {
-    if (this.#length === this.#keys.length) this.#makeRoom();
+    if (this.#length === this.#keys.length) this.#makeCapacity();
     this.#keys[this.#length] = key;
     this.#shares[this.#length] = share;
     this.#length += 1;
@@ -52,9 +52,9 @@ export class DensityCells {
       const classIndex = keys[start]! >>> 16;
       let stop = start;
       while (stop < keys.length && keys[stop]! >>> 16 === classIndex) stop += 1;
-      // Cut off to 16 bits, a key is its place.
-      const places = Uint16Array.from(keys.subarray(start, stop));
-      classes.push({ classIndex, places, shares: shares.slice(start, stop) });
+      // Cut off to 16 bits, a key is its position.
+      const positions = Uint16Array.from(keys.subarray(start, stop));
+      classes.push({ classIndex, positions, shares: shares.slice(start, stop) });
       start = stop;
     }
     return classes;
@@ -70,16 +70,16 @@ export class DensityCells {
     const { keys, shares } = this;
     for (let i = 0; i < keys.length; i += 1) {
       const key = keys[i]!;
-      const place = key & (placesPerTile - 1);
-      parent.add(key - place + offset + ((place >> 9) << 8) + ((place & 255) >> 1), shares[i]! / 4);
+      const position = key & (cellsPerTile - 1);
+      parent.add(key - position + offset + ((position >> 9) << 8) + ((position & 255) >> 1), shares[i]! / 4);
     }
   }
 
-  #makeRoom(): void {
+  #makeCapacity(): void {
     this.#settle();
     if (this.#length <= this.#keys.length / 2) return;
-    const room = this.#keys.length * 2;
-    const [keys, shares] = [new Uint32Array(room), new Float64Array(room)];
+    const capacity = this.#keys.length * 2;
+    const [keys, shares] = [new Uint32Array(capacity), new Float64Array(capacity)];
     keys.set(this.#keys);
     shares.set(this.#shares);
     [this.#keys, this.#shares] = [keys, shares];

@@ -30,17 +30,17 @@ export function encodeDensity(cells: DensityCells): Buffer {
     for (; value > 127; value >>>= 7) bytes[end++] = (value & 127) | 128;
     bytes[end++] = value;
   };
-  for (const { classIndex, places, shares: cellShares } of cells.byClass()) {
-    const kept = new Uint8Array(places.length);
+  for (const { classIndex, positions, shares: cellShares } of cells.byClass()) {
+    const kept = new Uint8Array(positions.length);
     let count = 0;
-    for (let i = 0; i < places.length; i += 1) if ((kept[i] = byteOf(cellShares[i]!)) > 0) count += 1;
+    for (let i = 0; i < positions.length; i += 1) if ((kept[i] = byteOf(cellShares[i]!)) > 0) count += 1;
     put(classIndex);
     put(count);
     let before = 0;
-    for (let i = 0; i < places.length; i += 1) {
+    for (let i = 0; i < positions.length; i += 1) {
       if (kept[i] === 0) continue;
-      put(places[i]! - before);
-      before = places[i]!;
+      put(positions[i]! - before);
+      before = positions[i]!;
     }
     for (const byte of kept) if (byte > 0) bytes[end++] = byte;
   }
@@ -51,7 +51,7 @@ export function encodeDensity(cells: DensityCells): Buffer {
 /** Calls `visit` with the places (row * 256 + column) and shares of each class, the first `count` of each array. */
 export function decodeDensity(
   packed: Uint8Array,
-  visit: (classIndex: number, places: Uint16Array, cellShares: Float64Array, count: number) => void,
+  visit: (classIndex: number, positions: Uint16Array, cellShares: Float64Array, count: number) => void,
 ): void {
   const bytes = inflateRawSync(packed);
   let at = 0;
@@ -63,18 +63,18 @@ export function decodeDensity(
       if (byte < 128) return value;
     }
   };
-  let places = new Uint16Array(0);
+  let positions = new Uint16Array(0);
   let values = new Float64Array(0);
   while (at < bytes.length) {
     const classIndex = next();
     const count = next();
-    if (places.length < count) {
-      places = new Uint16Array(count);
+    if (positions.length < count) {
+      positions = new Uint16Array(count);
       values = new Float64Array(count);
     }
-    let place = 0;
-    for (let i = 0; i < count; i += 1) places[i] = place += next();
+    let position = 0;
+    for (let i = 0; i < count; i += 1) positions[i] = position += next();
     for (let i = 0; i < count; i += 1) values[i] = shares[bytes[at++] ?? 0]!;
-    visit(classIndex, places, values, count);
+    visit(classIndex, positions, values, count);
   }
 }

@@ -38,12 +38,12 @@ function eachCell(tile: DensityTile, window: CellWindow, sinkOf: (entry: Density
   const [tileLeft, tileTop] = [tile.column * densityTile, tile.row * densityTile];
   const part = 4 ** -shrink;
   const sinks = tile.classes.map(sinkOf);
-  const put = (sink: CellSink, places: Uint16Array, shares: Float64Array, count: number) => {
+  const put = (sink: CellSink, positions: Uint16Array, shares: Float64Array, count: number) => {
     let inside = 0;
     for (let i = 0; i < count; i += 1) {
-      const place = places[i]!;
-      const x = ((tileLeft + (place & 255)) >> shrink) - column;
-      const y = ((tileTop + (place >> 8)) >> shrink) - row;
+      const position = positions[i]!;
+      const x = ((tileLeft + (position & 255)) >> shrink) - column;
+      const y = ((tileTop + (position >> 8)) >> shrink) - row;
       if (x < 0 || y < 0 || x >= width || y >= height) continue;
       cells[inside] = y * width + x;
       kept[inside] = shares[i]! * part;
@@ -52,15 +52,15 @@ function eachCell(tile: DensityTile, window: CellWindow, sinkOf: (entry: Density
     if (inside > 0) sink(cells, kept, inside);
   };
   if (tile.content instanceof Uint8Array) {
-    decodeDensity(tile.content, (classIndex, places, shares, count) => {
+    decodeDensity(tile.content, (classIndex, positions, shares, count) => {
       const sink = sinks[classIndex];
-      if (sink) put(sink, places, shares, count);
+      if (sink) put(sink, positions, shares, count);
     });
     return;
   }
-  for (const { classIndex, places, shares } of tile.content) {
+  for (const { classIndex, positions, shares } of tile.content) {
     const sink = sinks[classIndex];
-    if (sink) put(sink, places, shares, places.length);
+    if (sink) put(sink, positions, shares, positions.length);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ElementLook, PackMarks } from '../../elements/contract.js';
+import type { ElementAppearance, PackMarks } from '../../elements/contract.js';
 import { defaultLineColor, defaultLineWidth, paintColor, type PaintColor } from './colors.js';
 import { Coverage } from './coverage.js';
 import { DensityCells } from './density-cells.js';
@@ -41,7 +41,7 @@ export function tileKey(column: number, row: number): number {
 }
 
 /** Column and row of {@link tileKey}. */
-export function tilePlace(key: number): { column: number; row: number } {
+export function tileAddress(key: number): { column: number; row: number } {
   return { column: key % tileRow, row: Math.floor(key / tileRow) };
 }
 
@@ -81,9 +81,9 @@ export class DensityCounter {
    * level, at this level.
    */
   add(marks: PackMarks, only?: number): void {
-    const looks = marks.looks.map((look) => this.#paint(look));
-    for (let i = 0; i < marks.lookIndices.length; i += 1) {
-      const paint = looks[marks.lookIndices[i]!];
+    const paints = marks.appearances.map((appearance) => this.#paint(appearance));
+    for (let i = 0; i < marks.appearanceIndices.length; i += 1) {
+      const paint = paints[marks.appearanceIndices[i]!];
       if (paint === undefined) continue;
       let lowX = marks.boxes[4 * i]!;
       let lowY = marks.boxes[4 * i + 1]!;
@@ -99,16 +99,16 @@ export class DensityCounter {
     }
   }
 
-  #paint(look: ElementLook): CountedPaint | undefined {
-    const kind = countedKind(look);
+  #paint(appearance: ElementAppearance): CountedPaint | undefined {
+    const kind = countedKind(appearance);
     if (kind === null) return undefined;
-    const lineWidth = look.lineWidth ?? defaultLineWidth;
-    const fill = look.fillColor === null || kind === 'line' ? null : paintColor(look.fillColor);
-    const line = look.lineColor === null ? defaultLineColor : paintColor(look.lineColor);
+    const lineWidth = appearance.lineWidth ?? defaultLineWidth;
+    const fill = appearance.fillColor === null || kind === 'line' ? null : paintColor(appearance.fillColor);
+    const line = appearance.lineColor === null ? defaultLineColor : paintColor(appearance.lineColor);
     return {
       kind,
-      fill: fill === null || fill[3] === 0 ? null : this.#classOf(look.group, fill),
-      line: line[3] === 0 || lineWidth === 0 ? null : this.#classOf(look.group, line),
+      fill: fill === null || fill[3] === 0 ? null : this.#classOf(appearance.group, fill),
+      line: line[3] === 0 || lineWidth === 0 ? null : this.#classOf(appearance.group, line),
       lineWidth,
     };
   }
@@ -223,7 +223,7 @@ interface CountedPaint {
 type CountedKind = 'ellipse' | 'rectangle' | 'line' | 'point';
 
 /** What an element is counted as; `null`: not at all. */
-function countedKind({ type, closed }: ElementLook): CountedKind | null {
+function countedKind({ type, closed }: ElementAppearance): CountedKind | null {
   switch (type) {
     case 'arrow':
       return 'line';
@@ -280,7 +280,7 @@ function isOneCell(tiles: Map<number, DensityCells>): boolean {
 function halved(tiles: Map<number, DensityCells>): Map<number, DensityCells> {
   const result = new Map<number, DensityCells>();
   for (const [at, cells] of tiles) {
-    const { column, row } = tilePlace(at);
+    const { column, row } = tileAddress(at);
     cells.halveInto(cellsAt(result, tileKey(column >> 1, row >> 1)), ((row & 1) << 15) + ((column & 1) << 7));
   }
   return result;

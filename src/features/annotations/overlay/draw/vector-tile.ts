@@ -56,7 +56,7 @@ export class VectorTile {
       ...(line !== null && { lineColor: hexColor(line), lineOpacity: line[3], lineWidth }),
     };
     if (element.type === 'point') {
-      const [x, y] = this.#place(element.center);
+      const [x, y] = this.#toTile(element.center);
       if (x >= box[0] && x <= box[2] && y >= box[1] && y <= box[3]) this.#push(pointType, properties, [[new Point(x, y)]]);
       return;
     }
@@ -67,7 +67,7 @@ export class VectorTile {
   }
 
   addDensity({ x, y, coverage, group, color }: DensityPoint): void {
-    const place = this.#place([x, y, 0]);
+    const position = this.#toTile([x, y, 0]);
     const properties: Properties = {
       type: 'density',
       coverage,
@@ -75,14 +75,14 @@ export class VectorTile {
       fillColor: hexColor(color),
       fillOpacity: color[3],
     };
-    this.#density.push({ type: pointType, properties, geometry: [[new Point(place[0], place[1])]] });
+    this.#density.push({ type: pointType, properties, geometry: [[new Point(position[0], position[1])]] });
   }
 
   #push(type: 1 | 2 | 3, properties: Properties, geometry: Point[][]): void {
     if (geometry.length > 0) this.#elements.push({ type, properties, geometry });
   }
 
-  #place([x, y]: Coordinate): Position {
+  #toTile([x, y]: Coordinate): Position {
     const unit = (this.#view.scale * this.#view.width) / vectorExtent;
     return [Math.round((x - this.#view.left) / unit), Math.round((y - this.#view.top) / unit)];
   }
@@ -91,11 +91,12 @@ export class VectorTile {
     const kept: Position[] = [];
     let last: Position | undefined;
     for (const [i, point] of points.entries()) {
-      const place = this.#place(point);
-      const isNear = last !== undefined && Math.abs(place[0] - last[0]) < leastStep && Math.abs(place[1] - last[1]) < leastStep;
+      const position = this.#toTile(point);
+      const isNear =
+        last !== undefined && Math.abs(position[0] - last[0]) < leastStep && Math.abs(position[1] - last[1]) < leastStep;
       if (isNear && i < points.length - 1) continue;
-      kept.push(place);
-      last = place;
+      kept.push(position);
+      last = position;
     }
     return kept;
   }

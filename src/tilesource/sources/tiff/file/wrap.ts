@@ -30,12 +30,12 @@ export function wrapStrips(wrapped: readonly WrappedTag[], strips: readonly Uint
   ].toSorted((a, b) => a.tag - b.tag);
   const directoryEnd = 8 + 2 + entries.length * 12 + 4;
   let position = directoryEnd;
-  const places = entries.map((entry) => {
+  const positions = entries.map((entry) => {
     const bytes = entry.values.length * sizes[entry.type];
     if (bytes <= 4) return -1;
-    const place = position;
+    const start = position;
     position += bytes + (bytes & 1);
-    return place;
+    return start;
   });
   const total = lengths.reduce((sum, length) => sum + length, position);
   const bytes = new Uint8Array(total);
@@ -49,9 +49,9 @@ export function wrapStrips(wrapped: readonly WrappedTag[], strips: readonly Uint
     view.setUint16(at, entry.tag, true);
     view.setUint16(at + 2, entry.type, true);
     view.setUint32(at + 4, entry.values.length, true);
-    const place = places[index] ?? -1;
-    if (place >= 0) view.setUint32(at + 8, place, true);
-    let value = place >= 0 ? place : at + 8;
+    const start = positions[index] ?? -1;
+    if (start >= 0) view.setUint32(at + 8, start, true);
+    let value = start >= 0 ? start : at + 8;
     for (let i = 0; i < entry.values.length; i++) {
       let number = entry.values[i] ?? 0;
       if (entry.tag === tags.stripOffsets) {

@@ -1,22 +1,22 @@
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import type { PolylineElement } from '../../../../annotation-format/schema/polyline.js';
-import type { ElementLook } from '../contract.js';
+import type { ElementAppearance } from '../contract.js';
 
-/** A look as it is stored: the JSON text of `[type, group, fillColor, lineColor, lineWidth, closed]`. */
-type LookText = string;
+/** An appearance as it is stored: the JSON text of `[type, group, fillColor, lineColor, lineWidth, closed]`. */
+type AppearanceText = string;
 
-/** The distinct looks of elements, in first-seen order. */
-export class LookTable {
-  readonly texts: LookText[] = [];
+/** The distinct appearances of elements, in first-seen order. */
+export class AppearanceTable {
+  readonly texts: AppearanceText[] = [];
   readonly groups: (string | null)[] = [];
   readonly #byText = new Map<string, number>();
   readonly #indices = new Map<string, number>();
 
-  /** Index of the look of an element, added when it is new. */
+  /** Index of the appearance of an element, added when it is new. */
   indexOf(element: AnnotationElement): number {
     // Types that have no such field have no value for it either.
-    const look = element as Pick<PolylineElement, 'group' | 'fillColor' | 'lineColor' | 'lineWidth' | 'closed'>;
-    const { group = null, fillColor = null, lineColor = null, lineWidth = null, closed = null } = look;
+    const appearance = element as Pick<PolylineElement, 'group' | 'fillColor' | 'lineColor' | 'lineWidth' | 'closed'>;
+    const { group = null, fillColor = null, lineColor = null, lineWidth = null, closed = null } = appearance;
     // The group, which may hold any text, comes last; a group named null differs from none by the mark before it.
     const key = `${element.type}|${fillColor}|${lineColor}|${lineWidth}|${closed}|${group === null ? '' : '='}${group}`;
     let index = this.#indices.get(key);
@@ -27,7 +27,7 @@ export class LookTable {
     return index;
   }
 
-  /** {@link indexOf} for a look as it is stored. */
+  /** {@link indexOf} for an appearance as it is stored. */
   indexOfText(text: string, group: string | null): number {
     let index = this.#byText.get(text);
     if (index === undefined) {
@@ -40,9 +40,9 @@ export class LookTable {
   }
 }
 
-/** Reads the looks of a pack. */
-export function parseLooks(text: string): ElementLook[] {
-  const rows = JSON.parse(text) as [ElementLook['type'], ...(string | number | boolean | null)[]][];
+/** Reads the appearances of a pack. */
+export function parseAppearances(text: string): ElementAppearance[] {
+  const rows = JSON.parse(text) as [ElementAppearance['type'], ...(string | number | boolean | null)[]][];
   return rows.map(([type, group, fillColor, lineColor, lineWidth, closed]) => ({
     type,
     // Written by LookTable, in this order.

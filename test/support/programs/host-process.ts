@@ -1,5 +1,5 @@
 // A reference host in a process of its own, until it is killed: database, data directory. It prints its address.
-import { createReferenceHost } from '../../src/reference-host/index.js';
+import { createReferenceHost } from '../../../src/reference-host/index.js';
 
 const [mongoUri, dataDirectory, inPlace] = process.argv.slice(2);
 const unlimited = { running: 1000, waiting: 1000 };

@@ -4,15 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Mongoose, type Connection } from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createReferenceHost, type ReferenceHost } from '../../src/reference-host/index.js';
-import { buildProgram } from '../support/built-program.js';
-import { pyramid } from '../support/images.js';
-import { killTogether, type KillOptions, type Victim } from '../support/kills/kill-together.js';
-import { annotationUploads, annotationWrites, finalWrites } from '../support/kills/annotation-writes.js';
-import { configurationFileSteps, conversionWrites, imageWrites, productWrites } from '../support/kills/image-writes.js';
-import { markerOf, newPlace, type Json, type Place, type PluginWrite } from '../support/kills/plugin-writes.js';
-import { Client, startHost, type TestHost } from '../support/reference-host.js';
-import { until } from '../support/until.js';
+import { createReferenceHost, type ReferenceHost } from '../../../src/reference-host/index.js';
+import { buildProgram } from '../../support/built-program.js';
+import { pyramid } from '../../support/images.js';
+import { killTogether, type KillOptions, type Victim } from '../../support/kills/kill-together.js';
+import { annotationUploads, annotationWrites, finalWrites } from '../../support/kills/annotation-writes.js';
+import { configurationFileSteps, conversionWrites, imageWrites, productWrites } from '../../support/kills/image-writes.js';
+import { markerOf, newPlace, type Json, type Place, type PluginWrite } from '../../support/kills/plugin-writes.js';
+import { Client, startHost, type TestHost } from '../../support/reference-host.js';
+import { until } from '../../support/until.js';
 
 const writes: Record<string, PluginWrite> = {
   ...annotationWrites,
@@ -123,7 +123,7 @@ async function makeProducts(): Promise<void> {
 }
 
 beforeAll(async () => {
-  program = await buildProgram('test/support/host-process', { holdsAtSteps: true });
+  program = await buildProgram('test/support/programs/host-process', { holdsAtSteps: true });
   configuration = await mkdtemp(join(tmpdir(), 'configuration-'));
   started = await startHost({ settings: { 'core.user_maximum_uploads': 0 } });
   admin = await started.register('admin');
@@ -235,7 +235,7 @@ describe('what killed processes have left', () => {
         kind,
       ).toEqual([]);
     }
-    expect(await own('annotation_element_family').countDocuments({ 'holds.0': { $exists: true } })).toBe(0);
+    expect(await own('annotation_element_family').countDocuments({ 'leases.0': { $exists: true } })).toBe(0);
     const committed = (await own('annotation_batch').distinct('_id', { state: 'committed' })).map(String);
     const lists = (await own('annotation').distinct('batch', { batch: { $ne: null } })).map(String);
     expect(lists.filter((list) => !committed.includes(list))).toEqual([]);

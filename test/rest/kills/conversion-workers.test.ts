@@ -3,14 +3,13 @@ import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Mongoose, type Connection } from 'mongoose';
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { startHost, type Client, type TestHost } from '../support/reference-host.js';
-import { until } from '../support/until.js';
+import { builtProgram } from '../../support/programs.js';
+import { startHost, type Client, type TestHost } from '../../support/reference-host.js';
+import { until } from '../../support/until.js';
 
-const workerFile = fileURLToPath(new URL('../support/host-worker.ts', import.meta.url));
 const children: ChildProcess[] = [];
 
 describe('jobs in worker processes', { timeout: 150_000 }, () => {
@@ -23,7 +22,7 @@ describe('jobs in worker processes', { timeout: 150_000 }, () => {
   let database: Connection;
 
   async function startWorker(): Promise<ChildProcess> {
-    const words = ['--import', 'tsx', workerFile, started.databaseUri, started.dataDirectory];
+    const words = [builtProgram('host-worker'), started.databaseUri, started.dataDirectory];
     const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
     children.push(child);
     let output = '';

@@ -2,9 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Mongoose, type Connection } from 'mongoose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { StoredElements } from '../../src/features/annotations/elements/contract.js';
-import { startTestDatabase } from '../support/database.js';
-import { openElements } from '../support/element-process.js';
+import type { StoredElements } from '../../../src/features/annotations/elements/contract.js';
+import { startTestDatabase } from '../../support/database.js';
+import { openElements } from '../../support/element-process.js';
+import { builtProgram } from '../../support/programs.js';
 
 let database: Awaited<ReturnType<typeof startTestDatabase>>;
 let connection: Connection;
@@ -21,7 +22,6 @@ afterAll(async () => {
   await database.stop();
 });
 
-const worker = new URL('../support/element-worker.ts', import.meta.url).pathname;
 const rounds = 4;
 
 function countOf(kind: string): Promise<number> {
@@ -50,7 +50,9 @@ async function expectWholeVersions(): Promise<number> {
 it('shows nothing of a write or change that was killed at any moment, and sweeps its traces', async () => {
   let sawTraces = false;
   for (let round = 0; round < rounds; round += 1) {
-    const child = spawn(process.execPath, ['--import', 'tsx', worker, database.uri], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, [builtProgram('element-worker'), database.uri], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     const ended = once(child, 'exit');
     await once(child.stdout, 'data');
     await new Promise((resolve) => setTimeout(resolve, 300 + Math.random() * 1000));

@@ -1,5 +1,5 @@
 // A worker process of the reference host, until it is killed: database, data directory.
-import { createReferenceHost } from '../../src/reference-host/index.js';
+import { createReferenceHost } from '../../../src/reference-host/index.js';
 
 const worker = await createReferenceHost({
   mongoUri: process.argv[2]!,

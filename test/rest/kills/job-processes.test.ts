@@ -1,13 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { JobRecord } from '../../src/features/jobs/job-record.js';
-import { startTestDatabase } from '../support/database.js';
-import { executions, leaseMs, openJobService, testDefinitions, type JobService } from '../support/job-process.js';
-import { until } from '../support/until.js';
+import type { JobRecord } from '../../../src/features/jobs/job-record.js';
+import { startTestDatabase } from '../../support/database.js';
+import { executions, leaseMs, openJobService, testDefinitions, type JobService } from '../../support/job-process.js';
+import { builtProgram } from '../../support/programs.js';
+import { until } from '../../support/until.js';
 
-const workerFile = fileURLToPath(new URL('../support/job-worker.ts', import.meta.url));
 /** Longer than any test. */
 const noLeaseMs = 600_000;
 /** A lease, sweeps, Agenda's interval, and what a loaded machine adds. */
@@ -19,7 +18,7 @@ let service: JobService;
 
 /** Its jobs are not taken from a silent process, unless there is a shorter lease. */
 async function startWorker(lease = noLeaseMs): Promise<ChildProcess> {
-  const child = spawn(process.execPath, ['--import', 'tsx', workerFile, database.uri, String(lease)], {
+  const child = spawn(process.execPath, [builtProgram('job-worker'), database.uri, String(lease)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   children.push(child);

@@ -1,0 +1,53 @@
+/** Several writes of several steps at once: one that ends while others are recovered from is left as it is. */
+import { EventEmitter, once } from 'node:events';
+import mongoose, { Types, type Connection } from 'mongoose';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { harmlessLogger } from '../../src/index.js';
+import { compileModels, type Models } from '../../src/reference-host/models.js';
+import { Journal } from '../../src/reference-host/upkeep/journal.js';
+import type { ProcessLife } from '../../src/reference-host/upkeep/process-life.js';
+import type { Undertaking } from '../../src/reference-host/upkeep/undertaking.model.js';
+import { startTestDatabase } from '../support/database.js';
+
+let database: Awaited<ReturnType<typeof startTestDatabase>>;
+let connection: Connection;
+let models: Models;
+
+beforeAll(async () => {
+  database = await startTestDatabase();
+  connection = await mongoose.createConnection(database.uri).asPromise();
+  models = await compileModels(connection);
+});
+afterAll(async () => {
+  await connection?.close();
+  await database?.stop();
+});
+
+it('does not undo what has ended while something older was recovered from', async () => {
+  const older: Undertaking = { kind: 'making', type: 'item', id: new Types.ObjectId() };
+  const mine: Undertaking = { kind: 'making', type: 'item', id: new Types.ObjectId() };
+  await models.undertaking.collection.insertOne({ ...older, _id: new Types.ObjectId(), process: 'dead' });
+  const says = new EventEmitter();
+  const [begun, mayEnd] = [once(says, 'begun'), once(says, 'may end')];
+  const recovered: unknown[] = [];
+  // The journal asks of a life only these.
+  const life = { id: 'mine', isAlive: async (id: string) => id === 'mine' } as ProcessLife;
+  const journal = new Journal({
+    models,
+    life,
+    logger: harmlessLogger(undefined),
+    recover: async (undertaking) => {
+      recovered.push((undertaking as typeof mine).id);
+      says.emit('may end');
+      await done;
+    },
+  });
+  const done = journal.undertake(mine, async () => {
+    says.emit('begun');
+    await mayEnd;
+  });
+  await begun;
+  expect(await journal.recoverAll()).toBe(1);
+  expect(recovered).toEqual([older.id]);
+  expect(await models.undertaking.countDocuments()).toBe(0);
+});
