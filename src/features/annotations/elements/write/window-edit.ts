@@ -105,7 +105,7 @@ export class WindowEdit {
 
   /** Puts elements at the end; their positions are set here. There must be {@link capacity}. */
   async append(items: readonly PackItem[]): Promise<void> {
-    const positioned = items.map((item, i) => ({ ...item, slot: this.#nextPosition + i }));
+    const positioned = items.map((item, i) => ({ ...item, position: this.#nextPosition + i }));
     this.#nextPosition += items.length;
     for (const { id, group } of positioned) {
       this.#count(group, 1);
@@ -132,7 +132,7 @@ export class WindowEdit {
       const slot = this.#packs.length;
       // The draft numbers its elements from 0, in the order in which they were put.
       for (const at of rows.positions) this.#added.push({ id: positioned[at]!.id, pack: slot });
-      rows.positions = rows.positions.map((at) => positioned[at]!.slot);
+      rows.positions = rows.positions.map((at) => positioned[at]!.position);
       await this.#storePack(slot, rows, text);
     }
   }
