@@ -147,7 +147,7 @@ const description = defineRoute({
             properties: {
               name: { type: ['string', 'null'] },
               color: { type: 'string', description: '#rrggbb: what most elements of the group are seen in.' },
-              count: { ...whole, description: 'Number of elements.' },
+              count: { ...integer, description: 'Number of elements.' },
             },
           },
         },

@@ -8,11 +8,11 @@ export type GroupColor = [group: string | null, color: string, count: number];
 export class GroupColorCounter {
   readonly #counts = new Map<string, GroupColor>();
 
-  add({ looks, lookIndices }: Pick<PackMarks, 'looks' | 'lookIndices'>): void {
-    const counts = new Uint32Array(looks.length);
-    for (const index of lookIndices) counts[index]! += 1;
-    for (const [i, look] of looks.entries())
-      if (counts[i]! > 0) this.addAll([[look.group, hexColor(seenColor(look)), counts[i]!]]);
+  add({ appearances, appearanceIndices }: Pick<PackMarks, 'appearances' | 'appearanceIndices'>): void {
+    const counts = new Uint32Array(appearances.length);
+    for (const index of appearanceIndices) counts[index]! += 1;
+    for (const [i, appearance] of appearances.entries())
+      if (counts[i]! > 0) this.addAll([[appearance.group, hexColor(seenColor(appearance)), counts[i]!]]);
   }
 
   addAll(counted: Iterable<GroupColor>): void {
@@ -27,7 +27,7 @@ export class GroupColorCounter {
   }
 }
 
-function seenColor({ lineColor, lineWidth, fillColor }: PackMarks['looks'][number]): PaintColor {
+function seenColor({ lineColor, lineWidth, fillColor }: PackMarks['appearances'][number]): PaintColor {
   const line = lineColor === null ? null : paintColor(lineColor);
   if (line !== null && line[3] > 0 && (lineWidth ?? defaultLineWidth) > 0) return line;
   return fillColor === null ? (line ?? defaultLineColor) : paintColor(fillColor);
