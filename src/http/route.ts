@@ -91,6 +91,11 @@ export interface RouteDefinition<
    * changes something accepts it from pages of the server itself and of origins that the host allows by name.
    */
   cookie?: boolean;
+  /**
+   * Whether pages of every origin may read the answer, without cookies, as open standards ask for. What the host's CORS headers say
+   * already stays.
+   */
+  anyOrigin?: boolean;
   params?: P;
   query?: Q;
   body?: B;

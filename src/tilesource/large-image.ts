@@ -13,6 +13,8 @@ import {
 import { checkTile, croppedTileContent, fitSize, regionBox } from './geometry.js';
 import { bandInterpretations, bandStatistics, histogramOf } from './render/histogram.js';
 import { profileDescription } from './render/icc.js';
+import { iiifFacts, planIiif } from './render/iiif.js';
+import { turnPicture } from './render/turn.js';
 import { wireMetadata } from './metadata.js';
 import { crop, pad, toDisplayByte, toPicture, withAlpha, type Picture } from './render/pixels.js';
 import { quadInfo } from './quad-info.js';
@@ -148,6 +150,22 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
       const { box, output } = dziTileRegion(metadata, dzi, { level: request.level, x: name.x, y: name.y });
       const encoding = parseEncoding({ ...request, encoding: name.encoding ?? dzi.encoding });
       return regions.exactBox({ box, output }, encoding, request);
+    },
+
+    iiifFacts: () => iiifFacts(metadata, maxPixels),
+
+    iiifPlan(request, frame) {
+      renderer.checkFrame(frame, true);
+      return planIiif(metadata, request, maxPixels);
+    },
+
+    async iiifPicture({ box, output, turn, encoding, tile }, { frame, signal }) {
+      const request = { encoding, frame, ...(signal && { signal }) };
+      if (tile) return renderTile(source, renderer, { ...request, ...tile });
+      const options = parseEncoding({ encoding, tiffCompression: 'lzw' });
+      const isPlain = !turn.mirror && turn.degrees === 0 && turn.tone === 'asItIs';
+      const finish = isPlain ? {} : { finish: (picture: Picture) => turnPicture(picture, turn, signal) };
+      return regions.exactBox({ box, output, ...finish }, options, { frame, ...(signal && { signal }) });
     },
   };
   return image;

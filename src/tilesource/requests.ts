@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import type { LargeImageMetadata } from './metadata.js';
 import type { Raster } from './raster.js';
 import type { HistogramBand } from './render/histogram.js';
+import type { IiifFacts, IiifPlan, IiifRequest } from './render/iiif.js';
 import type { QuadInfo, QuadInfoOptions } from './quad-info.js';
 
 /** Colour correction: `true` is perceptual, `false` off, else one of the four intents of ICC. */
@@ -239,4 +240,9 @@ export interface LargeImage {
   /** The Deep Zoom description, XML. @throws BadParameterError */
   dzi(request: DziRequest): string;
   dziTile(request: DziTileRequest): Promise<EncodedPicture>;
+  /** What info.json of the IIIF Image API says of the image. */
+  iiifFacts(): IiifFacts;
+  /** @throws BadParameterError where the request breaks the rules of the IIIF Image API; TileOutsideError where there is no such frame. */
+  iiifPlan(request: IiifRequest, frame: number): IiifPlan;
+  iiifPicture(plan: IiifPlan, options: { frame: number; signal?: AbortSignal }): Promise<EncodedPicture>;
 }

@@ -90,7 +90,7 @@ describe('who may use which route', () => {
     const { sending: sent = {}, params = {} } = accessMatrix[route]!;
     const sending = typeof sent === 'function' ? sent(subjects) : sent;
     const [method, pattern] = route.split(' ') as [string, string];
-    const own: Record<string, string> = { itemId: subjects.item, folderId: subjects.folder };
+    const own: Record<string, string> = { itemId: subjects.item, identifier: subjects.item, folderId: subjects.folder };
     own.version = subjects.version;
     if (pattern.startsWith('/annotation/:id')) own.id = subjects.annotation;
     if (pattern.startsWith('/annotation/item/')) own.id = subjects.item;

@@ -167,6 +167,7 @@ export interface MatrixEntry {
 
 const config = { body: '[a]\nb = 1\n' };
 const tile = { level: '0', z: '0', x: '0', y: '0', frame: '0', xandy: '0_0.jpg', image: 'label' };
+const iiif = { params: { region: 'full', size: '8,', rotation: '0', file: 'default.jpg' } };
 const itemRead = { kind: 'read', scope: 'core.data.read' } as const;
 const itemWrite = { kind: 'write', scope: 'core.data.write' } as const;
 const everybody = { kind: 'public', scope: 'core.data.read' } as const;
@@ -222,6 +223,12 @@ export const accessMatrix: Readonly<Record<string, MatrixEntry>> = {
   'GET /item/:itemId/tiles/internal_metadata': itemRead,
   'GET /item/:itemId/tiles/zxy/:z/:x/:y': { ...itemRead, params: tile },
   'GET /item/:itemId/tiles/fzxy/:frame/:z/:x/:y': { ...itemRead, params: tile },
+  'GET /iiif/:identifier': { ...itemRead, admitted: 303 },
+  'GET /iiif/:identifier/info.json': itemRead,
+  'GET /iiif/:identifier/:region/:size/:rotation/:file': { ...itemRead, ...iiif },
+  'GET /iiif/:identifier/manifest.json': itemRead,
+  'GET /iiif/folder/:folderId/collection.json': itemRead,
+  'GET /iiif/folder/:folderId/manifest.json': itemRead,
   'GET /item/:itemId/tiles/dzi.dzi': itemRead,
   'GET /item/:itemId/tiles/dzi_files/:level/:xandy': { ...itemRead, params: tile },
   'GET /item/:itemId/tiles/images': itemRead,

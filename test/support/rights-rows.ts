@@ -77,6 +77,9 @@ const own = (kind: Kind, options?: Options) => row(kind, 2, options);
 
 const config = { body: '[a]\nb = 1\n' };
 const tile = { level: '0', z: '0', x: '0', y: '0', frame: '0', xandy: '0_0.jpg', image: 'label' };
+const iiif: Options = {
+  params: ({ item }) => ({ identifier: item, region: 'full', size: '8,', rotation: '0', file: 'default.jpg' }),
+};
 const element = { elementId: elementId(1) };
 const presets = { key: 'presets' };
 const yaml = { name: '.large_image_config.yaml' };
@@ -251,6 +254,12 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'GET /item/:itemId/tiles/internal_metadata': read('item'),
   'GET /item/:itemId/tiles/zxy/:z/:x/:y': read('item', { params: tile }),
   'GET /item/:itemId/tiles/fzxy/:frame/:z/:x/:y': read('item', { params: tile }),
+  'GET /iiif/:identifier': read('item', iiif),
+  'GET /iiif/:identifier/info.json': read('item', iiif),
+  'GET /iiif/:identifier/:region/:size/:rotation/:file': read('item', iiif),
+  'GET /iiif/:identifier/manifest.json': read('item', iiif),
+  'GET /iiif/folder/:folderId/collection.json': read('folder'),
+  'GET /iiif/folder/:folderId/manifest.json': read('folder'),
   'GET /item/:itemId/tiles/dzi.dzi': read('item'),
   'GET /item/:itemId/tiles/dzi_files/:level/:xandy': read('item', { params: tile }),
   'GET /item/:itemId/tiles/images': read('item'),

@@ -1,6 +1,6 @@
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { Queues } from '../../core/concurrency/queues.js';
-import type { HostFiles } from '../../host.js';
+import type { HostAccess, HostFiles } from '../../host.js';
 import { routeDefiner } from '../../http/route.js';
 import type { CachedFiles } from '../cached-files/cached-files.js';
 import type { Images } from '../images/images.js';
@@ -11,6 +11,7 @@ import type { JobStarter } from '../jobs/job-starter.js';
 export interface PictureContext {
   records: HostRecords;
   files: HostFiles;
+  access: HostAccess;
   queues: Queues;
   items: Items;
   images: Images;

@@ -10,6 +10,8 @@ import { cacheFilesJob } from './cache-files.job.js';
 import type { PictureContext } from './context.js';
 import { deepZoomRoutes } from './deep-zoom.routes.js';
 import { histogramRoutes } from './histogram.routes.js';
+import { iiifImageRoutes } from './iiif/image.routes.js';
+import { iiifPresentationRoutes } from './iiif/presentation.routes.js';
 import { pictureRoutes } from './pictures.routes.js';
 import { testImageRoutes } from './test-image.routes.js';
 import { tileFramesRoutes } from './tile-frames.routes.js';
@@ -24,11 +26,11 @@ interface PictureNeeds {
   runner: JobStarter;
 }
 
-/** What is shown of images: tiles, regions, pixels, frames, associated images, histograms, Deep Zoom. */
+/** What is shown of images: tiles, regions, pixels, frames, associated images, histograms, Deep Zoom, IIIF. */
 export const picturesFeature: Feature<PictureNeeds, null> = {
   name: 'pictures',
   open({ core: { host, records, queues }, ...needs }) {
-    const context: PictureContext = { ...needs, records, queues, files: host.files };
+    const context: PictureContext = { ...needs, records, queues, files: host.files, access: host.access };
     const routes = [
       ...tileRoutes,
       ...pictureRoutes,
@@ -37,6 +39,8 @@ export const picturesFeature: Feature<PictureNeeds, null> = {
       ...tileFramesRoutes,
       ...histogramRoutes,
       ...testImageRoutes,
+      ...iiifImageRoutes,
+      ...iiifPresentationRoutes,
     ];
     const jobs = [cacheFilesJob(context, 'tileFrames'), cacheFilesJob(context, 'histogram')];
     return { offers: null, routes: bindRoutes(routes, context), jobs };

@@ -51,9 +51,28 @@ export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: M
       return;
     }
     const allowed = method === 'OPTIONS' ? table.methodsOf(request.path) : [];
-    if (allowed.length === 0) next();
-    else response.set({ Allow: allowed.join(', ') }).end();
+    if (allowed.length === 0) {
+      next();
+      return;
+    }
+    if (table.find('GET', request.path)?.value.route.anyOrigin === true) allowAnyOrigin(response, options.tokenLocations);
+    response.set({ Allow: allowed.join(', ') }).end();
   };
+}
+
+/**
+ * Lets pages of every origin read an answer. With `*` browsers send no cookies, so pages see what anybody may see, or what the token in
+ * their own hands opens.
+ *
+ * @param asked where tokens stand, in the answer to what browsers ask beforehand.
+ */
+function allowAnyOrigin(response: Response, asked?: TokenLocations): void {
+  if (response.hasHeader('Access-Control-Allow-Origin')) return;
+  response.setHeader('Access-Control-Allow-Origin', '*');
+  response.setHeader('Access-Control-Expose-Headers', 'Link, ETag');
+  if (asked === undefined) return;
+  response.setHeader('Access-Control-Allow-Methods', 'GET, HEAD');
+  response.setHeader('Access-Control-Allow-Headers', `Authorization, If-None-Match, ${asked.headerName}`);
 }
 
 /** The method that is meant: clients behind proxies that pass only `GET` and `POST` name it in a header. */
@@ -117,6 +136,7 @@ class Answering<C> {
       const result = await route.handle(asked as never, options.context);
       if (route.method === 'get' && performance.now() - this.#began > longMs) await this.#check(asked);
       this.#isSending = true;
+      if (route.anyOrigin === true) allowAnyOrigin(response);
       if (result instanceof Reply && result.content.kind === 'stream') this.#permitted = result.content.permitted;
       await respond(response, result, { onLong: watch });
     } catch (error) {
@@ -175,6 +195,7 @@ class Answering<C> {
   async #fail(error: unknown): Promise<void> {
     const { route, options, name, response } = this;
     const { logger } = options;
+    if (route.anyOrigin === true && !response.headersSent) allowAnyOrigin(response);
     await respondWithError(response, error, { anonymous: this.#anonymous, logger, route: name, errorStatus: route.errorStatus });
   }
 }

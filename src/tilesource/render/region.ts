@@ -100,9 +100,9 @@ export class RegionMaker {
     });
   }
 
-  /** A rectangle of base-layer pixels scaled to exactly a size. */
+  /** A rectangle of base-layer pixels scaled to exactly a size; `finish` may change it before it is encoded. */
   async exactBox(
-    wanted: { box: Box; output: Size },
+    wanted: { box: Box; output: Size; finish?: (picture: Picture) => Promise<Picture> },
     encoding: EncodingOptions,
     request: Omit<RenderRequest, 'encoding'>,
   ): Promise<EncodedPicture> {
@@ -118,7 +118,11 @@ export class RegionMaker {
     const level = preferredLevel(populatedLevels, needed);
     const levelBox = boxAtLevel(metadata, box, level);
     const resize = { ...output, kernel: usualKernel(levelBox, output) };
-    return this.#encode({ where: { level, frame, box: levelBox }, appearance }, encoding, { resize }, signal);
+    const where = { level, frame, box: levelBox };
+    if (wanted.finish === undefined) return this.#encode({ where, appearance }, encoding, { resize }, signal);
+    const scaled = await resizePicture(await this.#renderer.box(where, appearance, signal), resize, signal);
+    const bytes = await encodePicture(await wanted.finish(scaled), encoding, { signal });
+    return { kind: 'bytes', bytes, type: encoding.type };
   }
 
   /** Checks a request and finds out what to read; `null` where it selects nothing. @throws BadValueError, TileSourceError */

@@ -1,0 +1,44 @@
+import { NotFoundError } from '../../../errors.js';
+import { required, type Parameter } from '../../../http/parameters.js';
+import type { RouteRequest } from '../../../http/route.js';
+import type { ItemRecord } from '../../../core/host/host-records.js';
+import type { PictureContext } from '../context.js';
+
+/** A frame of an item, which is an image in the sense of IIIF. */
+interface ImageIdentifier {
+  itemId: string;
+  frame: number;
+}
+
+const identifierText: Parameter<ImageIdentifier | undefined> = {
+  schema: { type: 'string', description: 'The id of the item; `<id>_<frame>` for another frame than the first.' },
+  required: true,
+  absent: undefined,
+  parse(value) {
+    const [, itemId, frame = '0'] = /^([0-9a-f]{24})(?:_(\d{1,9}))?$/i.exec(value) ?? [];
+    if (itemId === undefined) throw new NotFoundError('There is no image of this identifier.');
+    return { itemId: itemId.toLowerCase(), frame: Number(frame) };
+  },
+};
+
+/** The image in the path. */
+export const imagePath = { identifier: required(identifierText) };
+
+/** The identifier of a frame in addresses. */
+export function identifierOf({ itemId, frame }: ImageIdentifier): string {
+  return frame === 0 ? itemId : `${itemId}_${frame}`;
+}
+
+/** The item of the image in the path, for those who may read it. */
+export function mayReadImage(
+  { params, caller }: Pick<RouteRequest, 'caller'> & { params: { identifier: ImageIdentifier } },
+  { items }: Pick<PictureContext, 'items'>,
+): Promise<ItemRecord> {
+  return items.load(params.identifier.itemId, 0, caller);
+}
+
+/** The address below which all of IIIF lies, as this client reaches it. */
+export function iiifRoot({ origin, url }: Pick<RouteRequest, 'origin' | 'url'>): string {
+  const path = url.split('?', 1)[0]!;
+  return `${origin}${path.slice(0, path.toLowerCase().lastIndexOf('/iiif/'))}/iiif`;
+}

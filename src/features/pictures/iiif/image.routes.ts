@@ -1,0 +1,115 @@
+import { required, text } from '../../../http/parameters.js';
+import { Reply } from '../../../http/reply.js';
+import { scopes } from '../../../http/scopes.js';
+import { iiifExtraFormats } from '../../../tilesource/render/iiif.js';
+import { defineRoute } from '../context.js';
+import { cachedPicture, freshPicture } from '../picture-reply.js';
+import { identifierOf, iiifRoot, imagePath, mayReadImage } from './identifier.js';
+import { jsonLd } from './json-ld.js';
+import { rightsOf } from './rights.js';
+
+const shared = {
+  method: 'get',
+  access: 'public',
+  scope: scopes.read,
+  cookie: true,
+  anyOrigin: true,
+  errorStatus: { 'unknown-id': 404, 'no-large-image': 404 },
+} as const;
+
+const errors = [
+  'bad-parameter',
+  'unknown-id',
+  'not-found',
+  'access-denied',
+  'tile-outside',
+  'no-large-image',
+  'tile-source',
+] as const;
+
+const context = 'http://iiif.io/api/image/3/context.json';
+const profileLink = '<http://iiif.io/api/image/3/level2.json>;rel="profile"';
+
+/** What is offered beside level 2. */
+const extraFeatures = ['canonicalLinkHeader', 'mirroring', 'profileLinkHeader', 'sizeUpscaling'];
+
+const base = defineRoute({
+  ...shared,
+  path: '/iiif/:identifier',
+  summary: 'Redirect to the description of an image for IIIF viewers.',
+  params: imagePath,
+  returns: { types: ['application/ld+json'] },
+  errors,
+  authorize: mayReadImage,
+  handle: (asked) => Reply.redirect(`${iiifRoot(asked)}/${identifierOf(asked.params.identifier)}/info.json`),
+});
+
+const info = defineRoute({
+  ...shared,
+  path: '/iiif/:identifier/info.json',
+  summary: 'Describe an image for viewers that speak the IIIF Image API 3, at level 2.',
+  params: imagePath,
+  returns: { types: ['application/ld+json', 'application/json'] },
+  errors,
+  authorize: mayReadImage,
+  async handle(asked, { images, records }) {
+    const { params, granted: item, headers } = asked;
+    const { frame } = params.identifier;
+    const root = iiifRoot(asked);
+    const facts = await images.use(item, (image) => {
+      // A frame that there is not has no description either.
+      image.iiifPlan({ region: 'full', size: 'max', rotation: '0', file: 'default.jpg' }, frame);
+      return image.iiifFacts();
+    });
+    const { rights } = rightsOf(records.metadataOf(item));
+    return jsonLd(headers, context, {
+      '@context': context,
+      id: `${root}/${identifierOf(params.identifier)}`,
+      type: 'ImageService3',
+      protocol: 'http://iiif.io/api/image',
+      profile: 'level2',
+      ...facts,
+      extraFormats: iiifExtraFormats,
+      extraFeatures,
+      ...(rights !== undefined && { rights }),
+      partOf: [{ id: `${root}/${item.id}/manifest.json`, type: 'Manifest' }],
+    });
+  },
+});
+
+/** Pixels up to which a picture counts as a tile and is kept in the cache of tiles. */
+const keptPixels = 2 ** 20;
+
+const picture = defineRoute({
+  ...shared,
+  path: '/iiif/:identifier/:region/:size/:rotation/:file',
+  summary: 'Get a region of an image at a size, turned, in a quality and format, by the IIIF Image API 3.',
+  description:
+    'Rotations are multiples of 90 degrees, as level 2 asks for. The header `Link` names the canonical address of the picture.',
+  params: {
+    ...imagePath,
+    region: required(text({ description: '`full`, `square`, `x,y,w,h` or `pct:x,y,w,h`.' })),
+    size: required(
+      text({ description: '`max`, `w,`, `,h`, `w,h`, `!w,h` or `pct:n`; with `^` before it also larger than the region.' }),
+    ),
+    rotation: required(text({ description: '0, 90, 180 or 270, with `!` before it to mirror.' })),
+    file: required(text({ description: '`<quality>.<format>`: default, color, gray or bitonal; jpg, png, webp, tif or gif.' })),
+  },
+  returns: { types: ['image/jpeg', 'image/png', 'image/webp', 'image/tiff', 'image/gif'] },
+  errors: [...errors, 'bad-value', 'busy'],
+  authorize: mayReadImage,
+  async handle(asked, services) {
+    const { params, granted: item } = asked;
+    const { identifier, ...request } = params;
+    const { frame } = identifier;
+    const plan = await services.images.use(item, (image) => image.iiifPlan(request, frame));
+    const canonical = `${iiifRoot(asked)}/${identifierOf(identifier)}/${plan.canonical}`;
+    const extraHeaders = { Link: `<${canonical}>;rel="canonical", ${profileLink}` };
+    const route = { item, kind: 'iiif', request: { frame, picture: plan.canonical }, asked, extraHeaders };
+    const answer = plan.output.width * plan.output.height <= keptPixels ? cachedPicture : freshPicture;
+    return answer(services, route, (image, signal) => image.iiifPicture(plan, { frame, signal }));
+  },
+});
+
+/** The IIIF Image API. */
+export const iiifImageRoutes = [base, info, picture];

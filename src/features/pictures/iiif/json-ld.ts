@@ -1,0 +1,10 @@
+import type { IncomingMessage } from 'node:http';
+import { Reply } from '../../../http/reply.js';
+
+/** A document of IIIF: as JSON-LD, or as plain JSON for those who accept only that. */
+export function jsonLd(headers: IncomingMessage['headers'], context: string, value: object): Reply {
+  const accept = (headers.accept ?? '').toLowerCase();
+  const isPlain = accept.includes('application/json') && !accept.includes('ld+json');
+  const type = isPlain ? 'application/json' : `application/ld+json;profile="${context}"`;
+  return Reply.content(JSON.stringify(value), type);
+}

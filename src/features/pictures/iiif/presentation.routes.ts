@@ -1,0 +1,111 @@
+import { turnOf } from '../../../core/concurrency/queues.js';
+import type { FolderRecord, ItemRecord } from '../../../core/host/host-records.js';
+import { LargeImageError } from '../../../errors.js';
+import type { Caller } from '../../../host.js';
+import { id, required } from '../../../http/parameters.js';
+import { scopes } from '../../../http/scopes.js';
+import { defineRoute, type PictureContext } from '../context.js';
+import { foldersIn, imagesIn } from './folder-contents.model.js';
+import { iiifRoot, imagePath, mayReadImage } from './identifier.js';
+import { jsonLd } from './json-ld.js';
+import { folderCollection, folderManifest, itemManifest, presentationContext, type PresentedImage } from './presentation.js';
+import { rightsOf } from './rights.js';
+
+const shared = {
+  method: 'get',
+  access: 'public',
+  scope: scopes.read,
+  cookie: true,
+  anyOrigin: true,
+  returns: { types: ['application/ld+json', 'application/json'] },
+  errorStatus: { 'unknown-id': 404, 'no-large-image': 404 },
+} as const;
+
+/** Images and folders that a collection lists at most, and images that are opened for the manifest of a folder. */
+const maxListed = 1000;
+const maxCanvases = 100;
+
+async function presented({ images, records }: PictureContext, item: ItemRecord, signal?: AbortSignal): Promise<PresentedImage> {
+  const metadata = await images.use(item, (image) => image.metadata(), signal);
+  return { itemId: item.id, name: item.name, metadata, ...rightsOf(records.metadataOf(item)) };
+}
+
+const ofItem = defineRoute({
+  ...shared,
+  path: '/iiif/:identifier/manifest.json',
+  summary: 'Describe an image for viewers that speak the IIIF Presentation API 3.',
+  description: 'A canvas for each position in depth, time and so on; the channels of a position are a choice.',
+  params: imagePath,
+  errors: ['unknown-id', 'not-found', 'access-denied', 'no-large-image', 'tile-source'],
+  authorize: mayReadImage,
+  async handle(asked, services) {
+    const image = await presented(services, asked.granted);
+    return jsonLd(asked.headers, presentationContext, itemManifest(iiifRoot(asked), image));
+  },
+});
+
+const folderPath = { folderId: required(id({ description: 'The id of the folder.' })) };
+const folderErrors = ['unknown-id', 'access-denied', 'busy'] as const;
+
+function mayReadFolder(
+  { params, caller }: { params: { folderId: string }; caller: Caller | null },
+  { items }: Pick<PictureContext, 'items'>,
+): Promise<FolderRecord> {
+  return items.loadFolder(params.folderId, 0, caller);
+}
+
+async function readableImages(
+  { records, access }: PictureContext,
+  folder: FolderRecord,
+  caller: Caller | null,
+): Promise<ItemRecord[]> {
+  return imagesIn(records, folder, { filter: await access.filter(caller, 'item', 0), limit: maxListed });
+}
+
+const collection = defineRoute({
+  ...shared,
+  path: '/iiif/folder/:folderId/collection.json',
+  summary: 'List the images of a folder, and the folders below it, for viewers that speak the IIIF Presentation API 3.',
+  description: `At most ${maxListed} of each.`,
+  params: folderPath,
+  errors: folderErrors,
+  authorize: mayReadFolder,
+  async handle(asked, services) {
+    const { granted: folder, caller } = asked;
+    const items = await readableImages(services, folder, caller);
+    const filter = await services.access.filter(caller, 'folder', 0);
+    const folders = await foldersIn(services.records, folder, { filter, limit: maxListed });
+    return jsonLd(asked.headers, presentationContext, folderCollection(iiifRoot(asked), folder, { folders, items }));
+  },
+});
+
+const ofFolder = defineRoute({
+  ...shared,
+  path: '/iiif/folder/:folderId/manifest.json',
+  summary: 'Describe the images of a folder as one object for viewers that speak the IIIF Presentation API 3, a canvas each.',
+  description: `The first ${maxCanvases} images; those that cannot be opened are left out.`,
+  params: folderPath,
+  errors: folderErrors,
+  authorize: mayReadFolder,
+  async handle(asked, services) {
+    const { granted: folder, caller, signal } = asked;
+    const items = await readableImages(services, folder, caller);
+    const images: PresentedImage[] = [];
+    const turn = turnOf(services.queues.pictures, asked);
+    for (const item of items.slice(0, maxCanvases)) {
+      const image = await turn(() => presented(services, item, signal)).catch(unreadable);
+      if (image !== null) images.push(image);
+    }
+    const left = Math.max(0, items.length - maxCanvases);
+    return jsonLd(asked.headers, presentationContext, folderManifest(iiifRoot(asked), folder, images, left));
+  },
+});
+
+/** `null` for an image that cannot be opened; other errors are the request's. */
+function unreadable(error: unknown): null {
+  if (error instanceof LargeImageError && (error.code === 'tile-source' || error.code === 'no-large-image')) return null;
+  throw error;
+}
+
+/** The IIIF Presentation API. */
+export const iiifPresentationRoutes = [ofItem, collection, ofFolder];

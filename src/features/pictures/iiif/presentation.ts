@@ -1,0 +1,207 @@
+import type { LargeImageMetadata } from '../../../tilesource/metadata.js';
+import { fitSize } from '../../../tilesource/geometry.js';
+import { identifierOf } from './identifier.js';
+
+/** The context of documents of the Presentation API. */
+export const presentationContext = 'http://iiif.io/api/presentation/3/context.json';
+
+/** Frames that a manifest names at most. */
+const maxFrames = 1000;
+const thumbnailSide = 256;
+
+/** What a manifest is made of. */
+export interface PresentedImage {
+  itemId: string;
+  name: string;
+  metadata: LargeImageMetadata;
+  rights?: string | undefined;
+  attribution?: string | undefined;
+}
+
+type Json = Record<string, unknown>;
+
+interface Frame {
+  Frame: number;
+  [key: string]: unknown;
+}
+
+const labelOf = (text: string) => ({ none: [text] });
+const serviceOf = (id: string) => [{ id, type: 'ImageService3', profile: 'level2' }];
+
+/** The manifest of an item: a canvas for each position in depth, time and so on, on which its channels are a choice. */
+export function itemManifest(root: string, image: PresentedImage): Json {
+  const positions = positionsOf(image.metadata);
+  let named = 0;
+  const shown = positions.filter((frames) => (named += frames.length) <= maxFrames);
+  const canvases = (shown.length > 0 ? shown : [positions[0]!.slice(0, maxFrames)]).map((frames) =>
+    canvasOf(root, image, frames),
+  );
+  const left = positions.length - canvases.length;
+  const { rights, attribution } = image;
+  return {
+    '@context': presentationContext,
+    id: `${root}/${image.itemId}/manifest.json`,
+    type: 'Manifest',
+    label: labelOf(image.name),
+    ...(left > 0 && { summary: { en: [`${left} further positions are not listed here.`] } }),
+    metadata: factsOf(image.metadata),
+    ...(rights !== undefined && { rights }),
+    ...(attribution !== undefined && {
+      requiredStatement: { label: { en: ['Attribution'] }, value: labelOf(attribution) },
+    }),
+    thumbnail: thumbnailOf(root, image.itemId, image.metadata),
+    items: canvases,
+  };
+}
+
+/** The manifest of several images of a folder, a canvas each. */
+export function folderManifest(
+  root: string,
+  folder: { id: string; name: string },
+  images: readonly PresentedImage[],
+  left: number,
+): Json {
+  return {
+    '@context': presentationContext,
+    id: `${root}/folder/${folder.id}/manifest.json`,
+    type: 'Manifest',
+    label: labelOf(folder.name),
+    ...(left > 0 && { summary: { en: [`${left} further images are listed in the collection only.`] } }),
+    partOf: [{ id: `${root}/folder/${folder.id}/collection.json`, type: 'Collection' }],
+    items: images.map((image) => ({ ...canvasOf(root, image, positionsOf(image.metadata)[0]!), label: labelOf(image.name) })),
+  };
+}
+
+/** The collection of a folder: those of the folders below it, and the manifests of its images. */
+export function folderCollection(
+  root: string,
+  folder: { id: string; name: string },
+  { folders, items }: Readonly<Record<'folders' | 'items', readonly { id: string; name: string }[]>>,
+): Json {
+  return {
+    '@context': presentationContext,
+    id: `${root}/folder/${folder.id}/collection.json`,
+    type: 'Collection',
+    label: labelOf(folder.name),
+    items: [
+      ...folders.map(({ id, name }) => ({
+        id: `${root}/folder/${id}/collection.json`,
+        type: 'Collection',
+        label: labelOf(name),
+      })),
+      ...items.map(({ id, name }) => ({
+        id: `${root}/${id}/manifest.json`,
+        type: 'Manifest',
+        label: labelOf(name),
+        thumbnail: [
+          {
+            id: `${root}/${id}/full/!${thumbnailSide},${thumbnailSide}/0/default.jpg`,
+            type: 'Image',
+            format: 'image/jpeg',
+            service: serviceOf(`${root}/${id}`),
+          },
+        ],
+      })),
+    ],
+  };
+}
+
+/** Frames that differ in nothing but the channel, in the order of the file. */
+function positionsOf({ frames }: LargeImageMetadata): Frame[][] {
+  const positions = new Map<string, Frame[]>();
+  for (const frame of (frames as Frame[] | undefined) ?? [{ Frame: 0 }]) {
+    const position = JSON.stringify(axesOf(frame));
+    const channels = positions.get(position);
+    if (channels === undefined) positions.set(position, [frame]);
+    else channels.push(frame);
+  }
+  return [...positions.values()];
+}
+
+function canvasOf(root: string, { itemId, name, metadata }: PresentedImage, frames: readonly Frame[]): Json {
+  const [first] = frames as [Frame];
+  const id = `${root}/${itemId}/canvas/${first.Frame}`;
+  const { sizeX: width, sizeY: height, mm_x: mmX } = metadata;
+  const images = frames.map((frame) => {
+    const image = `${root}/${identifierOf({ itemId, frame: frame.Frame })}`;
+    return {
+      id: `${image}/full/max/0/default.jpg`,
+      type: 'Image',
+      format: 'image/jpeg',
+      ...(frames.length > 1 && { label: labelOf(channelOf(frame)) }),
+      width,
+      height,
+      service: serviceOf(image),
+    };
+  });
+  const body = images.length === 1 ? images[0] : { type: 'Choice', items: images };
+  return {
+    id,
+    type: 'Canvas',
+    label: labelOf(positionName(first) ?? name),
+    width,
+    height,
+    thumbnail: thumbnailOf(root, identifierOf({ itemId, frame: first.Frame }), metadata),
+    ...(mmX !== null && {
+      service: [
+        {
+          '@context': 'http://iiif.io/api/annex/services/physdim/1/context.json',
+          id: `${id}/physdim`,
+          type: 'PhysicalDimensions',
+          profile: 'http://iiif.io/api/annex/services/physdim',
+          physicalScale: mmX,
+          physicalUnits: 'mm',
+        },
+      ],
+    }),
+    items: [
+      {
+        id: `${id}/page`,
+        type: 'AnnotationPage',
+        items: [{ id: `${id}/painting`, type: 'Annotation', motivation: 'painting', body, target: id }],
+      },
+    ],
+  };
+}
+
+function channelOf({ Channel, IndexC, Frame }: Frame): string {
+  if (typeof Channel === 'string' && Channel !== '') return Channel;
+  return `Channel ${(typeof IndexC === 'number' ? IndexC : Frame) + 1}`;
+}
+
+/** Where a frame lies along the axes other than the channel. */
+function axesOf(frame: Frame): [axis: string, value: number][] {
+  return Object.entries(frame).flatMap(([key, value]): [string, number][] => {
+    const axis = /^Index(.+)$/.exec(key)?.[1];
+    return axis !== undefined && axis !== 'C' && typeof value === 'number' ? [[axis, value]] : [];
+  });
+}
+
+/** The place of a frame, as people count; `null` where there is no axis but the channel. */
+function positionName(frame: Frame): string | null {
+  const axes = axesOf(frame).map(([axis, value]) => `${axis} ${value + 1}`);
+  return axes.length === 0 ? null : axes.join(', ');
+}
+
+function thumbnailOf(root: string, identifier: string, { sizeX, sizeY }: LargeImageMetadata): Json[] {
+  const full = { width: sizeX, height: sizeY };
+  const isSmall = Math.max(sizeX, sizeY) <= thumbnailSide;
+  const { width, height } = isSmall ? full : fitSize(full, { width: thumbnailSide, height: thumbnailSide });
+  const size = isSmall ? 'max' : `${width},${height}`;
+  const service = serviceOf(`${root}/${identifier}`);
+  return [
+    { id: `${root}/${identifier}/full/${size}/0/default.jpg`, type: 'Image', format: 'image/jpeg', width, height, service },
+  ];
+}
+
+function factsOf({ sizeX, sizeY, magnification, mm_x, mm_y, channels }: LargeImageMetadata): Json[] {
+  const facts: [label: string, value: string][] = [['Size', `${sizeX} × ${sizeY} pixels`]];
+  if (magnification !== null) facts.push(['Magnification', `${Number(magnification.toPrecision(4))} ×`]);
+  if (mm_x !== null) facts.push(['Pixel size', `${micrometres(mm_x)} × ${micrometres(mm_y ?? mm_x)} µm`]);
+  if (channels !== undefined) facts.push(['Channels', channels.join(', ')]);
+  return facts.map(([label, value]) => ({ label: { en: [label] }, value: labelOf(value) }));
+}
+
+function micrometres(mm: number): number {
+  return Number((mm * 1000).toPrecision(6));
+}

@@ -1,0 +1,251 @@
+import { BadParameterError } from '../../errors.js';
+import type { ImageMetadata } from '../contract.js';
+import { levelScale, levelSize, type Box, type PyramidShape, type Size } from '../geometry.js';
+import type { Turn } from './turn.js';
+
+/** A request of the IIIF Image API 3, by the segments of its path. */
+export interface IiifRequest {
+  region: string;
+  size: string;
+  rotation: string;
+  /** `<quality>.<format>` */
+  file: string;
+}
+
+/** What a request of the IIIF Image API means for one image. */
+export interface IiifPlan {
+  /** The region, in base-layer pixels. */
+  box: Box;
+  /** Its size before it is turned. */
+  output: Size;
+  turn: Turn;
+  encoding: string;
+  /** The tile that this is, where it is one of those that the pyramid consists of. */
+  tile: { level: number; x: number; y: number } | null;
+  /** The end of the canonical address of this picture: `region/size/rotation/quality.format`. */
+  canonical: string;
+}
+
+/** Technical properties of an image, as info.json has them. */
+export interface IiifFacts extends Size {
+  maxWidth: number;
+  maxHeight: number;
+  maxArea: number;
+  sizes: Size[];
+  tiles: { width: number; height: number; scaleFactors: number[] }[];
+  /** Qualities beside `default`. */
+  extraQualities: string[];
+}
+
+/** Formats by their extension, those of level 2 first. */
+const encodings = { jpg: 'JPEG', png: 'PNG', webp: 'WEBP', tif: 'TIFF', gif: 'GIF' } as const;
+
+/** Formats beside those that level 2 asks for. */
+export const iiifExtraFormats: readonly string[] = Object.keys(encodings).slice(2);
+
+/** Longest side of a picture in pixels: JPEG holds no more. */
+const longestSide = 65_535;
+
+/** Facts of an image for info.json. */
+export function iiifFacts(metadata: ImageMetadata, maxArea: number): IiifFacts {
+  const { sizeX, sizeY, tileWidth, tileHeight, levels } = metadata;
+  const every = Array.from({ length: levels }, (_, level) => level);
+  return {
+    width: sizeX,
+    height: sizeY,
+    maxWidth: longestSide,
+    maxHeight: longestSide,
+    maxArea,
+    sizes: every.map((level) => levelSize(metadata, level)).filter((size) => fits(size, maxArea)),
+    tiles: [{ width: tileWidth, height: tileHeight, scaleFactors: every.map((level) => 2 ** level) }],
+    extraQualities: [...(isColoured(metadata) ? ['color'] : []), 'gray', 'bitonal'],
+  };
+}
+
+/**
+ * Understands a request.
+ *
+ * @throws BadParameterError for what the API does not have, or this image not.
+ */
+export function planIiif(metadata: ImageMetadata, request: IiifRequest, maxArea: number): IiifPlan {
+  const box = parseRegion(request.region, metadata);
+  const output = parseSize(request.size, box, maxArea);
+  const turning = parseRotation(request.rotation);
+  const { quality, format } = parseFile(request.file, isColoured(metadata));
+  const turn: Turn = { ...turning, tone: quality === 'default' ? 'asItIs' : quality };
+  const isPlain = !turn.mirror && turn.degrees === 0 && turn.tone === 'asItIs';
+  const canonical = [
+    canonicalRegion(box, metadata),
+    canonicalSize(box, output, maxArea),
+    `${turn.mirror ? '!' : ''}${turn.degrees}`,
+    `${quality}.${format}`,
+  ];
+  return {
+    box,
+    output,
+    turn,
+    encoding: encodings[format],
+    tile: isPlain ? tileOf(metadata, box, output) : null,
+    canonical: canonical.join('/'),
+  };
+}
+
+function isColoured({ bandCount }: Pick<ImageMetadata, 'bandCount'>): boolean {
+  return bandCount >= 3;
+}
+
+function fits({ width, height }: Size, maxArea: number): boolean {
+  return Math.max(width, height) <= longestSide && width * height <= maxArea;
+}
+
+const wholeNumber = /^\d{1,9}$/;
+/** A number without sign or exponent (Image API 4.7). */
+const decimal = /^(\d{1,9}(\.\d{0,15})?|\.\d{1,15})$/;
+
+function parseRegion(region: string, { sizeX, sizeY }: PyramidShape): Box {
+  if (region === 'full') return { left: 0, top: 0, width: sizeX, height: sizeY };
+  if (region === 'square') {
+    const side = Math.min(sizeX, sizeY);
+    return { left: Math.floor((sizeX - side) / 2), top: Math.floor((sizeY - side) / 2), width: side, height: side };
+  }
+  const isPercent = region.startsWith('pct:');
+  const parts = (isPercent ? region.slice(4) : region).split(',');
+  if (parts.length !== 4 || !parts.every((part) => (isPercent ? decimal : wholeNumber).test(part))) {
+    throw new BadParameterError(`Invalid region "${shown(region)}". It must be full, square, x,y,w,h or pct:x,y,w,h.`);
+  }
+  const [x, y, width, height] = parts.map(Number) as [number, number, number, number];
+  const [left, right] = side(x, width, sizeX, isPercent);
+  const [top, bottom] = side(y, height, sizeY, isPercent);
+  if (right > left && bottom > top) return { left, top, width: right - left, height: bottom - top };
+  throw new BadParameterError(`The region "${region}" has no pixel inside the image, which is ${sizeX} x ${sizeY}.`);
+}
+
+/** First pixel of a region and the one after its last, within the image; the same pixel where it is outside or empty. */
+function side(from: number, length: number, size: number, isPercent: boolean): [from: number, to: number] {
+  const unit = isPercent ? size / 100 : 1;
+  const start = Math.round(from * unit);
+  if (length === 0 || start >= size) return [size, size];
+  return [start, Math.min(size, Math.max(start + 1, Math.round((from + length) * unit)))];
+}
+
+const sizePattern = /^(\^?)(?:(max)|pct:([\d.]+)|(!?)(\d*),(\d*))$/;
+
+function parseSize(size: string, region: Size, maxArea: number): Size {
+  const [, caret = '', max, percent, bang = '', wide = '', high = ''] = sizePattern.exec(size) ?? [];
+  const enlarges = caret === '^';
+  if (max !== undefined) return largest(region, maxArea, enlarges);
+  const output = scaledSize(region, { percent, isConfined: bang === '!', wide, high, enlarges });
+  if (output === null) {
+    throw new BadParameterError(
+      `Invalid size "${shown(size)}". It must be max, w, or ,h or w,h or !w,h or pct:n, with ^ before it where the region is to be enlarged.`,
+    );
+  }
+  if (output.width < 1 || output.height < 1) throw new BadParameterError(`The size "${size}" leaves no pixel.`);
+  if (!enlarges && (output.width > region.width || output.height > region.height)) {
+    throw new BadParameterError(
+      `The size "${size}" is larger than the region, which is ${region.width} x ${region.height}. Put ^ before it to enlarge.`,
+    );
+  }
+  if (fits(output, maxArea)) return output;
+  throw new BadParameterError(
+    `A picture of ${output.width} x ${output.height} is larger than the limits: ${longestSide} pixels a side, ${maxArea} in all.`,
+  );
+}
+
+interface WantedSize {
+  percent: string | undefined;
+  isConfined: boolean;
+  /** Digits, or nothing. */
+  wide: string;
+  high: string;
+  enlarges: boolean;
+}
+
+/** `null` for what is no size. */
+function scaledSize(region: Size, { percent, isConfined, wide, high, enlarges }: WantedSize): Size | null {
+  if (percent !== undefined) {
+    if (!decimal.test(percent)) return null;
+    return {
+      width: Math.round((region.width * Number(percent)) / 100),
+      height: Math.round((region.height * Number(percent)) / 100),
+    };
+  }
+  const [width, height] = [wide, high].map((digits) => (wholeNumber.test(digits) ? Number(digits) : null)) as (number | null)[];
+  if (width != null && height != null) {
+    if (!isConfined || width === 0 || height === 0) return { width, height };
+    const scale = Math.min(width / region.width, height / region.height, enlarges ? Infinity : 1);
+    const within = (length: number, limit: number) => Math.max(1, Math.min(limit, Math.round(length * scale)));
+    return { width: within(region.width, width), height: within(region.height, height) };
+  }
+  if (isConfined) return null;
+  if (width != null && high === '') return { width, height: atLeastOne(region.height * width, region.width) };
+  if (height != null && wide === '') return { width: atLeastOne(region.width * height, region.height), height };
+  return null;
+}
+
+function atLeastOne(product: number, divisor: number): number {
+  return product === 0 ? 0 : Math.max(1, Math.round(product / divisor));
+}
+
+/** The largest size with the aspect of a region that is allowed. */
+function largest({ width, height }: Size, maxArea: number, enlarges: boolean): Size {
+  const scale = Math.min(longestSide / width, longestSide / height, Math.sqrt(maxArea / (width * height)));
+  if (!enlarges && scale >= 1) return { width, height };
+  return { width: Math.max(1, Math.floor(width * scale)), height: Math.max(1, Math.floor(height * scale)) };
+}
+
+function parseRotation(rotation: string): { mirror: boolean; degrees: Turn['degrees'] } {
+  const mirror = rotation.startsWith('!');
+  const number = mirror ? rotation.slice(1) : rotation;
+  const degrees = decimal.test(number) ? Number(number) % 360 : NaN;
+  if (Number(number) <= 360 && (degrees === 0 || degrees === 90 || degrees === 180 || degrees === 270))
+    return { mirror, degrees };
+  throw new BadParameterError(`Invalid rotation "${shown(rotation)}". It must be 0, 90, 180 or 270, with ! before it to mirror.`);
+}
+
+type Quality = 'default' | 'gray' | 'bitonal';
+type Format = keyof typeof encodings;
+
+function parseFile(file: string, hasColour: boolean): { quality: Quality; format: Format } {
+  const dot = file.indexOf('.');
+  const [quality, format] = dot < 0 ? [file, ''] : [file.slice(0, dot), file.slice(dot + 1)];
+  if (!Object.hasOwn(encodings, format)) {
+    throw new BadParameterError(`Invalid format "${shown(format)}". It must be ${Object.keys(encodings).join(', ')}.`);
+  }
+  if (quality !== 'default' && quality !== 'color' && quality !== 'gray' && quality !== 'bitonal') {
+    throw new BadParameterError(`Invalid quality "${shown(quality)}". It must be default, color, gray or bitonal.`);
+  }
+  const isDefault = quality === 'color' || (quality === 'gray' && !hasColour);
+  return { quality: isDefault ? 'default' : quality, format: format as Format };
+}
+
+/** Text of a request in a message. */
+function shown(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}
+
+function canonicalRegion(box: Box, { sizeX, sizeY }: PyramidShape): string {
+  if (box.width === sizeX && box.height === sizeY) return 'full';
+  return `${box.left},${box.top},${box.width},${box.height}`;
+}
+
+function canonicalSize(box: Box, output: Size, maxArea: number): string {
+  const is = (size: Size) => size.width === output.width && size.height === output.height;
+  if (is(largest(box, maxArea, false))) return 'max';
+  const isEnlarged = output.width > box.width || output.height > box.height;
+  if (!isEnlarged) return `${output.width},${output.height}`;
+  return is(largest(box, maxArea, true)) ? '^max' : `^${output.width},${output.height}`;
+}
+
+/** The tile of the pyramid that shows just this region at just this size; those at the border, which are padded, do not count. */
+function tileOf(shape: ImageMetadata, box: Box, output: Size): IiifPlan['tile'] {
+  const { tileWidth, tileHeight } = shape;
+  if (output.width !== tileWidth || output.height !== tileHeight) return null;
+  for (let level = shape.levels - 1; level >= 0; level -= 1) {
+    const scale = levelScale(shape, level);
+    if (box.width !== tileWidth * scale || box.height !== tileHeight * scale) continue;
+    const [x, y] = [box.left / box.width, box.top / box.height];
+    return Number.isInteger(x) && Number.isInteger(y) ? { level, x, y } : null;
+  }
+  return null;
+}
