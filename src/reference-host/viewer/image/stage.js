@@ -31,7 +31,8 @@ import { tileSource } from './tile-source.js';
  *
  * @typedef {object} Stage
  * @property {HTMLElement} canvas takes the keyboard focus
- * @property {(frame: number, likely?: number[]) => Promise<void>} showFrame
+ * @property {(frame: number, look: { style: string, likely?: number[] }) => Promise<void>} showFrame
+ * @property {(light: import('./brightness.js').Light) => void} setLight
  * @property {() => number} zoom screen pixels per full-resolution pixel
  * @property {(x: number, y: number) => { x: number, y: number }} toImage from pixels of the stage to pixels of the image
  * @property {() => { scale: number, x: number, y: number }} placement where the image lies: `stage = image × scale + (x, y)`
@@ -62,11 +63,12 @@ const unusedKeys = new Set(['r', 'R', 'f', 'F']);
  * @param {Item} options.item
  * @param {ImageMetadata} options.metadata
  * @param {number} options.frame
+ * @param {string} options.style
  * @param {(message: string) => void} options.onProblem
  * @param {AbortSignal} options.signal
  * @returns {Promise<Stage>}
  */
-export async function openStage({ element, item, metadata, frame, onProblem, signal }) {
+export async function openStage({ element, item, metadata, frame, style, onProblem, signal }) {
   const OpenSeadragon = await loadOpenSeadragon();
   signal.throwIfAborted();
   const navigatorElement = h('div', { class: 'navigator', 'aria-hidden': 'true' });
@@ -102,8 +104,8 @@ export async function openStage({ element, item, metadata, frame, onProblem, sig
     const what = overlays.has(tiledImage) ? 'annotations' : 'image';
     onProblem(`Some parts of the ${what} could not be loaded.`);
   });
-  const stack = new FrameStack(viewer, (index) => tileSource(item, metadata, index));
-  let image = await stack.show(frame);
+  const stack = new FrameStack(viewer, (key) => tileSource(item, metadata, ...readKey(key)));
+  let image = await stack.show(keyOf(frame, style));
   signal.throwIfAborted();
   const canvas = /** @type {HTMLElement} */ (viewer.canvas);
   canvas.setAttribute('role', 'application');
@@ -118,8 +120,14 @@ export async function openStage({ element, item, metadata, frame, onProblem, sig
   viewer.addHandler('animation', () => viewer.drawer.setImageSmoothingEnabled(zoom() < sharpZoom));
   return {
     canvas,
-    async showFrame(index, likely) {
-      image = await stack.show(index, likely);
+    async showFrame(index, { style: next, likely = [] }) {
+      image = await stack.show(
+        keyOf(index, next),
+        likely.map((other) => keyOf(other, next)),
+      );
+    },
+    setLight({ brightness, contrast }) {
+      viewer.drawer.canvas.style.filter = `brightness(${brightness}%) contrast(${contrast}%)`;
     },
     zoom,
     toImage(x, y) {
@@ -177,6 +185,16 @@ export async function openStage({ element, item, metadata, frame, onProblem, sig
     },
     onRest: (listener) => viewer.addHandler('animation-finish', listener),
   };
+}
+
+/** @param {number} frame @param {string} style */
+function keyOf(frame, style) {
+  return JSON.stringify([frame, style]);
+}
+
+/** @param {string} key @returns {[frame: number, style: string]} */
+function readKey(key) {
+  return JSON.parse(key);
 }
 
 /** @param {import('./frame-stack.js').Viewer} viewer @param {PointerListener} listener */

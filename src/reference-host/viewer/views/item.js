@@ -77,6 +77,7 @@ export async function itemView(route, { main, signal, refresh }) {
     fill(
       panel,
       ...(image.frameControls ? [section('Frames', { open: true, name: 'frames' }, image.frameControls)] : []),
+      section(image.look.title, { open: image.look.title === 'Channels', name: 'look' }, image.look.element),
       section('Annotations', { open: true, name: 'annotations' }, image.annotations),
       section('Image', { open: true, name: 'image' }, imageFacts(metadata)),
       h('div', { class: 'associated-place' }),
