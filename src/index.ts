@@ -113,6 +113,29 @@ export {
   type Parameters,
   type ParameterValues,
 } from './http/parameters.js';
+export {
+  accessSchema,
+  anyNumber,
+  anyObject,
+  anyText,
+  anything,
+  component,
+  dateText,
+  idText,
+  itemSchema,
+  listOf,
+  mapOf,
+  nothing,
+  objectOf,
+  orNull,
+  schemaOf,
+  shownAccess,
+  truth,
+  whole,
+  type RouteSchema,
+  type Schema,
+} from './http/schemas.js';
+export { eventStream } from './http/event-stream.js';
 export { Reply, type ReplyContent, type ReplyHeaders } from './http/reply.js';
 export {
   routeDefiner,

@@ -87,7 +87,13 @@ async function openAll(
   features.onClose(() => sweeper.close());
 
   const described: RouteDefinition[] = [];
-  const describing = { routes: () => described, apiRoot: host.apiRoot, title: 'Large images', version: packageVersion };
+  const describing = {
+    routes: () => described,
+    apiRoot: host.apiRoot,
+    title: 'Large images',
+    version: packageVersion,
+    brand: core.brand,
+  };
   const routes = [...features.routes, ...bindRoutes(describeRoutes, describing)];
   described.push(...routes, ...(host.routes ?? []));
   const router = mountRoutes(routes, {

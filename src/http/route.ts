@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import type { ErrorCode } from '../errors.js';
 import type { Caller } from '../host.js';
 import type { Parameters, ParameterValues } from './parameters.js';
+import type { RouteSchema } from './schemas.js';
 
 /**
  * Who may call a route at all; what they may do to a document is checked by the handler.
@@ -106,7 +107,9 @@ export interface RouteDefinition<
   /** Name of the JSON body in messages, as existing clients know it. Default `body`. */
   bodyName?: string;
   /** What a successful answer holds: a JSON schema, or the media types of a binary one. */
-  returns: { schema: Record<string, unknown> } | { types: readonly string[] };
+  returns: { schema: RouteSchema } | { types: readonly string[] };
+  /** What a JSON body holds, for the documentation: the schema that the handler has it checked against. */
+  accepts?: RouteSchema;
   /** Errors that the handler raises on purpose, for the documentation. */
   errors?: readonly ErrorCode[];
   /** Another status for some of the errors, where the contract says so. */

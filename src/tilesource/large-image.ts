@@ -76,14 +76,13 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
     async histogram(request) {
       const frame = request.frame ?? 0;
       renderer.checkFrame(frame);
-      const { style } = renderer.appearanceOf(request.style);
+      const appearance = await renderer.appearanceOf(request.style);
       const sized = [request.width, request.height, request.magnification, request.mmX, request.mmY].some(
         (value) => value !== undefined,
       );
       const plan = renderer.plan(sized ? request : { ...request, width: factsSide, height: factsSide }, countedPixels);
       if (!plan) return [];
-      if (style) {
-        const appearance = renderer.appearanceOf(request.style);
+      if (appearance.style) {
         return histogramOf(
           await renderer.box({ level: plan.level, frame, box: plan.levelBox }, appearance, request.signal),
           request,
@@ -210,7 +209,7 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
   if (options.encoding === 'TILED')
     throw new BadValueError('Invalid encoding "TILED": for regions, thumbnails and tile_frames only');
   const edge = parseEdge(request.edge);
-  const appearance = { ...renderer.appearanceOf(request.style), opaque: !options.alpha };
+  const appearance = { ...(await renderer.appearanceOf(request.style)), opaque: !options.alpha };
   const address = { level, x, y, frame };
   const untouched = !appearance.style && populatedLevels.includes(level) && renderer.profileFor(frame, appearance) === null;
   if (untouched && source.readStoredTile) {
@@ -240,7 +239,7 @@ async function readPixel(renderer: Renderer, request: PixelRequest): Promise<Pix
   const { left = 0, top = 0, units, frame = 0, signal } = request;
   renderer.checkFrame(frame);
   const { metadata } = renderer;
-  const { style } = renderer.appearanceOf(request.style);
+  const { style } = await renderer.appearanceOf(request.style);
   const box = regionBox(metadata, {
     left,
     top,

@@ -34,7 +34,7 @@ describe('who may use which route', () => {
 
   beforeAll(async () => {
     temporary = await mkdtemp(join(tmpdir(), 'access-matrix-'));
-    started = await startHost({ install: { configFile: join(temporary, 'server.cfg') } });
+    started = await startHost({ checksAnswers: true, install: { configFile: join(temporary, 'server.cfg') } });
     const admin = await started.register('admin');
     clients.set('anonymous', started.anonymous).set('admin', admin);
     for (const name of ['stranger', 'reader', 'writer'] as const) clients.set(name, await started.register(name));

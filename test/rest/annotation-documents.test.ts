@@ -10,7 +10,7 @@ const unknownId = 'f'.repeat(24);
 describe('annotation documents', () => {
   let at: Annotated;
   beforeAll(async () => {
-    at = await startAnnotated();
+    at = await startAnnotated({ checksAnswers: true });
   });
   afterAll(() => at?.close());
 

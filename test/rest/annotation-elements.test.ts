@@ -5,7 +5,7 @@ describe('edits of single elements', () => {
   let at: Annotated;
   let path: string;
   beforeAll(async () => {
-    at = await startAnnotated();
+    at = await startAnnotated({ checksAnswers: true });
   });
   afterAll(() => at?.close());
 

@@ -92,7 +92,7 @@ describe.skipIf(noExamples !== null)(
     let at: Annotated;
     let items: Ids;
     beforeAll(async () => {
-      at = await startAnnotated();
+      at = await startAnnotated({ checksAnswers: true });
       const folderId = at.publicFolder;
       items = {};
       for (const [key, name] of [

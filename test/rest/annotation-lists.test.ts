@@ -11,7 +11,7 @@ describe('lists, rights and the life of annotations', () => {
   let b: string;
   let secret: string;
   beforeAll(async () => {
-    at = await startAnnotated();
+    at = await startAnnotated({ checksAnswers: true });
     a = (await at.annotate({ name: 'Alpha nuclei', description: 'first pass' }))._id;
     b = (await at.annotate({ name: 'Beta', attributes: { k: 1 } }, { as: at.admin }))._id;
     secret = (await at.annotate({ name: 'Secret nuclei', elements: [point(1)] }, { as: at.writer, on: at.privateItem }))._id;

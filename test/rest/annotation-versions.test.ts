@@ -7,7 +7,7 @@ type Json = Record<string, unknown>;
 describe('versions of annotations', () => {
   let at: Annotated;
   beforeAll(async () => {
-    at = await startAnnotated();
+    at = await startAnnotated({ checksAnswers: true });
   });
   afterAll(() => at?.close());
 

@@ -35,7 +35,7 @@ describe('files that are kept for items', () => {
   };
 
   beforeAll(async () => {
-    started = await startHost();
+    started = await startHost({ checksAnswers: true });
     admin = await started.register('admin');
     other = await started.register('other');
     folder = await newFolder(admin, 'Images');

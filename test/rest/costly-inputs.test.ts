@@ -225,6 +225,14 @@ const rows: [what: string, status: number, send: Send][] = [
     },
   ],
   [
+    'a style of palettes of which no two are alike',
+    200,
+    (_place, send) => {
+      const style = JSON.stringify({ bands: Array.from({ length: 200 }, (_, i) => ({ band: 1, palette: `turbo_${200 + i}` })) });
+      return send('GET', '/item/test/tiles/zxy/9/0/0', { query: { style } });
+    },
+  ],
+  [
     'a polygon of 300 000 points',
     200,
     drawn(`{"type":"polyline","closed":true,"fillColor":"#ff0000","points":[${ring(300_000)}]}`),
@@ -407,16 +415,16 @@ describe('while somebody sends the worst that is taken', () => {
   /** The longest time that one of some tiles is waited for while nothing else is asked: what other programs of a busy machine make of it. */
   const quietWait = () => longestWait(new Promise((resolve) => setTimeout(resolve, 150)));
 
-  // Once more where the collection of what an earlier row left fell into it: what holds the loop by itself does so each time.
-  it.each(rows)('tiles come at once: %s', { retry: 2 }, async (_what, status, send) => {
+  it.each(rows)('tiles come at once: %s', async (_what, status, send) => {
     const quiet = await quietWait();
     await server.stretches();
     const answered = send(place, (method, path, sending) => admin.send(method, path, sending));
     const waited = await longestWait(answered);
     expect((await answered).status).toBe(status);
-    const { cpu } = await server.stretches();
+    const { cpu, wall } = await server.stretches();
     // The clock also counts what other programs take; the time of the loop's own thread does not.
     expect(cpu).toBeLessThanOrEqual(maxStretchMs + collectionMs);
-    if (cpu > maxStretchMs) expect(waited).toBeLessThanOrEqual(maxWaitMs + 10 * quiet);
+    const slowness = Math.max(1, wall / cpu);
+    if (cpu > maxStretchMs) expect(waited).toBeLessThanOrEqual((maxWaitMs + 10 * quiet) * slowness);
   });
 });

@@ -8,7 +8,7 @@ let other: Client;
 let home: string;
 
 beforeAll(async () => {
-  server = await startHost();
+  server = await startHost({ checksAnswers: true });
   admin = await server.register('admin');
   owner = await server.register('owner');
   other = await server.register('other');

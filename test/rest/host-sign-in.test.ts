@@ -13,7 +13,7 @@ let admin: Client;
 let user: Client;
 
 beforeAll(async () => {
-  server = await startHost();
+  server = await startHost({ checksAnswers: true });
   admin = await server.register('admin');
   user = await server.register('user');
 });

@@ -8,7 +8,7 @@ let collection: string;
 let root: string;
 
 beforeAll(async () => {
-  server = await startHost();
+  server = await startHost({ checksAnswers: true });
   admin = await server.register('admin');
   user = await server.register('user');
   collection = await admin.create('/collection', { name: 'Coll', public: true });

@@ -16,7 +16,7 @@ let folder: string;
 let item: string;
 
 beforeAll(async () => {
-  server = await startHost({ settings: { 'core.upload_minimum_chunk_size': minimumChunk } });
+  server = await startHost({ checksAnswers: true, settings: { 'core.upload_minimum_chunk_size': minimumChunk } });
   admin = await server.register('admin');
   user = await server.register('user');
   const collection = await admin.create('/collection', { name: 'Coll', public: true });

@@ -57,7 +57,7 @@ async function withoutImage(name: string, bytes: Uint8Array, folder: string): Pr
 
 describe.skipIf(missing !== null)(`recorded answers about items${missing === null ? '' : ` (skipped: ${missing})`}`, () => {
   beforeAll(async () => {
-    started = await startHost();
+    started = await startHost({ checksAnswers: true });
     const admin = await started.register('admin');
     users = { admin, user: await started.register('user') };
     Object.assign(ids, { admin: admin.id, user: users.user.id });

@@ -25,7 +25,7 @@ describe('item lists and metadata search', () => {
   };
 
   beforeAll(async () => {
-    started = await startHost();
+    started = await startHost({ checksAnswers: true });
     admin = await started.register('admin');
     user = await started.register('user');
     const collection = await admin.create('/collection', { name: 'Images', public: true });

@@ -20,7 +20,7 @@ describe('tiles of an item', () => {
   };
 
   beforeAll(async () => {
-    started = await startHost();
+    started = await startHost({ checksAnswers: true });
     admin = await started.register('admin');
     other = await started.register('other');
     const collection = await admin.create('/collection', { name: 'Images', public: false });

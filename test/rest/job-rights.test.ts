@@ -10,7 +10,7 @@ const title = 'Large Image Conversion: secret_slide.svs';
 const type = 'large_image_tiff';
 
 beforeAll(async () => {
-  at = await startAnnotated();
+  at = await startAnnotated({ checksAnswers: true });
   const { jobs } = at.host.host;
   const made = await jobs.create({ title, type, userId: at.writer.id, itemId: at.privateItem, meta: { itemId: at.privateItem } });
   job = made.id;

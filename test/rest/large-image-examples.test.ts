@@ -42,7 +42,7 @@ describe.skipIf(noExamples !== null)(`recorded answers${noExamples === null ? ''
   let admin: Client;
 
   beforeAll(async () => {
-    started = await startHost();
+    started = await startHost({ checksAnswers: true });
     admin = await started.register('admin');
   });
   afterAll(() => started?.close());

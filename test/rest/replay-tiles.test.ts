@@ -224,7 +224,7 @@ let folder: string;
 const items = new Map<string, string>();
 
 beforeAll(async () => {
-  started = await startHost();
+  started = await startHost({ checksAnswers: true });
   clients = { admin: await started.register('admin'), writer: await started.register('writer'), nobody: started.anonymous };
   const collection = await clients.admin.create('/collection', { name: 'Replayed', public: true });
   folder = await clients.admin.create('/folder', { parentType: 'collection', parentId: collection, name: 'Priv', public: false });

@@ -124,6 +124,7 @@ describe('every route, by every role, with every kind of token', () => {
   beforeAll(async () => {
     temporary = await mkdtemp(join(tmpdir(), 'rights-table-'));
     started = await startHost({
+      checksAnswers: true,
       install: { configFile: join(temporary, 'server.cfg') },
       settings: { 'core.registrations_per_address': 0, 'core.user_default_folders': 'none' },
     });

@@ -112,7 +112,7 @@ describe('settings of the plugin', () => {
   let admin: Client;
 
   beforeAll(async () => {
-    started = await startHost();
+    started = await startHost({ checksAnswers: true });
     admin = await started.register('admin');
   });
   afterAll(() => started?.close());

@@ -43,7 +43,7 @@ describe.skipIf(noExamples !== null)(`recorded thumbnail jobs${noExamples === nu
   let admin: Client;
 
   beforeAll(async () => {
-    started = await startHost();
+    started = await startHost({ checksAnswers: true });
     admin = await started.register('admin');
     const folder = await newFolder(admin, 'Images');
     const image = await pyramid();

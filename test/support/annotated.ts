@@ -1,4 +1,4 @@
-import { startHost, type Answer, type Client, type TestHost } from './reference-host.js';
+import { startHost, type Answer, type Client, type HostOptions, type TestHost } from './reference-host.js';
 
 type Json = Record<string, unknown>;
 
@@ -24,7 +24,7 @@ export interface Annotated {
 }
 
 /** Starts {@link Annotated}. */
-export async function startAnnotated(options: Parameters<typeof startHost>[0] = {}): Promise<Annotated> {
+export async function startAnnotated(options: HostOptions = {}): Promise<Annotated> {
   const host = await startHost(options);
   const admin = await host.register('admin');
   const [writer, reader, stranger] = await Promise.all(['writer', 'reader', 'stranger'].map((name) => host.register(name)));

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createReferenceHost, type ReferenceHost, type ReferenceHostOptions } from '../../src/reference-host/index.js';
+import { answerCheck, type AnswerCheck } from './answers.js';
 import { startTestDatabase } from './database.js';
 
 /** A reference host on a port, with an empty database and data directory of its own. */
@@ -43,6 +44,7 @@ export class Client {
     readonly id: string | null,
     /** Headers of each request. */
     readonly headers: Readonly<Record<string, string>> = {},
+    readonly check: AnswerCheck | null = null,
   ) {}
 
   async send(method: string, path: string, sending: Sending = {}): Promise<Answer> {
@@ -63,7 +65,11 @@ export class Client {
     const bytes = Buffer.from(await response.arrayBuffer());
     const isJson = response.headers.get('content-type')?.includes('json') === true && bytes.length > 0;
     const parsed = isJson ? (JSON.parse(bytes.toString()) as Answer['body']) : (null as never);
-    return { status: response.status, headers: response.headers, body: parsed, bytes };
+    const answer = { status: response.status, headers: response.headers, body: parsed, bytes };
+    const sentAs = sending.headers?.['X-HTTP-Method-Override'] ?? method;
+    const wrong = this.check?.(sentAs, address.pathname.slice('/api/v1'.length), answer) ?? null;
+    if (wrong !== null) throw new Error(`An answer is not what the description of the API says: ${wrong}`);
+    return answer;
   }
 
   /** The body of an answer that must be a success. */
@@ -84,8 +90,14 @@ export class Client {
   }
 }
 
+/** Options of a host for tests. */
+export type HostOptions = Partial<ReferenceHostOptions> & {
+  /** Whether an answer that is not as the description of the API has it is an error. */
+  checksAnswers?: boolean;
+};
+
 /** Starts a host. */
-export async function startHost(options: Partial<ReferenceHostOptions> = {}): Promise<TestHost> {
+export async function startHost({ checksAnswers = false, ...options }: HostOptions = {}): Promise<TestHost> {
   const database = await startTestDatabase();
   const dataDirectory = await mkdtemp(join(tmpdir(), 'reference-host-'));
   const host = await createReferenceHost({
@@ -96,7 +108,8 @@ export async function startHost(options: Partial<ReferenceHostOptions> = {}): Pr
     ...options,
   });
   const { url } = await host.listen();
-  const anonymous = new Client(url, null, null);
+  const check = checksAnswers ? answerCheck(host.routes, options.brand ?? 'girder') : null;
+  const anonymous = new Client(url, null, null, {}, check);
   return {
     host,
     url,
@@ -106,7 +119,7 @@ export async function startHost(options: Partial<ReferenceHostOptions> = {}): Pr
     async register(login) {
       const query = { login, email: `${login}@example.org`, firstName: 'First', lastName: login, password: `${login}.password` };
       const user = await anonymous.ok('POST', '/user', { query });
-      return new Client(url, (user.authToken as { token: string }).token, String(user._id));
+      return new Client(url, (user.authToken as { token: string }).token, String(user._id), {}, check);
     },
     async close() {
       await host.close();

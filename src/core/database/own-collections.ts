@@ -12,6 +12,7 @@ export const collectionNames = [
   'annotation_version',
   'annotation_sequence',
   'annotation_batch',
+  'annotation_intention',
   'annotation_element_pack',
   'annotation_element_window',
   'annotation_element_index',

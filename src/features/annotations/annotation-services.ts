@@ -1,4 +1,5 @@
 import type { ElementStore } from './elements/contract.js';
+import type { OwnCollections } from '../../core/database/own-collections.js';
 import type { Queues } from '../../core/concurrency/queues.js';
 import type { WorkQueue } from '../../core/concurrency/work-queue.js';
 import type { Host } from '../../host.js';
@@ -7,6 +8,7 @@ import { AnnotationBodies } from './documents/body.js';
 import { AnnotationCleanup } from './history/cleanup.js';
 import { AnnotationEdits } from './documents/edits.js';
 import { AnnotationHistory } from './history/history.js';
+import { ManyAnnotations } from './documents/many.js';
 import { AnnotationLists } from './documents/lists.js';
 import { AnnotationWriter, type AnnotationsOptions } from './documents/writer.js';
 import { Annotations } from './documents/annotations.js';
@@ -21,6 +23,7 @@ export interface AnnotationServices {
   permissions: AnnotationPermissions;
   writer: AnnotationWriter;
   lifecycle: Annotations;
+  many: ManyAnnotations;
   edits: AnnotationEdits;
   history: AnnotationHistory;
   lists: AnnotationLists;
@@ -38,12 +41,14 @@ export function createAnnotationServices(
     overlayImages,
     brand,
     queues,
+    own,
     ...given
   }: Omit<AnnotationsOptions, 'bodies' | 'permissions' | 'overlayImages' | 'notify' | 'changing'> & {
     items: Items;
     overlayImages: OverlayImages;
     brand: string;
     queues: Queues;
+    own: OwnCollections;
   },
 ): AnnotationServices {
   const { store, records } = given;
@@ -53,12 +58,14 @@ export function createAnnotationServices(
   const changing = queues.edits;
   const options: AnnotationsOptions = { ...given, bodies, permissions, overlayImages, notify: host.notify, changing };
   const writer = new AnnotationWriter(options);
+  const lifecycle = new Annotations(options, writer);
   return {
     store,
     reading: queues.elements,
     permissions,
     writer,
-    lifecycle: new Annotations(options, writer),
+    lifecycle,
+    many: new ManyAnnotations({ own, model: given.model, records, lifecycle, logger: given.logger }),
     edits: new AnnotationEdits(options, writer, brand),
     history: new AnnotationHistory(options, writer),
     lists: new AnnotationLists(options, access),

@@ -70,8 +70,10 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
       overlayImages,
       brand,
       queues,
+      own,
     });
     onClose(async () => {
+      annotations.many.close();
       await annotations.writer.close();
       await densities.close();
     });
@@ -88,7 +90,8 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
     return {
       offers: { annotations, metadataSearch, model, densities, densityModel, drawer },
       routes: bindRoutes(annotationRoutes, { annotations, items, records }),
-      sweep: annotations.cleanup.sweep,
+      // Elements of what is removed go with the second one.
+      sweep: async (asked) => ({ ...(await annotations.many.sweep(asked)), ...(await annotations.cleanup.sweep(asked)) }),
     };
   },
 };

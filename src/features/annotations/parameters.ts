@@ -91,31 +91,3 @@ export function pagingOf(query: { limit: number; offset: number; sort: string; s
   });
   return { limit, offset, sort: order };
 }
-
-/** Schema of a filtered record, for the description of the API. */
-export const annotationSchema: Record<string, unknown> = {
-  type: 'object',
-  required: ['_id', 'itemId', 'annotation', '_version', '_elementCount', '_detailsCount', '_accessLevel', '_modelType'],
-  properties: {
-    _id: { type: 'string', pattern: '^[0-9a-f]{24}$' },
-    itemId: { type: 'string' },
-    creatorId: { type: ['string', 'null'] },
-    created: { type: 'string', format: 'date-time' },
-    updated: { type: 'string', format: 'date-time' },
-    updatedId: { type: ['string', 'null'] },
-    public: { type: 'boolean' },
-    publicFlags: { type: 'array', items: { type: 'string' } },
-    groups: { type: 'array', items: { type: ['string', 'null'] }, description: 'Distinct groups of the elements.' },
-    annotation: { type: 'object', description: 'The document, see GET /annotation/schema; in lists without `elements`.' },
-    _version: { type: 'integer' },
-    _active: { const: false, description: 'Present once the annotation is deleted.' },
-    _elementCount: { type: 'integer' },
-    _detailsCount: { type: 'integer' },
-    _elementQuery: { type: 'object', description: 'What was asked for and how much was returned.' },
-    _accessLevel: { type: 'integer', enum: [-1, 0, 1, 2] },
-    _modelType: { const: 'annotation' },
-  },
-};
-
-/** Schema of a list of records. */
-export const annotationListSchema: Record<string, unknown> = { type: 'array', items: annotationSchema };

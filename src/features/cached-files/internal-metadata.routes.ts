@@ -1,6 +1,7 @@
 import { BadParameterError } from '../../errors.js';
 import { hasTooManyValues, maxStoredValues } from '../../core/database/stored-values.js';
 import { required, text } from '../../http/parameters.js';
+import { anything } from '../../http/schemas.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import { itemPath } from '../pictures/parameters.js';
@@ -20,7 +21,7 @@ const get = defineRoute({
   summary: 'Get a field that clients keep on an item; null when it is not there.',
   access: 'public',
   scope: scopes.user,
-  returns: { schema: {} },
+  returns: { schema: anything },
   async handle({ params, caller }, { items, records }) {
     const item = await items.load(params.itemId, 0, caller);
     if (!records.mayReadItemField(params.key)) throw refusal(params.key);

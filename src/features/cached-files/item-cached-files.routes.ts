@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 import { recognizeType } from '../../tilesource/mime-type.js';
 import { boolean, integer, required, text, withDefault } from '../../http/parameters.js';
+import { anyText, component, idText, listOf, objectOf, truth } from '../../http/schemas.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import { itemPath } from '../pictures/parameters.js';
@@ -18,13 +19,22 @@ const thumbnailFlag = withDefault(
   true,
 );
 
+/** The record of a kept file as it is stored; its other members are the host's. */
+const keptFile = component('KeptFile', {
+  ...objectOf(
+    { _id: idText, attachedToId: idText, thumbnailKey: anyText },
+    { isLargeImageThumbnail: truth, isLargeImageData: truth },
+  ),
+  additionalProperties: true,
+});
+
 const list = defineRoute({
   ...shared,
   method: 'get',
   summary: 'List the files that are kept for an item: pictures, then data, each newest first.',
   access: 'admin',
   scope: scopes.read,
-  returns: { schema: { type: 'array', items: { type: 'object' } } },
+  returns: { schema: listOf(keptFile) },
   async handle({ params, caller }, { items, cachedFiles }) {
     return cachedFiles.list(await items.load(params.itemId, 0, caller));
   },
@@ -44,7 +54,7 @@ const remove = defineRoute({
     key: text({ description: 'Exact key of the one file to remove.' }),
     thumbnail: thumbnailFlag,
   },
-  returns: { schema: { type: 'array' } },
+  returns: { schema: { type: 'array', items: { oneOf: [{ type: 'integer' }, keptFile, { type: 'null' }] } } },
   async handle({ params, query, caller }, { items, cachedFiles }) {
     const item = await items.load(params.itemId, 0, caller);
     if (query.key === undefined || query.key === '') return cachedFiles.trim(item, query.keep);
@@ -64,7 +74,7 @@ const put = defineRoute({
     mimeType: text({ description: 'Type of the bytes, where they do not show it themselves.' }),
   },
   body: 'stream',
-  returns: { schema: { type: 'object' } },
+  returns: { schema: keptFile },
   errors: [...shared.errors, 'login-required', 'bad-parameter', 'too-large'],
   authorize: mayWrite,
   async handle({ query, granted: item, body, caller }, { cachedFiles }) {

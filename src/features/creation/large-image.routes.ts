@@ -4,6 +4,9 @@ import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import type { CreationOptions } from './large-image-creation.js';
 import { conversionOf, conversionParameters, copyParameters, sentOptions } from './conversion-parameters.js';
+import { anyObject, objectOf, orNull, truth } from '../../http/schemas.js';
+import { jobSchema } from '../jobs/schema.js';
+import { largeImageSchema } from '../pictures/schemas.js';
 import { itemPath } from '../pictures/parameters.js';
 
 const get = defineRoute({
@@ -13,7 +16,7 @@ const get = defineRoute({
   access: 'public',
   scope: scopes.read,
   params: itemPath,
-  returns: { schema: { type: 'object' } },
+  returns: { schema: largeImageSchema },
   errors: ['unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
   async handle({ params, caller }, { items, images }) {
     const item = await items.load(params.itemId, 0, caller);
@@ -28,7 +31,7 @@ const internalMetadata = defineRoute({
   access: 'public',
   scope: scopes.read,
   params: itemPath,
-  returns: { schema: { type: 'object' } },
+  returns: { schema: anyObject },
   errors: ['unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
   async handle({ params, caller }, { items, images }) {
     const item = await items.load(params.itemId, 0, caller);
@@ -53,7 +56,7 @@ const create = defineRoute({
   scope: scopes.write,
   params: itemPath,
   query: createParameters,
-  returns: { schema: { type: ['object', 'null'] } },
+  returns: { schema: orNull(jobSchema) },
   errors: ['bad-parameter', 'bad-value', 'invalid', 'unknown-id', 'access-denied', 'login-required', 'tile-source'],
   async handle({ params, query, sent, caller }, { items, images, creation }) {
     const item = await items.loadFresh(params.itemId, 1, caller);
@@ -83,7 +86,7 @@ const convert = defineRoute({
   scope: scopes.write,
   params: itemPath,
   query: { ...conversionParameters, ...copyParameters },
-  returns: { schema: { type: 'object' } },
+  returns: { schema: jobSchema },
   errors: ['bad-parameter', 'bad-value', 'invalid', 'unknown-id', 'access-denied', 'login-required'],
   async handle({ params, query, sent, caller }, { items, images, creation }) {
     const item = await items.loadFresh(params.itemId, 0, caller);
@@ -114,7 +117,7 @@ const remove = defineRoute({
   access: 'user',
   scope: scopes.write,
   params: itemPath,
-  returns: { schema: { type: 'object', properties: { deleted: { type: 'boolean' } }, required: ['deleted'] } },
+  returns: { schema: objectOf({ deleted: truth }) },
   errors: ['unknown-id', 'access-denied', 'login-required'],
   async handle({ params, caller }, { items, creation }) {
     const item = await items.loadFresh(params.itemId, 1, caller);

@@ -1,5 +1,6 @@
 import { maxFolderConfigurationBytes } from './configuration-items.js';
 import { routeDefiner } from '../../http/route.js';
+import { anything } from '../../http/schemas.js';
 import { scopes } from '../../http/scopes.js';
 import type { Items } from '../items/items.js';
 import type { FolderConfiguration } from './folder-configuration.js';
@@ -23,7 +24,7 @@ const read = defineRoute({
   access: 'public',
   scope: scopes.read,
   params,
-  returns: { schema: {} },
+  returns: { schema: anything },
   errors: ['unknown-id', 'access-denied', 'bad-parameter'],
   handle: async ({ params: { id: folderId, name }, caller, signal }, { folderConfiguration }) =>
     Reply.content(await folderConfiguration.read(folderId, name, caller, signal), 'application/json'),

@@ -1,13 +1,11 @@
-import { Readable } from 'node:stream';
 import type { JobRecord } from './job-record.js';
 import { followJob, type FollowOptions, type JobChange } from './job-events.js';
 import { isFinished } from './job-status.js';
 import type { JobStore } from './jobs.js';
+import { eventStream } from '../../http/event-stream.js';
 import { Reply } from '../../http/reply.js';
 import { toWire } from '../../http/serving/wire.js';
 
-/** Silence after which a comment is sent, so that proxies keep the connection and a gone client is noticed. */
-const keepAliveMs = 15_000;
 /** How long an EventSource waits before it connects again. */
 const retryMs = 1000;
 
@@ -17,21 +15,14 @@ export function jobEventStream(jobs: JobStore, job: JobRecord, options: FollowOp
     const position = `${job.logEpoch}-${job.logCount}-${job.status}.${job.timestamps.length}`;
     if (options.after === position) return Reply.empty(204);
   }
-  return Reply.stream(Readable.from(format(followJob(jobs, job.id, options)), { objectMode: false }), 'text/event-stream', {
-    // Without the last one, nginx would collect the events.
-    headers: { 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' },
-  });
+  return eventStream(format(followJob(jobs, job.id, options)));
 }
 
 async function* format(changes: AsyncIterable<JobChange | null>): AsyncGenerator<string> {
   yield `retry: ${retryMs}\n\n`;
-  let last = Date.now();
   for await (const change of changes) {
-    if (change !== null) {
-      const { type, data, position } = change;
-      yield `id: ${position}\ndata: ${JSON.stringify({ type, data: toWire(data) })}\n\n`;
-    } else if (Date.now() - last > keepAliveMs) yield ': still here\n\n';
-    else continue;
-    last = Date.now();
+    if (change === null) continue;
+    const { type, data, position } = change;
+    yield `id: ${position}\ndata: ${JSON.stringify({ type, data: toWire(data) })}\n\n`;
   }
 }

@@ -1,8 +1,9 @@
-const date = { type: 'string', format: 'date-time' };
+import { anyObject, anything, component, dateText as date, listOf, mapOf, type Schema } from '../../http/schemas.js';
+
 const jobIdSchema = { type: 'string', pattern: '^[0-9a-f]{24}$' };
 
 /** JSON schema of a job as it is sent. */
-export const jobSchema: Record<string, unknown> = {
+export const jobSchema = component('Job', {
   type: 'object',
   required: ['_id', 'title', 'type', 'status', 'created', 'updated', '_accessLevel', '_modelType'],
   properties: {
@@ -33,19 +34,36 @@ export const jobSchema: Record<string, unknown> = {
         },
       ],
     },
-    meta: { type: 'object' },
+    meta: anyObject,
     public: { type: 'boolean' },
     parentId: { oneOf: [{ type: 'null' }, jobIdSchema] },
     asynchronous: { type: 'boolean' },
     timestamps: { type: 'array', items: { type: 'object', properties: { status: { type: 'integer' }, time: date } } },
     handler: { type: ['string', 'null'] },
-    args: { type: 'array', description: 'Site administrators only.' },
-    kwargs: { type: 'object', description: 'Site administrators only.' },
+    args: { type: 'array', items: anything, description: 'Site administrators only.' },
+    kwargs: { ...anyObject, description: 'Site administrators only.' },
     log: { type: 'array', items: { type: 'string' }, description: 'GET /job/:id only.' },
     _accessLevel: { type: 'integer', enum: [-1, 0, 1, 2] },
     _modelType: { const: 'job' },
   },
-};
+});
 
 /** JSON schema of a list of jobs. */
-export const jobListSchema: Record<string, unknown> = { type: 'array', items: jobSchema };
+export const jobListSchema = listOf(jobSchema);
+
+const { _accessLevel, _modelType, ...storedProperties } = jobSchema.properties;
+
+/** JSON schema of a job with everything that is stored. */
+export const storedJobSchema: Schema = component('StoredJob', {
+  type: 'object',
+  required: jobSchema.required.filter((name) => name in storedProperties),
+  properties: {
+    ...storedProperties,
+    userId: { type: ['string', 'null'] },
+    access: { type: 'object', additionalProperties: listOf(anyObject) },
+    module: { type: 'string' },
+    function: { type: ['string', 'null'] },
+    results: mapOf(anything),
+  },
+  additionalProperties: true,
+});

@@ -1,6 +1,7 @@
 import { enqueueFor } from '../../core/concurrency/queues.js';
 import { integer, required, text } from '../../http/parameters.js';
 import { scopes } from '../../http/scopes.js';
+import { associatedImageSchema } from './schemas.js';
 import { defineRoute } from './context.js';
 import { mayRead } from './authorize.js';
 import { defined, dispositionParameters, encodingParameters, itemPath } from './parameters.js';
@@ -61,7 +62,7 @@ const metadata = defineRoute({
   path: '/item/:itemId/tiles/images/:image/metadata',
   summary: 'Get size, mode and format of a picture that belongs to the image.',
   params: imagePath,
-  returns: { schema: { type: 'object' } },
+  returns: { schema: associatedImageSchema },
   async handle(asked, { items, images, queues }) {
     const { params, caller, signal } = asked;
     const item = await items.load(params.itemId, 0, caller);

@@ -9,6 +9,7 @@ import { scopes } from '../../http/scopes.js';
 import { defineRoute, type PictureContext } from './context.js';
 import { mayRead, mayReadOrSchedule } from './authorize.js';
 import { defined, itemPath, regionParameters, regionRequest, renderParameters } from './parameters.js';
+import { bandsSchema, histogramSchema } from './schemas.js';
 import { schedule } from './tile-frames.routes.js';
 
 const shared = {
@@ -63,7 +64,7 @@ const histogram = defineRoute({
       'none',
     ),
   },
-  returns: { schema: { type: ['array', 'object'] } },
+  returns: { schema: histogramSchema },
   authorize: mayReadOrSchedule,
   async handle(asked, services) {
     const { query, granted: item, caller, headers, signal } = asked;
@@ -109,7 +110,7 @@ const bands = defineRoute({
   path: '/item/:itemId/tiles/bands',
   summary: 'Get what the bands of the image mean, with their smallest, largest and mean samples.',
   query: { frame },
-  returns: { schema: { type: 'object' } },
+  returns: { schema: bandsSchema },
   authorize: mayRead,
   async handle(asked, services) {
     const { query, granted: item, headers, signal } = asked;

@@ -5,6 +5,7 @@ import { defineRoute } from './context.js';
 import { mayRead } from './authorize.js';
 import { defined, dispositionParameters, integerList, regionParameters, regionRequest, renderParameters } from './parameters.js';
 import { dispositionHeader, freshPicture, keptPicture } from './picture-reply.js';
+import { pixelSchema } from './schemas.js';
 import { shared, types } from './picture-route.js';
 
 const thumbnail = defineRoute({
@@ -75,7 +76,7 @@ const pixel = defineRoute({
     style: renderParameters.style,
     frameList: integerList('Frames to look at; the answer is then a list.'),
   },
-  returns: { schema: { type: ['object', 'array'] } },
+  returns: { schema: pixelSchema },
   async handle(asked, { items, images, queues }) {
     const { params, query, caller, signal } = asked;
     const item = await items.load(params.itemId, 0, caller);

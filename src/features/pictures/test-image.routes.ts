@@ -7,6 +7,7 @@ import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import { Reply } from '../../http/reply.js';
 import { defined, encodingParameters, renderParameters } from './parameters.js';
+import { largeImageSchema } from './schemas.js';
 import { tileAddress } from './tiles.routes.js';
 
 const shape = {
@@ -40,7 +41,7 @@ const metadata = defineRoute({
   path: '/item/test/tiles',
   summary: 'Get what the generated test image is.',
   query: shape,
-  returns: { schema: { type: 'object' } },
+  returns: { schema: largeImageSchema },
   handle: ({ query }) => testImage(query).metadata(),
 });
 

@@ -8,6 +8,7 @@ import { defineRoute, type PictureContext } from './context.js';
 import { mayRead, mayReadOrSchedule } from './authorize.js';
 import { defined, dispositionParameters, integerList, regionParameters, regionRequest, renderParameters } from './parameters.js';
 import { dispositionHeader, freshPicture, keptPicture } from './picture-reply.js';
+import { quadInfoSchema } from './schemas.js';
 import { shared, types } from './picture-route.js';
 
 const frameParameters = {
@@ -109,7 +110,7 @@ const quadInfo = defineRoute({
       'none',
     ),
   },
-  returns: { schema: { type: 'object' } },
+  returns: { schema: quadInfoSchema },
   authorize: mayReadOrSchedule,
   async handle({ query, granted: item, caller }, services) {
     const { cache, format, query: further, ...numbers } = query;

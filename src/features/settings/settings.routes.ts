@@ -2,6 +2,7 @@ import { BadParameterError } from '../../errors.js';
 import type { Settings } from './settings.js';
 import { constantName } from './definition.js';
 import { routeDefiner } from '../../http/route.js';
+import { anything } from '../../http/schemas.js';
 import { scopes } from '../../http/scopes.js';
 import { json, required, text } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
@@ -18,7 +19,7 @@ const get = defineRoute({
     key: text({ description: 'Name of one setting.' }),
     list: json({ kind: 'array', description: 'Names of several settings; the answer is then an object.' }),
   },
-  returns: { schema: {} },
+  returns: { schema: anything },
   errors: ['bad-parameter'],
   async handle({ query }, { settings }) {
     if (query.list !== undefined) {
@@ -117,8 +118,8 @@ const definitions = defineRoute({
           key: { type: 'string' },
           description: { type: 'string' },
           allowed: { type: 'string', description: 'What may be written, in words.' },
-          default: {},
-          value: {},
+          default: anything,
+          value: anything,
         },
       },
     },

@@ -4,6 +4,7 @@ import { routeDefiner } from '../../http/route.js';
 import { scopes } from '../../http/scopes.js';
 import { parseSpecList } from '../cached-files/cached-file-key.js';
 import type { CachedFiles } from '../cached-files/cached-files.js';
+import { storedJobSchema } from '../jobs/schema.js';
 import { unfilteredJobDocument } from '../jobs/job-document.js';
 import type { JobStarter } from '../jobs/job-starter.js';
 import { newThumbnailJob, thumbnailJobName } from './thumbnail-job.js';
@@ -27,7 +28,7 @@ const createThumbnails = defineRoute({
     }),
     concurrent: text({ description: 'How many files are made at once; below 1 or absent: the number of logical CPUs.' }),
   },
-  returns: { schema: { type: 'object' } },
+  returns: { schema: storedJobSchema },
   errors: ['access-denied', 'bad-parameter'],
   async handle({ query, caller }, { cachedFiles, runner }) {
     const entries = parseSpecList(query.spec);

@@ -2,6 +2,7 @@ import { NotFoundError } from '../../errors.js';
 import { required, text } from '../parameters.js';
 import { Reply } from '../reply.js';
 import { routeDefiner, type RouteDefinition } from '../route.js';
+import { anyObject } from '../schemas.js';
 import { openApi3, swagger2, type ApiInfo } from './openapi.js';
 import { readSwaggerFile } from './swagger-files.js';
 
@@ -12,6 +13,8 @@ interface DescribeContext {
   apiRoot: string;
   title: string;
   version: string;
+  /** Word that names the product on the wire. */
+  brand: string;
 }
 
 const defineRoute = routeDefiner<DescribeContext>();
@@ -42,9 +45,9 @@ const pageHeaders = {
   ].join('; '),
 };
 
-function infoOf({ apiRoot, title, version }: DescribeContext, origin: string): ApiInfo {
+function infoOf({ apiRoot, title, version, brand }: DescribeContext, origin: string): ApiInfo {
   const { host, protocol } = new URL(origin);
-  return { title, version, basePath: apiRoot, host, scheme: protocol === 'https:' ? 'https' : 'http' };
+  return { title, version, basePath: apiRoot, brand, host, scheme: protocol === 'https:' ? 'https' : 'http' };
 }
 
 function page({ apiRoot, title }: DescribeContext): string {
@@ -71,7 +74,7 @@ const describe = defineRoute({
   path: '/describe',
   summary: 'Get the description of this API: a page for browsers, Swagger 2.0 for programs.',
   access: 'public',
-  returns: { schema: { type: 'object' } },
+  returns: { schema: anyObject },
   handle({ headers, origin }, context) {
     const wantsPage = (headers.accept ?? '').split(',', 1)[0]!.trim().startsWith('text/html');
     if (wantsPage) return Reply.content(page(context), 'text/html; charset=utf-8', { headers: pageHeaders });
@@ -84,7 +87,7 @@ const openApi = defineRoute({
   path: '/describe/openapi.json',
   summary: 'Get the description of this API as OpenAPI 3.1.',
   access: 'public',
-  returns: { schema: { type: 'object' } },
+  returns: { schema: anyObject },
   handle: ({ origin }, context) => openApi3(context.routes(), infoOf(context, origin)),
 });
 

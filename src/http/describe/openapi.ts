@@ -2,6 +2,8 @@ import { STATUS_CODES } from 'node:http';
 import { errorReplies } from '../../errors.js';
 import type { Parameter, Parameters } from '../parameters.js';
 import type { RouteDefinition } from '../route.js';
+import { anyObject, component, objectOf, schemaOf, type Schema } from '../schemas.js';
+import { Components } from './components.js';
 
 /** Where the described API is and what it is called. */
 export interface ApiInfo {
@@ -12,19 +14,28 @@ export interface ApiInfo {
   /** Host and port, as the client reached it. */
   host: string;
   scheme: 'http' | 'https';
+  /** Word that names the product on the wire. */
+  brand: string;
 }
 
 type Json = Record<string, unknown>;
 
-const errorSchema = {
-  type: 'object',
-  required: ['message', 'type'],
-  properties: {
-    message: { type: 'string' },
-    type: { type: 'string', enum: ['rest', 'validation', 'access', 'internal'] },
-    field: { type: 'string' },
-  },
-};
+const errorTypes = [...new Set(Object.values(errorReplies).map(({ type }) => type)), 'internal'];
+
+/** What is answered instead of a result. */
+const errorSchema = component('Error', {
+  ...objectOf(
+    { message: { type: 'string', description: 'For people.' }, type: { type: 'string', enum: [...new Set(errorTypes)] } },
+    {
+      field: { type: 'string', description: 'Which parameter or member is wrong.' },
+      uid: { type: 'string', description: 'Names the request in the log of the server.' },
+      extra: anyObject,
+    },
+  ),
+  additionalProperties: true,
+});
+
+const license = { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' };
 
 function wirePath(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}');
@@ -61,9 +72,9 @@ function descriptionOf(route: RouteDefinition): string {
 /** Statuses a route may answer besides success, with what leads to them. */
 function errorStatuses(route: RouteDefinition): Map<string, string> {
   const statuses = new Map<string, Set<string>>();
-  const codes = new Set(route.errors ?? []);
+  // A parameter that is sent twice is refused everywhere.
+  const codes = new Set(route.errors ?? []).add('bad-parameter');
   if (route.access !== 'public') codes.add('login-required').add('access-denied');
-  if (Object.keys(route.query ?? {}).length > 0) codes.add('bad-parameter');
   for (const code of codes) {
     const status = String(route.errorStatus?.[code] ?? errorReplies[code].status);
     statuses.set(status, (statuses.get(status) ?? new Set()).add(code));
@@ -80,21 +91,14 @@ function entries(parameters: Parameters | undefined): [string, Parameter<unknown
   return Object.entries(parameters ?? {});
 }
 
-function bodySchema(route: RouteDefinition): { type: string; schema: Json } | null {
-  switch (route.body ?? 'none') {
-    case 'none':
-      return null;
-    case 'text':
-      return { type: 'text/plain', schema: { type: 'string' } };
-    case 'stream':
-      return { type: 'application/octet-stream', schema: { type: 'string', format: 'binary' } };
-    case 'json-object':
-      return { type: 'application/json', schema: { type: 'object' } };
-    case 'json-array':
-      return { type: 'application/json', schema: { type: 'array', items: {} } };
-    case 'json':
-      return { type: 'application/json', schema: {} };
-  }
+function bodySchema(route: RouteDefinition, brand: string): { type: string; schema: Schema } | null {
+  const body = route.body ?? 'none';
+  if (body === 'none') return null;
+  if (route.accepts !== undefined) return { type: 'application/json', schema: schemaOf(route.accepts, brand) };
+  if (body === 'text') return { type: 'text/plain', schema: { type: 'string' } };
+  if (body === 'stream') return { type: 'application/octet-stream', schema: { type: 'string', format: 'binary' } };
+  if (body === 'json-array') return { type: 'application/json', schema: { type: 'array', items: {} } };
+  return { type: 'application/json', schema: body === 'json' ? {} : anyObject };
 }
 
 function successTypes(route: RouteDefinition): readonly string[] {
@@ -105,9 +109,11 @@ const bodyIsOptional = (route: RouteDefinition) => route.bodyOptional === true;
 
 /** The API as a Swagger 2.0 document, which existing clients of this kind of API read. */
 export function swagger2(routes: readonly RouteDefinition[], info: ApiInfo): Json {
+  const components = new Components('#/definitions/', swagger2Members);
+  const error = components.refer(errorSchema);
   const paths: Record<string, Json> = {};
   for (const route of routes) {
-    const body = bodySchema(route);
+    const body = bodySchema(route, info.brand);
     const operation: Json = {
       tags: [tagOf(route.path)],
       summary: route.summary,
@@ -119,19 +125,14 @@ export function swagger2(routes: readonly RouteDefinition[], info: ApiInfo): Jso
         ...entries(route.query).map(([name, { schema, required }]) => ({ name, in: 'query', required, ...flat(schema) })),
         ...(body === null
           ? []
-          : [{ name: 'body', in: 'body', required: !bodyIsOptional(route), schema: swagger2Schema(body.schema) }]),
+          : [{ name: 'body', in: 'body', required: !bodyIsOptional(route), schema: components.refer(body.schema) }]),
       ],
       responses: {
         200: {
           description: 'Success.',
-          ...('schema' in route.returns ? { schema: swagger2Schema(route.returns.schema) } : { schema: { type: 'file' } }),
+          schema: 'schema' in route.returns ? components.refer(schemaOf(route.returns.schema, info.brand)) : { type: 'file' },
         },
-        ...Object.fromEntries(
-          [...errorStatuses(route)].map(([status, description]) => [
-            status,
-            { description, schema: { $ref: '#/definitions/Error' } },
-          ]),
-        ),
+        ...Object.fromEntries([...errorStatuses(route)].map(([status, description]) => [status, { description, schema: error }])),
       },
       ...(body !== null && { consumes: [body.type] }),
       security: security(route),
@@ -140,12 +141,12 @@ export function swagger2(routes: readonly RouteDefinition[], info: ApiInfo): Jso
   }
   return {
     swagger: '2.0',
-    info: { title: info.title, version: info.version },
+    info: { title: info.title, version: info.version, license },
     host: info.host,
     basePath: info.basePath,
     schemes: [info.scheme],
     paths: sorted(paths),
-    definitions: { Error: errorSchema },
+    definitions: components.all(),
     securityDefinitions: {
       token: { type: 'apiKey', in: 'header', name: 'Girder-Token' },
       tokenParameter: { type: 'apiKey', in: 'query', name: 'token' },
@@ -153,37 +154,25 @@ export function swagger2(routes: readonly RouteDefinition[], info: ApiInfo): Jso
   };
 }
 
-/** A parameter of Swagger 2.0 carries its schema flat and is never an object. */
+/** A parameter of Swagger 2.0 carries its schema flat and is never an object; its limits are whole numbers. */
 function flat({ type, ...schema }: Parameter<unknown>['schema']): Json {
-  return {
-    ...schema,
-    type: type === 'object' || type === 'array' ? 'string' : type,
-    ...(type === 'object' || type === 'array' ? { format: 'json' } : {}),
-  };
+  const isJson = type === 'object' || type === 'array';
+  const kept = Object.entries(schema).filter(([, value]) => typeof value !== 'number' || Number.isInteger(value));
+  return { ...Object.fromEntries(kept), type: isJson ? 'string' : type, ...(isJson ? { format: 'json' } : {}) };
 }
 
+const unknownIn2: ReadonlySet<string> = new Set(
+  '$schema $id const oneOf anyOf if then else discriminator propertyNames patternProperties prefixItems'.split(' '),
+);
+
 /** Swagger 2.0 has neither lists of types nor `null`, `const`, `oneOf`: what it cannot say is left open. */
-function swagger2Schema(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(swagger2Schema);
-  if (typeof schema !== 'object' || schema === null) return schema;
-  const kept = Object.entries(schema).filter(
-    ([key, value]) =>
-      ![
-        '$schema',
-        '$id',
-        'const',
-        'oneOf',
-        'anyOf',
-        'if',
-        'then',
-        'else',
-        'discriminator',
-        'propertyNames',
-        'patternProperties',
-        'prefixItems',
-      ].includes(key) && !(key === 'type' && (Array.isArray(value) || value === 'null')),
+function swagger2Members(schema: Json): Json {
+  const { exclusiveMinimum, ...others } = schema;
+  const kept = Object.entries(others).filter(
+    ([key, value]) => !unknownIn2.has(key) && !(key === 'type' && (Array.isArray(value) || value === 'null')),
   );
-  return Object.fromEntries(kept.map(([key, value]) => [key, swagger2Schema(value)]));
+  const limit = typeof exclusiveMinimum === 'number' ? { minimum: exclusiveMinimum, exclusiveMinimum: true } : {};
+  return { ...Object.fromEntries(kept), ...limit };
 }
 
 function security(route: RouteDefinition): Json[] {
@@ -195,15 +184,25 @@ function sorted<T>(members: Record<string, T>): Record<string, T> {
   return Object.fromEntries(Object.entries(members).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
+/** Generators take members with a default for such that are always there, which they are not in what clients send: it is said in words. */
+function openApi3Members({ $schema: _dialect, default: byDefault, ...schema }: Json): Json {
+  // A member of that name is no default.
+  if (typeof byDefault === 'object' && !Array.isArray(byDefault)) return { ...schema, default: byDefault };
+  if (byDefault === undefined) return schema;
+  const description = [schema.description, `Default: ${JSON.stringify(byDefault)}.`].filter(Boolean).join(' ');
+  return { ...schema, description };
+}
+
 /** The API as an OpenAPI 3.1 document. */
 export function openApi3(routes: readonly RouteDefinition[], info: ApiInfo): Json {
+  const components = new Components('#/components/schemas/', openApi3Members);
+  const error = { 'application/json': { schema: components.refer(errorSchema) } };
   const paths: Record<string, Json> = {};
   for (const route of routes) {
-    const body = bodySchema(route);
-    const error = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } };
+    const body = bodySchema(route, info.brand);
     const success =
       'schema' in route.returns
-        ? { 'application/json': { schema: route.returns.schema } }
+        ? { 'application/json': { schema: components.refer(schemaOf(route.returns.schema, info.brand)) } }
         : Object.fromEntries(route.returns.types.map((type) => [type, { schema: { type: 'string', format: 'binary' } }]));
     const operation: Json = {
       tags: [tagOf(route.path)],
@@ -215,7 +214,7 @@ export function openApi3(routes: readonly RouteDefinition[], info: ApiInfo): Jso
         ...entries(route.query).map(([name, parameter]) => parameter3(name, 'query', parameter)),
       ],
       ...(body !== null && {
-        requestBody: { required: !bodyIsOptional(route), content: { [body.type]: { schema: body.schema } } },
+        requestBody: { required: !bodyIsOptional(route), content: { [body.type]: { schema: components.refer(body.schema) } } },
       }),
       responses: {
         200: { description: 'Success.', content: success },
@@ -229,11 +228,12 @@ export function openApi3(routes: readonly RouteDefinition[], info: ApiInfo): Jso
   }
   return {
     openapi: '3.1.0',
-    info: { title: info.title, version: info.version },
-    servers: [{ url: `${info.scheme}://${info.host}${info.basePath}` }],
+    info: { title: info.title, version: info.version, license },
+    // Relative: behind a proxy the server does not know under which address it is reached.
+    servers: [{ url: info.basePath }],
     paths: sorted(paths),
     components: {
-      schemas: { Error: errorSchema },
+      schemas: components.all(),
       securitySchemes: {
         token: { type: 'http', scheme: 'bearer' },
         tokenParameter: { type: 'apiKey', in: 'query', name: 'token' },

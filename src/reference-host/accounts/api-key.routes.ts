@@ -1,3 +1,4 @@
+import { apiKeySchema, tokenSchema } from '../http/schemas.js';
 import { Types } from 'mongoose';
 import {
   AccessDeniedError,
@@ -10,11 +11,14 @@ import {
   required,
   text,
   type RouteDefinition,
+  idText,
+  listOf,
+  objectOf,
 } from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
 import { createApiKey, exchangeApiKey, loadApiKey, removeApiKey, updateApiKey } from './api-keys.js';
 import { listReply, readPage } from '../tree/lists.js';
-import { byId, returnsList, returnsMessage, returnsObject } from '../http/parameters.js';
+import { byId, returnsMessage } from '../http/parameters.js';
 import { signedIn } from '../http/signed-in.js';
 import { apiKeyView } from '../views.js';
 
@@ -35,7 +39,7 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
     summary: 'Exchange an API key for a token.',
     access: 'public',
     query: { key: required(text()), duration: number({ description: 'Days that the token shall live.' }) },
-    returns: returnsObject,
+    returns: { schema: objectOf({ user: objectOf({ _id: idText }), authToken: tokenSchema }) },
     errors: ['invalid', 'bad-value', 'too-often'],
     async handle({ query, address }, context) {
       const { userId, token } = await exchangeApiKey(context, { key: query.key, days: query.duration, address });
@@ -48,7 +52,7 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
     summary: 'List your API keys; those of another user for administrators.',
     access: 'user',
     query: { userId: id(), ...paging('name') },
-    returns: returnsList,
+    returns: { schema: listOf(apiKeySchema) },
     async handle({ query, caller }, context) {
       const principal = await signedIn(context, caller);
       const userId = query.userId === undefined ? principal.id : new Types.ObjectId(query.userId);
@@ -65,7 +69,7 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
     summary: 'Make an API key. This answer alone shows it.',
     access: 'user',
     query: keyChanges,
-    returns: returnsObject,
+    returns: { schema: apiKeySchema },
     errors: ['invalid'],
     async handle({ query, caller }, context) {
       const { document, text: key } = await createApiKey(context, await signedIn(context, caller), query);
@@ -79,7 +83,7 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
     access: 'user',
     params: byId,
     query: keyChanges,
-    returns: returnsObject,
+    returns: { schema: apiKeySchema },
     errors: ['invalid', 'unknown-id', 'access-denied'],
     async handle({ params, query, caller }, context) {
       const principal = await signedIn(context, caller);

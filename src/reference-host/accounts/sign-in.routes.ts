@@ -1,11 +1,12 @@
-import { BadParameterError, type RouteDefinition } from '../../index.js';
+import { tokenSchema, userSchema } from '../http/schemas.js';
+import { BadParameterError, type RouteDefinition, anyText, objectOf, orNull } from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { UserDocument } from './user.model.js';
 import { principalOf, type Principal } from '../access/access.js';
 import { issueSignIn, revokeToken } from './tokens.js';
 import { signIn } from './sign-in.js';
 import { replyWithSession } from '../http/cookies.js';
-import { returnsMessage, returnsObject, scopes } from '../http/parameters.js';
+import { returnsMessage, scopes } from '../http/parameters.js';
 import { userView } from '../views.js';
 
 /** Login and password from `Authorization: Basic`. */
@@ -34,7 +35,7 @@ export const signInRoutes: RouteDefinition<HostContext>[] = [
     path: '/user/authentication',
     summary: 'Sign in with login, or email address, and password.',
     access: 'public',
-    returns: returnsObject,
+    returns: { schema: objectOf({ user: userSchema, authToken: tokenSchema, message: anyText }) },
     errors: ['bad-parameter', 'access-denied', 'bad-value', 'too-often', 'busy'],
     errorStatus: { 'bad-parameter': 401, 'access-denied': 401 },
     async handle(input, context) {
@@ -74,7 +75,7 @@ export const signInRoutes: RouteDefinition<HostContext>[] = [
     summary: 'Who is signed in; null when nobody is.',
     access: 'public',
     scope: scopes.userInfo,
-    returns: returnsObject,
+    returns: { schema: orNull(userSchema) },
     async handle({ caller }, context) {
       const user = caller?.id == null ? null : await context.models.user.findById(caller.id).lean<UserDocument>();
       return user === null ? null : userView(user, await principalOf(context, caller));

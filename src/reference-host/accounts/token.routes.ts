@@ -1,9 +1,11 @@
+import { anyText, component, dateText, idText, listOf, mapOf, objectOf, orNull } from '../../index.js';
+import { tokenSchema } from '../http/schemas.js';
 import type { RouteDefinition } from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
 import { keyScopes } from './api-keys.js';
 import { findToken, issueAnonymousSession, revokeToken } from './tokens.js';
 import { replyWithSession } from '../http/cookies.js';
-import { returnsMessage, returnsObject } from '../http/parameters.js';
+import { returnsMessage } from '../http/parameters.js';
 
 /** Tokens of sessions. */
 export const tokenRoutes: RouteDefinition<HostContext>[] = [
@@ -13,7 +15,7 @@ export const tokenRoutes: RouteDefinition<HostContext>[] = [
     summary: 'A token for an anonymous session.',
     access: 'public',
     cookie: true,
-    returns: returnsObject,
+    returns: { schema: tokenSchema },
     errors: ['too-often'],
     async handle(input, context) {
       const { token, tokenFromCookie, address } = input;
@@ -43,7 +45,17 @@ export const tokenRoutes: RouteDefinition<HostContext>[] = [
     path: '/token/current',
     summary: 'The token of the request; null without one.',
     access: 'public',
-    returns: returnsObject,
+    returns: {
+      schema: orNull(
+        component(
+          'CurrentToken',
+          objectOf(
+            { _id: anyText, created: dateText, expires: dateText, scope: listOf(anyText) },
+            { userId: idText, apiKeyId: idText },
+          ),
+        ),
+      ),
+    },
     async handle({ token }, context) {
       const found = token === null ? null : await findToken(context, token);
       if (found === null) return null;
@@ -56,7 +68,7 @@ export const tokenRoutes: RouteDefinition<HostContext>[] = [
     path: '/token/scopes',
     summary: 'Scopes that API keys can be limited to.',
     access: 'public',
-    returns: returnsObject,
+    returns: { schema: mapOf(listOf(objectOf({ id: anyText, name: anyText, description: anyText }))) },
     handle: () => keyScopes,
   }),
 ];

@@ -1,3 +1,4 @@
+import { tokenSchema, userSchema } from '../http/schemas.js';
 import {
   AccessDeniedError,
   boolean,
@@ -8,6 +9,10 @@ import {
   text,
   withDefault,
   type RouteDefinition,
+  listOf,
+  nothing,
+  objectOf,
+  whole,
 } from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { UserDocument } from './user.model.js';
@@ -19,14 +24,14 @@ import { changePassword } from './sign-in.js';
 import { createUser, loadUser, removeUser, setPassword, updateUser } from './users.js';
 import { replyWithSession } from '../http/cookies.js';
 import { readRoutes, removalRoutes, type DocumentKind } from '../tree/document.routes.js';
-import { byId, returnsList, returnsMessage, returnsObject, scopes, searchText } from '../http/parameters.js';
+import { byId, returnsMessage, scopes, searchText } from '../http/parameters.js';
 import { signedIn } from '../http/signed-in.js';
 import { userView } from '../views.js';
 
 const userSort = ['lastName', 'firstName', 'login', 'created', '_id'];
 const status = oneOf(['enabled', 'pending', 'disabled'], { description: 'Whether the user may sign in.' });
 
-const kind: DocumentKind<UserDocument> = { type: 'user', load: loadUser, view: userView };
+const kind: DocumentKind<UserDocument> = { type: 'user', load: loadUser, view: userView, schema: userSchema };
 
 /** Users. */
 export const userRoutes: RouteDefinition<HostContext>[] = [
@@ -37,7 +42,7 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
     access: 'user',
     scope: scopes.read,
     query: { text: searchText, ...paging('lastName') },
-    returns: returnsList,
+    returns: { schema: listOf(userSchema) },
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
       const filter = { ...accessFilter(principal, 0), ...wordsFilter(query.text) };
@@ -61,7 +66,7 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
       password: required(text()),
       admin: withDefault(boolean({ description: 'Honoured from site administrators only.' }), false),
     },
-    returns: returnsObject,
+    returns: { schema: { allOf: [userSchema, objectOf({}, { authToken: tokenSchema })] } },
     errors: ['invalid', 'bad-value', 'forbidden', 'too-often', 'busy'],
     async handle(input, context) {
       const { query, caller, address } = input;
@@ -96,7 +101,7 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
     access: 'public',
     scope: scopes.read,
     params: byId,
-    returns: returnsObject,
+    returns: { schema: objectOf({ nFolders: whole }) },
     async handle({ params, caller }, context) {
       const principal = await principalOf(context, caller);
       const user = await loadUser(context, params.id, principal, 0);
@@ -118,7 +123,7 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
       status,
       emailVerified: boolean(),
     },
-    returns: returnsObject,
+    returns: { schema: userSchema },
     errors: ['invalid', 'access-denied'],
     async handle({ params, query, caller }, context) {
       const principal = await signedIn(context, caller);
@@ -159,7 +164,7 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
     access: 'admin',
     params: byId,
     query: { password: required(text()) },
-    returns: returnsObject,
+    returns: { schema: nothing },
     errors: ['invalid', 'unknown-id'],
     async handle({ params, query, caller }, context) {
       const user = await loadUser(context, params.id, await principalOf(context, caller), 2);

@@ -1,3 +1,4 @@
+import { fileSchema } from '../http/schemas.js';
 import { id, InvalidError, required, text, UnknownIdError, type RouteDefinition } from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
 import { principalOf } from '../access/access.js';
@@ -5,7 +6,7 @@ import { downloadFile } from './downloads.js';
 import { copyFile, loadFile, removeFile, updateFile } from './files.js';
 import { loadItem } from '../tree/items.js';
 import { downloadQuery } from './download-query.js';
-import { byId, returnsObject, scopes } from '../http/parameters.js';
+import { byId, scopes } from '../http/parameters.js';
 import { fileView } from '../views.js';
 
 /** Files and their bytes. */
@@ -17,7 +18,7 @@ export const fileRoutes: RouteDefinition<HostContext>[] = [
     access: 'public',
     scope: scopes.read,
     params: byId,
-    returns: returnsObject,
+    returns: { schema: fileSchema },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -32,7 +33,7 @@ export const fileRoutes: RouteDefinition<HostContext>[] = [
     scope: scopes.write,
     params: byId,
     query: { name: text(), mimeType: text() },
-    returns: returnsObject,
+    returns: { schema: fileSchema },
     errors: ['unknown-id', 'invalid', 'access-denied'],
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -63,7 +64,7 @@ export const fileRoutes: RouteDefinition<HostContext>[] = [
     scope: scopes.write,
     params: byId,
     query: { itemId: required(id()) },
-    returns: returnsObject,
+    returns: { schema: fileSchema },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);

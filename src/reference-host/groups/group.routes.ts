@@ -1,3 +1,4 @@
+import { groupSchema, userSchema } from '../http/schemas.js';
 import {
   AccessDeniedError,
   BadParameterError,
@@ -10,6 +11,7 @@ import {
   text,
   withDefault,
   type RouteDefinition,
+  listOf,
 } from '../../index.js';
 import { Types } from 'mongoose';
 import { defineRoute, type HostContext } from '../context.js';
@@ -19,7 +21,7 @@ import { accessFilter, principalOf } from '../access/access.js';
 import { createGroup, inviteToGroup, joinGroup, leaveGroup, loadGroup, mayForce, removeGroup, updateGroup } from './groups.js';
 import { listReply, readPage } from '../tree/lists.js';
 import { wordsFilter } from '../resources/resources.js';
-import { byId, returnsList, returnsMessage, returnsObject, searchText } from '../http/parameters.js';
+import { byId, returnsMessage, searchText } from '../http/parameters.js';
 import { signedIn } from '../http/signed-in.js';
 import { groupView, userView } from '../views.js';
 
@@ -40,7 +42,7 @@ export const groupRoutes: RouteDefinition<HostContext>[] = [
       exact: withDefault(boolean({ description: 'Whether text is the whole name.' }), false),
       ...paging('name'),
     },
-    returns: returnsList,
+    returns: { schema: listOf(groupSchema) },
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
       const isExact = query.exact && query.text !== undefined;
@@ -61,7 +63,7 @@ export const groupRoutes: RouteDefinition<HostContext>[] = [
     summary: 'Make a group, which you then belong to and administer.',
     access: 'user',
     query: { name: required(text()), description: withDefault(text(), ''), public: withDefault(boolean(), false) },
-    returns: returnsObject,
+    returns: { schema: groupSchema },
     errors: ['invalid'],
     async handle({ query, caller }, context) {
       const principal = await signedIn(context, caller);
@@ -76,7 +78,7 @@ export const groupRoutes: RouteDefinition<HostContext>[] = [
     summary: 'A group.',
     access: 'public',
     params: byId,
-    returns: returnsObject,
+    returns: { schema: groupSchema },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -90,7 +92,7 @@ export const groupRoutes: RouteDefinition<HostContext>[] = [
     access: 'user',
     params: byId,
     query: { name: text(), description: text(), public: boolean() },
-    returns: returnsObject,
+    returns: { schema: groupSchema },
     errors: ['unknown-id', 'invalid', 'access-denied'],
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -119,7 +121,7 @@ export const groupRoutes: RouteDefinition<HostContext>[] = [
     access: 'public',
     params: byId,
     query: paging('lastName'),
-    returns: returnsList,
+    returns: { schema: listOf(userSchema) },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -144,7 +146,7 @@ export const groupRoutes: RouteDefinition<HostContext>[] = [
       quiet: withDefault(boolean({ description: 'Accepted for the sake of existing clients: no messages are sent.' }), false),
       force: withDefault(boolean({ description: 'Whether the user becomes a member without being asked.' }), false),
     },
-    returns: returnsObject,
+    returns: { schema: groupSchema },
     errors: ['unknown-id', 'invalid', 'access-denied'],
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -166,7 +168,7 @@ export const groupRoutes: RouteDefinition<HostContext>[] = [
     summary: 'Accept an invitation to a group.',
     access: 'user',
     params: byId,
-    returns: returnsObject,
+    returns: { schema: groupSchema },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
       const principal = await signedIn(context, caller);
@@ -183,7 +185,7 @@ export const groupRoutes: RouteDefinition<HostContext>[] = [
     access: 'user',
     params: byId,
     query: { userId: id({ description: 'Whom to take out; by default yourself.' }) },
-    returns: returnsObject,
+    returns: { schema: groupSchema },
     errors: ['unknown-id', 'access-denied', 'invalid'],
     async handle({ params, query, caller }, context) {
       const principal = await signedIn(context, caller);

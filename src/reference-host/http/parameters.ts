@@ -1,4 +1,4 @@
-import { id, json, oneOf, paging, required, text, type Parameter } from '../../index.js';
+import { anyText, component, id, json, objectOf, oneOf, paging, required, text, type Parameter } from '../../index.js';
 
 /** The id in the path of a document's routes. */
 export const byId = { id: required(id({ description: 'Id of the document.' })) };
@@ -25,10 +25,8 @@ export const copyAnnotations: Parameter<boolean> = {
 /** What a folder lies in. */
 export const folderParentType = oneOf(['folder', 'collection', 'user'], { description: 'Type of the parent.' });
 
-/** Schemas of answers, as the description of the API shows them. */
-export const returnsObject = { schema: { type: 'object' } } as const;
-export const returnsList = { schema: { type: 'array', items: { type: 'object' } } } as const;
-export const returnsMessage = { schema: { type: 'object', properties: { message: { type: 'string' } } } } as const;
+/** An answer that is a sentence. */
+export const returnsMessage = { schema: component('Message', objectOf({ message: anyText })) };
 
 /** Scopes of tokens that are limited to part of what their user may do. */
 export const scopes = {

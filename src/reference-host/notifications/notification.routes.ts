@@ -1,20 +1,21 @@
+import { notificationSchema } from '../http/schemas.js';
 import {
   BadParameterError,
   date,
+  eventStream,
   integer,
   LargeImageError,
-  Reply,
   text,
   toWire,
   withDefault,
   type Caller,
   type RouteDefinition,
+  listOf,
 } from '../../index.js';
 import { Types } from 'mongoose';
 import { defineRoute, type HostContext } from '../context.js';
 import { listNotifications, notificationView, streamNotifications, type NotificationOwner } from './notifications.js';
 import { findToken, userScope } from '../accounts/tokens.js';
-import { returnsList } from '../http/parameters.js';
 
 /** Whose messages are asked for: those of a user, or of an anonymous session. */
 async function ownerOf(
@@ -37,7 +38,7 @@ export const notificationRoutes: RouteDefinition<HostContext>[] = [
     scope: userScope,
     cookie: true,
     query: { since: date({ description: 'Only those changed after this date.' }) },
-    returns: returnsList,
+    returns: { schema: listOf(notificationSchema) },
     authorize: ownerOf,
     async handle({ query, granted: owner }, context) {
       return (await listNotifications(context, owner, query.since ?? null)).map(notificationView);
@@ -67,8 +68,7 @@ export const notificationRoutes: RouteDefinition<HostContext>[] = [
         signal,
         format: (message) => JSON.stringify(toWire(message)),
       });
-      const headers = { 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' };
-      return Reply.stream(stream, 'text/event-stream', { headers });
+      return eventStream(stream);
     },
   }),
 ];

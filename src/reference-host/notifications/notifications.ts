@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { Types } from 'mongoose';
 import type { HostNotification } from '../../index.js';
 import type { HostContext } from '../context.js';
@@ -74,7 +73,7 @@ export function streamNotifications(
     /** JSON text of a message. */
     format: (message: object) => string;
   },
-): Readable {
+): AsyncIterable<string> {
   const ended = AbortSignal.any([signal, context.closing]);
   async function* messages(): AsyncGenerator<string> {
     let seen = new Set<string>();
@@ -95,7 +94,7 @@ export function streamNotifications(
       if (fresh.length === 0) await untilWoken(context, Math.min(pollMs, heardAt + silenceMs - Date.now()), ended);
     }
   }
-  return Readable.from(messages(), { objectMode: false });
+  return messages();
 }
 
 function untilWoken({ wakeStreams }: HostContext, milliseconds: number, ended: AbortSignal): Promise<void> {

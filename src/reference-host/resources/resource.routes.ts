@@ -1,3 +1,4 @@
+import { groupSchema, resourceSchema } from '../http/schemas.js';
 import {
   BadParameterError,
   boolean,
@@ -12,6 +13,10 @@ import {
   withDefault,
   isId,
   type RouteDefinition,
+  listOf,
+  mapOf,
+  nothing,
+  orNull,
 } from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { CollectionDocument } from '../tree/collection.model.js';
@@ -28,7 +33,7 @@ import { copyItem, loadItem, removeItem, updateItem } from '../tree/items.js';
 import { lookUp, pathOf, search, searchedTypes, type Resource, type SearchedType } from './resources.js';
 import { loadUser, removeUser } from '../accounts/users.js';
 import { folderEntries, foldersIn, itemEntries, zipReply, type ZipEntry } from '../files/zip.js';
-import { byId, copyAnnotations, folderParentType, returnsObject, scopes } from '../http/parameters.js';
+import { byId, copyAnnotations, folderParentType, scopes } from '../http/parameters.js';
 import { collectionView, folderView, groupView, itemView, resourceView, userView } from '../views.js';
 
 const treeTypes = ['item', 'folder', 'collection', 'user'] as const;
@@ -109,7 +114,7 @@ const finding: RouteDefinition<HostContext>[] = [
     access: 'public',
     scope: scopes.read,
     query: { path: required(text()), test: boolean({ description: 'Whether null is answered where there is nothing.' }) },
-    returns: returnsObject,
+    returns: { schema: orNull(resourceSchema) },
     errors: ['invalid'],
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -150,7 +155,7 @@ const finding: RouteDefinition<HostContext>[] = [
       limit: withDefault(integer({ minimum: 0 }), 10),
       offset: withDefault(integer({ minimum: 0 }), 0),
     },
-    returns: returnsObject,
+    returns: { schema: { anyOf: [mapOf(listOf({ anyOf: [resourceSchema, groupSchema] })), listOf(nothing)] } },
     errors: ['bad-parameter'],
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -188,7 +193,7 @@ const finding: RouteDefinition<HostContext>[] = [
     scope: scopes.read,
     params: byId,
     query: { type: required(oneOf(treeTypes)) },
-    returns: returnsObject,
+    returns: { schema: resourceSchema },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -202,7 +207,7 @@ const finding: RouteDefinition<HostContext>[] = [
     access: 'admin',
     params: byId,
     query: { type: required(oneOf(treeTypes)), created: date(), updated: date() },
-    returns: returnsObject,
+    returns: { schema: resourceSchema },
     errors: ['unknown-id', 'bad-parameter'],
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);

@@ -1,12 +1,31 @@
+import { uploadSchema } from '../http/schemas.js';
 import { createRequire } from 'node:module';
 import { Types } from 'mongoose';
-import { BadParameterError, id, oneOf, paging, text, type RouteDefinition } from '../../index.js';
+import {
+  BadParameterError,
+  id,
+  oneOf,
+  paging,
+  text,
+  type RouteDefinition,
+  anyNumber,
+  anyObject,
+  anyText,
+  anything,
+  dateText,
+  idText,
+  listOf,
+  mapOf,
+  objectOf,
+  truth,
+  whole,
+} from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { UploadDocument } from '../uploads/upload.model.js';
 import { listReply, readPage } from '../tree/lists.js';
 import { discardUpload } from '../uploads/upload-removal.js';
 import { accessFlags } from '../access/access.routes.js';
-import { returnsList, returnsObject, scopes } from '../http/parameters.js';
+import { scopes } from '../http/parameters.js';
 import { uploadView } from '../views.js';
 
 /** Version of the protocol that clients look at. They compare its first parts as text: one digit, 3 or more. */
@@ -44,7 +63,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
     path: '/system/version',
     summary: 'Version of the protocol, and since when the server runs.',
     access: 'public',
-    returns: returnsObject,
+    returns: { schema: objectOf({ release: anyText, apiVersion: anyText, serverStartDate: dateText }) },
     handle: (_input, { startDate }) => ({ release: protocolRelease, apiVersion: protocolRelease, serverStartDate: startDate }),
   }),
   defineRoute({
@@ -53,7 +72,12 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
     summary: 'Whether the server works, and for how long it has.',
     access: 'public',
     query: { mode: oneOf(['basic', 'quick', 'slow']) },
-    returns: returnsObject,
+    returns: {
+      schema: {
+        ...objectOf({ bootTime: dateText, currentTime: dateText, uptimeSeconds: anyNumber, database: anyText }),
+        additionalProperties: true,
+      },
+    },
     async handle(_input, { models, startDate }) {
       await models.hostState.findById('store').lean();
       return {
@@ -69,7 +93,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
     path: '/system/access_flag',
     summary: 'Flags that can stand in lists of permissions.',
     access: 'public',
-    returns: returnsObject,
+    returns: { schema: mapOf(objectOf({ name: anyText, description: anyText, admin: truth })) },
     handle: () => accessFlags,
   }),
   defineRoute({
@@ -77,7 +101,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
     path: '/system/public_settings',
     summary: 'Settings that pages need before anybody has signed in.',
     access: 'public',
-    returns: returnsObject,
+    returns: { schema: anyObject },
     async handle(_input, context) {
       const names = [
         'core.brand_name',
@@ -97,7 +121,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
       section: text({ description: 'server or storage.' }),
       key: text({ description: 'Name of one value of the section.' }),
     },
-    returns: { schema: {} },
+    returns: { schema: anything },
     errors: ['bad-parameter'],
     handle({ query }, { apiRoot, cookieName, store, storeId }) {
       const sections: Record<string, Record<string, unknown>> = {
@@ -119,7 +143,12 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
     summary: 'What is installed.',
     access: 'admin',
     scope: scopes.readPlugins,
-    returns: returnsObject,
+    returns: {
+      schema: objectOf({
+        all: mapOf(objectOf({ name: anyText, description: anyText, url: anyText, version: anyText })),
+        loaded: listOf(anyText),
+      }),
+    },
     handle: () => ({
       all: {
         large_image: {
@@ -139,7 +168,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
     access: 'admin',
     scope: scopes.readUploads,
     query: { ...uploadsQuery, ...paging('updated') },
-    returns: returnsList,
+    returns: { schema: listOf(uploadSchema) },
     async handle({ query }, { models }) {
       const { documents, total } = await readPage(models.upload, uploadsFilter(query), query);
       return listReply(documents.map(uploadView), total);
@@ -152,7 +181,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
     access: 'admin',
     scope: scopes.cleanUploads,
     query: uploadsQuery,
-    returns: returnsList,
+    returns: { schema: listOf(uploadSchema) },
     async handle({ query }, context) {
       const uploads = await context.models.upload.find(uploadsFilter(query)).lean<UploadDocument[]>();
       for (const upload of uploads) await discardUpload(context, upload);
@@ -165,7 +194,9 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
     summary: 'Where files are kept.',
     access: 'admin',
     scope: scopes.readAssetstore,
-    returns: returnsList,
+    returns: {
+      schema: listOf(objectOf({ _id: idText, name: anyText, type: whole, root: anyText, current: truth, created: dateText })),
+    },
     handle: (_input, { storeId, store, startDate }) => [
       { _id: storeId, name: 'Data directory', type: 0, root: store.root, current: true, created: startDate },
     ],

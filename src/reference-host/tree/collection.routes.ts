@@ -1,4 +1,5 @@
-import { boolean, paging, required, text, withDefault, type RouteDefinition } from '../../index.js';
+import { collectionSchema } from '../http/schemas.js';
+import { boolean, paging, required, text, withDefault, type RouteDefinition, listOf, objectOf, whole } from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { CollectionDocument } from './collection.model.js';
 import { accessFilter, principalOf } from '../access/access.js';
@@ -23,10 +24,15 @@ import {
   removalRoutes,
   type DocumentKind,
 } from './document.routes.js';
-import { byId, returnsList, returnsObject, scopes, searchText } from '../http/parameters.js';
+import { byId, scopes, searchText } from '../http/parameters.js';
 import { collectionView } from '../views.js';
 
-const kind: DocumentKind<CollectionDocument> = { type: 'collection', load: loadCollection, view: collectionView };
+const kind: DocumentKind<CollectionDocument> = {
+  type: 'collection',
+  load: loadCollection,
+  view: collectionView,
+  schema: collectionSchema,
+};
 const readable = mayRead(kind);
 
 /** Collections. */
@@ -38,7 +44,7 @@ export const collectionRoutes: RouteDefinition<HostContext>[] = [
     access: 'public',
     scope: scopes.read,
     query: { text: searchText, ...paging('name') },
-    returns: returnsList,
+    returns: { schema: listOf(collectionSchema) },
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
       const filter = { ...accessFilter(principal, 0), ...wordsFilter(query.text) };
@@ -56,7 +62,7 @@ export const collectionRoutes: RouteDefinition<HostContext>[] = [
     access: 'user',
     scope: scopes.write,
     query: { name: required(text()), description: text(), public: withDefault(boolean(), false) },
-    returns: returnsObject,
+    returns: { schema: collectionSchema },
     errors: ['invalid', 'access-denied'],
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -77,7 +83,7 @@ export const collectionRoutes: RouteDefinition<HostContext>[] = [
     access: 'public',
     scope: scopes.read,
     params: byId,
-    returns: returnsObject,
+    returns: { schema: objectOf({ nFolders: whole }) },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -93,7 +99,7 @@ export const collectionRoutes: RouteDefinition<HostContext>[] = [
     scope: scopes.write,
     params: byId,
     query: { name: text(), description: text() },
-    returns: returnsObject,
+    returns: { schema: collectionSchema },
     errors: ['unknown-id', 'invalid', 'access-denied'],
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);

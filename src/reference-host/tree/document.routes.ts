@@ -1,11 +1,11 @@
-import { boolean, withDefault, type Caller, type RouteDefinition } from '../../index.js';
+import { accessSchema, boolean, objectOf, withDefault, type Caller, type RouteDefinition, type Schema } from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { AccessControlled, GrantedLevel } from '../access/access-list.model.js';
 import { describeAccessList, principalOf, type Principal } from '../access/access.js';
 import type { AccessChange } from '../access/folder-access.js';
 import { metadataRemoval, metadataUpdate, type MetadataUpdate } from './metadata.js';
 import { accessChange, accessQuery, withAccess } from '../access/access.routes.js';
-import { byId, returnsMessage, returnsObject, scopes } from '../http/parameters.js';
+import { byId, returnsMessage, scopes } from '../http/parameters.js';
 
 /** A kind of document that has routes of its own, and how it is loaded, shown and changed. */
 export interface DocumentKind<D> {
@@ -14,6 +14,8 @@ export interface DocumentKind<D> {
   /** @throws UnknownIdError, AccessDeniedError */
   load: (context: HostContext, id: string, principal: Principal, level: GrantedLevel) => Promise<D>;
   view: (document: D, principal: Principal) => Record<string, unknown>;
+  /** Of what `view` gives. */
+  schema: Schema;
 }
 
 type Routes = RouteDefinition<HostContext>[];
@@ -22,7 +24,7 @@ const loadErrors = ['unknown-id', 'access-denied'] as const;
 const changeErrors = ['unknown-id', 'invalid', 'access-denied'] as const;
 
 /** GET of one document. */
-export function readRoutes<D>({ type, load, view }: DocumentKind<D>): Routes {
+export function readRoutes<D>({ type, load, view, schema }: DocumentKind<D>): Routes {
   return [
     defineRoute({
       method: 'get',
@@ -31,7 +33,7 @@ export function readRoutes<D>({ type, load, view }: DocumentKind<D>): Routes {
       access: 'public',
       scope: scopes.read,
       params: byId,
-      returns: returnsObject,
+      returns: { schema },
       errors: loadErrors,
       async handle({ params, caller }, context) {
         const principal = await principalOf(context, caller);
@@ -65,9 +67,14 @@ export function removalRoutes<D>(
   ];
 }
 
+/** A document with its list of permissions. */
+function withAccessSchema(schema: Schema): Schema {
+  return { allOf: [schema, objectOf({ access: accessSchema })] };
+}
+
 /** GET and PUT of the list of permissions. `set` gets the caller where the folders below are to have the same list. */
 export function accessRoutes<D extends AccessControlled>(
-  { type, load, view }: DocumentKind<D>,
+  { type, load, view, schema }: DocumentKind<D>,
   set: (context: HostContext, document: D, change: AccessChange, recurse: Principal | null) => Promise<D>,
 ): Routes {
   const shared = {
@@ -75,13 +82,13 @@ export function accessRoutes<D extends AccessControlled>(
     access: 'user',
     scope: scopes.own,
     params: byId,
-    returns: returnsObject,
   } as const;
   return [
     defineRoute({
       ...shared,
       method: 'get',
       summary: `The permissions of one ${type}.`,
+      returns: { schema: accessSchema },
       errors: loadErrors,
       async handle({ params, caller }, context) {
         return describeAccessList(context, await load(context, params.id, await principalOf(context, caller), 2));
@@ -91,6 +98,7 @@ export function accessRoutes<D extends AccessControlled>(
       ...shared,
       method: 'put',
       summary: `Replace the permissions of one ${type}.`,
+      returns: { schema: withAccessSchema(schema) },
       query: accessQuery,
       errors: changeErrors,
       async handle({ params, query, caller }, context) {
@@ -110,7 +118,7 @@ export function accessRoutes<D extends AccessControlled>(
 
 /** PUT and DELETE of metadata. */
 export function metadataRoutes<D>(
-  { type, load, view }: DocumentKind<D>,
+  { type, load, view, schema }: DocumentKind<D>,
   set: (context: HostContext, document: D, update: MetadataUpdate) => Promise<D>,
 ): Routes {
   const writable = mayWrite({ load });
@@ -119,7 +127,7 @@ export function metadataRoutes<D>(
     access: 'user',
     scope: scopes.write,
     params: byId,
-    returns: returnsObject,
+    returns: { schema },
     errors: changeErrors,
   } as const;
   return [

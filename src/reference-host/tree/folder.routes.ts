@@ -1,4 +1,17 @@
-import { BadParameterError, boolean, id, json, required, text, withDefault, type RouteDefinition } from '../../index.js';
+import { folderSchema, rootPathSchema } from '../http/schemas.js';
+import {
+  BadParameterError,
+  boolean,
+  id,
+  json,
+  required,
+  text,
+  withDefault,
+  type RouteDefinition,
+  listOf,
+  objectOf,
+  whole,
+} from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { FolderDocument } from './folder.model.js';
 import { accessFilter, levelOn, principalOf, requireLevel } from '../access/access.js';
@@ -24,15 +37,13 @@ import {
   copyAnnotations,
   folderParentType,
   metadata,
-  returnsList,
   returnsMessage,
-  returnsObject,
   scopes,
   searchText,
 } from '../http/parameters.js';
 import { folderView, resourceView } from '../views.js';
 
-const kind: DocumentKind<FolderDocument> = { type: 'folder', load: loadFolder, view: folderView };
+const kind: DocumentKind<FolderDocument> = { type: 'folder', load: loadFolder, view: folderView, schema: folderSchema };
 const readable = mayRead(kind);
 
 /** Folders. */
@@ -50,7 +61,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
       text: searchText,
       ...byLowerName,
     },
-    returns: returnsList,
+    returns: { schema: listOf(folderSchema) },
     errors: ['bad-parameter', 'invalid', 'access-denied'],
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -85,7 +96,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
       public: boolean({ description: 'Whether everybody may read it; by default as in the parent.' }),
       metadata,
     },
-    returns: returnsObject,
+    returns: { schema: folderSchema },
     errors: ['invalid', 'access-denied'],
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -101,7 +112,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
     access: 'public',
     scope: scopes.read,
     params: byId,
-    returns: returnsObject,
+    returns: { schema: objectOf({ nItems: whole, nFolders: whole }) },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -115,7 +126,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
     access: 'public',
     scope: scopes.read,
     params: byId,
-    returns: returnsList,
+    returns: { schema: rootPathSchema },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -133,7 +144,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
     scope: scopes.write,
     params: byId,
     query: { name: text(), description: text(), parentType: folderParentType, parentId: id(), metadata },
-    returns: returnsObject,
+    returns: { schema: folderSchema },
     errors: ['unknown-id', 'invalid', 'access-denied'],
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -181,7 +192,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
       progress: boolean(),
       copyAnnotations,
     },
-    returns: returnsObject,
+    returns: { schema: folderSchema },
     errors: ['unknown-id', 'invalid', 'access-denied'],
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);

@@ -1,4 +1,5 @@
-import { BadParameterError, boolean, id, oneOf, required, text, type RouteDefinition } from '../../index.js';
+import { fileSchema, rootPathSchema } from '../http/schemas.js';
+import { BadParameterError, boolean, id, oneOf, required, text, type RouteDefinition, itemSchema, listOf } from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { ItemDocument } from './item.model.js';
 import { itemAccessFilter, levelOn, principalOf, type Principal } from '../access/access.js';
@@ -11,17 +12,7 @@ import { wordsFilter } from '../resources/resources.js';
 import { itemEntries, zipReply } from '../files/zip.js';
 import { downloadRoute, mayRead, metadataRoutes, readRoutes, removalRoutes, type DocumentKind } from './document.routes.js';
 import { downloadQuery } from '../files/download-query.js';
-import {
-  byId,
-  byLowerName,
-  byName,
-  copyAnnotations,
-  metadata,
-  returnsList,
-  returnsObject,
-  scopes,
-  searchText,
-} from '../http/parameters.js';
+import { byId, byLowerName, byName, copyAnnotations, metadata, scopes, searchText } from '../http/parameters.js';
 import { fileView, itemView, resourceView } from '../views.js';
 
 const listQuery = {
@@ -50,6 +41,7 @@ const kind: DocumentKind<ItemDocument> = {
   type: 'item',
   load: async (...words) => (await loadItem(...words)).item,
   view: itemView,
+  schema: itemSchema,
 };
 const readable = mayRead(kind);
 
@@ -65,7 +57,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     access: 'public',
     scope: scopes.read,
     query: listQuery,
-    returns: returnsList,
+    returns: { schema: listOf(itemSchema) },
     errors: ['bad-parameter', 'invalid', 'access-denied'],
     async handle({ query, caller }, context) {
       const extended = await context.plugin.itemLists.list(query, caller, wordsFilter);
@@ -91,7 +83,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
       reuseExisting: boolean({ description: 'Whether an item of this name that exists already is taken.' }),
       metadata,
     },
-    returns: returnsObject,
+    returns: { schema: itemSchema },
     errors: ['invalid', 'access-denied'],
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -107,7 +99,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     scope: scopes.write,
     params: byId,
     query: { name: text(), description: text(), folderId: id({ description: 'Folder to move it to.' }), metadata },
-    returns: returnsObject,
+    returns: { schema: itemSchema },
     errors: ['unknown-id', 'invalid', 'access-denied'],
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -126,7 +118,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     scope: scopes.read,
     params: byId,
     query: byName,
-    returns: returnsList,
+    returns: { schema: listOf(fileSchema) },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -145,7 +137,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     access: 'public',
     scope: scopes.read,
     params: byId,
-    returns: returnsList,
+    returns: { schema: rootPathSchema },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -186,7 +178,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
       description: text(),
       copyAnnotations,
     },
-    returns: returnsObject,
+    returns: { schema: itemSchema },
     errors: ['unknown-id', 'invalid', 'access-denied'],
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);

@@ -1,3 +1,4 @@
+import { fileSchema, uploadResult } from '../http/schemas.js';
 import type { IncomingHttpHeaders } from 'node:http';
 import { Types } from 'mongoose';
 import {
@@ -14,6 +15,8 @@ import {
   type Caller,
   type RouteDefinition,
   type RouteInput,
+  objectOf,
+  whole,
 } from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { FolderDocument } from '../tree/folder.model.js';
@@ -34,7 +37,7 @@ import {
   type UploadResult,
 } from './uploads.js';
 import { checkedName } from '../tree/names/checked-name.js';
-import { byId, returnsMessage, returnsObject, scopes } from '../http/parameters.js';
+import { byId, returnsMessage, scopes } from '../http/parameters.js';
 import { fileView, uploadView } from '../views.js';
 
 const largestFile = Number.MAX_SAFE_INTEGER;
@@ -131,7 +134,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     },
     body: 'stream',
     bodyOptional: true,
-    returns: returnsObject,
+    returns: { schema: uploadResult },
     errors: ['bad-parameter', 'invalid', 'access-denied'],
     async authorize({ query, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -168,7 +171,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     },
     body: 'stream',
     bodyOptional: true,
-    returns: returnsObject,
+    returns: { schema: uploadResult },
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'conflict'],
     async authorize({ query, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -191,7 +194,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     access: 'user',
     scope: scopes.write,
     query: { uploadId: required(id()) },
-    returns: returnsObject,
+    returns: { schema: objectOf({ offset: whole }) },
     errors: ['unknown-id'],
     async handle({ query, caller }, context) {
       const upload = await loadOwnUpload(context, query.uploadId, await principalOf(context, caller));
@@ -205,7 +208,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     access: 'user',
     scope: scopes.write,
     query: { uploadId: required(id()) },
-    returns: returnsObject,
+    returns: { schema: fileSchema },
     errors: ['bad-parameter', 'unknown-id', 'access-denied'],
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
@@ -240,7 +243,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     query: { size: required(integer({ minimum: 0, maximum: largestFile })), reference: text(), assetstoreId: id() },
     body: 'stream',
     bodyOptional: true,
-    returns: returnsObject,
+    returns: { schema: uploadResult },
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
     async authorize({ params, caller }, context) {
       const principal = await principalOf(context, caller);

@@ -149,7 +149,7 @@ export interface EncodingSteps {
 }
 
 /** Pixels that are moved before the time is looked at. */
-const pixelsAtOnce = 65_536;
+const pixelsAtOnce = 16_384;
 
 /** A picture that is decoded only when it is used, for one use. */
 export interface OpenedPicture extends Size {

@@ -40,7 +40,7 @@ export function toDisplayByte(sample: number, dtype: Raster['dtype']): number {
 }
 
 /** Pixels that are changed before the time is looked at. */
-const pixelsAtOnce = 65_536;
+const pixelsAtOnce = 16_384;
 
 /** A raster as it is displayed: 8 bits, the first three bands as RGB where there are more than four. No copy if nothing changes. */
 export async function toPicture(raster: Raster): Promise<Picture> {

@@ -65,7 +65,7 @@ export class RegionMaker {
 
   async region(request: RegionRequest): Promise<EncodedPicture | StreamedPicture> {
     const encoding = parseEncoding(request);
-    const prepared = this.prepare(request);
+    const prepared = await this.prepare(request);
     if (!prepared) return { kind: 'bytes', bytes: new Uint8Array(0), type: encoding.type };
     if (encoding.encoding === 'TILED') {
       this.#checkEnlarged(prepared);
@@ -109,7 +109,7 @@ export class RegionMaker {
     const { frame = 0, signal } = request;
     this.#renderer.checkFrame(frame);
     checkOutputSize(wanted.output, encoding, this.#maxPixels);
-    const appearance = { ...this.#renderer.appearanceOf(request.style), opaque: !encoding.alpha };
+    const appearance = { ...(await this.#renderer.appearanceOf(request.style)), opaque: !encoding.alpha };
     const { metadata, populatedLevels } = this.#renderer;
     const { box, output } = wanted;
     const octaves = Math.log2(Math.min(output.width / box.width, output.height / box.height));
@@ -126,10 +126,10 @@ export class RegionMaker {
   }
 
   /** Checks a request and finds out what to read; `null` where it selects nothing. @throws BadValueError, TileSourceError */
-  prepare(request: RegionRequest): PreparedRegion | null {
+  async prepare(request: RegionRequest): Promise<PreparedRegion | null> {
     const { frame = 0 } = request;
     this.#renderer.checkFrame(frame);
-    const appearance = this.#renderer.appearanceOf(request.style);
+    const appearance = await this.#renderer.appearanceOf(request.style);
     const fill = parseFill(request.fill);
     const wanted = parseResample(request.resample);
     const plan = this.#renderer.plan(request);

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { TileOutsideError, TileSourceError } from '../../errors.js';
 import { TileReader, type LevelBox } from './compose.js';
 import type { ImageMetadata, TileSource } from '../contract.js';
@@ -26,8 +27,10 @@ export interface Appearance {
 /** Side, in pixels, to which an image is reduced before the range of its samples is measured. */
 const surveySide = 1024;
 
-/** Styles kept parsed, and frames kept surveyed, per image. */
+/** Styles kept parsed, their size in bytes, and frames kept surveyed, per image. */
 const keptStyles = 16;
+const keptStyleBytes = 2 ** 23;
+const colorBytes = 64;
 const keptSurveys = 64;
 
 /** Turns what a tile source delivers into pictures: missing levels, colour correction, style. */
@@ -38,7 +41,12 @@ export class Renderer {
   readonly #reader: TileReader;
   readonly #icc: IccOption;
   readonly #warn: NonNullable<LargeImageOptions['warn']>;
-  readonly #styles = new Map<string, Appearance>();
+  readonly #styles = new LRUCache<string, Appearance>({
+    max: keptStyles,
+    maxSize: keptStyleBytes,
+    sizeCalculation: ({ style }, text) =>
+      2 * text.length + colorBytes * (style?.bands ?? []).reduce((sum, { palette }) => sum + palette.length, 1),
+  });
   readonly #surveys = new Map<number, FrameSurvey>();
   readonly #surveying = new SharedWork<FrameSurvey>();
   readonly #memo = new StyleMemo();
@@ -68,20 +76,17 @@ export class Renderer {
   }
 
   /** Understands a style. @throws TileSourceError, BadValueError */
-  appearanceOf(style: string | object | undefined): Appearance {
+  async appearanceOf(style: string | object | undefined): Promise<Appearance> {
     if (style === undefined || style === '') return { style: null, correct: this.#icc !== false };
     const key = typeof style === 'string' ? style : null;
     const kept = key === null ? undefined : this.#styles.get(key);
     if (kept) return kept;
-    const parsed = parseStyle(style);
+    const parsed = await parseStyle(style);
     const appearance: Appearance = {
       style: parsed && parsed.bands.length > 0 ? parsed : null,
       correct: (parsed?.icc ?? this.#icc) !== false,
     };
-    if (key !== null) {
-      if (this.#styles.size >= keptStyles) this.#styles.clear();
-      this.#styles.set(key, appearance);
-    }
+    if (key !== null) this.#styles.set(key, appearance);
     return appearance;
   }
 

@@ -46,7 +46,7 @@ export async function tileFrames(
   const [only] = frames;
   if (frames.length === 1 && only !== undefined) return regions.region({ ...region, frame: only });
   const encoding = parseEncoding(request);
-  const prepared = regions.prepare({ ...region, frame: frames[0] ?? 0 });
+  const prepared = await regions.prepare({ ...region, frame: frames[0] ?? 0 });
   if (!prepared) return { kind: 'bytes', bytes: new Uint8Array(0), type: encoding.type };
   const cell = prepared.canvas;
   const size = { width: cell.width * columns, height: cell.height * rows };

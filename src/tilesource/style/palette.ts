@@ -1,4 +1,5 @@
 import * as chromatic from 'd3-scale-chromatic';
+import { LRUCache } from 'lru-cache';
 import { BadValueError } from '../../errors.js';
 import { tryParseColor, type Rgba } from '../color.js';
 
@@ -35,7 +36,7 @@ const listNames: Readonly<Record<string, string>> = { tab10: 'Category10' };
  * @returns at least two colours.
  * @throws BadValueError
  */
-export function parsePalette(value: unknown): Rgba[] {
+export function parsePalette(value: unknown): readonly Rgba[] {
   const colors = Array.isArray(value) ? listOfColors(value) : typeof value === 'string' ? textPalette(value) : null;
   if (colors === null || colors.length === 0 || colors.length > maxColors) throw notAPalette(value);
   const [only] = colors;
@@ -59,9 +60,16 @@ function listOfColors(list: readonly unknown[]): Rgba[] | null {
   return colors.every((color) => color !== null) ? colors : null;
 }
 
-function textPalette(text: string): Rgba[] | null {
+/** Colours of the palettes that were asked for last by a text: bands share them. */
+const known = new LRUCache<string, readonly Rgba[]>({ maxSize: 2 ** 16, sizeCalculation: (colors) => colors.length });
+
+function textPalette(text: string): readonly Rgba[] | null {
+  const found = known.get(text);
+  if (found) return found;
   const color = tryParseColor(text);
-  return color ? [color] : namedPalette(text);
+  const colors = color ? [color] : namedPalette(text);
+  if (colors && colors.length > 0) known.set(text, colors);
+  return colors;
 }
 
 function namedPalette(text: string): Rgba[] | null {
@@ -91,10 +99,11 @@ function byName(name: string, count: number | null): Rgba[] | null {
     : null;
 }
 
+const members = new Map<string, unknown>(Object.entries(chromatic).map(([key, value]) => [key.toLowerCase(), value]));
+
 /** An export of the library by its name in any case: `schemeBlues`, `interpolateViridis`. */
 function member(kind: string, name: string): unknown {
-  const wanted = `${kind}${name}`.toLowerCase();
-  return Object.entries(chromatic).find(([key]) => key.toLowerCase() === wanted)?.[1];
+  return members.get(`${kind}${name}`.toLowerCase());
 }
 
 function isColorList(value: unknown): value is string[] {

@@ -1,4 +1,5 @@
-import { BadValueError, TileSourceError } from '../../errors.js';
+import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
+import { BadValueError, LargeImageError, TileSourceError } from '../../errors.js';
 import type { Rgba } from '../color.js';
 import type { IccOption } from '../requests.js';
 import { parsePalette } from './palette.js';
@@ -40,16 +41,18 @@ export interface Style {
   icc: IccOption | undefined;
 }
 
-/** Most bands that a style may combine. */
+/** Most bands that a style may combine, most colours of all their palettes, and characters of its text. */
 const maxBands = 256;
+const maxColors = maxBands * 256;
+const maxLength = 256 * 1024;
 
 /**
- * Understands a style as it comes on the wire.
+ * Understands a style as it comes on the wire, in slices.
  *
  * @returns `null` where there is no style.
- * @throws TileSourceError when it is no JSON object; BadValueError for a value in it that is not allowed.
+ * @throws TileSourceError when it is no JSON object; BadValueError for a value in it that is not allowed; LargeImageError `too-large`.
  */
-export function parseStyle(style: string | object | undefined): Style | null {
+export async function parseStyle(style: string | object | undefined): Promise<Style | null> {
   if (style === undefined || style === '') return null;
   const object = typeof style === 'string' ? parseJson(style) : style;
   if (!isObject(object)) throw new TileSourceError('Style is not a valid json object.');
@@ -61,19 +64,26 @@ export function parseStyle(style: string | object | undefined): Style | null {
   if (listed !== undefined && !Array.isArray(listed)) throw new BadValueError("Style 'bands' must be a list of objects");
   const entries: unknown[] = listed ?? (Object.keys(object).some((key) => key !== 'icc') ? [object] : []);
   if (entries.length > maxBands) throw new BadValueError(`Style has ${entries.length} bands; at most ${maxBands} are allowed`);
-  const bands = entries.map((entry) => {
+  const bands: BandStyle[] = [];
+  let colors = 0;
+  for (const entry of entries) {
     if (!isObject(entry)) throw new BadValueError("Style 'bands' must be a list of objects");
     if (entry.function !== undefined) {
       throw new BadValueError("Style 'function' is not supported: no code is run on behalf of a request");
     }
-    return parseBand(entry);
-  });
+    const band = parseBand(entry);
+    colors += band.palette.length;
+    if (colors > maxColors) throw new BadValueError(`The palettes of a style have more than ${maxColors} colors together`);
+    bands.push(band);
+    if (isSliceOver()) await nextSlice();
+  }
   const firstOf = (key: string) =>
     [object, ...entries.filter(isObject)].map((entry) => entry[key]).find((value) => value != null);
   return { bands, dtype: parseType(firstOf('dtype')), axis: parseAxis(firstOf('axis')), icc };
 }
 
 function parseJson(text: string): unknown {
+  if (text.length > maxLength) throw new LargeImageError('too-large', `A style must not be longer than ${maxLength} characters.`);
   try {
     return JSON.parse(text);
   } catch (cause) {

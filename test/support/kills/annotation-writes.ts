@@ -95,17 +95,26 @@ export const annotationWrites: Record<string, PluginWrite> = {
     },
   },
   'access lists of the annotations of a folder': {
-    steps: ['annotation-access:set'],
+    steps: ['annotations:noted', 'annotations:changed'],
     async prepare(client, place) {
       await annotated(client, place);
       await annotate(client, place.item, { name: 'b' });
     },
     act: (client, place) => makePublic(client, place),
     async check(client, place) {
-      const seen = (await listed(client, place.item)).filter((each) => each.public === true);
-      expect(seen).toHaveLength(1);
-      await makePublic(client, place);
-      expect((await listed(client, place.item)).filter((each) => each.public === true)).toHaveLength(2);
+      const publicOnes = async () => (await listed(client, place.item)).filter((each) => each.public === true).length;
+      await until('all are public', async () => (await publicOnes()) === 2);
+    },
+  },
+  'the removal of the annotations of an item': {
+    steps: ['annotations:noted', 'annotations:changed'],
+    async prepare(client, place) {
+      await annotated(client, place);
+      await annotate(client, place.item, { name: 'b' });
+    },
+    act: (client, { item }) => client.ok('DELETE', `/annotation/item/${item}`),
+    async check(client, { item }) {
+      await until('all are removed', async () => (await listed(client, item)).length === 0);
     },
   },
   densities: {

@@ -92,7 +92,7 @@ describe('styles, against the rule pixel by pixel', () => {
         raster.data.set(samples, 0);
         // The last row lies in another run of pixels than the first.
         raster.data.set(samples, raster.data.length - samples.length);
-        const style = parseStyle({ bands })!;
+        const style = (await parseStyle({ bands }))!;
         const inputs = inputsOf(raster);
         const full = await styleRaster(style, inputs);
         const plain = await styleRaster(style, inputs, { opaque: true });
@@ -119,12 +119,13 @@ describe('styles, against the rule pixel by pixel', () => {
 
   it('leaves alpha away only where everything is opaque', async () => {
     const raster = createRaster({ width: 4, height: 1, bands: 3, dtype: 'uint8' });
-    const bands = async (style: object) => (await styleRaster(parseStyle(style)!, inputsOf(raster), { opaque: true })).bands;
+    const bands = async (style: object) =>
+      (await styleRaster((await parseStyle(style))!, inputsOf(raster), { opaque: true })).bands;
     const opaque: Rgba[] = [
       [0, 0, 0, 255],
       [255, 0, 0, 255],
     ];
-    expect(parseStyle({ band: 1, palette: '#f00' })!.bands[0]!.palette).toEqual(opaque);
+    expect((await parseStyle({ band: 1, palette: '#f00' }))!.bands[0]!.palette).toEqual(opaque);
     expect(await bands({ band: 1, palette: '#f00' })).toBe(3);
     expect(await bands({ band: 1, palette: ['#000', '#f008'] })).toBe(4);
     expect(await bands({ band: 1, palette: '#f00', nodata: 3 })).toBe(4);
@@ -137,7 +138,7 @@ describe('styles, against the rule pixel by pixel', () => {
     raster.data.forEach((_, at) => (raster.data[at] = at));
     let surveys = 0;
     const inputs = { ...inputsOf(raster), survey: () => Promise.resolve({ raster, statistics: [], ...(surveys++, {}) }) };
-    const style = parseStyle({ min: 'min:0.1', max: 'max:0.1', palette: ['#000', '#fff', '#f00'] })!;
+    const style = (await parseStyle({ min: 'min:0.1', max: 'max:0.1', palette: ['#000', '#fff', '#f00'] }))!;
     const first = await styleRaster(style, inputs);
     const measured = surveys;
     expect(measured).toBeGreaterThan(0);

@@ -201,15 +201,30 @@ describe('styles', () => {
     ['{"composite": "screen"}', 'Invalid composite "screen"'],
     ['{"frame": "first"}', 'Invalid frame "first"'],
     ['{"axis": 9}', 'Invalid axis 9'],
-  ])('%s is refused', (text, message) => {
-    expect(() => parseStyle(text)).toThrow(message);
+  ])('%s is refused', async (text, message) => {
+    await expect(parseStyle(text)).rejects.toThrow(message);
   });
 
-  it('any JSON is either understood or refused on purpose', () => {
-    fc.assert(
-      fc.property(fc.jsonValue(), (value) => {
+  it.each([
+    [256, 'viridis_256', undefined],
+    [256, 'viridis_257', 'The palettes of a style have more than 65536 colors together'],
+    [17, 'viridis_4096', 'The palettes of a style have more than 65536 colors together'],
+  ])('%i bands of %s', async (count, palette, refusal) => {
+    const parsed = parseStyle({ bands: Array.from({ length: count }, () => ({ palette })) });
+    if (refusal === undefined) expect((await parsed)!.bands).toHaveLength(count);
+    else await expect(parsed).rejects.toThrow(refusal);
+  });
+
+  it('is refused when its text is too long', async () => {
+    const text = JSON.stringify({ band: 1, note: 'x'.repeat(300_000) });
+    await expect(parseStyle(text)).rejects.toMatchObject({ code: 'too-large' });
+  });
+
+  it('any JSON is either understood or refused on purpose', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.jsonValue(), async (value) => {
         try {
-          parseStyle(JSON.stringify(value));
+          await parseStyle(JSON.stringify(value));
         } catch (error) {
           expect(error).toHaveProperty('code');
         }

@@ -1,7 +1,9 @@
+import { accessSchema } from '../../../http/schemas.js';
 import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { boolean, json, required } from '../../../http/parameters.js';
-import { annotationPath, annotationSchema } from '../parameters.js';
+import { annotationPath } from '../parameters.js';
+import { annotationSchema } from '../schemas.js';
 import { replyWithoutElements } from '../replies.js';
 
 /** Parameters that replace an access list. */
@@ -18,7 +20,7 @@ const get = defineRoute({
   access: 'user',
   scope: scopes.own,
   params: annotationPath,
-  returns: { schema: { type: 'object', properties: { users: { type: 'array' }, groups: { type: 'array' } } } },
+  returns: { schema: accessSchema },
   errors: ['invalid', 'unknown-id', 'not-found', 'access-denied'],
   async handle({ params, caller }, { annotations }) {
     const annotation = await annotations.writer.load(params.id, 2, caller);

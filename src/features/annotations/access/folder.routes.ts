@@ -1,10 +1,10 @@
-import { step } from '../../../core/steps.js';
 import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { boolean, withDefault } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
 import { accessQuery } from './access.routes.js';
-import { annotationListSchema, annotationPaging, folderPath, pagingOf } from '../parameters.js';
+import { annotationPaging, folderPath, pagingOf } from '../parameters.js';
+import { annotationListSchema } from '../schemas.js';
 import { replyPage } from '../replies.js';
 import { privately, storedView, withoutElements } from '../views.js';
 
@@ -71,14 +71,8 @@ const setAccess = defineRoute({
   errors: ['invalid', 'bad-parameter'],
   async handle({ params, query, caller }, { annotations }) {
     const change = await annotations.permissions.readChange(query, caller);
-    const search = { folderId: params.id, recurse: query.recurse, caller };
-    let updated = 0;
-    for await (const { id } of annotations.lists.allInFolder(search)) {
-      await annotations.lifecycle.setAccess(id, change);
-      step('annotation-access:set');
-      updated += 1;
-    }
-    return { updated };
+    const place = await annotations.lists.placeOf({ folderId: params.id, recurse: query.recurse, caller });
+    return { updated: await annotations.many.setAccess(place, change) };
   },
 });
 
@@ -93,8 +87,8 @@ const remove = defineRoute({
   returns: { schema: { type: 'object', properties: { deleted: { type: 'integer' } } } },
   errors: ['invalid'],
   async handle({ params, query, caller }, { annotations }) {
-    const search = { folderId: params.id, recurse: query.recurse, caller };
-    return { deleted: await annotations.lifecycle.discard(annotations.lists.allInFolder(search)) };
+    const place = await annotations.lists.placeOf({ folderId: params.id, recurse: query.recurse, caller });
+    return { deleted: await annotations.many.remove(place) };
   },
 });
 

@@ -32,6 +32,8 @@ export interface HeadDocument extends StateDocument {
   public: boolean;
   publicFlags?: string[];
   accessStamp: number;
+  /** Number in the sequence of all annotations under which its access list was set. */
+  accessVersion?: number;
   name: string | null;
   words: string[];
   hasAttributes: boolean;
@@ -88,6 +90,7 @@ export function annotationSchemas(connection: Connection): { heads: Schema<HeadD
       public: Boolean,
       publicFlags: { type: [String], default: undefined },
       accessStamp: Number,
+      accessVersion: Number,
       name: String,
       words: [String],
       hasAttributes: Boolean,
@@ -154,12 +157,13 @@ export function searchWords(...texts: (string | null | undefined)[]): string[] {
 }
 
 export function toQuery(filter: AnnotationFilter): QueryFilter<HeadDocument> {
-  const { active = true, itemIds, creatorId, name, words, permitted, withAttributes } = filter;
+  const { active = true, itemIds, creatorId, name, words, permitted, withAttributes, versionBelow } = filter;
   const query: QueryFilter<HeadDocument> = {};
   if (active !== null) query._active = active;
   if (itemIds !== undefined) query.itemId = itemIds.length === 1 ? itemIds[0]! : { $in: [...itemIds] };
   if (creatorId !== undefined) query.creatorId = creatorId;
   if (name !== undefined) query.name = name;
+  if (versionBelow !== undefined) query._version = { $lt: versionBelow };
   if (withAttributes === true) query.hasAttributes = true;
   if (words !== undefined) query.words = { $in: [...words] };
   if (permitted !== undefined) {

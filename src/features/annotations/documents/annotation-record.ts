@@ -49,6 +49,8 @@ export interface AnnotationFilter {
   itemIds?: readonly string[];
   creatorId?: string;
   name?: string;
+  /** Only those whose present version was made before this number of the sequence. */
+  versionBelow?: number;
   /** Only those that have attributes. */
   withAttributes?: boolean;
   /** Words of name or description; one of them must occur. */

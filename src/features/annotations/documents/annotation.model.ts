@@ -35,6 +35,13 @@ export interface AnnotationKey {
   values: readonly unknown[];
 }
 
+/** Who may do what from now on; what is absent stays. */
+export interface AccessFields {
+  access: AnnotationAccess;
+  public?: boolean | undefined;
+  publicFlags?: readonly string[] | undefined;
+}
+
 /** What cleaning up needs to know of an annotation. */
 export type AnnotationStamp = Pick<AnnotationRecord, 'id' | 'itemId' | 'active' | 'version' | 'updated'>;
 
@@ -111,6 +118,7 @@ export class AnnotationModel {
         public: isPublic,
         ...(publicFlags && { publicFlags: [...publicFlags] }),
         accessStamp: 0,
+        accessVersion: annotation.version,
         ...(batch !== undefined && { batch }),
       };
     });
@@ -175,19 +183,19 @@ export class AnnotationModel {
   }
 
   /** Replaces the access list; what is absent stays. */
-  async setAccess(
-    id: string,
-    change: { access: AnnotationAccess; public?: boolean | undefined; publicFlags?: readonly string[] | undefined },
-  ): Promise<AnnotationRecord | null> {
-    const $set = {
-      access: change.access,
-      ...(change.public !== undefined && { public: change.public }),
-      ...(change.publicFlags !== undefined && { publicFlags: [...change.publicFlags] }),
-    };
+  async setAccess(id: string, change: AccessFields): Promise<AnnotationRecord | null> {
+    const $set = { ...accessFields(change), accessVersion: await this.nextVersion() };
     const doc = await this.#heads
       .findOneAndUpdate({ _id: id }, { $set, $inc: { accessStamp: 1 } }, { returnDocument: 'after' })
       .lean<HeadDocument>();
     return doc === null ? null : toRecord(doc);
+  }
+
+  /** Replaces the access lists of those that fit and whose list was not set under this number or a later one. @returns how many. */
+  async setAccessOfAll(filter: AnnotationFilter, change: AccessFields, version: number): Promise<number> {
+    const query = { ...(await this.#visible(filter)), accessVersion: { $not: { $gte: version } } } as QueryFilter<HeadDocument>;
+    const $set = { ...accessFields(change), accessVersion: version };
+    return (await this.#heads.updateMany(query, { $set, $inc: { accessStamp: 1 } })).modifiedCount;
   }
 
   /** Takes a user or group out of all access lists; annotations of a user have no creator then. */
@@ -359,4 +367,13 @@ function compareValues(a: unknown, b: unknown): number {
 
 function valueAt(doc: object, path: string): unknown {
   return path.split('.').reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], doc);
+}
+
+/** The same as it is stored: without members that are `undefined`. */
+export function accessFields({ access, public: isPublic, publicFlags }: AccessFields) {
+  return {
+    access,
+    ...(isPublic !== undefined && { public: isPublic }),
+    ...(publicFlags !== undefined && { publicFlags: [...publicFlags] }),
+  };
 }

@@ -7,13 +7,15 @@ import type { AnnotationElement } from '../../../annotation-format/schema/docume
 import type { ScannedElement } from '../elements/contract.js';
 import { NotFoundError, UnknownIdError } from '../../../errors.js';
 import { answerConditional } from '../../../http/conditional.js';
+import { anyObject, anything, listOf, objectOf, anyText } from '../../../http/schemas.js';
 import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { mayAnnotate, mayChange, mayRead } from '../access/authorize.js';
 import { isSmall, jsonPieces } from '../../../http/serving/json-pieces.js';
 import { boolean, id, integer, number, oneOf, required, text } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
-import { annotationPath, annotationSchema, maxChangeBytes, requireTarget, targetItem } from '../parameters.js';
+import { annotationPath, maxChangeBytes, requireTarget, targetItem } from '../parameters.js';
+import { annotationSchema, creationSchema, documentSchema, featureCollectionSchema } from '../schemas.js';
 import { bodyChunks, bodyOrNull, replyEmpty, replyWithElements, replyWithoutElements } from '../replies.js';
 import { centroidChunks, enqueueInParts, recordChunks, streamOf } from '../streams.js';
 import { annotationHeaders, annotationTag, filteredView, preconditionOf } from '../views.js';
@@ -41,7 +43,7 @@ const schema = defineRoute({
   summary: 'Get the JSON schema of annotation documents, the one that validates.',
   access: 'public',
   scope: scopes.read,
-  returns: { schema: { type: 'object' } },
+  returns: { schema: anyObject },
   handle: (_input, { annotations }) => schemaFor(annotations.brand),
 });
 
@@ -55,6 +57,7 @@ const create = defineRoute({
   scope: scopes.write,
   query: { itemId: targetItem },
   body: 'stream',
+  accepts: creationSchema,
   returns: { schema: annotationSchema },
   errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'forbidden', 'too-large'],
   authorize: ({ query, caller }, services) => mayAnnotate(requireTarget(query.itemId), caller, services),
@@ -141,7 +144,7 @@ const format = defineRoute({
   scope: scopes.read,
   cookie: true,
   params: { ...annotationPath, format: required(oneOf(['geojson', 'qupath'])) },
-  returns: { schema: { type: 'object' } },
+  returns: { schema: featureCollectionSchema },
   errors: ['invalid', 'bad-parameter', 'access-denied', 'not-found', 'unknown-id', 'precondition-failed', 'busy'],
   authorize: mayRead,
   async handle({ params, granted: annotation, sent, caller, headers, signal }, { annotations }) {
@@ -176,6 +179,7 @@ const replace = defineRoute({
   query: { itemId: id({ description: 'Item to move the annotation to.' }) },
   body: 'stream',
   bodyOptional: true,
+  accepts: documentSchema,
   returns: { schema: annotationSchema },
   errors: changeErrors,
   authorize: mayChange,
@@ -201,6 +205,7 @@ const patch = defineRoute({
   scope: scopes.write,
   params: annotationPath,
   body: 'json',
+  accepts: listOf(objectOf({ op: anyText, path: anyText }, { value: anything, from: anyText })),
   maxBodyBytes: maxChangeBytes,
   returns: { schema: { type: 'null' } },
   errors: changeErrors,

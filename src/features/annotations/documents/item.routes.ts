@@ -6,7 +6,8 @@ import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { Reply } from '../../../http/reply.js';
 import { mayAnnotate } from '../access/authorize.js';
-import { annotationListSchema, itemPath } from '../parameters.js';
+import { itemPath } from '../parameters.js';
+import { annotationListSchema, creationListSchema } from '../schemas.js';
 import { bodyChunks } from '../replies.js';
 import { allElements, recordChunks, started, streamOf } from '../streams.js';
 import { annotationHeaders, annotationTag, filteredView } from '../views.js';
@@ -74,6 +75,7 @@ const create = defineRoute({
   scope: scopes.write,
   params: itemPath,
   body: 'stream',
+  accepts: creationListSchema,
   returns: { schema: { type: 'integer', description: 'How many were created.' } },
   errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied', 'forbidden', 'too-large'],
   authorize: ({ params, caller }, services) => mayAnnotate(params.id, caller, services),
@@ -94,11 +96,10 @@ const remove = defineRoute({
   errors: ['invalid', 'unknown-id', 'access-denied'],
   async handle({ params, caller }, { items, annotations }) {
     const item = await items.loadFresh(params.id, 1, caller);
-    const { lists, permissions, lifecycle } = annotations;
-    const all = () => lists.all({ itemIds: [item.id] });
+    const { lists, permissions, many } = annotations;
     // Rights first: a refusal in the middle would leave some deleted.
-    for await (const annotation of all()) await permissions.require(annotation, 2, caller);
-    return lifecycle.discard(all());
+    for await (const annotation of lists.all({ itemIds: [item.id] })) await permissions.require(annotation, 2, caller);
+    return many.remove({ itemId: item.id });
   },
 });
 

@@ -1,11 +1,13 @@
 import { AccessDeniedError, InvalidError } from '../../../errors.js';
 import type { Caller } from '../../../host.js';
 import type { Items } from '../../items/items.js';
+import { itemSchema, listOf, mapOf, truth, whole } from '../../../http/schemas.js';
 import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { id, integer, isId, required, text, withDefault } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
-import { annotationListSchema, annotationPaging, pagingOf } from '../parameters.js';
+import { annotationPaging, pagingOf } from '../parameters.js';
+import { annotationListSchema } from '../schemas.js';
 import { replyPage } from '../replies.js';
 import { filteredView, privately, withoutElements } from '../views.js';
 
@@ -56,7 +58,13 @@ const counts = defineRoute({
   access: 'public',
   scope: scopes.read,
   query: { items: required(text({ description: 'Ids of items, with commas between.' })) },
-  returns: { schema: { type: 'object', additionalProperties: { type: 'integer' } } },
+  returns: {
+    schema: {
+      type: 'object',
+      properties: { referenced: mapOf(truth) },
+      additionalProperties: { oneOf: [whole, mapOf(truth)] },
+    },
+  },
   errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
   async handle({ query, caller }, { annotations }) {
     const ids = [...new Set(query.items.split(',').map((part) => part.trim()))].filter((part) => part !== '');
@@ -82,7 +90,7 @@ const images = defineRoute({
     imageName: text({ description: 'Beginning of the name of the item, or of a word in it; in any case.' }),
     ...annotationPaging('updated', -1),
   },
-  returns: { schema: { type: 'array', items: { type: 'object' } } },
+  returns: { schema: listOf(itemSchema) },
   errors: ['bad-parameter', 'unknown-id'],
   async handle({ query, caller }, { annotations, records }) {
     const { limit, offset, sort } = pagingOf(query);

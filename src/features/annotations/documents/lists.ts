@@ -121,11 +121,15 @@ export class AnnotationLists {
     return { items, total };
   }
 
+  /** What a list of a folder is about, as it can be looked up again later. */
+  async placeOf({ folderId, recurse, caller }: FolderSearch) {
+    return { folderId, recurse, ...(await this.options.permissions.permitted(caller, 2, { byListOnly: true })) };
+  }
+
   /** What lists of a folder are about: annotations of its items that the caller administers by their lists; some items at a time. */
-  async *#inFolder({ folderId, recurse, caller }: FolderSearch): AsyncGenerator<AnnotationFilter> {
-    const { permissions, records } = this.options;
-    const permitted = await permissions.permitted(caller, 2, { byListOnly: true });
-    for await (const itemIds of records.itemIdsIn(folderId, { recurse })) yield { ...permitted, itemIds };
+  async *#inFolder(search: FolderSearch): AsyncGenerator<AnnotationFilter> {
+    const { folderId, recurse, ...permitted } = await this.placeOf(search);
+    for await (const itemIds of this.options.records.itemIdsIn(folderId, { recurse })) yield { ...permitted, itemIds };
   }
 
   /** A page of a folder's list, and how many there are. */
@@ -150,11 +154,6 @@ export class AnnotationLists {
       if ((await this.options.model.keys(filter, [], 1)).length > 0) return true;
     }
     return false;
-  }
-
-  /** The whole list of a folder, one held at a time. */
-  async *allInFolder(search: FolderSearch): AsyncGenerator<AnnotationRecord> {
-    for await (const filter of this.#inFolder(search)) yield* this.all(filter);
   }
 
   /** All annotations that fit, one held at a time. */

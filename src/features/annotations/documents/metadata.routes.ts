@@ -1,10 +1,12 @@
 import { BadParameterError, InvalidError } from '../../../errors.js';
+import { anyText, listOf } from '../../../http/schemas.js';
 import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import type { Caller } from '../../../host.js';
 import type { AnnotationContext } from '../context.js';
 import { boolean, withDefault } from '../../../http/parameters.js';
-import { annotationPath, annotationSchema } from '../parameters.js';
+import { annotationPath } from '../parameters.js';
+import { annotationSchema } from '../schemas.js';
 import { replyWithoutElements } from '../replies.js';
 import { preconditionOf } from '../views.js';
 
@@ -75,6 +77,7 @@ const remove = defineRoute({
   params: annotationPath,
   body: 'json',
   bodyName: 'fields',
+  accepts: listOf(anyText),
   returns: { schema: annotationSchema },
   errors,
   authorize,

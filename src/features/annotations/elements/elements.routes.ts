@@ -4,6 +4,8 @@ import type { Caller } from '../../../host.js';
 import type { AnnotationServices } from '../annotation-services.js';
 import type { ChangeRequest } from '../documents/writer.js';
 import { answerConditional } from '../../../http/conditional.js';
+import { anyText, anyObject, component, listOf, objectOf } from '../../../http/schemas.js';
+import { elementSchema } from '../schemas.js';
 import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { required, text } from '../../../http/parameters.js';
@@ -44,7 +46,7 @@ const errors = [
 const writing =
   'Only the packs of the elements concerned are written, so the cost does not grow with the annotation. With `If-Match` (an entity tag of any answer about the annotation, or its `_version` in quotes) the change is only made to that version; else 412. Without it a version that somebody else wrote meanwhile is changed instead, so that both changes are kept.';
 
-const reportSchema = {
+const reportSchema = component('ElementChange', {
   type: 'object',
   required: ['ids', 'added', 'replaced', 'removed', '_version', '_elementCount', '_detailsCount'],
   properties: {
@@ -58,7 +60,7 @@ const reportSchema = {
     groups: { type: 'array', items: { type: ['string', 'null'] } },
     updated: { type: 'string', format: 'date-time' },
   },
-};
+});
 
 function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -112,7 +114,7 @@ const get = defineRoute({
   scope: scopes.read,
   cookie: true,
   params: elementPath,
-  returns: { schema: { type: 'object' } },
+  returns: { schema: elementSchema },
   errors: ['invalid', 'unknown-id', 'not-found', 'access-denied', 'precondition-failed'],
   authorize: mayRead,
   async handle({ params, granted: annotation, caller, headers, signal }, { annotations }) {
@@ -134,6 +136,7 @@ const append = defineRoute({
   scope: scopes.write,
   params: annotationPath,
   body: 'json',
+  accepts: (brand) => ({ anyOf: [elementSchema(brand), listOf(elementSchema(brand))] }),
   maxBodyBytes: maxChangeBytes,
   returns: { schema: reportSchema },
   errors,
@@ -157,6 +160,7 @@ const bulk = defineRoute({
   scope: scopes.write,
   params: annotationPath,
   body: 'json-object',
+  accepts: (brand) => objectOf({}, { put: listOf(elementSchema(brand)), remove: listOf(anyText) }),
   maxBodyBytes: maxChangeBytes,
   returns: { schema: reportSchema },
   errors,
@@ -190,6 +194,7 @@ const replace = defineRoute({
   scope: scopes.write,
   params: elementPath,
   body: 'json-object',
+  accepts: elementSchema,
   maxBodyBytes: maxChangeBytes,
   returns: { schema: reportSchema },
   errors,
@@ -208,6 +213,7 @@ const merge = defineRoute({
   scope: scopes.write,
   params: elementPath,
   body: 'json-object',
+  accepts: anyObject,
   maxBodyBytes: maxChangeBytes,
   returns: { schema: reportSchema },
   errors,

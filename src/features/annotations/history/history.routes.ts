@@ -9,7 +9,8 @@ import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { integer, required } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
-import { annotationListSchema, annotationPaging, annotationPath, annotationSchema, pagingOf } from '../parameters.js';
+import { annotationPaging, annotationPath, pagingOf } from '../parameters.js';
+import { annotationListSchema, annotationSchema } from '../schemas.js';
 import { allElements, recordChunks, streamOf } from '../streams.js';
 import { replyList } from '../replies.js';
 import {

@@ -67,7 +67,7 @@ const columnSchema = {
     title: { type: 'string' },
     type: { type: 'string', enum: ['number', 'string'] },
     count: { type: 'integer' },
-    distinct: { type: 'array', description: 'The different values, if there are at most 20.' },
+    distinct: { type: 'array', items: {}, description: 'The different values, if there are at most 20.' },
     distinctcount: { type: 'integer' },
     min: { type: 'number' },
     max: { type: 'number' },

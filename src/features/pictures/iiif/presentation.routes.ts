@@ -1,4 +1,4 @@
-import { turnOf } from '../../../core/concurrency/queues.js';
+import { enqueueFor } from '../../../core/concurrency/queues.js';
 import type { FolderRecord, ItemRecord } from '../../../core/host/host-records.js';
 import { LargeImageError } from '../../../errors.js';
 import type { Caller } from '../../../host.js';
@@ -91,9 +91,9 @@ const ofFolder = defineRoute({
     const { granted: folder, caller, signal } = asked;
     const items = await readableImages(services, folder, caller);
     const images: PresentedImage[] = [];
-    const turn = turnOf(services.queues.pictures, asked);
+    const enqueue = enqueueFor(services.queues.pictures, asked);
     for (const item of items.slice(0, maxCanvases)) {
-      const image = await turn(() => presented(services, item, signal)).catch(unreadable);
+      const image = await enqueue(() => presented(services, item, signal)).catch(unreadable);
       if (image !== null) images.push(image);
     }
     const left = Math.max(0, items.length - maxCanvases);

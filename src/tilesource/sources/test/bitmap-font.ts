@@ -56,11 +56,15 @@ function drawGlyph(
   ink: readonly number[],
 ): void {
   const bottom = Math.min(raster.height, at.top + glyph.length * scale);
+  const dot = Uint8Array.from(Array.from({ length: scale }, () => ink).flat());
   for (let y = at.top; y < bottom; y += 1) {
     const row = glyph[Math.floor((y - at.top) / scale)] ?? '';
-    const right = Math.min(raster.width, at.left + row.length * scale);
-    for (let x = at.left; x < right; x += 1) {
-      if (row[Math.floor((x - at.left) / scale)] === '#') raster.data.set(ink, (y * raster.width + x) * raster.bands);
+    for (let column = 0; column < row.length; column += 1) {
+      const left = at.left + column * scale;
+      const inside = Math.min(scale, raster.width - left);
+      if (row[column] !== '#' || inside <= 0) continue;
+      const shown = inside === scale ? dot : dot.subarray(0, inside * ink.length);
+      raster.data.set(shown, (y * raster.width + left) * raster.bands);
     }
   }
 }

@@ -1,0 +1,109 @@
+import { elementSchemas, headProperties } from '../../annotation-format/schema/document.js';
+import {
+  anyObject,
+  anyText,
+  component,
+  dateText,
+  idText,
+  listOf,
+  objectOf,
+  orNull,
+  shownAccess,
+  truth,
+  whole,
+  type Schema,
+} from '../../http/schemas.js';
+
+/** An element, by the schemas that check it. */
+export function elementSchema(brand: string): Schema {
+  const shapes = [...elementSchemas(brand)].map(([type, shape]) =>
+    component(`${type.slice(0, 1).toUpperCase()}${type.slice(1)}Element`, shape),
+  );
+  return component('Element', { oneOf: shapes });
+}
+
+/** An annotation as clients send it, by the schemas that check it. */
+export function documentSchema(brand: string): Schema {
+  return component('AnnotationDocument', {
+    type: 'object',
+    properties: { ...headProperties, elements: listOf(elementSchema(brand)) },
+    additionalProperties: false,
+  });
+}
+
+/** GeoJSON, as far as it is read: QuPath's flavour too. */
+const geoJson = component('GeoJson', {
+  type: 'object',
+  required: ['type'],
+  properties: {
+    type: {
+      type: 'string',
+      enum: ['FeatureCollection', 'Feature', 'Point', 'MultiPoint', 'LineString', 'MultiLineString', 'Polygon', 'MultiPolygon'],
+    },
+    features: listOf(anyObject),
+  },
+  additionalProperties: true,
+});
+
+/** What an annotation is made of. */
+export const creationSchema = (brand: string): Schema => ({ anyOf: [documentSchema(brand), geoJson, listOf(geoJson)] });
+
+/** What annotations of an item are made of. */
+export const creationListSchema = (brand: string): Schema => {
+  const one: Schema = { anyOf: [documentSchema(brand), objectOf({ annotation: documentSchema(brand) }), geoJson] };
+  return { anyOf: [one, listOf(one)] };
+};
+
+/** GeoJSON that is made of an annotation. */
+export const featureCollectionSchema = component(
+  'FeatureCollection',
+  objectOf({
+    type: { const: 'FeatureCollection' },
+    features: listOf({
+      ...objectOf({ type: { const: 'Feature' }, geometry: anyObject, properties: anyObject }),
+      additionalProperties: true,
+    }),
+  }),
+);
+
+const stored = {
+  creatorId: orNull(idText),
+  created: dateText,
+  updated: dateText,
+  updatedId: orNull(idText),
+  public: truth,
+  publicFlags: listOf(anyText),
+  access: { ...anyObject, description: 'The list of permissions, where it is shown.' },
+  groups: { type: 'array', items: orNull(anyText), description: 'Distinct groups of the elements.' },
+  _active: { const: false, description: 'Present once the annotation is deleted.' },
+  _annotationId: { ...idText, description: 'On former versions: of which annotation.' },
+  _elementQuery: { ...anyObject, description: 'What was asked for and how much was returned.' },
+  _accessLevel: shownAccess,
+  _modelType: { const: 'annotation' },
+} satisfies Record<string, Schema>;
+
+/** A record: what is known of an annotation, and the document; lists leave `elements` out. */
+export function annotationSchema(brand: string): Schema {
+  const document = component('ShownDocument', {
+    type: 'object',
+    properties: {
+      ...headProperties,
+      name: anyText,
+      elements: {
+        type: 'array',
+        items: { anyOf: [elementSchema(brand), anyObject] },
+        description: 'With `bbox` each has its box in `_bbox`.',
+      },
+    },
+  });
+  return component(
+    'Annotation',
+    objectOf(
+      { _id: idText, itemId: idText, annotation: document, _version: whole, _elementCount: whole, _detailsCount: whole },
+      stored,
+    ),
+  );
+}
+
+/** A list of records. */
+export const annotationListSchema = (brand: string): Schema => listOf(annotationSchema(brand));

@@ -1,0 +1,128 @@
+import {
+  anyNumber,
+  anyObject,
+  anyText,
+  component,
+  listOf,
+  mapOf,
+  objectOf,
+  orNull,
+  truth,
+  whole,
+  type Schema,
+} from '../../http/schemas.js';
+
+const frame = component('Frame', {
+  ...objectOf(
+    { Frame: whole, Index: whole },
+    {
+      IndexC: whole,
+      IndexZ: whole,
+      IndexT: whole,
+      IndexXY: whole,
+      Channel: anyText,
+      ChannelColor: { ...anyText, description: 'As #rrggbb.' },
+    },
+  ),
+  additionalProperties: true,
+});
+
+/** What a large image is. */
+export const largeImageSchema = component(
+  'LargeImage',
+  objectOf(
+    {
+      levels: { ...whole, description: 'Level 0 is the smallest, levels - 1 is full resolution.' },
+      sizeX: { ...whole, description: 'Width in pixels.' },
+      sizeY: { ...whole, description: 'Height in pixels.' },
+      tileWidth: whole,
+      tileHeight: whole,
+      magnification: orNull(anyNumber),
+      mm_x: { type: ['number', 'null'], description: 'Width of a pixel in millimetres.' },
+      mm_y: { type: ['number', 'null'], description: 'Height of a pixel in millimetres.' },
+      dtype: { ...anyText, description: 'Type of the samples: uint8, uint16, float32, …' },
+      bandCount: whole,
+    },
+    {
+      frames: listOf(frame),
+      IndexRange: mapOf(whole),
+      IndexStride: mapOf(whole),
+      channels: listOf(anyText),
+      channelmap: mapOf(whole),
+    },
+  ),
+);
+
+const band = component(
+  'HistogramBand',
+  objectOf({
+    min: orNull(anyNumber),
+    max: orNull(anyNumber),
+    mean: orNull(anyNumber),
+    stdev: orNull(anyNumber),
+    range: listOf(anyNumber),
+    bins: whole,
+    hist: listOf(anyNumber),
+    bin_edges: listOf(anyNumber),
+    samples: whole,
+    density: truth,
+  }),
+);
+
+/** Histograms, one a band; or for which frames they are kept. */
+export const histogramSchema: Schema = {
+  oneOf: [listOf(band), objectOf({ cached: listOf(truth) }, { scheduledJob: { ...anyText, description: 'Id of the job.' } })],
+};
+
+/** The bands by number, from 1. */
+export const bandsSchema = mapOf(
+  objectOf({
+    interpretation: anyText,
+    min: orNull(anyNumber),
+    max: orNull(anyNumber),
+    mean: orNull(anyNumber),
+    stdev: orNull(anyNumber),
+  }),
+);
+
+/** Samples of a pixel and how they are displayed; nothing outside the image. */
+const pixel = component(
+  'Pixel',
+  objectOf(
+    {},
+    {
+      value: { type: 'array', items: orNull(anyNumber), description: 'The sample of each band.' },
+      l: whole,
+      r: whole,
+      g: whole,
+      b: whole,
+      a: whole,
+      frame: whole,
+    },
+  ),
+);
+
+/** A pixel, or one a frame. */
+export const pixelSchema: Schema = { oneOf: [pixel, listOf(pixel)] };
+
+const corner = objectOf({ x: anyNumber, y: anyNumber, z: anyNumber });
+
+/** How to cover all frames with few textures. */
+export const quadInfoSchema = component(
+  'QuadInfo',
+  objectOf(
+    { metadata: largeImageSchema, options: anyObject, src: listOf(anyObject) },
+    {
+      quads: listOf(objectOf({ ul: corner, lr: corner, crop: mapOf(anyNumber) })),
+      quadsToIdx: listOf(whole),
+      frames: listOf(whole),
+      framesToIdx: mapOf(whole),
+      minLevel: anyNumber,
+      cached: { type: 'array', items: truth, description: 'Which textures are kept, where that is asked for.' },
+      scheduledJob: anyText,
+    },
+  ),
+);
+
+/** What a picture that belongs to an image is; empty where there is none. */
+export const associatedImageSchema = objectOf({}, { sizeX: whole, sizeY: whole, mode: anyText, format: anyText });

@@ -1,0 +1,45 @@
+import { componentName, type Schema } from '../schemas.js';
+
+type Json = Record<string, unknown>;
+
+/** The named schemas of a document, each written once and referred to. */
+export class Components {
+  readonly #found = new Map<string, unknown>();
+
+  /**
+   * @param prefix what a reference begins with
+   * @param members what the kind of document has of the members of a schema
+   */
+  constructor(
+    private readonly prefix: string,
+    private readonly members: (schema: Json) => Json,
+  ) {}
+
+  /** The schema with references to the named ones in it, or a reference to itself. */
+  refer(schema: Schema): unknown {
+    return this.#convert(schema);
+  }
+
+  /** All that were referred to, by name. */
+  all(): Json {
+    return Object.fromEntries([...this.#found].sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  #convert(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map((entry) => this.#convert(entry));
+    if (typeof value !== 'object' || value === null) return value;
+    const name = componentName(value);
+    if (name === undefined) return this.#inner(value);
+    if (!this.#found.has(name)) {
+      // First of all, so that a schema may contain itself.
+      this.#found.set(name, null);
+      this.#found.set(name, this.#inner(value));
+    }
+    return { $ref: `${this.prefix}${name}` };
+  }
+
+  #inner(value: object): Json {
+    const inner = Object.entries(value).map(([key, member]) => [key, this.#convert(member)] as const);
+    return this.members(Object.fromEntries(inner));
+  }
+}

@@ -1,0 +1,47 @@
+import { Readable } from 'node:stream';
+import { Reply } from './reply.js';
+
+/** Silence after which a comment is sent, so that proxies keep the connection and a gone client is noticed. */
+const usualHeartbeatMs = 15_000;
+
+/**
+ * Server-sent events as they come, with signs of life between them. Nothing on the way keeps them back: middlewares that compress leave them
+ * alone (`no-transform`), and nginx does not collect them.
+ *
+ * @param events whole events, ready to be sent; they end when the request's signal is aborted.
+ */
+export function eventStream(events: AsyncIterable<string>, { heartbeatMs = usualHeartbeatMs } = {}): Reply {
+  return Reply.stream(Readable.from(withHeartbeat(events, heartbeatMs), { objectMode: false }), 'text/event-stream', {
+    headers: { 'Cache-Control': 'no-cache, no-transform', 'X-Accel-Buffering': 'no' },
+  });
+}
+
+async function* withHeartbeat(events: AsyncIterable<string>, heartbeatMs: number): AsyncGenerator<string> {
+  const iterator = events[Symbol.asyncIterator]();
+  let next = iterator.next();
+  try {
+    for (;;) {
+      const result = await orSilence(next, heartbeatMs);
+      if (result === null) {
+        yield ': still here\n\n';
+        continue;
+      }
+      if (result.done === true) return;
+      yield result.value;
+      next = iterator.next();
+    }
+  } finally {
+    // Who follows has gone: what was asked for last is of no use, however it ends.
+    next.catch(() => undefined);
+    void iterator.return?.()?.catch(() => undefined);
+  }
+}
+
+/** The value, or `null` when it takes longer than this. */
+function orSilence<T>(value: Promise<T>, milliseconds: number): Promise<T | null> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve(null), milliseconds);
+    timer.unref();
+    value.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}

@@ -1,0 +1,109 @@
+/** A JSON schema, in the vocabulary of draft 2020-12. */
+export type Schema = Readonly<Record<string, unknown>>;
+
+/** The schema of an answer or a body; one that names fields after the brand is made for it. */
+export type RouteSchema = Schema | ((brand: string) => Schema);
+
+const nameOf = Symbol('name of a schema');
+
+/** Gives a schema a name: the description of the API has it once, under that name. */
+export function component<S extends Schema>(name: string, schema: S): S {
+  // A copy with other members is another schema, so the name does not go with them.
+  return Object.defineProperty({ ...schema }, nameOf, { value: name });
+}
+
+/** The name that {@link component} has given. */
+export function componentName(schema: object): string | undefined {
+  return (schema as { [nameOf]?: string })[nameOf];
+}
+
+/** The schema itself. */
+export function schemaOf(schema: RouteSchema, brand: string): Schema {
+  return typeof schema === 'function' ? schema(brand) : schema;
+}
+
+export const anyText = { type: 'string' } as const;
+export const anyNumber = { type: 'number' } as const;
+export const whole = { type: 'integer' } as const;
+export const truth = { type: 'boolean' } as const;
+export const nothing = { type: 'null' } as const;
+/** An object whose members nobody has agreed on. */
+export const anyObject = { type: 'object', additionalProperties: true } as const;
+/** Any JSON value. */
+export const anything = { description: 'Any JSON value.' } as const;
+export const dateText = { type: 'string', format: 'date-time' } as const;
+/** An id: 24 hexadecimal digits, or whatever else the host makes ids of. */
+export const idText = { type: 'string', description: 'An id.' } as const;
+
+/** Or `null`. */
+export function orNull(schema: Schema): Schema {
+  const { type } = schema;
+  const isPlain = typeof type === 'string' && componentName(schema) === undefined && !('enum' in schema);
+  return isPlain ? { ...schema, type: [type, 'null'] } : { oneOf: [schema, nothing] };
+}
+
+/** A list. */
+export function listOf(items: Schema): Schema {
+  return { type: 'array', items };
+}
+
+/** An object by the names of its members. */
+export function mapOf(additionalProperties: Schema): Schema {
+  return { type: 'object', additionalProperties };
+}
+
+/** An object with these members; others may follow in later versions. */
+export function objectOf(required: Readonly<Record<string, Schema>>, optional: Readonly<Record<string, Schema>> = {}): Schema {
+  const names = Object.keys(required);
+  return { type: 'object', properties: { ...required, ...optional }, ...(names.length > 0 && { required: names }) };
+}
+
+/** Levels of permission as documents show them. */
+export const shownAccess = { type: 'integer', enum: [-1, 0, 1, 2] } as const;
+
+/** A list of permissions, with the names of those who stand on it. */
+export const accessSchema = component(
+  'AccessList',
+  objectOf({
+    users: listOf(objectOf({ id: idText, level: whole, flags: listOf(anyText) }, { login: anyText, name: anyText })),
+    groups: listOf(objectOf({ id: idText, level: whole, flags: listOf(anyText) }, { name: anyText, description: anyText })),
+  }),
+);
+
+/** What makes an item a large image. */
+const markerSchema = component('LargeImageMarker', {
+  ...objectOf(
+    {},
+    {
+      fileId: { ...idText, description: 'The file that is shown; absent while a job makes it.' },
+      sourceName: { ...anyText, description: 'The tile source that reads it.' },
+      originalId: { ...idText, description: 'The file before its conversion.' },
+      jobId: { ...idText, description: 'The job of the conversion.' },
+      expected: { ...truth, description: 'True while a job makes it.' },
+      notify: truth,
+    },
+  ),
+  additionalProperties: true,
+});
+
+/** An item, as far as the plugin knows of it; hosts may show more. */
+export const itemSchema = component('Item', {
+  ...objectOf(
+    { _id: idText, name: anyText, folderId: idText },
+    {
+      description: orNull(anyText),
+      creatorId: orNull(idText),
+      created: dateText,
+      updated: dateText,
+      size: whole,
+      meta: anyObject,
+      baseParentType: orNull(anyText),
+      baseParentId: orNull(idText),
+      copyOfItem: idText,
+      lowerName: orNull(anyText),
+      largeImage: orNull(markerSchema),
+      _modelType: { const: 'item' },
+    },
+  ),
+  additionalProperties: true,
+});

@@ -1,0 +1,193 @@
+import {
+  anyObject,
+  anyText,
+  component,
+  dateText,
+  idText,
+  itemSchema,
+  listOf,
+  objectOf,
+  orNull,
+  shownAccess,
+  truth,
+  whole,
+} from '../../index.js';
+
+const dates = { created: dateText, updated: dateText };
+const root = { baseParentType: { type: 'string', enum: ['collection', 'user'] }, baseParentId: idText } as const;
+
+/** A file. */
+export const fileSchema = component(
+  'File',
+  objectOf(
+    {
+      _id: idText,
+      name: anyText,
+      itemId: orNull(idText),
+      exts: listOf(anyText),
+      created: dateText,
+      _modelType: { const: 'file' },
+    },
+    {
+      mimeType: orNull(anyText),
+      size: whole,
+      creatorId: orNull(idText),
+      updated: dateText,
+      linkUrl: { ...anyText, description: 'Where its bytes are instead.' },
+      assetstoreId: { ...idText, description: 'Site administrators only.' },
+    },
+  ),
+);
+
+/** A folder. */
+export const folderSchema = component(
+  'Folder',
+  objectOf(
+    {
+      _id: idText,
+      name: anyText,
+      description: orNull(anyText),
+      parentId: idText,
+      parentCollection: { type: 'string', enum: ['folder', 'collection', 'user'] },
+      ...root,
+      ...dates,
+      size: whole,
+      meta: anyObject,
+      public: truth,
+      _accessLevel: shownAccess,
+      _modelType: { const: 'folder' },
+    },
+    { creatorId: orNull(idText), publicFlags: listOf(anyText) },
+  ),
+);
+
+/** A collection. */
+export const collectionSchema = component(
+  'Collection',
+  objectOf(
+    {
+      _id: idText,
+      name: anyText,
+      description: orNull(anyText),
+      ...dates,
+      size: whole,
+      meta: anyObject,
+      public: truth,
+      _accessLevel: shownAccess,
+      _modelType: { const: 'collection' },
+    },
+    { publicFlags: listOf(anyText) },
+  ),
+);
+
+/** A group. */
+export const groupSchema = component(
+  'Group',
+  objectOf({
+    _id: idText,
+    name: anyText,
+    description: anyText,
+    public: truth,
+    ...dates,
+    _accessLevel: shownAccess,
+    _modelType: { const: 'group' },
+  }),
+);
+
+/** A user; more of themselves, and for site administrators. */
+export const userSchema = component(
+  'User',
+  objectOf(
+    {
+      _id: idText,
+      login: anyText,
+      firstName: anyText,
+      lastName: anyText,
+      admin: truth,
+      public: truth,
+      created: dateText,
+      _accessLevel: shownAccess,
+      _modelType: { const: 'user' },
+    },
+    {
+      email: anyText,
+      groups: listOf(idText),
+      groupInvites: listOf(objectOf({ groupId: idText, level: whole })),
+      status: { type: 'string', enum: ['enabled', 'pending', 'disabled'] },
+      emailVerified: truth,
+      size: whole,
+      otp: truth,
+    },
+  ),
+);
+
+/** An upload that has not ended. */
+export const uploadSchema = component('Upload', {
+  ...objectOf(
+    {
+      _id: idText,
+      name: anyText,
+      size: whole,
+      received: { ...whole, description: 'Bytes that are safely stored.' },
+      mimeType: anyText,
+      parentType: { type: 'string', enum: ['folder', 'item'] },
+      parentId: idText,
+      userId: orNull(idText),
+      assetstoreId: idText,
+      ...dates,
+    },
+    { reference: anyText, fileId: idText, attachParent: truth },
+  ),
+  additionalProperties: true,
+});
+
+/** What an upload has led to so far. */
+export const uploadResult = { anyOf: [fileSchema, uploadSchema] };
+
+/** An API key. */
+export const apiKeySchema = component(
+  'ApiKey',
+  objectOf(
+    {
+      _id: idText,
+      name: anyText,
+      active: truth,
+      scope: orNull(listOf(anyText)),
+      tokenDuration: { type: ['number', 'null'], description: 'Days; null for as long as a sign-in.' },
+      userId: idText,
+      created: dateText,
+      lastUse: orNull(dateText),
+      _accessLevel: shownAccess,
+      _modelType: { const: 'api_key' },
+    },
+    { prefix: { ...anyText, description: 'How the key begins.' }, key: { ...anyText, description: 'Where it was made only.' } },
+  ),
+);
+
+/** A token that was issued. */
+export const tokenSchema = component('Token', objectOf({ token: anyText, expires: dateText }, { scope: listOf(anyText) }));
+
+/** A message to a user. */
+export const notificationSchema = component(
+  'Notification',
+  objectOf(
+    {
+      _id: idText,
+      type: anyText,
+      data: anyObject,
+      time: dateText,
+      updated: dateText,
+      startTime: { type: 'number' },
+      updatedTime: { type: 'number' },
+    },
+    { expires: dateText, userId: idText, tokenId: idText },
+  ),
+);
+
+/** A document of any kind that has a place in the tree. */
+export const resourceSchema = component('Resource', { anyOf: [itemSchema, folderSchema, collectionSchema, userSchema] });
+
+/** What a document lies in, outermost first. */
+export const rootPathSchema = listOf(
+  objectOf({ type: { type: 'string', enum: ['collection', 'user', 'folder'] }, object: resourceSchema }),
+);

@@ -1,0 +1,81 @@
+import compression from 'compression';
+import express from 'express';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventStream } from '../../src/index.js';
+import { startHost, type Client, type TestHost } from '../support/reference-host.js';
+
+describe('event streams', () => {
+  let started: TestHost;
+  let admin: Client;
+  let server: Server;
+  let url: string;
+  beforeAll(async () => {
+    started = await startHost();
+    admin = await started.register('admin');
+    const outer = express();
+    outer.use(compression({ threshold: 0 }));
+    outer.use(started.host.app);
+    server = await new Promise<Server>((resolve) => {
+      const opened = outer.listen(0, '127.0.0.1', () => resolve(opened));
+    });
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1`;
+  });
+  afterAll(async () => {
+    server?.closeAllConnections();
+    server?.close();
+    await started?.close();
+  });
+
+  /** Follows a stream until a text has come. */
+  async function follow(path: string, wanted: string, act: () => Promise<unknown>): Promise<Response> {
+    const leaving = new AbortController();
+    const headers = { 'Girder-Token': admin.token!, 'Accept-Encoding': 'gzip, br' };
+    const response = await fetch(`${url}${path}`, { headers, signal: leaving.signal });
+    await act();
+    const decoder = new TextDecoder();
+    let text = '';
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+      text += decoder.decode(chunk, { stream: true });
+      if (text.includes(wanted)) break;
+    }
+    expect(text).toContain(wanted);
+    leaving.abort();
+    return response;
+  }
+
+  it('come through compression() as they happen, and proxies are told not to collect them', async () => {
+    const create = () => started.host.jobs.create({ title: 'watched', type: 'watched', userId: admin.id });
+    const job = await create();
+    const streams = [
+      await follow(`/job/${job.id}/events`, 'one more line', () => started.host.jobs.appendLog(job.id, 'one more line\n')),
+      await follow('/notification/stream', 'job_created', create),
+    ];
+    for (const { headers } of streams) {
+      expect(headers.get('content-encoding')).toBeNull();
+      expect(headers.get('cache-control')).toContain('no-transform');
+      expect(headers.get('x-accel-buffering')).toBe('no');
+    }
+    // The middleware is there.
+    const answer = await fetch(`${url}/system/version`, { headers: { 'Accept-Encoding': 'gzip' } });
+    expect(answer.headers.get('content-encoding')).toBe('gzip');
+    await answer.arrayBuffer();
+  });
+
+  it('say that they are alive while nothing happens, and end when who follows goes', async () => {
+    const ended = new AbortController();
+    async function* events(): AsyncGenerator<string> {
+      yield 'data: first\n\n';
+      await new Promise<void>((resolve) => ended.signal.addEventListener('abort', () => resolve()));
+    }
+    const { content } = eventStream(events(), { heartbeatMs: 5 });
+    if (content.kind !== 'stream') throw new Error('no stream');
+    let text = '';
+    for await (const chunk of content.body) {
+      text += String(chunk);
+      if (text.split('still here').length > 3) ended.abort();
+    }
+    expect(text).toMatch(/^data: first\n\n(: still here\n\n){3,}$/);
+  });
+});

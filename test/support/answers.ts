@@ -1,0 +1,36 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { RouteTable } from '../../src/http/serving/route-table.js';
+import { schemaOf, type RouteDefinition } from '../../src/index.js';
+
+/** Longest answer that is looked at: they are looked at in every test. */
+const maxBytes = 128 * 1024;
+
+/** Says what of an answer is not as the description of the API has it; `null` where all is. */
+export type AnswerCheck = (
+  method: string,
+  path: string,
+  answer: { status: number; bytes: Buffer; body: unknown },
+) => string | null;
+
+/** Checks answers against the schemas that routes declare. */
+export function answerCheck(routes: readonly RouteDefinition[], brand: string): AnswerCheck {
+  const table = new RouteTable<RouteDefinition>();
+  for (const route of routes) table.add(route, route);
+  const compiled = new Map<RouteDefinition, ValidateFunction>();
+  const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: false });
+  const validator = (route: RouteDefinition, schema: object): ValidateFunction => {
+    const known = compiled.get(route) ?? ajv.compile(schema);
+    compiled.set(route, known);
+    return known;
+  };
+  return (method, path, { status, bytes, body }) => {
+    const route = table.find(method, path)?.value;
+    if (status !== 200 || route === undefined || bytes.length === 0 || bytes.length > maxBytes || body === null) return null;
+    if (!('schema' in route.returns))
+      return `${method} ${path} answers JSON and does not say so: ${bytes.toString().slice(0, 300)}`;
+    const validate = validator(route, schemaOf(route.returns.schema, brand));
+    if (validate(body)) return null;
+    const [first] = validate.errors ?? [];
+    return `${method} ${path}: ${first?.instancePath ?? ''} ${first?.message ?? ''}, in ${bytes.toString().slice(0, 500)}`;
+  };
+}
