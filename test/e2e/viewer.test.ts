@@ -417,6 +417,9 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
         .evaluate<string, { style: { filter: string } }>(({ style }) => style.filter);
     await until('the picture is brighter', async () => (await filter()).includes('brightness(150%)'));
     await until('the address says so', () => page.url().includes('light=150,100'));
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.getByRole('button', { name: 'Copy link to this view' }).click();
+    await until('the link is copied', async () => (await page.evaluate<string>(`navigator.clipboard.readText()`)) === page.url());
     await page.getByRole('button', { name: 'As in the file' }).click();
     expect(await filter()).toContain('brightness(100%)');
     await page.goBack();
@@ -442,7 +445,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await page.getByText('Nothing public here yet').waitFor();
     expect(complaints).toEqual([]);
     await page.goto(`${testHost.url}/#item/${id}`);
-    await page.getByRole('alert').getByText('Read access denied').waitFor();
+    await page.getByRole('alert').getByText('Sign in to see this: it is not open to everybody.').waitFor();
     expect(await page.locator('.stage').count()).toBe(0);
     expect(complaints).toEqual([expect.stringContaining('401')]);
     await page.locator('main').getByRole('link', { name: 'Sign in' }).click();

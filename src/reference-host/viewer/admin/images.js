@@ -1,6 +1,7 @@
 // @ts-check
 import { request } from '../api.js';
 import { fill, h } from '../dom.js';
+import { routeHash } from '../router.js';
 import { formatCount, plural } from '../format.js';
 import { folderPicker } from './folder-picker.js';
 import { actionButton, field, outcome, panel, table } from './parts.js';
@@ -18,17 +19,37 @@ const counterNames = {
   jobsFailedToCancel: 'Jobs that could not be canceled',
 };
 
+/** Images that could not be made are listed so many at a time. */
+const maxRefused = 100;
+
 /**
- * Large images for whole folders, and removal of those that were never completed.
+ * Large images for whole folders, what could not be made and why, and removal of those that were never completed.
  *
  * @type {import('./admin-view.js').Section}
  */
 export async function imagesSection({ signal }) {
-  return [await folderPanel(signal), incompletePanel()];
+  const refused = refusedPanel(signal);
+  await refused.load();
+  return [await folderPanel(signal, refused.load), refused.element, incompletePanel()];
 }
 
 /** @param {AbortSignal} signal */
-async function folderPanel(signal) {
+function refusedPanel(signal) {
+  const place = h('div', {});
+  return { load, element: panel('Images that could not be made', place) };
+
+  async function load() {
+    /** @type {{ itemId: string, name: string, reason: string }[]} */
+    const found = await request('GET', 'large_image/tiles/refused', { query: { limit: maxRefused }, signal });
+    const rows = found.map(({ itemId, name, reason }) => [h('a', { href: routeHash('item', itemId) }, name), reason]);
+    const more = found.length === maxRefused && h('p', { class: 'quiet-text' }, `The newest ${maxRefused} are listed.`);
+    if (rows.length === 0) fill(place, h('p', { class: 'quiet-text' }, 'None.'));
+    else fill(place, table(['File', 'Reason'], rows, 'Images that could not be made'), more);
+  }
+}
+
+/** @param {AbortSignal} signal @param {() => Promise<void>} onDone */
+async function folderPanel(signal, onDone) {
   const said = outcome();
   const counters = h('div', { 'data-testid': 'counters' });
   const picker = await folderPicker(signal);
@@ -60,6 +81,7 @@ async function folderPanel(signal) {
       const rows = Object.entries(counterNames).map(([name, words]) => [words, formatCount(answer[name] ?? 0)]);
       fill(counters, table(['', 'Number'], rows, 'Counters'));
       said.good(`Done: ${plural(answer.totalItems, 'item')} of ${folder.name}.`);
+      await onDone();
     },
   });
   return panel(
