@@ -104,7 +104,7 @@ function settingRow(definition) {
   const hint = `${description} Default: ${textOf(byDefault) || 'empty'}.`;
   const isBox = input.type === 'checkbox';
   const labelled = isBox
-    ? h('div', { class: 'field' }, h('label', { class: 'check' }, input, ` ${name}`), h('p', { class: 'hint' }, hint))
+    ? h('div', { class: 'stack' }, h('label', { class: 'check' }, input, ` ${name}`), h('p', { class: 'hint' }, hint))
     : field(name, input, hint);
   const element = h(
     'div',

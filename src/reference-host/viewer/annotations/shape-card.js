@@ -51,7 +51,7 @@ export function shapeCard(metadata) {
       ['Label', shape.label?.value],
       ...measuresOf(shape, metadata),
       ...user.map(([name, value]) => /** @type {[string, string]} */ ([name, textOf(value)])),
-      ['Type', shape.type],
+      ['Type', shape.id === 'measure' ? null : shape.type],
     ];
   }
 }
