@@ -109,6 +109,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
   it('saves settings, says what is allowed where one is refused, and goes back to the default', async () => {
     await tab('Settings').click();
     const definitions = (await admin.ok('GET', '/system/setting/definitions')) as { key: string }[];
+    await button('Save').waitFor();
     expect(await page.locator('.setting').count()).toBe(definitions.length);
     const setting = (key: string) => page.locator(`.setting[data-key="${key}"]`);
     const stored = (key: string) => admin.ok('GET', '/system/setting', { query: { key } });
@@ -118,8 +119,8 @@ describe.skipIf(executablePath === null)('the administration page', () => {
       await page.locator('.settings-end').getByText(words, { exact: true }).waitFor();
     };
     const files = setting('large_image.max_thumbnail_files');
-    const label = files.getByLabel('Max thumbnail files');
-    const set = setting('large_image.auto_set').getByLabel('Open uploaded images by themselves');
+    const label = files.getByLabel('Max thumbnail files', { exact: true });
+    const set = setting('large_image.auto_set').getByLabel('Open uploaded images by themselves', { exact: true });
     await label.fill('-3');
     await set.selectOption('false');
     await save('1 setting saved. 1 setting refused: the reason stands beside it.');
@@ -133,7 +134,7 @@ describe.skipIf(executablePath === null)('the administration page', () => {
     const name = setting('core.brand_name');
     await label.fill('5000.7');
     await name.getByRole('textbox').fill('2026');
-    await setting('large_image.show_viewer').getByLabel('Show viewer').uncheck();
+    await setting('large_image.show_viewer').getByLabel('Show viewer', { exact: true }).uncheck();
     await save('3 settings saved.');
     expect(await label.inputValue()).toBe('5000');
     expect(await stored('large_image.max_thumbnail_files')).toBe(5000);
@@ -169,7 +170,9 @@ describe.skipIf(executablePath === null)('the administration page', () => {
 
   it('makes thumbnails by a job that is followed as it goes on', async () => {
     await tab('Thumbnails').click();
-    for (const box of await page.getByRole('group', { name: 'Pictures' }).getByRole('checkbox').all()) await box.uncheck();
+    const pictures = page.getByRole('group', { name: 'Pictures' }).getByRole('checkbox');
+    await pictures.first().waitFor();
+    for (const box of await pictures.all()) await box.uncheck();
     await button('Create thumbnails').click();
     await said('Create thumbnails', 'Choose at least one picture.');
     await page.getByLabel('The image', { exact: true }).check();

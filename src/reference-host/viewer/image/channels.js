@@ -66,7 +66,8 @@ function toNumbers(color) {
   const context = /** @type {CanvasRenderingContext2D} */ (document.createElement('canvas').getContext('2d'));
   context.fillStyle = color;
   context.fillRect(0, 0, 1, 1);
-  return [...context.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+  const [red = 0, green = 0, blue = 0] = context.getImageData(0, 0, 1, 1).data;
+  return [red, green, blue];
 }
 
 /** What the server is to mix, as its style; `''` for an image without channels. @param {Channel[]} channels */
