@@ -9,7 +9,7 @@ const alias = [
   { find: /^express-large-image$/, replacement: inPackage('src/index.ts') },
   { find: /^express-large-image\/reference-host$/, replacement: inPackage('src/reference-host/index.ts') },
   { find: /^express-large-image\/testing$/, replacement: inPackage('src/testing/index.ts') },
-  { find: /^\.{1,2}\/.*\bthread-program\.js$/, replacement: inPackage('test/support/built-thread-program.ts') },
+  { find: /^\.{1,2}\/.*\bconcurrency\/program\.js$/, replacement: inPackage('test/support/built-threads-and-children.ts') },
 ];
 
 export default defineConfig({

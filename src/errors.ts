@@ -102,6 +102,20 @@ export class TileSourceError extends LargeImageError {
   }
 }
 
+/** Most names of missing files that an error holds. */
+const maxMissing = 1000;
+
+/** An image of several files of which some are not there yet. */
+export class MissingPartsError extends TileSourceError {
+  /** Paths of the first of them, from the folder of the file that names them. */
+  readonly missing: readonly string[];
+
+  constructor(message: string, missing: readonly string[], options: { cause?: unknown } = {}) {
+    super(message, options);
+    this.missing = missing.slice(0, maxMissing);
+  }
+}
+
 /** A tile, level or frame that the image does not have. */
 export class TileOutsideError extends LargeImageError {
   constructor(message: string) {

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Agenda } from 'agenda';
 import type { Application } from 'express';
 import type { Model, Mongoose } from 'mongoose';
-import type { RouteDefinition } from './http/route.js';
+import type { RouteOutline } from './http/route.js';
 import type { SettingDefinition } from './features/settings/definition.js';
 
 /** A document as it lies in MongoDB. */
@@ -262,7 +262,7 @@ export interface Host {
   /** Further settings that the host wants kept in the same store and served by the same routes. */
   settings?: readonly SettingDefinition[];
   /** The host's own routes, to be listed in the description of the API beside the plugin's. */
-  routes?: readonly RouteDefinition[];
+  routes?: readonly RouteOutline[];
   /** Directory for temporary files. Default: the system's. */
   temporaryDirectory?: string;
 }

@@ -46,11 +46,15 @@ export type { CacheBackend } from './features/caches/open-tile-cache.js';
 export {
   priorities,
   type AssociatedImage,
+  type BorrowedImage,
   type ByteReader,
   type EncodedImage,
+  type FolderFile,
+  type FrameBox,
   type FrameMetadata,
   type ImageMetadata,
   type Priority,
+  type SourceFolder,
   type SourceInput,
   type SourceOptions,
   type StoredEncoding,
@@ -58,6 +62,7 @@ export {
   type TileSource,
   type TileSourceDefinition,
 } from './tilesource/contract.js';
+export type { FileTree } from './tilesource/archive/file-tree.js';
 export { levelCount, tileContent, type PyramidShape } from './tilesource/geometry.js';
 export { createRaster, type Raster, type Samples, type SampleType } from './tilesource/raster.js';
 
@@ -82,6 +87,7 @@ export {
   errorReplies,
   InvalidError,
   LargeImageError,
+  MissingPartsError,
   NoLargeImageError,
   NotFoundError,
   TileOutsideError,
@@ -131,7 +137,7 @@ export {
   schemaOf,
   shownAccess,
   truth,
-  whole,
+  anyInteger,
   type RouteSchema,
   type Schema,
 } from './http/schemas.js';
@@ -143,6 +149,7 @@ export {
   type RouteBody,
   type RouteBodyValues,
   type RouteDefinition,
+  type RouteOutline,
   type RouteInput,
 } from './http/route.js';
 export { mountRoutes, type MountOptions } from './http/serving/mount.js';

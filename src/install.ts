@@ -1,8 +1,5 @@
-import { openCore } from './core/core.js';
+import { openCore, startSweeper } from './core/core.js';
 import { harmlessLogger } from './core/host/logger.js';
-import { ScheduleModel } from './core/database/schedule.js';
-import { Sweeper } from './core/database/sweeper.js';
-import { packageVersion } from './core/version.js';
 import { annotationsFeature } from './features/annotations/feature.js';
 import { overlayFeature } from './features/annotations/overlay/feature.js';
 import { plotFeature } from './features/annotations/plot/feature.js';
@@ -16,15 +13,12 @@ import { folderConfigurationFeature } from './features/folder-configuration/feat
 import { imagesFeature } from './features/images/feature.js';
 import { itemsFeature } from './features/items/feature.js';
 import { jobsFeature } from './features/jobs/feature.js';
-import type { JobRunner } from './features/jobs/runner.js';
+import type { JobRunner } from './features/jobs/running/runner.js';
 import { picturesFeature } from './features/pictures/feature.js';
 import { settingsFeature } from './features/settings/feature.js';
 import { thumbnailsFeature } from './features/thumbnails/feature.js';
 import type { Host, WorkerHost } from './host.js';
-import { describeRoutes } from './http/describe/describe.routes.js';
-import { mountRoutes } from './http/serving/mount.js';
-import { mountAt } from './http/serving/slot.js';
-import { bindRoutes, type RouteDefinition } from './http/route.js';
+import { serveRoutes } from './http/serving/serve.js';
 import type { InstallOptions, Installation } from './installation.js';
 
 /**
@@ -48,7 +42,7 @@ export async function assemble(
 ): Promise<Installation & { runner: JobRunner }> {
   const features = new Features(harmlessLogger(host.logger));
   try {
-    return await openAll(features, { host, options, app });
+    return await openAll(features, host, options, app);
   } catch (error) {
     // What was opened before the failure must not stay open.
     await features.close();
@@ -58,7 +52,9 @@ export async function assemble(
 
 async function openAll(
   features: Features,
-  { host, options, app }: { host: WorkerHost; options: InstallOptions; app: Host['app'] | null },
+  host: WorkerHost,
+  options: InstallOptions,
+  app: Host['app'] | null,
 ): Promise<Installation & { runner: JobRunner }> {
   const core = await openCore(host, { ...options, isServing: app !== null }, features.onClose);
   const { configuration: _file, library } = await features.open(configurationFeature, { host, options });
@@ -66,54 +62,23 @@ async function openAll(
   const { items, itemLists, metadataSearch } = await features.open(itemsFeature, { core });
   const caching = await features.open(cachesFeature, { core, options, library, settings, items });
   const { jobs, runner } = await features.open(jobsFeature, { core });
-  const { cachedFiles, model: claims } = await features.open(cachedFilesFeature, { core, settings, items });
+  const cachedFiles = await features.open(cachedFilesFeature, { core, settings, items });
   const images = await features.open(imagesFeature, { core, options, library, settings, items, cachedFiles, ...caching });
   await features.open(picturesFeature, { core, items, images, cachedFiles, runner });
   await features.open(thumbnailsFeature, { core, images, cachedFiles, runner });
   await features.open(creationFeature, { core, items, images, jobs, runner });
-  await features.open(folderConfigurationFeature, { core, settings, items, claims });
+  await features.open(folderConfigurationFeature, { core, settings, items });
   const annotating = await features.open(annotationsFeature, { core, options, settings, items, images });
-  const { annotations } = annotating;
   await features.open(overlayFeature, { core, images, tiles: caching.tiles, isServing: app !== null, ...annotating });
-  await features.open(plotFeature, { core, items, annotations });
-  await features.open(annotationUploadFeature, { core, library, items, images, annotations, runner });
+  await features.open(plotFeature, { core, items, ...annotating });
+  await features.open(annotationUploadFeature, { core, library, items, images, runner, ...annotating });
 
   for (const job of features.jobs) runner.define(job);
   // Jobs end before anything that they work with closes.
   features.onClose(() => runner.close());
-  const { own: collections, logger } = core;
-  const schedule = new ScheduleModel(collections);
-  const sweeper = new Sweeper({ collections, sweeps: features.sweeps, schedule, logger, fullAtStart: app !== null });
-  features.onClose(() => sweeper.close());
-
-  const described: RouteDefinition[] = [];
-  const describing = {
-    routes: () => described,
-    apiRoot: host.apiRoot,
-    title: 'Large images',
-    version: packageVersion,
-    brand: core.brand,
-  };
-  const routes = [...features.routes, ...bindRoutes(describeRoutes, describing)];
-  described.push(...routes, ...(host.routes ?? []));
-  const router = mountRoutes(routes, {
-    context: undefined,
-    authenticate: (token) => core.callers.authenticate(token),
-    tokenLocations: {
-      cookieName: host.auth.cookieName ?? 'girderToken',
-      headerName: host.auth.headerName ?? 'Girder-Token',
-    },
-    logger,
-  });
-  if (app !== null) features.onClose(await mountAt(app, host.apiRoot, router));
-  return {
-    settings,
-    jobs,
-    itemLists,
-    metadataSearch,
-    annotationMetadataSearch: annotating.metadataSearch,
-    runner,
-    routes: described,
-    close: () => features.close(),
-  };
+  startSweeper(core, { sweeps: features.sweeps, fullAtStart: app !== null }, features.onClose);
+  const routes = await serveRoutes(features.routes, { core, app }, features.onClose);
+  const annotationMetadataSearch = annotating.metadataSearch;
+  const close = () => features.close();
+  return { settings, jobs, itemLists, metadataSearch, annotationMetadataSearch, runner, routes, close };
 }

@@ -1,6 +1,6 @@
 import type { TileCache } from './features/caches/contract.js';
 import type { CacheBackend } from './features/caches/open-tile-cache.js';
-import type { RouteDefinition } from './http/route.js';
+import type { RouteOutline } from './http/route.js';
 import type { AnnotationMetadataSearch } from './features/annotations/documents/metadata-search.js';
 import type { ItemLists } from './features/items/item-lists.js';
 import type { JobStore } from './features/jobs/jobs.js';
@@ -56,7 +56,7 @@ export interface Installation {
   /** The search mode `li_annotation_metadata`, for the same. */
   annotationMetadataSearch: AnnotationMetadataSearch;
   /** Every route, of plugin and host, as GET describe shows them. */
-  routes: readonly RouteDefinition[];
+  routes: readonly RouteOutline[];
   /** Ends it: routes answer no more, files are closed, the host's schemas are as they were. */
   close(): Promise<void>;
 }

@@ -40,7 +40,7 @@ export async function countOrphans(database: Connection, dataDirectory: string):
     'writes half done': await count('undertaking'),
     'elements of no annotation': elements,
     'leases on elements': await count(own('annotation_element_family'), { 'leases.0': { $exists: true } }),
-    'claims on pictures': await count(own('cached_file_claim')),
+    leases: await count(own('lease')),
     'marks of conversions': (await count('item', marks)) + (await count('file', marks)),
     'items that wait': await count('item', { 'largeImage.expected': true }),
   };

@@ -7,6 +7,10 @@ import { harmlessLogger } from './host/logger.js';
 import { ModelEvents } from './host/host-events.js';
 import { HostRecords } from './host/host-records.js';
 import { OwnCollections } from './database/own-collections.js';
+import { LeaseModel } from './database/lease.model.js';
+import { Leases } from './database/leases.js';
+import { ScheduleModel } from './database/schedule.js';
+import { Sweeper, type Sweep } from './database/sweeper.js';
 import { createQueues, type QueueLimits, type QueueName, type Queues } from './concurrency/queues.js';
 import type { OnClose } from './undo.js';
 
@@ -20,6 +24,8 @@ export interface Core {
   connection: Connection;
   /** The collections that the plugin keeps beside those of the host. */
   own: OwnCollections;
+  /** Work that one process at a time does. */
+  leases: Leases;
   records: HostRecords;
   events: HostEvents;
   callers: Callers;
@@ -49,6 +55,9 @@ export async function openCore(
   const own = new OwnCollections(host.models.item.db, collectionPrefix);
   await own.check();
   onClose(() => own.close());
+  const leaseModel = new LeaseModel(own);
+  await leaseModel.createIndexes();
+  const logger = harmlessLogger(host.logger);
   const records = new HostRecords(host);
   onClose(() => records.restoreSchemas());
   await records.createIndexes();
@@ -58,16 +67,34 @@ export async function openCore(
   onClose(events.on('token.revoked', ({ token }) => callers.forget(token)));
   return {
     host,
-    logger: harmlessLogger(host.logger),
+    logger,
     brand: host.brand ?? 'service',
     connection: records.connection,
     own,
+    leases: new Leases({ model: leaseModel, logger }),
     records,
     events,
     callers,
     queues: createQueues(queues),
     temporaryDirectory: host.temporaryDirectory ?? tmpdir(),
   };
+}
+
+/**
+ * Removes what ended processes have left: of the core, and of the features.
+ *
+ * @param options `fullAtStart`: whether everything is looked at when this process starts.
+ * @param onClose takes the step that ends it.
+ */
+export function startSweeper(
+  { own, leases, logger }: Core,
+  { sweeps, fullAtStart }: { sweeps: readonly Sweep[]; fullAtStart: boolean },
+  onClose: OnClose,
+): void {
+  const ownSweep: Sweep = async () => ({ leases: await leases.forget() });
+  const schedule = new ScheduleModel(own);
+  const sweeper = new Sweeper({ collections: own, sweeps: [ownSweep, ...sweeps], schedule, logger, fullAtStart });
+  onClose(() => sweeper.close());
 }
 
 function hostEvents(host: Pick<Host, 'events' | 'models'>, onClose: OnClose): HostEvents {

@@ -7,6 +7,14 @@ const probedCharacters = 64 * 1024;
 /** Deepest nesting of JSON that is read; what is stored may be nested less deep. */
 const maxJsonDepth = 500;
 
+/** Texts from this length on, in bytes, are parsed in slices or in a thread. */
+const longText = 256 * 1024;
+
+/** Whether parsing a text at once would hold the event loop for long. */
+export function isLongText(bytes: number): boolean {
+  return bytes >= longText;
+}
+
 /** Text of UTF-8 bytes. @throws BadParameterError when they are none. */
 export function textOf(bytes: Buffer): string {
   // Most bodies are ASCII, which needs no decoding.

@@ -2,7 +2,7 @@ import type { BoundRoute } from '../http/route.js';
 import type { HostLogger } from '../host.js';
 import type { Sweep } from '../core/database/sweeper.js';
 import { Undo, type OnClose } from '../core/undo.js';
-import type { JobDefinition } from './jobs/definition.js';
+import type { JobDefinition } from './jobs/running/definition.js';
 
 /** A feature that is open. */
 interface OpenFeature<Offers> {

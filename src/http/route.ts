@@ -141,6 +141,12 @@ export function routeDefiner<C>() {
   };
 }
 
+/** What can be said of a route whatever its handler works with: enough to describe it, and to read what it is sent. */
+export type RouteOutline = Omit<RouteDefinition, 'authorize' | 'handle'> & {
+  /** There where the route decides who may have what before it reads a body. */
+  readonly authorize?: unknown;
+};
+
 /** A route that has what its handler works with. */
 export type BoundRoute = RouteDefinition<undefined>;
 

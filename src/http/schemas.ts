@@ -24,7 +24,7 @@ export function schemaOf(schema: RouteSchema, brand: string): Schema {
 
 export const anyText = { type: 'string' } as const;
 export const anyNumber = { type: 'number' } as const;
-export const whole = { type: 'integer' } as const;
+export const anyInteger = { type: 'integer' } as const;
 export const truth = { type: 'boolean' } as const;
 export const nothing = { type: 'null' } as const;
 /** An object whose members nobody has agreed on. */
@@ -65,8 +65,8 @@ export const shownAccess = { type: 'integer', enum: [-1, 0, 1, 2] } as const;
 export const accessSchema = component(
   'AccessList',
   objectOf({
-    users: listOf(objectOf({ id: idText, level: whole, flags: listOf(anyText) }, { login: anyText, name: anyText })),
-    groups: listOf(objectOf({ id: idText, level: whole, flags: listOf(anyText) }, { name: anyText, description: anyText })),
+    users: listOf(objectOf({ id: idText, level: anyInteger, flags: listOf(anyText) }, { login: anyText, name: anyText })),
+    groups: listOf(objectOf({ id: idText, level: anyInteger, flags: listOf(anyText) }, { name: anyText, description: anyText })),
   }),
 );
 
@@ -95,7 +95,7 @@ export const itemSchema = component('Item', {
       creatorId: orNull(idText),
       created: dateText,
       updated: dateText,
-      size: whole,
+      size: anyInteger,
       meta: anyObject,
       baseParentType: orNull(anyText),
       baseParentId: orNull(idText),

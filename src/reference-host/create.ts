@@ -15,7 +15,7 @@ import {
   type HostLogger,
   type Installation,
   type InstallOptions,
-  type RouteDefinition,
+  type RouteOutline,
 } from '../index.js';
 import { ByteStore } from './files/byte-store.js';
 import { Claims } from './upkeep/claims.js';
@@ -33,12 +33,12 @@ import { ProcessLife } from './upkeep/process-life.js';
 import { hostRoutes } from './routes.js';
 import { isDuplicateKey } from './duplicate-key.js';
 import { notifyUser } from './notifications/notifications.js';
-import { forgetTokens, verifyToken } from './accounts/tokens.js';
+import { forgetTokens, verifyToken } from './accounts/tokens/tokens.js';
 import { recoverFrom } from './upkeep/recovery.js';
-import { removeExpiredHourly } from './accounts/expired.js';
-import { repairFirstUser } from './accounts/first-user.js';
-import { PasswordHasher } from './accounts/passwords.js';
-import { SignInLimits } from './accounts/sign-in-limits.js';
+import { removeExpiredHourly } from './accounts/tokens/expired.js';
+import { repairFirstUser } from './accounts/users/first-user.js';
+import { PasswordHasher } from './accounts/sign-in/passwords.js';
+import { SignInLimits } from './accounts/sign-in/sign-in-limits.js';
 import { coreSettingDefinitions, type CoreSettings } from './system/settings.js';
 import { safeHeaders } from './http/safe-headers.js';
 import { answerError, answerNoPage } from './http/last-handlers.js';
@@ -87,7 +87,7 @@ export interface ReferenceHost {
   settings: Installation['settings'];
   jobs: Installation['jobs'];
   /** Every route, of plugin and host. */
-  routes: readonly RouteDefinition[];
+  routes: readonly RouteOutline[];
   /** What the services of `reference-host/services` work with. */
   context: HostContext;
   /** Makes an item whose file is a file on this machine, without copying it. */
@@ -209,7 +209,7 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
       notify: (notification) => notifyUser(context, notification),
       logger,
       settings: coreSettingDefinitions,
-      routes: hostRoutes as unknown as RouteDefinition[],
+      routes: hostRoutes,
       ...(options.restart && { restart: options.restart }),
     };
     if (options.worker === true) {

@@ -10,7 +10,7 @@ import { loadFolder } from './tree/folders.js';
 import { localPathOf, readFile, removeFile } from './files/files.js';
 import { removeFiles, storeFiles } from './files/stored-files.js';
 import { createItem, removeItem } from './tree/items.js';
-import { enabledUser, verifyToken } from './accounts/tokens.js';
+import { enabledUser, verifyToken } from './accounts/tokens/tokens.js';
 
 /** The host's tokens, as the plugin asks for them. */
 export function hostAuth(context: HostContext): HostAuth {

@@ -1,7 +1,7 @@
 import type { Connection, Model, Schema } from 'mongoose';
 import { repeatCollisions } from '../index.js';
-import { apiKeySchema, type ApiKeyDocument } from './accounts/api-key.model.js';
-import { attemptSchema, type AttemptDocument } from './accounts/attempt.model.js';
+import { apiKeySchema, type ApiKeyDocument } from './accounts/api-keys/api-key.model.js';
+import { attemptSchema, type AttemptDocument } from './accounts/sign-in/attempt.model.js';
 import { blobSchema, type BlobDocument } from './files/blob.model.js';
 import { claimSchema, type ClaimDocument } from './upkeep/claim.model.js';
 import { collectionSchema, type CollectionDocument } from './tree/collection.model.js';
@@ -13,10 +13,10 @@ import { hostStateSchema, type HostStateDocument } from './system/host-state.mod
 import { itemSchema, type ItemDocument } from './tree/item.model.js';
 import { nameClaimSchema, type NameClaimDocument } from './tree/names/name-claim.model.js';
 import { notificationSchema, type NotificationDocument } from './notifications/notification.model.js';
-import { tokenSchema, type TokenDocument } from './accounts/token.model.js';
+import { tokenSchema, type TokenDocument } from './accounts/tokens/token.model.js';
 import { undertakingSchema, type UndertakingDocument } from './upkeep/undertaking.model.js';
 import { uploadSchema, type UploadDocument } from './uploads/upload.model.js';
-import { userSchema, type UserDocument } from './accounts/user.model.js';
+import { userSchema, type UserDocument } from './accounts/users/user.model.js';
 
 interface DocumentTypes {
   apiKey: ApiKeyDocument;

@@ -1,6 +1,6 @@
 import type { RouteDefinition } from '../index.js';
 import type { HostContext } from './context.js';
-import { apiKeyRoutes } from './accounts/api-key.routes.js';
+import { apiKeyRoutes } from './accounts/api-keys/api-key.routes.js';
 import { collectionRoutes } from './tree/collection.routes.js';
 import { fileRoutes } from './files/file.routes.js';
 import { folderRoutes } from './tree/folder.routes.js';
@@ -8,11 +8,11 @@ import { groupRoutes } from './groups/group.routes.js';
 import { itemRoutes } from './tree/item.routes.js';
 import { notificationRoutes } from './notifications/notification.routes.js';
 import { resourceRoutes } from './resources/resource.routes.js';
-import { signInRoutes } from './accounts/sign-in.routes.js';
+import { signInRoutes } from './accounts/sign-in/sign-in.routes.js';
 import { systemRoutes } from './system/system.routes.js';
-import { tokenRoutes } from './accounts/token.routes.js';
+import { tokenRoutes } from './accounts/tokens/token.routes.js';
 import { uploadRoutes } from './uploads/upload.routes.js';
-import { userRoutes } from './accounts/user.routes.js';
+import { userRoutes } from './accounts/users/user.routes.js';
 
 /** Every route of the host. */
 export const hostRoutes: readonly RouteDefinition<HostContext>[] = [

@@ -1,12 +1,12 @@
 import { shownLevel, levelOn, type Principal } from './access/access.js';
-import type { ApiKeyDocument } from './accounts/api-key.model.js';
+import type { ApiKeyDocument } from './accounts/api-keys/api-key.model.js';
 import type { CollectionDocument } from './tree/collection.model.js';
 import type { FileDocument } from './files/file.model.js';
 import type { FolderDocument } from './tree/folder.model.js';
 import type { GroupDocument } from './groups/group.model.js';
 import type { ItemDocument } from './tree/item.model.js';
 import type { UploadDocument } from './uploads/upload.model.js';
-import type { UserDocument } from './accounts/user.model.js';
+import type { UserDocument } from './accounts/users/user.model.js';
 import type { Resource } from './resources/resources.js';
 
 function pick<D extends object>(document: D, fields: readonly string[]): Record<string, unknown> {

@@ -1,3 +1,4 @@
+import type { FileTree } from './archive/file-tree.js';
 import type { Raster, SampleType } from './raster.js';
 
 /**
@@ -49,6 +50,58 @@ export interface SourceInput {
    * so with {@link TileSourceDefinition.readsCompanions}.
    */
   companions?(): Promise<readonly SourceInput[]>;
+  /**
+   * The folder in which the file lies, for images of several files. Absent where there is none. Sources that look into it say so with
+   * {@link TileSourceDefinition.readsFolder}.
+   */
+  folder?(): SourceFolder;
+}
+
+/** A folder as it is seen from a file in it: what lies beside the file and below, and nothing above. */
+export interface SourceFolder {
+  /** The file at a path from here, names with `/` between them; `null` where there is none. */
+  file(path: string): Promise<FolderFile | null>;
+  /** Paths from here of the files directly in a folder, `''` being this one, sorted; `null` where there is no such folder. */
+  files(path: string): Promise<readonly string[] | null>;
+  /**
+   * A folder with all that lies below it, for images whose files are read by their paths; `null` where there is none.
+   *
+   * @throws TileSourceError where there are too many folders in it.
+   */
+  tree(path: string): Promise<FileTree | null>;
+}
+
+/** A file beside another one. */
+export interface FolderFile extends SourceInput {
+  /** Equal for the same file only. */
+  readonly id: string;
+  /**
+   * Opens the file as an image for one use. Whoever else uses it at the same time or soon after has the same one.
+   *
+   * @throws TileSourceError where it is no image, or one that is made of the image that asks.
+   */
+  borrow<R>(
+    use: (image: BorrowedImage) => Promise<R> | R,
+    options?: { sourceName?: string; signal?: AbortSignal | undefined },
+  ): Promise<R>;
+}
+
+/** An opened image that somebody else closes. */
+export interface BorrowedImage {
+  /** Name of the source that reads it. */
+  readonly sourceName: string;
+  readonly source: Omit<TileSource, 'close'>;
+  /** Samples of a rectangle of any level, in pixels of the level, as the file has them. The rectangle lies inside the level. */
+  samples(where: FrameBox, signal?: AbortSignal): Promise<Raster>;
+  /** The same as it looks with a style, in bytes. */
+  styled(where: FrameBox, style: object, signal?: AbortSignal): Promise<Raster>;
+}
+
+/** A rectangle of a level, in its pixels, of one frame. */
+export interface FrameBox {
+  level: number;
+  frame: number;
+  box: { left: number; top: number; width: number; height: number };
 }
 
 /** Most pixels of an image that a source decodes as a whole, where {@link SourceOptions} does not say. */
@@ -179,6 +232,17 @@ export interface TileSourceDefinition {
   readonly mimeTypes: Readonly<Record<string, Priority>> & { readonly default: Priority };
   /** Whether an image may lie in several files of an item: it is opened anew when one of them comes or goes. */
   readonly readsCompanions?: boolean;
+  /**
+   * Whether an image may be made of other files of its folder: `files`, read as bytes, or `images`, opened by other sources. Whoever may not read
+   * all of them is not shown the image, and it is opened anew when one of them comes, changes or goes.
+   */
+  readonly readsFolder?: 'files' | 'images';
+  /**
+   * Whether a file of the folder may belong to an image, by the name of the image's file and the path of the other from there. Default: all may.
+   */
+  mayHold?(name: string, path: string): boolean;
+  /** Priority by the whole name of a file, in lower case, where its extension says too little. */
+  readonly fileNames?: Readonly<Record<string, Priority>>;
   /** Files whose names match are refused by this source. */
   readonly ignoredNames?: RegExp;
   /**

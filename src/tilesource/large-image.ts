@@ -14,7 +14,7 @@ import { checkTile, croppedTileContent, fitSize, regionBox } from './geometry.js
 import { bandInterpretations, bandStatistics, histogramOf } from './render/histogram.js';
 import { profileDescription } from './render/icc.js';
 import { iiifFacts, planIiif } from './render/iiif.js';
-import { turnPicture } from './render/turn.js';
+import { transformPicture } from './render/transform.js';
 import { wireMetadata } from './metadata.js';
 import { crop, pad, toDisplayByte, toPicture, withAlpha, type Picture } from './render/pixels.js';
 import { quadInfo } from './quad-info.js';
@@ -158,12 +158,12 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
       return planIiif(metadata, request, maxPixels);
     },
 
-    async iiifPicture({ box, output, turn, encoding, tile }, { frame, signal }) {
+    async iiifPicture({ box, output, transform, encoding, tile }, { frame, signal }) {
       const request = { encoding, frame, ...(signal && { signal }) };
       if (tile) return renderTile(source, renderer, { ...request, ...tile });
       const options = parseEncoding({ encoding, tiffCompression: 'lzw' });
-      const isPlain = !turn.mirror && turn.degrees === 0 && turn.tone === 'asItIs';
-      const finish = isPlain ? {} : { finish: (picture: Picture) => turnPicture(picture, turn, signal) };
+      const isPlain = !transform.mirror && transform.degrees === 0 && transform.tone === 'asItIs';
+      const finish = isPlain ? {} : { finish: (picture: Picture) => transformPicture(picture, transform, signal) };
       return regions.exactBox({ box, output, ...finish }, options, { frame, ...(signal && { signal }) });
     },
   };

@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js';
-import { TileSourceError } from '../errors.js';
+import { MissingPartsError, TileSourceError } from '../errors.js';
 import { checkedSource } from './checked-source.js';
 import {
   priorities,
@@ -72,6 +72,11 @@ export class TileSourceRegistry {
     return this.#definitions.get(name);
   }
 
+  /** Sources whose images may be made of other files of a folder, by name. */
+  readingFolders(): ReadonlyMap<string, TileSourceDefinition> {
+    return new Map([...this.#definitions].filter(([, { readsFolder }]) => readsFolder !== undefined));
+  }
+
   /** All sources, as GET large_image/sources answers. */
   list(): Record<string, SourceListing> {
     const sorted = [...this.#definitions.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -90,6 +95,7 @@ export class TileSourceRegistry {
     return [...this.#definitions.values()].some(
       (source) =>
         extensions.some((extension) => isListed(source.extensions, extension)) ||
+        (source.fileNames !== undefined && Object.hasOwn(source.fileNames, baseName(file.name))) ||
         (mimeType !== undefined && isListed(source.mimeTypes, mimeType)),
     );
   }
@@ -137,10 +143,11 @@ export class TileSourceRegistry {
         causes.push(error);
       }
     }
+    const missing = causes.flatMap((cause) => (cause instanceof MissingPartsError ? cause.missing : []));
     const reasons = failures.length > 0 ? ` Tried ${failures.join('; ')}` : ' No registered source is meant for such files';
-    throw new TileSourceError(`No tile source can read ${input.name}.${reasons.replace(/\.?$/, '.')}`, {
-      cause: causes.length > 1 ? new AggregateError(causes) : causes[0],
-    });
+    const message = `No tile source can read ${input.name}.${reasons.replace(/\.?$/, '.')}`;
+    const reason = { cause: causes.length > 1 ? new AggregateError(causes) : causes[0] };
+    throw missing.length > 0 ? new MissingPartsError(message, missing, reason) : new TileSourceError(message, reason);
   }
 
   #ignores({ name, ignoredNames }: TileSourceDefinition, fileName: string): boolean {
@@ -170,6 +177,11 @@ function extensionsOf(name: string): string[] {
     .filter((part) => part !== '');
 }
 
+/** Name of a file without folders, in lower case. */
+function baseName(name: string): string {
+  return name.slice(name.lastIndexOf('/') + 1).toLowerCase();
+}
+
 function plainMimeType(mimeType: string | undefined): string | undefined {
   return mimeType?.split(';')[0]?.trim().toLowerCase();
 }
@@ -183,6 +195,8 @@ function rank(definition: TileSourceDefinition, file: FileFacts): Candidate {
   const mimeType = plainMimeType(file.mimeType);
   const byType = mimeType !== undefined && isListed(definition.mimeTypes, mimeType) ? definition.mimeTypes[mimeType] : undefined;
   if (byType !== undefined) matches.push(byType);
+  const byName = definition.fileNames?.[baseName(file.name)];
+  if (byName !== undefined) matches.push(byName);
   const { default: usual } = definition.extensions;
   const priority = matches.reduce((lowest, each) => (each < lowest ? each : lowest), usual);
   return { definition, priority, fallback: matches.length === 0 };

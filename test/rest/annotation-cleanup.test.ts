@@ -31,7 +31,7 @@ async function leaveBehind(at: Annotated): Promise<void> {
       overlaySizes: () => Promise.resolve(null),
     });
     const lost = () => Promise.reject(new Error('connection lost'));
-    await expect(store.write([point(1)], lost)).rejects.toThrow('connection lost');
+    await expect((await store.write([point(1)])).commit(lost)).rejects.toThrow('connection lost');
     const { _id: versionId, ...version } = (await own.collection<Json>('annotation_version').findOne({ annotationId: _id }))!;
     await own.collection<Json>('annotation_version').insertOne({ ...version, annotationId: 'e'.repeat(24) });
     expect(versionId).toBeDefined();

@@ -10,6 +10,7 @@ import { AnnotationDensities, countedAlways } from '../../src/features/annotatio
 import { Drawer } from '../../src/features/annotations/overlay/drawer.js';
 import { AnnotationOverlay, type OverlayStyle } from '../../src/features/annotations/overlay/overlay.js';
 import { startTestDatabase } from '../support/database.js';
+import { kept } from '../support/element-store.js';
 import { randomNumbers } from '../support/marks.js';
 import { until } from '../support/until.js';
 
@@ -44,8 +45,8 @@ describe('the overlay of stored elements', () => {
   let stored: StoredElements;
   let elements: AnnotationElement[];
 
-  const overlayOf = (kept: AnnotationDensityModel) => {
-    const densities = new AnnotationDensities({ store, model: kept, drawer, logger });
+  const overlayOf = (densityModel: AnnotationDensityModel) => {
+    const densities = new AnnotationDensities({ store, model: densityModel, drawer, logger });
     return { densities, overlay: new AnnotationOverlay({ store, densities, drawer }) };
   };
 
@@ -59,7 +60,7 @@ describe('the overlay of stored elements', () => {
     await store.prepare();
     await model.createIndexes();
     elements = shapes(3 * countedAlways);
-    stored = await store.write(elements, (made) => Promise.resolve(made));
+    stored = await kept(await store.write(elements));
   });
 
   afterAll(async () => {
@@ -80,14 +81,14 @@ describe('the overlay of stored elements', () => {
     for (const level of [6, 3]) {
       for (const group of groups) {
         const of = elements.filter((element) => element.group === group).slice(0, countedAlways - 1);
-        const part = await store.write(of, (made) => Promise.resolve(made));
+        const part = await kept(await store.write(of));
         const counted = await opacities(part, level);
-        const whole = await store.write([...of, ...of.map((e) => ({ ...e, group: 'other' }))], (made) => Promise.resolve(made));
+        const whole = await kept(await store.write([...of, ...of.map((e) => ({ ...e, group: 'other' }))]));
         expect(whole.count).toBeGreaterThanOrEqual(countedAlways);
-        const kept = await opacities(whole, level, 0, 0, new Set([group]));
+        const drawn = await opacities(whole, level, 0, 0, new Set([group]));
         let [worst, sum] = [0, 0];
-        for (let at = 3; at < kept.length; at += 4) {
-          worst = Math.max(worst, Math.abs(kept[at]! - counted[at]!));
+        for (let at = 3; at < drawn.length; at += 4) {
+          worst = Math.max(worst, Math.abs(drawn[at]! - counted[at]!));
           sum += counted[at]!;
         }
         expect(sum).toBeGreaterThan(10);
@@ -106,9 +107,7 @@ describe('the overlay of stored elements', () => {
     expect(before).toBeInstanceOf(Date);
     await overlayOf(model).densities.heads(stored);
     expect(await made(stored.windows[0]!.id)).toEqual(before);
-    const { stored: changed } = await store.change(stored, { remove: [stored.windows[0]!.lowId] }, (given) =>
-      Promise.resolve(given),
-    );
+    const { stored: changed } = await kept(await store.change(stored, { remove: [stored.windows[0]!.lowId] }));
     expect(changed.windows[0]!.id).not.toBe(stored.windows[0]!.id);
     await overlayOf(model).densities.heads(changed);
     expect(await made(changed.windows[0]!.id)).toBeInstanceOf(Date);
@@ -119,13 +118,13 @@ describe('the overlay of stored elements', () => {
   });
 
   it('makes densities in the background only when nothing has been written for a while', { retry: 2 }, async () => {
-    const made = await store.write(shapes(countedAlways), (given) => Promise.resolve(given));
+    const made = await kept(await store.write(shapes(countedAlways)));
     const { densities } = overlayOf(model);
     const isThere = async () => (await model.heads(made.windows.map(({ id }) => id))).length > 0;
     densities.prepare(made);
     const start = performance.now();
     while (performance.now() - start < 1300) {
-      await store.write(shapes(1), (given) => Promise.resolve(given));
+      await kept(await store.write(shapes(1)));
       expect(await isThere()).toBe(false);
     }
     await until('densities are there', isThere);

@@ -6,7 +6,7 @@ import { LargeImageError } from '../../src/errors.js';
 import type { ReceivedBody, StoredElements } from '../../src/features/annotations/elements/contract.js';
 import { PackedElementStore } from '../../src/features/annotations/elements/store.js';
 import type { MongoElementRecords } from '../../src/features/annotations/elements/element-records.model.js';
-import { startElementStore } from '../support/element-store.js';
+import { kept, startElementStore } from '../support/element-store.js';
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -32,7 +32,7 @@ async function* inChunks(body: Buffer, size: number): AsyncGenerator<Buffer> {
 }
 
 const receive = (body: Buffer | AsyncIterable<Uint8Array>, signal?: AbortSignal) =>
-  store.readBody(body, (received) => Promise.resolve(received), signal ? { signal } : {});
+  kept(store.readBody(body, signal ? { signal } : {}));
 const receiveText = (text: string) => receive(Buffer.from(text));
 
 async function readAll(elements: StoredElements | null): Promise<{ id: string; [key: string]: unknown }[]> {
@@ -217,7 +217,8 @@ describe('a body', () => {
   });
 
   it('is kept when a publishing fails for reasons that leave its fate open, and removed when it was refused', async () => {
-    const write = (error: Error) => store.write([{ type: 'point', center: [1, 2, 3] }], () => Promise.reject(error));
+    const write = async (error: Error) =>
+      (await store.write([{ type: 'point', center: [1, 2, 3] }])).commit(() => Promise.reject(error));
     await expect(write(new LargeImageError('conflict', 'someone was first'))).rejects.toThrow('someone was first');
     expect(await stored()).toEqual([0, 0, 0, 0]);
     await expect(write(new Error('connection lost'))).rejects.toThrow('connection lost');
@@ -237,16 +238,14 @@ describe('a body', () => {
       { type: 'polyline', points },
       { type: 'point', center: [1, 2, 3] },
     ];
-    const kept = await plain.readBody(Buffer.from(JSON.stringify({ elements })), (received) =>
-      Promise.resolve(elementsOf(received)!),
-    );
-    const read = await readAll(kept);
+    const received = await kept(plain.readBody(Buffer.from(JSON.stringify({ elements }))));
+    const read = await readAll(elementsOf(received)!);
     // Compared as text: the report of a difference would be longer than anybody reads.
     expect(JSON.stringify(withoutIds(read)) === JSON.stringify(elements)).toBe(true);
     const long = Buffer.from(
       `{"elements":[{"type":"polyline","points":[[1,2,3]${',[1234567890,1234567890,1234567890]'.repeat(1_000_000)}]}]}`,
     );
-    await expect(plain.readBody(long, () => Promise.resolve())).rejects.toThrow('elements[0] is longer than 33554432 bytes.');
+    await expect(plain.readBody(long)).rejects.toThrow('elements[0] is longer than 33554432 bytes.');
     const { removed } = await store.sweep(() => Promise.resolve([]));
     expect(removed).toBeGreaterThan(3);
     expect(await stored()).toEqual([0, 0, 0, 0]);

@@ -128,7 +128,7 @@ describe('stored elements', () => {
   it('answer every query as going through all of them does', async () => {
     await fc.assert(
       fc.asyncProperty(elementList, fc.array(queryParameters, { minLength: 3, maxLength: 6 }), async (list, queries) => {
-        const stored = await store.write(sent(list), publish);
+        const stored = await (await store.write(sent(list))).commit(publish);
         const model = await readAll(stored);
         // In original order, with ids where there were none.
         expect(model.map(({ id: _id, ...rest }) => rest)).toEqual(sent(list).map(({ id: _id, ...rest }) => rest));
@@ -147,7 +147,7 @@ describe('stored elements', () => {
   it('say the same when scanned, found by id, or told by their packs', async () => {
     await fc.assert(
       fc.asyncProperty(elementList, queryParameters, async (list, parameters) => {
-        const stored = await store.write(sent(list), publish);
+        const stored = await (await store.write(sent(list))).commit(publish);
         const model = await readAll(stored);
         const { conditions } = parseElementQuery(parameters);
         const matching = model.filter((element) => matchesConditions(boundingBox(element), conditions));
@@ -191,7 +191,7 @@ describe('stored elements', () => {
         fc.array(edit, { minLength: 1, maxLength: 5 }),
         queryParameters,
         async (list, edits, parameters) => {
-          let stored = await store.write(sent(list), publish);
+          let stored = await (await store.write(sent(list))).commit(publish);
           let model = await readAll(stored);
           for (const { replace, append, remove } of edits) {
             const pick = (n: number) => model[n % Math.max(1, model.length)];
@@ -204,14 +204,11 @@ describe('stored elements', () => {
             const unnamed = append.filter(({ id }) => id === undefined).map(sent);
             const removed = new Set(remove.flatMap((n) => pick(n)?.id ?? []));
             const before = { stored, elements: model };
-            const result = await store.change(
-              stored,
-              { put: [...put.values(), ...unnamed], remove: removed },
-              async (changed) => {
-                heads.add(changed.stored);
-                return Promise.resolve(changed);
-              },
-            );
+            const write = await store.change(stored, { put: [...put.values(), ...unnamed], remove: removed });
+            const result = await write.commit(async (changed) => {
+              heads.add(changed.stored);
+              return Promise.resolve(changed);
+            });
             const named = new Map(result.ids.map((id, i) => [id, { ...[...put.values(), ...unnamed][i]!, id } as Stored]));
             const kept = model.filter(({ id }) => !removed.has(id));
             const keptIds = new Set(kept.map(({ id }) => id));

@@ -219,7 +219,7 @@ describe('install', () => {
     const { connection } = server.mongoose;
     const db = connection.getClient().db();
     const [first] = strange;
-    for (const name of ['annotation', 'job', 'cached_file_claim']) {
+    for (const name of ['annotation', 'job', 'lease']) {
       await db.collection(`large_image_${name}`).insertOne({ ...first } as never);
       const before = await state(server);
       await expect(start()).rejects.toMatchObject({

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ApiKeyDocument } from '../../src/reference-host/accounts/api-key.model.js';
-import { removeExpired } from '../../src/reference-host/accounts/expired.js';
-import { repairFirstUser } from '../../src/reference-host/accounts/first-user.js';
-import { issueAnonymousSession, issueSignIn, issueToken } from '../../src/reference-host/accounts/tokens.js';
-import type { UserDocument } from '../../src/reference-host/accounts/user.model.js';
+import type { ApiKeyDocument } from '../../src/reference-host/accounts/api-keys/api-key.model.js';
+import { removeExpired } from '../../src/reference-host/accounts/tokens/expired.js';
+import { repairFirstUser } from '../../src/reference-host/accounts/users/first-user.js';
+import { issueAnonymousSession, issueSignIn, issueToken } from '../../src/reference-host/accounts/tokens/tokens.js';
+import type { UserDocument } from '../../src/reference-host/accounts/users/user.model.js';
 import { createReferenceHost } from '../../src/reference-host/index.js';
 import { until } from '../support/until.js';
 import { startHost, Client, type TestHost } from '../support/reference-host.js';

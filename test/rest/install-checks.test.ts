@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import express from 'express';
 import { Mongoose } from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -5,9 +7,14 @@ import { closeSpecimenServer, openSpecimenServer, specimenHost, type SpecimenSer
 import { install, InvalidHostError, startWorker, type Host } from '../../src/index.js';
 import { startTestDatabase } from '../support/database.js';
 import { listen } from '../support/listening.js';
+import { until } from '../support/until.js';
 
 /** What an operator may get wrong; the compiler would have told some of it. */
 type Wrong = { [K in keyof Host]?: unknown };
+
+/** Collects garbage now. */
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
 
 describe('install looks at what it is given', () => {
   let server: SpecimenServer;
@@ -124,8 +131,10 @@ describe('install looks at what it is given', () => {
       const { s } = server.Blobs.schema as unknown as { s: { hooks: { _pres: Map<string, unknown[]> } } };
       return [...s.hooks._pres.values()].reduce((sum, list) => sum + list.length, 0);
     };
+    const installed: WeakRef<object>[] = [];
     const once = async () => {
       const installation = await install({ ...host, app }, { env: {}, annotationCleanupMs: 0 });
+      installed.push(new WeakRef(installation.jobs));
       await installation.close();
     };
     for (let i = 0; i < 3; i++) await once();
@@ -143,6 +152,11 @@ describe('install looks at what it is given', () => {
       models: server.mongoose.modelNames(),
       jobs: Object.keys(server.agenda.definitions),
     }).toEqual(before);
+    await until('nothing refers to what was closed', () => {
+      collectGarbage();
+      // The last one may still be referred to by promises that are settling.
+      return installed.filter((one) => one.deref() !== undefined).length <= 1;
+    });
     const installation = await install({ ...host, app }, { env: {} });
     const listening = await listen(app);
     expect((await fetch(`${listening.url}${host.apiRoot}/large_image/settings`)).status).toBe(200);

@@ -70,6 +70,7 @@ describe('item lists and metadata search', () => {
     ['an expression', { $expr: { $gt: ['$a', 1] } }],
     ['another collection', { $lookup: {} }],
     ['a broken regular expression', { name: { $regex: '(' } }],
+    ['a regular expression that takes very long', { name: { $regex: '^(a+)+$' } }],
     ['the prototype', JSON.parse('{"__proto__.x": 1}') as object],
     ['a value of another type', { folderId: { $gt: 'x' } }],
   ])('refuses a filter with %s', async (_what, filter) => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { BadParameterError } from '../../src/errors.js';
-import type { JobDefinition } from '../../src/features/jobs/definition.js';
+import type { JobDefinition } from '../../src/features/jobs/running/definition.js';
 import type { JobRecord } from '../../src/features/jobs/job-record.js';
 import { startTestDatabase } from '../support/database.js';
 import { interruptibleWay } from '../support/interruptible.js';
@@ -268,7 +268,7 @@ describe('a runner', () => {
   it('refuses a name twice, also one that the Agenda has from another runner', async () => {
     service.runner.define(endless());
     expect(() => service.runner.define(endless())).toThrow('A job "endless" is defined already.');
-    const { JobRunner } = await import('../../src/features/jobs/runner.js');
+    const { JobRunner } = await import('../../src/features/jobs/running/runner.js');
     const second = new JobRunner({ agenda: service.agenda, jobs: service.jobs });
     expect(() => second.define(endless())).toThrow('Agenda has a job "large_image.local.endless" already');
     const third = new JobRunner({ agenda: service.agenda, jobs: service.jobs, prefix: 'other' });

@@ -9,7 +9,7 @@ import { OwnCollections } from '../../src/core/database/own-collections.js';
 import { jobRoutes } from '../../src/features/jobs/jobs.routes.js';
 import { mountRoutes } from '../../src/http/serving/mount.js';
 import { fullSight } from '../../src/features/jobs/job-document.js';
-import { followJob } from '../../src/features/jobs/job-events.js';
+import { followJob } from '../../src/features/jobs/events/job-events.js';
 import { JobStore } from '../../src/features/jobs/jobs.js';
 import { startTestDatabase } from '../support/database.js';
 import { until } from '../support/until.js';

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { Types } from 'mongoose';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RouteDefinition } from '../../src/index.js';
-import type { UserDocument } from '../../src/reference-host/accounts/user.model.js';
-import { issueToken, revokeToken } from '../../src/reference-host/accounts/tokens.js';
+import type { RouteOutline } from '../../src/index.js';
+import type { UserDocument } from '../../src/reference-host/accounts/users/user.model.js';
+import { issueToken, revokeToken } from '../../src/reference-host/accounts/tokens/tokens.js';
 import { elementId } from '../support/annotated.js';
 import { Client, startHost, type TestHost } from '../support/reference-host.js';
 import {
@@ -61,7 +61,7 @@ describe('every route, by every role, with every kind of token', () => {
 
   /** The name without what a row says of the request. */
   const routeOf = (name: string) => name.split(' with ')[0]!;
-  const nameOf = ({ method, path }: Pick<RouteDefinition, 'method' | 'path'>) => `${method.toUpperCase()} ${path}`;
+  const nameOf = ({ method, path }: Pick<RouteOutline, 'method' | 'path'>) => `${method.toUpperCase()} ${path}`;
 
   async function tokenOf({ role, token }: Caller): Promise<string | null> {
     if (token === 'none') return null;
@@ -186,7 +186,7 @@ describe('every route, by every role, with every kind of token', () => {
   }
 
   /** What a caller must hear: `admitted`, or the status of a refusal. */
-  function verdictOf(route: RouteDefinition, { kind, level, scope, denied }: Row, { role, token }: Caller): 'admitted' | number {
+  function verdictOf(route: RouteOutline, { kind, level, scope, denied }: Row, { role, token }: Caller): 'admitted' | number {
     const isValid = token !== 'none' && token !== 'expired' && token !== 'revoked';
     const has = (wanted: string) =>
       isValid && (token === 'full' ? !wanted.startsWith('jobs.rest.create') : scopes[token].includes(wanted));
@@ -204,7 +204,7 @@ describe('every route, by every role, with every kind of token', () => {
   }
 
   async function send(
-    route: RouteDefinition,
+    route: RouteOutline,
     row: Row,
     caller: Caller,
     isAdmitted: boolean,
@@ -233,7 +233,7 @@ describe('every route, by every role, with every kind of token', () => {
   }
 
   /** What is wrong with the answer to one caller; `null` when nothing is. */
-  async function complaint(route: RouteDefinition, row: Row, caller: Caller): Promise<string | null> {
+  async function complaint(route: RouteOutline, row: Row, caller: Caller): Promise<string | null> {
     const verdict = verdictOf(route, row, caller);
     const { status, isLeak } = await send(route, row, caller, verdict === 'admitted');
     if (isLeak) return `${caller.role} with ${caller.token}: the answer names what they may not see`;

@@ -49,15 +49,7 @@ it('every write of plugin and host is acknowledged only when it is on disk', { t
   await admin.ok('PUT', '/system/setting', { query: { key: 'large_image.max_thumbnail_files', value: '5' } });
 
   const collections = new Set(asked.map(({ collection }) => collection));
-  for (const name of [
-    'annotation',
-    'annotation_element_pack',
-    'annotation_version',
-    'annotation_batch',
-    'cached_file_claim',
-    'job',
-    'setting',
-  ]) {
+  for (const name of ['annotation', 'annotation_element_pack', 'annotation_version', 'annotation_batch', 'job', 'setting']) {
     expect(collections).toContain(`large_image_${name}`);
   }
   const wrong = asked.filter(({ concern }) => JSON.stringify(concern) !== JSON.stringify({ w: 'majority', j: true }));

@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { RouteTable } from '../../src/http/serving/route-table.js';
-import { schemaOf, type RouteDefinition } from '../../src/index.js';
+import { schemaOf, type RouteOutline } from '../../src/index.js';
 
 /** Longest answer that is looked at: they are looked at in every test. */
 const maxBytes = 128 * 1024;
@@ -13,12 +13,12 @@ export type AnswerCheck = (
 ) => string | null;
 
 /** Checks answers against the schemas that routes declare. */
-export function answerCheck(routes: readonly RouteDefinition[], brand: string): AnswerCheck {
-  const table = new RouteTable<RouteDefinition>();
+export function answerCheck(routes: readonly RouteOutline[], brand: string): AnswerCheck {
+  const table = new RouteTable<RouteOutline>();
   for (const route of routes) table.add(route, route);
-  const compiled = new Map<RouteDefinition, ValidateFunction>();
+  const compiled = new Map<RouteOutline, ValidateFunction>();
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: false });
-  const validator = (route: RouteDefinition, schema: object): ValidateFunction => {
+  const validator = (route: RouteOutline, schema: object): ValidateFunction => {
     const known = compiled.get(route) ?? ajv.compile(schema);
     compiled.set(route, known);
     return known;

@@ -1,3 +1,4 @@
+import type { ElementWrite } from '../../src/features/annotations/elements/contract.js';
 import { Mongoose, type Connection } from 'mongoose';
 import { PackedElementStore } from '../../src/features/annotations/elements/store.js';
 import { MongoElementRecords } from '../../src/features/annotations/elements/element-records.model.js';
@@ -24,4 +25,9 @@ export async function startElementStore() {
       await database.stop();
     },
   };
+}
+
+/** What a write stored, once it is committed. */
+export async function kept<Given>(write: ElementWrite<Given> | Promise<ElementWrite<Given>>): Promise<Given> {
+  return (await write).commit((given) => Promise.resolve(given));
 }

@@ -7,17 +7,21 @@ export interface MemoryInput extends SourceInput {
   readonly strayReads: string[];
   readonly open: () => Promise<ByteReader>;
   openReaders(): number;
+  /** Bytes that were read, counted each time. */
+  readBytes(): number;
 }
 
 /** A file in memory that notes reads outside of it. */
 export function memoryInput(bytes: Uint8Array, name = 'memory.tif'): MemoryInput {
   const strayReads: string[] = [];
   let readers = 0;
+  let read = 0;
   return {
     name,
     path: null,
     strayReads,
     openReaders: () => readers,
+    readBytes: () => read,
     open: async () => {
       readers += 1;
       return {
@@ -25,6 +29,7 @@ export function memoryInput(bytes: Uint8Array, name = 'memory.tif'): MemoryInput
         read: async (offset, length) => {
           const isInside = Number.isSafeInteger(offset) && offset >= 0 && length >= 0 && offset + length <= bytes.length;
           if (!isInside) strayReads.push(`${length} at ${offset} of ${bytes.length}`);
+          read += length;
           return new Uint8Array(bytes.subarray(offset, offset + length));
         },
         close: async () => {

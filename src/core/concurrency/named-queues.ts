@@ -3,12 +3,9 @@ import { WorkQueue, type WaitOptions, type WorkQueueOptions } from './work-queue
 /** Queues by name, each there only while something waits in it or goes on. */
 export class NamedQueues {
   readonly #queues = new Map<string, WorkQueue>();
-  readonly #options: WorkQueueOptions;
 
   /** @param options of each of them. */
-  constructor(options: WorkQueueOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: WorkQueueOptions) {}
 
   /** How many pieces of work wait under a name. */
   waiting(name: string): number {
@@ -19,7 +16,7 @@ export class NamedQueues {
   async run<Result>(name: string, work: () => Promise<Result>, options: WaitOptions = {}): Promise<Result> {
     let queue = this.#queues.get(name);
     if (queue === undefined) {
-      queue = new WorkQueue(this.#options);
+      queue = new WorkQueue(this.options);
       this.#queues.set(name, queue);
     }
     try {

@@ -20,6 +20,8 @@ const usualQueues = {
   elements: { running: 4, waiting: 1000 },
   /** Changes of annotations, of which those of one annotation are made one after the other. */
   edits: { running: 4, waiting: 500 },
+  /** Lists of items with conditions that clients have written, and searches that read all metadata. */
+  searches: { running: 2, waiting: 100 },
 } as const satisfies Record<string, QueueLimits>;
 
 /** Names of the queues. */
@@ -34,12 +36,19 @@ const names: Readonly<Record<QueueName, string>> = {
   pictures: 'pictures',
   elements: 'elements of annotations',
   edits: 'changes of annotations',
+  searches: 'lists and searches',
 };
 
 /** Makes the queues, with other limits where some are given. */
 export function createQueues(limits: Partial<Record<QueueName, QueueLimits>> = {}): Queues {
   const made = (name: QueueName) => new WorkQueue({ name: names[name], ...usualQueues[name], ...limits[name] });
-  return { tiles: made('tiles'), pictures: made('pictures'), elements: made('elements'), edits: made('edits') };
+  return {
+    tiles: made('tiles'),
+    pictures: made('pictures'),
+    elements: made('elements'),
+    edits: made('edits'),
+    searches: made('searches'),
+  };
 }
 
 /** Whose work a request is: callers take turns. */

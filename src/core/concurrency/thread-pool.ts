@@ -1,28 +1,42 @@
+import type { MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { BadValueError, BusyError } from '../../errors.js';
+import type { Program } from './program.js';
 import type { ThreadCall, ThreadFunctions } from './thread-functions.js';
-import type { ThreadProgram } from './thread-program.js';
 
-/** Idle time after which a thread is let go. */
+/** Idle time after which a thread, some 20 MB, is let go. */
 const idleTimeout = 10_000;
 
 /** What a pool is like. */
 export interface ThreadPoolOptions {
-  program: ThreadProgram;
+  program: Program;
   /** What is waited for, as a refusal names it: `configurations`. */
   name: string;
   maxThreads?: number;
   /** Longest time for one call, in milliseconds, waiting included. */
   timeoutMs: number;
-  /** Memory of a thread, in MiB. */
-  memoryMiB: number;
+  /** Memory of a thread, in MiB. Default: as much as Node gives it. */
+  memoryMiB?: number;
   /** Calls that may wait. */
   waiting?: number;
 }
 
+/** How a function is called. */
+export interface ThreadCallOptions {
+  /** Names the input in messages: `The text`. */
+  what: string;
+  /** Aborted, it ends the thread. */
+  signal?: AbortSignal | undefined;
+  /** What is handed over and not copied. */
+  transfer?: readonly MessagePort[];
+}
+
+/** A call that took longer, or more memory, than its thread may. */
+export class ThreadLimitError extends BadValueError {}
+
 /**
  * Threads that call the functions of a program: for work of which the cost is not to be seen from the length of what is sent. They are started
- * when needed and let go when idle; one that takes too long or too much is ended.
+ * when needed and let go when idle; one that takes too long or too much is ended. Every worker thread of the package is one of these.
  *
  * @typeParam Functions the functions of the program by their names; what they take and give is copied.
  */
@@ -34,13 +48,12 @@ export class ThreadPool<Functions extends ThreadFunctions> {
   /**
    * Calls a function in a thread.
    *
-   * @param what names the input in messages: `The text`.
-   * @throws BadValueError where it takes too long or too much memory; BusyError where too many wait; the signal's reason; what the function throws.
+   * @throws ThreadLimitError where it takes too long or too much memory; BusyError where too many wait; the signal's reason; what the function throws.
    */
   async run<Name extends keyof Functions & string>(
     name: Name,
     input: Parameters<Functions[Name]>[0],
-    { what, signal }: { what: string; signal?: AbortSignal | undefined },
+    { what, signal, transfer = [] }: ThreadCallOptions,
   ): Promise<Awaited<ReturnType<Functions[Name]>>> {
     const { timeoutMs, memoryMiB, waiting = 16 } = this.options;
     signal?.throwIfAborted();
@@ -51,12 +64,14 @@ export class ThreadPool<Functions extends ThreadFunctions> {
     const limit = AbortSignal.timeout(timeoutMs);
     const until = signal === undefined ? limit : AbortSignal.any([signal, limit]);
     try {
-      return (await pool.run({ name, input }, { signal: until })) as Awaited<ReturnType<Functions[Name]>>;
+      const call = { name, input };
+      return (await pool.run(call, { signal: until, transferList: [...transfer] })) as Awaited<ReturnType<Functions[Name]>>;
     } catch (cause) {
       signal?.throwIfAborted();
       const { name: kind, code } = cause as { name?: unknown; code?: unknown };
       if (kind !== 'AbortError' && kind !== 'TimeoutError' && code !== 'ERR_WORKER_OUT_OF_MEMORY') throw cause;
-      throw new BadValueError(`${what} cannot be worked on within ${timeoutMs / 1000} s and ${memoryMiB} MiB.`, { cause });
+      const memory = memoryMiB === undefined ? '' : ` and ${memoryMiB} MiB`;
+      throw new ThreadLimitError(`${what} cannot be worked on within ${timeoutMs / 1000} s${memory}.`, { cause });
     }
   }
 
@@ -69,7 +84,7 @@ export class ThreadPool<Functions extends ThreadFunctions> {
   #started(): Piscina<ThreadCall> {
     if (this.#pool === null) {
       const { program, maxThreads = 1, memoryMiB } = this.options;
-      const resourceLimits = { maxOldGenerationSizeMb: memoryMiB };
+      const resourceLimits = memoryMiB === undefined ? {} : { maxOldGenerationSizeMb: memoryMiB };
       this.#pool = new Piscina<ThreadCall>({ ...program, minThreads: 0, maxThreads, idleTimeout, resourceLimits });
       // A thread that fails outside of any call must not end the process; whoever waits hears of it when the time is over.
       this.#pool.on('error', () => {});

@@ -36,6 +36,11 @@ const diskMessages: Readonly<Record<string, string>> = {
 /** Codes of a server that refuses a write which collided with another one: write conflict. */
 const collided: ReadonlySet<unknown> = new Set([112]);
 
+/** Code of a server that broke an operation off because it took longer than it may. */
+const tookTooLong = 50;
+/** How long the database may work on a list whose conditions or order a client has chosen, in milliseconds. */
+export const listTimeoutMs = 10_000;
+
 /** Longest chain of causes that is looked at. */
 const maxDepth = 10;
 
@@ -56,6 +61,11 @@ export function outageOf(error: unknown): LargeImageError | null {
   }
   if (isCollision(error)) {
     return new LargeImageError('unavailable', 'Others change the same data at this moment. Try again later.', { cause: error });
+  }
+  if (chainOf(error).some((cause) => fromServer.has(cause.name) && (cause as { code?: unknown }).code === tookTooLong)) {
+    return new LargeImageError('unavailable', 'The database needs too long for this. Ask for less, or try again later.', {
+      cause: error,
+    });
   }
   for (const cause of chainOf(error)) {
     const { code } = cause as { code?: unknown };

@@ -48,7 +48,6 @@ const scheduleName = 'sweep';
 
 /** Sweeps at the start of a process, when another process is seen to have ended, and daily. */
 export class Sweeper {
-  readonly #options: SweeperOptions;
   readonly #id = `${processName()}:${randomUUID()}`;
   readonly #closing = new AbortController();
   readonly #timer: NodeJS.Timeout;
@@ -57,22 +56,21 @@ export class Sweeper {
   #owed: boolean | null = null;
   #running: Promise<void> | null = null;
 
-  constructor(options: SweeperOptions) {
-    this.#options = options;
+  constructor(private readonly options: SweeperOptions) {
     this.#run(() => this.#start());
     this.#timer = setInterval(() => this.#run(() => this.#check()), checkMs);
     this.#timer.unref();
   }
 
   get #processes() {
-    return this.#options.collections.collection<ProcessDocument>('process');
+    return this.options.collections.collection<ProcessDocument>('process');
   }
 
   async #start(): Promise<void> {
-    this.#owed = this.#options.fullAtStart;
+    this.#owed = this.options.fullAtStart;
     await this.#forgetEnded();
     await this.#ask();
-    await this.#sweep('start', this.#options.fullAtStart);
+    await this.#sweep('start', this.options.fullAtStart);
   }
 
   /** Begins work unless other work goes on. */
@@ -93,7 +91,7 @@ export class Sweeper {
   async #ask(): Promise<boolean> {
     await this.#processes.updateOne({ _id: this.#id }, { $set: { at: new Date() } }, { upsert: true });
     this.#askedAt = performance.now();
-    return this.#options.schedule.claim(scheduleName, this.#id, new Date(Date.now() + fullMs));
+    return this.options.schedule.claim(scheduleName, this.#id, new Date(Date.now() + fullMs));
   }
 
   /** @returns whether there was a process that has ended without saying so, of which no other process has taken care. */
@@ -108,7 +106,7 @@ export class Sweeper {
   }
 
   async #sweep(why: 'start' | 'process' | 'daily' | 'again', full: boolean): Promise<void> {
-    const { sweeps, logger } = this.#options;
+    const { sweeps, logger } = this.options;
     const { signal } = this.#closing;
     const removed: Record<string, number> = {};
     const isFull = full || this.#owed === true;
@@ -135,7 +133,7 @@ export class Sweeper {
     } catch (err) {
       if (this.#closing.signal.aborted) return true;
       if (isDatabaseOutage(err)) return false;
-      this.#options.logger.warn({ err }, 'Sweep:Failed');
+      this.options.logger.warn({ err }, 'Sweep:Failed');
       return true;
     }
   }

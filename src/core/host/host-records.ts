@@ -1,13 +1,15 @@
 import type { Connection, Model } from 'mongoose';
-import { LargeImageError } from '../../errors.js';
 import type { Host, HostFields, StoredDocument } from '../../host.js';
 import { durable } from '../database/durable.js';
 import { grouped } from '../database/grouped.js';
 import { batches, idsPerQuery } from '../database/id-batches.js';
 import { idText } from '../database/id-text.js';
-import { ConfigurationTraces, replacesField, unfinishedField } from './configuration-traces.js';
+import { ConfigurationTraces, unfinishedField } from './configuration-traces.js';
 import { conversionField, ConversionTraces } from './conversion-traces.js';
-import { LargeImageMarkers, markerOf, type LargeImageMarker, refusedField } from './large-image-markers.js';
+import { FolderContents } from './folder-contents.js';
+import { FolderDependants, waitingField, waitingOf, type Waiting } from './folder-dependants.js';
+import { LargeImageMarkers, markerOf, refusedField, type LargeImageMarker } from './large-image-markers.js';
+import { SchemaExtension } from './schema-extension.js';
 
 /** What the plugin knows of an item. */
 export interface ItemRecord {
@@ -17,6 +19,8 @@ export interface ItemRecord {
   /** Time of the last change in milliseconds; of creation where the host keeps no such time; else 0. */
   changed: number;
   largeImage: LargeImageMarker | null;
+  /** The files that its image waits for, where it is none yet. */
+  waiting: Waiting | null;
   doc: StoredDocument;
 }
 
@@ -46,42 +50,12 @@ const defaultFields: HostFields = {
   folder: { name: 'name', parentId: 'parentId', meta: 'meta' },
 };
 
-/** Types that a field of the plugin may have, by the names of Mongoose; the first is that of a field that the host does not declare. */
-type FieldTypes = readonly ['Mixed' | 'String' | 'Boolean', ...string[]];
-
-/** Fields that the plugin keeps on the host's items and files (mission 2.5 and 2.6). */
-const itemExtension: Readonly<Record<string, FieldTypes>> = {
-  largeImage: ['Mixed'],
-  [refusedField]: ['String'],
-  [conversionField]: ['String'],
-  [unfinishedField]: ['Boolean'],
-};
-const fileExtension: Readonly<Record<string, FieldTypes>> = {
-  attachedToType: ['String'],
-  attachedToId: ['Mixed', 'ObjectId', 'String'],
-  isLargeImageThumbnail: ['Boolean'],
-  isLargeImageData: ['Boolean'],
-  thumbnailKey: ['String'],
-  largeImageState: ['String'],
-  [conversionField]: ['String'],
-  [replacesField]: ['String'],
-};
-
 /** A text field; anything else counts as empty. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
 type AnyModel = Model<Record<string, unknown>>;
-
-/** @throws LargeImageError `conflict` where the host means something else by the name of a field of the plugin. */
-function requireFit({ schema, modelName }: AnyModel, extension: Readonly<Record<string, FieldTypes>>): void {
-  for (const [path, types] of Object.entries(extension)) {
-    if (schema.pathType(path) === 'adhocOrUndefined' || types.includes(schema.path(path)?.instance ?? '')) continue;
-    const reason = `The model ${modelName} has a field ${path} of its own, which the plugin needs as ${types[0]}.`;
-    throw new LargeImageError('conflict', `${reason} Nothing was changed. Give the field another name.`);
-  }
-}
 
 /** The documents with these ids, each an object of its own; `null` for what there is not. */
 async function byIds(model: AnyModel, ids: readonly string[]): Promise<(StoredDocument | null)[]> {
@@ -103,13 +77,15 @@ export class HostRecords {
   readonly markers: LargeImageMarkers;
   readonly conversions: ConversionTraces;
   readonly configurations: ConfigurationTraces;
+  readonly contents: FolderContents;
+  readonly dependants: FolderDependants;
   readonly #fields: HostFields;
   readonly #items: AnyModel;
   readonly #files: AnyModel;
   readonly #itemById = grouped((ids: readonly string[]) => byIds(this.#items, ids));
   readonly #fileById = grouped((ids: readonly string[]) => byIds(this.#files, ids));
   readonly #folders: AnyModel;
-  readonly #added: { model: AnyModel; paths: string[] }[] = [];
+  readonly #extension: SchemaExtension;
 
   constructor(host: Pick<Host, 'models' | 'fields'>) {
     const { models, fields } = host;
@@ -131,10 +107,10 @@ export class HostRecords {
       file: { ...defaultFields.file, ...fields?.file },
       folder: { ...defaultFields.folder, ...fields?.folder },
     };
-    requireFit(this.#items, itemExtension);
-    requireFit(this.#files, fileExtension);
-    this.#extend(this.#items, itemExtension);
-    this.#extend(this.#files, fileExtension);
+    const all = { ...parts, folders: this.#folders, fields: this.#fields, folderOf: (doc: StoredDocument) => this.folderOf(doc) };
+    this.contents = new FolderContents(all);
+    this.dependants = new FolderDependants(all);
+    this.#extension = new SchemaExtension(this.#items, this.#files);
   }
 
   /** The host's model of files, for `cached-file.ts`. */
@@ -142,22 +118,9 @@ export class HostRecords {
     return this.#files;
   }
 
-  /** Adds paths that the host's schema lacks; what the host declares itself stays as it is. */
-  #extend(model: AnyModel, extension: Readonly<Record<string, FieldTypes>>): void {
-    const { schema } = model;
-    const paths = Object.keys(extension).filter((path) => schema.path(path) === undefined);
-    const { Types } = this.connection.base.Schema;
-    schema.add(Object.fromEntries(paths.map((path) => [path, { type: Types[extension[path]![0]], default: undefined }])));
-    model.recompileSchema();
-    this.#added.push({ model, paths });
-  }
-
   /** Takes the plugin's fields off the schemas again. Stored values stay. */
   restoreSchemas(): void {
-    for (const { model, paths } of this.#added.splice(0)) {
-      model.schema.remove(paths);
-      model.recompileSchema();
-    }
+    this.#extension.restore();
   }
 
   /** Indexes behind the queries of this class. */
@@ -167,6 +130,7 @@ export class HostRecords {
     await this.#items.collection.createIndex({ [refusedField]: 1 }, { sparse: true });
     await this.conversions.createIndexes();
     await this.configurations.createIndexes();
+    await this.dependants.createIndexes();
   }
 
   itemOf(doc: StoredDocument): ItemRecord {
@@ -178,6 +142,7 @@ export class HostRecords {
       folderId: idText(doc[names.folderId]),
       changed: changed instanceof Date ? changed.getTime() : 0,
       largeImage: markerOf(doc.largeImage),
+      waiting: waitingOf(doc[waitingField]),
       doc,
     };
   }

@@ -10,7 +10,7 @@ import {
   orNull,
   shownAccess,
   truth,
-  whole,
+  anyInteger,
   type Schema,
 } from '../../http/schemas.js';
 
@@ -99,7 +99,14 @@ export function annotationSchema(brand: string): Schema {
   return component(
     'Annotation',
     objectOf(
-      { _id: idText, itemId: idText, annotation: document, _version: whole, _elementCount: whole, _detailsCount: whole },
+      {
+        _id: idText,
+        itemId: idText,
+        annotation: document,
+        _version: anyInteger,
+        _elementCount: anyInteger,
+        _detailsCount: anyInteger,
+      },
       stored,
     ),
   );

@@ -1,12 +1,7 @@
-import { createHash } from 'node:crypto';
 import type { Model } from 'mongoose';
 import type { StoredDocument } from '../../host.js';
 import { grouped } from '../../core/database/grouped.js';
 import type { HostRecords, ItemRecord } from '../../core/host/host-records.js';
-import { isCollision } from '../../core/database/outage.js';
-import { ownMark, type OwnCollections } from '../../core/database/own-collections.js';
-import { isDuplicateKey } from '../../core/database/refused-writes.js';
-import { hasEnded } from '../../core/database/process-name.js';
 
 /** Pictures are `thumbnail` files (thumbnails, associated images, tile frames), histograms are `data` files. */
 export type CachedFileKind = 'thumbnail' | 'data';
@@ -37,47 +32,17 @@ export interface ItemState {
 /** Field that marks the files of each kind (mission 2.5). */
 export const kindFields = { thumbnail: 'isLargeImageThumbnail', data: 'isLargeImageData' } as const;
 
-interface ClaimDocument {
-  /** Digest of item, kind and key. */
-  _id: string;
-  itemId: string;
-  owner: string;
-  /** Counts up while the owner is alive. */
-  beat: number;
-  at: Date;
-}
-
-/** Claims that nobody ever asked for again are forgotten after this time. */
-const forgottenClaimSeconds = 3600;
-
-/** Names the claim on one cached file. */
-export function claimId(itemId: string, kind: CachedFileKind, key: string): string {
-  return createHash('sha256').update(`${itemId}\n${kind}\n${key}`).digest('hex');
-}
-
-/**
- * Queries on the files that are kept for items, and the claims of those who are making one: of several processes that want the same file, the one
- * whose claim is stored makes it.
- */
+/** Queries on the files that are kept for items. */
 export class CachedFileModel {
   readonly #files: Model<Record<string, unknown>>;
-  readonly #claims: Model<ClaimDocument>;
   readonly #findGrouped = grouped((wanted: readonly FileOfItem[]) => this.#findMany(wanted));
   readonly #entriesGrouped = grouped((wanted: readonly FilesOfItem[]) => this.#entriesOfMany(wanted), { maxSize: 20 });
-  readonly #claimGrouped = grouped((claims: readonly NewClaim[]) => this.#claimMany(claims));
-  readonly #releaseGrouped = grouped((claims: readonly HeldClaim[]) => this.#releaseMany(claims));
 
-  constructor(records: HostRecords, own: OwnCollections) {
+  constructor(records: HostRecords) {
     this.#files = records.fileModel;
-    const { Schema } = own.connection.base;
-    const schema = new Schema<ClaimDocument>({ _id: String, itemId: String, owner: String, beat: Number, at: Date });
-    schema.index({ itemId: 1 });
-    schema.index({ at: 1 }, { expireAfterSeconds: forgottenClaimSeconds, partialFilterExpression: ownMark });
-    this.#claims = own.model<ClaimDocument>('LargeImageCachedFileClaim', 'cached_file_claim', schema);
   }
 
   async createIndexes(): Promise<void> {
-    await this.#claims.createIndexes();
     for (const field of Object.values(kindFields)) {
       await this.#files.collection.createIndex({ attachedToId: 1, attachedToType: 1, [field]: 1, thumbnailKey: 1 });
       await this.#files.collection.createIndex({ attachedToId: 1, attachedToType: 1, [field]: 1, _id: -1 });
@@ -180,79 +145,6 @@ export class CachedFileModel {
     }
   }
 
-  /** Stores a claim. @returns false when there is one already. */
-  claim(id: string, itemId: string, owner: string): Promise<boolean> {
-    return this.#claimGrouped({ id, itemId, owner });
-  }
-
-  async #claimMany(claims: readonly NewClaim[]): Promise<boolean[]> {
-    const at = new Date();
-    const docs = claims.map(({ id, itemId, owner }) => ({ _id: id, itemId, owner, beat: 0, at }));
-    try {
-      await this.#claims.insertMany(docs, { ordered: false, lean: true });
-      return claims.map(() => true);
-    } catch (error) {
-      if (!isDuplicateKey(error) && !isCollision(error)) throw error;
-      // What an error says of the others is not the same with every database; the owners are.
-      return this.#areHeld(claims);
-    }
-  }
-
-  /** Whether each of some claims is its owner's. */
-  async #areHeld(claims: readonly HeldClaim[]): Promise<boolean[]> {
-    const found = await this.#claims
-      .find({ _id: { $in: claims.map(({ id }) => id) } }, { owner: 1 })
-      .lean<{ _id: string; owner: string }[]>();
-    const owners = new Map(found.map(({ _id, owner }) => [_id, owner]));
-    return claims.map(({ id, owner }) => owners.get(id) === owner);
-  }
-
-  /** Who holds a claim and how often they gave a sign of life; `null` when nobody does. */
-  async claimState(id: string): Promise<{ owner: string; beat: number } | null> {
-    return this.#claims.findById(id, { owner: 1, beat: 1 }).lean<{ owner: string; beat: number }>();
-  }
-
-  /** Says that the owner is alive. */
-  async beat(id: string, owner: string): Promise<void> {
-    await this.#claims.updateOne({ _id: id, owner }, { $inc: { beat: 1 }, $set: { at: new Date() } });
-  }
-
-  /** Takes a claim over from an owner who is silent. @returns whether it was still as seen. */
-  async takeOver(id: string, seen: { owner: string; beat: number }, owner: string): Promise<boolean> {
-    const taken = await this.#claims.updateOne({ _id: id, ...seen }, { $set: { owner, beat: 0, at: new Date() } });
-    return taken.matchedCount > 0;
-  }
-
-  /** Gives a claim back. @returns false when it was taken or revoked meanwhile: what was made must go then. */
-  release(id: string, owner: string): Promise<boolean> {
-    return this.#releaseGrouped({ id, owner });
-  }
-
-  /** Who revokes a claim after this has looked removes what was stored before: it lists the files after revoking. */
-  async #releaseMany(claims: readonly HeldClaim[]): Promise<boolean[]> {
-    const held = await this.#areHeld(claims);
-    const ids = { $in: claims.map(({ id }) => id) };
-    await this.#claims.deleteMany({ _id: ids, owner: { $in: claims.map(({ owner }) => owner) } });
-    return held;
-  }
-
-  /** Revokes all claims on files of an item. */
-  async revoke(itemId: string): Promise<void> {
-    await this.#claims.deleteMany({ itemId });
-  }
-
-  /** Forgets the claims of processes that have ended. @returns how many. */
-  async forgetClaims(): Promise<number> {
-    const forgotten = new Date(Date.now() - forgottenClaimSeconds * 1000);
-    let count = 0;
-    const claims = await this.#claims.find({}, { owner: 1, at: 1 }).lean<Pick<ClaimDocument, '_id' | 'owner' | 'at'>[]>();
-    for (const { _id, owner, at } of claims) {
-      if (!hasEnded(owner) && at >= forgotten) continue;
-      count += (await this.#claims.deleteOne({ _id, owner })).deletedCount;
-    }
-    return count;
-  }
-
   /** The records of all items that have files of a kind, item by item, newest first. */
   async *byItem(kind: CachedFileKind): AsyncGenerator<StoredDocument[]> {
     const cursor = this.#files
@@ -291,16 +183,6 @@ interface FileOfItem extends FilesOfItem {
 /** Whether a file was made of what its item shows. Files that do not say what they were made of were put there by others. */
 export function showsState({ largeImageState }: Readonly<Record<string, unknown>>, state: string | null | undefined): boolean {
   return largeImageState == null || largeImageState === state;
-}
-
-interface HeldClaim {
-  id: string;
-  /** Each claim has an owner of its own. */
-  owner: string;
-}
-
-interface NewClaim extends HeldClaim {
-  itemId: string;
 }
 
 function unique<T>(values: readonly T[]): T[] {

@@ -1,10 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { setTimeout as pause } from 'node:timers/promises';
 import { NoLargeImageError } from '../../errors.js';
 import type { HostFiles, HostLogger, NewFileContent, StoredDocument } from '../../host.js';
 import {
-  claimId,
   kindFields,
   type CachedFileFilter,
   type CachedFileKind,
@@ -12,13 +9,13 @@ import {
   type ItemState,
 } from './cached-file.model.js';
 import { grouped } from '../../core/database/grouped.js';
+import type { Lease, Leases } from '../../core/database/leases.js';
 import type { HostRecords, ItemRecord } from '../../core/host/host-records.js';
-import { mapConcurrently } from '../../tilesource/process/concurrency.js';
+import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import type { Enqueue } from '../../core/concurrency/work-queue.js';
 import { SharedWork } from '../../tilesource/process/shared-work.js';
 import { imageKeyOf } from './cached-file-key.js';
 import type { Settings } from '../settings/settings.js';
-import { hasEnded, processName } from '../../core/database/process-name.js';
 import { step } from '../../core/steps.js';
 
 /** Bytes of a cached file. */
@@ -60,12 +57,12 @@ interface ObtainOptions {
 /** What {@link CachedFiles} works with. */
 export interface CachedFilesOptions {
   model: CachedFileModel;
+  /** Of several processes that want the same file, the one that has the lease makes it. */
+  leases: Leases;
   records: HostRecords;
   files: HostFiles;
   settings: Settings;
   logger: HostLogger;
-  /** How long the maker of a file may be silent before another process makes it, in milliseconds. Default 15 000. */
-  leaseMs?: number;
 }
 
 const fileName = '_largeImageThumbnail';
@@ -78,17 +75,12 @@ const removalBatch = 500;
 const createdTogether = 32;
 /** What comes so soon after others goes to the host together, in milliseconds. */
 const createdPauseMs = 80;
-const waitMs = 60;
 
 /**
  * Pictures and histograms that were made once and are kept as files attached to their items (mission 2.5). Of several requests for the same
  * file, in this process or in others, one makes it and the others wait.
  */
 export class CachedFiles {
-  readonly #options: CachedFilesOptions;
-  readonly #leaseMs: number;
-  /** Owners of this process that could not give their claim back. */
-  readonly #departed = new Set<string>();
   readonly #createGrouped = grouped((files: readonly NewFileContent[]) => this.#createMany(files), {
     maxSize: createdTogether,
     pauseMs: createdPauseMs,
@@ -96,14 +88,11 @@ export class CachedFiles {
   /** Being obtained in this process. */
   readonly #underWay = new SharedWork<Obtained>();
 
-  constructor(options: CachedFilesOptions) {
-    this.#options = options;
-    this.#leaseMs = options.leaseMs ?? 15_000;
-  }
+  constructor(private readonly options: CachedFilesOptions) {}
 
   /** How many pictures of a kind are kept for an item; 0: none are. */
   async maxThumbnails(): Promise<number> {
-    return Number(await this.#options.settings.get('large_image.max_thumbnail_files'));
+    return Number(await this.options.settings.get('large_image.max_thumbnail_files'));
   }
 
   /** The kept content, or `null`. A file whose bytes cannot be read counts as absent. */
@@ -113,17 +102,17 @@ export class CachedFiles {
   }
 
   async #find(item: ItemRecord, { kind, key }: CachedFileName): Promise<StoredDocument | null> {
-    return this.#options.model.find(await this.#stateOf(item), kind, key);
+    return this.options.model.find(await this.#stateOf(item), kind, key);
   }
 
   async #stateOf(item: ItemRecord): Promise<ItemState> {
-    return { itemId: item.doc._id, state: await this.#options.records.imageState(item) };
+    return { itemId: item.doc._id, state: await this.options.records.imageState(item) };
   }
 
   /** Which of the items have a file of which of the keys: `<item id>\n<key>`. */
   async existing(items: readonly ItemRecord[], kind: CachedFileKind, keys: readonly string[]): Promise<Set<string>> {
     const states = await Promise.all(items.map((item) => this.#stateOf(item)));
-    return this.#options.model.existing(states, kind, keys);
+    return this.options.model.existing(states, kind, keys);
   }
 
   /**
@@ -131,7 +120,7 @@ export class CachedFiles {
    * {@link Obtained.notKept}. The signal that `make` is given is aborted when those of all who wait for the file are.
    */
   obtain(item: ItemRecord, name: CachedFileName, make: Maker, options: ObtainOptions = {}): Promise<Obtained> {
-    const id = claimId(item.id, name.kind, name.key);
+    const id = `${item.id}\n${name.kind}\n${name.key}`;
     const { signal, ...rest } = options;
     return this.#underWay.join(id, (wanted) => this.#obtain(id, item, name, make, { ...rest, signal: wanted }), signal);
   }
@@ -149,24 +138,21 @@ export class CachedFiles {
     }
     const found = known === 'absent' ? null : await this.read(item, name);
     if (found !== null) return { content: found, created: false };
-    // Not claimed before: who waits for its turn must not keep another process from making the file.
+    // No lease before: who waits for its turn must not keep another process from making the file.
     return enqueue(() => this.#make(id, item, name, make, signal), signal);
   }
 
   async #make(id: string, item: ItemRecord, name: CachedFileName, make: Maker, signal: AbortSignal): Promise<Obtained> {
-    const owner = `${processName()}:${randomUUID()}`;
-    const waited = await this.#claim(id, item, name, { owner, signal });
-    if (waited !== null) return { content: waited, created: false };
+    let found: CachedContent | null = null;
+    const isDone = async () => (found = await this.read(item, name)) !== null;
+    const lease = await this.options.leases.take(id, { subject: item.id, signal, isDone });
+    if (lease === null) return { content: found!, created: false };
     step('cached-file:claimed');
-    const { model, logger } = this.#options;
-    const beating = setInterval(() => {
-      model.beat(id, owner).catch((err: unknown) => logger.warn({ err, itemId: item.id }, 'CachedFile:Beat:Failed'));
-    }, this.#leaseMs / 4);
-    beating.unref();
+    const { logger } = this.options;
     let stored: StoredDocument | null = null;
     try {
-      // Between the first look and the claim somebody may have made the file, and the item may serve another image by now.
-      const current = await this.#options.records.findItem(item.id);
+      // Between the first look and the lease somebody may have made the file, and the item may serve another image by now.
+      const current = await this.options.records.findItem(item.id);
       if (current === null) throw new NoLargeImageError();
       const made = await this.read(current, name);
       if (made !== null) return { content: made, created: false };
@@ -179,35 +165,8 @@ export class CachedFiles {
       }
       return { content, created: true };
     } finally {
-      clearInterval(beating);
-      await this.#finish(id, owner, item, name, stored);
+      await this.#finish(lease, item, name, stored);
     }
-  }
-
-  /** Waits until the claim is this process's, or the file is there. */
-  async #claim(
-    id: string,
-    item: ItemRecord,
-    name: CachedFileName,
-    { owner, signal }: { owner: string; signal: AbortSignal },
-  ): Promise<CachedContent | null> {
-    const { model } = this.#options;
-    let seen: { owner: string; beat: number; since: number } | null = null;
-    while (!(await model.claim(id, item.id, owner))) {
-      await pause(waitMs, undefined, { signal });
-      const found = await this.read(item, name);
-      if (found !== null) return found;
-      const state = await model.claimState(id);
-      if (state === null) continue;
-      // Judged by this process's clock alone: those of other machines may be wrong.
-      if (seen?.owner !== state.owner || seen.beat !== state.beat) seen = { ...state, since: performance.now() };
-      const isSilent = performance.now() - seen.since >= this.#leaseMs;
-      if (!isSilent && !this.#departed.has(seen.owner) && !hasEnded(seen.owner)) continue;
-      if (!(await model.takeOver(id, { owner: seen.owner, beat: seen.beat }, owner))) continue;
-      this.#departed.delete(seen.owner);
-      return null;
-    }
-    return null;
   }
 
   async #create(
@@ -240,7 +199,7 @@ export class CachedFiles {
 
   /** Stores files, together where the host can; never rejects, since a stream cannot be read twice. */
   async #createMany(files: readonly NewFileContent[]): Promise<PromiseSettledResult<StoredDocument>[]> {
-    const host = this.#options.files;
+    const host = this.options.files;
     try {
       if (host.createMany && files.length > 1) return await host.createMany(files);
     } catch (reason) {
@@ -249,14 +208,12 @@ export class CachedFiles {
     return Promise.allSettled(files.map(({ file, content }) => host.create(file, content)));
   }
 
-  /** Gives the claim back and keeps the limits; what was made of an image that has gone meanwhile goes too. Never rejects. */
-  async #finish(id: string, owner: string, item: ItemRecord, name: CachedFileName, stored: StoredDocument | null): Promise<void> {
-    const { model, files, logger } = this.#options;
-    this.#departed.add(owner);
+  /** Gives the lease back and keeps the limits; what was made of an image that has gone meanwhile goes too. Never rejects. */
+  async #finish(lease: Lease, item: ItemRecord, name: CachedFileName, stored: StoredDocument | null): Promise<void> {
+    const { files, logger } = this.options;
     try {
-      const kept = await model.release(id, owner);
+      const kept = await lease.release();
       step('cached-file:released');
-      this.#departed.delete(owner);
       if (stored === null) return;
       if (kept) await this.#prune(item, name);
       else await files.remove(stored);
@@ -270,7 +227,7 @@ export class CachedFiles {
    * have a limit of their own. Whoever stored prunes afterwards, so whoever is last sees all.
    */
   async #prune(item: ItemRecord, { kind, key }: CachedFileName): Promise<void> {
-    const { model } = this.#options;
+    const { model } = this.options;
     const limit = kind === 'data' ? maxDataFiles : await this.maxThumbnails();
     const entries = await model.entries(item, kind);
     if (entries.length <= limit) return;
@@ -280,12 +237,12 @@ export class CachedFiles {
   }
 
   async #removeById(id: unknown): Promise<void> {
-    const doc = await this.#options.model.findById(id);
-    if (doc !== null) await this.#options.files.remove(doc);
+    const doc = await this.options.model.findById(id);
+    if (doc !== null) await this.options.files.remove(doc);
   }
 
   async #contentOf(doc: StoredDocument): Promise<CachedContent | null> {
-    const { records, files, logger } = this.#options;
+    const { records, files, logger } = this.options;
     const { size, mimeType, id } = records.fileOf(doc);
     try {
       const bytes = size === 0 ? Buffer.alloc(0) : await collect(await files.read(doc, { start: 0, end: size }));
@@ -301,7 +258,7 @@ export class CachedFiles {
 
   /** Records of the files of an item: pictures, then data, each newest first. */
   async list(item: ItemRecord): Promise<StoredDocument[]> {
-    const { model } = this.#options;
+    const { model } = this.options;
     return [...(await model.list(item, 'thumbnail')), ...(await model.list(item, 'data'))];
   }
 
@@ -310,7 +267,7 @@ export class CachedFiles {
     item: ItemRecord,
     file: CachedFileName & { content: CachedContent; creatorId: string | null },
   ): Promise<StoredDocument> {
-    const { model } = this.#options;
+    const { model } = this.options;
     const former = (await model.entries(item, file.kind)).filter(({ thumbnailKey }) => thumbnailKey === file.key);
     const stored = await this.#create(item, file);
     for (const { _id } of former) await this.#removeById(_id);
@@ -322,7 +279,7 @@ export class CachedFiles {
   /** Removes the file of a key. @returns its record as it was, or `null`. */
   async removeOne(item: ItemRecord, name: CachedFileName): Promise<StoredDocument | null> {
     const doc = await this.#find(item, name);
-    if (doc !== null) await this.#options.files.remove(doc);
+    if (doc !== null) await this.options.files.remove(doc);
     return doc;
   }
 
@@ -332,7 +289,7 @@ export class CachedFiles {
    * @returns how many files there were of what was looked at, and how many were removed.
    */
   async trim(item: ItemRecord, keep: number): Promise<[present: number, removed: number]> {
-    const { model } = this.#options;
+    const { model } = this.options;
     const kinds: CachedFileKind[] = keep === 0 ? ['thumbnail', 'data'] : ['thumbnail'];
     const entries = (await Promise.all(kinds.map((kind) => model.entries(item, kind)))).flat();
     const surplus = entries.slice(keep);
@@ -342,21 +299,20 @@ export class CachedFiles {
 
   /** Removes everything that is kept of an item, also what is being made at this moment. */
   async removeAll(item: { id: string; doc: { _id: unknown } }): Promise<void> {
-    const { model } = this.#options;
-    // First the claims: a maker who has lost its claim removes what it has stored.
-    await model.revoke(item.id);
+    // First the leases: a maker who has lost its lease removes what it has stored.
+    await this.options.leases.revoke(item.id);
     step('cached-file:revoked');
     for (const kind of ['thumbnail', 'data'] as const) await this.remove({ kind, itemId: item.doc._id });
   }
 
   /** How many files match. */
   count(filter: CachedFileFilter): Promise<number> {
-    return this.#options.model.count(filter);
+    return this.options.model.count(filter);
   }
 
   /** Removes the files that match, some at a time. @returns how many. */
   async remove(filter: CachedFileFilter): Promise<number> {
-    const { model, files } = this.#options;
+    const { model, files } = this.options;
     let removed = 0;
     let batch: StoredDocument[] = [];
     const removeBatch = async () => {

@@ -10,22 +10,15 @@ import { internalMetadataRoutes } from './internal-metadata.routes.js';
 import { cachedFileRoutes } from './item-cached-files.routes.js';
 import { cachedFilesSweep } from './sweep.js';
 
-/** What the feature offers. */
-export interface CachedFilesOffers {
-  cachedFiles: CachedFiles;
-  /** Also keeps the claims of whoever works on something alone. */
-  model: CachedFileModel;
-}
-
 /** Thumbnails, associated images, tile frames and histograms that are kept as files of the host. */
-export const cachedFilesFeature: Feature<{ core: Core; settings: Settings; items: Items }, CachedFilesOffers> = {
+export const cachedFilesFeature: Feature<{ core: Core; settings: Settings; items: Items }, CachedFiles> = {
   name: 'cached-files',
-  async open({ core: { host, own, records, logger }, settings, items }) {
-    const model = new CachedFileModel(records, own);
+  async open({ core: { host, leases, records, logger }, settings, items }) {
+    const model = new CachedFileModel(records);
     await model.createIndexes();
-    const cachedFiles = new CachedFiles({ model, records, files: host.files, settings, logger });
+    const cachedFiles = new CachedFiles({ model, leases, records, files: host.files, settings, logger });
     const routes = [...cachedFileRoutes, ...internalMetadataRoutes, ...allCachedFileRoutes];
     const sweep = cachedFilesSweep({ model, records, files: host.files });
-    return { offers: { cachedFiles, model }, routes: bindRoutes(routes, { records, items, cachedFiles }), sweep };
+    return { offers: cachedFiles, routes: bindRoutes(routes, { records, items, cachedFiles }), sweep };
   },
 };

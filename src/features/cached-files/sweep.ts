@@ -3,7 +3,7 @@ import type { HostRecords, ItemRecord } from '../../core/host/host-records.js';
 import { idText } from '../../core/database/id-text.js';
 import type { Sweep } from '../../core/database/sweeper.js';
 import type { HostFiles, StoredDocument } from '../../host.js';
-import { mapConcurrently } from '../../tilesource/process/concurrency.js';
+import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import { showsState, type CachedFileModel } from './cached-file.model.js';
 
 /** What {@link cachedFilesSweep} works with. */
@@ -18,11 +18,10 @@ const concurrency = 8;
 
 /**
  * Removes what nobody is shown: files of items that are gone, of what an item showed before, older ones of the same key, those whose bytes are
- * missing; and claims of processes that have ended.
+ * missing.
  */
 export function cachedFilesSweep({ model, records, files }: SweepParts): Sweep {
   return async ({ full, signal }) => {
-    const cachedFileClaims = await model.forgetClaims();
     let cachedFiles = 0;
     for (const kind of full ? (['thumbnail', 'data'] as const) : []) {
       for await (const docs of model.byItem(kind)) {
@@ -33,7 +32,7 @@ export function cachedFilesSweep({ model, records, files }: SweepParts): Sweep {
         cachedFiles += useless.length;
       }
     }
-    return { cachedFiles, cachedFileClaims };
+    return { cachedFiles };
   };
 }
 

@@ -23,11 +23,9 @@ export interface CachesOptions {
 
 /** All caches of an installation, with those of the processes that share a Redis with it. */
 export class Caches {
-  readonly #options: CachesOptions;
   readonly #peers: CachePeers | null;
 
-  constructor(options: CachesOptions) {
-    this.#options = options;
+  constructor(private readonly options: CachesOptions) {
     this.#peers = options.join(this.#asPeer());
   }
 
@@ -40,7 +38,7 @@ export class Caches {
   async report(): Promise<CacheReports> {
     const [own, tileCache, others] = await Promise.all([
       this.#reportOwn(),
-      this.#options.tiles.report(),
+      this.options.tiles.report(),
       this.#peers?.reports() ?? [],
     ]);
     const total: CacheReports = { ...own, tileCache };
@@ -73,7 +71,7 @@ export class Caches {
 
   /** Empties the caches that this process has for itself, and the tile cache. */
   async clearOwn(): Promise<void> {
-    const { tiles, sources, forget } = this.#options;
+    const { tiles, sources, forget } = this.options;
     forget();
     // A file under a reader is closed later; nobody waits for that here.
     await Promise.all([tiles.clear(), sources.clear()]);
@@ -86,28 +84,28 @@ export class Caches {
   }
 
   #closeFile(fileId: string): void {
-    this.#options.sources.evict((key) => key.startsWith(`${fileId}:`));
+    this.options.sources.evict((key) => key.startsWith(`${fileId}:`));
   }
 
   /** Reports of what other processes do not see. */
   async #reportOwn(): Promise<CacheReports> {
-    return { tilesource: this.#options.sources.report() };
+    return { tilesource: this.options.sources.report() };
   }
 
   /** What this process does for the others. */
   #asPeer(): CachePeer {
     return {
       clear: async () => {
-        const { tiles, sources, forget } = this.#options;
+        const { tiles, sources, forget } = this.options;
         forget();
         await Promise.all([tiles.shared === true ? null : tiles.clear(), sources.clear()]);
       },
       report: async () => {
         const own = await this.#reportOwn();
-        return this.#options.tiles.shared === true ? own : { ...own, tileCache: await this.#options.tiles.report() };
+        return this.options.tiles.shared === true ? own : { ...own, tileCache: await this.options.tiles.report() };
       },
       forgetFile: (fileId: string) => {
-        this.#options.forget();
+        this.options.forget();
         this.#closeFile(fileId);
       },
     };

@@ -1,8 +1,13 @@
+import type { BorrowedImage } from '../../tilesource/contract.js';
 import type { LargeImage } from '../../tilesource/requests.js';
 
 /** An image that the source cache keeps open. */
 export interface OpenImage {
   image: LargeImage;
+  /** The same for images that it is a part of. */
+  borrowed: BorrowedImage;
+  /** The items and folders that it is made of beside its own. */
+  parts: { items: ReadonlySet<string>; folders: ReadonlySet<string> };
   sourceName: string;
   retainedBytes: number;
   close(): Promise<void>;

@@ -43,11 +43,9 @@ export interface SourceCacheOptions<T> {
  */
 export class SourceCache<T extends Closable> {
   readonly #entries: LRUCache<string, Kept<T>> | null;
-  readonly #options: SourceCacheOptions<T>;
   readonly #open = new Set<Entry<T>>();
 
-  constructor(options: SourceCacheOptions<T>) {
-    this.#options = options;
+  constructor(private readonly options: SourceCacheOptions<T>) {
     this.#entries =
       options.maxEntries > 0
         ? new LRUCache<string, Kept<T>>({
@@ -105,7 +103,7 @@ export class SourceCache<T extends Closable> {
       (value) => {
         entry.settled = true;
         if (entry.evicted) return;
-        const size = Math.min(Math.max(1, this.#options.sizeOf(value)), Math.max(1, this.#options.maxBytes));
+        const size = Math.min(Math.max(1, this.options.sizeOf(value)), Math.max(1, this.options.maxBytes));
         if (this.#entries?.peek(key)?.entry === entry) this.#entries.set(key, { entry }, { size, noDisposeOnSet: true });
       },
       () => {
@@ -133,7 +131,7 @@ export class SourceCache<T extends Closable> {
 
   /** `used` counts open sources, also those that only wait for their last reader. */
   report(): CacheReport {
-    return { maxsize: this.#options.maxEntries, used: this.#open.size };
+    return { maxsize: this.options.maxEntries, used: this.#open.size };
   }
 
   #evict(entry: Entry<T>): void {
@@ -157,7 +155,7 @@ export class SourceCache<T extends Closable> {
     try {
       await value.close();
     } catch (error) {
-      this.#options.onCloseError(error);
+      this.options.onCloseError(error);
     } finally {
       this.#open.delete(entry);
     }

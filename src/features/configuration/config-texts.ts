@@ -1,5 +1,5 @@
 import { ThreadPool } from '../../core/concurrency/thread-pool.js';
-import { threadProgram } from '../../core/concurrency/thread-program.js';
+import { programOf } from '../../core/concurrency/program.js';
 import type { TextFunctions } from './text-thread.js';
 
 const timeoutMs = 10_000;
@@ -8,7 +8,7 @@ const memoryMiB = 256;
 /** Checks and formats configuration texts in a thread: what that costs is not to be seen from their length. */
 export class ConfigTexts {
   readonly #threads = new ThreadPool<TextFunctions>({
-    program: threadProgram(import.meta.url, { source: './text-thread.ts', built: 'text-thread' }),
+    program: programOf(import.meta.url, { source: './text-thread.ts', built: 'text-thread' }),
     name: 'configurations',
     timeoutMs,
     memoryMiB,

@@ -43,13 +43,11 @@ const restartDelayMs = 1000;
 export class Configuration {
   readonly path: string;
   readonly texts = new ConfigTexts();
-  readonly #options: ConfigurationOptions;
   /** Whether nobody has named the file: its folder is made when it is needed. */
   readonly #isDefault: boolean;
   #restart: NodeJS.Timeout | null = null;
 
-  constructor(options: ConfigurationOptions) {
-    this.#options = options;
+  constructor(private readonly options: ConfigurationOptions) {
     const home = options.env.HOME || homedir();
     this.path = options.path ?? configPath(options.env, home, options.brand);
     this.#isDefault = this.path === defaultConfigPath(home, options.brand);
@@ -57,12 +55,12 @@ export class Configuration {
 
   /** Whether the server can be restarted from here. */
   get canRestart(): boolean {
-    return this.#options.restart !== undefined;
+    return this.options.restart !== undefined;
   }
 
   /** The plugin's section of the file as it is now, and the environment over it. What cannot be used is logged and passed over. */
   async load(): Promise<LibrarySettings> {
-    const { env, logger } = this.#options;
+    const { env, logger } = this.options;
     return readSettings({
       config: await this.#readText(),
       env,
@@ -102,7 +100,7 @@ export class Configuration {
       return bytes === null ? null : decodeUtf8(bytes);
     } catch (error) {
       if (!(error instanceof LargeImageError)) throw error;
-      this.#options.logger.warn({ path: this.path, reason: error.message }, 'Configuration:File:Ignored');
+      this.options.logger.warn({ path: this.path, reason: error.message }, 'Configuration:File:Ignored');
       return null;
     }
   }
@@ -118,7 +116,7 @@ export class Configuration {
     text: string,
     { restart, expected }: { restart: boolean; expected?: string | undefined },
   ): Promise<ReplaceResult & { restarted?: Date }> {
-    const { logger } = this.#options;
+    const { logger } = this.options;
     if ((await this.texts.validate(text)).length > 0) throw new BadParameterError('Invalid config file');
     const replaced = await replaceConfig(text, {
       path: this.path,
@@ -141,7 +139,7 @@ export class Configuration {
     });
     if (!restart || replaced.status === 'no change') return replaced;
     // Several replacements within the delay are one restart.
-    this.#restart ??= setTimeout(() => this.#options.restart?.(), restartDelayMs);
+    this.#restart ??= setTimeout(() => this.options.restart?.(), restartDelayMs);
     return { ...replaced, restarted: replaced.time };
   }
 

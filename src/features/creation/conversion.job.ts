@@ -7,9 +7,10 @@ import { isFullDisk, outageOf } from '../../core/database/outage.js';
 import { conversionField } from '../../core/host/conversion-traces.js';
 import type { FileRecord, HostRecords } from '../../core/host/host-records.js';
 import type { ConversionItems } from './conversion-items.js';
-import { conversionJob, createdMessage, type LargeImageCreation } from './large-image-creation.js';
+import { conversionJob, createdMessage } from './conversion-work.js';
+import type { LargeImageCreation } from './large-image-creation.js';
 import { convertFile, type ConvertedFile } from '../../tilesource/convert/convert-file.js';
-import type { JobContext, JobDefinition } from '../jobs/definition.js';
+import type { JobContext, JobDefinition } from '../jobs/running/definition.js';
 import { step } from '../../core/steps.js';
 import { temporaryDirectory } from '../../core/temporary-files.js';
 

@@ -3,7 +3,7 @@ import { bindRoutes } from '../../http/route.js';
 import type { Feature } from '../feature.js';
 import type { Images } from '../images/images.js';
 import type { Items } from '../items/items.js';
-import type { JobStarter } from '../jobs/job-starter.js';
+import type { JobStarter } from '../jobs/running/job-starter.js';
 import type { JobStore } from '../jobs/jobs.js';
 import { ConversionItems } from './conversion-items.js';
 import { conversionDefinition } from './conversion.job.js';

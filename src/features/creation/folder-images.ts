@@ -44,11 +44,7 @@ const cancelable: readonly number[] = [jobStatus.inactive, jobStatus.queued, job
 
 /** Makes large images of many items, and takes away those whose creation has not ended. */
 export class FolderImages {
-  readonly #parts: FolderImageParts;
-
-  constructor(parts: FolderImageParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: FolderImageParts) {}
 
   /** Handles every item of a folder on which the caller may write; with `recurse` also those of the folders that the caller may read. */
   async create(folder: FolderRecord, caller: Caller, options: FolderImageOptions): Promise<FolderImageCounts> {
@@ -68,7 +64,7 @@ export class FolderImages {
   }
 
   async #visit(folder: FolderRecord, caller: Caller, options: FolderImageOptions, counts: FolderImageCounts): Promise<void> {
-    const { records, access } = this.#parts;
+    const { records, access } = this.parts;
     if (options.recurse) {
       const readable = await access.filter(caller, 'folder', 0);
       for (const child of await records.childFolders(folder, readable)) {
@@ -88,7 +84,7 @@ export class FolderImages {
 
   async #handle(item: ItemRecord, options: FolderImageOptions, counts: FolderImageCounts): Promise<void> {
     if (item.largeImage === null) {
-      const files = await this.#parts.records.filesOfItem(item);
+      const files = await this.parts.records.filesOfItem(item);
       if (files.length !== 1) counts.itemsSkipped++;
       else if (await this.#succeeds(item, () => this.#make(item, files[0]!, options))) counts.largeImagesCreated++;
       else counts.largeImagesNotCreated++;
@@ -101,7 +97,7 @@ export class FolderImages {
         counts.itemsSkipped++;
       } else {
         counts.jobsCanceled++;
-        await this.#redo((await this.#parts.records.findItem(item.id)) ?? item, item, options, counts);
+        await this.#redo((await this.parts.records.findItem(item.id)) ?? item, item, options, counts);
       }
       return;
     }
@@ -111,7 +107,7 @@ export class FolderImages {
 
   /** @param before the item as it was before its job was cancelled, which names the file to begin with. */
   async #redo(item: ItemRecord, before: ItemRecord, options: FolderImageOptions, counts: FolderImageCounts): Promise<void> {
-    const { creation } = this.#parts;
+    const { creation } = this.parts;
     const file = await this.#originalOf(before);
     const work = () =>
       file === null
@@ -123,20 +119,20 @@ export class FolderImages {
     }
     counts.largeImagesRemovedAndNotRecreated++;
     // What can still be shown is not taken away for something that cannot be made.
-    const now = await this.#parts.records.findItem(item.id);
+    const now = await this.parts.records.findItem(item.id);
     if (now !== null && now.largeImage !== null && !(await this.#isReadable(now))) await creation.remove(now);
   }
 
   /** @throws LargeImageError when nothing can be made of the file, now or by a job. */
   async #make(item: ItemRecord, file: FileRecord, { creation: how }: FolderImageOptions): Promise<unknown> {
-    const { creation, images } = this.#parts;
+    const { creation, images } = this.parts;
     // Nobody reads the log of each of many jobs: one that could only fail is not begun.
     if (how.createJob === 'always') await images.requireImage(file);
     return item.largeImage === null ? creation.create(item, file, how) : creation.recreate(item, file, how);
   }
 
   async #originalOf({ largeImage }: ItemRecord): Promise<FileRecord | null> {
-    const { records } = this.#parts;
+    const { records } = this.parts;
     const original = largeImage?.originalId === undefined ? null : await records.findFile(largeImage.originalId);
     if (original !== null || largeImage?.fileId === undefined) return original;
     return records.findFile(largeImage.fileId);
@@ -148,14 +144,14 @@ export class FolderImages {
       return true;
     } catch (error) {
       if (!(error instanceof LargeImageError)) throw error;
-      this.#parts.logger.info({ itemId: item.id, reason: error.message }, 'LargeImage:NotCreated');
+      this.parts.logger.info({ itemId: item.id, reason: error.message }, 'LargeImage:NotCreated');
       return false;
     }
   }
 
   async #isReadable(item: ItemRecord): Promise<boolean> {
     try {
-      await this.#parts.images.use(item, (image) => image.metadata());
+      await this.parts.images.use(item, (image) => image.metadata());
       return true;
     } catch (error) {
       if (!(error instanceof LargeImageError)) throw error;
@@ -165,13 +161,13 @@ export class FolderImages {
 
   /** @returns false when the job of the item can still deliver. */
   async #cancel({ largeImage }: ItemRecord): Promise<boolean> {
-    const status = largeImage?.jobId === undefined ? null : await this.#parts.creation.cancel(largeImage.jobId);
+    const status = largeImage?.jobId === undefined ? null : await this.parts.creation.cancel(largeImage.jobId);
     return status === null || !cancelable.includes(status);
   }
 
   /** Takes away the large images of all items that still wait for a job, whose job is cancelled. */
   async removeIncomplete(options: { signal?: AbortSignal } = {}): Promise<{ removed: number; message?: string }> {
-    const { records, jobs, creation } = this.#parts;
+    const { records, jobs, creation } = this.parts;
     let removed = 0;
     for (;;) {
       options.signal?.throwIfAborted();

@@ -6,30 +6,13 @@ import type { JobRecord } from '../jobs/job-record.js';
 import type { ConversionOptions } from '../../tilesource/convert/options.js';
 import { step } from '../../core/steps.js';
 import type { ConversionItems } from './conversion-items.js';
+import { conversionJob, createdMessage, isPending, workOf, type ConversionWork } from './conversion-work.js';
 import { assertCreatable, type Images } from '../images/images.js';
 import type { Callers } from '../../core/host/callers.js';
 import type { Items } from '../items/items.js';
-import type { JobStarter } from '../jobs/job-starter.js';
-import { activeStatuses, isFinished, jobStatus, localHandler, workerHandler } from '../jobs/job-status.js';
+import type { JobStarter } from '../jobs/running/job-starter.js';
+import { isFinished, jobStatus, localHandler, workerHandler } from '../jobs/job-status.js';
 import type { JobEvent, JobStore } from '../jobs/jobs.js';
-
-/** Name of the job that converts, and type of its records. */
-export const conversionJob = 'large_image_tiff';
-
-/** Plain data of a conversion, kept with its job. */
-export interface ConversionWork {
-  itemId: string;
-  fileId: string;
-  options: ConversionOptions;
-  /** Whether the owner is told when the job ends. */
-  notify: boolean;
-  /** `null`: the result becomes the large image of the item; else it is a new item in a folder. */
-  target: { folderId: string; name: string | null } | null;
-  /** The large image that the item had and that it has again if the job does not succeed. */
-  previous: Record<string, string> | null;
-  /** Whether the owner was a site administrator when they asked. */
-  asAdmin: boolean;
-}
 
 /** How a large image is made. */
 export interface CreationOptions {
@@ -62,11 +45,7 @@ const notificationLifetimeMs = 30_000;
 
 /** Makes items large images, by a conversion where that is needed, and keeps their records in step with the jobs. */
 export class LargeImageCreation {
-  readonly #parts: CreationParts;
-
-  constructor(parts: CreationParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: CreationParts) {}
 
   /**
    * Makes an item a large image of one of its files.
@@ -80,11 +59,11 @@ export class LargeImageCreation {
     assertCreatable(current, file);
     if (options.createJob !== 'always') {
       try {
-        await this.#parts.images.create(current, file);
+        await this.parts.images.create(current, file);
         return null;
       } catch (error) {
         if (!(error instanceof TileSourceError) || options.createJob === 'never') throw error;
-        if (!(await this.#parts.images.needsConversion(file))) throw error;
+        if (!(await this.parts.images.needsConversion(file))) throw error;
       }
     }
     return this.#startJob(current, file, options, null);
@@ -97,7 +76,7 @@ export class LargeImageCreation {
    * @throws TileSourceError when no source reads the file and no job may be used.
    */
   async recreate(item: ItemRecord, file: FileRecord, options: CreationOptions): Promise<JobRecord | null> {
-    const { records, images, items } = this.#parts;
+    const { records, images, items } = this.parts;
     if (options.createJob !== 'always') {
       try {
         const sourceName = await images.findSource(file);
@@ -111,7 +90,7 @@ export class LargeImageCreation {
         return null;
       } catch (error) {
         if (!(error instanceof TileSourceError) || options.createJob === 'never') throw error;
-        if (!(await this.#parts.images.needsConversion(file))) throw error;
+        if (!(await this.parts.images.needsConversion(file))) throw error;
       }
     }
     return this.#startJob(item, file, options, item.largeImage?.fileId === undefined ? null : { ...plainMarker(item) });
@@ -128,7 +107,7 @@ export class LargeImageCreation {
       folderId: target.folder.id,
       name: target.name,
     });
-    return (await this.#parts.runner.start(job)) ?? job;
+    return (await this.parts.runner.start(job)) ?? job;
   }
 
   /**
@@ -141,7 +120,7 @@ export class LargeImageCreation {
     const { largeImage } = item;
     if (largeImage === null) return false;
     const product = await this.#markProduct(item);
-    const removed = await this.#parts.images.remove(item);
+    const removed = await this.parts.images.remove(item);
     if (!removed) return false;
     // After that: a job that ends now finds that nobody waits for it.
     if (largeImage.expected === true && largeImage.jobId !== undefined) await this.cancel(largeImage.jobId);
@@ -157,18 +136,18 @@ export class LargeImageCreation {
    */
   async abandon(item: ItemRecord): Promise<boolean> {
     const { jobId } = item.largeImage ?? {};
-    const job = jobId === undefined ? null : await this.#parts.jobs.find(jobId);
+    const job = jobId === undefined ? null : await this.parts.jobs.find(jobId);
     const work = job === null ? null : workOf(job);
     const previous = work === null ? null : await this.#previousOf(work);
     if (job === null || previous === null) return this.remove(item);
-    const settled = await this.#parts.records.markers.settle({ itemId: item.id, jobId: job.id }, previous);
-    this.#parts.items.forget(item.id);
+    const settled = await this.parts.records.markers.settle({ itemId: item.id, jobId: job.id }, previous);
+    this.parts.items.forget(item.id);
     return settled !== null;
   }
 
   /** Cancels a job if that can be done. @returns its status then; `null` when it is gone. */
   async cancel(jobId: string): Promise<number | null> {
-    const { jobs } = this.#parts;
+    const { jobs } = this.parts;
     try {
       return (await jobs.cancel(jobId))?.status ?? null;
     } catch (error) {
@@ -184,7 +163,7 @@ export class LargeImageCreation {
    * @throws InvalidError when one of them is gone or wants no result any more, AccessDeniedError when the owner may not have it any more.
    */
   async load(job: JobRecord): Promise<{ work: ConversionWork; item: ItemRecord; file: FileRecord; folder: FolderRecord | null }> {
-    const { records, items, callers } = this.#parts;
+    const { records, items, callers } = this.parts;
     const work = workOf(job);
     if (work === null) throw new InvalidError(`Job ${job.id} is no conversion.`);
     const [item, file] = await Promise.all([records.findItem(work.itemId), records.findFile(work.fileId)]);
@@ -207,13 +186,13 @@ export class LargeImageCreation {
   async delivered(job: JobRecord): Promise<string | null> {
     const work = workOf(job);
     if (work === null || work.target !== null) return null;
-    const { jobId, fileId, expected } = (await this.#parts.records.findItem(work.itemId))?.largeImage ?? {};
+    const { jobId, fileId, expected } = (await this.parts.records.findItem(work.itemId))?.largeImage ?? {};
     return jobId === job.id && expected !== true ? (fileId ?? null) : null;
   }
 
   /** Makes a stored file the large image that an item expects of a job. @returns false when it expects it no more. */
   async deliver(job: JobRecord, work: ConversionWork, file: FileRecord): Promise<boolean> {
-    const { records, items, conversionItems } = this.#parts;
+    const { records, items, conversionItems } = this.parts;
     const former = work.previous?.originalId === undefined ? null : await this.#markedFile(work.previous.fileId, job.id);
     const settled = await records.markers.settle(
       { itemId: work.itemId, jobId: job.id },
@@ -240,7 +219,7 @@ export class LargeImageCreation {
     if (!ended) return;
     const status = kind === 'removed' ? jobStatus.canceled : job.status;
     // Who still works on it tidies up itself.
-    const { records, items, conversionItems } = this.#parts;
+    const { records, items, conversionItems } = this.parts;
     step('conversion:ended');
     if (status !== jobStatus.success && job.run?.owner == null) await conversionItems.tidy(job.id);
     // A copy is an item of its own from the moment it is complete.
@@ -255,7 +234,7 @@ export class LargeImageCreation {
 
   async #notify(job: JobRecord, work: ConversionWork, status: number, gone: boolean): Promise<void> {
     if (!work.notify) return;
-    const { records, jobs, notify, logger } = this.#parts;
+    const { records, jobs, notify, logger } = this.parts;
     const name = (await records.findItem(work.itemId))?.name ?? work.itemId;
     const message =
       status === jobStatus.success
@@ -263,7 +242,7 @@ export class LargeImageCreation {
         : status === jobStatus.canceled
           ? `Large image creation canceled for item ${name}`
           : `FAILED: Large image creation failed for item ${name}`;
-    // Of success the job has said so itself.
+    // A job that succeeded has already recorded its own message.
     if (!gone && status !== jobStatus.success) await jobs.updateProgress(job.id, { message });
     if (notify === undefined || job.userId === null) return;
     try {
@@ -284,7 +263,7 @@ export class LargeImageCreation {
     options: CreationOptions,
     previous: Record<string, string> | null,
   ): Promise<JobRecord> {
-    const { records, items, images, jobs, runner } = this.#parts;
+    const { records, items, images, jobs, runner } = this.parts;
     const job = await this.#newJob(item, file, options, previous, null);
     step('creation:job-stored');
     const marker = { expected: true, notify: options.notify, originalId: file.doc._id, jobId: job.id };
@@ -310,7 +289,7 @@ export class LargeImageCreation {
     const userId = caller?.id ?? null;
     const asAdmin = caller?.admin === true;
     const work: ConversionWork = { itemId: item.id, fileId: file.id, options, notify, target, previous, asAdmin };
-    return this.#parts.runner.create(conversionJob, {
+    return this.parts.runner.create(conversionJob, {
       title: `Large Image Conversion: ${file.name}`,
       handler: localJob ? localHandler : workerHandler,
       userId,
@@ -325,16 +304,16 @@ export class LargeImageCreation {
   async #withoutLostJob(item: ItemRecord): Promise<ItemRecord> {
     const { largeImage } = item;
     if (largeImage?.expected !== true || largeImage.fileId !== undefined) return item;
-    const job = largeImage.jobId === undefined ? null : await this.#parts.jobs.find(largeImage.jobId);
+    const job = largeImage.jobId === undefined ? null : await this.parts.jobs.find(largeImage.jobId);
     if (job !== null && isPending(job.status)) return item;
-    await this.#parts.images.remove(item);
-    return (await this.#parts.records.findItem(item.id)) ?? item;
+    await this.parts.images.remove(item);
+    return (await this.parts.records.findItem(item.id)) ?? item;
   }
 
   /** The marker that an item had before, as it is stored; `null` where it had none or its file is gone. */
   async #previousOf({ previous }: ConversionWork): Promise<Record<string, unknown> | null> {
     if (previous?.fileId === undefined) return null;
-    const { records } = this.#parts;
+    const { records } = this.parts;
     const file = await records.findFile(previous.fileId);
     if (file === null) return null;
     const original = previous.originalId === undefined ? null : await records.findFile(previous.originalId);
@@ -349,15 +328,15 @@ export class LargeImageCreation {
   }
 
   async #markedFile(fileId: string | undefined, jobId: string): Promise<FileRecord | null> {
-    const file = fileId === undefined ? null : await this.#parts.records.findFile(fileId);
+    const file = fileId === undefined ? null : await this.parts.records.findFile(fileId);
     if (file === null) return null;
-    await this.#parts.records.conversions.markFile(file, jobId);
+    await this.parts.records.conversions.markFile(file, jobId);
     step('creation:product-marked');
     return file;
   }
 
   async #removeFile(file: FileRecord | null): Promise<void> {
-    if (file !== null) await this.#parts.files.remove(file.doc);
+    if (file !== null) await this.parts.files.remove(file.doc);
   }
 
   /**
@@ -366,7 +345,7 @@ export class LargeImageCreation {
    * @returns how much was removed or given up.
    */
   async sweep(signal: AbortSignal): Promise<Record<string, number>> {
-    const { records, jobs, conversionItems } = this.#parts;
+    const { records, jobs, conversionItems } = this.parts;
     const removed = await conversionItems.sweep(signal);
     let abandonedItems = 0;
     for await (const item of records.markers.unfinished()) {
@@ -381,22 +360,6 @@ export class LargeImageCreation {
 }
 
 const failedConversion = 'Its conversion has failed; the log of the job says why.';
-
-/** Last words of the progress of a job that has succeeded. */
-export function createdMessage(name: string): string {
-  return `Large image created for item ${name}`;
-}
-
-/** Whether a job may still deliver. */
-function isPending(status: number): boolean {
-  return status === jobStatus.inactive || status === jobStatus.queued || activeStatuses.includes(status);
-}
-
-function workOf(job: JobRecord): ConversionWork | null {
-  const work = job.run?.task === conversionJob ? job.other.conversion : undefined;
-  // Only this file writes that member.
-  return typeof work === 'object' && work !== null ? (work as ConversionWork) : null;
-}
 
 function plainMarker(item: ItemRecord): Record<string, string> {
   const { fileId, sourceName, originalId, jobId } = item.largeImage ?? {};

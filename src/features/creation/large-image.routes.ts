@@ -18,8 +18,8 @@ const get = defineRoute({
   params: itemPath,
   returns: { schema: largeImageSchema },
   errors: ['unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
-  async handle({ params, caller }, { items, images }) {
-    const item = await items.load(params.itemId, 0, caller);
+  async handle({ params, caller }, { images }) {
+    const item = await images.load(params.itemId, caller);
     return images.use(item, (image) => image.metadata());
   },
 });
@@ -33,8 +33,8 @@ const internalMetadata = defineRoute({
   params: itemPath,
   returns: { schema: anyObject },
   errors: ['unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
-  async handle({ params, caller }, { items, images }) {
-    const item = await items.load(params.itemId, 0, caller);
+  async handle({ params, caller }, { images }) {
+    const item = await images.load(params.itemId, caller);
     return images.use(item, (image) => image.internalMetadata());
   },
 });

@@ -4,7 +4,7 @@ import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../../co
 import { step } from '../../core/steps.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 import type { Host, HostFiles, HostLogger } from '../../host.js';
-import type { DistributedLock } from './distributed-lock.js';
+import type { Lease, Leases } from '../../core/database/leases.js';
 
 /** Largest file that is read as a configuration, in bytes. */
 export const maxFolderConfigurationBytes = 10 * 1024 * 1024;
@@ -21,7 +21,7 @@ export interface ConfigurationItemsOptions {
   host: Pick<Host, 'createItem' | 'removeItem'>;
   logger: HostLogger;
   /** Lets one of all processes at a time write a configuration: what one user adds must not undo what another has. */
-  lock: DistributedLock;
+  leases: Leases;
 }
 
 /** Where a configuration lies, or is to lie. */
@@ -40,15 +40,11 @@ export type StoredText = string | null;
 
 /** The items that hold configurations of folders, one file each. Other items of the same names are left alone. */
 export class ConfigurationItems {
-  readonly #options: ConfigurationItemsOptions;
-
-  constructor(options: ConfigurationItemsOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: ConfigurationItemsOptions) {}
 
   /** The files of a name that hold in a folder itself, of the oldest item where there are several. */
   async files(folder: FolderRecord, name: string): Promise<FileRecord[]> {
-    const { records } = this.#options;
+    const { records } = this.options;
     const [item] = await records.itemsNamed(folder, name, 1);
     if (item === undefined) return [];
     const files = await records.filesOfItem(item);
@@ -60,7 +56,7 @@ export class ConfigurationItems {
   async text(file: FileRecord): Promise<string> {
     const chunks: Buffer[] = [];
     if (file.size > 0) {
-      const stream = await this.#options.files.read(file.doc, { start: 0, end: file.size });
+      const stream = await this.options.files.read(file.doc, { start: 0, end: file.size });
       for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk);
     }
     try {
@@ -83,23 +79,24 @@ export class ConfigurationItems {
     { folder, name, creatorId }: { folder: FolderRecord; name: string; creatorId: string | null },
     textFrom: (stored: StoredText) => Promise<string>,
   ): Promise<void> {
-    await this.#alone(folder.id, name, async () => {
+    await this.#alone(folder.id, name, async (lease) => {
       const stored = await this.#find(folder, name);
       const bytes = Buffer.from(await textFrom(stored.text), 'utf8');
       if (bytes.length > maxFolderConfigurationBytes) {
         throw new LargeImageError('too-large', `${name} would have more than ${maxFolderConfigurationBytes} bytes.`);
       }
+      await lease.confirm();
       if (stored.item !== null && stored.file !== null) await this.#replace(stored.item, stored.file, bytes, creatorId);
       else await this.#fill(stored.item ?? (await this.#newItem(stored, creatorId)), name, bytes, creatorId);
     });
   }
 
-  #alone<R>(folderId: string, name: string, work: () => Promise<R>): Promise<R> {
-    return this.#options.lock.run(`folder configuration ${folderId}/${name}`, folderId, work);
+  #alone<R>(folderId: string, name: string, work: (lease: Pick<Lease, 'confirm'>) => Promise<R>): Promise<R> {
+    return this.options.leases.run(`folder configuration ${folderId}/${name}`, folderId, work);
   }
 
   async #find(folder: FolderRecord, name: string): Promise<StoredConfiguration> {
-    const { records } = this.#options;
+    const { records } = this.options;
     const refuse = (reason: string) =>
       new LargeImageError('conflict', `${name} in folder ${folder.id} is no configuration: ${reason}. Nothing was changed.`);
     const [item, further] = await records.itemsNamed(folder, name, 2);
@@ -122,7 +119,7 @@ export class ConfigurationItems {
   }
 
   async #newItem({ folder, name }: StoredConfiguration, creatorId: string | null): Promise<ItemRecord> {
-    const { records, host } = this.#options;
+    const { records, host } = this.options;
     if (host.createItem === undefined) {
       throw new LargeImageError('not-implemented', 'This server makes no items for configurations.');
     }
@@ -139,7 +136,7 @@ export class ConfigurationItems {
   }
 
   async #fill(item: ItemRecord, name: string, bytes: Buffer, creatorId: string | null): Promise<void> {
-    const { configurations } = this.#options.records;
+    const { configurations } = this.options.records;
     try {
       await this.#create(item, name, bytes, { creatorId });
     } catch (error) {
@@ -165,14 +162,14 @@ export class ConfigurationItems {
   ): Promise<FileRecord> {
     const parent = { type: 'item', itemId: item.id } as const;
     const file = { name, mimeType: yamlType, size: bytes.length, parent, ...more };
-    const created = await this.#options.files.create(file, Readable.from([bytes]));
+    const created = await this.options.files.create(file, Readable.from([bytes]));
     step('folder-configuration:stored');
-    return this.#options.records.fileOf(created);
+    return this.options.records.fileOf(created);
   }
 
   /** Removes the file whose place another one has taken, if it is one of the same item and name. @returns whether it was there. */
   async #removeReplaced(file: FileRecord, item: ItemRecord): Promise<boolean> {
-    const { records, files } = this.#options;
+    const { records, files } = this.options;
     const id = records.configurations.replacedBy(file);
     if (id === null) return false;
     const former = await records.findFile(id);
@@ -186,17 +183,17 @@ export class ConfigurationItems {
   }
 
   async #removeItem(item: ItemRecord): Promise<void> {
-    const { records, host } = this.#options;
+    const { records, host } = this.options;
     await (host.removeItem === undefined ? records.deleteItem(item) : host.removeItem(item.doc));
   }
 
   #warn(err: unknown, item: ItemRecord): void {
-    this.#options.logger.warn({ err, itemId: item.id }, 'FolderConfiguration:Tidy:Failed');
+    this.options.logger.warn({ err, itemId: item.id }, 'FolderConfiguration:Tidy:Failed');
   }
 
   /** Completes or removes what writes have left whose process was killed. @returns how many items and files were removed. */
   async sweep(): Promise<{ configurationItems: number; configurationFiles: number }> {
-    const { records } = this.#options;
+    const { records } = this.options;
     const { configurations } = records;
     const removed = { configurationItems: 0, configurationFiles: 0 };
     for (const { id, folderId, name } of await configurations.unfinishedItems()) {

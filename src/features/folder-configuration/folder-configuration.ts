@@ -24,11 +24,7 @@ export interface FolderConfigurationOptions {
 
 /** Configuration texts in YAML that lie in folders as items and hold for what is below (administration.md, section 11). */
 export class FolderConfiguration {
-  readonly #options: FolderConfigurationOptions;
-
-  constructor(options: FolderConfigurationOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: FolderConfigurationOptions) {}
 
   /** What holds in a folder for a caller, as JSON text. @throws UnknownIdError, AccessDeniedError, BadParameterError for broken YAML. */
   async read(folderId: string, name: string, caller: Caller | null, signal: AbortSignal): Promise<string> {
@@ -36,7 +32,7 @@ export class FolderConfiguration {
     let nearer: string | null = null;
     for await (const folder of this.#chain(folderId, caller)) {
       for await (const text of this.#texts(folder, name)) {
-        const layer = await this.#options.texts.join({ text, name: `${name} in folder ${folder.id}`, person, nearer }, signal);
+        const layer = await this.options.texts.join({ text, name: `${name} in folder ${folder.id}`, person, nearer }, signal);
         if (!layer.inherits) return this.#complete(layer.text, { name, person, signal });
         nearer = layer.text;
       }
@@ -49,13 +45,13 @@ export class FolderConfiguration {
     { name, person, signal }: { name: string; person: Person; signal: AbortSignal },
   ): Promise<string> {
     if (name !== listsName) return text;
-    const defaults = await defaultLists(this.#options.settings, person);
-    return this.#options.texts.complete({ text, defaults }, signal);
+    const defaults = await defaultLists(this.options.settings, person);
+    return this.options.texts.complete({ text, defaults }, signal);
   }
 
   async #person(caller: Caller | null): Promise<Person> {
     if (caller === null || caller.id === null) return { login: null, groups: [], admin: false };
-    const { directory } = this.#options;
+    const { directory } = this.options;
     const [user] = (await directory?.users([caller.id])) ?? [];
     const groups = directory === undefined ? [] : await directory.groups(await directory.groupsOf(caller.id));
     return { login: user?.login ?? caller.id, groups: groups.map((group) => group.name), admin: caller.admin };
@@ -63,7 +59,7 @@ export class FolderConfiguration {
 
   /** The folder, those above it, `.config` beside the topmost, and the folder of the setting `config_folder`. */
   async *#chain(folderId: string, caller: Caller | null): AsyncGenerator<FolderRecord> {
-    const { records, items, settings } = this.#options;
+    const { records, items, settings } = this.options;
     let folder = await items.loadFolder(folderId, 0, caller);
     for (let depth = 0; depth < maxDepth; depth++) {
       yield folder;
@@ -79,7 +75,7 @@ export class FolderConfiguration {
   }
 
   async *#texts(folder: FolderRecord, name: string): AsyncGenerator<string> {
-    const { stored } = this.#options;
+    const { stored } = this.options;
     for (const file of await stored.files(folder, name)) {
       if (file.size <= maxFolderConfigurationBytes) yield await stored.text(file);
     }
@@ -97,15 +93,15 @@ export class FolderConfiguration {
     text: string,
     { caller, ofUser }: { caller: Caller | null; ofUser: boolean },
   ): Promise<void> {
-    const folder = await this.#options.items.loadFolder(folderId, ofUser ? 0 : 1, caller);
+    const folder = await this.options.items.loadFolder(folderId, ofUser ? 0 : 1, caller);
     if (ofUser && (caller === null || caller.id === null)) throw new AccessDeniedError('You must be logged in.');
-    const { texts } = this.#options;
+    const { texts } = this.options;
     if (!(await texts.isMapping({ text, name })) && ofUser) {
       throw new BadParameterError(`${name} for one user must be a YAML mapping.`);
     }
     const { login } = ofUser ? await this.#person(caller) : { login: null };
     const target = { folder, name, creatorId: caller?.id ?? null };
-    await this.#options.stored.write(target, async (stored) =>
+    await this.options.stored.write(target, async (stored) =>
       login === null ? text : texts.addForUser({ stored: stored ?? '', given: text, name, login }),
     );
   }

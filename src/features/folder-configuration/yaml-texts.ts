@@ -1,5 +1,5 @@
 import { ThreadPool } from '../../core/concurrency/thread-pool.js';
-import { threadProgram } from '../../core/concurrency/thread-program.js';
+import { programOf } from '../../core/concurrency/program.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 import type { Layer, Outcome, YamlFunctions } from './yaml-thread.js';
 
@@ -11,7 +11,7 @@ type Input<Name extends keyof YamlFunctions> = Parameters<YamlFunctions[Name]>[0
 /** Reads and joins YAML texts in a thread: ten bytes may stand for as many as one likes. Mappings stay JSON texts on this side. */
 export class YamlTexts {
   readonly #threads = new ThreadPool<YamlFunctions>({
-    program: threadProgram(import.meta.url, { source: './yaml-thread.ts', built: 'yaml-thread' }),
+    program: programOf(import.meta.url, { source: './yaml-thread.ts', built: 'yaml-thread' }),
     name: 'configurations of folders',
     timeoutMs,
     memoryMiB,

@@ -1,6 +1,7 @@
 import { threadFunctions } from '../../core/concurrency/thread-functions.js';
 import { BadParameterError } from '../../errors.js';
-import { isMapping, mergeMappings, parseYaml, personalize, writeYaml, type Person, type YamlMapping } from './yaml-text.js';
+import { isMapping, parseYaml, writeYaml, type YamlMapping } from '../../core/yaml.js';
+import { mergeMappings, personalize, type Person } from './yaml-text.js';
 
 /** A result, or why there is none: errors lose their class on the way out of a thread. */
 export type Outcome<Result> = { result: Result } | { refused: string };

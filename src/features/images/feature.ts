@@ -8,6 +8,7 @@ import { cziSource } from '../../tilesource/sources/czi/czi-source.js';
 import { deepZoomSource } from '../../tilesource/sources/deepzoom/deepzoom-source.js';
 import { dicomSource } from '../../tilesource/sources/dicom/dicom-source.js';
 import { jpeg2000Source } from '../../tilesource/sources/jpeg2000/jpeg2000-source.js';
+import { multiSource } from '../../tilesource/sources/multi/multi-source.js';
 import { openSlideSource } from '../../tilesource/sources/openslide/openslide-source.js';
 import { scanlinesSource } from '../../tilesource/sources/scanlines/scanlines-source.js';
 import { sharpSource } from '../../tilesource/sources/sharp/sharp-source.js';
@@ -20,7 +21,7 @@ import type { CacheOffers } from '../caches/feature.js';
 import type { Feature } from '../feature.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
-import { followHost } from './follow-host.js';
+import { HostFollower } from './follow-host.js';
 import { Images } from './images.js';
 import { sourceRoutes } from './sources.routes.js';
 
@@ -30,6 +31,7 @@ const ownSources = [
   deepZoomSource,
   dicomSource,
   jpeg2000Source,
+  multiSource,
   openSlideSource,
   scanlinesSource,
   sharpSource,
@@ -70,7 +72,7 @@ export const imagesFeature: Feature<ImageNeeds, Images> = {
       logger,
       temporaryDirectory,
     });
-    followHost(events, images, onClose);
+    new HostFollower({ images, records, items, cachedFiles, registry, settings, logger }).follow(events, onClose);
     const sweep = async () => ({ temporaryFiles: await sweepTemporaryFiles(temporaryDirectory) });
     return { offers: images, routes: bindRoutes(sourceRoutes, { images }), sweep };
   },

@@ -29,11 +29,8 @@ export interface FileStampsOptions {
 /** Tells by size and time of change whether a file is still the one that it was. */
 export class FileStamps {
   readonly #known = new LRUCache<string, Known>({ max: maxFiles });
-  readonly #options: FileStampsOptions;
 
-  constructor(options: FileStampsOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: FileStampsOptions) {}
 
   /** Equal as long as the file is the same; empty for files that are not on this machine, whose changes the host announces. */
   of(fileId: string): string | Promise<string> {
@@ -54,7 +51,7 @@ export class FileStamps {
   }
 
   async #remember(fileId: string): Promise<string> {
-    const path = await this.#options.pathOf(fileId);
+    const path = await this.options.pathOf(fileId);
     const stamp = path === null ? '' : await stampOf(path);
     this.#known.set(fileId, { path, stamp, checkedAt: performance.now(), checking: null });
     return stamp;
@@ -63,7 +60,7 @@ export class FileStamps {
   async #check(fileId: string, known: Known, path: string): Promise<string> {
     const checkedAt = performance.now();
     const stamp = await stampOf(path);
-    if (stamp !== known.stamp) await this.#options.changed(fileId);
+    if (stamp !== known.stamp) await this.options.changed(fileId);
     known.stamp = stamp;
     known.checkedAt = checkedAt;
     return stamp;

@@ -1,21 +1,29 @@
-import { randomUUID } from 'node:crypto';
-import { BadParameterError, InvalidError, LargeImageError, NoLargeImageError, TileSourceError } from '../../errors.js';
+import { LRUCache } from 'lru-cache';
+import {
+  BadParameterError,
+  InvalidError,
+  LargeImageError,
+  MissingPartsError,
+  NoLargeImageError,
+  TileSourceError,
+} from '../../errors.js';
 import { callerName } from '../../core/concurrency/queues.js';
 import type { WorkQueue } from '../../core/concurrency/work-queue.js';
 import type { Caller, HostFiles, HostLogger } from '../../host.js';
 import type { CachedTile, TileCache } from '../caches/contract.js';
 import type { OpenImage } from '../caches/open-image.js';
 import type { SourceCache } from '../caches/source-cache.js';
+import type { ItemFile } from '../../core/host/folder-contents.js';
 import type { FileRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
-import { idText } from '../../core/database/id-text.js';
 import { needsConversion } from '../../tilesource/convert/needs-conversion.js';
-import { openLargeImage } from '../../tilesource/large-image.js';
+import type { BorrowedImage } from '../../tilesource/contract.js';
 import { step } from '../../core/steps.js';
 import { SharedWork } from '../../tilesource/process/shared-work.js';
 import type { TileSourceRegistry } from '../../tilesource/registry.js';
 import type { IccOption, LargeImage } from '../../tilesource/requests.js';
 import { FileStamps } from './file-stamps.js';
 import { hostFileInput } from './file-input.js';
+import { ImageOpener, sourceOf, type OpenOptions } from './image-opener.js';
 import type { CachedFiles } from '../cached-files/cached-files.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
@@ -42,22 +50,21 @@ interface ServedFile {
   sourceName?: string;
 }
 
-interface OpenOptions {
-  sourceName?: string | undefined;
-  icc: IccOption;
-  signal?: AbortSignal;
-}
+/** Images made of several files of which it is remembered what they are made of. */
+const maxKnownParts = 10_000;
 
 /** Large images of items: made, removed, and opened for the requests that show them. */
 export class Images {
-  readonly #options: ImagesOptions;
   /** Pictures being made now, so that the same one is made once for all who ask at the same time. */
   readonly #underWay = new SharedWork<CachedTile>();
 
   readonly #stamps: FileStamps;
+  readonly #opener: ImageOpener;
+  /** What images are made of, by their states: known without opening them again. */
+  readonly #parts = new LRUCache<string, OpenImage['parts']>({ max: maxKnownParts });
 
-  constructor(options: ImagesOptions) {
-    this.#options = options;
+  constructor(private readonly options: ImagesOptions) {
+    this.#opener = new ImageOpener({ ...options, share: (...sharing) => this.#share(...sharing) });
     this.#stamps = new FileStamps({
       pathOf: async (fileId) => {
         const file = await options.records.findFile(fileId);
@@ -69,7 +76,33 @@ export class Images {
 
   /** The sources that may read files. */
   get registry(): TileSourceRegistry {
-    return this.#options.registry;
+    return this.options.registry;
+  }
+
+  /**
+   * The item, when the caller may read it and all that its large image is made of.
+   *
+   * @throws UnknownIdError, AccessDeniedError; TileSourceError where what it is made of cannot be found out
+   */
+  async load(itemId: string, caller: Caller | null): Promise<ItemRecord> {
+    const { items, registry } = this.options;
+    const item = await items.load(itemId, 0, caller);
+    const { fileId, sourceName } = item.largeImage ?? {};
+    if (fileId === undefined || sourceName === undefined || registry.get(sourceName)?.readsFolder === undefined) return item;
+    const { state } = await this.#state(item);
+    const parts = this.#parts.get(state) ?? (await this.#lookAtParts(item));
+    await items.requireParts(item, state, parts, caller);
+    return item;
+  }
+
+  /** Opens an image to see what it is made of. */
+  async #lookAtParts(item: ItemRecord): Promise<OpenImage['parts']> {
+    const { state, served, icc } = await this.#state(item);
+    const { fileId, sourceName } = served;
+    const open = (wanted: AbortSignal) => this.#open(item, fileId, { sourceName, icc, signal: wanted });
+    const parts = await this.options.sources.use(state, open, (opened) => opened.parts);
+    this.#parts.set(state, parts);
+    return parts;
   }
 
   /**
@@ -101,7 +134,7 @@ export class Images {
     make: (image: LargeImage, signal: AbortSignal) => Promise<CachedTile>,
     { asked, queue }: { asked: { caller: Caller | null; readonly signal: AbortSignal }; queue: WorkQueue },
   ): Promise<CachedTile> {
-    const cached = this.#options.tiles.get(key);
+    const cached = this.options.tiles.get(key);
     const found = cached instanceof Promise ? await cached : cached;
     if (found !== undefined) return found;
     return this.#underWay.join(
@@ -110,7 +143,7 @@ export class Images {
         const waiting = { signal: wanted, caller: callerName(asked.caller) };
         const tile = await queue.run(() => this.use(item, (image) => make(image, wanted), wanted), waiting);
         // Keeping it is nobody's wait: a cache answers for its own errors.
-        Promise.resolve(this.#options.tiles.set(key, tile)).catch(() => {});
+        Promise.resolve(this.options.tiles.set(key, tile)).catch(() => {});
         return tile;
       },
       asked.signal,
@@ -126,7 +159,7 @@ export class Images {
   async use<R>(item: ItemRecord, use: (image: LargeImage) => Promise<R> | R, signal?: AbortSignal): Promise<R> {
     const { state, served, icc } = await this.#state(item);
     const { fileId, sourceName } = served;
-    const result = await this.#options.sources.use(
+    const result = await this.options.sources.use(
       state,
       (wanted) => this.#open(item, fileId, { sourceName, icc, signal: wanted }),
       (open) => use(open.image),
@@ -148,8 +181,8 @@ export class Images {
 
   /** Somebody has replaced a file where it lies: what was made of it goes. */
   async #changedOnDisk(fileId: string): Promise<void> {
-    const { records, cachedFiles, logger } = this.#options;
-    this.#options.sources.evict((key) => key.startsWith(`${fileId}:`));
+    const { records, cachedFiles, logger } = this.options;
+    this.options.sources.evict((key) => key.startsWith(`${fileId}:`));
     const file = await records.findFile(fileId);
     if (file === null) return;
     logger.info({ fileId }, 'LargeImage:File:Changed');
@@ -157,58 +190,63 @@ export class Images {
   }
 
   async #open(item: ItemRecord, fileId: string, options: OpenOptions): Promise<OpenImage> {
-    const file = await this.#options.records.findFile(fileId);
+    const file = await this.options.records.findFile(fileId);
     if (file === null) throw new TileSourceError(`No large image file in this item: file ${fileId} of item ${item.id} is gone.`);
-    return this.#openFile(file, options);
+    return this.#opener.open(file, options);
   }
 
-  async #openFile(file: FileRecord, { sourceName, icc, signal }: OpenOptions): Promise<OpenImage> {
-    const { registry, files, logger, settings, temporaryDirectory } = this.#options;
-    const input = await hostFileInput(file, files, () => this.#companionsOf(file));
-    const maxSmallImageSize = Number(await settings.get('large_image.max_small_image_size'));
-    const opened = await registry.open(input, {
-      maxSmallImageSize,
-      ...(sourceName !== undefined && { sourceName }),
-      temporaryDirectory,
-      ...(signal && { signal }),
-    });
-    const image = openLargeImage(opened.source, {
-      sourceName: opened.name,
-      icc,
-      warn: (fields, event) => logger.warn({ fileId: file.id, ...fields }, event),
-      temporaryDirectory,
-    });
-    return {
-      image,
-      sourceName: opened.name,
-      retainedBytes: opened.source.retainedBytes ?? 0,
-      close: async () => opened.source.close(),
-    };
-  }
-
-  async #companionsOf(file: FileRecord): Promise<FileRecord[]> {
-    const { records } = this.#options;
-    const item = file.itemId === null ? null : await records.findItem(file.itemId);
-    return item === null ? [] : (await records.filesOfItem(item)).filter(({ id }) => id !== file.id);
+  /** Uses the image of a file for another image; it stays open for the next. */
+  async #share<R>(
+    { file, item }: ItemFile,
+    sourceName: string | undefined,
+    use: (image: BorrowedImage) => Promise<R> | R,
+    signal?: AbortSignal,
+  ): Promise<R> {
+    const own = sourceOf(item, file);
+    const isServed = own !== undefined && (sourceName === undefined || sourceName === own);
+    const icc = await this.#icc();
+    const looked = await this.#stamps.of(file.id);
+    const key = isServed ? (await this.#state(item)).state : `${file.id}:part:${sourceName ?? ''}:${String(icc)}:${looked}`;
+    const open = (wanted: AbortSignal) => this.#opener.open(file, { sourceName: sourceName ?? own, icc, signal: wanted });
+    return this.options.sources.use(key, open, ({ borrowed }) => use(borrowed), signal);
   }
 
   async #icc(): Promise<IccOption> {
-    return (await this.#options.settings.get('large_image.icc_correction')) as IccOption;
+    return (await this.options.settings.get('large_image.icc_correction')) as IccOption;
   }
 
   /** Name of the first source that can read a file, by trying. @throws TileSourceError that says why none can. */
   async findSource(file: FileRecord): Promise<string> {
-    const opened = await this.#openFile(file, { icc: false });
+    const opened = await this.#opener.open(file, { icc: false });
     // Nobody has to wait for it, however long a source takes.
     opened.close().catch((err: unknown) => {
-      this.#options.logger.warn({ err, fileId: file.id, sourceName: opened.sourceName }, 'TileSource:Close:Failed');
+      this.options.logger.warn({ err, fileId: file.id, sourceName: opened.sourceName }, 'TileSource:Close:Failed');
     });
     return opened.sourceName;
   }
 
+  /**
+   * {@link Images.findSource} of a file of an item, which notes what it waits for when files that belong to the image are missing.
+   *
+   * @throws TileSourceError that says why none can.
+   */
+  async sourceFor(item: ItemRecord, file: FileRecord): Promise<string> {
+    const { dependants, markers } = this.options.records;
+    try {
+      const sourceName = await this.findSource(file);
+      await dependants.setWaiting(item, null);
+      return sourceName;
+    } catch (error) {
+      if (error instanceof MissingPartsError) await dependants.setWaiting(item, { file, missing: error.missing });
+      else if (item.waiting?.fileId === file.id) await dependants.setWaiting(item, null);
+      if (error instanceof TileSourceError) await markers.refuse(item, error.message);
+      throw error;
+    }
+  }
+
   /** Whether a file that no source opens is an image that is only too large for them. */
   async needsConversion(file: FileRecord): Promise<boolean> {
-    const { files, temporaryDirectory } = this.#options;
+    const { files, temporaryDirectory } = this.options;
     return needsConversion(await hostFileInput(file, files), temporaryDirectory);
   }
 
@@ -228,11 +266,11 @@ export class Images {
    */
   async chooseFile(item: ItemRecord, fileId: string | undefined): Promise<FileRecord> {
     if (fileId === undefined) {
-      const files = await this.#options.records.filesOfItem(item);
+      const files = await this.options.records.filesOfItem(item);
       if (files.length !== 1) throw new BadParameterError('Missing "fileId" parameter.');
       return files[0]!;
     }
-    const file = await this.#options.records.findFile(fileId);
+    const file = await this.options.records.findFile(fileId);
     if (file === null) throw new InvalidError(`No such file: ${fileId}`, 'id');
     return file;
   }
@@ -257,166 +295,36 @@ export class Images {
    */
   async create(item: ItemRecord, file: FileRecord): Promise<ItemRecord> {
     assertCreatable(item, file);
-    const sourceName = await this.#sourceOrReason(item, file);
-    const claimed = await this.#options.records.markers.claim(item, { fileId: file.doc._id, sourceName });
-    this.#options.items.forget(item.id);
+    const { records, items } = this.options;
+    const sourceName = await this.sourceFor(item, file);
+    const claimed = await records.markers.claim(item, { fileId: file.doc._id, sourceName });
+    items.forget(item.id);
     if (claimed === null) throw new BadParameterError('Item already has largeImage set.');
     return claimed;
-  }
-
-  /** @throws TileSourceError when no source reads the file: its reason is kept at the item. */
-  async #sourceOrReason(item: ItemRecord, file: FileRecord): Promise<string> {
-    try {
-      return await this.findSource(file);
-    } catch (error) {
-      if (error instanceof TileSourceError) await this.#options.records.markers.refuse(item, error.message);
-      throw error;
-    }
   }
 
   /** Takes the large image off an item; the file stays. @returns false when there was none. */
   async remove(item: ItemRecord): Promise<boolean> {
     if (item.largeImage === null) return false;
-    const removed = await this.#options.records.markers.release(item);
-    this.#options.items.forget(item.id);
+    const removed = await this.options.records.markers.release(item);
+    this.options.items.forget(item.id);
     this.closeFile(item.largeImage.fileId);
     step('removal:released');
-    if (removed) await this.#options.cachedFiles.removeAll(item);
+    if (removed) await this.options.cachedFiles.removeAll(item);
     return removed;
-  }
-
-  /** What happens when the host has saved a file: its item becomes a large image if it can, or is looked at anew. */
-  async fileSaved(doc: Record<string, unknown> & { _id: unknown }, created: boolean): Promise<void> {
-    const { records, items, logger } = this.#options;
-    const file = records.fileOf(doc);
-    if (!created) this.closeFile(file.id);
-    if (file.itemId === null) return;
-    items.forget(file.itemId);
-    const item = await records.findItem(file.itemId);
-    if (item === null) return;
-    if (item.largeImage !== null) {
-      if (!created && item.largeImage.fileId === file.id) await this.#detectAgain(item, file);
-      else if (item.largeImage.fileId !== file.id) await this.#companionChanged(item);
-      return;
-    }
-    const main = (await this.#mainFileOf(item)) ?? file;
-    if (!(await this.#mayBecomeImage(main))) return;
-    try {
-      await this.create(item, main);
-    } catch (error) {
-      if (!(error instanceof LargeImageError)) throw error;
-      logger.info({ fileId: main.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
-    }
-  }
-
-  /** The file of an item that reads the others, where it has such a one: pictures beside it only accompany it. */
-  async #mainFileOf(item: ItemRecord): Promise<FileRecord | null> {
-    const { records, registry } = this.#options;
-    const files = await records.filesOfItem(item);
-    return files.find((file) => registry.candidates(file)[0]?.readsCompanions === true) ?? null;
-  }
-
-  async #mayBecomeImage(file: FileRecord): Promise<boolean> {
-    const autoSet = await this.#options.settings.get('large_image.auto_set');
-    if (autoSet === 'all') return true;
-    return autoSet !== false && this.#options.registry.knows({ name: file.name, mimeType: file.mimeType });
-  }
-
-  /** New bytes under an old id: they may need another source, or be no image any more. */
-  async #detectAgain(item: ItemRecord, file: FileRecord): Promise<void> {
-    await this.remove(item);
-    const fresh = await this.#options.records.findItem(item.id);
-    if (fresh === null || fresh.largeImage !== null) return;
-    try {
-      await this.create(fresh, file);
-    } catch (error) {
-      if (!(error instanceof LargeImageError)) throw error;
-      this.#options.logger.warn({ fileId: file.id, itemId: item.id, reason: error.message }, 'LargeImage:Lost');
-    }
-  }
-
-  /** A file has come to, or gone from, an item whose other file is shown: where that one reads it, too, the image is another one now. */
-  async #companionChanged(item: ItemRecord): Promise<void> {
-    const { registry } = this.#options;
-    const { fileId, sourceName, originalId } = item.largeImage ?? {};
-    if (fileId === undefined || sourceName === undefined || originalId !== undefined) return;
-    const stored = item.doc.largeImage as Record<string, unknown>;
-    if (registry.get(sourceName)?.readsCompanions === true)
-      return this.#replaceMarker(item, { ...stored, revision: randomUUID() });
-    const main = await this.#mainFileOf(item);
-    if (main === null || main.id === fileId || !(await this.#mayBecomeImage(main))) return;
-    try {
-      await this.#replaceMarker(item, { ...stored, fileId: main.doc._id, sourceName: await this.findSource(main) });
-    } catch (error) {
-      if (!(error instanceof LargeImageError)) throw error;
-      this.#options.logger.info({ fileId: main.id, itemId: item.id, reason: error.message }, 'LargeImage:AutoSet:Refused');
-    }
-  }
-
-  async #replaceMarker(item: ItemRecord, marker: Record<string, unknown>): Promise<void> {
-    await this.#options.records.markers.replace(item, marker);
-    this.#options.items.forget(item.id);
-    await this.replaced(item);
-  }
-
-  /** What happens when the host has removed a file: no item is served from it any more. */
-  async fileRemoved(doc: Record<string, unknown> & { _id: unknown }): Promise<void> {
-    const file = this.#options.records.fileOf(doc);
-    // Attached files, of which there may be many, serve nobody.
-    if (file.itemId === null) return;
-    const served = await this.#options.records.markers.itemsServing(file);
-    for (const item of served) await this.remove(item);
-    this.closeFile(file.id);
-    const item = await this.#options.records.findItem(file.itemId);
-    if (item === null) return;
-    if (item.largeImage !== null) return this.#companionChanged(item);
-    await this.#options.records.markers.refuse(item, null);
-    if (served.length > 0) await this.#serveAnother(item);
-  }
-
-  /** The rest of an image of several files is shown when the file that stood for it has gone. */
-  async #serveAnother(item: ItemRecord): Promise<void> {
-    const file = await this.#mainFileOf(item);
-    if (file !== null) await this.fileSaved(file.doc, true);
-  }
-
-  /** Lets go of an item that is no more, and of what is kept for it. */
-  async itemRemoved(doc: Record<string, unknown> & { _id: unknown }): Promise<void> {
-    const id = idText(doc._id);
-    this.#options.items.forget(id);
-    await this.#options.cachedFiles.removeAll({ id, doc });
-  }
-
-  /**
-   * The copy of an item is served from its own copies of the files. One whose file was not copied, because it was never finished,
-   * is no large image.
-   */
-  async itemCopied(doc: Record<string, unknown> & { _id: unknown }, fileIds: ReadonlyMap<string, string>): Promise<void> {
-    const { records, items } = this.#options;
-    const item = records.itemOf(doc);
-    if (item.largeImage === null) return;
-    const copyOf = async (id: string | undefined) => {
-      const copied = id === undefined ? undefined : fileIds.get(id);
-      return copied === undefined ? null : records.findFile(copied);
-    };
-    const [file, original] = await Promise.all([copyOf(item.largeImage.fileId), copyOf(item.largeImage.originalId)]);
-    const { originalId: _of, expected: _pending, ...stored } = doc.largeImage as Record<string, unknown>;
-    const marker = file && { ...stored, fileId: file.doc._id, ...(original && { originalId: original.doc._id }) };
-    await records.setItemField(item, 'largeImage', marker ?? undefined);
-    items.forget(item.id);
   }
 
   /** Lets go of everything that was made of the large image that an item had. */
   async replaced(before: ItemRecord): Promise<void> {
     this.closeFile(before.largeImage?.fileId);
-    await this.#options.cachedFiles.removeAll(before);
+    await this.options.cachedFiles.removeAll(before);
   }
 
   /** Lets go of a file that is open for requests to come. */
   closeFile(fileId: string | undefined): void {
     if (fileId === undefined) return;
     this.#stamps.forget(fileId);
-    this.#options.forgetFile(fileId);
+    this.options.forgetFile(fileId);
   }
 }
 
@@ -427,9 +335,21 @@ export function assertCreatable(item: ItemRecord, file: FileRecord): void {
   if (item.largeImage !== null) throw new BadParameterError('Item is scheduled to generate a largeImage.');
 }
 
+/** Names told of the files that are missing. */
+const maxTold = 20;
+
+/** What an item that is no large image yet waits for. */
+function missingText({ waiting }: ItemRecord): string | undefined {
+  if (waiting === null) return undefined;
+  const { missing } = waiting;
+  const rest = missing.length > maxTold ? ` and ${missing.length - maxTold} more` : '';
+  const names = missing.map((path) => (path === '*' ? 'a file that fits a pattern' : path));
+  return `No large image file in this item. It waits for files that belong to it: ${names.slice(0, maxTold).join(', ')}${rest}.`;
+}
+
 function servedFile(item: ItemRecord): ServedFile {
   const { largeImage } = item;
-  if (largeImage === null) throw new NoLargeImageError();
+  if (largeImage === null) throw new NoLargeImageError(missingText(item));
   if (largeImage.fileId === undefined) {
     throw new NoLargeImageError(
       largeImage.expected === true ? 'The large image file for this item is still pending creation.' : undefined,

@@ -9,7 +9,7 @@ import { MetadataSearch } from './metadata-search.js';
 /** Items of the host as callers may see them: one by one, in lists, and found by their metadata. */
 export const itemsFeature: Feature<{ core: Core }, { items: Items; itemLists: ItemLists; metadataSearch: MetadataSearch }> = {
   name: 'items',
-  open({ core: { host, records, events } }, onClose) {
+  open({ core: { host, records, events, queues } }, onClose) {
     const items = new Items(records, host.access);
     onClose(events.on('item.saved', ({ item }) => items.forget(idText(item._id))));
     for (const name of ['folder.saved', 'folder.removed', 'access.changed'] as const) {
@@ -19,8 +19,8 @@ export const itemsFeature: Feature<{ core: Core }, { items: Items; itemLists: It
     return {
       offers: {
         items,
-        itemLists: new ItemLists(queries, items, host.access),
-        metadataSearch: new MetadataSearch(queries, host.access),
+        itemLists: new ItemLists(queries, items, host.access, queues.searches),
+        metadataSearch: new MetadataSearch(queries, host.access, queues.searches),
       },
     };
   },

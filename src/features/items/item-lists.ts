@@ -1,3 +1,5 @@
+import { callerName } from '../../core/concurrency/queues.js';
+import type { WorkQueue } from '../../core/concurrency/work-queue.js';
 import { BadParameterError } from '../../errors.js';
 import type { Caller, HostAccess, StoredDocument } from '../../host.js';
 import { idText } from '../../core/database/id-text.js';
@@ -31,6 +33,7 @@ export class ItemLists {
     private readonly queries: ItemQueries,
     private readonly items: Items,
     private readonly access: HostAccess,
+    private readonly queue: WorkQueue,
   ) {}
 
   /**
@@ -49,8 +52,11 @@ export class ItemLists {
     const order = parseSortOrder(request.sort, request.sortdir);
     const conditions = await this.#conditions(asked, request, caller, wordsFilter);
     const { limit, offset } = request;
-    if (asked.passes.length === 0) return this.queries.page(conditions, { order, limit, offset });
-    return this.#grouped(asked.passes, conditions, { order, limit, offset });
+    const read = () =>
+      asked.passes.length === 0
+        ? this.queries.page(conditions, { order, limit, offset })
+        : this.#grouped(asked.passes, conditions, { order, limit, offset });
+    return this.queue.run(read, { caller: callerName(caller) });
   }
 
   /**
@@ -69,7 +75,11 @@ export class ItemLists {
     if (asked === null) return null;
     const order = parseSortOrder(request.sort, request.sortdir);
     const conditions = await this.#conditions(asked, request, caller, wordsFilter);
-    const { remaining } = await this.#thinnedOut(asked.passes, conditions, order);
+    return this.queue.run(() => this.#countBefore(id, asked.passes, conditions, order), { caller: callerName(caller) });
+  }
+
+  async #countBefore(id: unknown, passes: readonly GroupPass[], conditions: Conditions, order: SortOrder): Promise<number> {
+    const { remaining } = await this.#thinnedOut(passes, conditions, order);
     let before = 0;
     for await (const { _id } of this.queries.each(conditions, [], order)) {
       if (idText(_id) === idText(id)) break;

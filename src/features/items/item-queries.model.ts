@@ -1,11 +1,15 @@
 import { BadParameterError } from '../../errors.js';
 import type { StoredDocument } from '../../host.js';
 import type { HostRecords } from '../../core/host/host-records.js';
+import { listTimeoutMs } from '../../core/database/outage.js';
 import { idText } from '../../core/database/id-text.js';
 
 /** Conditions on a model. */
 export type Conditions = Readonly<Record<string, unknown>>;
 type Order = readonly (readonly [string, 1 | -1])[];
+
+/** Documents that come at a time: between them others have the event loop. */
+const batchSize = 500;
 
 /** Ids in one list of a query; databases get slow beyond some thousands. */
 const idsPerList = 500;
@@ -60,9 +64,12 @@ export class ItemQueries {
     { order, limit, offset }: { order: Order; limit: number; offset: number },
   ): Promise<{ documents: StoredDocument[]; total: number }> {
     return explained(async () => {
-      const query = this.items.find(conditions).sort(sortOf(order)).skip(offset);
+      const query = this.items.find(conditions).sort(sortOf(order)).skip(offset).maxTimeMS(listTimeoutMs);
       if (limit > 0) query.limit(limit);
-      const [documents, total] = await Promise.all([query.lean<StoredDocument[]>(), this.items.countDocuments(conditions)]);
+      const [documents, total] = await Promise.all([
+        query.lean<StoredDocument[]>(),
+        this.items.countDocuments(conditions).maxTimeMS(listTimeoutMs),
+      ]);
       return { documents, total };
     });
   }
@@ -70,7 +77,8 @@ export class ItemQueries {
   /** Some fields of the items that match, one by one. */
   async *each(conditions: Conditions, fields: readonly string[], order: Order): AsyncGenerator<StoredDocument> {
     const projection = Object.fromEntries(['_id', ...fields].map((field) => [field, 1]));
-    const cursor = this.items.find(conditions, withoutNested(projection)).sort(sortOf(order)).lean<StoredDocument[]>().cursor();
+    const found = this.items.find(conditions, withoutNested(projection)).sort(sortOf(order)).maxTimeMS(listTimeoutMs);
+    const cursor = found.lean<StoredDocument[]>().cursor({ batchSize });
     try {
       yield* cursor as AsyncIterable<StoredDocument>;
     } catch (error) {
@@ -91,7 +99,7 @@ export class ItemQueries {
   async *withMetadata(type: 'item' | 'folder', conditions: Conditions): AsyncGenerator<StoredDocument> {
     const model = type === 'item' ? this.items : this.folders;
     const some = { $and: [conditions, { [this.names[type].meta]: { $exists: true, $nin: [null, {}] } }] };
-    const cursor = model.find(some).sort({ _id: 1 }).lean<StoredDocument[]>().cursor();
+    const cursor = model.find(some).sort({ _id: 1 }).lean<StoredDocument[]>().cursor({ batchSize });
     try {
       yield* cursor as AsyncIterable<StoredDocument>;
     } finally {

@@ -3,6 +3,7 @@ import { FreshCache } from '../../core/concurrency/fresh-cache.js';
 import { verdictLifetimeMs } from '../../core/host/callers.js';
 import { AccessDeniedError, UnknownIdError } from '../../errors.js';
 import type { AccessLevel, Caller, HostAccess } from '../../host.js';
+import { batches } from '../../core/database/id-batches.js';
 import type { FolderRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
 
 /** Items kept, each with its callers. */
@@ -23,6 +24,9 @@ export class Items {
   readonly #items = new FreshCache<ItemRecord>({ max: maxItems, lifetimeMs: itemLifetimeMs });
   /** By item, then by caller. */
   readonly #verdicts = new LRUCache<string, FreshCache<Verdict>>({ max: maxItems });
+
+  /** By caller and image: how much of it they may not read. */
+  readonly #parts = new FreshCache<{ hidden: number }>({ max: maxItems, lifetimeMs: verdictLifetimeMs });
 
   constructor(
     private readonly records: HostRecords,
@@ -57,6 +61,44 @@ export class Items {
     return item;
   }
 
+  /**
+   * Checks that the caller may read all items and folders that an image is made of. Kept as long as other verdicts.
+   *
+   * @param name equal for images that are made of the same.
+   * @throws AccessDeniedError where one is not for the caller, or gone.
+   */
+  async requireParts(
+    image: ItemRecord,
+    name: string,
+    parts: { items: ReadonlySet<string>; folders: ReadonlySet<string> },
+    caller: Caller | null,
+  ): Promise<void> {
+    if (caller?.admin === true || (parts.items.size === 0 && parts.folders.size === 0)) return;
+    const who = `u${caller?.id ?? ''}`;
+    const found = this.#parts.get(`${who} ${name}`, () => this.#judgeParts(parts, caller));
+    const { hidden } = found instanceof Promise ? await found : found;
+    if (hidden === 0) return;
+    throw new AccessDeniedError(
+      `Read access denied for ${hidden} of the items and folders that the image of item ${image.id} is made of (user ${caller?.id ?? 'None'}).`,
+    );
+  }
+
+  async #judgeParts(
+    { items, folders }: { items: ReadonlySet<string>; folders: ReadonlySet<string> },
+    caller: Caller | null,
+  ): Promise<{ hidden: number }> {
+    const { records, access } = this;
+    let hidden = 0;
+    if (items.size > 0) {
+      const filter = await access.filter(caller, 'item', 0);
+      for (const ids of batches([...items])) hidden += ids.length - (await records.existingItems(ids, filter)).length;
+    }
+    if (folders.size > 0) {
+      hidden += await records.contents.countOthers([...folders], await access.filter(caller, 'folder', 0));
+    }
+    return { hidden };
+  }
+
   /** The item as it is in the database now, when the caller has at least this level on it. For what changes it. */
   async loadFresh(id: string, level: 0 | 1 | 2, caller: Caller | null): Promise<ItemRecord> {
     const item = await this.#find(id);
@@ -79,6 +121,7 @@ export class Items {
 
   /** Drops what is kept of one item, or of all. */
   forget(id?: string): void {
+    this.#parts.clear();
     if (id === undefined) {
       this.#items.clear();
       this.#verdicts.clear();

@@ -20,7 +20,7 @@ export function parseMetadataQuery(text: string): MetadataQuery {
   if (phrases.length === 0) return 'empty';
   if (phrases.length > maxPhrases) throw new BadParameterError(`A search may have at most ${maxPhrases} phrases.`);
   return (metadata) => {
-    const values = valuesOf(metadata, fields);
+    const values = valuesOf(metadata, fields).map((value) => (typeof value === 'string' ? value.toLowerCase() : value));
     return phrases.every((matches) => values.some(matches));
   };
 }
@@ -37,12 +37,12 @@ function splitQuery(query: string): string[] {
   return words;
 }
 
-/** Texts that contain the phrase in any case; numbers from the phrase up to its next last digit. */
+/** Texts, in lower case, that contain the phrase; numbers from the phrase up to its next last digit. */
 function matcherOf(phrase: string): Matcher {
   const lower = phrase.toLowerCase();
   const range = rangeOf(phrase);
   return (value) => {
-    if (typeof value === 'string') return value.toLowerCase().includes(lower);
+    if (typeof value === 'string') return value.includes(lower);
     return typeof value === 'number' && range !== null && range(value);
   };
 }

@@ -1,3 +1,6 @@
+import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
+import { callerName } from '../../core/concurrency/queues.js';
+import type { WorkQueue } from '../../core/concurrency/work-queue.js';
 import { BadParameterError } from '../../errors.js';
 import type { Caller, HostAccess, StoredDocument } from '../../host.js';
 import type { ItemQueries } from './item-queries.model.js';
@@ -27,6 +30,7 @@ export class MetadataSearch {
   constructor(
     private readonly queries: ItemQueries,
     private readonly access: HostAccess,
+    private readonly queue: WorkQueue,
   ) {}
 
   /** @throws BadParameterError for other types than item and folder. */
@@ -39,8 +43,13 @@ export class MetadataSearch {
     if (matches === 'unfinished') return Object.fromEntries(types.map((type) => [type, []]));
     if (matches === 'empty') return [];
     const result: Partial<Record<'item' | 'folder', StoredDocument[]>> = {};
-    for (const type of types) result[type] = await this.#searchOne(type, { matches, ...request }, caller);
-    return result;
+    return this.queue.run(
+      async () => {
+        for (const type of types) result[type] = await this.#searchOne(type, { matches, ...request }, caller);
+        return result;
+      },
+      { caller: callerName(caller) },
+    );
   }
 
   async #searchOne(
@@ -56,6 +65,7 @@ export class MetadataSearch {
     const found: StoredDocument[] = [];
     let passed = 0;
     for await (const document of this.queries.withMetadata(type, await this.access.filter(caller, type, level))) {
+      if (isSliceOver()) await nextSlice();
       if (!matches(document[this.queries.names[type].meta])) continue;
       if (passed++ < offset) continue;
       found.push(document);

@@ -5,7 +5,7 @@ import type { Feature } from '../feature.js';
 import { JobModel } from './job.model.js';
 import { JobStore } from './jobs.js';
 import { jobRoutes } from './jobs.routes.js';
-import { JobRunner } from './runner.js';
+import { JobRunner } from './running/runner.js';
 
 /** Job records with status, progress, log and live events, and their runner on the host's Agenda. */
 export const jobsFeature: Feature<{ core: Core }, { jobs: JobStore; runner: JobRunner }> = {

@@ -4,12 +4,13 @@ import { requireUser } from '../../http/require-user.js';
 import type { Caller, HostDirectory } from '../../host.js';
 import { jobSortFields, type JobFilter } from './job-record.js';
 import { fullSight, jobDocument, sightOf } from './job-document.js';
-import type { JobStore, JobUpdate, SeenJob } from './jobs.js';
+import type { JobUpdate } from './job-update.js';
+import type { JobStore, SeenJob } from './jobs.js';
 import { hasScope } from '../../http/authentication.js';
 import { boolean, id, integer, json, number, oneOf, paging, required, text, withDefault } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
 import { routeDefiner } from '../../http/route.js';
-import { jobEventStream } from './event-stream.js';
+import { jobEventStream } from './events/event-stream.js';
 import { toWire } from '../../http/serving/wire.js';
 import { jobListSchema, jobSchema } from './schema.js';
 

@@ -2,8 +2,6 @@ import { sharedAbortController } from '../../core/concurrency/abort.js';
 import { AccessDeniedError, UnknownIdError } from '../../errors.js';
 import type { Caller, HostLogger, HostNotification } from '../../host.js';
 import {
-  logEntryBytes,
-  maxLogBytes,
   type JobChanges,
   type JobConditions,
   type JobFilter,
@@ -15,7 +13,8 @@ import {
 import type { JobModel, JobOrder } from './job.model.js';
 import { inParts } from '../../core/database/id-batches.js';
 import { entryLevel, fullSight, sightOf, type JobSight } from './job-document.js';
-import { JobNotifications } from './job-notifications.js';
+import { toChanges, type JobUpdate } from './job-update.js';
+import { JobNotifications } from './events/job-notifications.js';
 import { activeStatuses, checkTransition, isFinished, isWorkerHandler, jobStatus, localHandler } from './job-status.js';
 import { processName } from '../../core/database/process-name.js';
 import { step } from '../../core/steps.js';
@@ -43,20 +42,6 @@ export interface NewJob {
   other?: Record<string, unknown>;
   /** Who is to run it; given by the runner. */
   run?: Pick<JobRun, 'task' | 'resumable' | 'maxAttempts'>;
-}
-
-/** A change of a job's record. */
-export interface JobUpdate {
-  /** Log entries to append. */
-  log?: string | readonly string[];
-  /** The log given replaces the former log. */
-  overwrite?: boolean;
-  status?: number;
-  /** Members that are not given stay. */
-  progress?: Partial<JobProgress>;
-  results?: Record<string, unknown>;
-  /** Whether the owner is told. Default true. */
-  notify?: boolean;
 }
 
 /** What {@link JobStore.onUpdate} tells. `previousStatus` is `null` for a new job. */
@@ -370,34 +355,4 @@ function readerOf(caller: Caller | null): JobReader {
 
 function isJobId(id: string): boolean {
   return /^[0-9a-f]{24}$/.test(id);
-}
-
-function toChanges(update: JobUpdate, before: JobRecord): JobChanges {
-  const log = typeof update.log === 'string' ? [update.log] : (update.log ?? []);
-  const entries = newestEntries(log.filter((entry) => entry !== '').map(lastBytes));
-  return {
-    ...(update.status !== undefined && update.status !== before.status && { status: update.status }),
-    ...(update.progress !== undefined && {
-      progress: { total: null, current: null, message: null, ...before.progress, ...update.progress },
-    }),
-    ...(update.results !== undefined && { results: update.results }),
-    ...(entries.length > 0 && { log: entries, overwrite: update.overwrite ?? false }),
-  };
-}
-
-/** The newest of many entries, as many as a log can keep. */
-function newestEntries(entries: string[]): string[] {
-  let bytes = 0;
-  const first = entries.findLastIndex((entry) => (bytes += logEntryBytes(entry)) > maxLogBytes);
-  return first < 0 ? entries : entries.slice(first + 1);
-}
-
-/** An entry longer than a whole log keeps its end, which says how the work ended. */
-function lastBytes(entry: string): string {
-  if (logEntryBytes(entry) <= maxLogBytes) return entry;
-  const bytes = Buffer.from(entry);
-  let start = bytes.length - maxLogBytes + logEntryBytes('');
-  // A character is not cut: its following bytes are 10xxxxxx.
-  while ((bytes[start]! & 0xc0) === 0x80) start++;
-  return bytes.toString('utf8', start);
 }

@@ -25,8 +25,8 @@ const list = defineRoute({
   summary: 'List the names of the pictures that belong to the image: label, macro, thumbnail.',
   params: itemPath,
   returns: { schema: { type: 'array', items: { type: 'string' } } },
-  async handle({ params, caller }, { items, images }) {
-    const item = await items.load(params.itemId, 0, caller);
+  async handle({ params, caller }, { images }) {
+    const item = await images.load(params.itemId, caller);
     return images.use(item, (image) => image.associatedImages());
   },
 });
@@ -63,9 +63,9 @@ const metadata = defineRoute({
   summary: 'Get size, mode and format of a picture that belongs to the image.',
   params: imagePath,
   returns: { schema: associatedImageSchema },
-  async handle(asked, { items, images, queues }) {
+  async handle(asked, { images, queues }) {
     const { params, caller, signal } = asked;
-    const item = await items.load(params.itemId, 0, caller);
+    const item = await images.load(params.itemId, caller);
     const read = () => images.use(item, (image) => image.associatedImageMetadata(params.image, { signal }), signal);
     return enqueueFor(queues.pictures, asked)(read);
   },

@@ -5,7 +5,7 @@ import { routeDefiner } from '../../http/route.js';
 import type { CachedFiles } from '../cached-files/cached-files.js';
 import type { Images } from '../images/images.js';
 import type { Items } from '../items/items.js';
-import type { JobStarter } from '../jobs/job-starter.js';
+import type { JobStarter } from '../jobs/running/job-starter.js';
 
 /** What the routes and jobs that show images work with. */
 export interface PictureContext {

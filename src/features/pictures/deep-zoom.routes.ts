@@ -28,8 +28,8 @@ const description = defineRoute({
   params: itemPath,
   query: { ...grid, encoding: text({ description: 'JPEG (default) or PNG.' }) },
   returns: { types: ['text/xml'] },
-  async handle({ params, query, caller }, { items, images }) {
-    const item = await items.load(params.itemId, 0, caller);
+  async handle({ params, query, caller }, { images }) {
+    const item = await images.load(params.itemId, caller);
     const xml = await images.use(item, (image) => image.dzi(defined(query)));
     return Reply.content(xml, 'text/xml;charset=utf-8');
   },
@@ -50,7 +50,7 @@ const tile = defineRoute({
   async handle(asked, services) {
     const { params, query, caller } = asked;
     if (!/^\d{1,4}$/.test(params.level)) throw new BadParameterError('level must be between 0 and the image scale');
-    const item = await services.items.load(params.itemId, 0, caller);
+    const item = await services.images.load(params.itemId, caller);
     const request = { ...defined(query), level: Number(params.level), name: params.xandy };
     return cachedPicture(services, { item, kind: 'dzi', request, asked }, (image, signal) =>
       image.dziTile({ ...request, signal }),

@@ -1,6 +1,6 @@
 import { enqueueFor } from '../../core/concurrency/queues.js';
 import type { ItemRecord } from '../../core/host/host-records.js';
-import { histogramName, obtainHistogram, regionEntry, type CachedEntry } from './cached-pictures.js';
+import { histogramName, obtainHistogram, regionEntry, type CachedEntry } from './cached/cached-pictures.js';
 import type { Caller } from '../../host.js';
 import { answerConditional, cacheHeaders, entityTag } from '../../http/conditional.js';
 import { boolean, integer, number, oneOf, withDefault } from '../../http/parameters.js';

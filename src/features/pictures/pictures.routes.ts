@@ -77,9 +77,9 @@ const pixel = defineRoute({
     frameList: integerList('Frames to look at; the answer is then a list.'),
   },
   returns: { schema: pixelSchema },
-  async handle(asked, { items, images, queues }) {
+  async handle(asked, { images, queues }) {
     const { params, query, caller, signal } = asked;
-    const item = await items.load(params.itemId, 0, caller);
+    const item = await images.load(params.itemId, caller);
     const { frameList, ...region } = query;
     const request = { ...defined(region), signal };
     const read = (image: LargeImage): Promise<unknown> =>

@@ -8,18 +8,18 @@ import {
   objectOf,
   orNull,
   truth,
-  whole,
+  anyInteger,
   type Schema,
 } from '../../http/schemas.js';
 
 const frame = component('Frame', {
   ...objectOf(
-    { Frame: whole, Index: whole },
+    { Frame: anyInteger, Index: anyInteger },
     {
-      IndexC: whole,
-      IndexZ: whole,
-      IndexT: whole,
-      IndexXY: whole,
+      IndexC: anyInteger,
+      IndexZ: anyInteger,
+      IndexT: anyInteger,
+      IndexXY: anyInteger,
       Channel: anyText,
       ChannelColor: { ...anyText, description: 'As #rrggbb.' },
     },
@@ -32,23 +32,23 @@ export const largeImageSchema = component(
   'LargeImage',
   objectOf(
     {
-      levels: { ...whole, description: 'Level 0 is the smallest, levels - 1 is full resolution.' },
-      sizeX: { ...whole, description: 'Width in pixels.' },
-      sizeY: { ...whole, description: 'Height in pixels.' },
-      tileWidth: whole,
-      tileHeight: whole,
+      levels: { ...anyInteger, description: 'Level 0 is the smallest, levels - 1 is full resolution.' },
+      sizeX: { ...anyInteger, description: 'Width in pixels.' },
+      sizeY: { ...anyInteger, description: 'Height in pixels.' },
+      tileWidth: anyInteger,
+      tileHeight: anyInteger,
       magnification: orNull(anyNumber),
       mm_x: { type: ['number', 'null'], description: 'Width of a pixel in millimetres.' },
       mm_y: { type: ['number', 'null'], description: 'Height of a pixel in millimetres.' },
       dtype: { ...anyText, description: 'Type of the samples: uint8, uint16, float32, …' },
-      bandCount: whole,
+      bandCount: anyInteger,
     },
     {
       frames: listOf(frame),
-      IndexRange: mapOf(whole),
-      IndexStride: mapOf(whole),
+      IndexRange: mapOf(anyInteger),
+      IndexStride: mapOf(anyInteger),
       channels: listOf(anyText),
-      channelmap: mapOf(whole),
+      channelmap: mapOf(anyInteger),
     },
   ),
 );
@@ -61,10 +61,10 @@ const band = component(
     mean: orNull(anyNumber),
     stdev: orNull(anyNumber),
     range: listOf(anyNumber),
-    bins: whole,
+    bins: anyInteger,
     hist: listOf(anyNumber),
     bin_edges: listOf(anyNumber),
-    samples: whole,
+    samples: anyInteger,
     density: truth,
   }),
 );
@@ -92,12 +92,12 @@ const pixel = component(
     {},
     {
       value: { type: 'array', items: orNull(anyNumber), description: 'The sample of each band.' },
-      l: whole,
-      r: whole,
-      g: whole,
-      b: whole,
-      a: whole,
-      frame: whole,
+      l: anyInteger,
+      r: anyInteger,
+      g: anyInteger,
+      b: anyInteger,
+      a: anyInteger,
+      frame: anyInteger,
     },
   ),
 );
@@ -114,9 +114,9 @@ export const quadInfoSchema = component(
     { metadata: largeImageSchema, options: anyObject, src: listOf(anyObject) },
     {
       quads: listOf(objectOf({ ul: corner, lr: corner, crop: mapOf(anyNumber) })),
-      quadsToIdx: listOf(whole),
-      frames: listOf(whole),
-      framesToIdx: mapOf(whole),
+      quadsToIdx: listOf(anyInteger),
+      frames: listOf(anyInteger),
+      framesToIdx: mapOf(anyInteger),
       minLevel: anyNumber,
       cached: { type: 'array', items: truth, description: 'Which textures are kept, where that is asked for.' },
       scheduledJob: anyText,
@@ -125,4 +125,4 @@ export const quadInfoSchema = component(
 );
 
 /** What a picture that belongs to an image is; empty where there is none. */
-export const associatedImageSchema = objectOf({}, { sizeX: whole, sizeY: whole, mode: anyText, format: anyText });
+export const associatedImageSchema = objectOf({}, { sizeX: anyInteger, sizeY: anyInteger, mode: anyText, format: anyText });

@@ -1,8 +1,8 @@
 import type { QuadInfoOptions } from '../../tilesource/quad-info.js';
 import { BadParameterError } from '../../errors.js';
 import type { ItemRecord } from '../../core/host/host-records.js';
-import { cacheJobNames, newCacheJob } from './cache-job.js';
-import { imageKeys, pictureName, regionEntry, type CachedEntry } from './cached-pictures.js';
+import { cacheJobNames, newCacheJob } from './cached/cache-job.js';
+import { imageKeys, pictureName, regionEntry, type CachedEntry } from './cached/cached-pictures.js';
 import { boolean, integer, oneOf, text, withDefault, type ParameterValues } from '../../http/parameters.js';
 import { defineRoute, type PictureContext } from './context.js';
 import { mayRead, mayReadOrSchedule } from './authorize.js';

@@ -72,7 +72,7 @@ async function answerTile(
   address: { itemId: string; level: number; x: number; y: number },
   { redirect, ...query }: Record<string, unknown> & { redirect: Redirect },
 ): Promise<Reply> {
-  const item = await services.items.load(address.itemId, 0, asked.caller);
+  const item = await services.images.load(address.itemId, asked.caller);
   const request = { ...defined(query), level: address.level, x: address.x, y: address.y };
   const instead = await fileInstead(services, item, redirect, request);
   if (instead !== null) return Reply.redirect(instead);

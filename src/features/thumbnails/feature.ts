@@ -3,7 +3,7 @@ import { bindRoutes } from '../../http/route.js';
 import type { CachedFiles } from '../cached-files/cached-files.js';
 import type { Feature } from '../feature.js';
 import type { Images } from '../images/images.js';
-import type { JobStarter } from '../jobs/job-starter.js';
+import type { JobStarter } from '../jobs/running/job-starter.js';
 import { thumbnailJob } from './thumbnails.job.js';
 import { thumbnailRoutes } from './thumbnails.routes.js';
 

@@ -5,7 +5,7 @@ import { WorkQueue } from '../../core/concurrency/work-queue.js';
 import type { HostLogger } from '../../host.js';
 import type { CachedFileName, CachedFiles } from '../cached-files/cached-files.js';
 import type { Images } from '../images/images.js';
-import { obtainPicture, pictureName, type CachedEntry } from '../pictures/cached-pictures.js';
+import { obtainPicture, pictureName, type CachedEntry } from '../pictures/cached/cached-pictures.js';
 
 /** What became of the files of a run so far. */
 export interface ThumbnailCounts {

@@ -1,7 +1,7 @@
 import { BadParameterError } from '../../errors.js';
 import { canonicalText, parseSpecList, plainValue } from '../cached-files/cached-file-key.js';
 import type { JobRecord } from '../jobs/job-record.js';
-import type { NewDefinedJob } from '../jobs/job-starter.js';
+import type { NewDefinedJob } from '../jobs/running/job-starter.js';
 
 /** Name of the job that makes thumbnails of all items, as the runner knows it. */
 export const thumbnailJobName = 'large_image_create_thumbnails';

@@ -1,9 +1,9 @@
 import { cpus } from 'node:os';
 import { BadParameterError } from '../../errors.js';
-import type { CachedEntry } from '../pictures/cached-pictures.js';
+import type { CachedEntry } from '../pictures/cached/cached-pictures.js';
 import { createThumbnailFiles, type ThumbnailCounts, type ThumbnailServices } from './thumbnail-files.js';
 import { thumbnailJobData, thumbnailJobName } from './thumbnail-job.js';
-import type { JobDefinition } from '../jobs/definition.js';
+import type { JobDefinition } from '../jobs/running/definition.js';
 
 const defaultLogIntervalSeconds = 10;
 /** Node's timers take no more. */

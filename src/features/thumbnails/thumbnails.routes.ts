@@ -6,7 +6,7 @@ import { parseSpecList } from '../cached-files/cached-file-key.js';
 import type { CachedFiles } from '../cached-files/cached-files.js';
 import { storedJobSchema } from '../jobs/schema.js';
 import { unfilteredJobDocument } from '../jobs/job-document.js';
-import type { JobStarter } from '../jobs/job-starter.js';
+import type { JobStarter } from '../jobs/running/job-starter.js';
 import { newThumbnailJob, thumbnailJobName } from './thumbnail-job.js';
 
 const defineRoute = routeDefiner<{ cachedFiles: CachedFiles; runner: JobStarter }>();

@@ -1,7 +1,7 @@
 import { NotFoundError } from '../../errors.js';
 import { required, text } from '../parameters.js';
 import { Reply } from '../reply.js';
-import { routeDefiner, type RouteDefinition } from '../route.js';
+import { routeDefiner, type RouteOutline } from '../route.js';
 import { anyObject } from '../schemas.js';
 import { openApi3, swagger2, type ApiInfo } from './openapi.js';
 import { readSwaggerFile } from './swagger-files.js';
@@ -9,7 +9,7 @@ import { readSwaggerFile } from './swagger-files.js';
 /** What is described. */
 interface DescribeContext {
   /** The routes of plugin and host, as they are at the time of the request. */
-  routes(): readonly RouteDefinition[];
+  routes(): readonly RouteOutline[];
   apiRoot: string;
   title: string;
   version: string;

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { errorReplies } from '../../errors.js';
 import type { Parameter, Parameters } from '../parameters.js';
-import type { RouteDefinition } from '../route.js';
+import type { RouteOutline } from '../route.js';
 import { anyObject, component, objectOf, schemaOf, type Schema } from '../schemas.js';
 import { Components } from './components.js';
 
@@ -45,7 +45,7 @@ function tagOf(path: string): string {
   return path.split('/')[1] ?? '';
 }
 
-function operationId(route: RouteDefinition): string {
+function operationId(route: RouteOutline): string {
   const words = route.path
     .split('/')
     .filter(Boolean)
@@ -55,7 +55,7 @@ function operationId(route: RouteDefinition): string {
 }
 
 /** What a route asks of its caller, in words. */
-function accessText(route: RouteDefinition): string {
+function accessText(route: RouteOutline): string {
   const who = {
     public: 'Anybody may call this; documents still need their own permission.',
     user: 'The caller must be signed in.',
@@ -65,12 +65,12 @@ function accessText(route: RouteDefinition): string {
   return route.scope === undefined ? who : `${who} Token scope: \`${route.scope}\`.`;
 }
 
-function descriptionOf(route: RouteDefinition): string {
+function descriptionOf(route: RouteOutline): string {
   return [route.description, accessText(route)].filter(Boolean).join('\n\n');
 }
 
 /** Statuses a route may answer besides success, with what leads to them. */
-function errorStatuses(route: RouteDefinition): Map<string, string> {
+function errorStatuses(route: RouteOutline): Map<string, string> {
   const statuses = new Map<string, Set<string>>();
   // A parameter that is sent twice is refused everywhere.
   const codes = new Set(route.errors ?? []).add('bad-parameter');
@@ -91,7 +91,7 @@ function entries(parameters: Parameters | undefined): [string, Parameter<unknown
   return Object.entries(parameters ?? {});
 }
 
-function bodySchema(route: RouteDefinition, brand: string): { type: string; schema: Schema } | null {
+function bodySchema(route: RouteOutline, brand: string): { type: string; schema: Schema } | null {
   const body = route.body ?? 'none';
   if (body === 'none') return null;
   if (route.accepts !== undefined) return { type: 'application/json', schema: schemaOf(route.accepts, brand) };
@@ -101,14 +101,14 @@ function bodySchema(route: RouteDefinition, brand: string): { type: string; sche
   return { type: 'application/json', schema: body === 'json' ? {} : anyObject };
 }
 
-function successTypes(route: RouteDefinition): readonly string[] {
+function successTypes(route: RouteOutline): readonly string[] {
   return 'types' in route.returns ? route.returns.types : ['application/json'];
 }
 
-const bodyIsOptional = (route: RouteDefinition) => route.bodyOptional === true;
+const bodyIsOptional = (route: RouteOutline) => route.bodyOptional === true;
 
 /** The API as a Swagger 2.0 document, which existing clients of this kind of API read. */
-export function swagger2(routes: readonly RouteDefinition[], info: ApiInfo): Json {
+export function swagger2(routes: readonly RouteOutline[], info: ApiInfo): Json {
   const components = new Components('#/definitions/', swagger2Members);
   const error = components.refer(errorSchema);
   const paths: Record<string, Json> = {};
@@ -175,7 +175,7 @@ function swagger2Members(schema: Json): Json {
   return { ...Object.fromEntries(kept), ...limit };
 }
 
-function security(route: RouteDefinition): Json[] {
+function security(route: RouteOutline): Json[] {
   const schemes = [{ token: [] }, { tokenParameter: [] }];
   return route.access === 'public' ? [{}, ...schemes] : schemes;
 }
@@ -194,7 +194,7 @@ function openApi3Members({ $schema: _dialect, default: byDefault, ...schema }: J
 }
 
 /** The API as an OpenAPI 3.1 document. */
-export function openApi3(routes: readonly RouteDefinition[], info: ApiInfo): Json {
+export function openApi3(routes: readonly RouteOutline[], info: ApiInfo): Json {
   const components = new Components('#/components/schemas/', openApi3Members);
   const error = { 'application/json': { schema: components.refer(errorSchema) } };
   const paths: Record<string, Json> = {};

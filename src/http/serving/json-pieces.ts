@@ -13,6 +13,14 @@ export function isSmall(value: unknown, size = smallSize): boolean {
   return sizeLeft(value, size) >= 0;
 }
 
+/** Values from this number on are long: some 256 KiB of text. */
+const longSize = 30_000;
+
+/** Whether writing or checking a value at once would hold the event loop for long. */
+export function isLong(value: unknown): boolean {
+  return !isSmall(value, longSize);
+}
+
 /** What is left of a size after that of a value; below 0 as soon as it is too large. */
 function sizeLeft(value: unknown, left: number): number {
   if (typeof value === 'string') return left - 1 - value.length / charactersPerValue;

@@ -130,7 +130,7 @@ class Answering<C> {
       asked.granted = await route.authorize?.(asked, options.context);
       if (route.body !== undefined && route.body !== 'none') {
         if (!request.complete) watch();
-        asked.body = await readRouteBody(request, route as unknown as RouteDefinition, asked.sent);
+        asked.body = await readRouteBody(request, route, asked.sent);
       }
       // Parameters and body were read as the route declares them.
       const result = await route.handle(asked as never, options.context);

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import busboy from 'busboy';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 import { parseJsonText, textOf } from '../../core/json.js';
-import type { RouteBody, RouteDefinition } from '../route.js';
+import type { RouteBody, RouteOutline } from '../route.js';
 
 /** Request as Express hands it over, as far as it is read here. */
 export interface HttpRequest extends IncomingMessage {
@@ -158,7 +158,7 @@ export function dropRest(request: IncomingMessage): void {
  *
  * @param sent Parameters of the request, with the fields of a form.
  */
-export async function readRouteBody(request: HttpRequest, route: RouteDefinition, sent: Readonly<Sent>): Promise<unknown> {
+export async function readRouteBody(request: HttpRequest, route: RouteOutline, sent: Readonly<Sent>): Promise<unknown> {
   const kind: RouteBody = route.body ?? 'none';
   if (kind === 'none') return undefined;
   requireIdentity(request);
@@ -182,7 +182,7 @@ export async function readRouteBody(request: HttpRequest, route: RouteDefinition
  *
  * @throws BadParameterError where the route cannot do without a body, or the form holds what is no parameter of the route.
  */
-function requireParametersAlone(request: HttpRequest, route: RouteDefinition, sent: Readonly<Sent>): void {
+function requireParametersAlone(request: HttpRequest, route: RouteOutline, sent: Readonly<Sent>): void {
   if (!route.bodyOptional)
     throw new BadParameterError(`A form (${contentType(request)}) is not the body of this request. ${ownType}`);
   if (route.body === 'text') return;
@@ -202,7 +202,7 @@ function parsedBytes(request: HttpRequest): Buffer {
 async function parseJsonBody(
   content: string,
   kind: 'json' | 'json-object' | 'json-array',
-  route: RouteDefinition,
+  route: RouteOutline,
 ): Promise<unknown> {
   const name = route.bodyName ?? 'body';
   if (!/\S/.test(content)) {

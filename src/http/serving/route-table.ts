@@ -1,6 +1,6 @@
 import findMyWay from 'find-my-way';
 import { BadParameterError } from '../../errors.js';
-import type { RouteDefinition } from '../route.js';
+import type { RouteOutline } from '../route.js';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
@@ -29,7 +29,7 @@ export class RouteTable<V> {
   });
 
   /** @throws Error for a path that stands in the table already. */
-  add({ method, path }: Pick<RouteDefinition, 'method' | 'path'>, value: V): void {
+  add({ method, path }: Pick<RouteOutline, 'method' | 'path'>, value: V): void {
     this.#routes.on(method.toUpperCase() as Method, path, () => undefined, value);
   }
 

@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import type { RequestHandler } from 'express';
 import { BadParameterError, NotFoundError } from '../../errors.js';
 import { respondWithError } from './respond.js';
-import type { RouteDefinition } from '../route.js';
+import type { RouteOutline } from '../route.js';
 
 /**
  * Answers requests below the API that no route has answered, in JSON: 400 where the resource (the first segment) has routes, else 404, and
  * below the routes of open standards.
  * A host adds it behind all its routes, `app.use(apiRoot, answerUnknownPaths(installation.routes))`; only the host knows which are the last.
  */
-export function answerUnknownPaths(routes: readonly Pick<RouteDefinition, 'path' | 'anyOrigin'>[]): RequestHandler {
+export function answerUnknownPaths(routes: readonly Pick<RouteOutline, 'path' | 'anyOrigin'>[]): RequestHandler {
   const resources = new Set(
     routes.filter(({ anyOrigin }) => anyOrigin !== true).map(({ path }) => path.split('/')[1]!.toLowerCase()),
   );

@@ -16,7 +16,7 @@ import {
 import { Types } from 'mongoose';
 import { defineRoute, type HostContext } from '../context.js';
 import type { GrantedLevel } from '../access/access-list.model.js';
-import type { UserDocument } from '../accounts/user.model.js';
+import type { UserDocument } from '../accounts/users/user.model.js';
 import { accessFilter, principalOf } from '../access/access.js';
 import { createGroup, inviteToGroup, joinGroup, leaveGroup, loadGroup, mayForce, removeGroup, updateGroup } from './groups.js';
 import { listReply, readPage } from '../tree/lists.js';

@@ -3,7 +3,7 @@ import { AccessDeniedError, InvalidError, UnknownIdError, searchWords } from '..
 import type { HostContext } from '../context.js';
 import type { GrantedLevel } from '../access/access-list.model.js';
 import type { GroupDocument } from './group.model.js';
-import type { UserDocument } from '../accounts/user.model.js';
+import type { UserDocument } from '../accounts/users/user.model.js';
 import { checkedName } from '../tree/names/checked-name.js';
 import { levelOn, requireLevel, withUserLevel, type Principal } from '../access/access.js';
 import { isDuplicateKey } from '../duplicate-key.js';

@@ -10,7 +10,7 @@ import {
   orNull,
   shownAccess,
   truth,
-  whole,
+  anyInteger,
 } from '../../index.js';
 
 const dates = { created: dateText, updated: dateText };
@@ -30,7 +30,7 @@ export const fileSchema = component(
     },
     {
       mimeType: orNull(anyText),
-      size: whole,
+      size: anyInteger,
       creatorId: orNull(idText),
       updated: dateText,
       linkUrl: { ...anyText, description: 'Where its bytes are instead.' },
@@ -51,7 +51,7 @@ export const folderSchema = component(
       parentCollection: { type: 'string', enum: ['folder', 'collection', 'user'] },
       ...root,
       ...dates,
-      size: whole,
+      size: anyInteger,
       meta: anyObject,
       public: truth,
       _accessLevel: shownAccess,
@@ -70,7 +70,7 @@ export const collectionSchema = component(
       name: anyText,
       description: orNull(anyText),
       ...dates,
-      size: whole,
+      size: anyInteger,
       meta: anyObject,
       public: truth,
       _accessLevel: shownAccess,
@@ -112,10 +112,10 @@ export const userSchema = component(
     {
       email: anyText,
       groups: listOf(idText),
-      groupInvites: listOf(objectOf({ groupId: idText, level: whole })),
+      groupInvites: listOf(objectOf({ groupId: idText, level: anyInteger })),
       status: { type: 'string', enum: ['enabled', 'pending', 'disabled'] },
       emailVerified: truth,
-      size: whole,
+      size: anyInteger,
       otp: truth,
     },
   ),
@@ -127,8 +127,8 @@ export const uploadSchema = component('Upload', {
     {
       _id: idText,
       name: anyText,
-      size: whole,
-      received: { ...whole, description: 'Bytes that are safely stored.' },
+      size: anyInteger,
+      received: { ...anyInteger, description: 'Bytes that are safely stored.' },
       mimeType: anyText,
       parentType: { type: 'string', enum: ['folder', 'item'] },
       parentId: idText,

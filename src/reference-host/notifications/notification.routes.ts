@@ -15,7 +15,7 @@ import {
 import { Types } from 'mongoose';
 import { defineRoute, type HostContext } from '../context.js';
 import { listNotifications, notificationView, streamNotifications, type NotificationOwner } from './notifications.js';
-import { findToken, userScope } from '../accounts/tokens.js';
+import { findToken, userScope } from '../accounts/tokens/tokens.js';
 
 /** Whose messages are asked for: those of a user, or of an anonymous session. */
 async function ownerOf(

@@ -5,7 +5,7 @@ import type { AccessControlled, GrantedLevel } from '../access/access-list.model
 import type { CollectionDocument } from '../tree/collection.model.js';
 import type { FolderDocument } from '../tree/folder.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
-import type { UserDocument } from '../accounts/user.model.js';
+import type { UserDocument } from '../accounts/users/user.model.js';
 import { accessFilter, itemAccessFilter, levelOn, requireLevel, type Principal } from '../access/access.js';
 import { ancestorsOf, type FolderParent } from '../tree/folders.js';
 

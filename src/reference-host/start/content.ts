@@ -6,10 +6,10 @@ import type { CollectionDocument } from '../tree/collection.model.js';
 import { refreshFileInPlace } from '../files/in-place.js';
 import type { FileDocument } from '../files/file.model.js';
 import type { FolderDocument } from '../tree/folder.model.js';
-import type { UserDocument } from '../accounts/user.model.js';
+import type { UserDocument } from '../accounts/users/user.model.js';
 import { createCollection } from '../tree/collections.js';
 import { createFolder, type FolderParent } from '../tree/folders.js';
-import { createUser } from '../accounts/users.js';
+import { createUser } from '../accounts/users/users.js';
 import { ownFiles } from './own-files.js';
 
 /** Login of the user that is made. */

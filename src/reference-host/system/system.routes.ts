@@ -18,7 +18,7 @@ import {
   mapOf,
   objectOf,
   truth,
-  whole,
+  anyInteger,
 } from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { UploadDocument } from '../uploads/upload.model.js';
@@ -195,7 +195,9 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
     access: 'admin',
     scope: scopes.readAssetstore,
     returns: {
-      schema: listOf(objectOf({ _id: idText, name: anyText, type: whole, root: anyText, current: truth, created: dateText })),
+      schema: listOf(
+        objectOf({ _id: idText, name: anyText, type: anyInteger, root: anyText, current: truth, created: dateText }),
+      ),
     },
     handle: (_input, { storeId, store, startDate }) => [
       { _id: storeId, name: 'Data directory', type: 0, root: store.root, current: true, created: startDate },

@@ -1,5 +1,5 @@
 import { collectionSchema } from '../http/schemas.js';
-import { boolean, paging, required, text, withDefault, type RouteDefinition, listOf, objectOf, whole } from '../../index.js';
+import { boolean, paging, required, text, withDefault, type RouteDefinition, listOf, objectOf, anyInteger } from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { CollectionDocument } from './collection.model.js';
 import { accessFilter, principalOf } from '../access/access.js';
@@ -83,7 +83,7 @@ export const collectionRoutes: RouteDefinition<HostContext>[] = [
     access: 'public',
     scope: scopes.read,
     params: byId,
-    returns: { schema: objectOf({ nFolders: whole }) },
+    returns: { schema: objectOf({ nFolders: anyInteger }) },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
       const principal = await principalOf(context, caller);

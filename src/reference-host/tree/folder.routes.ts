@@ -10,7 +10,7 @@ import {
   type RouteDefinition,
   listOf,
   objectOf,
-  whole,
+  anyInteger,
 } from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { FolderDocument } from './folder.model.js';
@@ -112,7 +112,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
     access: 'public',
     scope: scopes.read,
     params: byId,
-    returns: { schema: objectOf({ nItems: whole, nFolders: whole }) },
+    returns: { schema: objectOf({ nItems: anyInteger, nFolders: anyInteger }) },
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, caller }, context) {
       const principal = await principalOf(context, caller);

@@ -4,7 +4,7 @@ import type { HostContext } from '../context.js';
 import type { AccessList, GrantedLevel } from '../access/access-list.model.js';
 import type { CollectionDocument } from './collection.model.js';
 import type { FolderDocument, FolderParentType, RootType } from './folder.model.js';
-import type { UserDocument } from '../accounts/user.model.js';
+import type { UserDocument } from '../accounts/users/user.model.js';
 import { checkedName } from './names/checked-name.js';
 import { accessFilter, levelOn, requireLevel, system, withUserLevel, type Principal } from '../access/access.js';
 import { newMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';

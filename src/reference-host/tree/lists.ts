@@ -1,6 +1,11 @@
 import type { Model, QueryFilter, Types } from 'mongoose';
 import { BadParameterError, parseSortOrder, Reply } from '../../index.js';
 
+/** How long the database may work on a list: clients choose by what it is sorted. */
+const listTimeoutMs = 10_000;
+/** Documents that come at a time: between them others have the event loop. */
+const batchSize = 1000;
+
 /** Which part of a list is wanted, and in what order. `limit` 0: all. */
 export interface Page {
   limit: number;
@@ -26,9 +31,9 @@ export async function readPage<D>(
   page: Page,
   sortable?: readonly string[],
 ): Promise<{ documents: D[]; total: number }> {
-  const query = model.find(filter).sort(orderOf(page, sortable)).skip(page.offset);
+  const query = model.find(filter).sort(orderOf(page, sortable)).skip(page.offset).maxTimeMS(listTimeoutMs);
   if (page.limit > 0) query.limit(page.limit);
-  const [documents, total] = await Promise.all([query.lean<D[]>(), model.countDocuments(filter)]);
+  const [documents, total] = await Promise.all([query.lean<D[]>(), model.countDocuments(filter).maxTimeMS(listTimeoutMs)]);
   return { documents, total };
 }
 
@@ -40,7 +45,12 @@ export async function positionIn<D>(
   page: Pick<Page, 'sort' | 'sortdir'>,
 ): Promise<number> {
   // Looked for in the list itself: conditions on what comes before miss documents without the field, or with values of another type.
-  const cursor = model.find(filter, { _id: 1 }).sort(orderOf(page)).lean<{ _id: Types.ObjectId }[]>().cursor();
+  const cursor = model
+    .find(filter, { _id: 1 })
+    .sort(orderOf(page))
+    .maxTimeMS(listTimeoutMs)
+    .lean<{ _id: Types.ObjectId }[]>()
+    .cursor({ batchSize });
   let before = 0;
   try {
     for await (const { _id } of cursor) {

@@ -6,11 +6,11 @@ export interface ClaimDocument {
   _id: string;
   process: string;
   /** Distinguishes the claims of one process. */
-  turn: string;
+  fence: string;
 }
 
 /** Schema of {@link ClaimDocument}. */
 export const claimSchema = new Schema<ClaimDocument>(
-  { _id: { type: String, required: true }, process: String, turn: String },
+  { _id: { type: String, required: true }, process: String, fence: String },
   { versionKey: false },
 ).index({ process: 1 });

@@ -11,7 +11,7 @@ const releaseAgainMs = 1000;
 
 /** Work that one request at a time does, in whichever process; a claim ends with the process that has it. */
 export class Claims {
-  readonly #turns = new Set<string>();
+  readonly #fences = new Set<string>();
 
   constructor(private readonly options: { models: Models; life: ProcessLife; logger: HostLogger; closing: AbortSignal }) {}
 
@@ -21,51 +21,51 @@ export class Claims {
    * @param options `busy`: what is thrown when others are at it for longer than `patienceMs`
    * @param work Is given what throws when the claim may be another process's by now.
    */
-  async hold<T>(
+  async run<T>(
     key: string,
     options: { patienceMs: number; busy: () => Error },
-    work: (requireHeld: () => void) => Promise<T>,
+    work: (confirm: () => void) => Promise<T>,
   ): Promise<T> {
     const { life } = this.options;
     const { term } = life;
-    const turn = await this.#take(key, Date.now() + options.patienceMs);
-    if (turn === null) throw options.busy();
+    const fence = await this.#take(key, Date.now() + options.patienceMs);
+    if (fence === null) throw options.busy();
     try {
       return await work(() => life.requireSince(term));
     } finally {
-      this.#turns.delete(turn);
-      await this.#release(key, turn);
+      this.#fences.delete(fence);
+      await this.#release(key, fence);
     }
   }
 
   /** Whether somebody who lives has the claim. */
-  async isHeld(key: string): Promise<boolean> {
+  async isTaken(key: string): Promise<boolean> {
     const found = await this.options.models.claim.findById(key).lean();
     return found !== null && !(await this.#isLeftOver(found));
   }
 
   async #take(key: string, deadline: number): Promise<string | null> {
     const { models, life } = this.options;
-    const turn = randomUUID();
-    this.#turns.add(turn);
+    const fence = randomUUID();
+    this.#fences.add(fence);
     try {
       for (;;) {
         const found = await models.claim.findById(key).lean();
         if (found === null) {
-          if (await this.#insert({ _id: key, process: life.id, turn })) return turn;
+          if (await this.#insert({ _id: key, process: life.id, fence })) return fence;
         } else if (await this.#isLeftOver(found)) {
-          const mine = { $set: { process: life.id, turn } };
-          if ((await models.claim.updateOne({ _id: key, turn: found.turn }, mine)).matchedCount === 1) return turn;
+          const mine = { $set: { process: life.id, fence } };
+          if ((await models.claim.updateOne({ _id: key, fence: found.fence }, mine)).matchedCount === 1) return fence;
         } else if (Date.now() > deadline) break;
         else await delay(pollMs);
       }
     } catch (error) {
       // It may be taken all the same, and only the reply is lost.
-      this.#turns.delete(turn);
-      void this.#release(key, turn);
+      this.#fences.delete(fence);
+      void this.#release(key, fence);
       throw error;
     }
-    this.#turns.delete(turn);
+    this.#fences.delete(fence);
     return null;
   }
 
@@ -79,20 +79,20 @@ export class Claims {
     }
   }
 
-  async #isLeftOver({ process, turn }: ClaimDocument): Promise<boolean> {
+  async #isLeftOver({ process, fence }: ClaimDocument): Promise<boolean> {
     const { life } = this.options;
-    return process === life.id ? !this.#turns.has(turn) : !(await life.isAlive(process));
+    return process === life.id ? !this.#fences.has(fence) : !(await life.isAlive(process));
   }
 
   /** While the database is away, others must wait no longer than it is. */
-  async #release(key: string, turn: string): Promise<void> {
+  async #release(key: string, fence: string): Promise<void> {
     const { models, logger, closing } = this.options;
     try {
-      await models.claim.deleteOne({ _id: key, turn });
+      await models.claim.deleteOne({ _id: key, fence });
     } catch (err) {
       logger.warn({ err, key }, 'Claim:Release:Failed');
       if (closing.aborted) return;
-      void delay(releaseAgainMs, undefined, { ref: false }).then(() => this.#release(key, turn));
+      void delay(releaseAgainMs, undefined, { ref: false }).then(() => this.#release(key, fence));
     }
   }
 }

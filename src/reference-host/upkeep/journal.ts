@@ -15,12 +15,9 @@ export interface JournalOptions {
 
 /** Writes of several steps are noted in it while they are under way, so that none stays half done. */
 export class Journal {
-  readonly #options: JournalOptions;
   readonly #active = new Set<string>();
 
-  constructor(options: JournalOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: JournalOptions) {}
 
   /**
    * Does a write of several steps so that it is finished or undone when it ends half way, by an error or with the process. It may be
@@ -29,7 +26,7 @@ export class Journal {
    * @throws What the work throws, after it has been recovered from as far as that is possible.
    */
   async undertake<T>(undertaking: Undertaking, work: () => Promise<T>): Promise<T> {
-    const { models, life } = this.#options;
+    const { models, life } = this.options;
     const noted: UndertakingDocument = { ...undertaking, _id: new Types.ObjectId(), process: life.id };
     const key = noted._id.toHexString();
     this.#active.add(key);
@@ -49,7 +46,7 @@ export class Journal {
 
   /** Recovers from what ended half way in processes that have died, and here without success. @returns how many there were. */
   async recoverAll(): Promise<number> {
-    const { models, life } = this.#options;
+    const { models, life } = this.options;
     const noted = await models.undertaking.find().sort({ _id: 1 }).lean<UndertakingDocument[]>();
     const others = [...new Set(noted.map(({ process }) => process))].filter((id) => id !== life.id);
     const alive = new Set(await Promise.all(others.map(async (id) => ((await life.isAlive(id)) ? id : null))));
@@ -63,11 +60,11 @@ export class Journal {
 
   /** Recovering from others takes time, in which what was under way may have ended as it should: that must not be undone. */
   async #isNoted({ _id }: UndertakingDocument): Promise<boolean> {
-    return (await this.#options.models.undertaking.exists({ _id })) !== null;
+    return (await this.options.models.undertaking.exists({ _id })) !== null;
   }
 
   async #recover(noted: UndertakingDocument): Promise<boolean> {
-    const { models, logger, recover } = this.#options;
+    const { models, logger, recover } = this.options;
     const { _id, kind } = noted;
     try {
       await recover(noted);

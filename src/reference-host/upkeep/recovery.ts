@@ -11,7 +11,7 @@ import { clearItem, removeItem } from '../tree/items.js';
 import { releaseOldNames } from '../tree/names/names.js';
 import { recountAround } from '../tree/recount.js';
 import { isThere } from './removal.js';
-import { clearUser, finishRegistration } from '../accounts/users.js';
+import { clearUser, finishRegistration } from '../accounts/users/users.js';
 
 /** Finishes or undoes a write of several steps that ended half way. */
 export async function recoverFrom(context: HostContext, undertaking: Undertaking): Promise<void> {

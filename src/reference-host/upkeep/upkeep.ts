@@ -29,7 +29,7 @@ export async function startUpkeep(context: HostContext, options: { uploadLifetim
     return running;
   };
   const alone = (key: string, work: () => Promise<void>) =>
-    claims.hold(key, { patienceMs: 0, busy: () => new DoneByOthers() }, work);
+    claims.run(key, { patienceMs: 0, busy: () => new DoneByOthers() }, work);
   const recover = () =>
     inOrder(
       () =>

@@ -36,7 +36,7 @@ export async function withCapacity<T>(
   const [most, quota] = await Promise.all([context.setting('core.user_maximum_uploads'), context.setting('core.user_quota')]);
   if (most === 0 && quota === 0) return register();
   const busy = () => new TooOftenError('Too many uploads are started at the same time. Try again in a moment.', 1);
-  return context.claims.hold(`capacity/${userId.toHexString()}`, { patienceMs, busy }, async () => {
+  return context.claims.run(`capacity/${userId.toHexString()}`, { patienceMs, busy }, async () => {
     const usage = await usageOf(context, userId);
     if (isUpload && most > 0 && usage.uploads >= most) {
       throw new TooOftenError(

@@ -16,7 +16,7 @@ export async function discardUpload(context: HostContext, upload: UploadDocument
   const { models, store, claims } = context;
   const busy = { patienceMs: 0, busy: () => new WrittenMeanwhile() };
   try {
-    await claims.hold(uploadClaim(upload._id), busy, () => unmakeFile(context, upload));
+    await claims.run(uploadClaim(upload._id), busy, () => unmakeFile(context, upload));
   } catch (error) {
     if (!(error instanceof WrittenMeanwhile)) throw error;
   }

@@ -16,7 +16,7 @@ import {
   type RouteDefinition,
   type RouteInput,
   objectOf,
-  whole,
+  anyInteger,
 } from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { FolderDocument } from '../tree/folder.model.js';
@@ -194,7 +194,7 @@ export const uploadRoutes: RouteDefinition<HostContext>[] = [
     access: 'user',
     scope: scopes.write,
     query: { uploadId: required(id()) },
-    returns: { schema: objectOf({ offset: whole }) },
+    returns: { schema: objectOf({ offset: anyInteger }) },
     errors: ['unknown-id'],
     async handle({ query, caller }, context) {
       const upload = await loadOwnUpload(context, query.uploadId, await principalOf(context, caller));

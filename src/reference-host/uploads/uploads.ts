@@ -76,7 +76,7 @@ export async function loadUpload({ models }: HostContext, id: string): Promise<U
 /** How many bytes of an upload are safely on disk, once nobody writes to it. */
 export async function uploadOffset(context: HostContext, id: Types.ObjectId): Promise<number> {
   const deadline = Date.now() + writerPatienceMs;
-  while ((await context.claims.isHeld(uploadClaim(id))) && Date.now() < deadline) await delay(writerPollMs);
+  while ((await context.claims.isTaken(uploadClaim(id))) && Date.now() < deadline) await delay(writerPollMs);
   return (await findOnDisk(context, id.toHexString())).received;
 }
 
@@ -97,12 +97,12 @@ async function findOnDisk(context: HostContext, id: string): Promise<UploadDocum
 async function writing<T>(
   context: HostContext,
   uploadId: Types.ObjectId,
-  work: (upload: UploadDocument, requireHeld: () => void) => Promise<T>,
+  work: (upload: UploadDocument, confirmClaim: () => void) => Promise<T>,
 ): Promise<T> {
   const id = uploadId.toHexString();
   const busy = () => new LargeImageError('conflict', `Another request is writing to upload ${id}.`);
-  return context.claims.hold(uploadClaim(uploadId), { patienceMs: writerPatienceMs, busy }, async (requireHeld) =>
-    work(await findOnDisk(context, id), requireHeld),
+  return context.claims.run(uploadClaim(uploadId), { patienceMs: writerPatienceMs, busy }, async (confirmClaim) =>
+    work(await findOnDisk(context, id), confirmClaim),
   );
 }
 
@@ -121,8 +121,8 @@ export interface Chunk {
  * upload can be continued from there.
  */
 export async function receiveChunk(context: HostContext, uploadId: Types.ObjectId, chunk: Chunk): Promise<UploadResult> {
-  return writing(context, uploadId, async (upload, requireHeld) => {
-    const received = await writeChunk(context, upload, chunk, requireHeld);
+  return writing(context, uploadId, async (upload, confirmClaim) => {
+    const received = await writeChunk(context, upload, chunk, confirmClaim);
     if (received === upload.size) return { file: await finishUpload(context, upload, chunk.caller) };
     return { upload: await loadUpload(context, uploadId.toHexString()) };
   });
@@ -133,7 +133,7 @@ async function writeChunk(
   context: HostContext,
   upload: UploadDocument,
   { offset, body, announced, signal }: Chunk,
-  requireHeld: () => void,
+  confirmClaim: () => void,
 ): Promise<number> {
   const id = upload._id.toHexString();
   if (offset !== upload.received) {
@@ -147,7 +147,7 @@ async function writeChunk(
   if (announced !== null && tooShort(announced)) throw shortChunk();
   // All of it has arrived, and its bytes may have been moved to where they are not written to any more.
   if (offset === upload.size) return (await isEmpty(body)) ? offset : Promise.reject(tooMany());
-  const written = await context.store.write(id, { offset, size: upload.size, source: body, signal, mayWrite: requireHeld });
+  const written = await context.store.write(id, { offset, size: upload.size, source: body, signal, mayWrite: confirmClaim });
   step('upload:written');
   if (written.tooMany) throw tooMany();
   const isBroken = written.failure !== undefined;
@@ -155,7 +155,7 @@ async function writeChunk(
     await context.store.truncate(id, offset);
     throw shortChunk();
   }
-  requireHeld();
+  confirmClaim();
   await recordReceived(context, upload._id, written.received);
   step('upload:received');
   if (!isBroken) return written.received;

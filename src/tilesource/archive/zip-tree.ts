@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { inflateRaw } from 'node:zlib';
 import { fromRandomAccessReader, RandomAccessReader, type Entry, type ZipFile } from 'yauzl';
 import { TileSourceError } from '../../errors.js';
-import type { ByteReader } from '../contract.js';
+import type { ByteReader, SourceInput } from '../contract.js';
 import type { FileTree } from './file-tree.js';
 
 /** Most files of an archive; each takes some 250 bytes of memory while it is open. */
@@ -98,7 +98,13 @@ function dataStart(zip: ZipFile, entry: Entry): Promise<number> {
   });
 }
 
-class ZipTree implements FileTree {
+/** The files of an archive. */
+export interface ArchiveTree extends FileTree {
+  /** Paths of all files. */
+  paths(): Iterable<string>;
+}
+
+class ZipTree implements ArchiveTree {
   readonly #reader: ByteReader;
   readonly #zip: ZipFile;
   readonly #entries: ReadonlyMap<string, Entry>;
@@ -168,11 +174,26 @@ class ZipTree implements FileTree {
 }
 
 /**
- * Opens a ZIP file. Closing the tree closes the reader.
+ * Opens a ZIP file and what is made of its tree. Closing the tree closes the file; a failure of either leaves nothing open.
  *
- * @throws TileSourceError where it is none, or damaged; the reader stays open then.
+ * @throws TileSourceError where it is no ZIP file, or a damaged one; what `open` throws.
  */
-export async function openZipTree(reader: ByteReader): Promise<FileTree> {
+export async function openInZip<Result>(
+  input: Pick<SourceInput, 'open'>,
+  open: (tree: ArchiveTree) => Promise<Result>,
+): Promise<Result> {
+  const reader = await input.open();
+  let tree: ArchiveTree | null = null;
+  try {
+    tree = await openTree(reader);
+    return await open(tree);
+  } catch (error) {
+    await (tree ?? reader).close();
+    throw error;
+  }
+}
+
+async function openTree(reader: ByteReader): Promise<ArchiveTree> {
   const archive = new ArchiveReader(reader);
   try {
     const zip = await openZip(archive);

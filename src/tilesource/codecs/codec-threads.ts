@@ -1,30 +1,15 @@
 import { availableParallelism } from 'node:os';
-import { Piscina } from 'piscina';
-import { threadProgram } from '../../core/concurrency/thread-program.js';
+import { programOf } from '../../core/concurrency/program.js';
+import { ThreadLimitError, ThreadPool } from '../../core/concurrency/thread-pool.js';
 import { TileSourceError } from '../../errors.js';
 import { WorkQueue } from '../../core/concurrency/work-queue.js';
-import type { CziFacts } from '../sources/czi/facts.js';
-import type { DicomFacts } from '../sources/dicom/facts.js';
-import type { ZarrChunk } from './zarr-chunk.js';
+import type { CodecFunctions } from './thread.js';
 import { codecNames, type CodecTask, type Decoded, type FrameInfo } from './tasks.js';
 
-/** What takes longer than this is taken for hostile; a hundred times what ordinary tiles need. */
-const decodeTimeout = 30_000;
-/** Idle time after which a thread, some 20 MB, is let go. */
-const idleTimeout = 10_000;
+/** What takes longer than this is taken for hostile; a hundred times what ordinary tiles need. In milliseconds. */
+const timeoutMs = 30_000;
 /** Decoders that run side by side, at most. */
-const maxThreads = 4;
-
-const program = threadProgram(import.meta.url, { source: './thread.ts', built: 'codec-thread' });
-
-/** The functions of the program by their names. */
-interface ThreadFunctions {
-  decode: { input: CodecTask; output: Decoded };
-  cziFacts: { input: Uint8Array; output: CziFacts };
-  zarrChunk: { input: ZarrChunk; output: Uint8Array<ArrayBuffer> };
-  omeDescription: { input: string; output: { json: string } | { refused: string } };
-  dicomFacts: { input: Uint8Array; output: DicomFacts | null };
-}
+const maxThreads = Math.max(1, Math.min(4, availableParallelism()));
 
 /** A view of a larger buffer would be copied with all of it. */
 function ownBytes(bytes: Uint8Array): Uint8Array {
@@ -36,10 +21,14 @@ function ownBytes(bytes: Uint8Array): Uint8Array {
  * and cannot be interrupted.
  */
 export class CodecThreads {
-  readonly #threads = Math.max(1, Math.min(maxThreads, availableParallelism()));
+  readonly #threads = new ThreadPool<CodecFunctions>({
+    program: programOf(import.meta.url, { source: './thread.ts', built: 'codec-thread' }),
+    name: 'tiles',
+    maxThreads,
+    timeoutMs,
+  });
   /** In front of the pool: a signal given to the pool itself would end a thread that is at work, for each tile nobody waits for. */
-  readonly #waiting = new WorkQueue({ name: 'tiles', running: this.#threads });
-  #pool: Piscina | null = null;
+  readonly #waiting = new WorkQueue({ name: 'tiles', running: maxThreads });
 
   /**
    * Decodes bytes.
@@ -51,20 +40,19 @@ export class CodecThreads {
     return this.call('decode', { ...task, bytes: ownBytes(task.bytes) }, `${what} (${codecNames[task.codec]})`, signal);
   }
 
-  /** Runs one of the functions of the program. @throws TileSourceError as {@link CodecThreads.decode} does. */
-  async call<Name extends keyof ThreadFunctions>(
+  /** Calls one of the functions of the threads. @throws TileSourceError as {@link CodecThreads.decode} does. */
+  async call<Name extends keyof CodecFunctions>(
     name: Name,
-    input: ThreadFunctions[Name]['input'],
+    input: Parameters<CodecFunctions[Name]>[0],
     what: string,
     signal?: AbortSignal,
-  ): Promise<ThreadFunctions[Name]['output']> {
-    const work = async (): Promise<ThreadFunctions[Name]['output']> => {
+  ): Promise<Awaited<ReturnType<CodecFunctions[Name]>>> {
+    const work = async (): Promise<Awaited<ReturnType<CodecFunctions[Name]>>> => {
       try {
-        const timeout = AbortSignal.timeout(decodeTimeout);
-        return (await this.#started().run(input, { name, signal: timeout })) as ThreadFunctions[Name]['output'];
+        return await this.#threads.run(name, input, { what });
       } catch (cause) {
-        if (cause instanceof Error && cause.name === 'AbortError') {
-          throw new TileSourceError(`Decoding ${what} takes longer than ${decodeTimeout / 1000} s.`, { cause });
+        if (cause instanceof ThreadLimitError) {
+          throw new TileSourceError(`Decoding ${what} takes longer than ${timeoutMs / 1000} s.`, { cause });
         }
         const reason = cause instanceof Error ? cause.message : String(cause);
         throw new TileSourceError(`Decoding ${what} failed: ${reason.replace(/\.$/, '')}.`, { cause });
@@ -82,15 +70,6 @@ export class CodecThreads {
     const { info, data } = await this.decode(task, what, signal);
     if (info === null) throw new TileSourceError(`Decoding ${what} (${codecNames[task.codec]}) gave no picture.`);
     return { info, data };
-  }
-
-  #started(): Piscina {
-    if (this.#pool === null) {
-      this.#pool = new Piscina({ ...program, name: 'decode', minThreads: 0, maxThreads: this.#threads, idleTimeout });
-      // A thread that fails outside of any task must not end the process; whoever waits for one hears of it when the time is over.
-      this.#pool.on('error', () => {});
-    }
-    return this.#pool;
   }
 }
 

@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
+import { threadFunctions } from '../../core/concurrency/thread-functions.js';
 import { ordered, type SampleOrder } from './sample-order.js';
 import { readDicomFacts, type DicomFacts } from '../sources/dicom/facts.js';
 import { readCziFacts, type CziFacts } from '../sources/czi/facts.js';
+import { readDescription, type MultiDescription } from '../sources/multi/description.js';
 import { readOme } from '../sources/tiff/ome.js';
 import { TileSourceError } from '../../errors.js';
 import { decodeZarrChunk, type ZarrChunk, type ZarrLibraries } from './zarr-chunk.js';
@@ -205,35 +207,59 @@ const zarrLibraries: ZarrLibraries = {
   zstd: async (bytes, size) => (await zstd(bytes, size, {})).data,
 };
 
-/** Decodes a chunk of a Zarr array, and hands its samples over without a copy. */
-export async function zarrChunk(chunk: ZarrChunk): Promise<unknown> {
-  const data = await decodeZarrChunk(chunk, zarrLibraries);
-  return move({ [transferableSymbol]: data.buffer, [valueSymbol]: data });
+/** A result that is handed over without a copy of its bytes. */
+function moved<Result extends object>(result: Result, bytes: Uint8Array<ArrayBuffer>): Result {
+  // The pool unwraps what is wrapped here.
+  const wrapped: unknown = move({ [transferableSymbol]: bytes.buffer, [valueSymbol]: result });
+  return wrapped as Result;
 }
 
-/** Decodes what a task holds, and hands the result over without a copy; an error's message says why it cannot be. */
-export async function decode(task: CodecTask): Promise<unknown> {
-  const decoded = await run(task);
-  return move({ [transferableSymbol]: decoded.data.buffer, [valueSymbol]: decoded });
-}
+const functions = {
+  /** Decodes what a task holds; an error's message says why it cannot be. */
+  async decode(task: CodecTask): Promise<Decoded> {
+    const decoded = await run(task);
+    return moved(decoded, decoded.data);
+  },
 
-/** Reads the XML of a CZI file, which may be of many megabytes. */
-export function cziFacts(xml: Uint8Array): CziFacts {
-  return readCziFacts(Buffer.from(xml.buffer, xml.byteOffset, xml.byteLength).toString('utf8'));
-}
+  /** Decodes a chunk of a Zarr array. */
+  async zarrChunk(chunk: ZarrChunk): Promise<Uint8Array<ArrayBuffer>> {
+    const data = await decodeZarrChunk(chunk, zarrLibraries);
+    return moved(data, data);
+  },
 
-/** Reads the header of a DICOM file, which may describe 100 000 frames; `null` where it goes on behind these bytes. */
-export function dicomFacts(bytes: Uint8Array): DicomFacts | null {
-  return readDicomFacts(bytes);
-}
+  /** Reads the XML of a CZI file, which may be of many megabytes. */
+  cziFacts(xml: Uint8Array): CziFacts {
+    return readCziFacts(Buffer.from(xml.buffer, xml.byteOffset, xml.byteLength).toString('utf8'));
+  },
 
-/** Reads OME-XML, which may describe very many planes: its description as JSON, with the entries of maps; or what is wrong with it. */
-export function omeDescription(xml: string): { json: string } | { refused: string } {
-  try {
-    const described = readOme(xml);
-    return { json: JSON.stringify({ ...described, associated: [...described.associated] }) };
-  } catch (error) {
-    if (error instanceof TileSourceError) return { refused: error.message };
-    throw error;
-  }
-}
+  /** Reads the header of a DICOM file, which may describe 100 000 frames; `null` where it goes on behind these bytes. */
+  dicomFacts(bytes: Uint8Array): DicomFacts | null {
+    return readDicomFacts(bytes);
+  },
+
+  /** Reads OME-XML, which may describe very many planes: its description as JSON, with the entries of maps; or what is wrong with it. */
+  omeDescription(xml: string): { json: string } | { refused: string } {
+    try {
+      const described = readOme(xml);
+      return { json: JSON.stringify({ ...described, associated: [...described.associated] }) };
+    } catch (error) {
+      if (error instanceof TileSourceError) return { refused: error.message };
+      throw error;
+    }
+  },
+
+  /** Reads the description of an image that is made of others, or says what is wrong with it. */
+  multiDescription(text: string): { description: MultiDescription } | { refused: string } {
+    try {
+      return { description: readDescription(text) };
+    } catch (error) {
+      if (error instanceof TileSourceError) return { refused: error.message };
+      throw error;
+    }
+  },
+};
+
+/** What decoding threads do. */
+export type CodecFunctions = typeof functions;
+
+export default threadFunctions(functions);

@@ -1,4 +1,4 @@
-import { mapConcurrently } from '../process/concurrency.js';
+import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import type { ImageMetadata, TileSource } from '../contract.js';
 import type { Box } from '../geometry.js';
 import { blit } from '../render/pixels.js';

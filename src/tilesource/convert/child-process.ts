@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
-import { threadProgram } from '../../core/concurrency/thread-program.js';
-import { BadValueError, TileSourceError } from '../../errors.js';
+import { programOf } from '../../core/concurrency/program.js';
+import { BadValueError, LargeImageError, TileSourceError } from '../../errors.js';
 import type { ConversionTask } from './convert.js';
 import type { VipsPass } from './vips-pass.js';
 
@@ -10,13 +10,25 @@ export type ChildTask =
   | { kind: 'vips'; pass: VipsPass }
   | { kind: 'svg'; drawing: { input: string; output: string } };
 
+/** How work has failed, as processes say it to each other. */
+export interface ChildFailure {
+  kind: 'failed';
+  message: string;
+  error: 'value' | 'source' | 'other';
+}
+
 /** What the process says. It ends after `done` or `failed`. */
 export type ChildMessage =
   | { kind: 'ready' }
   | { kind: 'progress'; done: number }
   | { kind: 'log'; text: string }
+  /** Asks for a pass of libvips in another process, beside this one. */
+  | { kind: 'pass'; pass: VipsPass }
   | { kind: 'done' }
-  | { kind: 'failed'; message: string; error: 'value' | 'source' | 'other' };
+  | ChildFailure;
+
+/** What a process that has asked for a pass hears of it. */
+export type PassMessage = { kind: 'progress'; done: number } | { kind: 'done' } | ChildFailure;
 
 /** What whoever starts a process hears of it. */
 export interface ChildListener {
@@ -30,7 +42,7 @@ export const maxResidentBytes = 1000 * 2 ** 20;
 /** End of the error output that is kept. */
 const keptErrorLength = 4096;
 
-const program = threadProgram(import.meta.url, { source: './conversion-process.ts', built: 'conversion-process' });
+const program = programOf(import.meta.url, { source: './conversion-process.ts', built: 'conversion-process' });
 
 /**
  * Runs a task in a process of its own and waits for its end. Aborting the signal kills the process at once.
@@ -58,6 +70,16 @@ export async function runInChild(
   });
   const kill = () => child.kill('SIGKILL');
   signal?.addEventListener('abort', kill, { once: true });
+  const ended = new AbortController();
+  const runPass = async (pass: VipsPass): Promise<void> => {
+    const say = (message: PassMessage) => child.send(message, () => undefined);
+    const until = signal === undefined ? ended.signal : AbortSignal.any([signal, ended.signal]);
+    const progress = (done: number) => void say({ kind: 'progress', done });
+    await runInChild({ kind: 'vips', pass }, { progress }, { signal: until, threads: pass.threads }).then(
+      () => say({ kind: 'done' }),
+      (error: unknown) => say(failureOf(error)),
+    );
+  };
   try {
     await new Promise<void>((resolve, reject) => {
       let outcome: Extract<ChildMessage, { kind: 'done' | 'failed' }> | null = null;
@@ -75,13 +97,14 @@ export async function runInChild(
         if (message.kind === 'ready') child.send(task, () => undefined);
         else if (message.kind === 'progress') listener.progress(message.done);
         else if (message.kind === 'log') listener.log?.(message.text);
+        else if (message.kind === 'pass') void runPass(message.pass);
         else outcome = message;
       });
       child.once('error', reject);
       child.once('close', (code, end) => {
         if (signal?.aborted) return reject(signal.reason as Error);
         if (outcome?.kind === 'done') return resolve();
-        if (outcome?.kind === 'failed') return reject(failure(outcome));
+        if (outcome?.kind === 'failed') return reject(errorOf(outcome));
         const cause = new Error(errors.trim() || 'It wrote no reason.');
         reject(
           new TileSourceError(`The process of the conversion has ended unexpectedly (${end ?? `code ${code}`}).`, { cause }),
@@ -90,10 +113,19 @@ export async function runInChild(
     });
   } finally {
     signal?.removeEventListener('abort', kill);
+    // A pass for a process that has ended is of no use to anybody.
+    ended.abort();
   }
 }
 
-function failure({ message, error }: Extract<ChildMessage, { kind: 'failed' }>): Error {
+function failureOf(error: unknown): ChildFailure {
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof BadValueError) return { kind: 'failed', error: 'value', message };
+  return { kind: 'failed', error: error instanceof LargeImageError ? 'source' : 'other', message };
+}
+
+/** The error that another process has named. */
+export function errorOf({ message, error }: ChildFailure): Error {
   if (error === 'value') return new BadValueError(message.replace(/^Value Error: /, ''));
   return error === 'source' ? new TileSourceError(message) : new Error(message);
 }

@@ -3,10 +3,10 @@ import { rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { BadValueError, LargeImageError } from '../../errors.js';
 import { isFullDisk } from '../../core/database/outage.js';
-import { maxResidentBytes, runInChild, type ChildMessage, type ChildTask } from './child-process.js';
+import { errorOf, maxResidentBytes, type ChildMessage, type ChildTask, type PassMessage } from './child-process.js';
 import { convert } from './convert.js';
 import { runDrawing } from '../sources/sharp/drawing.js';
-import { runVipsPass } from './vips-pass.js';
+import { runVipsPass, type VipsPass } from './vips-pass.js';
 import { vipsReason } from '../process/vips-reason.js';
 
 const memoryCheckMs = 100;
@@ -24,6 +24,20 @@ async function end(message: ChildMessage): Promise<void> {
   process.exit(0);
 }
 
+/** Has whoever started this process run a pass of libvips beside it. One is asked for at a time. */
+function askForPass(pass: VipsPass, progress: (done: number) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const hear = (message: PassMessage): void => {
+      if (message.kind === 'progress') return progress(message.done);
+      process.off('message', hear);
+      if (message.kind === 'done') resolve();
+      else reject(errorOf(message));
+    };
+    process.on('message', hear);
+    void say({ kind: 'pass', pass });
+  });
+}
+
 async function run(task: ChildTask): Promise<void> {
   if (task.kind === 'vips') return runVipsPass(task.pass);
   if (task.kind === 'svg') return runDrawing({ bytes: await readFile(task.drawing.input), output: task.drawing.output });
@@ -38,7 +52,7 @@ async function run(task: ChildTask): Promise<void> {
   await convert(task.task, {
     progress,
     log: (text) => void say({ kind: 'log', text }),
-    vipsPass: (pass, heard) => runInChild({ kind: 'vips', pass }, { progress: heard }, { threads: pass.threads }),
+    vipsPass: askForPass,
   });
 }
 

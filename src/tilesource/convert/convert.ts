@@ -44,7 +44,7 @@ export interface ConversionReport {
   /** How much is done, from 0 to 1. */
   progress: (done: number) => void;
   log: (text: string) => void;
-  /** Runs a pass of libvips in a process of its own. */
+  /** Has a pass of libvips run in another process. */
   vipsPass: (pass: VipsPass, progress: (done: number) => void) => Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-import { breathe } from '../process/concurrency.js';
+import { nextSlice } from '../../core/concurrency/slices.js';
 import type { Size } from '../geometry.js';
 import { blit } from '../render/pixels.js';
 import { createRaster, type Raster, type SampleType } from '../raster.js';
@@ -88,7 +88,7 @@ export class RowPyramidWriter {
         blit(half, halve(part, false), { left: left / 2, top: 0 });
       }
       // Others get their turn.
-      await breathe();
+      await nextSlice();
     }
     band.done += filled;
     band.filled = 0;

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { deflate } from 'node:zlib';
 import sharp from 'sharp';
-import { breathe } from '../process/concurrency.js';
+import { nextSlice } from '../../core/concurrency/slices.js';
 import { openPicture } from '../render/encode.js';
 import { hasAlpha, isPicture, withColor } from '../render/pixels.js';
 import { createRaster, sampleBytes, type Raster, type Samples, type SampleType } from '../raster.js';
@@ -104,7 +104,7 @@ export async function packTile(tile: Raster, packing: TilePacking): Promise<Uint
       return deflateBytes(bytes, { level: level ?? 6 });
     case 'zstd':
       // It runs on this thread: others get their turn between two tiles.
-      await breathe();
+      await nextSlice();
       return (await zstd())(bytes, level ?? usualZstdLevel);
     case 'lzw':
     case 'packbits':

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { TileSourceError } from '../../errors.js';
 import { WorkQueue } from '../../core/concurrency/work-queue.js';
-import { mapConcurrently } from '../process/concurrency.js';
+import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import type { EncodedImage, TileAddress, TileSource } from '../contract.js';
 import { finerLevel, largestStep, levelSize, tileContent, tileGrid, type Box, type Size } from '../geometry.js';
 import { resizePicture, type OpenedPicture } from './encode.js';

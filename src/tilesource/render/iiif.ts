@@ -1,7 +1,7 @@
 import { BadParameterError } from '../../errors.js';
 import type { ImageMetadata } from '../contract.js';
 import { levelScale, levelSize, type Box, type PyramidShape, type Size } from '../geometry.js';
-import type { Turn } from './turn.js';
+import type { Transform } from './transform.js';
 
 /** A request of the IIIF Image API 3, by the segments of its path. */
 export interface IiifRequest {
@@ -18,7 +18,7 @@ export interface IiifPlan {
   box: Box;
   /** Its size before it is turned. */
   output: Size;
-  turn: Turn;
+  transform: Transform;
   encoding: string;
   /** The tile that this is, where it is one of those that the pyramid consists of. */
   tile: { level: number; x: number; y: number } | null;
@@ -70,20 +70,20 @@ export function iiifFacts(metadata: ImageMetadata, maxArea: number): IiifFacts {
 export function planIiif(metadata: ImageMetadata, request: IiifRequest, maxArea: number): IiifPlan {
   const box = parseRegion(request.region, metadata);
   const output = parseSize(request.size, box, maxArea);
-  const turning = parseRotation(request.rotation);
+  const rotation = parseRotation(request.rotation);
   const { quality, format } = parseFile(request.file, isColoured(metadata));
-  const turn: Turn = { ...turning, tone: quality === 'default' ? 'asItIs' : quality };
-  const isPlain = !turn.mirror && turn.degrees === 0 && turn.tone === 'asItIs';
+  const transform: Transform = { ...rotation, tone: quality === 'default' ? 'asItIs' : quality };
+  const isPlain = !transform.mirror && transform.degrees === 0 && transform.tone === 'asItIs';
   const canonical = [
     canonicalRegion(box, metadata),
     canonicalSize(box, output, maxArea),
-    `${turn.mirror ? '!' : ''}${turn.degrees}`,
+    `${transform.mirror ? '!' : ''}${transform.degrees}`,
     `${quality}.${format}`,
   ];
   return {
     box,
     output,
-    turn,
+    transform,
     encoding: encodings[format],
     tile: isPlain ? tileOf(metadata, box, output) : null,
     canonical: canonical.join('/'),
@@ -194,7 +194,7 @@ function largest({ width, height }: Size, maxArea: number, enlarges: boolean): S
   return { width: Math.max(1, Math.floor(width * scale)), height: Math.max(1, Math.floor(height * scale)) };
 }
 
-function parseRotation(rotation: string): { mirror: boolean; degrees: Turn['degrees'] } {
+function parseRotation(rotation: string): { mirror: boolean; degrees: Transform['degrees'] } {
   const mirror = rotation.startsWith('!');
   const number = mirror ? rotation.slice(1) : rotation;
   const degrees = decimal.test(number) ? Number(number) % 360 : NaN;

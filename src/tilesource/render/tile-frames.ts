@@ -1,5 +1,5 @@
 import { BadValueError, TileSourceError } from '../../errors.js';
-import { mapConcurrently } from '../process/concurrency.js';
+import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import { encodePicture, parseEncoding } from './encode.js';
 import { blit, solidPicture, toDisplayByte, withAlpha, withColor, type Picture } from './pixels.js';
 import type { RegionMaker } from './region.js';

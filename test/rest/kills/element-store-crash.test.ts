@@ -84,12 +84,14 @@ it('shows nothing of a write or change that was killed at any moment, and sweeps
 it('lets one of two writers win, and tells the other', async () => {
   const { store, heads } = elements;
   const point = (lineWidth: number) => ({ type: 'point', center: [1, 2, 3], lineWidth });
-  const base = await store.write([point(1)], async (stored) => {
+  const base = await (
+    await store.write([point(1)])
+  ).commit(async (stored) => {
     const { insertedId } = await heads.insertOne({ version: 1, elements: stored });
     return { _id: insertedId, stored };
   });
-  const change = (lineWidth: number) =>
-    store.change(base.stored, { put: [point(lineWidth)] }, async ({ stored }) => {
+  const change = async (lineWidth: number) =>
+    (await store.change(base.stored, { put: [point(lineWidth)] })).commit(async ({ stored }) => {
       const changed = await heads.findOneAndUpdate({ _id: base._id, version: 1 }, { $set: { version: 2, elements: stored } });
       if (changed === null) throw new Error('conflict');
       return lineWidth;
@@ -105,7 +107,7 @@ it('lets one of two writers win, and tells the other', async () => {
 
 it('keeps the sweeper from what is being shared, and writers from what is being swept', async () => {
   const { store, heads } = elements;
-  const stored = await store.write([{ type: 'point', center: [1, 2, 3] }], (given) => Promise.resolve(given));
+  const stored = await (await store.write([{ type: 'point', center: [1, 2, 3] }])).commit((given) => Promise.resolve(given));
   // No head refers to the elements while the copy is made.
   await store.share(stored.family, async () => {
     expect(await store.sweep(headsOf, { families: [stored.family] })).toEqual({ families: 0, removed: 0, abandoned: 0 });

@@ -246,7 +246,7 @@ describe('what killed processes have left', () => {
         .toArray()
     ).map(({ _id }) => String(_id));
     expect(versions.filter((id) => !heads.includes(id))).toEqual([]);
-    expect(await own('cached_file_claim').countDocuments()).toBe(0);
+    expect(await own('lease').countDocuments()).toBe(0);
     expect(await own('process').countDocuments()).toBe(1);
     const { models } = host.context;
     expect(await models.item.countDocuments({ 'largeImage.expected': true } as object)).toBe(0);

@@ -13,7 +13,8 @@ const elementsOf = (version: number, ids: readonly (string | undefined)[]) =>
 console.log('ready');
 for (;;) {
   const ids: undefined[] = Array.from({ length: 30 + Math.floor(Math.random() * crashLayout.windowElements * 2) });
-  const head = await store.write(elementsOf(1, ids), async (elements) => {
+  const written = await store.write(elementsOf(1, ids));
+  const head = await written.commit(async (elements) => {
     const inserted = await heads.insertOne({ version: 1, elements });
     return { _id: inserted.insertedId, elements };
   });
@@ -22,7 +23,8 @@ for (;;) {
     const known: string[] = [];
     for await (const { element } of store.scan(current)) known.push(element.id!);
     const put = elementsOf(version, [...known.slice(0, -1), undefined, undefined]);
-    current = await store.change(current, { put, remove: known.slice(-1) }, async ({ stored }) => {
+    const changing = await store.change(current, { put, remove: known.slice(-1) });
+    current = await changing.commit(async ({ stored }) => {
       const changed = await heads.findOneAndUpdate(
         { _id: head._id, version: version - 1 },
         { $set: { version, elements: stored } },

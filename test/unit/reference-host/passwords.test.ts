@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { BusyError } from '../../../src/index.js';
-import { networkOf } from '../../../src/reference-host/accounts/network-of.js';
-import { PasswordHasher } from '../../../src/reference-host/accounts/passwords.js';
+import { networkOf } from '../../../src/reference-host/accounts/sign-in/network-of.js';
+import { PasswordHasher } from '../../../src/reference-host/accounts/sign-in/passwords.js';
 
 /** Begins many hashes and counts those that are made. */
 function crowd(hasher: PasswordHasher, size: number) {

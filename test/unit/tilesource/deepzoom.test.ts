@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
-import { TileSourceError } from '../../../src/errors.js';
 import { describeTileSource } from '../../../src/testing/tile-source.js';
 import { fileInput } from '../../../src/tilesource/byte-reader.js';
 import { deepZoomSource } from '../../../src/tilesource/sources/deepzoom/deepzoom-source.js';
 import { fuzz } from '../../support/fuzz.js';
 import { memoryInput } from '../../support/memory-input.js';
+import { expectRefused } from '../../support/refusals.js';
 import { pattern } from '../../support/pattern.js';
 import { wholeLevel, worstDifference } from '../../support/whole-level.js';
 import { writeZip } from '../../support/zip-writer.js';
@@ -90,16 +90,7 @@ describe('Deep Zoom in a ZIP file', () => {
     ['tiles of another size', { 'a.dzi': usual, 'a_files/7/0_0.jpg': smallPicture }, '32 by 32'],
     ['tiles that are bombs', { 'a.dzi': usual, 'a_files/7/0_0.jpg': hugePicture }, 'cannot be decoded'],
   ])('refuses %s', async (_name, files, message) => {
-    const reading = (async () => {
-      const source = await deepZoomSource.open(memoryInput(writeZip(files as Record<string, string>).file, 'bad.zip'));
-      try {
-        await source.readTile({ level: source.metadata.levels - 1, x: 0, y: 0, frame: 0 });
-      } finally {
-        await source.close();
-      }
-    })();
-    await expect(reading).rejects.toThrow(TileSourceError);
-    await expect(reading).rejects.toThrow(message);
+    await expectRefused(deepZoomSource, memoryInput(writeZip(files as Record<string, string>).file, 'bad.zip'), message);
   });
 
   it('meets mutated files with clear errors only', async () => {

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
-import { TileSourceError } from '../../../src/errors.js';
 import { describeTileSource } from '../../../src/testing/tile-source.js';
 import { fileInput } from '../../../src/tilesource/byte-reader.js';
 import type { SourceInput } from '../../../src/tilesource/contract.js';
@@ -12,6 +11,7 @@ import { writeDicom, type WrittenDicom } from '../../support/dicom-writer.js';
 import { writeFixtures } from '../../support/fixtures.js';
 import { fuzz } from '../../support/fuzz.js';
 import { memoryInput } from '../../support/memory-input.js';
+import { expectRefused } from '../../support/refusals.js';
 import { pattern } from '../../support/pattern.js';
 import { samplesOf } from '../../support/samples.js';
 import { wholeLevel, worstDifference } from '../../support/whole-level.js';
@@ -159,16 +159,7 @@ describe('DICOM', () => {
     ['frames behind the end of the pixels', { rows: 4000, columns: 4000 }, 'behind the end'],
     ['more frames than are', { claimedFrames: 9_000_000 }, 'planes'],
   ])('refuses %s with a clear message', async (_name, change, message) => {
-    const reading = (async () => {
-      const source = await dicomSource.open(memoryInput(writeDicom({ ...plain, ...change }).file, 'bad.dcm'));
-      try {
-        await source.readTile({ level: source.metadata.levels - 1, x: 0, y: 0, frame: 0 });
-      } finally {
-        await source.close();
-      }
-    })();
-    await expect(reading).rejects.toThrow(TileSourceError);
-    await expect(reading).rejects.toThrow(message);
+    await expectRefused(dicomSource, memoryInput(writeDicom({ ...plain, ...change }).file, 'bad.dcm'), message);
   });
 
   it('leaves no file of a series open when one cannot be read', async () => {

@@ -114,8 +114,8 @@ describe('planIiif', () => {
     ['360', false, 0],
     ['!360', true, 0],
   ])('turns by %s', (rotation, mirror, degrees) => {
-    const { turn, canonical } = plan({ rotation });
-    expect(turn).toMatchObject({ mirror, degrees });
+    const { transform, canonical } = plan({ rotation });
+    expect(transform).toMatchObject({ mirror, degrees });
     expect(canonical.split('/')[2]).toBe(`${mirror ? '!' : ''}${degrees}`);
   });
   it.each(['', '-90', '45', '22.5', '450', '720', '!', '!!90', '90!', 'ninety', '9e1', '+90'])(
@@ -131,7 +131,7 @@ describe('planIiif', () => {
     ['default.gif', 'asItIs', 'GIF', 'default.gif'],
   ])('understands %s', (file, tone, encoding, canonical) => {
     const found = plan({ file });
-    expect([found.turn.tone, found.encoding, found.canonical.split('/')[3]]).toEqual([tone, encoding, canonical]);
+    expect([found.transform.tone, found.encoding, found.canonical.split('/')[3]]).toEqual([tone, encoding, canonical]);
   });
   it.each([
     'default',
@@ -147,7 +147,10 @@ describe('planIiif', () => {
 
   it('takes gray for the default of an image without colour', () => {
     const gray = { ...image, bandCount: 1 };
-    expect(plan({ file: 'gray.jpg' }, gray)).toMatchObject({ turn: { tone: 'asItIs' }, canonical: 'full/max/0/default.jpg' });
+    expect(plan({ file: 'gray.jpg' }, gray)).toMatchObject({
+      transform: { tone: 'asItIs' },
+      canonical: 'full/max/0/default.jpg',
+    });
     expect(iiifFacts(gray, maxArea).extraQualities).toEqual(['gray', 'bitonal']);
     expect(iiifFacts(image, maxArea).extraQualities).toEqual(['color', 'gray', 'bitonal']);
   });

@@ -71,8 +71,8 @@ const setAccess = defineRoute({
   errors: ['invalid', 'bad-parameter'],
   async handle({ params, query, caller }, { annotations }) {
     const change = await annotations.permissions.readChange(query, caller);
-    const place = await annotations.lists.placeOf({ folderId: params.id, recurse: query.recurse, caller });
-    return { updated: await annotations.many.setAccess(place, change) };
+    const selection = await annotations.lists.selectionOf({ folderId: params.id, recurse: query.recurse, caller });
+    return { updated: await annotations.many.setAccess(selection, change) };
   },
 });
 
@@ -87,8 +87,8 @@ const remove = defineRoute({
   returns: { schema: { type: 'object', properties: { deleted: { type: 'integer' } } } },
   errors: ['invalid'],
   async handle({ params, query, caller }, { annotations }) {
-    const place = await annotations.lists.placeOf({ folderId: params.id, recurse: query.recurse, caller });
-    return { deleted: await annotations.many.remove(place) };
+    const selection = await annotations.lists.selectionOf({ folderId: params.id, recurse: query.recurse, caller });
+    return { deleted: await annotations.many.remove(selection) };
   },
 });
 

@@ -215,7 +215,13 @@ export class AnnotationModel {
   /** Annotations that fit. `limit` 0: all. */
   async *list(filter: AnnotationFilter, { limit, offset, sort }: AnnotationPaging): AsyncGenerator<AnnotationRecord> {
     const query = await this.#visible(filter);
-    const cursor = this.#heads.find(query).sort(orderOf(sort)).skip(offset).limit(limit).lean<HeadDocument[]>().cursor();
+    const cursor = this.#heads
+      .find(query)
+      .sort(orderOf(sort))
+      .skip(offset)
+      .limit(limit)
+      .lean<HeadDocument[]>()
+      .cursor({ batchSize: headsPerQuery });
     for await (const doc of cursor) yield toRecord(doc);
   }
 

@@ -35,12 +35,12 @@ export class Annotations {
     form: BodyForm,
     { caller, confirm, idAt, ...receiving }: CreateOptions,
   ): Promise<AnnotationRecord[]> {
-    const publish = (incoming: IncomingAnnotation[]) => {
+    const overlaySizes = this.options.overlayImages.sizesFor(caller);
+    const write = await this.options.bodies.receive(body, form, { ...receiving, overlaySizes });
+    const created = await write.commit(async (incoming) => {
       confirm?.();
       return this.#insert(item, incoming, caller?.id ?? null, idAt);
-    };
-    const overlaySizes = this.options.overlayImages.sizesFor(caller);
-    const created = await this.options.bodies.receive(body, form, publish, { ...receiving, overlaySizes });
+    });
     for (const annotation of created) await this.writer.notify(annotation.creatorId, 'create', annotation);
     return created;
   }
@@ -104,13 +104,12 @@ export class Annotations {
       if (body === null) {
         result = { annotation: await commit({ head: current.head, elements: null }), elementsSent: true };
       } else {
-        const { signal } = request;
-        result = await bodies.receive(
-          body,
-          'document',
-          async ([incoming]) => ({ annotation: await commit(incoming!), elementsSent: incoming!.elements !== null }),
-          { ...(signal && { signal }), overlaySizes: this.options.overlayImages.sizesFor(request.caller) },
-        );
+        const { signal, caller } = request;
+        const overlaySizes = this.options.overlayImages.sizesFor(caller);
+        const write = await bodies.receive(body, 'document', { ...(signal && { signal }), overlaySizes });
+        const [incoming] = write.given;
+        const annotation = await write.commit(() => commit(incoming!));
+        result = { annotation, elementsSent: incoming!.elements !== null };
       }
     } catch (error) {
       throw await this.writer.explain(error, request, current);

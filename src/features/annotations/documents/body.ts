@@ -2,12 +2,11 @@ import { withDefaultName } from '../../../annotation-format/default-name.js';
 import { geoJsonToAnnotation, isGeoJsonType } from '../../../annotation-format/formats/geojson-import.js';
 import { describeValue, inEntry, schemaError } from '../../../annotation-format/messages.js';
 import type { AnnotationHead } from '../../../annotation-format/schema/document.js';
-import type { ElementStore, ReceivedBody, ReceiveOptions, StoredElements } from '../elements/contract.js';
+import type { ElementStore, ElementWrite, ReceivedBody, ReceiveOptions, StoredElements } from '../elements/contract.js';
 import { createHeadValidator } from '../../../annotation-format/validate.js';
 import { BadParameterError, LargeImageError } from '../../../errors.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
-import { isSmall, jsonPieces } from '../../../http/serving/json-pieces.js';
-import { isLong } from '../elements/write/long-elements.js';
+import { isLong, isSmall, jsonPieces } from '../../../http/serving/json-pieces.js';
 
 /** An annotation as a body holds it, checked; its elements are stored and nobody refers to them yet. */
 export interface IncomingAnnotation {
@@ -65,42 +64,35 @@ export class AnnotationBodies {
   ) {}
 
   /**
-   * Stores the elements of a body as it comes in, then checks everything else, then calls `publish` with what the body held; of a list,
-   * all entries or none.
+   * Stores the elements of a body as it comes in, then checks everything else; of a list, all entries or none.
    *
+   * @returns what the body held, to be committed.
    * @throws BadParameterError, or LargeImageError `too-large`; nothing is kept then.
    */
-  async receive<Result>(
+  async receive(
     body: Buffer | AsyncIterable<Uint8Array>,
     form: BodyForm,
-    publish: (annotations: IncomingAnnotation[]) => Promise<Result>,
     options: ReceiveOptions = {},
-  ): Promise<Result> {
-    const first = await this.store.readBody<{ done: Result } | BareGeoJson | LongGeoJson>(
-      body,
-      async (received) => {
-        const annotations = await this.#interpret(received, form, options.signal);
-        return Array.isArray(annotations) ? { done: await publish(annotations) } : annotations;
-      },
-      options,
-    );
-    if (first instanceof LongGeoJson) {
-      return this.receive(bodyOf({ type: 'FeatureCollection', features: first.features }), 'created', publish, options);
+  ): Promise<ElementWrite<IncomingAnnotation[]>> {
+    const write = await this.store.readBody(body, options);
+    const first = await write.map((received) => this.#interpret(received, form, options.signal));
+    const { given } = first;
+    if (Array.isArray(given)) return first.map(() => Promise.resolve(given));
+    // It is read once more, as what it means.
+    await first.discard();
+    if (given instanceof LongGeoJson) {
+      return this.receive(bodyOf({ type: 'FeatureCollection', features: given.features }), 'created', options);
     }
-    if (!(first instanceof BareGeoJson)) return first.done;
-    return this.store.readBody(
-      bodyOf(first.value),
-      async (received) => {
-        const { value } = received;
-        const annotations: IncomingAnnotation[] = [];
-        for (const entry of Array.isArray(value) ? (value as unknown[]) : [value]) {
-          annotations.push(this.#document(received, entry));
-          if (isSliceOver()) await nextSlice(options.signal);
-        }
-        return publish(annotations);
-      },
-      options,
-    );
+    const converted = await this.store.readBody(bodyOf(given.value), options);
+    return converted.map(async (received) => {
+      const { value } = received;
+      const annotations: IncomingAnnotation[] = [];
+      for (const entry of Array.isArray(value) ? (value as unknown[]) : [value]) {
+        annotations.push(this.#document(received, entry));
+        if (isSliceOver()) await nextSlice(options.signal);
+      }
+      return annotations;
+    });
   }
 
   /** Checks a head that comes from elsewhere than a body. @throws BadParameterError, LargeImageError `too-large` */

@@ -11,7 +11,7 @@ import { anyObject, anything, listOf, objectOf, anyText } from '../../../http/sc
 import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { mayAnnotate, mayChange, mayRead } from '../access/authorize.js';
-import { isSmall, jsonPieces } from '../../../http/serving/json-pieces.js';
+import { isLong, jsonPieces } from '../../../http/serving/json-pieces.js';
 import { boolean, id, integer, number, oneOf, required, text } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
 import { annotationPath, maxChangeBytes, requireTarget, targetItem } from '../parameters.js';
@@ -128,8 +128,6 @@ async function* elementsOnly(scanned: AsyncIterable<ScannedElement>): AsyncGener
   for await (const { element } of scanned) yield element;
 }
 
-/** Values of a feature from which on it is written in slices. */
-const longFeature = 30_000;
 /** Formats beside our own, each a way to write elements as features. */
 const featureWriters = {
   geojson: { writeFeature: elementToFeature },
@@ -160,7 +158,7 @@ const format = defineRoute({
     const writing = {
       overlaySizes: new KnownOverlaySizes(annotations.brand, size),
       ...featureWriters[params.format],
-      stringify: (value: unknown) => (isSmall(value, longFeature) ? JSON.stringify(value) : jsonPieces(value)),
+      stringify: (value: unknown) => (isLong(value) ? jsonPieces(value) : JSON.stringify(value)),
     };
     const write = () => geoJsonText(annotation.head, elementsOnly(store.scan(annotation.elements, { signal })), writing);
     const chunks = await enqueueInParts(write, { queue: reading, caller }, signal);

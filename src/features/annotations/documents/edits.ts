@@ -37,15 +37,10 @@ export class AnnotationEdits {
       const remove = result.elements.flatMap((change) => (change.kind === 'remove' ? [change.id] : []));
       // A patch does not number its elements but names them.
       const nameOf = (index: number) => `elements/id:${String(put[index]?.id).slice(0, quotedLength)}`;
-      return store.change(
-        current.elements,
-        { put, remove },
-        async (made) => {
-          const changed = await this.#withReferences(current.elements, made, request);
-          return this.writer.commit(current, { head, elements: changed }, request.caller);
-        },
-        { ...options, ...this.#sizes(request), raise: patchSchemaError, nameOf },
-      );
+      const writing = { ...options, ...this.#sizes(request), raise: patchSchemaError, nameOf };
+      const write = await store.change(current.elements, { put, remove }, writing);
+      const written = await write.map((made) => this.#withReferences(current.elements, made, request));
+      return written.commit((changed) => this.writer.commit(current, { head, elements: changed }, request.caller));
     });
   }
 
@@ -84,16 +79,11 @@ export class AnnotationEdits {
     let changed: ChangedElements;
     const annotation = await this.writer.merge(request, async (current) => {
       const wanted = typeof changes === 'function' ? await changes(current) : changes;
-      return store.change(
-        current.elements,
-        wanted,
-        async (made) => {
-          changed = made;
-          const elements = await this.#withReferences(current.elements, made, request);
-          return this.writer.commit(current, { elements }, request.caller);
-        },
-        { ...(request.signal && { signal: request.signal }), ...this.#sizes(request), raise: patchSchemaError },
-      );
+      const writing = { ...(request.signal && { signal: request.signal }), ...this.#sizes(request), raise: patchSchemaError };
+      const write = await store.change(current.elements, wanted, writing);
+      changed = write.given;
+      const written = await write.map((made) => this.#withReferences(current.elements, made, request));
+      return written.commit((elements) => this.writer.commit(current, { elements }, request.caller));
     });
     return { annotation, changed: changed! };
   }

@@ -1,7 +1,7 @@
 import { AccessDeniedError, InvalidError } from '../../../errors.js';
 import type { Caller } from '../../../host.js';
 import type { Items } from '../../items/items.js';
-import { itemSchema, listOf, mapOf, truth, whole } from '../../../http/schemas.js';
+import { itemSchema, listOf, mapOf, truth, anyInteger } from '../../../http/schemas.js';
 import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { id, integer, isId, required, text, withDefault } from '../../../http/parameters.js';
@@ -62,7 +62,7 @@ const counts = defineRoute({
     schema: {
       type: 'object',
       properties: { referenced: mapOf(truth) },
-      additionalProperties: { oneOf: [whole, mapOf(truth)] },
+      additionalProperties: { oneOf: [anyInteger, mapOf(truth)] },
     },
   },
   errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],

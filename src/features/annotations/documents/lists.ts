@@ -122,13 +122,13 @@ export class AnnotationLists {
   }
 
   /** What a list of a folder is about, as it can be looked up again later. */
-  async placeOf({ folderId, recurse, caller }: FolderSearch) {
+  async selectionOf({ folderId, recurse, caller }: FolderSearch) {
     return { folderId, recurse, ...(await this.options.permissions.permitted(caller, 2, { byListOnly: true })) };
   }
 
   /** What lists of a folder are about: annotations of its items that the caller administers by their lists; some items at a time. */
   async *#inFolder(search: FolderSearch): AsyncGenerator<AnnotationFilter> {
-    const { folderId, recurse, ...permitted } = await this.placeOf(search);
+    const { folderId, recurse, ...permitted } = await this.selectionOf(search);
     for await (const itemIds of this.options.records.itemIdsIn(folderId, { recurse })) yield { ...permitted, itemIds };
   }
 

@@ -10,7 +10,8 @@ import { accessFields, type AccessFields, type AnnotationModel } from './annotat
 import type { Annotations } from './annotations.js';
 
 /** Which annotations a change is about: those of an item, or of the items in a folder, on which somebody had a level. */
-export type AnnotationPlace = ({ itemId: string } | { folderId: string; recurse: boolean }) & Pick<AnnotationFilter, 'permitted'>;
+export type AnnotationSelection = ({ itemId: string } | { folderId: string; recurse: boolean }) &
+  Pick<AnnotationFilter, 'permitted'>;
 
 type Change = { kind: 'access'; access: AccessFields } | { kind: 'removal' };
 
@@ -19,7 +20,7 @@ interface IntentionDocument {
   /** Begins with the name of the process. */
   _id: string;
   at: Date;
-  place: AnnotationPlace;
+  selection: AnnotationSelection;
   change: Change;
   /** The number in the sequence of all annotations that the change has: what was done under later numbers stays. */
   version: number;
@@ -50,19 +51,19 @@ export class ManyAnnotations {
   }
 
   /** Replaces their access lists. @returns how many there were. */
-  setAccess(place: AnnotationPlace, access: AccessFields): Promise<number> {
-    return this.#undertake(place, { kind: 'access', access: accessFields(access) });
+  setAccess(selection: AnnotationSelection, access: AccessFields): Promise<number> {
+    return this.#undertake(selection, { kind: 'access', access: accessFields(access) });
   }
 
   /** Removes them, or marks them as deleted. @returns how many there were. */
-  remove(place: AnnotationPlace): Promise<number> {
-    return this.#undertake(place, { kind: 'removal' });
+  remove(selection: AnnotationSelection): Promise<number> {
+    return this.#undertake(selection, { kind: 'removal' });
   }
 
-  async #undertake(place: AnnotationPlace, change: Change): Promise<number> {
+  async #undertake(selection: AnnotationSelection, change: Change): Promise<number> {
     const { model, own } = this.options;
     const _id = `${processName()}:${new own.connection.base.Types.ObjectId().toHexString()}`;
-    const intention: IntentionDocument = { _id, at: new Date(), place, change, version: await model.nextVersion() };
+    const intention: IntentionDocument = { _id, at: new Date(), selection, change, version: await model.nextVersion() };
     try {
       await this.#intentions.insertOne(intention);
       step('annotations:noted');
@@ -73,10 +74,10 @@ export class ManyAnnotations {
     }
   }
 
-  async #carryOut({ _id, place, change, version }: IntentionDocument): Promise<number> {
+  async #carryOut({ _id, selection, change, version }: IntentionDocument): Promise<number> {
     const { model, lifecycle } = this.options;
     let count = 0;
-    for await (const filter of this.#filters(place)) {
+    for await (const filter of this.#filters(selection)) {
       if (change.kind === 'access') count += await model.setAccessOfAll(filter, change.access, version);
       else
         count += await lifecycle.discard(
@@ -88,10 +89,11 @@ export class ManyAnnotations {
     return count;
   }
 
-  async *#filters(place: AnnotationPlace): AsyncGenerator<AnnotationFilter> {
-    const permitted = place.permitted && { permitted: place.permitted };
-    if ('itemId' in place) yield { ...permitted, itemIds: [place.itemId] };
-    else for await (const itemIds of this.options.records.itemIdsIn(place.folderId, place)) yield { ...permitted, itemIds };
+  async *#filters(selection: AnnotationSelection): AsyncGenerator<AnnotationFilter> {
+    const permitted = selection.permitted && { permitted: selection.permitted };
+    if ('itemId' in selection) yield { ...permitted, itemIds: [selection.itemId] };
+    else
+      for await (const itemIds of this.options.records.itemIdsIn(selection.folderId, selection)) yield { ...permitted, itemIds };
   }
 
   /** The client has been told that it failed, and may send it again, or not. */

@@ -79,12 +79,26 @@ export interface ReceiveOptions extends WriteOptions {
 export type ElementSource = Iterable<unknown> | AsyncIterable<unknown>;
 
 /**
- * Puts the stored elements where readers find them: one atomic write of a head document. What it returns or throws is returned
- * or thrown by the method that called it. When it throws, what was written for it is removed.
- *
- * It runs while the store keeps the sweeper away from the elements. It must not call the store's writing methods.
+ * A write that has begun: its elements are stored, nobody sees them yet, and the sweeper is kept away from them. It ends with `commit` or
+ * `discard`, and one of the two must be called.
  */
-export type Publish<Given, Result> = (given: Given) => Promise<Result>;
+export interface ElementWrite<Given> {
+  /** What was stored, for the head that is to refer to it. */
+  readonly given: Given;
+  /** Goes on with something made of what was stored. When that fails, the write is discarded. */
+  map<Other>(make: (given: Given) => Promise<Other>): Promise<ElementWrite<Other>>;
+  /**
+   * Ends the write.
+   *
+   * @param publish puts the elements where readers find them: one atomic write of a head document. When it refuses, nothing is kept; what
+   * any other failure leaves behind is kept for the sweeper, as it may be visible after all. It must not call the store's writing methods.
+   * @returns what `publish` returns.
+   * @throws what `publish` throws; LargeImageError `unavailable` when the write took too long without a sign of life; the signal's reason.
+   */
+  commit<Result>(publish: (given: Given) => Promise<Result>): Promise<Result>;
+  /** Gives the write up: what was stored is removed. */
+  discard(): Promise<void>;
+}
 
 /** A JSON body whose lists of elements have been stored while it was read. */
 export interface ReceivedBody {
@@ -233,28 +247,19 @@ export interface ElementStore {
    * @throws BadParameterError for broken JSON, invalid elements, repeated ids, `elements` that is no list, an element longer than 32 MiB, or a body that ends early;
    * LargeImageError `too-large` when all else is too long. Nothing is kept then.
    */
-  readBody<Result>(
-    body: Buffer | AsyncIterable<Uint8Array>,
-    publish: Publish<ReceivedBody, Result>,
-    options?: ReceiveOptions,
-  ): Promise<Result>;
+  readBody(body: Buffer | AsyncIterable<Uint8Array>, options?: ReceiveOptions): Promise<ElementWrite<ReceivedBody>>;
 
   /** Stores elements that are at hand, as a new family. @throws BadParameterError as `readBody`. */
-  write<Result>(source: ElementSource, publish: Publish<StoredElements, Result>, options?: StoreOptions): Promise<Result>;
+  write(source: ElementSource, options?: StoreOptions): Promise<ElementWrite<StoredElements>>;
 
   /**
-   * Adds, replaces and removes elements by id; only the packs concerned are written. `base` stays as it is. `publish` must make the
-   * head change from `base` to the new value in one atomic step that fails when the head has moved on (compare `_version`);
+   * Adds, replaces and removes elements by id; only the packs concerned are written. `base` stays as it is. What is given to `commit` must
+   * make the head change from `base` to the new value in one atomic step that fails when the head has moved on (compare `_version`);
    * throw a conflict then, or call `change` again on the newer base.
    *
    * @throws BadParameterError for invalid elements and for ids that stand twice in `put`.
    */
-  change<Result>(
-    base: StoredElements,
-    changes: ElementChanges,
-    publish: Publish<ChangedElements, Result>,
-    options?: ChangeOptions,
-  ): Promise<Result>;
+  change(base: StoredElements, changes: ElementChanges, options?: ChangeOptions): Promise<ElementWrite<ChangedElements>>;
 
   /**
    * Runs `publish` while no sweep can remove anything of a family: for writing a second head (copy, revert) that shares the elements of a

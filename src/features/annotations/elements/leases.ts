@@ -2,6 +2,7 @@ import { LargeImageError } from '../../../errors.js';
 import type { IdMaker } from './packs/ids.js';
 import type { ElementRecords } from './records.js';
 import { hasEnded, processName } from '../../../core/database/process-name.js';
+import { Renewal } from '../../../core/database/renewal.js';
 import { step } from '../../../core/steps.js';
 
 /** How often a leaseholder or sweeper says that it is alive. */
@@ -26,17 +27,15 @@ export async function endLostClaim(records: ElementRecords, family: string): Pro
 
 /** Keeps the sweeper away from a family until it is released; says every few seconds that its process is alive. */
 export class FamilyLease {
-  #lost = false;
-  #renewedAt = Date.now();
-  readonly #timer: NodeJS.Timeout;
+  readonly #renewal: Renewal;
 
   private constructor(
     private readonly records: ElementRecords,
     readonly family: string,
     private readonly id: string,
   ) {
-    this.#timer = setInterval(() => void this.#renew(), renewMs);
-    this.#timer.unref();
+    const renew = () => records.renewLease(family, id, new Date());
+    this.#renewal = new Renewal({ renew, everyMs: renewMs, trustedMs });
   }
 
   /** Begins a family. */
@@ -63,27 +62,14 @@ export class FamilyLease {
     }
   }
 
-  async #renew(): Promise<void> {
-    try {
-      const now = new Date();
-      if (await this.records.renewLease(this.family, this.id, now)) this.#renewedAt = now.getTime();
-      else this.#lost = true;
-    } catch {
-      // The next renewal, or the check before publishing, tells whether the lease is still there.
-    }
-  }
-
-  /** Makes sure that the lease was not lost meanwhile, as after a long sleep of the machine. @throws LargeImageError `unavailable`. */
+  /** Makes sure that the lease was not lost meanwhile. @throws LargeImageError `unavailable`. */
   async confirm(): Promise<void> {
-    // By the clock on the wall, which a sleep of the machine does not stop.
-    const isRecent = Math.abs(Date.now() - this.#renewedAt) < trustedMs;
-    const isLeased = !this.#lost && (isRecent || (await this.records.renewLease(this.family, this.id, new Date())));
-    if (!isLeased) throw new LargeImageError('unavailable', 'The write took too long without a sign of life; try again.');
+    await this.#renewal.confirm();
     step('elements:stored');
   }
 
   async release(): Promise<void> {
-    clearInterval(this.#timer);
+    this.#renewal.stop();
     await this.records.dropLease(this.family, this.id);
     step('elements:released');
   }

@@ -15,7 +15,7 @@ import type {
   ElementStore,
   PackMarks,
   PackSummary,
-  Publish,
+  ElementWrite,
   ReceivedBody,
   ReceiveOptions,
   ElementText,
@@ -109,25 +109,16 @@ export class PackedElementStore implements ElementStore {
     return this.#tools.long.close();
   }
 
-  readBody<Result>(
-    body: Buffer | AsyncIterable<Uint8Array>,
-    publish: Publish<ReceivedBody, Result>,
-    options: ReceiveOptions = {},
-  ): Promise<Result> {
-    return receiveBody(this.#toolsFor(options), body, publish, options);
+  readBody(body: Buffer | AsyncIterable<Uint8Array>, options: ReceiveOptions = {}): Promise<ElementWrite<ReceivedBody>> {
+    return receiveBody(this.#toolsFor(options), body, options);
   }
 
-  write<Result>(source: ElementSource, publish: Publish<StoredElements, Result>, options: WriteOptions = {}): Promise<Result> {
-    return writeElements(this.#toolsFor(options), source, publish, options.signal);
+  write(source: ElementSource, options: WriteOptions = {}): Promise<ElementWrite<StoredElements>> {
+    return writeElements(this.#toolsFor(options), source, options.signal);
   }
 
-  change<Result>(
-    base: StoredElements,
-    changes: ElementChanges,
-    publish: Publish<ChangedElements, Result>,
-    options: ChangeOptions = {},
-  ): Promise<Result> {
-    return changeElements(this.#toolsFor(options), base, changes, publish, options);
+  change(base: StoredElements, changes: ElementChanges, options: ChangeOptions = {}): Promise<ElementWrite<ChangedElements>> {
+    return changeElements(this.#toolsFor(options), base, changes, options);
   }
 
   async share<Result>(family: string, publish: () => Promise<Result>): Promise<Result> {

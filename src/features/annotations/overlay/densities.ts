@@ -34,7 +34,6 @@ export interface AnnotationDensitiesOptions {
 
 /** Densities of stored elements: made once for each window of elements, kept in the database, shared by all versions that share the window. */
 export class AnnotationDensities {
-  readonly #options: AnnotationDensitiesOptions;
   readonly #heads = new LRUCache<string, DensityHead>({ max: maxHeads });
   /** Of annotations whose densities are not kept in the database, by content. */
   readonly #small = new LRUCache<string, { crowded: CrowdedWindow[]; groups: GroupColor[] }>({ max: maxHeads });
@@ -46,9 +45,7 @@ export class AnnotationDensities {
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  constructor(options: AnnotationDensitiesOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: AnnotationDensitiesOptions) {}
 
   /**
    * Makes what is missing, without anybody waiting for it, when nothing has been written to any annotation for a while: of many
@@ -75,11 +72,11 @@ export class AnnotationDensities {
         for (const window of stored.windows) {
           if (this.#closed) return;
           if (this.#heads.has(window.id)) continue;
-          if (this.#options.store.idleMs < quietMs) return this.#schedule();
+          if (this.options.store.idleMs < quietMs) return this.#schedule();
           await this.#made(stored, window);
         }
       } catch (err) {
-        if (!this.#closed) this.#options.logger.warn({ err, family }, 'Annotation:Density:Failed');
+        if (!this.#closed) this.options.logger.warn({ err, family }, 'Annotation:Density:Failed');
       }
       // Unless it was written again meanwhile.
       if (this.#planned.get(family) === stored) this.#planned.delete(family);
@@ -107,7 +104,7 @@ export class AnnotationDensities {
 
   async #readHeads(stored: StoredElements): Promise<void> {
     const unknown = stored.windows.map(({ id }) => id).filter((id) => !this.#heads.has(id));
-    if (unknown.length > 0) for (const head of await this.#options.model.heads(unknown)) this.#heads.set(head.window, head);
+    if (unknown.length > 0) for (const head of await this.options.model.heads(unknown)) this.#heads.set(head.window, head);
   }
 
   async #allHeads(stored: StoredElements): Promise<DensityHead[]> {
@@ -125,7 +122,7 @@ export class AnnotationDensities {
   }
 
   async #make(stored: StoredElements, window: StoredWindow): Promise<DensityHead> {
-    const { store, model, drawer } = this.#options;
+    const { store, model, drawer } = this.options;
     // The window by itself: a value that the store knows how to read as it knows the whole.
     const alone: StoredElements = {
       ...stored,
@@ -172,7 +169,7 @@ export class AnnotationDensities {
     if (known !== undefined) return known;
     const counter = new DensityCounter();
     const colors = new GroupColorCounter();
-    for await (const marks of this.#options.store.marks(stored, { ...(signal && { signal }) })) {
+    for await (const marks of this.options.store.marks(stored, { ...(signal && { signal }) })) {
       counter.add(marks);
       colors.add(marks);
     }
@@ -184,7 +181,7 @@ export class AnnotationDensities {
 
   /** The blocks of these windows that are there. */
   blocks(addresses: readonly BlockAddress[]): Promise<DensityBlock[]> {
-    return this.#options.model.blocks(addresses);
+    return this.options.model.blocks(addresses);
   }
 
   /**
@@ -195,8 +192,8 @@ export class AnnotationDensities {
    */
   async sweep(heads: (family: string) => Promise<Iterable<StoredElements>>, families?: Iterable<string>): Promise<number> {
     let removed = 0;
-    for (const family of families ?? (await this.#options.model.families())) {
-      removed += await this.#options.model.keepOnly(family, async () => {
+    for (const family of families ?? (await this.options.model.families())) {
+      removed += await this.options.model.keepOnly(family, async () => {
         const windows = new Set<string>();
         for (const { windows: listed } of await heads(family)) for (const { id } of listed) windows.add(id);
         return windows;

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { ThreadPool } from '../../../core/concurrency/thread-pool.js';
-import { threadProgram } from '../../../core/concurrency/thread-program.js';
+import { programOf } from '../../../core/concurrency/program.js';
 import type { PackMarks } from '../elements/contract.js';
 import { countWindow, type CountedWindow } from './draw/count-window.js';
 import { makeVectorTile, paint, paintRgba, type PictureDrawing, type VectorDrawing } from './draw/drawing.js';
@@ -30,7 +30,7 @@ export interface DrawingCost {
 /** Draws, and counts, at once what is drawn within milliseconds, as most tiles are, and all else in threads. */
 export class Drawer {
   readonly #threads = new ThreadPool<DrawingFunctions>({
-    program: threadProgram(import.meta.url, { source: './drawing-thread.ts', built: 'drawing-thread' }),
+    program: programOf(import.meta.url, { source: './drawing-thread.ts', built: 'drawing-thread' }),
     name: 'drawings',
     maxThreads: Math.min(2, availableParallelism()),
     timeoutMs,

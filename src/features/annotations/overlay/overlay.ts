@@ -43,17 +43,13 @@ type Options = { signal?: AbortSignal | undefined };
 
 /** Draws stored elements: pictures and vector tiles of any part at any scale that is a power of two. */
 export class AnnotationOverlay {
-  readonly #options: AnnotationOverlayOptions;
-
-  constructor(options: AnnotationOverlayOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: AnnotationOverlayOptions) {}
 
   /** Number of elements of each group, and the color that most of them are seen in. */
   async groups(stored: StoredElements, options: Options = {}): Promise<Map<string | null, { color: string; count: number }>> {
     const most = new Map<string | null, number>();
     const groups = new Map<string | null, { color: string; count: number }>();
-    for (const [group, color, count] of await this.#options.densities.groups(stored, options)) {
+    for (const [group, color, count] of await this.options.densities.groups(stored, options)) {
       const isMost = count > (most.get(group) ?? 0);
       if (isMost) most.set(group, count);
       const known = groups.get(group);
@@ -68,7 +64,7 @@ export class AnnotationOverlay {
     const data =
       last === null
         ? new Uint8Array(view.width * view.height * 4)
-        : await this.#options.drawer.paintRgba(last.drawing, last.cost, options.signal);
+        : await this.options.drawer.paintRgba(last.drawing, last.cost, options.signal);
     const encoding = parseEncoding({ encoding: 'PNG' });
     const picture = { data, width: view.width, height: view.height, bands: 4, dtype: 'uint8' } as const;
     return { bytes: await encodePicture(picture, encoding), type: encoding.type };
@@ -78,7 +74,7 @@ export class AnnotationOverlay {
   async draw(stored: StoredElements, view: View, style: OverlayStyle, options: Options = {}): Promise<Float32Array> {
     const last = await this.#drawParts(stored, view, style, options);
     if (last === null) return new Float32Array(view.width * view.height * 4);
-    return this.#options.drawer.paint(last.drawing, last.cost, options.signal);
+    return this.options.drawer.paint(last.drawing, last.cost, options.signal);
   }
 
   /** Draws all parts but the last, which is given back; `null` where there is nothing to draw. */
@@ -92,7 +88,7 @@ export class AnnotationOverlay {
     const level = levelOf(view);
     const window = { level, column: view.left / view.scale, row: view.top / view.scale, width: view.width, height: view.height };
     const [gain, tiles] = await Promise.all([
-      style.gain ?? this.#options.densities.gain(stored, level, options),
+      style.gain ?? this.options.densities.gain(stored, level, options),
       this.#densities(stored, view, level, options),
     ]);
     const { mode, groups } = style;
@@ -103,7 +99,7 @@ export class AnnotationOverlay {
     const drawing = (): PictureDrawing => ({ view, mode, groups, level, pixels, densities, elements: part.elements() });
     for await (const found of this.#elements(stored, view, options)) {
       if (part.isFull) {
-        pixels = await this.#options.drawer.paint(drawing(), part.cost, options.signal);
+        pixels = await this.options.drawer.paint(drawing(), part.cost, options.signal);
         densities = null;
         pixelsDrawn += part.cost.pixels;
         if (pixelsDrawn > mostPixels && Number.isFinite(pixelsDrawn))
@@ -144,7 +140,7 @@ export class AnnotationOverlay {
     for (const element of largest(found).sort(byOrder)) part.add(element);
     const { mode, groups } = style;
     const drawing = { view, mode, groups, level, densities: { window, tiles, gain: 1 }, elements: part.elements() };
-    return { bytes: await this.#options.drawer.vectorTile(drawing, part.cost, options.signal), type };
+    return { bytes: await this.options.drawer.vectorTile(drawing, part.cost, options.signal), type };
   }
 
   /** Elements that may be drawn by themselves at this level, in their order. */
@@ -155,7 +151,7 @@ export class AnnotationOverlay {
     if (Math.max(largestSize, pointSize) < least) return none();
     const conditions = conditionsOf(view, drawnMargin);
     if (least > pointSize) conditions.push({ field: 'size', operator: '$gte', value: least });
-    return this.#options.store.texts(stored, { conditions, ...(signal && { signal }) });
+    return this.options.store.texts(stored, { conditions, ...(signal && { signal }) });
   }
 
   /** Tiles of densities that meet the view. */
@@ -163,7 +159,7 @@ export class AnnotationOverlay {
     if (stored.count >= countedAlways) return this.#storedDensities(stored, view, level, { signal });
     const counter = new DensityCounter();
     const conditions = conditionsOf(view, 0);
-    for await (const marks of this.#options.store.marks(stored, { conditions, ...(signal && { signal }) })) {
+    for await (const marks of this.options.store.marks(stored, { conditions, ...(signal && { signal }) })) {
       counter.add(marks, level);
     }
     const { classes } = counter;
@@ -173,7 +169,7 @@ export class AnnotationOverlay {
   }
 
   async #storedDensities(stored: StoredElements, view: View, wanted: number, options: Options): Promise<DensityTile[]> {
-    const { densities } = this.#options;
+    const { densities } = this.options;
     const tiles: DensityTile[] = [];
     const heads = await densities.heads(stored, options);
     const classes = new Map(heads.map((head) => [head.window, head.classes]));

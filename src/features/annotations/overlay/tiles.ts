@@ -70,13 +70,10 @@ export interface AnnotationTile {
 
 /** Tiles of annotations that lie exactly above the tiles of their item. */
 export class AnnotationTiles {
-  readonly #options: AnnotationTilesOptions;
   /** Tiles being drawn now. */
   readonly #drawing = new SharedWork<CachedTile>();
 
-  constructor(options: AnnotationTilesOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: AnnotationTilesOptions) {}
 
   /**
    * Finds out what the tile is; nothing is drawn before `make` is called.
@@ -84,7 +81,7 @@ export class AnnotationTiles {
    * @throws TileOutsideError, NoLargeImageError, and what `load` throws.
    */
   async tile(id: string, request: AnnotationTileRequest, caller: Caller | null): Promise<AnnotationTile> {
-    const { load, overlay, tiles } = this.#options;
+    const { load, overlay, tiles } = this.options;
     const annotation = await load(id, caller);
     const shape = await this.#shapeOf(annotation);
     checkTile(shape, request);
@@ -119,7 +116,7 @@ export class AnnotationTiles {
     return {
       key,
       make: async (asked) => {
-        const enqueue = enqueueFor(this.#options.drawing, asked);
+        const enqueue = enqueueFor(this.options.drawing, asked);
         return (await tiles.get(key)) ?? this.#drawing.join(key, (wanted) => enqueue(() => draw(wanted), wanted), asked.signal);
       },
     };
@@ -130,10 +127,10 @@ export class AnnotationTiles {
     id: string,
     { caller, signal }: { caller: Caller | null; signal: AbortSignal },
   ): Promise<AnnotationTilesDescription> {
-    const annotation = await this.#options.load(id, caller);
+    const annotation = await this.options.load(id, caller);
     const { sizeX, sizeY, tileWidth, tileHeight, levels } = await this.#shapeOf(annotation);
     const { groups, count } = annotation.elements;
-    const counted = await this.#options.overlay.groups(annotation.elements, { signal });
+    const counted = await this.options.overlay.groups(annotation.elements, { signal });
     return {
       sizeX,
       sizeY,
@@ -149,7 +146,7 @@ export class AnnotationTiles {
   }
 
   async #shapeOf({ itemId }: ShownAnnotation): Promise<PyramidShape> {
-    const { images, records } = this.#options;
+    const { images, records } = this.options;
     const item = await records.findItem(itemId);
     if (item === null) throw new NoLargeImageError();
     return images.use(item, (image) => image.metadata());

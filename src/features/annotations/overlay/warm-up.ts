@@ -8,7 +8,7 @@ import type { AnnotationElement } from '../../../annotation-format/schema/docume
 import type { ElementStore, ElementText, StoredElements } from '../elements/contract.js';
 import type { HostLogger } from '../../../host.js';
 import type { DensityHead } from './density.model.js';
-import { breathe } from '../../../tilesource/process/concurrency.js';
+import { nextSlice } from '../../../core/concurrency/slices.js';
 import { AnnotationDensities, countedAlways } from './densities.js';
 import { Drawer } from './drawer.js';
 import { AnnotationOverlay } from './overlay.js';
@@ -61,9 +61,9 @@ async function warmUp(reads: readonly (() => Promise<unknown>)[], signal: AbortS
     for (const scale of scales) {
       const view = { left: (round * tileSize * scale) % side, top: 0, scale, width: tileSize, height: tileSize };
       await overlay.png(stored, view, style, { signal });
-      await breathe();
+      await nextSlice();
       await overlay.vector(stored, view, style, { signal });
-      await breathe();
+      await nextSlice();
     }
   }
 }

@@ -2,11 +2,12 @@ import { Readable } from 'node:stream';
 import { once } from 'node:events';
 import type { MessagePort } from 'node:worker_threads';
 import { parse } from 'csv-parse';
+import { threadFunctions } from '../../../core/concurrency/thread-functions.js';
 import { aliasOf } from './columns.js';
 import { csvField, type PlotValue } from './fields.js';
 
 /** A file to be read by a thread. */
-export interface CsvTask {
+interface CsvTask {
   /** Gives the bytes, a chunk for each message `next`; `null` behind the last. */
   port: MessagePort;
   /** Keys of the columns that are wanted, beside those that say what a row is about. `null`: all. */
@@ -56,8 +57,8 @@ function typed(cells: readonly string[]): (PlotValue | null)[] {
   return cells.map((cell) => (cell === '' ? null : cell));
 }
 
-/** Reads a file of comma-separated values whose first line names the columns. Runs in a thread. */
-export default async function readCsv({ port, keys, maxRows, maxColumns, maxCells }: CsvTask): Promise<CsvColumns> {
+/** Reads a file of comma-separated values whose first line names the columns. */
+async function read({ port, keys, maxRows, maxColumns, maxCells }: CsvTask): Promise<CsvColumns> {
   const parser = parse({
     bom: true,
     relax_column_count: true,
@@ -97,3 +98,10 @@ export default async function readCsv({ port, keys, maxRows, maxColumns, maxCell
   const columns = (wanted ?? []).map(({ name, cells }) => ({ name, values: typed(cells) }));
   return { rows, columns, isTooLarge: false };
 }
+
+const functions = { read };
+
+/** What the thread for files of comma-separated values does. */
+export type CsvFunctions = typeof functions;
+
+export default threadFunctions(functions);

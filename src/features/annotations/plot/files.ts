@@ -1,10 +1,10 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
-import { Piscina } from 'piscina';
-import { BadValueError, BusyError } from '../../../errors.js';
+import { BadValueError } from '../../../errors.js';
 import type { HostFiles } from '../../../host.js';
 import type { FileRecord } from '../../../core/host/host-records.js';
-import { threadProgram } from '../../../core/concurrency/thread-program.js';
-import type { CsvColumns, CsvTask } from './csv-thread.js';
+import { programOf } from '../../../core/concurrency/program.js';
+import { ThreadPool } from '../../../core/concurrency/thread-pool.js';
+import type { CsvColumns, CsvFunctions } from './csv-thread.js';
 
 /** Rows of one file that are read. */
 const maxRows = 250_000;
@@ -15,24 +15,12 @@ const maxCells = 2_000_000;
 const maxBytes = 64 * 1024 * 1024;
 /** Longest time to read a file, in milliseconds. */
 const timeoutMs = 30_000;
-/** Idle time after which the thread is let go. */
-const idleTimeout = 10_000;
-/** Requests that may wait for the thread. */
-const maxQueue = 16;
 /** Memory of the thread, in MiB: the cells, some times over. */
-const maxThreadMemoryMiB = 512;
-
-const program = threadProgram(import.meta.url, { source: './csv-thread.ts', built: 'csv-thread' });
+const memoryMiB = 512;
 
 /** Whether a file holds comma-separated values. */
 export function isDataFile({ name, mimeType, size }: FileRecord): boolean {
   return size <= maxBytes && (/\.csv$/i.test(name) || mimeType === 'text/csv');
-}
-
-/** Errors of a thread that took too long or too much. */
-function isThreadEnd(error: unknown): boolean {
-  const { name, code } = error as { name?: unknown; code?: unknown };
-  return name === 'AbortError' || name === 'TimeoutError' || code === 'ERR_WORKER_OUT_OF_MEMORY';
 }
 
 /** What is wanted of a file. */
@@ -46,7 +34,12 @@ export interface DataFileRequest {
 
 /** Reads files of comma-separated values in a thread: what they cost is not to be seen from their length. */
 export class DataFiles {
-  #pool: Piscina<CsvTask, CsvColumns> | null = null;
+  readonly #threads = new ThreadPool<CsvFunctions>({
+    program: programOf(import.meta.url, { source: './csv-thread.ts', built: 'csv-thread' }),
+    name: 'files of data',
+    timeoutMs,
+    memoryMiB,
+  });
 
   constructor(private readonly files: Pick<HostFiles, 'read'>) {}
 
@@ -57,26 +50,20 @@ export class DataFiles {
    * @throws BadValueError where more cells are wanted than may be read; BusyError where too many wait; the signal's reason.
    */
   async read(file: FileRecord, { keys, limit = maxRows, signal }: DataFileRequest): Promise<CsvColumns> {
-    const pool = this.#started();
-    if (pool.queueSize >= maxQueue) {
-      throw new BusyError(`Too many files of data are being waited for (${maxQueue}). Try again later.`, 10);
-    }
     const { port1: ours, port2: theirs } = new MessageChannel();
-    const until = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-    const sending = this.#send(file, ours, until);
+    const ended = new AbortController();
+    const sending = this.#send(file, ours, AbortSignal.any([signal, ended.signal]));
     try {
       const task = { port: theirs, keys, maxRows: Math.min(limit, maxRows), maxColumns, maxCells };
-      const reading = pool.run(task, { signal: until, transferList: [theirs] });
+      const reading = this.#threads.run('read', task, { what: file.name, signal, transfer: [theirs] });
       // Sending ends well only after the thread has read everything.
       const found = await Promise.race([reading, sending.then(() => reading)]);
       if (!found.isTooLarge) return found;
-    } catch (cause) {
+    } catch (error) {
       signal.throwIfAborted();
-      if (!isThreadEnd(cause)) throw cause;
-      throw new BadValueError(`${file.name} cannot be read within ${timeoutMs / 1000} s and ${maxThreadMemoryMiB} MiB.`, {
-        cause,
-      });
+      throw error;
     } finally {
+      ended.abort();
       ours.close();
       sending.catch(() => undefined);
     }
@@ -84,8 +71,8 @@ export class DataFiles {
   }
 
   /** Ends the thread. */
-  async close(): Promise<void> {
-    await this.#pool?.destroy();
+  close(): Promise<void> {
+    return this.#threads.close();
   }
 
   /** Hands over the bytes, chunk by chunk as they are asked for. */
@@ -108,16 +95,5 @@ export class DataFiles {
     } finally {
       bytes.destroy();
     }
-  }
-
-  #started(): Piscina<CsvTask, CsvColumns> {
-    this.#pool ??= new Piscina<CsvTask, CsvColumns>({
-      ...program,
-      minThreads: 0,
-      maxThreads: 1,
-      idleTimeout,
-      resourceLimits: { maxOldGenerationSizeMb: maxThreadMemoryMiB },
-    });
-    return this.#pool;
   }
 }

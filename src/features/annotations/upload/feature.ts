@@ -3,7 +3,7 @@ import type { Core } from '../../../core/core.js';
 import type { Feature } from '../../feature.js';
 import type { Images } from '../../images/images.js';
 import type { Items } from '../../items/items.js';
-import type { JobStarter } from '../../jobs/job-starter.js';
+import type { JobStarter } from '../../jobs/running/job-starter.js';
 import type { AnnotationServices } from '../annotation-services.js';
 import { annotationUploadJob } from './upload.job.js';
 import { AnnotationUploadModel } from './upload.model.js';
@@ -23,11 +23,12 @@ interface UploadNeeds {
 export const annotationUploadFeature: Feature<UploadNeeds, null> = {
   name: 'annotation-upload',
   async open({ core, library, items, images, annotations, runner }, onClose) {
-    const { host, own, records, callers, events, logger } = core;
+    const { host, own, leases, records, callers, events, logger } = core;
     const model = new AnnotationUploadModel(own);
     await model.createIndexes();
     const uploads = new AnnotationUploads({
       model,
+      leases,
       annotations,
       records,
       items,

@@ -1,6 +1,6 @@
 import type { UploadTask } from './upload.model.js';
 import { uploadJobName, type AnnotationUploads } from './uploads.js';
-import type { JobDefinition } from '../../jobs/definition.js';
+import type { JobDefinition } from '../../jobs/running/definition.js';
 
 /** Reads an uploaded file of annotations. Begun anew after a crash, it makes what is missing. */
 export function annotationUploadJob(uploads: AnnotationUploads): JobDefinition<UploadTask> {

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import type { Model } from 'mongoose';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { isDuplicateKey } from '../../../core/database/refused-writes.js';
-import { hasEnded, processName } from '../../../core/database/process-name.js';
 
 /** An upload that carries annotations, as the job that reads it knows it. */
 export interface UploadTask {
@@ -40,12 +39,7 @@ interface WaitingDocument extends WaitingUpload {
   /** Key of user and uuid. */
   batch: string;
   created: Date;
-  /** Since when a process has been starting it again, and which. */
-  claimed: { at: Date; by: string } | null;
 }
-
-/** A process that has not brought a claimed upload on its way by then has died. */
-const claimMs = 60_000;
 
 /** Uploads that belong together: what their identifiers stand for, and those that wait for others. All are forgotten in time. */
 export class AnnotationUploadModel {
@@ -70,7 +64,6 @@ export class AnnotationUploadModel {
           task: Mixed,
           identifiers: [String],
           created: { type: Date, index: true },
-          claimed: Mixed,
         },
         { minimize: false },
       ),
@@ -102,7 +95,7 @@ export class AnnotationUploadModel {
 
   /** Keeps an upload until others of its batch are there. */
   async wait(batch: Batch, { task, identifiers }: WaitingUpload): Promise<void> {
-    const $set = { batch: keyOf(batch.userId, batch.uuid), task, identifiers, claimed: null };
+    const $set = { batch: keyOf(batch.userId, batch.uuid), task, identifiers };
     await this.#waiting.updateOne({ _id: task.ingestion }, { $set, $setOnInsert: { created: new Date() } }, { upsert: true });
   }
 
@@ -121,15 +114,9 @@ export class AnnotationUploadModel {
     }
   }
 
-  /** Takes a waiting upload on: only one caller gets `true`, until its process has ended or a minute has passed without {@link release}. */
-  async claim(ingestion: string): Promise<boolean> {
-    const found = await this.#waiting.findById(ingestion, { claimed: 1 }).lean<Pick<WaitingDocument, 'claimed'>>();
-    const claimed = found?.claimed ?? null;
-    const isClaimed = claimed !== null && claimed.at.getTime() >= Date.now() - claimMs && !hasEnded(claimed.by);
-    if (found === null || isClaimed) return false;
-    const seen = claimed === null ? { claimed: null } : { 'claimed.at': claimed.at, 'claimed.by': claimed.by };
-    const now = { claimed: { at: new Date(), by: processName() } };
-    return (await this.#waiting.updateOne({ _id: ingestion, ...seen }, { $set: now })).matchedCount > 0;
+  /** Whether an upload still waits. */
+  async isWaiting(ingestion: string): Promise<boolean> {
+    return (await this.#waiting.exists({ _id: ingestion })) !== null;
   }
 
   /** Forgets a waiting upload. */

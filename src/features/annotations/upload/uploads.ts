@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto';
 import { AccessDeniedError, BadParameterError, InvalidError, LargeImageError } from '../../../errors.js';
 import type { Caller, HostEventPayloads, HostFiles, HostLogger, HostNotification } from '../../../host.js';
 import type { AnnotationUploadModel, Batch, UploadTask } from './upload.model.js';
+import type { Leases } from '../../../core/database/leases.js';
 import type { FileRecord, HostRecords, ItemRecord } from '../../../core/host/host-records.js';
 import type { AnnotationServices } from '../annotation-services.js';
 import type { Images } from '../../images/images.js';
 import type { Callers } from '../../../core/host/callers.js';
 import type { Items } from '../../items/items.js';
-import type { JobStarter } from '../../jobs/job-starter.js';
+import type { JobStarter } from '../../jobs/running/job-starter.js';
 import { annotationBytes, isItemId, maxNameLength, OverlayReferences, parseReference } from './references.js';
 import { step } from '../../../core/steps.js';
 
@@ -26,6 +27,7 @@ const maxListed = 1000;
 /** What {@link AnnotationUploads} works with. */
 export interface AnnotationUploadsOptions {
   model: AnnotationUploadModel;
+  leases: Leases;
   annotations: Pick<AnnotationServices, 'lifecycle' | 'permissions' | 'brand'>;
   records: HostRecords;
   items: Items;
@@ -126,13 +128,15 @@ export class AnnotationUploads {
     }
   }
 
-  /** Starts what waits, unless another process does. */
+  /** Starts what waits, unless another process has. */
   async #startAgain(task: UploadTask): Promise<void> {
-    const { model } = this.options;
-    if (!(await model.claim(task.ingestion))) return;
-    await this.#start(task);
-    step('annotation-upload:started-again');
-    await model.release(task.ingestion);
+    const { model, leases } = this.options;
+    await leases.run(`annotation upload ${task.ingestion}`, task.fileId, async () => {
+      if (!(await model.isWaiting(task.ingestion))) return;
+      await this.#start(task);
+      step('annotation-upload:started-again');
+      await model.release(task.ingestion);
+    });
   }
 
   async #allKnown(task: UploadTask, identifiers: readonly string[]): Promise<boolean> {

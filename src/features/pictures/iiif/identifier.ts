@@ -29,12 +29,12 @@ export function identifierOf({ itemId, frame }: ImageIdentifier): string {
   return frame === 0 ? itemId : `${itemId}_${frame}`;
 }
 
-/** The item of the image in the path, for those who may read it. */
+/** The item of the image in the path, for those who may read it and what its image is made of. */
 export function mayReadImage(
   { params, caller }: Pick<RouteRequest, 'caller'> & { params: { identifier: ImageIdentifier } },
-  { items }: Pick<PictureContext, 'items'>,
+  { images }: Pick<PictureContext, 'images'>,
 ): Promise<ItemRecord> {
-  return items.load(params.identifier.itemId, 0, caller);
+  return images.load(params.identifier.itemId, caller);
 }
 
 /** The address below which all of IIIF lies, as this client reaches it. */

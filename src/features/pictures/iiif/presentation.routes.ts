@@ -93,7 +93,8 @@ const ofFolder = defineRoute({
     const images: PresentedImage[] = [];
     const enqueue = enqueueFor(services.queues.pictures, asked);
     for (const item of items.slice(0, maxCanvases)) {
-      const image = await enqueue(() => presented(services, item, signal)).catch(unreadable);
+      const readable = () => services.images.load(item.id, caller);
+      const image = await enqueue(async () => presented(services, await readable(), signal)).catch(unreadable);
       if (image !== null) images.push(image);
     }
     const left = Math.max(0, items.length - maxCanvases);
@@ -101,9 +102,9 @@ const ofFolder = defineRoute({
   },
 });
 
-/** `null` for an image that cannot be opened; other errors are the request's. */
+/** `null` for an image that cannot be opened, or of which the caller may not read all parts; other errors are the request's. */
 function unreadable(error: unknown): null {
-  if (error instanceof LargeImageError && (error.code === 'tile-source' || error.code === 'no-large-image')) return null;
+  if (error instanceof LargeImageError && ['tile-source', 'no-large-image', 'access-denied'].includes(error.code)) return null;
   throw error;
 }
 

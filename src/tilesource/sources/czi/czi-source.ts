@@ -86,11 +86,9 @@ class CziTileSource implements TileSource {
   readonly metadata: ImageMetadata;
   readonly populatedLevels: readonly number[];
   readonly associatedImages: readonly string[];
-  readonly #parts: CziParts;
   readonly #pixels: CziPixels;
 
-  constructor(parts: CziParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: CziParts) {
     this.metadata = describe(parts);
     this.#pixels = new CziPixels(parts.file, parts.layout, parts.blocks);
     this.associatedImages = [...parts.attachments.keys()].toSorted();
@@ -101,7 +99,7 @@ class CziTileSource implements TileSource {
   }
 
   get retainedBytes(): number {
-    return this.#parts.subBlockCount * bytesPerSubBlock;
+    return this.parts.subBlockCount * bytesPerSubBlock;
   }
 
   async readTile(address: TileAddress, options: { signal?: AbortSignal } = {}): Promise<Raster> {
@@ -117,7 +115,7 @@ class CziTileSource implements TileSource {
   }
 
   async readAssociatedImage(name: string, options: { signal?: AbortSignal } = {}): Promise<AssociatedImage | null> {
-    const { attachments, file, reader } = this.#parts;
+    const { attachments, file, reader } = this.parts;
     const attachment = attachments.get(name);
     if (attachment === undefined) return null;
     const part = partOfFile(reader, await attachmentRange(file, attachment));
@@ -146,7 +144,7 @@ class CziTileSource implements TileSource {
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {
-    const { facts, header, layout, subBlockCount } = this.#parts;
+    const { facts, header, layout, subBlockCount } = this.parts;
     const scenes = [...layout.scenes].slice(0, shownScenes).map(([scene, box]) => ({ scene, ...box }));
     return {
       openslide: facts.properties,
@@ -155,8 +153,8 @@ class CziTileSource implements TileSource {
   }
 
   async close(): Promise<void> {
-    this.#parts.blocks.forget();
-    await this.#parts.reader.close();
+    this.parts.blocks.forget();
+    await this.parts.reader.close();
   }
 }
 

@@ -1,5 +1,5 @@
 import { TileSourceError } from '../../../errors.js';
-import { breathe } from '../../process/concurrency.js';
+import { nextSlice } from '../../../core/concurrency/slices.js';
 import { positionAt, type CziBytes } from './segments.js';
 
 /** Most sub-blocks of a file; each takes some 130 bytes of memory while the file is open. */
@@ -128,7 +128,7 @@ export async function readSubBlocks(file: CziBytes, position: number, signal?: A
   };
   let offset = segment.start + directoryHeaderBytes;
   for (let index = 0; index < count; index++) {
-    if (index % entriesAtOnce === entriesAtOnce - 1) await breathe();
+    if (index % entriesAtOnce === entriesAtOnce - 1) await nextSlice();
     let at = await viewOf(offset, entryBytes);
     const schema = window.view.getUint16(at);
     if (schema !== 0x44_56) throw new TileSourceError(`Corrupt CZI: entry ${index} of the directory has an unknown schema.`);

@@ -1,7 +1,7 @@
 import sharp from 'sharp';
-import { TileOutsideError, TileSourceError } from '../../../errors.js';
+import { MissingPartsError, TileOutsideError, TileSourceError } from '../../../errors.js';
 import type { FileTree } from '../../archive/file-tree.js';
-import { openZipTree } from '../../archive/zip-tree.js';
+import { openInZip } from '../../archive/zip-tree.js';
 import {
   priorities,
   type EncodedImage,
@@ -19,7 +19,7 @@ import { createRaster, type Raster } from '../../raster.js';
 import { blit } from '../../render/pixels.js';
 import { completeJpeg } from '../tiff/stored-tile.js';
 import { photometrics } from '../tiff/file/tags.js';
-import { readDescription, type DeepZoomDescription } from './description.js';
+import { findDescription, readDescription, type DeepZoomDescription } from './description.js';
 
 /** Most bytes of a stored tile. */
 const maxTileBytes = 2 ** 27;
@@ -82,8 +82,7 @@ class DeepZoomTileSource implements TileSource {
     this.#finest = finestLevel(description);
   }
 
-  static async open(tree: FileTree, signal?: AbortSignal): Promise<DeepZoomTileSource> {
-    const description = await readDescription(tree, signal);
+  static async open(tree: FileTree, description: DeepZoomDescription, signal?: AbortSignal): Promise<DeepZoomTileSource> {
     const { width, height, tileSize, folder, format } = description;
     const extent = { sizeX: width, sizeY: height, tileWidth: tileSize, tileHeight: tileSize };
     const levels = levelCount(extent);
@@ -93,7 +92,7 @@ class DeepZoomTileSource implements TileSource {
       if ((await tree.file(`${folder}${finest - (levels - 1 - level)}/0_0.${format}`)) !== null) stored.push(level);
     }
     const first = await tree.file(`${folder}${finest}/0_0.${format}`);
-    if (first === null) throw new TileSourceError(`The Deep Zoom image has no tile ${folder}${finest}/0_0.${format}.`);
+    if (first === null) throw noTile(`${folder}${finest}/0_0.${format}`, tree.mayGrow === true);
     const tileFormat = await formatOf(await tileBytes(first, 'the first tile', signal), description, signal);
     const facts = { magnification: null, mmX: null, mmY: null, dtype: 'uint8' as const, bandCount: tileFormat.bands };
     return new DeepZoomTileSource(tree, description, tileFormat, { ...extent, levels, ...facts }, stored);
@@ -204,22 +203,56 @@ async function tileBytes(
   return bytes;
 }
 
-/** Reads Deep Zoom images in ZIP files: a description and its folder of tiles. */
+/** Opens the files beside a description. */
+async function openFolder(input: SourceInput, signal?: AbortSignal): Promise<TileSource> {
+  const folder = `${input.name.slice(input.name.lastIndexOf('/') + 1, -4)}_files`;
+  const reader = await input.open();
+  let description: DeepZoomDescription;
+  try {
+    description = await readDescription(reader, `${folder}/`, signal);
+  } finally {
+    await reader.close();
+  }
+  const tree = await input.folder?.().tree(folder);
+  if (tree == null) {
+    throw noTile(`${folder}/${finestLevel(description)}/0_0.${description.format}`, true);
+  }
+  try {
+    return await DeepZoomTileSource.open(below(tree, folder), description, signal);
+  } catch (error) {
+    await tree.close();
+    throw error;
+  }
+}
+
+function noTile(path: string, mayCome: boolean): TileSourceError {
+  const message = `The Deep Zoom image has no tile ${path}.`;
+  return mayCome ? new MissingPartsError(message, [path]) : new TileSourceError(message);
+}
+
+/** Names the files of a folder by their paths from the one above. */
+function below(tree: FileTree, folder: string): FileTree {
+  const { retainedBytes } = tree;
+  return {
+    file: async (path) => (path.startsWith(`${folder}/`) ? tree.file(path.slice(folder.length + 1)) : null),
+    mayGrow: true,
+    retainedBytes,
+    close: () => tree.close(),
+  };
+}
+
+/** Reads Deep Zoom images: a description and its folder of tiles, beside each other or in a ZIP file. */
 export const deepZoomSource: TileSourceDefinition = {
   name: 'deepzoom',
-  extensions: { default: priorities.manual, zip: priorities.low },
+  extensions: { default: priorities.manual, dzi: priorities.high, zip: priorities.low },
   mimeTypes: { default: priorities.manual, 'application/zip': priorities.low },
+  readsFolder: 'files',
+  mayHold(name, path) {
+    if (!/\.dzi$/i.test(name)) return !/\.zip$/i.test(name);
+    return path.startsWith(`${name.slice(0, -4)}_files/`);
+  },
   async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
-    const reader = await input.open();
-    const tree = await openZipTree(reader).catch(async (error: unknown) => {
-      await reader.close();
-      throw error;
-    });
-    try {
-      return await DeepZoomTileSource.open(tree, signal);
-    } catch (error) {
-      await tree.close();
-      throw error;
-    }
+    if (/\.dzi$/i.test(input.name)) return openFolder(input, signal);
+    return openInZip(input, async (tree) => DeepZoomTileSource.open(tree, await findDescription(tree, signal), signal));
   },
 };

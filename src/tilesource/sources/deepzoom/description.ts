@@ -1,5 +1,6 @@
 import { TileSourceError } from '../../../errors.js';
-import type { FileTree } from '../../archive/file-tree.js';
+import type { ArchiveTree } from '../../archive/zip-tree.js';
+import type { ByteReader } from '../../contract.js';
 import { attribute, children, parseXml } from '../../xml.js';
 
 /** Most bytes of a description. */
@@ -24,7 +25,7 @@ function integer(text: string | undefined, least: number, most: number, what: st
 }
 
 /** Finds and reads the description among the files. @throws TileSourceError where there is none, or it contradicts itself. */
-export async function readDescription(tree: FileTree, signal?: AbortSignal): Promise<DeepZoomDescription> {
+export async function findDescription(tree: ArchiveTree, signal?: AbortSignal): Promise<DeepZoomDescription> {
   let found: string | null = null;
   for (const path of tree.paths()) {
     const isShorter = found === null || path.split('/').length < found.split('/').length;
@@ -32,6 +33,15 @@ export async function readDescription(tree: FileTree, signal?: AbortSignal): Pro
   }
   const file = found === null ? null : await tree.file(found);
   if (file === null || found === null) throw new TileSourceError('There is no Deep Zoom description (.dzi) in it.');
+  return readDescription(file, `${found.slice(0, -4)}_files/`, signal);
+}
+
+/** Reads a description. @throws TileSourceError where it contradicts itself. */
+export async function readDescription(
+  file: Pick<ByteReader, 'size' | 'read'>,
+  folder: string,
+  signal?: AbortSignal,
+): Promise<DeepZoomDescription> {
   if (file.size > maxBytes)
     throw new TileSourceError(`The Deep Zoom description has ${file.size} bytes; at most ${maxBytes} are read.`);
   const xml = Buffer.from(await file.read(0, file.size, signal && { signal })).toString('utf8');
@@ -39,7 +49,7 @@ export async function readDescription(tree: FileTree, signal?: AbortSignal): Pro
   const [size] = image === undefined ? [] : children(image, 'Size');
   if (image === undefined || size === undefined) throw new TileSourceError('The Deep Zoom description has no image with a size.');
   return {
-    folder: `${found.slice(0, -4)}_files/`,
+    folder,
     width: integer(attribute(size, 'Width'), 1, 2 ** 31, 'width'),
     height: integer(attribute(size, 'Height'), 1, 2 ** 31, 'height'),
     tileSize: integer(attribute(image, 'TileSize'), 16, 8192, 'tile size'),

@@ -12,7 +12,7 @@ import {
   type TileSourceDefinition,
 } from '../../contract.js';
 import { levelCount, levelSize, type Box } from '../../geometry.js';
-import { mapConcurrently } from '../../process/concurrency.js';
+import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { blit } from '../../render/pixels.js';

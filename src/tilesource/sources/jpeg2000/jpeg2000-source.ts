@@ -80,13 +80,11 @@ function storedLevels(stream: CodeStream, { levels, tileWidth, tileHeight }: Ima
 class Jpeg2000TileSource implements TileSource {
   readonly metadata: ImageMetadata;
   readonly populatedLevels: readonly number[];
-  readonly #parts: Parts;
   readonly #pixels: readonly CodeStreamPixels[];
   /** Whether tiles of the file are larger than ours, and kept for those beside. */
   readonly #keep: boolean;
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
+  constructor(private readonly parts: Parts) {
     const { streams, facts, shape, blocks } = parts;
     this.metadata = describe(parts);
     this.#pixels = streams.map((stream, frame) => new CodeStreamPixels(stream, facts, shape, blocks, String(frame)));
@@ -96,7 +94,7 @@ class Jpeg2000TileSource implements TileSource {
   }
 
   get retainedBytes(): number {
-    return this.#parts.streams.reduce((sum, { partCount }) => sum + partCount * bytesPerPart, 0);
+    return this.parts.streams.reduce((sum, { partCount }) => sum + partCount * bytesPerPart, 0);
   }
 
   async readTile(address: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<Raster> {
@@ -111,11 +109,11 @@ class Jpeg2000TileSource implements TileSource {
   }
 
   iccProfile(): Uint8Array | null {
-    return this.#parts.facts.profile;
+    return this.parts.facts.profile;
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {
-    const { facts, streams } = this.#parts;
+    const { facts, streams } = this.parts;
     const { size, decompositions, columns, rows } = streams[0]!;
     const { tileWidth, tileHeight, components } = size;
     return {
@@ -131,8 +129,8 @@ class Jpeg2000TileSource implements TileSource {
   }
 
   async close(): Promise<void> {
-    this.#parts.blocks.forget();
-    await this.#parts.reader.close();
+    this.parts.blocks.forget();
+    await this.parts.reader.close();
   }
 }
 

@@ -1,5 +1,5 @@
 import { fork, type ChildProcess } from 'node:child_process';
-import { threadProgram } from '../../../core/concurrency/thread-program.js';
+import { programOf } from '../../../core/concurrency/program.js';
 import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import { TileSourceError } from '../../../errors.js';
 import type { SlideAnswer, SlideRequest, SlideResults } from './messages.js';
@@ -11,7 +11,7 @@ const answerTimeout = 60_000;
 /** Idle time after which a process is let go. */
 const idleTimeout = 30_000;
 
-const { filename, execArgv } = threadProgram(import.meta.url, { source: './openslide-process.ts', built: 'openslide-process' });
+const { filename, execArgv } = programOf(import.meta.url, { source: './openslide-process.ts', built: 'openslide-process' });
 
 function start(): ChildProcess {
   const stdio: ('ignore' | 'ipc')[] = ['ignore', 'ignore', 'ignore', 'ipc'];

@@ -41,7 +41,7 @@ export async function readJson(tree: FileTree, path: string, signal?: AbortSigna
     // Some writers put numbers there that JSON does not have.
     const text = Buffer.from(bytes)
       .toString('utf8')
-      .replaceAll(/([[:,]\s*)(-?Infinity|NaN)(?=\s*[,\]}])/g, '$1"$2"');
+      .replaceAll(/([[:,]\s{0,200})(-?Infinity|NaN)(?=\s{0,200}[,\]}])/g, '$1"$2"');
     const value: unknown = JSON.parse(text);
     if (isObject(value)) return value;
   } catch (cause) {

@@ -1,7 +1,7 @@
 import { TileSourceError } from '../../../errors.js';
 import type { Box } from '../../geometry.js';
 import { createRaster, type Raster } from '../../raster.js';
-import { mapConcurrently } from '../../process/concurrency.js';
+import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { sampleTypeOf } from './array-metadata.js';
 import type { ZarrArray } from './zarr-array.js';
 

@@ -1,5 +1,6 @@
-import { TileSourceError } from '../../../errors.js';
+import { MissingPartsError, TileSourceError } from '../../../errors.js';
 import type { FileTree } from '../../archive/file-tree.js';
+import type { ArchiveTree } from '../../archive/zip-tree.js';
 import type { FileBlocks } from '../../process/decoded-blocks.js';
 import { readArrayV2, readArrayV3 } from './array-metadata.js';
 import { isObject, readJson, type JsonObject } from './json.js';
@@ -18,7 +19,7 @@ export interface ZarrImage {
 }
 
 /** The path of the group that contains all others, empty or with a slash at its end. @throws TileSourceError where there is none. */
-function rootOf(tree: FileTree): string {
+export function rootOf(tree: ArchiveTree): string {
   let best: string | null = null;
   for (const path of tree.paths()) {
     const name = path.slice(path.lastIndexOf('/') + 1);
@@ -41,13 +42,25 @@ async function openArray(tree: FileTree, path: string, blocks: FileBlocks, signa
   const json = await readJson(tree, `${path}zarr.json`, signal);
   if (json !== null) return new ZarrArray(tree, path, readArrayV3(json), blocks);
   const older = await readJson(tree, `${path}.zarray`, signal);
-  if (older === null) throw new TileSourceError(`The OME-Zarr has no array ${path}.`);
+  if (older === null) throw await noArray(tree, path);
   return new ZarrArray(tree, path, readArrayV2(older), blocks);
 }
 
-/** Opens the image of a group, or the first image of a collection. @throws TileSourceError where there is none. */
-export async function openZarrImage(tree: FileTree, blocks: FileBlocks, signal?: AbortSignal): Promise<ZarrImage> {
-  const root = rootOf(tree);
+async function noArray(tree: FileTree, path: string): Promise<TileSourceError> {
+  const group = path.slice(0, path.lastIndexOf('/', path.length - 2) + 1);
+  const isNew = (await tree.file(`${group}zarr.json`)) !== null;
+  const message = `The OME-Zarr has no array ${path}.`;
+  return tree.mayGrow === true
+    ? new MissingPartsError(message, [`${path}${isNew ? 'zarr.json' : '.zarray'}`])
+    : new TileSourceError(message);
+}
+
+/**
+ * Opens the image of a group, or the first image of a collection.
+ *
+ * @param root path of the group, empty or with a slash at its end.
+ * @throws TileSourceError where there is none. */
+export async function openZarrImage(tree: FileTree, root: string, blocks: FileBlocks, signal?: AbortSignal): Promise<ZarrImage> {
   const attributes = await attributesOf(tree, root, signal);
   const ome = isObject(attributes.ome) ? attributes.ome : attributes;
   if (isObject(ome.plate) || isObject(ome.well))

@@ -1,6 +1,6 @@
 import { TileOutsideError, TileSourceError } from '../../../errors.js';
 import type { FileTree } from '../../archive/file-tree.js';
-import { openZipTree } from '../../archive/zip-tree.js';
+import { openInZip } from '../../archive/zip-tree.js';
 import {
   priorities,
   type FrameMetadata,
@@ -19,11 +19,13 @@ import { sampleTypeOf } from './array-metadata.js';
 import { millimetresAlong } from './ome.js';
 import { readPlane } from './planes.js';
 import type { ZarrArray } from './zarr-array.js';
-import { openZarrImage, type ZarrImage } from './zarr-group.js';
+import { openZarrImage, rootOf, type ZarrImage } from './zarr-group.js';
 
 /** Bytes of decoded chunks that are kept for all open files together. */
 const keptBytes = 2 ** 27;
 const usualTile = 512;
+/** Most bytes of the description of a group. */
+const maxGroupBytes = 2 ** 22;
 /** Most frames of an image. */
 const maxFrames = 100_000;
 /** How far the ratio of two levels may be from a power of two, as logarithm. */
@@ -192,21 +194,62 @@ class ZarrTileSource implements TileSource {
   }
 }
 
+/** Files that stand for the folder in which they lie. */
+const groupNames = ['zarr.json', '.zattrs'];
+
+function isGroup({ name }: SourceInput): boolean {
+  return groupNames.includes(name.slice(name.lastIndexOf('/') + 1).toLowerCase());
+}
+
+/** The files of the folder of a group. */
+async function folderOf(input: SourceInput): Promise<FileTree> {
+  const tree = await input.folder?.().tree('');
+  if (tree == null) throw new TileSourceError('The folder of the Zarr group cannot be found.');
+  return withOwn(tree, input.name.slice(input.name.lastIndexOf('/') + 1).toLowerCase(), input);
+}
+
+/** The files of a folder, with the one that stands for it as it was given. */
+function withOwn(tree: FileTree, name: string, input: SourceInput): FileTree {
+  return {
+    mayGrow: true,
+    get retainedBytes() {
+      return tree.retainedBytes;
+    },
+    close: () => tree.close(),
+    async file(path) {
+      if (path !== name) return tree.file(path);
+      const reader = await input.open();
+      try {
+        if (reader.size > maxGroupBytes) {
+          throw new TileSourceError(`${name} of the Zarr has ${reader.size} bytes; at most ${maxGroupBytes} are read.`);
+        }
+        const bytes = await reader.read(0, reader.size);
+        return { size: bytes.length, read: async (offset, length) => bytes.slice(offset, offset + length) };
+      } finally {
+        await reader.close();
+      }
+    },
+  };
+}
+
 function createZarrSource(): TileSourceDefinition {
   const decoded = new DecodedBlocks(keptBytes);
   return {
     name: 'zarr',
     extensions: { default: priorities.manual, zarr: priorities.preferred, ozx: priorities.preferred, zip: priorities.lower },
     mimeTypes: { default: priorities.manual, 'application/zip': priorities.lower },
+    fileNames: Object.fromEntries(groupNames.map((name) => [name, priorities.named])),
+    readsFolder: 'files',
+    mayHold: (name) => !/\.(?:zip|ozx)$/i.test(name),
     async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
-      const reader = await input.open();
-      const tree = await openZipTree(reader).catch(async (error: unknown) => {
-        await reader.close();
-        throw error;
-      });
-      try {
+      const openIn = async (tree: FileTree, root: string): Promise<TileSource> => {
         const blocks = decoded.ofFile();
-        return new ZarrTileSource(tree, await openZarrImage(tree, blocks, signal), blocks);
+        return new ZarrTileSource(tree, await openZarrImage(tree, root, blocks, signal), blocks);
+      };
+      if (!isGroup(input)) return openInZip(input, (tree) => openIn(tree, rootOf(tree)));
+      const tree = await folderOf(input);
+      try {
+        return await openIn(tree, '');
       } catch (error) {
         await tree.close();
         throw error;
@@ -215,5 +258,5 @@ function createZarrSource(): TileSourceDefinition {
   };
 }
 
-/** Reads OME-Zarr 0.1 to 0.5 in ZIP files: chunks and shards by range, frames along all axes. */
+/** Reads OME-Zarr 0.1 to 0.5, in folders and ZIP files: chunks and shards by range, frames along all axes. */
 export const zarrSource: TileSourceDefinition = createZarrSource();

@@ -1,4 +1,4 @@
-import { parseJsonText } from '../../../../core/json.js';
+import { isLongText, parseJsonText } from '../../../../core/json.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import type { StoredElements } from '../contract.js';
 import { lookUp, partOfHash } from '../packs/id-index.js';
@@ -128,12 +128,9 @@ async function parsedAt(pack: LoadedPack, row: number, signal: AbortSignal | und
   return parsedElement(packText(pack).subarray(offsets[row], offsets[row + 1]), signal);
 }
 
-/** Longer texts, in bytes, are parsed in slices. */
-const longText = 256 * 1024;
-
 /** Parses the text of an element as it is stored. */
 export async function parsedElement(text: Buffer, signal?: AbortSignal): Promise<AnnotationElement> {
   const json = text.toString('utf8');
   // Only checked elements are stored.
-  return (text.length > longText ? await parseJsonText(json, signal) : JSON.parse(json)) as AnnotationElement;
+  return (isLongText(text.length) ? await parseJsonText(json, signal) : JSON.parse(json)) as AnnotationElement;
 }

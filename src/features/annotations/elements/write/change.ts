@@ -2,7 +2,7 @@ import { ElementIds } from '../../../../annotation-format/element-ids.js';
 import { schemaError, type RaiseProblem } from '../../../../annotation-format/messages.js';
 import { KnownOverlaySizes } from '../../../../annotation-format/overlay-sizes.js';
 import { duplicateId, nameByIndex, type ElementValidator } from '../../../../annotation-format/validate.js';
-import type { ChangedElements, ChangeOptions, ElementChanges, Publish, StoredElements, StoredWindow } from '../contract.js';
+import type { ChangedElements, ChangeOptions, ElementChanges, ElementWrite, StoredElements, StoredWindow } from '../contract.js';
 import { FamilyLease } from '../leases.js';
 import { elementTooLong, maxElementBytes, requireListableGroups } from '../limits.js';
 import { storedElements } from './list-writer.js';
@@ -10,10 +10,11 @@ import type { ElementLoader, LoadedWindow } from '../read/loader.js';
 import { locate, type Location } from '../read/locate.js';
 import { itemOf, type PackItem } from '../packs/pack-items.js';
 import { WindowEdit, draftOf, type EditTools, type ItemChange } from './window-edit.js';
-import { isLong } from './long-elements.js';
+import { isLong } from '../../../../http/serving/json-pieces.js';
 import { WindowWriter } from './window-writer.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
-import { isRefusal, writeElements, type WriteTools } from './write.js';
+import { PendingWrite } from './pending-write.js';
+import { writeElements, type WriteTools } from './write.js';
 import { RecordedInserts } from './recorded-inserts.js';
 
 /** What changing needs. */
@@ -62,13 +63,12 @@ async function checkPut(
 }
 
 /** See ElementStore.change. */
-export async function changeElements<Result>(
+export async function changeElements(
   tools: ChangeTools,
   base: StoredElements,
   { put = [], remove = [] }: ElementChanges,
-  publish: Publish<ChangedElements, Result>,
   options: ChangeOptions,
-): Promise<Result> {
+): Promise<ElementWrite<ChangedElements>> {
   const { signal } = options;
   const sizes = new KnownOverlaySizes(tools.brand, tools.overlaySizes);
   const checked = await checkPut(tools, put, sizes, options);
@@ -82,30 +82,22 @@ export async function changeElements<Result>(
     ...counts,
   });
   if (base.count === 0) {
-    if (checked.length === 0) return publish(outcome(base));
     // Checked once more there, where most are stored as they come.
     const elements = put.map((value, i) => ({ ...(value as object), id: ids[i] }));
-    return writeElements(tools, elements, (stored) => publish(outcome(stored, { added: ids.length })), signal);
+    const write = await writeElements(tools, elements, signal);
+    return write.map(async (stored) => outcome(checked.length === 0 ? base : stored, { added: ids.length }));
   }
   tools.touch();
   const lease = await FamilyLease.of(tools.records, base.family, tools.ids);
   const inserts = new RecordedInserts(tools.records);
-  let published = false;
-  try {
+  const ends = { signal, lease: async () => lease, undo: () => inserts.undo(), touch: tools.touch };
+  return PendingWrite.begin(ends, async () => {
     const writer = new WindowWriter(inserts, base.family, tools.ids, signal);
     const edit = { loader: tools.loader, writer, ids: tools.ids, layout: tools.layout, signal };
     const changed = await applyChanges(tools, edit, base, { put: checked, remove: new Set(remove), sizes });
     await writer.finish();
-    signal?.throwIfAborted();
-    await lease.confirm();
-    published = true;
-    return await publish(outcome(changed.stored, changed.counts));
-  } catch (error) {
-    if (!published || isRefusal(error)) await inserts.undo();
-    throw error;
-  } finally {
-    await lease.release();
-  }
+    return outcome(changed.stored, changed.counts);
+  });
 }
 
 interface Counts {

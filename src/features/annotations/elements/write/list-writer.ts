@@ -11,7 +11,9 @@ import { countKeys } from '../packs/json-text.js';
 import type { Layout } from '../packs/layout.js';
 import { elementTooLong, maxElementBytes, requireListableGroups, sortedGroups } from '../limits.js';
 import type { ElementSlice } from '../read/scanner.js';
-import { isLong, isLongText, type LongElements } from './long-elements.js';
+import { isLongText } from '../../../../core/json.js';
+import { isLong } from '../../../../http/serving/json-pieces.js';
+import type { LongElements } from './long-elements.js';
 import type { WindowWriter } from './window-writer.js';
 
 /** What all lists of one write share. */

@@ -2,33 +2,18 @@ import { boundingBox } from '../../../../annotation-format/bounding-box.js';
 import { schemaError, type RaiseProblem } from '../../../../annotation-format/messages.js';
 import type { KnownOverlaySizes } from '../../../../annotation-format/overlay-sizes.js';
 import { ThreadPool } from '../../../../core/concurrency/thread-pool.js';
-import { threadProgram } from '../../../../core/concurrency/thread-program.js';
+import { programOf } from '../../../../core/concurrency/program.js';
 import { BadParameterError } from '../../../../errors.js';
-import { isSmall, jsonPieces } from '../../../../http/serving/json-pieces.js';
+import { jsonPieces } from '../../../../http/serving/json-pieces.js';
 import type { FeatureElements, LongElement, LongFunctions } from './long-thread.js';
-
-/** Texts from this length on, in bytes, are long. */
-const longText = 256 * 1024;
-/** Values from this number on are long: about as much text. */
-const longSize = 30_000;
 
 const timeoutMs = 60_000;
 const memoryMiB = 2048;
 
-/** Whether a text is better left to {@link LongElements}. */
-export function isLongText(bytes: number): boolean {
-  return bytes >= longText;
-}
-
-/** Whether a parsed value is. */
-export function isLong(value: unknown): boolean {
-  return !isSmall(value, longSize);
-}
-
 /** Checks and converts single elements that would hold the event loop, in a thread. */
 export class LongElements {
   readonly #threads = new ThreadPool<LongFunctions>({
-    program: threadProgram(import.meta.url, { source: './long-thread.ts', built: 'long-thread' }),
+    program: programOf(import.meta.url, { source: './long-thread.ts', built: 'long-thread' }),
     name: 'long elements',
     timeoutMs,
     memoryMiB,

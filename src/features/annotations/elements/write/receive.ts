@@ -1,11 +1,11 @@
 import { BadParameterError, LargeImageError } from '../../../../errors.js';
-import { parseJsonText, textOf } from '../../../../core/json.js';
+import { isLongText, parseJsonText, textOf } from '../../../../core/json.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { createGeoJsonReader, type GeoJsonReader } from '../../../../annotation-format/formats/geojson-import.js';
 import { describeValue, inEntry, schemaError } from '../../../../annotation-format/messages.js';
-import type { Publish, ReceivedBody, ReceiveOptions, StoredElements } from '../contract.js';
+import type { ElementWrite, ReceivedBody, ReceiveOptions, StoredElements } from '../contract.js';
 import type { ListWriter } from './list-writer.js';
-import { isLongText, type LongElements } from './long-elements.js';
+import type { LongElements } from './long-elements.js';
 import type { FeatureElements } from './long-thread.js';
 import { BodyScanner, type ElementSlice } from '../read/scanner.js';
 import { FamilyWrite, type WriteTools } from './write.js';
@@ -41,13 +41,12 @@ async function* chunksOf(body: Buffer | AsyncIterable<Uint8Array>): AsyncGenerat
 }
 
 /** See ElementStore.readBody. */
-export async function receiveBody<Result>(
+export function receiveBody(
   tools: WriteTools,
   body: Buffer | AsyncIterable<Uint8Array>,
-  publish: Publish<ReceivedBody, Result>,
   options: ReceiveOptions,
-): Promise<Result> {
-  return FamilyWrite.run(tools, options.signal, (write) => receive(tools, write, body, options), publish);
+): Promise<ElementWrite<ReceivedBody>> {
+  return FamilyWrite.begin(tools, options.signal, (write) => receive(tools, write, body, options));
 }
 
 async function receive(

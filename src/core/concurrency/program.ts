@@ -1,0 +1,21 @@
+import { createRequire } from 'node:module';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+/** The file that a worker thread or a child process runs, and what Node needs to run it. */
+export interface Program {
+  filename: string;
+  execArgv: string[];
+}
+
+/**
+ * Finds the program of a thread or process: TypeScript in the sources, a file of its own in what is built of them.
+ *
+ * @param besides `import.meta.url` of whoever asks.
+ * @param source path of the program from there, such as `./thread.ts`.
+ * @param built name of the entry in tsup.config.ts, without extension.
+ */
+export function programOf(besides: string, { source, built }: { source: string; built: string }): Program {
+  if (!besides.endsWith('.ts')) return { filename: fileURLToPath(new URL(`./${built}.js`, besides)), execArgv: [] };
+  const tsx = pathToFileURL(createRequire(besides).resolve('tsx')).href;
+  return { filename: fileURLToPath(new URL(source, besides)), execArgv: ['--import', tsx] };
+}

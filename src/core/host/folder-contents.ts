@@ -1,0 +1,141 @@
+import type { Model } from 'mongoose';
+import type { HostFields, StoredDocument } from '../../host.js';
+import { batches } from '../database/id-batches.js';
+import { idText } from '../database/id-text.js';
+import type { FileRecord, FolderRecord, ItemRecord } from './host-records.js';
+
+type AnyModel = Model<Record<string, unknown>>;
+
+interface ContentParts {
+  items: AnyModel;
+  files: AnyModel;
+  folders: AnyModel;
+  fields: HostFields;
+  itemOf: (doc: StoredDocument) => ItemRecord;
+  fileOf: (doc: StoredDocument) => FileRecord;
+  folderOf: (doc: StoredDocument) => FolderRecord;
+}
+
+/** A file with the item that it belongs to. */
+export interface ItemFile {
+  file: FileRecord;
+  item: ItemRecord;
+}
+
+/** Items of one name that are looked at: a host may allow several. */
+const maxNamesakes = 10;
+
+/** Folders as those who look for files by their paths see them. */
+export class FolderContents {
+  constructor(private readonly parts: ContentParts) {}
+
+  /** The folder of that name directly in another one, the oldest of several; `null` where there is none. */
+  async childFolder(parent: FolderRecord, name: string): Promise<FolderRecord | null> {
+    const { folders, fields, folderOf } = this.parts;
+    const doc = await folders
+      .findOne({ [fields.folder.parentId]: parent.doc._id, [fields.folder.name]: name })
+      .sort({ _id: 1 })
+      .lean<StoredDocument>();
+    return doc === null ? null : folderOf(doc);
+  }
+
+  /**
+   * The file of a name in a folder: of the item of that name the one that is called so, or its only one; `null` where there is none.
+   *
+   * @param itemName of the item, where it is another one than that of the file
+   */
+  async fileNamed(folder: FolderRecord, name: string, itemName = name): Promise<ItemFile | null> {
+    const { items, files, fields, itemOf, fileOf } = this.parts;
+    const docs = await items
+      .find({ [fields.item.folderId]: folder.doc._id, [fields.item.name]: itemName })
+      .sort({ _id: 1 })
+      .limit(maxNamesakes)
+      .lean<StoredDocument[]>();
+    for (const doc of docs) {
+      const item = itemOf(doc);
+      const ofItem = { [fields.file.itemId]: doc._id };
+      const named = await files.findOne({ ...ofItem, [fields.file.name]: name }).lean<StoredDocument>();
+      if (named !== null) return { file: fileOf(named), item };
+      if (itemName !== name) continue;
+      const [only, other] = await files.find(ofItem).limit(2).lean<StoredDocument[]>();
+      if (only !== undefined && other === undefined) return { file: fileOf(only), item };
+    }
+    return null;
+  }
+
+  /** The files of all items directly in a folder, at most so many. */
+  async filesIn(folder: FolderRecord, limit: number): Promise<ItemFile[]> {
+    const { items, files, fields, itemOf, fileOf } = this.parts;
+    const docs = await items
+      .find({ [fields.item.folderId]: folder.doc._id })
+      .sort({ _id: 1 })
+      .limit(limit)
+      .lean<StoredDocument[]>();
+    const byId = new Map(docs.map((doc) => [idText(doc._id), doc]));
+    const found: ItemFile[] = [];
+    for (const ids of batches([...byId.keys()])) {
+      const some = await files
+        .find({ [fields.file.itemId]: { $in: ids.map((id) => byId.get(id)!._id) } })
+        .limit(limit - found.length)
+        .lean<StoredDocument[]>();
+      for (const doc of some) {
+        const file = fileOf(doc);
+        const item = file.itemId === null ? undefined : byId.get(file.itemId);
+        if (item !== undefined) found.push({ file, item: itemOf(item) });
+      }
+      if (found.length >= limit) break;
+    }
+    return found;
+  }
+
+  /** The folders below one by their paths from there, with itself as the empty path; `null` where there are more than so many. */
+  async foldersBelow(folder: FolderRecord, limit: number): Promise<Map<string, FolderRecord> | null> {
+    const { folders, fields, folderOf } = this.parts;
+    const found = new Map([['', folder]]);
+    let level = new Map([[folder.id, { path: '', folder }]]);
+    while (level.size > 0) {
+      const next: typeof level = new Map();
+      for (const ids of batches([...level.keys()])) {
+        const docs = await folders
+          .find({ [fields.folder.parentId]: { $in: ids.map((id) => level.get(id)!.folder.doc._id) } })
+          .limit(limit + 1)
+          .lean<StoredDocument[]>();
+        for (const doc of docs) {
+          const child = folderOf(doc);
+          const parent = level.get(child.parentId ?? '');
+          if (parent === undefined) continue;
+          const path = parent.path === '' ? child.name : `${parent.path}/${child.name}`;
+          if (!found.has(path)) found.set(path, child);
+          next.set(child.id, { path, folder: child });
+          if (found.size > limit) return null;
+        }
+      }
+      level = next;
+    }
+    return found;
+  }
+
+  /** Folders from one up to the top, at most so many. */
+  async ancestry(folderId: string, limit: number): Promise<FolderRecord[]> {
+    const { folders, folderOf } = this.parts;
+    const found: FolderRecord[] = [];
+    let id: string | null = folderId;
+    while (id !== null && id !== '' && found.length < limit && !found.some((known) => known.id === id)) {
+      const doc: StoredDocument | null = await folders.findById(id).lean<StoredDocument>();
+      if (doc === null) break;
+      const folder = folderOf(doc);
+      found.push(folder);
+      id = folder.parentId;
+    }
+    return found;
+  }
+
+  /** How many of some folders do not fit a condition on the model, or are gone. */
+  async countOthers(ids: readonly string[], filter: Readonly<Record<string, unknown>>): Promise<number> {
+    let fitting = 0;
+    for (const some of batches(ids)) {
+      fitting += await this.parts.folders.countDocuments({ $and: [{ _id: { $in: [...some] } }, filter] });
+    }
+    return ids.length - fitting;
+  }
+}

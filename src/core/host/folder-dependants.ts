@@ -1,0 +1,92 @@
+import type { Model } from 'mongoose';
+import type { HostFields, StoredDocument } from '../../host.js';
+import { durable } from '../database/durable.js';
+import { idText } from '../database/id-text.js';
+import type { FileRecord, FolderRecord, ItemRecord } from './host-records.js';
+
+/** Field of an item whose image waits for files that belong to it. */
+export const waitingField = 'largeImageWaiting';
+
+/** What an item waits for. */
+export interface Waiting {
+  /** The file that speaks of the others. */
+  fileId: string;
+  /** Paths of files that are not there, from that file; `*` for any. */
+  missing: readonly string[];
+}
+
+/** Reads the stored form; `null` for what is none. */
+export function waitingOf(value: unknown): Waiting | null {
+  const { fileId, missing } = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
+  if (fileId == null || !Array.isArray(missing)) return null;
+  return { fileId: idText(fileId), missing: missing.filter((path): path is string => typeof path === 'string') };
+}
+
+/** Items that one change in a folder concerns, at most. */
+const maxConcerned = 1000;
+
+interface DependantParts {
+  items: Model<Record<string, unknown>>;
+  fields: HostFields;
+  itemOf: (doc: StoredDocument) => ItemRecord;
+}
+
+/** Items whose images are made of what lies in their folders. */
+export class FolderDependants {
+  constructor(private readonly parts: DependantParts) {}
+
+  async createIndexes(): Promise<void> {
+    const { items, fields } = this.parts;
+    await items.collection.createIndex({ [fields.item.folderId]: 1, 'largeImage.sourceName': 1 });
+    await items.collection.createIndex({ [fields.item.folderId]: 1, [`${waitingField}.missing`]: 1 }, { sparse: true });
+  }
+
+  /** Items of a folder that are served by one of some sources. */
+  async served(folder: FolderRecord, sourceNames: readonly string[]): Promise<ItemRecord[]> {
+    const { items, fields, itemOf } = this.parts;
+    const docs = await items
+      .find({ [fields.item.folderId]: folder.doc._id, 'largeImage.sourceName': { $in: [...sourceNames] } })
+      .limit(maxConcerned)
+      .lean<StoredDocument[]>();
+    return docs.map((doc) => itemOf(doc));
+  }
+
+  /**
+   * Takes a path off what items of a folder wait for.
+   *
+   * @returns those that wait for nothing more by name.
+   */
+  async arrived(folder: FolderRecord, path: string): Promise<ItemRecord[]> {
+    const { items, fields, itemOf } = this.parts;
+    const missing = `${waitingField}.missing`;
+    const inFolder = { [fields.item.folderId]: folder.doc._id };
+    const complete: ItemRecord[] = [];
+    const waiting = await items
+      .find({ ...inFolder, [missing]: { $in: [path, '*'] } })
+      .limit(maxConcerned)
+      .lean<StoredDocument[]>();
+    for (const { _id } of waiting) {
+      const doc = await items
+        .findOneAndUpdate(
+          { _id, [missing]: { $exists: true } },
+          { $pull: { [missing]: path } },
+          { returnDocument: 'after', ...durable },
+        )
+        .lean<StoredDocument>();
+      const item = doc === null ? null : itemOf(doc);
+      if (item?.waiting?.missing.every((each) => each === '*') === true) complete.push(item);
+    }
+    return complete;
+  }
+
+  /** Says what an item waits for; nothing any more where that is `null`. */
+  async setWaiting(item: ItemRecord, waiting: { file: FileRecord; missing: readonly string[] } | null): Promise<void> {
+    if (waiting === null && item.waiting === null) return;
+    const stored = waiting && { fileId: waiting.file.doc._id, missing: [...waiting.missing] };
+    await this.parts.items.collection.updateOne(
+      { _id: item.doc._id } as object,
+      stored === null ? { $unset: { [waitingField]: '' } } : { $set: { [waitingField]: stored } },
+      durable,
+    );
+  }
+}

@@ -1,0 +1,70 @@
+import type { Model } from 'mongoose';
+import { LargeImageError } from '../../errors.js';
+import { replacesField, unfinishedField } from './configuration-traces.js';
+import { conversionField } from './conversion-traces.js';
+import { waitingField } from './folder-dependants.js';
+import { refusedField } from './large-image-markers.js';
+
+/** Types that a field of the plugin may have, by the names of Mongoose; the first is that of a field that the host does not declare. */
+type FieldTypes = readonly ['Mixed' | 'String' | 'Boolean', ...string[]];
+
+/** Fields that the plugin keeps on the host's items and files (mission 2.5 and 2.6). */
+const itemExtension: Readonly<Record<string, FieldTypes>> = {
+  largeImage: ['Mixed'],
+  [refusedField]: ['String'],
+  [conversionField]: ['String'],
+  [unfinishedField]: ['Boolean'],
+  [waitingField]: ['Mixed'],
+};
+const fileExtension: Readonly<Record<string, FieldTypes>> = {
+  attachedToType: ['String'],
+  attachedToId: ['Mixed', 'ObjectId', 'String'],
+  isLargeImageThumbnail: ['Boolean'],
+  isLargeImageData: ['Boolean'],
+  thumbnailKey: ['String'],
+  largeImageState: ['String'],
+  [conversionField]: ['String'],
+  [replacesField]: ['String'],
+};
+
+type AnyModel = Model<Record<string, unknown>>;
+
+/** @throws LargeImageError `conflict` where the host means something else by the name of a field of the plugin. */
+function requireFit({ schema, modelName }: AnyModel, extension: Readonly<Record<string, FieldTypes>>): void {
+  for (const [path, types] of Object.entries(extension)) {
+    if (schema.pathType(path) === 'adhocOrUndefined' || types.includes(schema.path(path)?.instance ?? '')) continue;
+    const reason = `The model ${modelName} has a field ${path} of its own, which the plugin needs as ${types[0]}.`;
+    throw new LargeImageError('conflict', `${reason} Nothing was changed. Give the field another name.`);
+  }
+}
+
+/** The plugin's fields on the schemas of the host's items and files. */
+export class SchemaExtension {
+  readonly #added: { model: AnyModel; paths: string[] }[] = [];
+
+  /** @throws LargeImageError `conflict` where the host means something else by the name of a field; nothing is added then. */
+  constructor(items: AnyModel, files: AnyModel) {
+    requireFit(items, itemExtension);
+    requireFit(files, fileExtension);
+    this.#extend(items, itemExtension);
+    this.#extend(files, fileExtension);
+  }
+
+  /** Adds paths that the host's schema lacks; what the host declares itself stays as it is. */
+  #extend(model: AnyModel, extension: Readonly<Record<string, FieldTypes>>): void {
+    const { schema } = model;
+    const paths = Object.keys(extension).filter((path) => schema.path(path) === undefined);
+    const { Types } = model.db.base.Schema;
+    schema.add(Object.fromEntries(paths.map((path) => [path, { type: Types[extension[path]![0]], default: undefined }])));
+    model.recompileSchema();
+    this.#added.push({ model, paths });
+  }
+
+  /** Takes the fields off the schemas again. Stored values stay. */
+  restore(): void {
+    for (const { model, paths } of this.#added.splice(0)) {
+      model.schema.remove(paths);
+      model.recompileSchema();
+    }
+  }
+}

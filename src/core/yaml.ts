@@ -1,0 +1,128 @@
+import { dump, FAILSAFE_SCHEMA, load, Type, YAMLException } from 'js-yaml';
+import { BadParameterError } from '../errors.js';
+
+/** A value as YAML texts hold them, as JSON. */
+export type YamlMapping = Record<string, unknown>;
+
+/** Whether a value is a mapping. */
+export function isMapping(value: unknown): value is YamlMapping {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A kind of plain scalar: the texts that are of it, their value, and which values are written so. */
+function scalar<T>(
+  tag: string,
+  texts: RegExp,
+  valueOf: (text: string) => T,
+  write?: { is: (value: unknown) => boolean; text: (value: T) => string },
+): Type {
+  return new Type(`tag:yaml.org,2002:${tag}`, {
+    kind: 'scalar',
+    resolve: (text: unknown) => typeof text === 'string' && texts.test(text),
+    construct: valueOf,
+    ...(write && { predicate: write.is, represent: (value) => write.text(value as T) }),
+  });
+}
+
+function integerOf(text: string): number {
+  const digits = text.replaceAll('_', '').replace(/^[-+]/, '');
+  const base60 = () => digits.split(':').reduce((sum, part) => sum * 60 + Number(part), 0);
+  const isOctal = /^0[0-7]+$/.test(digits);
+  const size = digits.includes(':') ? base60() : isOctal ? Number.parseInt(digits, 8) : Number(digits);
+  return text.startsWith('-') ? -size : size;
+}
+
+function floatOf(text: string): number {
+  const digits = text.replaceAll('_', '').replace(/^[-+]/, '').toLowerCase();
+  if (digits === '.nan') return NaN;
+  const size = digits === '.inf' ? Infinity : digits.split(':').reduce((sum, part) => sum * 60 + Number(part), 0);
+  return text.startsWith('-') ? -size : size;
+}
+
+/** A float has a point in YAML 1.1, also one with an exponent. */
+function floatText(value: number): string {
+  if (Number.isNaN(value)) return '.nan';
+  if (!Number.isFinite(value)) return value < 0 ? '-.inf' : '.inf';
+  return /^-?\d+(e|$)/.test(`${value}`) ? `${value}`.replace(/(?=e|$)/, '.0') : `${value}`;
+}
+
+/** Dates stay as they are written, times are given in UTC as all others of the server. */
+function timeText(text: string): string {
+  if (/^\d{4}-\d\d-\d\d$/.test(text)) return text;
+  const [, date, time, zone = ''] = /^([-\d]+)(?:[Tt]|[ \t]+)([:.\d]+)[ \t]*([-+Z].*)?$/.exec(text) ?? [];
+  const [, sign = '+', hours = '0', minutes = '0'] = /^([-+])(\d\d?)(?::?(\d\d))?$/.exec(zone) ?? [];
+  const [year, month, day] = date!.split('-').map(Number);
+  const [hour, minute, seconds] = time!.split(':').map(Number);
+  const offset = (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -1 : 1);
+  const at = new Date(Date.UTC(year!, month! - 1, day, hour, minute! - offset, 0, seconds! * 1000));
+  return at.toISOString().replace('Z', '+00:00');
+}
+
+/** YAML 1.1 as existing texts are written in it: `yes` is true and a lone `y` is text, `017` is fifteen, `1e3` has no point and is text. */
+const schema = FAILSAFE_SCHEMA.extend({
+  implicit: [
+    scalar('null', /^(~|null|Null|NULL|)$/, () => null, { is: (value) => value === null, text: () => 'null' }),
+    scalar('bool', /^([Yy]es|YES|[Nn]o|NO|[Tt]rue|TRUE|[Ff]alse|FALSE|[Oo]n|ON|[Oo]ff|OFF)$/, (text) => /^(y|t|on)/i.test(text), {
+      is: (value) => typeof value === 'boolean',
+      text: String,
+    }),
+    scalar('int', /^[-+]?(0b[01_]+|0x[\da-fA-F_]+|0[0-7_]*|[1-9][\d_]*(:[0-5]?\d)*)$/, integerOf, {
+      is: (value) => Number.isSafeInteger(value),
+      text: String,
+    }),
+    scalar(
+      'float',
+      /^([-+]?\d[\d_]*\.[\d_]*([eE][-+]\d+)?|[-+]?\.\d[\d_]*([eE][-+]\d+)?|[-+]?\d[\d_]*(:[0-5]?\d)+\.[\d_]*|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$/,
+      floatOf,
+      { is: (value) => typeof value === 'number' && !Number.isSafeInteger(value), text: floatText },
+    ),
+    scalar(
+      'timestamp',
+      /^\d{4}-(\d\d-\d\d|\d\d?-\d\d?([Tt]|[ \t]+)\d\d?:\d\d:\d\d(\.\d*)?([ \t]*(Z|[-+]\d\d?(:?\d\d)?))?)$/,
+      timeText,
+    ),
+    scalar('merge', /^<<$/, (text) => text),
+  ],
+  explicit: [new Type('tag:yaml.org,2002:set', { kind: 'mapping' }), new Type('tag:yaml.org,2002:omap', { kind: 'sequence' })],
+});
+
+/** Most characters and values that a text may hold once its aliases are written out: some ten bytes may name as many as one likes. */
+const maxSize = 30_000_000;
+const maxDepth = 500;
+
+/** How many values and characters there are with aliases written out. @throws Error for circles, and for what is too deep. */
+function sizeOf(value: unknown, known = new Map<object, number>(), depth = 0): number {
+  if (typeof value === 'string') return 1 + value.length;
+  if (typeof value !== 'object' || value === null) return 1;
+  if (depth > maxDepth) throw new Error(`it is nested more than ${maxDepth} deep, or holds itself`);
+  const former = known.get(value);
+  if (former !== undefined) return former;
+  let size = 1;
+  const isList = Array.isArray(value);
+  for (const [name, member] of Object.entries(value)) size += (isList ? 0 : name.length) + sizeOf(member, known, depth + 1);
+  known.set(value, size);
+  return size;
+}
+
+/** The value of a text that is one YAML document. @throws BadParameterError that says what `name` it is and what is wrong. */
+export function parseYaml(text: string, name: string): unknown {
+  try {
+    const value = load(text, { schema }) ?? null;
+    if (sizeOf(value) > maxSize) throw new Error('its aliases stand for too much');
+    return value;
+  } catch (cause) {
+    throw new BadParameterError(`${name} is not valid YAML: ${reasonOf(cause)}`, { cause });
+  }
+}
+
+function reasonOf(cause: unknown): string {
+  if (cause instanceof RangeError) return 'it is nested too deep';
+  if (!(cause instanceof YAMLException)) return (cause as Error).message;
+  const { mark } = cause as { mark?: { line: number; column: number } };
+  return mark === undefined ? cause.reason : `${cause.reason} (line ${mark.line + 1}, column ${mark.column + 1})`;
+}
+
+/** A value as YAML text in block style, keys sorted. */
+export function writeYaml(value: unknown): string {
+  return dump(value, { schema, sortKeys: true, noRefs: true });
+}

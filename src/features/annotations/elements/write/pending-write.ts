@@ -1,0 +1,71 @@
+import { LargeImageError } from '../../../../errors.js';
+import type { ElementWrite } from '../contract.js';
+import type { FamilyLease } from '../leases.js';
+
+/** What a write needs to end. */
+interface WriteEnds {
+  signal: AbortSignal | undefined;
+  /** Keeps the sweeper away; `null`: nothing was stored. */
+  lease: () => Promise<FamilyLease | null>;
+  /** Removes what was stored. */
+  undo: () => Promise<void>;
+  /** To be called when elements were received. */
+  touch: () => void;
+}
+
+/** Whether an error says for sure that nothing was published: errors raised on purpose do, a lost connection does not. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof LargeImageError;
+}
+
+/** See ElementWrite. */
+export class PendingWrite<Given> implements ElementWrite<Given> {
+  private constructor(
+    readonly given: Given,
+    private readonly ends: WriteEnds,
+  ) {}
+
+  /** Stores elements; when that fails, nothing of them is kept. */
+  static async begin<Given>(ends: WriteEnds, store: () => Promise<Given>): Promise<PendingWrite<Given>> {
+    const write = new PendingWrite(null, ends);
+    return write.map(store);
+  }
+
+  async map<Other>(make: (given: Given) => Promise<Other>): Promise<PendingWrite<Other>> {
+    try {
+      return new PendingWrite(await make(this.given), this.ends);
+    } catch (error) {
+      await this.discard();
+      throw error;
+    }
+  }
+
+  async commit<Result>(publish: (given: Given) => Promise<Result>): Promise<Result> {
+    const { signal, lease, undo } = this.ends;
+    let mayBeVisible = false;
+    try {
+      signal?.throwIfAborted();
+      await (await lease())?.confirm();
+      mayBeVisible = true;
+      return await publish(this.given);
+    } catch (error) {
+      if (!mayBeVisible || isRefusal(error)) await undo();
+      throw error;
+    } finally {
+      await this.#end();
+    }
+  }
+
+  async discard(): Promise<void> {
+    try {
+      await this.ends.undo();
+    } finally {
+      await this.#end();
+    }
+  }
+
+  async #end(): Promise<void> {
+    this.ends.touch();
+    await (await this.ends.lease())?.release();
+  }
+}

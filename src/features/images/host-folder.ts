@@ -1,0 +1,181 @@
+import { LRUCache } from 'lru-cache';
+import { TileSourceError } from '../../errors.js';
+import type { HostFiles } from '../../host.js';
+import type { FolderContents, ItemFile } from '../../core/host/folder-contents.js';
+import type { FileRecord, FolderRecord, ItemRecord } from '../../core/host/host-records.js';
+import type { FileTree } from '../../tilesource/archive/file-tree.js';
+import type { BorrowedImage, ByteReader, FolderFile, SourceFolder } from '../../tilesource/contract.js';
+import { hostFileInput } from './file-input.js';
+
+/** Most folders of an image that is a folder. */
+const maxFolders = 20_000;
+/** Most files of a folder that are looked through for those that fit a pattern. */
+const maxFiles = 20_000;
+/** Files of a tree whose records are kept. */
+const keptFiles = 20_000;
+/** Memory that a folder and a kept record take, in bytes. */
+const bytesPerFolder = 500;
+
+/** What an image is made of beside its file: who may not read all of it is not shown the image. */
+export interface ImageParts {
+  items: Set<string>;
+  folders: Set<string>;
+}
+
+/** How a file of a folder is used as an image. */
+export type Borrow = <R>(
+  found: ItemFile,
+  use: (image: BorrowedImage) => Promise<R> | R,
+  options: { sourceName?: string; signal?: AbortSignal | undefined },
+) => Promise<R>;
+
+/** What {@link HostFolder} works with. */
+export interface HostFolderParts {
+  contents: FolderContents;
+  files: HostFiles;
+  /** The file that looks around itself. */
+  file: FileRecord;
+  item: ItemRecord;
+  folder: () => Promise<FolderRecord | null>;
+  /** The files of the item, itself among them. */
+  ownFiles: () => Promise<readonly FileRecord[]>;
+  /** Takes down what is made use of. */
+  parts: ImageParts;
+  borrow: Borrow;
+}
+
+/** Names of a path; `null` for one that leaves the folder. */
+function namesOf(path: string): string[] | null {
+  const names = path.split('/').filter((name) => name !== '' && name !== '.');
+  const isBad = path.startsWith('/') || path.includes('\\') || path.includes('\0') || path.length > 4096 || names.includes('..');
+  return isBad || names.length > 64 ? null : names;
+}
+
+/** The folder of an item, as its files see it: first the files of the item itself, then the items of the folder, then the folders in it. */
+export class HostFolder implements SourceFolder {
+  constructor(private readonly with_: HostFolderParts) {}
+
+  async file(path: string): Promise<FolderFile | null> {
+    const names = namesOf(path);
+    if (names === null || names.length === 0) return null;
+    const own = (await this.#ownByPath()).get(names.join('/'));
+    if (own !== undefined) return this.#fileOf({ file: own, item: this.with_.item });
+    const found = await this.#inFolders(names);
+    if (found === null) return null;
+    this.with_.parts.items.add(found.item.id);
+    return this.#fileOf(found);
+  }
+
+  async files(path: string): Promise<readonly string[] | null> {
+    const names = namesOf(path);
+    if (names === null) return null;
+    const prefix = names.length === 0 ? '' : `${names.join('/')}/`;
+    const own = [...(await this.#ownByPath()).keys()].filter(
+      (each) => each.startsWith(prefix) && !each.includes('/', prefix.length) && each !== this.with_.file.name,
+    );
+    const folder = await this.#folderAt(names);
+    if (folder === null && own.length === 0) return null;
+    const found = folder === null ? [] : await this.with_.contents.filesIn(folder, maxFiles + 1);
+    if (found.length > maxFiles) throw new TileSourceError(`There are more than ${maxFiles} files in the folder.`);
+    // Another item of this name may hold a file of the image's own name.
+    const beside = found.filter(({ item }) => item.id !== this.with_.item.id).map(({ file }) => prefix + file.name);
+    return [...new Set([...own, ...beside])].toSorted((a, b) => (a < b ? -1 : 1));
+  }
+
+  async tree(path: string): Promise<FileTree | null> {
+    const names = namesOf(path);
+    if (names === null) return null;
+    const prefix = names.length === 0 ? '' : `${names.join('/')}/`;
+    const own = [...(await this.#ownByPath())].filter(([each]) => each.startsWith(prefix) && each !== this.with_.file.name);
+    const ownByPath = new Map(own.map(([each, file]) => [each.slice(prefix.length), file]));
+    const folder = await this.#folderAt(names);
+    if (folder === null) return ownByPath.size === 0 ? null : new HostTree(this.with_, new Map(), ownByPath);
+    const folders = await this.with_.contents.foldersBelow(folder, maxFolders);
+    if (folders === null) {
+      throw new TileSourceError(`There are more than ${maxFolders} folders in it. Store it as a ZIP file, without compression.`);
+    }
+    for (const { id } of folders.values()) this.with_.parts.folders.add(id);
+    return new HostTree(this.with_, folders, ownByPath);
+  }
+
+  async #inFolders(names: readonly string[]): Promise<ItemFile | null> {
+    const { contents } = this.with_;
+    const folder = await this.#folderAt(names.slice(0, -1));
+    if (folder !== null) return contents.fileNamed(folder, names.at(-1)!);
+    // Files of an item of several are below its name.
+    const above = names.length > 1 ? await this.#folderAt(names.slice(0, -2)) : null;
+    return above === null ? null : contents.fileNamed(above, names.at(-1)!, names.at(-2)!);
+  }
+
+  async #folderAt(names: readonly string[]): Promise<FolderRecord | null> {
+    let folder = await this.with_.folder();
+    for (const name of names) {
+      if (folder === null) return null;
+      folder = await this.with_.contents.childFolder(folder, name);
+    }
+    return folder;
+  }
+
+  /** Files of the item by their paths from the one that looks around itself. */
+  async #ownByPath(): Promise<Map<string, FileRecord>> {
+    const { file, ownFiles } = this.with_;
+    const base = file.name.slice(0, file.name.lastIndexOf('/') + 1);
+    const own = (await ownFiles()).filter(({ name }) => name.startsWith(base));
+    return new Map(own.toReversed().map((each) => [each.name.slice(base.length), each]));
+  }
+
+  async #fileOf(found: ItemFile): Promise<FolderFile> {
+    const { files, borrow } = this.with_;
+    const input = await hostFileInput(found.file, files);
+    return { ...input, id: found.file.id, borrow: (use, options = {}) => borrow(found, use, options) };
+  }
+}
+
+/** A folder whose files are read by their paths. */
+class HostTree implements FileTree {
+  readonly mayGrow = true;
+  readonly #found = new LRUCache<string, { file: FileRecord | null }>({ max: keptFiles });
+
+  constructor(
+    private readonly with_: HostFolderParts,
+    private readonly folders: ReadonlyMap<string, FolderRecord>,
+    private readonly own: ReadonlyMap<string, FileRecord>,
+  ) {}
+
+  get retainedBytes(): number {
+    return (this.folders.size + this.own.size + keptFiles / 10) * bytesPerFolder;
+  }
+
+  async file(path: string): Promise<Pick<ByteReader, 'size' | 'read'> | null> {
+    const known = this.#found.get(path) ?? { file: this.own.get(path) ?? (await this.#find(path)) };
+    this.#found.set(path, known);
+    if (known.file === null) return null;
+    const input = await hostFileInput(known.file, this.with_.files);
+    return {
+      size: known.file.size,
+      read: async (offset, length, options) => {
+        const reader = await input.open();
+        try {
+          return await reader.read(offset, length, options);
+        } finally {
+          await reader.close();
+        }
+      },
+    };
+  }
+
+  async #find(path: string): Promise<FileRecord | null> {
+    const { contents } = this.with_;
+    const names = namesOf(path);
+    if (names === null || names.length === 0) return null;
+    const name = names.at(-1)!;
+    const folder = this.folders.get(names.slice(0, -1).join('/'));
+    if (folder !== undefined) return (await contents.fileNamed(folder, name))?.file ?? null;
+    const above = names.length > 1 ? this.folders.get(names.slice(0, -2).join('/')) : undefined;
+    return above === undefined ? null : ((await contents.fileNamed(above, name, names.at(-2)))?.file ?? null);
+  }
+
+  async close(): Promise<void> {
+    // Each file is closed when it has been read.
+  }
+}

@@ -1,0 +1,186 @@
+import { TileSourceError } from '../../errors.js';
+import type { HostFiles, HostLogger } from '../../host.js';
+import type { ItemFile } from '../../core/host/folder-contents.js';
+import type { FileRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
+import type { BorrowedImage, FrameBox, SourceInput, TileSource } from '../../tilesource/contract.js';
+import { openLargeImage } from '../../tilesource/large-image.js';
+import type { TileSourceRegistry } from '../../tilesource/registry.js';
+import { Renderer } from '../../tilesource/render/renderer.js';
+import type { IccOption } from '../../tilesource/requests.js';
+import type { OpenImage } from '../caches/open-image.js';
+import type { Settings } from '../settings/settings.js';
+import { hostFileInput } from './file-input.js';
+import { HostFolder, type Borrow, type ImageParts } from './host-folder.js';
+
+/** Images made of images that are made of images: how deep, and how many of them an image may hold. */
+const maxDepth = 4;
+const maxNested = 16;
+
+/** What {@link ImageOpener} works with. */
+export interface ImageOpenerOptions {
+  records: HostRecords;
+  files: HostFiles;
+  registry: TileSourceRegistry;
+  settings: Settings;
+  logger: HostLogger;
+  temporaryDirectory: string;
+  /** Uses the image of a file that others may be using. */
+  share<R>(
+    found: ItemFile,
+    sourceName: string | undefined,
+    use: (image: BorrowedImage) => Promise<R> | R,
+    signal?: AbortSignal,
+  ): Promise<R>;
+}
+
+/** How a file is opened. */
+export interface OpenOptions {
+  sourceName?: string | undefined;
+  icc: IccOption;
+  signal?: AbortSignal;
+}
+
+/** Images that are made of others, while one of them is open. */
+interface Nesting {
+  parts: ImageParts;
+  /** Opened for this image alone, by the way to them: among those that others use, two could wait for each other. */
+  nested: Map<string, Promise<BorrowedImage & Pick<TileSource, 'close'>>>;
+}
+
+/** Opens files of the host with the sources that read them. */
+export class ImageOpener {
+  constructor(private readonly options: ImageOpenerOptions) {}
+
+  /** Opens a file. @throws TileSourceError */
+  async open(file: FileRecord, { sourceName, icc, signal }: OpenOptions): Promise<OpenImage> {
+    const { logger, temporaryDirectory } = this.options;
+    const nesting: Nesting = { parts: { items: new Set(), folders: new Set() }, nested: new Map() };
+    const closeNested = async (): Promise<void> => {
+      for (const opened of await Promise.allSettled(nesting.nested.values())) {
+        if (opened.status === 'fulfilled') await opened.value.close();
+      }
+    };
+    try {
+      const { name, source } = await this.#openSource(file, { sourceName, signal }, nesting, [file.id]);
+      const image = openLargeImage(source, {
+        sourceName: name,
+        icc,
+        warn: (fields, event) => logger.warn({ fileId: file.id, ...fields }, event),
+        temporaryDirectory,
+      });
+      return {
+        image,
+        borrowed: borrowable(name, source),
+        parts: nesting.parts,
+        sourceName: name,
+        retainedBytes: source.retainedBytes ?? 0,
+        close: async () => {
+          try {
+            await source.close();
+          } finally {
+            await closeNested();
+          }
+        },
+      };
+    } catch (error) {
+      await closeNested();
+      throw error;
+    }
+  }
+
+  async #openSource(
+    file: FileRecord,
+    { sourceName, signal }: { sourceName?: string | undefined; signal?: AbortSignal | undefined },
+    nesting: Nesting,
+    chain: readonly string[],
+  ): Promise<{ name: string; source: TileSource }> {
+    const { registry, settings, temporaryDirectory } = this.options;
+    const maxSmallImageSize = Number(await settings.get('large_image.max_small_image_size'));
+    return registry.open(await this.#input(file, nesting, chain), {
+      maxSmallImageSize,
+      ...(sourceName !== undefined && { sourceName }),
+      temporaryDirectory,
+      ...(signal && { signal }),
+    });
+  }
+
+  async #input(file: FileRecord, nesting: Nesting, chain: readonly string[]): Promise<SourceInput> {
+    const { records, files } = this.options;
+    const item = file.itemId === null ? null : await records.findItem(file.itemId);
+    const ownFiles = async () => (item === null ? [] : records.filesOfItem(item));
+    const input = await hostFileInput(file, files, async () => (await ownFiles()).filter(({ id }) => id !== file.id));
+    if (item === null) return input;
+    let own: ReturnType<typeof ownFiles> | null = null;
+    let folder: ReturnType<HostRecords['findFolder']> | null = null;
+    const borrow: Borrow = (found, use, options) => this.#borrow(found, use, options, nesting, chain);
+    return {
+      ...input,
+      folder: () =>
+        new HostFolder({
+          contents: records.contents,
+          files,
+          file,
+          item,
+          folder: () => (folder ??= records.findFolder(item.folderId)),
+          ownFiles: () => (own ??= ownFiles()),
+          parts: nesting.parts,
+          borrow,
+        }),
+    };
+  }
+
+  async #borrow<R>(
+    found: ItemFile,
+    use: (image: BorrowedImage) => Promise<R> | R,
+    { sourceName, signal }: { sourceName?: string; signal?: AbortSignal | undefined },
+    nesting: Nesting,
+    chain: readonly string[],
+  ): Promise<R> {
+    const { registry } = this.options;
+    const { file, item } = await this.#served(found);
+    const name = sourceName ?? sourceOf(item, file) ?? registry.candidates(file)[0]?.name;
+    const isNested = name !== undefined && registry.get(name)?.readsFolder === 'images';
+    if (!isNested) return this.options.share({ file, item }, sourceName, use, signal);
+    if (chain.includes(file.id))
+      throw new TileSourceError(`Multi source specification is self-referential: ${file.name} is made of itself.`);
+    if (chain.length >= maxDepth) throw new TileSourceError(`Images are made of images more than ${maxDepth} deep.`);
+    const key = `${chain.join('>')}>${file.id}/${name}`;
+    let opening = nesting.nested.get(key);
+    if (opening === undefined) {
+      if (nesting.nested.size >= maxNested)
+        throw new TileSourceError(`The image is made of more than ${maxNested} images that are made of others.`);
+      opening = this.#openSource(file, { sourceName: name }, nesting, [...chain, file.id]).then((opened) => ({
+        ...borrowable(opened.name, opened.source),
+        close: () => opened.source.close(),
+      }));
+      nesting.nested.set(key, opening);
+    }
+    return use(await opening);
+  }
+
+  /** The file that an item is served from in the place of one that was converted. */
+  async #served(found: ItemFile): Promise<ItemFile> {
+    const { fileId, originalId } = found.item.largeImage ?? {};
+    if (originalId !== found.file.id || fileId === undefined) return found;
+    const file = await this.options.records.findFile(fileId);
+    return file === null ? found : { ...found, file };
+  }
+}
+
+/** The source by which an item is served, where it is served from that file. */
+export function sourceOf({ largeImage }: ItemRecord, file: FileRecord): string | undefined {
+  return largeImage?.fileId === file.id ? largeImage.sourceName : undefined;
+}
+
+function borrowable(sourceName: string, source: TileSource): BorrowedImage {
+  let made: Renderer | null = null;
+  // Few images are ever borrowed.
+  const renderer = (): Renderer => (made ??= new Renderer(source, {}));
+  return {
+    sourceName,
+    source,
+    samples: (where: FrameBox, signal?: AbortSignal) => renderer().samples(where, signal),
+    styled: async (where: FrameBox, style: object, signal?: AbortSignal) =>
+      renderer().box(where, { ...(await renderer().appearanceOf(JSON.stringify(style))), opaque: true }, signal),
+  };
+}

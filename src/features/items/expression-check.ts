@@ -1,0 +1,57 @@
+const maxCharacters = 1000;
+/** Most times that something may be repeated by number. */
+const maxCount = 100;
+/** Most places at which an expression can go on in more than one way. */
+const maxChoices = 20;
+
+/**
+ * Why a regular expression may not be given to a database; `null` where it may. Databases try one way after the other: where a repeated group
+ * can itself match in several ways, their number doubles with each character of the text.
+ */
+export function expressionProblem(expression: unknown): string | null {
+  if (typeof expression !== 'string' || expression.length > maxCharacters)
+    return `is no text of at most ${maxCharacters} characters`;
+  // Databases know flags in front, which JavaScript does not.
+  const text = expression.replace(/^\(\?[imsx]+\)/, '');
+  try {
+    RegExp(text);
+  } catch {
+    return 'is not one that is understood';
+  }
+  return ambiguityOf(text);
+}
+
+/** A group that is being read, or the last thing that was: whether it can match the same text in several ways. */
+interface Part {
+  isAmbiguous: boolean;
+}
+
+const tokens = /\\[\s\S]|\[\^?\]?(?:\\[\s\S]|[^\]\\])*\]|\(\?:|\([?*]|\{(\d+)(,?)(\d*)\}|[\s\S]/g;
+
+function ambiguityOf(text: string): string | null {
+  const groups: Part[] = [{ isAmbiguous: false }];
+  let last: Part = { isAmbiguous: false };
+  let choices = 0;
+  for (const [token, least, comma, most] of text.matchAll(tokens)) {
+    const group = groups.at(-1)!;
+    if (/^\\[1-9kgQE]/.test(token)) return 'refers back to what it has matched';
+    if (token === '(?' || token === '(*') return 'looks around, or has a group of another kind than (…) and (?:…)';
+    if (token === '(' || token === '(?:') groups.push({ isAmbiguous: false });
+    else if (token === ')') {
+      last = groups.pop()!;
+      groups.at(-1)!.isAmbiguous ||= last.isAmbiguous;
+    } else if (token === '|') {
+      group.isAmbiguous = true;
+      choices += 1;
+    } else if (token === '*' || token === '+' || token === '?' || least !== undefined) {
+      const highest = least === undefined ? Infinity : Number(comma === '' ? least : most || Infinity);
+      if (highest !== Infinity && highest > maxCount) return `repeats something more than ${maxCount} times`;
+      if (last.isAmbiguous && token !== '?' && highest > 1) return 'repeats a group that repeats something, or has alternatives';
+      group.isAmbiguous ||= comma !== '';
+      choices += 1;
+      // Another sign behind it says only in which order it is tried.
+    } else last = { isAmbiguous: false };
+    if (choices > maxChoices) return `has more than ${maxChoices} repetitions and alternatives`;
+  }
+  return null;
+}

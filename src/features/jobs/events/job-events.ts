@@ -1,0 +1,188 @@
+import type { Caller } from '../../../host.js';
+import type { JobRecord } from '../job-record.js';
+import { jobDocument, type JobSight } from '../job-document.js';
+import { progressData } from './job-notifications.js';
+import { isFinished } from '../job-status.js';
+import type { JobStore } from '../jobs.js';
+
+/** A change of one job: the same types and data as the messages that its owner gets. */
+export interface JobChange {
+  type: 'job_status' | 'job_log' | 'progress' | 'job_removed';
+  data: Record<string, unknown>;
+  /** What {@link followJob} needs to go on after this change. */
+  position: string;
+}
+
+/** How to follow a job. */
+export interface FollowOptions {
+  /** Who follows. */
+  caller: Caller | null;
+  /** What they have of the job. */
+  sight: JobSight;
+  /** Position of the last change that the follower has seen. Default: from the beginning. */
+  after?: string | undefined;
+  signal: AbortSignal;
+  /** How often the record is read, in milliseconds. Changes made in this process are seen at once. Default 400. */
+  intervalMs?: number;
+  /** When it ends by itself, in milliseconds from now. Default 15 minutes. */
+  durationMs?: number;
+}
+
+const quarterHourMs = 900_000;
+/** More than a log can have. */
+const allEntries = 2_000_000_000;
+
+/**
+ * The changes of a job as they happen, in whichever process: its document, its log from the first entry that is kept, its
+ * progress, and then each change. Ends after the change that finished the job, or when the job is gone.
+ * `null` marks each reading that found nothing new.
+ */
+export async function* followJob(store: JobStore, id: string, options: FollowOptions): AsyncGenerator<JobChange | null> {
+  const { caller, intervalMs = 400, durationMs = quarterHourMs } = options;
+  const signals = [options.signal, store.closing];
+  const isOver = () => signals.some((signal) => signal.aborted);
+  const until = Math.min(Date.now() + durationMs, caller?.expires?.getTime() ?? Infinity);
+  const seen = parsePosition(options.after);
+  const waiting = new Waiting(store, id, signals);
+  try {
+    while (!isOver() && Date.now() < until) {
+      const job = await store.find(id);
+      if (job === null) {
+        yield { type: 'job_removed', data: { _id: id }, position: formatPosition(seen) };
+        return;
+      }
+      let quiet = true;
+      for await (const change of changesOf(store, job, seen, options)) {
+        quiet = false;
+        yield change;
+      }
+      if (isFinished(job.status)) return;
+      if (quiet) yield null;
+      await waiting.for(intervalMs);
+    }
+  } finally {
+    waiting.end();
+  }
+}
+
+/** What a follower has seen: log entries, replacements of the log, status, and progress. */
+interface Seen {
+  logCount: number;
+  logEpoch: number;
+  status: string;
+  progress: string;
+}
+
+async function* changesOf(
+  store: JobStore,
+  job: JobRecord,
+  seen: Seen,
+  { caller, sight }: Pick<FollowOptions, 'caller' | 'sight'>,
+): AsyncGenerator<JobChange> {
+  if (sight.complete) yield* detailsOf(store, job, seen);
+  // Last, so that who stops at the final status has had everything before.
+  const status = `${job.status}.${job.timestamps.length}`;
+  if (status !== seen.status) {
+    seen.status = status;
+    yield { type: 'job_status', data: jobDocument(job, caller, sight), position: formatPosition(seen) };
+  }
+}
+
+/** What was added to log and progress. */
+async function* detailsOf(store: JobStore, job: JobRecord, seen: Seen): AsyncGenerator<JobChange> {
+  if (job.logEpoch !== seen.logEpoch || job.logCount > seen.logCount) {
+    const missed = await readMissedLog(store, job, seen);
+    if (missed !== null) {
+      Object.assign(seen, { logCount: missed.logCount, logEpoch: missed.logEpoch });
+      const data = { _id: job.id, overwrite: missed.overwrite, text: missed.entries.join('') };
+      yield { type: 'job_log', data, position: formatPosition(seen) };
+    }
+  }
+  const progress = JSON.stringify(job.progress);
+  if (progress !== seen.progress && job.progress !== null) {
+    seen.progress = progress;
+    yield { type: 'progress', data: progressData(job), position: formatPosition(seen) };
+  }
+}
+
+interface MissedLog {
+  entries: string[];
+  logCount: number;
+  logEpoch: number;
+  /** Whether the entries stand in the place of all that was seen before. */
+  overwrite: boolean;
+}
+
+/** Log entries that a follower has not seen, as far as they are kept; `null` when the job is gone. */
+async function readMissedLog(store: JobStore, job: JobRecord, seen: Seen): Promise<MissedLog | null> {
+  let logCount = job.logCount;
+  for (;;) {
+    // Entries may come between two readings: ask for some more, and see by the counters which these are.
+    const asked = seen.logEpoch === job.logEpoch ? Math.max(1, logCount - seen.logCount) + 64 : allEntries;
+    const tail = await store.readLogTail(job.id, asked);
+    if (tail === null) return null;
+    if (tail.logEpoch !== seen.logEpoch) {
+      if (asked === allEntries) return { ...tail, overwrite: true };
+      job = { ...job, logEpoch: tail.logEpoch };
+      continue;
+    }
+    const first = tail.logCount - tail.entries.length;
+    if (first > seen.logCount && tail.entries.length === asked) {
+      logCount = tail.logCount;
+      continue;
+    }
+    return { ...tail, entries: tail.entries.slice(Math.max(0, seen.logCount - first)), overwrite: false };
+  }
+}
+
+function formatPosition(seen: Seen): string {
+  return `${seen.logEpoch}-${seen.logCount}-${seen.status}`;
+}
+
+function parsePosition(text: string | undefined): Seen {
+  const match = /^(\d{1,12})-(\d{1,12})-(\d+\.\d+|)$/.exec(text ?? '');
+  if (match === null) return { logEpoch: 0, logCount: 0, status: '', progress: '' };
+  return { logEpoch: Number(match[1]), logCount: Number(match[2]), status: match[3]!, progress: '' };
+}
+
+/** Waits for a time, a write in this process, or the end, whichever comes first. */
+class Waiting {
+  #wake: () => void = () => undefined;
+  #written = false;
+  readonly #off: () => void;
+  readonly #onAbort = () => this.#wake();
+
+  constructor(
+    store: JobStore,
+    id: string,
+    private readonly signals: readonly AbortSignal[],
+  ) {
+    this.#off = store.onUpdate(({ job }) => {
+      if (job.id !== id) return;
+      this.#written = true;
+      this.#wake();
+    });
+    for (const signal of signals) signal.addEventListener('abort', this.#onAbort);
+  }
+
+  async for(ms: number): Promise<void> {
+    if (this.#written || this.signals.some((signal) => signal.aborted)) {
+      this.#written = false;
+      return;
+    }
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.#written = false;
+  }
+
+  end(): void {
+    this.#off();
+    for (const signal of this.signals) signal.removeEventListener('abort', this.#onAbort);
+    this.#wake();
+  }
+}

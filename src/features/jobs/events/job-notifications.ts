@@ -1,0 +1,67 @@
+import type { HostLogger, HostNotification } from '../../../host.js';
+import type { JobChanges, JobRecord } from '../job-record.js';
+import { fullSight, jobDocument } from '../job-document.js';
+import { jobStatus } from '../job-status.js';
+
+const shortMs = 30_000;
+const progressMs = 3_600_000;
+
+/** The messages that the owner of a job gets. A message that cannot be sent is logged and changes nothing else. */
+export class JobNotifications {
+  constructor(
+    private readonly send: ((notification: HostNotification) => Promise<void>) | undefined,
+    private readonly logger: HostLogger | undefined,
+  ) {}
+
+  /** `job_created`. */
+  async created(job: JobRecord): Promise<void> {
+    await this.#send(job, 'job_created', asOwnerSees(job), shortMs);
+  }
+
+  /** `job_log` for what was logged, `job_status` for a new status, `progress` for progress or its end. */
+  async changed(before: JobRecord, after: JobRecord, changes: JobChanges): Promise<void> {
+    const { log = [] } = changes;
+    if (log.length > 0) {
+      const data = { _id: after.id, overwrite: changes.overwrite ?? false, text: log.join('') };
+      await this.#send(after, 'job_log', data, shortMs);
+    }
+    const newStatus = before.status !== after.status;
+    if (newStatus) await this.#send(after, 'job_status', asOwnerSees(after), shortMs);
+    if (changes.progress !== undefined || (newStatus && after.progress !== null)) {
+      await this.#send(after, 'progress', progressData(after), progressMs);
+    }
+  }
+
+  async #send(job: JobRecord, type: string, data: Record<string, unknown>, keepMs: number): Promise<void> {
+    if (this.send === undefined || job.userId === null) return;
+    try {
+      await this.send({ userId: job.userId, type, data, expires: new Date(Date.now() + keepMs) });
+    } catch (err) {
+      this.logger?.warn({ err, jobId: job.id, type }, 'Job:NotificationFailed');
+    }
+  }
+}
+
+function asOwnerSees(job: JobRecord): Record<string, unknown> {
+  return jobDocument(job, { id: job.userId, admin: false, scopes: [] }, fullSight);
+}
+
+/** Data of a `progress` message. A total of 0 or below is indeterminate. */
+export function progressData(job: JobRecord): Record<string, unknown> {
+  return {
+    title: job.title,
+    total: job.progress?.total ?? 0,
+    current: job.progress?.current ?? 0,
+    state: progressState(job.status),
+    message: job.progress?.message ?? '',
+    estimateTime: true,
+    resource: { _id: job.id, type: job.type },
+    resourceName: 'job',
+  };
+}
+
+function progressState(status: number): 'queued' | 'active' | 'success' | 'error' {
+  if (status === jobStatus.inactive || status === jobStatus.queued) return 'queued';
+  if (status === jobStatus.success) return 'success';
+  return status === jobStatus.error || status === jobStatus.canceled ? 'error' : 'active';
+}

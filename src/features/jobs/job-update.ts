@@ -1,0 +1,46 @@
+import { logEntryBytes, maxLogBytes, type JobChanges, type JobProgress, type JobRecord } from './job-record.js';
+
+/** A change of a job's record. */
+export interface JobUpdate {
+  /** Log entries to append. */
+  log?: string | readonly string[];
+  /** The log given replaces the former log. */
+  overwrite?: boolean;
+  status?: number;
+  /** Members that are not given stay. */
+  progress?: Partial<JobProgress>;
+  results?: Record<string, unknown>;
+  /** Whether the owner is told. Default true. */
+  notify?: boolean;
+}
+
+/** What an update means for the record as it was found. */
+export function toChanges(update: JobUpdate, before: JobRecord): JobChanges {
+  const log = typeof update.log === 'string' ? [update.log] : (update.log ?? []);
+  const entries = newestEntries(log.filter((entry) => entry !== '').map(lastBytes));
+  return {
+    ...(update.status !== undefined && update.status !== before.status && { status: update.status }),
+    ...(update.progress !== undefined && {
+      progress: { total: null, current: null, message: null, ...before.progress, ...update.progress },
+    }),
+    ...(update.results !== undefined && { results: update.results }),
+    ...(entries.length > 0 && { log: entries, overwrite: update.overwrite ?? false }),
+  };
+}
+
+/** The newest of many entries, as many as a log can keep. */
+function newestEntries(entries: string[]): string[] {
+  let bytes = 0;
+  const first = entries.findLastIndex((entry) => (bytes += logEntryBytes(entry)) > maxLogBytes);
+  return first < 0 ? entries : entries.slice(first + 1);
+}
+
+/** An entry longer than a whole log keeps its end, which says how the work ended. */
+function lastBytes(entry: string): string {
+  if (logEntryBytes(entry) <= maxLogBytes) return entry;
+  const bytes = Buffer.from(entry);
+  let start = bytes.length - maxLogBytes + logEntryBytes('');
+  // A character is not cut: its following bytes are 10xxxxxx.
+  while ((bytes[start]! & 0xc0) === 0x80) start++;
+  return bytes.toString('utf8', start);
+}

@@ -1,0 +1,269 @@
+import { sharedAbortController } from '../../../core/concurrency/abort.js';
+import type { HostLogger } from '../../../host.js';
+import { isDatabaseOutage } from '../../../core/database/outage.js';
+import { logEntryBytes, maxLogBytes, type JobChanges, type JobProgress, type JobRecord } from '../job-record.js';
+import { isFinished, jobStatus } from '../job-status.js';
+import type { JobEvent, JobStore } from '../jobs.js';
+import { failureText, type JobContext, type JobDefinition } from './definition.js';
+import { processName } from '../../../core/database/process-name.js';
+
+/** Why work on a job is to stop before its end. */
+export type StopReason = 'canceled' | 'removed' | 'ended' | 'lost' | 'closing';
+
+/** Reason of {@link JobContext.signal}. */
+class JobStopped extends Error {
+  override readonly name = 'JobStopped';
+
+  constructor(readonly reason: StopReason) {
+    super(`The job is to stop: ${reason}.`);
+  }
+}
+
+/** How often records are read and written while a job runs, in milliseconds. */
+export interface RunTiming {
+  /** Between two looks at the record: a job cancelled elsewhere stops within this time. */
+  pollMs: number;
+  /** Between two signs of life. */
+  beatMs: number;
+  /** How long log entries and progress are collected. */
+  flushMs: number;
+}
+
+interface RunOptions {
+  definition: JobDefinition<unknown>;
+  /** As claimed. */
+  job: JobRecord;
+  owner: string;
+  jobs: JobStore;
+  timing: RunTiming;
+  logger?: HostLogger | undefined;
+  /** Called with each sign of life. */
+  onBeat?: () => Promise<void>;
+}
+
+/** Pauses before the record of an ended job is written once more, in milliseconds. */
+const settlePausesMs = [250, 1000, 4000, 8000];
+/** The same while the database is away, which lasts as long as it lasts; each try waits for the database on its own. */
+const outagePauseMs = 1000;
+
+/** The work on one claimed job in this process, from RUNNING to what ends it. */
+export class JobRun {
+  readonly #stopping = sharedAbortController();
+  readonly #over = sharedAbortController();
+  #log: string[] = [];
+  #logBytes = 0;
+  #progress: Partial<JobProgress> | null = null;
+  #results: Record<string, unknown> | null = null;
+  #flushTimer: NodeJS.Timeout | null = null;
+  #flushing: Promise<void> = Promise.resolve();
+  #settled: Promise<void> | null = null;
+  #sawOutage = false;
+  #interrupted = false;
+
+  constructor(private readonly options: RunOptions) {}
+
+  get id(): string {
+    return this.options.job.id;
+  }
+
+  /** Whether the work was broken off and is to be begun anew: the job waits for somebody to queue it. */
+  get interrupted(): boolean {
+    return this.#interrupted;
+  }
+
+  /** Tells the work to stop. The first reason counts. */
+  stop(reason: StopReason): void {
+    if (!this.#stopping.signal.aborted) this.#stopping.abort(new JobStopped(reason));
+  }
+
+  get #stopReason(): StopReason | null {
+    const { signal } = this.#stopping;
+    return signal.aborted ? (signal.reason as JobStopped).reason : null;
+  }
+
+  /** Works to the end and writes how it ended. Never rejects. */
+  async run(): Promise<void> {
+    const { definition, job, jobs, logger } = this.options;
+    this.#over.signal.addEventListener(
+      'abort',
+      jobs.onUpdate((event) => this.#hear(event)),
+    );
+    const watching = this.#watch();
+    let failure: { error: unknown } | null = null;
+    try {
+      const data = definition.parse === undefined ? job.kwargs : definition.parse(job.kwargs);
+      await definition.run(this.#context(), data);
+    } catch (error) {
+      failure = { error };
+      if (this.#stopReason === null) logger?.error({ err: error, jobId: job.id, task: definition.name }, 'Job:Failed');
+    }
+    await this.#settle(failure);
+    this.#over.abort();
+    await watching;
+  }
+
+  /** Writes the record as if the work had ended now, for when it does not stop in time. */
+  async abandon(): Promise<void> {
+    this.stop('closing');
+    await this.#settle(null);
+    this.#over.abort();
+  }
+
+  #context(): JobContext {
+    return {
+      job: this.options.job,
+      signal: this.#stopping.signal,
+      log: (text) => {
+        if (text === '') return;
+        this.#log.push(text);
+        this.#logBytes += logEntryBytes(text);
+        // The record keeps no more than this, so nothing is lost by forgetting it here.
+        while (this.#logBytes > maxLogBytes && this.#log.length > 1) this.#logBytes -= logEntryBytes(this.#log.shift()!);
+        this.#flushSoon();
+      },
+      progress: (progress) => {
+        this.#progress = { ...this.#progress, ...progress };
+        this.#flushSoon();
+      },
+      results: (results) => {
+        this.#results = results;
+      },
+    };
+  }
+
+  #flushSoon(): void {
+    if (this.#settled !== null) return;
+    this.#flushTimer ??= setTimeout(() => {
+      this.#flushTimer = null;
+      this.#flushing = this.#flushing.then(() => this.#flush());
+    }, this.options.timing.flushMs);
+  }
+
+  async #flush(): Promise<void> {
+    const { jobs, owner, logger } = this.options;
+    const log = this.#log;
+    const progress = this.#progress;
+    if (log.length === 0 && progress === null) return;
+    [this.#log, this.#logBytes, this.#progress] = [[], 0, null];
+    try {
+      await jobs.update(this.id, { log, ...(progress && { progress }) }, { owner });
+    } catch (err) {
+      logger?.warn({ err, jobId: this.id }, 'Job:FlushFailed');
+      this.#log = [...log, ...this.#log];
+      this.#logBytes = this.#log.reduce((sum, entry) => sum + logEntryBytes(entry), 0);
+      if (progress !== null || this.#progress !== null) this.#progress = Object.assign({}, progress, this.#progress);
+      this.#flushSoon();
+    }
+  }
+
+  /** What this process itself writes about the job is known at once. */
+  #hear({ kind, job }: JobEvent): void {
+    if (job.id === this.id) this.#judge(kind === 'removed' ? null : { status: job.status, owner: job.run?.owner ?? null });
+  }
+
+  #judge(state: { status: number; owner: string | null } | null): void {
+    if (this.#settled !== null) return;
+    if (state === null) this.stop('removed');
+    else if (state.owner !== this.options.owner) this.stop('lost');
+    else if (state.status === jobStatus.canceled || state.status === jobStatus.canceling) this.stop('canceled');
+    else if (isFinished(state.status)) this.stop('ended');
+  }
+
+  /** Looks at the record and gives signs of life until the run is over: also while the work has not stopped yet. */
+  async #watch(): Promise<void> {
+    const { jobs, owner, timing, logger, onBeat } = this.options;
+    let beatAt = Date.now();
+    for (;;) {
+      await pause(timing.pollMs, this.#over.signal);
+      if (this.#over.signal.aborted) return;
+      try {
+        this.#judge(await jobs.findState(this.id));
+        if (Date.now() - beatAt < timing.beatMs) continue;
+        beatAt = Date.now();
+        if (this.#settled === null) await jobs.beat(this.id, owner);
+        await onBeat?.();
+      } catch (err) {
+        // Work goes on without the database; if another process takes the job meanwhile, the next look tells.
+        if (isDatabaseOutage(err)) this.#sawOutage = true;
+        logger?.warn({ err, jobId: this.id }, 'Job:WatchFailed');
+      }
+    }
+  }
+
+  #settle(failure: { error: unknown } | null): Promise<void> {
+    this.#settled ??= this.#writeEnd(failure);
+    return this.#settled;
+  }
+
+  async #writeEnd(failure: { error: unknown } | null): Promise<void> {
+    if (this.#flushTimer !== null) clearTimeout(this.#flushTimer);
+    await this.#flushing;
+    for (const pauses = [...settlePausesMs]; ;) {
+      try {
+        while (!(await this.#tryWriteEnd(failure))) {
+          // Somebody changed the record between reading and writing: what is stored now decides.
+        }
+        return;
+      } catch (err) {
+        this.options.logger?.error({ err, jobId: this.id }, 'Job:EndNotWritten');
+        const isAway = isDatabaseOutage(err) && this.#stopReason !== 'closing';
+        const pauseMs = isAway ? outagePauseMs : pauses.shift();
+        if (pauseMs === undefined) return;
+        if (isAway) this.#sawOutage = true;
+        await pause(pauseMs);
+      }
+    }
+  }
+
+  /** @returns false when the record changed in between. */
+  async #tryWriteEnd(failure: { error: unknown } | null): Promise<boolean> {
+    const { jobs, owner } = this.options;
+    const job = await jobs.find(this.id);
+    if (job === null || job.run?.owner !== owner) return true;
+    const changes: JobChanges = {
+      owner: null,
+      // Where the job is to be begun anew, this process brings it into the queue.
+      starter: processName(),
+      log: this.#log,
+      ...(this.#progress && { progress: { total: null, current: null, message: null, ...job.progress, ...this.#progress } }),
+      ...(this.#results && { results: this.#results }),
+      ...this.#ending(job, failure),
+    };
+    return (await jobs.change(job, { owner }, changes)) !== null;
+  }
+
+  /** Status and last words, by what is stored and how the work ended. */
+  #ending(job: JobRecord, failure: { error: unknown } | null): Pick<JobChanges, 'status' | 'log' | 'attempts'> {
+    const { definition } = this.options;
+    const says = (text: string) => ({ log: [...this.#log, text] });
+    if (isFinished(job.status)) return {};
+    if (job.status === jobStatus.canceling) return { status: jobStatus.canceled };
+    if (this.#stopReason === 'closing') {
+      // The stop was no fault of the job: it does not count as an attempt.
+      if (job.run?.resumable) return { attempts: -1, ...says('The server was stopped; the job is taken up again.\n') };
+      return { status: jobStatus.error, ...says('The server was stopped before the job had ended.\n') };
+    }
+    if (failure === null) return { status: jobStatus.success };
+    if (job.run?.resumable && isDatabaseOutage(failure.error)) {
+      this.#interrupted = true;
+      const log = says('The database could not be reached; the job is taken up again.\n');
+      // What nobody else has noticed may be the fault of the job: it counts as an attempt.
+      return this.#sawOutage ? { attempts: -1, ...log } : log;
+    }
+    return { status: jobStatus.error, ...says(definition.failureLog?.(failure.error) ?? failureText(failure.error)) };
+  }
+}
+
+/** Resolves after a time, or as soon as the signal is aborted. */
+function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener('abort', end);
+  });
+}

@@ -1,0 +1,331 @@
+import { randomUUID } from 'node:crypto';
+import type { Agenda, Job as AgendaJob, JobParameters } from 'agenda';
+import type { HostLogger } from '../../../host.js';
+import type { JobRecord } from '../job-record.js';
+import { isWorkerHandler, jobStatus, localHandler } from '../job-status.js';
+import type { JobStarter, NewDefinedJob } from './job-starter.js';
+import type { JobStore } from '../jobs.js';
+import type { JobDefinition } from './definition.js';
+import { JobRecovery, type EntryState } from './recovery.js';
+import { JobRun, type RunTiming } from './run.js';
+import { processName } from '../../../core/database/process-name.js';
+import { step } from '../../../core/steps.js';
+
+/** What a runner is made of. Times are in milliseconds. */
+export interface JobRunnerOptions {
+  /** The host's Agenda. Its `processEvery` says how soon a queued job begins. */
+  agenda: Agenda;
+  jobs: JobStore;
+  logger?: HostLogger | undefined;
+  /** Begins the names of the queue's jobs, so that they do not meet those of the host. Default `large_image`. */
+  prefix?: string;
+  /** Which jobs this process takes up. Default both. */
+  handlers?: readonly ('local' | 'worker')[];
+  /**
+   * How long the process of a running job may be silent before the job is taken from it. Default 15 000: together with the sweeps
+   * and Agenda's `processEvery` of up to 5 s, a job whose process was killed is taken up again, or ERROR, within 30 s. Where a process of the
+   * same machine is seen to have ended, that is after the next sweep: {@link sweepMs} at most.
+   */
+  leaseMs?: number;
+  /** How often a running job looks for being cancelled in another process. Default 400. */
+  pollMs?: number;
+  /** How long {@link JobRunner.close} waits for running work to stop. Default 5000. */
+  closeTimeoutMs?: number;
+}
+
+interface QueueData {
+  jobId: string;
+}
+
+const flushMs = 250;
+/** Most time between two looks for jobs that nobody works on, in milliseconds. */
+const sweepMs = 2000;
+
+/**
+ * Runs jobs: each record that was started is run once, by one of the processes that defined its kind on the same database.
+ *
+ * Agenda is the queue: it brings the id of a record to a process with a free place. Who may run the job is decided by one atomic
+ * write on the record, so an entry that Agenda delivers twice, or after a crash once more, does no harm.
+ */
+export class JobRunner implements JobStarter {
+  readonly #agenda: Agenda;
+  readonly #jobs: JobStore;
+  readonly #logger: HostLogger | undefined;
+  readonly #prefix: string;
+  readonly #handlers: readonly ('local' | 'worker')[];
+  readonly #leaseMs: number;
+  readonly #sweepMs: number;
+  readonly #timing: RunTiming;
+  readonly #closeTimeoutMs: number;
+  readonly #name = `${processName()}:${randomUUID().slice(0, 8)}`;
+  readonly #definitions = new Map<string, JobDefinition<unknown>>();
+  /** Names on Agenda and their numbers of places. */
+  readonly #queues = new Map<string, { concurrency: number; leaked: number }>();
+  readonly #runs = new Map<JobRun, Promise<void>>();
+  readonly #recovery: JobRecovery;
+  #sweepTimer: NodeJS.Timeout | null = null;
+  #sweeping: Promise<void> | null = null;
+  #claims = 0;
+  /** Jobs that came too late or were interrupted: others are to have them once this process takes none. */
+  readonly #returned = new Set<string>();
+  #startedAgenda = false;
+  #closed = false;
+
+  constructor(options: JobRunnerOptions) {
+    this.#agenda = options.agenda;
+    this.#jobs = options.jobs;
+    this.#logger = options.logger;
+    this.#prefix = options.prefix ?? 'large_image';
+    this.#handlers = options.handlers ?? ['local', 'worker'];
+    this.#leaseMs = options.leaseMs ?? 15_000;
+    this.#sweepMs = Math.min(sweepMs, this.#leaseMs / 4);
+    this.#timing = { pollMs: options.pollMs ?? 400, beatMs: this.#leaseMs / 4, flushMs };
+    this.#closeTimeoutMs = options.closeTimeoutMs ?? 5000;
+    this.#recovery = new JobRecovery({
+      jobs: this.#jobs,
+      leaseMs: this.#leaseMs,
+      sweepMs: this.#sweepMs,
+      logger: this.#logger,
+      isRunningHere: (id) => [...this.#runs.keys()].some((run) => run.id === id),
+      entryStates: (tickets) => this.#entryStates(tickets),
+      deliver: async (job) => void (await this.start(job)),
+    });
+  }
+
+  /**
+   * Makes a kind of job known, and takes up its jobs from now on where Agenda is started in this process.
+   *
+   * @throws when the name is taken.
+   */
+  define<D>(definition: JobDefinition<D>): void {
+    const { name, concurrency = 1 } = definition;
+    if (this.#closed) throw new Error(`The runner is closed; job "${name}" cannot be defined.`);
+    if (this.#definitions.has(name)) throw new Error(`A job "${name}" is defined already.`);
+    const queues = this.#handlers.map((handler) => this.#queueName(name, handler));
+    const taken = queues.find((queue) => this.#agenda.definitions[queue] !== undefined);
+    if (taken !== undefined) throw new Error(`Agenda has a job "${taken}" already: give this runner a prefix of its own.`);
+    // The data of a definition come from its own `parse`.
+    this.#definitions.set(name, definition as JobDefinition<unknown>);
+    if (this.#definitions.size === 1) this.#open();
+    for (const queue of queues) {
+      this.#queues.set(queue, { concurrency, leaked: 0 });
+      const receive = (entry: AgendaJob<QueueData>, done: (error?: Error) => void) => {
+        this.#receive(entry).then(() => done(), done);
+      };
+      this.#agenda.define<QueueData>(queue, receive, {
+        concurrency,
+        // A process takes no more than it can begin: the rest is for others.
+        lockLimit: concurrency,
+        // Half of this is how long Agenda's own timer outlives a job.
+        lockLifetime: Math.max(20_000, 2 * this.#leaseMs),
+        removeOnComplete: true,
+      });
+    }
+  }
+
+  /** Stores a job of a kind that was defined. It runs when {@link JobRunner.start} says so. @throws when the kind is unknown. */
+  async create(name: string, job: NewDefinedJob): Promise<JobRecord> {
+    const definition = this.#definitions.get(name);
+    if (definition === undefined) throw new Error(`No job "${name}" is defined.`);
+    const { resumable = false, maxAttempts = 3 } = definition;
+    return this.#jobs.create({
+      title: definition.title,
+      type: definition.type,
+      handler: localHandler,
+      ...job,
+      run: { task: name, resumable, maxAttempts },
+    });
+  }
+
+  /**
+   * Queues a job: QUEUED, and RUNNING as soon as a process has a place for it. A job that is over, or being worked on, is left alone.
+   *
+   * @returns the job as it is then; `null` when it is gone.
+   */
+  async start(job: JobRecord): Promise<JobRecord | null> {
+    if (job.run === null) throw new Error(`Job ${job.id} was not created by a runner.`);
+    let current = await this.#jobs.find(job.id);
+    if (current?.status === jobStatus.inactive) {
+      current = (await this.#jobs.change(current, {}, { status: jobStatus.queued })) ?? (await this.#jobs.find(job.id));
+    }
+    if (current?.run == null || current.run.owner !== null || !startable.includes(current.status)) return current;
+    const handler = isWorkerHandler(current.handler) ? 'worker' : 'local';
+    step('job:queued');
+    const entry = await this.#agenda.now<QueueData>(this.#queueName(current.run.task, handler), { jobId: current.id });
+    step('job:entered');
+    const ticket = entry.attrs._id === undefined ? null : String(entry.attrs._id);
+    const changes = { ticket, starter: processName() };
+    // When a process was so quick that it has begun already, nobody needs to know the entry any more.
+    return (await this.#jobs.change(current, { owner: null, ticket: current.run.ticket }, changes)) ?? this.#jobs.find(job.id);
+  }
+
+  /** Starts the host's Agenda, unless it runs already, for processes that are there to run jobs. {@link JobRunner.close} stops it again. */
+  async startProcessing(): Promise<void> {
+    if (this.#agenda.isActiveJobProcessor()) return;
+    this.#startedAgenda = true;
+    await this.#agenda.start();
+  }
+
+  /**
+   * Takes up no more jobs, stops the running ones and takes the definitions off Agenda. Interrupted jobs go back to the queue
+   * where they are resumable, else they are ERROR.
+   */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    if (this.#sweepTimer !== null) clearInterval(this.#sweepTimer);
+    this.#hideDefinitions();
+    await within(this.#closeTimeoutMs, this.#sweeping ?? Promise.resolve());
+    for (const run of this.#runs.keys()) {
+      this.#returned.add(run.id);
+      run.stop('closing');
+    }
+    await within(this.#closeTimeoutMs, Promise.all(this.#runs.values()));
+    // What cannot be written in time (the database is away) is for the sweeps of other processes.
+    await within(this.#closeTimeoutMs, Promise.all([...this.#runs.keys()].map((run) => run.abandon())));
+    if (this.#queues.size > 0) await this.#removeDefinitions();
+    if (this.#startedAgenda) await this.#agenda.stop(false);
+    // Back into the queue at once, not only when the other processes notice.
+    for (const id of this.#returned) await this.#requeue(id);
+    this.#agenda.off('error', this.#onAgendaError);
+  }
+
+  #open(): void {
+    // Without a listener, an error of Agenda's (the database is away for a moment) would end the process.
+    this.#agenda.on('error', this.#onAgendaError);
+    const sweep = () => {
+      this.#sweeping ??= this.#sweep().finally(() => {
+        this.#sweeping = null;
+      });
+    };
+    this.#sweepTimer = setInterval(sweep, this.#sweepMs);
+    this.#sweepTimer.unref();
+    sweep();
+  }
+
+  readonly #onAgendaError = (err: unknown): void => {
+    this.#logger?.warn({ err }, 'Job:QueueError');
+  };
+
+  #queueName(task: string, handler: 'local' | 'worker'): string {
+    return `${this.#prefix}.${handler}.${task}`;
+  }
+
+  /** One delivery of Agenda's: the place is taken until the promise is settled. */
+  async #receive(entry: AgendaJob<QueueData>): Promise<void> {
+    const { jobId } = entry.attrs.data;
+    if (this.#closed) {
+      this.#returned.add(jobId);
+      return;
+    }
+    const owner = `${this.#name}:${++this.#claims}`;
+    const job = await this.#jobs.claim(jobId, owner);
+    if (job !== null) step('job:claimed');
+    const definition = job?.run == null ? undefined : this.#definitions.get(job.run.task);
+    if (job === null || definition === undefined) return;
+    const run = new JobRun({
+      definition,
+      job,
+      owner,
+      jobs: this.#jobs,
+      timing: this.#timing,
+      logger: this.#logger,
+      onBeat: () => entry.touch(),
+    });
+    const running = run.run().finally(() => this.#runs.delete(run));
+    this.#runs.set(run, running);
+    if (this.#closed) run.stop('closing');
+    await running;
+    step('job:ended');
+    if (run.interrupted) await this.#requeue(jobId);
+  }
+
+  async #requeue(id: string): Promise<void> {
+    try {
+      const job = await this.#jobs.find(id);
+      if (job?.run != null) await this.start(job);
+    } catch (err) {
+      this.#logger?.warn({ err, jobId: id }, 'Job:NotQueuedAgain');
+    }
+  }
+
+  async #sweep(): Promise<void> {
+    if (this.#closed) return;
+    try {
+      await this.#recovery.sweep();
+      if (this.#agenda.isActiveJobProcessor()) await this.#replaceLeakedSlots();
+    } catch (err) {
+      this.#logger?.warn({ err }, 'Job:SweepFailed');
+    }
+  }
+
+  async #entryStates(tickets: readonly string[]): Promise<ReadonlyMap<string, EntryState>> {
+    const { jobs } = await this.#agenda.queryJobs({ ids: [...tickets] });
+    return new Map(jobs.map((entry) => [String(entry._id), entryState(entry)]));
+  }
+
+  /**
+   * Agenda forgets to give back the place of an entry whose lock ran out while it waited for a place among all of the host's jobs
+   * (`maxConcurrency`). Such places are added again, or in the end this process would take up no job of that kind.
+   */
+  async #replaceLeakedSlots(): Promise<void> {
+    const { jobStatus: counts, queuedJobs } = await this.#agenda.getRunningStats(true);
+    const waiting = typeof queuedJobs === 'number' ? [] : (queuedJobs as JobParameters[]);
+    for (const [name, queue] of this.#queues) {
+      const count = counts?.[name];
+      const definition = this.#agenda.definitions[name];
+      if (count === undefined || definition === undefined) continue;
+      const leaked = Math.max(0, count.locked - count.running - waiting.filter((entry) => entry.name === name).length);
+      // Seen twice: an entry on its way from one list to the other is in neither for a moment.
+      definition.lockLimit = queue.concurrency + Math.min(leaked, queue.leaked);
+      queue.leaked = leaked;
+    }
+  }
+
+  /** Agenda fetches entries of the definitions it can enumerate; what it has fetched must still find its definition. */
+  #hideDefinitions(): void {
+    for (const name of this.#queues.keys()) {
+      Object.defineProperty(this.#agenda.definitions, name, { enumerable: false });
+    }
+  }
+
+  /** Waits until Agenda has finished what it fetched, but not for ever, and takes the definitions off. */
+  async #removeDefinitions(): Promise<void> {
+    const deadline = Date.now() + 1000;
+    try {
+      for (let quiet = 0; quiet < 2 && this.#agenda.isActiveJobProcessor() && Date.now() < deadline;) {
+        const { jobStatus: counts } = await this.#agenda.getRunningStats();
+        quiet = [...this.#queues.keys()].every((name) => (counts?.[name]?.locked ?? 0) === 0) ? quiet + 1 : 0;
+        await within(50);
+      }
+    } catch (err) {
+      this.#logger?.warn({ err }, 'Job:QueueError');
+    }
+    for (const name of this.#queues.keys()) delete this.#agenda.definitions[name];
+  }
+}
+
+/** Statuses in which a job that nobody works on can be brought to a process. */
+const startable: readonly number[] = [
+  jobStatus.queued,
+  jobStatus.running,
+  jobStatus.fetchingInput,
+  jobStatus.convertingInput,
+  jobStatus.convertingOutput,
+  jobStatus.pushingOutput,
+];
+
+function entryState(entry: JobParameters): EntryState {
+  if (entry.lockedAt != null) return `taken ${new Date(entry.lockedAt).toISOString()}`;
+  return entry.nextRunAt == null || entry.disabled === true ? 'gone' : 'waiting';
+}
+
+/** Waits for the work, but no longer than this. */
+async function within(ms: number, work?: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await (work === undefined ? timeout : Promise.race([work, timeout]));
+  clearTimeout(timer);
+}

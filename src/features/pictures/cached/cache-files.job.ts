@@ -1,0 +1,33 @@
+import { UnknownIdError } from '../../../errors.js';
+import { cacheJobData, cacheJobKey, cacheJobNames } from './cache-job.js';
+import { obtainHistogram, obtainPicture } from './cached-pictures.js';
+import type { PictureContext } from '../context.js';
+import { failureText, type JobDefinition } from '../../jobs/running/definition.js';
+
+const words = { tileFrames: 'tile frames', histogram: 'histograms' } as const;
+const titles = { tileFrames: 'Cache tileFrames', histogram: 'Cache Histograms' } as const;
+
+/** Makes pictures of several frames, or histograms, of one item, so that later requests find them. */
+export function cacheFilesJob(services: PictureContext, what: keyof typeof cacheJobNames): JobDefinition {
+  return {
+    name: cacheJobNames[what],
+    title: titles[what],
+    type: cacheJobNames[what],
+    resumable: true,
+    failureLog: (error) => `Failed caching ${words[what]} (${failureText(error).trimEnd()})\n`,
+    async run({ job, log, progress, signal }) {
+      const { itemId, entries } = cacheJobData(job.kwargs);
+      log(`Started caching ${words[what]}\n`);
+      for (const [index, entry] of entries.entries()) {
+        if (signal.aborted) return;
+        log(`Caching ${cacheJobKey(what, entry)}\n`);
+        const item = await services.records.findItem(itemId);
+        if (item === null) throw new UnknownIdError('item', itemId);
+        if (what === 'histogram') await obtainHistogram(services, item, entry, { signal, mustKeep: true });
+        else await obtainPicture(services, item, entry, { signal, mustKeep: true });
+        progress({ total: entries.length, current: index + 1 });
+      }
+      log(`Finished caching ${words[what]}\n`);
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import type { Core } from '../../core/core.js';
+import type { OnClose } from '../../core/undo.js';
+import { packageVersion } from '../../core/version.js';
+import type { Host } from '../../host.js';
+import { describeRoutes } from '../describe/describe.routes.js';
+import { bindRoutes, type BoundRoute, type RouteOutline } from '../route.js';
+import { mountRoutes } from './mount.js';
+import { mountAt } from './slot.js';
+
+/**
+ * Mounts routes, and those that describe them, as one router.
+ *
+ * @param app `null` in processes that serve nobody.
+ * @param onClose takes the step that takes the router off again.
+ * @returns every route, of plugin and host, as GET describe shows them.
+ * @throws InvalidHostError where something else answers at the path.
+ */
+export async function serveRoutes(
+  bound: readonly BoundRoute[],
+  { core: { host, brand, callers, logger }, app }: { core: Core; app: Host['app'] | null },
+  onClose: OnClose,
+): Promise<RouteOutline[]> {
+  const described: RouteOutline[] = [];
+  const describing = { routes: () => described, apiRoot: host.apiRoot, title: 'Large images', version: packageVersion, brand };
+  const routes = [...bound, ...bindRoutes(describeRoutes, describing)];
+  described.push(...routes, ...(host.routes ?? []));
+  const { cookieName = 'girderToken', headerName = 'Girder-Token' } = host.auth;
+  const router = mountRoutes(routes, {
+    context: undefined,
+    authenticate: (token) => callers.authenticate(token),
+    tokenLocations: { cookieName, headerName },
+    logger,
+  });
+  if (app !== null) onClose(await mountAt(app, host.apiRoot, router));
+  return described;
+}

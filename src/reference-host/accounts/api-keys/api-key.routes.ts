@@ -1,0 +1,108 @@
+import { apiKeySchema, tokenSchema } from '../../http/schemas.js';
+import { Types } from 'mongoose';
+import {
+  AccessDeniedError,
+  boolean,
+  id,
+  json,
+  number,
+  paging,
+  Reply,
+  required,
+  text,
+  type RouteDefinition,
+  idText,
+  listOf,
+  objectOf,
+} from '../../../index.js';
+import { defineRoute, type HostContext } from '../../context.js';
+import { createApiKey, exchangeApiKey, loadApiKey, removeApiKey, updateApiKey } from './api-keys.js';
+import { listReply, readPage } from '../../tree/lists.js';
+import { byId, returnsMessage } from '../../http/parameters.js';
+import { signedIn } from '../../http/signed-in.js';
+import { apiKeyView } from '../../views.js';
+
+const keySort = ['name', 'created', 'lastUse', 'active', '_id'];
+
+const keyChanges = {
+  name: text({ description: 'What the key is for.' }),
+  scope: json({ description: 'List of scopes; null for everything.' }),
+  tokenDuration: number({ description: 'Days that its tokens live.' }),
+  active: boolean(),
+};
+
+/** API keys. */
+export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
+  defineRoute({
+    method: 'post',
+    path: '/api_key/token',
+    summary: 'Exchange an API key for a token.',
+    access: 'public',
+    query: { key: required(text()), duration: number({ description: 'Days that the token shall live.' }) },
+    returns: { schema: objectOf({ user: objectOf({ _id: idText }), authToken: tokenSchema }) },
+    errors: ['invalid', 'bad-value', 'too-often'],
+    async handle({ query, address }, context) {
+      const { userId, token } = await exchangeApiKey(context, { key: query.key, days: query.duration, address });
+      return Reply.json({ user: { _id: userId }, authToken: token }, { headers: { 'Cache-Control': 'no-store' } });
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/api_key',
+    summary: 'List your API keys; those of another user for administrators.',
+    access: 'user',
+    query: { userId: id(), ...paging('name') },
+    returns: { schema: listOf(apiKeySchema) },
+    async handle({ query, caller }, context) {
+      const principal = await signedIn(context, caller);
+      const userId = query.userId === undefined ? principal.id : new Types.ObjectId(query.userId);
+      if (!principal.admin && !userId.equals(principal.id)) {
+        throw new AccessDeniedError(`Admin access denied for user ${String(query.userId)} (user ${principal.id.toHexString()}).`);
+      }
+      const { documents, total } = await readPage(context.models.apiKey, { userId }, query, keySort);
+      return listReply(documents.map(apiKeyView), total);
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/api_key',
+    summary: 'Make an API key. This answer alone shows it.',
+    access: 'user',
+    query: keyChanges,
+    returns: { schema: apiKeySchema },
+    errors: ['invalid'],
+    async handle({ query, caller }, context) {
+      const { document, text: key } = await createApiKey(context, await signedIn(context, caller), query);
+      return Reply.json({ ...apiKeyView(document), key }, { headers: { 'Cache-Control': 'no-store' } });
+    },
+  }),
+  defineRoute({
+    method: 'put',
+    path: '/api_key/:id',
+    summary: 'Change an API key.',
+    access: 'user',
+    params: byId,
+    query: keyChanges,
+    returns: { schema: apiKeySchema },
+    errors: ['invalid', 'unknown-id', 'access-denied'],
+    async handle({ params, query, caller }, context) {
+      const principal = await signedIn(context, caller);
+      const key = await loadApiKey(context, params.id, principal);
+      return apiKeyView(await updateApiKey(context, key, principal.admin, query));
+    },
+  }),
+  defineRoute({
+    method: 'delete',
+    path: '/api_key/:id',
+    summary: 'Remove an API key; its tokens end.',
+    access: 'user',
+    params: byId,
+    returns: returnsMessage,
+    errors: ['unknown-id', 'access-denied'],
+    async handle({ params, caller }, context) {
+      const key = await loadApiKey(context, params.id, await signedIn(context, caller));
+      await removeApiKey(context, key);
+      return { message: `Deleted API key ${key.name}.` };
+    },
+  }),
+];

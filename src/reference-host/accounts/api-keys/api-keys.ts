@@ -1,0 +1,164 @@
+import { Types } from 'mongoose';
+import { AccessDeniedError, InvalidError, LargeImageError, UnknownIdError } from '../../../index.js';
+import type { HostContext } from '../../context.js';
+import { longestTokenDays } from '../../system/settings.js';
+import type { ApiKeyDocument } from './api-key.model.js';
+import type { Principal } from '../../access/access.js';
+import { forgetTokens, hashOf, issueToken, randomText, userScope, type IssuedToken } from '../tokens/tokens.js';
+import type { UserDocument } from '../users/user.model.js';
+
+const keyLength = 40;
+const prefixLength = 6;
+const maxNameLength = 1024;
+
+/** A scope that a key can be limited to. */
+export interface TokenScope {
+  id: string;
+  name: string;
+  description: string;
+}
+
+/** Scopes for keys: those of every user, and those that only administrators' keys can have. */
+export const keyScopes: { custom: TokenScope[]; adminCustom: TokenScope[] } = {
+  custom: [
+    { id: 'core.user_info.read', name: 'Read your user information', description: 'See who the key belongs to.' },
+    { id: 'core.data.read', name: 'Read data', description: 'See and download what you can.' },
+    { id: 'core.data.write', name: 'Write data', description: 'Create and change what you can.' },
+    { id: 'core.data.own', name: 'Data ownership', description: 'Change permissions of, and delete, what you administer.' },
+  ],
+  adminCustom: [
+    { id: 'core.plugins.read', name: 'See installed plugins', description: 'See which plugins the server has.' },
+    { id: 'core.setting.read', name: 'See system setting values', description: 'Read every setting.' },
+    { id: 'core.assetstore.read', name: 'View assetstores', description: 'See where files are kept.' },
+    { id: 'core.partial_upload.read', name: 'View unfinished uploads', description: 'See uploads that have not ended.' },
+    { id: 'core.partial_upload.clean', name: 'Remove unfinished uploads', description: 'Discard uploads that have not ended.' },
+  ],
+};
+
+/** What can be said about a key. */
+export interface KeyChanges {
+  name?: string | undefined;
+  /** `null`: everything. */
+  scope?: unknown;
+  tokenDuration?: number | undefined;
+  active?: boolean | undefined;
+}
+
+function checkScope(scope: unknown, isAdmin: boolean): string[] | null {
+  if (scope === null || scope === undefined) return null;
+  if (!Array.isArray(scope)) throw new InvalidError('Scope must be a list, or None.');
+  if (scope.length === 0) throw new InvalidError('Custom scope list must not be empty.');
+  const allowed = new Set([...keyScopes.custom, ...(isAdmin ? keyScopes.adminCustom : [])].map(({ id }) => id));
+  const unknown = scope.filter((entry) => typeof entry !== 'string' || !allowed.has(entry));
+  if (unknown.length > 0) throw new InvalidError(`Invalid scopes: ${unknown.slice(0, 10).map(nameInMessage).join(', ')}.`);
+  return [...new Set(scope as string[])];
+}
+
+function checkName(name: string): string {
+  const trimmed = name.trim();
+  if (trimmed.length > maxNameLength) throw new InvalidError(`Name must have at most ${maxNameLength} characters.`, 'name');
+  return trimmed;
+}
+
+function nameInMessage(scope: unknown): string {
+  return typeof scope === 'string' ? scope.slice(0, 100) : typeof scope;
+}
+
+/** Makes a key. Its text can be read from what this returns and nowhere else. */
+export async function createApiKey(
+  { models }: HostContext,
+  owner: Principal & { id: Types.ObjectId },
+  { name, scope, tokenDuration, active }: KeyChanges,
+): Promise<{ document: ApiKeyDocument; text: string }> {
+  const text = randomText(keyLength);
+  const created = await models.apiKey.create({
+    userId: owner.id,
+    keyHash: hashOf(text),
+    prefix: text.slice(0, prefixLength),
+    tokenEpoch: new Types.ObjectId(),
+    name: checkName(name ?? ''),
+    scope: checkScope(scope, owner.admin),
+    tokenDuration: checkDuration(tokenDuration) ?? null,
+    active: active ?? true,
+    created: new Date(),
+    lastUse: null,
+  });
+  return { document: created.toObject<ApiKeyDocument>(), text };
+}
+
+function checkDuration(days: number | undefined): number | undefined {
+  if (days !== undefined && !(days >= 0 && days <= longestTokenDays)) {
+    throw new InvalidError(`Token duration must be from 0 to ${longestTokenDays} days.`, 'tokenDuration');
+  }
+  // 0 is how existing clients say that there is no limit of its own.
+  return days === 0 ? undefined : days;
+}
+
+/** A key that somebody may change: the owner, or a site administrator. */
+export async function loadApiKey({ models }: HostContext, id: string, principal: Principal): Promise<ApiKeyDocument> {
+  const key = await models.apiKey.findById(id).lean<ApiKeyDocument>();
+  if (key === null) throw new UnknownIdError('api_key', id);
+  if (!principal.admin && !principal.id?.equals(key.userId)) {
+    throw new AccessDeniedError(`Write access denied for api_key ${id} (user ${principal.id?.toHexString() ?? 'None'}).`);
+  }
+  return key;
+}
+
+/** Changes a key. One that becomes inactive, or gets another scope, ends its tokens. */
+export async function updateApiKey(
+  context: HostContext,
+  key: ApiKeyDocument,
+  isAdmin: boolean,
+  changes: KeyChanges,
+): Promise<ApiKeyDocument> {
+  const endsTokens = changes.active === false || changes.scope !== undefined;
+  const set = {
+    ...(changes.name !== undefined && { name: checkName(changes.name) }),
+    ...(changes.scope !== undefined && { scope: checkScope(changes.scope, isAdmin) }),
+    ...(changes.tokenDuration !== undefined && { tokenDuration: checkDuration(changes.tokenDuration) ?? null }),
+    ...(changes.active !== undefined && { active: changes.active }),
+    ...(endsTokens && { tokenEpoch: new Types.ObjectId() }),
+  };
+  const updated = await context.models.apiKey
+    .findOneAndUpdate({ _id: key._id }, { $set: set }, { returnDocument: 'after' })
+    .lean<ApiKeyDocument>();
+  if (updated === null) throw new UnknownIdError('api_key', key._id.toHexString());
+  if (endsTokens) await forgetTokens(context, { apiKeyId: key._id, apiKeyEpoch: { $ne: updated.tokenEpoch } });
+  return updated;
+}
+
+/** Removes a key and ends its tokens. */
+export async function removeApiKey(context: HostContext, key: ApiKeyDocument): Promise<void> {
+  await context.models.apiKey.deleteOne({ _id: key._id });
+  await forgetTokens(context, { apiKeyId: key._id });
+}
+
+/**
+ * A token for a key.
+ *
+ * @throws InvalidError `Invalid API key.` also for an inactive one
+ * @throws TooOftenError after too many wrong ones
+ */
+export async function exchangeApiKey(
+  context: HostContext,
+  { key: text, days, address }: { key: string; days: number | undefined; address: string },
+): Promise<{ userId: Types.ObjectId; token: IssuedToken }> {
+  const { models } = context;
+  if (!(await context.setting('core.api_keys'))) {
+    throw new LargeImageError('bad-value', 'API key functionality is disabled on this instance.');
+  }
+  const used = { $set: { lastUse: new Date() } };
+  const isPossible = text.length === keyLength;
+  const key = isPossible
+    ? await models.apiKey.findOneAndUpdate({ keyHash: hashOf(text), active: true }, used).lean<ApiKeyDocument>()
+    : null;
+  const user = key === null ? null : await models.user.findOne({ _id: key.userId, status: 'enabled' }).lean<UserDocument>();
+  if (key === null || user === null) {
+    await context.signInLimits.countWrongKey(address);
+    throw new InvalidError('Invalid API key.');
+  }
+  const longest = key.tokenDuration ?? (await context.setting('core.cookie_lifetime'));
+  const lifetime = days !== undefined && days > 0 ? Math.min(days, longest) : longest;
+  const token = await issueToken(context, { user, apiKey: key }, { days: lifetime, scope: key.scope ?? [userScope] });
+  return { userId: user._id, token };
+}

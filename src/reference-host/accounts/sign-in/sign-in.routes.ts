@@ -1,0 +1,84 @@
+import { tokenSchema, userSchema } from '../../http/schemas.js';
+import { BadParameterError, type RouteDefinition, anyText, objectOf, orNull } from '../../../index.js';
+import { defineRoute, type HostContext } from '../../context.js';
+import type { UserDocument } from '../users/user.model.js';
+import { principalOf, type Principal } from '../../access/access.js';
+import { issueSignIn, revokeToken } from '../tokens/tokens.js';
+import { signIn } from './sign-in.js';
+import { replyWithSession } from '../../http/cookies.js';
+import { returnsMessage, scopes } from '../../http/parameters.js';
+import { userView } from '../../views.js';
+
+/** Login and password from `Authorization: Basic`. */
+function parseBasic(header: string | undefined): { login: string; password: string } {
+  const match = /^\s*basic\s+(\S+)\s*$/i.exec(header ?? '');
+  if (match === null) {
+    if (/^\s*basic(\s|$)/i.test(header ?? '')) throw new BadParameterError('Invalid HTTP Authorization header');
+    throw new BadParameterError('Use HTTP Basic Authentication');
+  }
+  let credentials: string;
+  try {
+    if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(match[1]!)) throw new TypeError('not base64');
+    credentials = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(match[1]!, 'base64'));
+  } catch (cause) {
+    throw new BadParameterError('Invalid HTTP Authorization header', { cause });
+  }
+  const colon = credentials.indexOf(':');
+  if (colon < 0) throw new BadParameterError('Invalid HTTP Authorization header');
+  return { login: credentials.slice(0, colon), password: credentials.slice(colon + 1) };
+}
+
+/** Signing in and out. */
+export const signInRoutes: RouteDefinition<HostContext>[] = [
+  defineRoute({
+    method: 'get',
+    path: '/user/authentication',
+    summary: 'Sign in with login, or email address, and password.',
+    access: 'public',
+    returns: { schema: objectOf({ user: userSchema, authToken: tokenSchema, message: anyText }) },
+    errors: ['bad-parameter', 'access-denied', 'bad-value', 'too-often', 'busy'],
+    errorStatus: { 'bad-parameter': 401, 'access-denied': 401 },
+    async handle(input, context) {
+      const { headers, caller, token, address } = input;
+      if (caller?.id != null && token !== null) {
+        const user = await context.models.user.findById(caller.id).lean<UserDocument>();
+        const { expires, scopes: scope } = caller;
+        if (user !== null) {
+          const authToken = { token, expires, scope };
+          return { user: userView(user, await principalOf(context, caller)), authToken, message: 'Login succeeded.' };
+        }
+      }
+      const given = headers['girder-authorization'] ?? headers.authorization;
+      const { login, password } = parseBasic(Array.isArray(given) ? given[0] : given);
+      const user = await signIn(context, { name: login, password, address });
+      const issued = await issueSignIn(context, user);
+      const principal: Principal = { id: user._id, admin: user.admin, groups: user.groups, seesPrivate: true };
+      const answer = { user: userView(user, principal), authToken: issued, message: 'Login succeeded.' };
+      return replyWithSession(context, input, answer, issued);
+    },
+  }),
+  defineRoute({
+    method: 'delete',
+    path: '/user/authentication',
+    summary: 'Sign out: the token ends.',
+    access: 'public',
+    cookie: true,
+    returns: returnsMessage,
+    async handle(input, context) {
+      if (input.token !== null) await revokeToken(context, input.token);
+      return replyWithSession(context, input, { message: 'Logged out.' }, null);
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/user/me',
+    summary: 'Who is signed in; null when nobody is.',
+    access: 'public',
+    scope: scopes.userInfo,
+    returns: { schema: orNull(userSchema) },
+    async handle({ caller }, context) {
+      const user = caller?.id == null ? null : await context.models.user.findById(caller.id).lean<UserDocument>();
+      return user === null ? null : userView(user, await principalOf(context, caller));
+    },
+  }),
+];

@@ -1,0 +1,58 @@
+import type { Types } from 'mongoose';
+import { AccessDeniedError, LargeImageError } from '../../../index.js';
+import type { HostContext } from '../../context.js';
+import type { UserDocument } from '../users/user.model.js';
+import { setPassword } from '../users/users.js';
+
+/** Longer than any login or email address: nobody is called so. */
+const maxNameLength = 255;
+
+/**
+ * Who signs in with a login, or an email address, and a password.
+ *
+ * @throws AccessDeniedError `Login failed.` whichever of the two is wrong, after the same time
+ * @throws TooOftenError after too many wrong ones, whether or not there is such a user
+ */
+export async function signIn(
+  context: HostContext,
+  { name: sent, password, address }: { name: string; password: string; address: string },
+): Promise<UserDocument> {
+  const { models } = context;
+  if (!(await context.setting('core.enable_password_login'))) {
+    throw new LargeImageError('bad-value', 'Password login is disabled on this instance.');
+  }
+  const name = sent
+    .slice(0, maxNameLength + 1)
+    .trim()
+    .toLowerCase();
+  const findUser = () => models.user.findOne(name.includes('@') ? { email: name } : { login: name }).lean<UserDocument>();
+  const user = await context.signInLimits.tryPassword({ name, findUser, password, address });
+  if (user === null) throw new AccessDeniedError('Login failed.');
+  const refuse = (message: string, extra: string) => new AccessDeniedError(message, { details: { extra } });
+  if (user.status === 'disabled') throw refuse('Account is disabled.', 'disabled');
+  if (!user.emailVerified && (await context.setting('core.email_verification')) === 'required') {
+    throw refuse('Email verification required.', 'emailVerification');
+  }
+  if (user.status === 'pending') throw refuse('Account approval required.', 'accountApproval');
+  return user;
+}
+
+/**
+ * Sets the password of a user who knows the old one. All tokens of the user end, those made with API keys too.
+ *
+ * @returns the user as changed
+ * @throws AccessDeniedError `Old password is incorrect.`
+ * @throws TooOftenError after too many wrong ones
+ */
+export async function changePassword(
+  context: HostContext,
+  { userId, known, password, address }: { userId: Types.ObjectId; known: string; password: string; address: string },
+): Promise<UserDocument> {
+  const user = await context.models.user.findById(userId).lean<UserDocument>();
+  const isKnown =
+    user !== null &&
+    (await context.signInLimits.tryPassword({ name: user.login, findUser: async () => user, password: known, address })) !== null;
+  const changed = isKnown ? await setPassword(context, userId, password, user.passwordHash) : null;
+  if (changed === null) throw new AccessDeniedError('Old password is incorrect.');
+  return changed;
+}

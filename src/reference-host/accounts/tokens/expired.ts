@@ -1,0 +1,36 @@
+import type { HostContext } from '../../context.js';
+
+const hourMs = 60 * 60 * 1000;
+
+/** Removes tokens, counts of attempts and notifications that have ended. MongoDB does so by itself, other engines do not. */
+export async function removeExpired({ models }: HostContext): Promise<number> {
+  const now = new Date();
+  const removed = await Promise.all([
+    models.token.deleteMany({ expires: { $lte: now } }),
+    models.attempt.deleteMany({ expire: { $lte: now } }),
+    models.notification.deleteMany({ expires: { $lte: now } }),
+  ]);
+  return removed.reduce((sum, { deletedCount }) => sum + deletedCount, 0);
+}
+
+/** Does so at once and every hour, in every process: it does no harm twice. @returns what stops it */
+export function removeExpiredHourly(context: HostContext): () => Promise<void> {
+  let running = Promise.resolve();
+  const remove = async () => {
+    try {
+      const count = await removeExpired(context);
+      if (count > 0) context.logger.info({ count }, 'Accounts:Expired:Removed');
+    } catch (err) {
+      context.logger.warn({ err }, 'Accounts:Expired:Failed');
+    }
+  };
+  const run = () => {
+    running = running.then(remove);
+  };
+  run();
+  const timer = setInterval(run, hourMs).unref();
+  return async () => {
+    clearInterval(timer);
+    await running;
+  };
+}

@@ -1,0 +1,74 @@
+import { anyText, component, dateText, idText, listOf, mapOf, objectOf, orNull } from '../../../index.js';
+import { tokenSchema } from '../../http/schemas.js';
+import type { RouteDefinition } from '../../../index.js';
+import { defineRoute, type HostContext } from '../../context.js';
+import { keyScopes } from '../api-keys/api-keys.js';
+import { findToken, issueAnonymousSession, revokeToken } from './tokens.js';
+import { replyWithSession } from '../../http/cookies.js';
+import { returnsMessage } from '../../http/parameters.js';
+
+/** Tokens of sessions. */
+export const tokenRoutes: RouteDefinition<HostContext>[] = [
+  defineRoute({
+    method: 'get',
+    path: '/token/session',
+    summary: 'A token for an anonymous session.',
+    access: 'public',
+    cookie: true,
+    returns: { schema: tokenSchema },
+    errors: ['too-often'],
+    async handle(input, context) {
+      const { token, tokenFromCookie, address } = input;
+      const existing = token === null ? null : await findToken(context, token);
+      if (existing !== null && !tokenFromCookie) return { token, expires: existing.expires };
+      await context.signInLimits.countCreation(address);
+      const issued = await issueAnonymousSession(context);
+      const answer = { token: issued.token, expires: issued.expires };
+      // Scripts do not get what the cookie holds, and a browser that is signed in stays so.
+      return existing === null ? replyWithSession(context, input, answer, issued) : answer;
+    },
+  }),
+  defineRoute({
+    method: 'delete',
+    path: '/token/session',
+    summary: 'End the session of the token.',
+    access: 'token',
+    cookie: true,
+    returns: returnsMessage,
+    async handle(input, context) {
+      if (input.token !== null) await revokeToken(context, input.token);
+      return replyWithSession(context, input, { message: 'Session deleted.' }, null);
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/token/current',
+    summary: 'The token of the request; null without one.',
+    access: 'public',
+    returns: {
+      schema: orNull(
+        component(
+          'CurrentToken',
+          objectOf(
+            { _id: anyText, created: dateText, expires: dateText, scope: listOf(anyText) },
+            { userId: idText, apiKeyId: idText },
+          ),
+        ),
+      ),
+    },
+    async handle({ token }, context) {
+      const found = token === null ? null : await findToken(context, token);
+      if (found === null) return null;
+      const { created, expires, scope, userId, apiKeyId } = found;
+      return { _id: token, created, expires, scope, ...(userId && { userId }), ...(apiKeyId && { apiKeyId }) };
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/token/scopes',
+    summary: 'Scopes that API keys can be limited to.',
+    access: 'public',
+    returns: { schema: mapOf(listOf(objectOf({ id: anyText, name: anyText, description: anyText }))) },
+    handle: () => keyScopes,
+  }),
+];

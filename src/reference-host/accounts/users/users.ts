@@ -1,0 +1,215 @@
+import { Types } from 'mongoose';
+import { InvalidError, UnknownIdError, step, searchWords } from '../../../index.js';
+import type { HostContext } from '../../context.js';
+import type { GrantedLevel } from '../../access/access-list.model.js';
+import type { UserDocument, UserStatus } from './user.model.js';
+import { checkedName } from '../../tree/names/checked-name.js';
+import { requireLevel, type Principal } from '../../access/access.js';
+import { removeFoldersIn } from '../../tree/folder-trees.js';
+import { createFolder } from '../../tree/folders.js';
+import { isDuplicateKey } from '../../duplicate-key.js';
+import { removeTree } from '../../upkeep/removal.js';
+import { claimFirst } from './first-user.js';
+import { checkPasswordRule, type HashLane } from '../sign-in/passwords.js';
+import { forgetTokens } from '../tokens/tokens.js';
+
+const maxLoginLength = 255;
+/** What SMTP can carry. */
+const maxEmailLength = 254;
+
+/** A user on whom somebody has a level. */
+export async function loadUser(
+  { models }: HostContext,
+  id: string,
+  principal: Principal,
+  level: GrantedLevel,
+): Promise<UserDocument> {
+  const user = await models.user.findById(id).lean<UserDocument>();
+  if (user === null) throw new UnknownIdError('user', id);
+  requireLevel('user', user, principal, level);
+  return user;
+}
+
+/** What a new user is like. */
+export interface NewUser {
+  login: string;
+  email: string;
+  firstName: string;
+  lastName: string;
+  password: string;
+  admin?: boolean | undefined;
+  status?: UserStatus | undefined;
+}
+
+/**
+ * Makes a user with the folders that new users get. The first one ever becomes administrator, enabled and verified; of several
+ * first ones at once exactly one.
+ */
+export async function createUser(context: HostContext, user: NewUser, lane: HashLane = 'known'): Promise<UserDocument> {
+  const login = checkLogin(user.login);
+  const email = checkEmail(user.email);
+  const { firstName, lastName } = checkNames(user);
+  checkPasswordRule(user.password);
+  const _id = new Types.ObjectId();
+  const passwordHash = await context.passwords.hash(user.password, lane);
+  return context.journal.undertake({ kind: 'registration', id: _id }, async () => {
+    try {
+      await context.models.user.create({
+        _id,
+        login,
+        email,
+        firstName,
+        lastName,
+        admin: user.admin ?? false,
+        status: user.status ?? 'enabled',
+        passwordHash,
+        tokenEpoch: new Types.ObjectId(),
+        created: new Date(),
+        words: searchWords(login, firstName, lastName),
+        access: { users: [{ id: _id, level: 2, flags: [] }], groups: [] },
+        public: true,
+      });
+    } catch (error) {
+      throw isDuplicateKey(error) ? await explainDuplicate(context, login) : error;
+    }
+    step('registration:recorded');
+    return (await finishRegistration(context, _id))!;
+  });
+}
+
+/** Gives a new user what new users have; can be done again. @returns `null` when there is no such user */
+export async function finishRegistration(context: HostContext, userId: Types.ObjectId): Promise<UserDocument | null> {
+  if ((await context.models.user.exists({ _id: userId })) === null) return null;
+  await claimFirst(context, userId);
+  step('registration:first');
+  const created = (await context.models.user.findById(userId).lean<UserDocument>())!;
+  if ((await context.setting('core.user_default_folders')) === 'public_private') {
+    for (const name of ['Public', 'Private']) {
+      const folder = { name, public: name === 'Public', creatorId: userId, reuseExisting: true };
+      await createFolder(context, { type: 'user', doc: created }, folder);
+      step('registration:folder');
+    }
+  }
+  return created;
+}
+
+async function explainDuplicate({ models }: HostContext, login: string): Promise<InvalidError> {
+  const isLogin = (await models.user.exists({ login })) !== null;
+  return isLogin
+    ? new InvalidError('That login is already registered.', 'login')
+    : new InvalidError('That email is already registered.', 'email');
+}
+
+function checkLogin(sent: string): string {
+  if (sent.length > maxLoginLength) throw new InvalidError(`Login must be at most ${maxLoginLength} characters.`, 'login');
+  const login = sent.trim().toLowerCase();
+  if (login.includes('@')) throw new InvalidError('Login may not contain "@".', 'login');
+  if (!/^[a-z][\da-z\-.]{3,}$/.test(login)) {
+    throw new InvalidError(
+      'Login must be at least 4 characters, start with a letter, and may only contain letters, numbers, dashes, and dots.',
+      'login',
+    );
+  }
+  return login;
+}
+
+function checkEmail(sent: string): string {
+  if (sent.length > maxEmailLength) throw new InvalidError(`Email must be at most ${maxEmailLength} characters.`, 'email');
+  const email = sent.trim().toLowerCase();
+  if (!/^[\w.!#$%&'*+/=?^`{|}~-]+@[a-z0-9-]+(\.[a-z0-9-]+)*$/.test(email)) {
+    throw new InvalidError('Invalid email address.', 'email');
+  }
+  return email;
+}
+
+function checkNames(sent: { firstName: string; lastName: string }): { firstName: string; lastName: string } {
+  return {
+    firstName: checkedName('First', sent.firstName, 'firstName'),
+    lastName: checkedName('Last', sent.lastName, 'lastName'),
+  };
+}
+
+/** What can be changed of a user. */
+export interface UserChanges {
+  firstName: string;
+  lastName: string;
+  email: string;
+  admin?: boolean | undefined;
+  status?: UserStatus | undefined;
+  emailVerified?: boolean | undefined;
+}
+
+/** Changes a user. */
+export async function updateUser(context: HostContext, user: UserDocument, changes: UserChanges): Promise<UserDocument> {
+  const names = checkNames(changes);
+  const { admin, status, emailVerified } = changes;
+  const email = checkEmail(changes.email);
+  const set = {
+    ...names,
+    email,
+    words: searchWords(user.login, names.firstName, names.lastName),
+    ...(email !== user.email && { emailVerified: false }),
+    ...(admin !== undefined && { admin }),
+    ...(status !== undefined && { status }),
+    ...(emailVerified !== undefined && { emailVerified }),
+    // Who is enabled again signs in again.
+    ...(status !== undefined && status !== 'enabled' && { tokenEpoch: new Types.ObjectId() }),
+  };
+  let updated: UserDocument | null;
+  try {
+    updated = await context.models.user
+      .findOneAndUpdate({ _id: user._id }, { $set: set }, { returnDocument: 'after' })
+      .lean<UserDocument>();
+  } catch (error) {
+    if (isDuplicateKey(error)) throw new InvalidError('That email is already registered.', 'email');
+    throw error;
+  }
+  if (updated === null) throw new UnknownIdError('user', user._id.toHexString());
+  if (updated.admin !== user.admin || updated.status !== user.status) {
+    await context.events.emit('access.changed', {});
+    await forgetTokens(context, { userId: user._id, userEpoch: { $ne: updated.tokenEpoch } });
+  }
+  return updated;
+}
+
+/**
+ * Sets a user's password and ends all of the user's tokens.
+ *
+ * @param known the hash that the password must still have, when somebody has proved to know it
+ * @returns the user as changed; `null` when there is no such user, or no longer such a password
+ */
+export async function setPassword(
+  context: HostContext,
+  userId: Types.ObjectId,
+  password: string,
+  known?: string | null,
+): Promise<UserDocument | null> {
+  checkPasswordRule(password);
+  const set = { passwordHash: await context.passwords.hash(password, 'known'), tokenEpoch: new Types.ObjectId() };
+  const filter = { _id: userId, ...(known !== undefined && { passwordHash: known }) };
+  const changed = await context.models.user
+    .findOneAndUpdate(filter, { $set: set }, { returnDocument: 'after' })
+    .lean<UserDocument>();
+  if (changed !== null) await forgetTokens(context, { userId, userEpoch: { $ne: set.tokenEpoch } });
+  return changed;
+}
+
+/** Removes a user with folders, tokens, keys, and every mention in permissions. */
+export function removeUser(context: HostContext, user: UserDocument): Promise<void> {
+  return removeTree(context, 'user', user, ({ _id }) => clearUser(context, _id));
+}
+
+/** Clears what a removed user leaves; can be done again. */
+export async function clearUser(context: HostContext, _id: Types.ObjectId): Promise<void> {
+  const { models, events } = context;
+  await forgetTokens(context, { userId: _id });
+  await models.apiKey.deleteMany({ userId: _id });
+  await removeFoldersIn(context, _id);
+  await models.notification.deleteMany({ userId: _id });
+  const mention = { $pull: { 'access.users': { id: _id } } };
+  await models.folder.updateMany({ 'access.users.id': _id }, mention);
+  await models.collection.updateMany({ 'access.users.id': _id }, mention);
+  await models.group.updateMany({ 'access.users.id': _id }, mention);
+  await events.emit('user.removed', { userId: _id.toHexString() });
+  await events.emit('access.changed', {});
+}

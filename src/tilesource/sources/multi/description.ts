@@ -1,0 +1,201 @@
+import { Ajv, type ErrorObject } from 'ajv';
+import { parseYaml } from '../../../core/yaml.js';
+import { LargeImageError, TileSourceError } from '../../../errors.js';
+import type { SampleType } from '../../raster.js';
+
+/** Most bytes of a description. */
+export const maxDescriptionBytes = 2 ** 20;
+/** Most sources that a description names, and most points of a warp. */
+export const maxSources = 10_000;
+const maxWarpPoints = 100;
+const maxNumber = 1e9;
+
+/** A place in an image. */
+export type Point = readonly [x: number, y: number];
+
+/** Where a source lies: base = (s11 s12; s21 s22) · scale · source + (x, y), of the part that is not cropped off. */
+export interface Position {
+  x?: number;
+  y?: number;
+  scale?: number;
+  s11?: number;
+  s12?: number;
+  s21?: number;
+  s22?: number;
+  crop?: { left?: number; top?: number; right?: number; bottom?: number };
+  warp?: { src: Point[] | Record<string, Point>; dst: Point[] | Record<string, Point> };
+}
+
+/** A source as a description names it. Axes have members of their own: `z`, `zSet`, `zValues`, `zStep`, and so on. */
+export interface SourceEntry {
+  path: string;
+  pathPattern?: string;
+  sourceName?: string;
+  channel?: string;
+  channels?: string[];
+  frames?: number[];
+  framesAsAxes?: Record<string, number>;
+  position?: Position;
+  sampleScale?: number;
+  sampleOffset?: number;
+  style?: object;
+  [axis: string]: unknown;
+}
+
+/** What a description says. */
+export interface MultiDescription {
+  name?: string;
+  description?: string;
+  width?: number;
+  height?: number;
+  tileWidth?: number;
+  tileHeight?: number;
+  channels?: string[];
+  scale?: { mm_x?: number; mm_y?: number; magnification?: number };
+  backgroundColor?: number[];
+  basePath?: string;
+  uniformSources?: boolean;
+  dtype?: SampleType;
+  singleBand?: boolean;
+  axes?: string[];
+  sources: SourceEntry[];
+}
+
+const sampleTypes = ['uint8', 'int8', 'uint16', 'int16', 'uint32', 'int32', 'float32', 'float64'];
+/** Names of sample types in numpy that mean one of ours. */
+const otherTypes: Readonly<Record<string, SampleType>> = { float: 'float64', double: 'float64', int: 'int32', uint: 'uint32' };
+
+const text = { type: 'string', maxLength: 4096 };
+const number = { type: 'number', minimum: -maxNumber, maximum: maxNumber };
+const positive = { type: 'number', exclusiveMinimum: 0, maximum: maxNumber };
+const size = { type: 'integer', minimum: 1, maximum: 2 ** 31 - 1 };
+const index = { type: 'integer', minimum: 0, maximum: 100_000 };
+const texts = { type: 'array', items: { ...text, maxLength: 256 }, minItems: 1, maxItems: 1000 };
+const axisName = '^[A-Za-z][A-Za-z0-9_]{0,15}$';
+const point = { type: 'array', items: number, minItems: 2, maxItems: 2 };
+const points = {
+  anyOf: [
+    { type: 'array', items: point, maxItems: maxWarpPoints },
+    { type: 'object', additionalProperties: point, maxProperties: maxWarpPoints },
+  ],
+};
+
+const position = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    ...Object.fromEntries(['x', 'y', 's11', 's12', 's21', 's22'].map((name) => [name, number])),
+    scale: positive,
+    crop: {
+      type: 'object',
+      additionalProperties: false,
+      properties: Object.fromEntries(['left', 'top', 'right', 'bottom'].map((name) => [name, { type: 'integer' }])),
+    },
+    warp: { type: 'object', additionalProperties: false, properties: { src: points, dst: points }, required: ['src', 'dst'] },
+  },
+};
+
+const source = {
+  type: 'object',
+  required: ['path'],
+  properties: {
+    name: text,
+    description: text,
+    path: { ...text, minLength: 1, maxLength: 1024 },
+    pathPattern: { ...text, minLength: 1, maxLength: 1024 },
+    sourceName: { ...text, maxLength: 64 },
+    channel: { ...text, maxLength: 256 },
+    channels: texts,
+    frames: { type: 'array', items: index, maxItems: 100_000 },
+    framesAsAxes: {
+      type: 'object',
+      propertyNames: { pattern: axisName },
+      additionalProperties: { ...index, minimum: 1 },
+      maxProperties: 16,
+    },
+    position,
+    sampleScale: { type: ['number', 'null'] },
+    sampleOffset: { type: ['number', 'null'] },
+    style: { type: 'object' },
+    params: { type: 'object', maxProperties: 0 },
+    frame: index,
+  },
+  patternProperties: {
+    '^(c|z|t|xy)(Set)?$': index,
+    '^[A-Za-z][A-Za-z0-9_]*Values$': {
+      type: 'array',
+      items: { ...number, minimum: 0, maximum: 100_000 },
+      minItems: 1,
+      maxItems: 10_000,
+    },
+    '^[A-Za-z][A-Za-z0-9_]*Step$': { type: 'integer', minimum: 1, maximum: 100_000 },
+  },
+};
+
+const schema = {
+  type: 'object',
+  required: ['sources'],
+  additionalProperties: false,
+  properties: {
+    name: text,
+    description: text,
+    width: size,
+    height: size,
+    tileWidth: size,
+    tileHeight: size,
+    channels: texts,
+    scale: {
+      type: 'object',
+      additionalProperties: false,
+      properties: { mm_x: positive, mm_y: positive, magnification: positive },
+    },
+    backgroundColor: { type: 'array', items: { type: 'number' }, maxItems: 1000 },
+    basePath: { ...text, maxLength: 1024 },
+    uniformSources: { type: 'boolean' },
+    dtype: { enum: [...sampleTypes, ...Object.keys(otherTypes)] },
+    singleBand: { type: 'boolean' },
+    axes: { type: 'array', items: { type: 'string', pattern: axisName }, maxItems: 16 },
+    sources: { type: 'array', items: source, minItems: 1, maxItems: maxSources },
+  },
+};
+
+const check = new Ajv({ strict: false, verbose: false }).compile<MultiDescription>(schema);
+
+function faultOf({ instancePath, message, params }: ErrorObject): string {
+  const where = instancePath === '' ? 'it' : instancePath.slice(1).replaceAll('/', '.');
+  const extra = typeof params.additionalProperty === 'string' ? ` (${params.additionalProperty.slice(0, 100)})` : '';
+  const allowed = Array.isArray(params.allowedValues) ? `: ${params.allowedValues.join(', ')}` : '';
+  return `${where} ${message ?? 'is wrong'}${extra}${allowed}`;
+}
+
+function valueOf(content: string): unknown {
+  try {
+    return JSON.parse(content) as unknown;
+  } catch {
+    // YAML then.
+  }
+  try {
+    return parseYaml(content, 'The description');
+  } catch (cause) {
+    if (cause instanceof LargeImageError) throw new TileSourceError(cause.message, { cause });
+    throw cause;
+  }
+}
+
+/**
+ * Reads the text of a description.
+ *
+ * @throws TileSourceError that says what is wrong with it.
+ */
+export function readDescription(content: string): MultiDescription {
+  const isTold = /^\s{0,1000}[{#%a-z"'-]/i.test(content) && content.includes('sources');
+  if (!isTold) throw new TileSourceError('The file describes no image made of others: it has no "sources".');
+  const value = valueOf(content);
+  if (!check(value)) {
+    const fault = check.errors?.[0];
+    throw new TileSourceError(`The description of the image is wrong: ${fault === undefined ? 'it' : faultOf(fault)}.`);
+  }
+  return value.dtype !== undefined && Object.hasOwn(otherTypes, value.dtype)
+    ? { ...value, dtype: otherTypes[value.dtype]! }
+    : value;
+}

@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto';
+import { TileSourceError } from '../../../errors.js';
+import type { BorrowedImage, ImageMetadata } from '../../contract.js';
+import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
+import type { MultiDescription } from './description.js';
+import type { Member } from './members.js';
+
+/** Most images that are opened to find out what they are, and how many at the same time. */
+const maxOpened = 2000;
+const sideBySide = 4;
+/** Most sources that a message names. */
+const maxNamed = 10;
+
+/** What is known of a source without having it open. */
+export interface MemberFacts extends ImageMetadata {
+  populatedLevels: readonly number[];
+  associatedImages: readonly string[];
+  /** Its colour profile, one object for all equal ones. */
+  profile: Uint8Array | null;
+}
+
+/** Equal for sources that are the same image. */
+function imageOf({ file, entry }: Member): string {
+  return `${file.id}/${entry.sourceName ?? ''}/${entry.style === undefined ? '' : 'styled'}`;
+}
+
+class Profiles {
+  readonly #known = new Map<string, Uint8Array>();
+
+  same(profile: Uint8Array | null): Uint8Array | null {
+    if (profile === null) return null;
+    const name = createHash('sha256').update(profile).digest('base64');
+    const found = this.#known.get(name) ?? Uint8Array.from(profile);
+    this.#known.set(name, found);
+    return found;
+  }
+}
+
+function factsOf({ source }: BorrowedImage, { entry }: Member, profiles: Profiles): MemberFacts {
+  const { metadata, populatedLevels, associatedImages = [] } = source;
+  const isStyled = entry.style !== undefined;
+  return {
+    ...metadata,
+    ...(isStyled && { dtype: 'uint8' as const, bandCount: 3 }),
+    populatedLevels,
+    associatedImages,
+    profile: isStyled ? null : profiles.same(source.iccProfile?.(0) ?? null),
+  };
+}
+
+function areAlike(a: MemberFacts, b: MemberFacts): boolean {
+  return a.sizeX === b.sizeX && a.sizeY === b.sizeY && (a.frames?.length ?? 1) === (b.frames?.length ?? 1);
+}
+
+/** Why sources cannot be read, with their names. */
+function refusal(failures: readonly { path: string; reason: string }[], of: number): TileSourceError {
+  const named = failures.slice(0, maxNamed).map(({ path, reason }) => `${path} (${reason.replace(/\.$/, '')})`);
+  const rest = failures.length > maxNamed ? ` and ${failures.length - maxNamed} more` : '';
+  return new TileSourceError(`Of the ${of} sources of the image, ${failures.length} cannot be read: ${named.join('; ')}${rest}.`);
+}
+
+/**
+ * Finds out what the sources are, each file being opened once; with `uniformSources` the first two only, where these are alike.
+ *
+ * @returns the facts of each, in order.
+ * @throws TileSourceError that names those that cannot be read.
+ */
+export async function memberFacts(
+  members: readonly Member[],
+  { uniformSources = false }: MultiDescription,
+  signal?: AbortSignal,
+): Promise<MemberFacts[]> {
+  const distinct = new Map<string, Member>();
+  for (const member of members) if (!distinct.has(imageOf(member))) distinct.set(imageOf(member), member);
+  const known = new Map<string, MemberFacts>();
+  const profiles = new Profiles();
+  const failures: { path: string; reason: string }[] = [];
+  const look = async ([name, member]: [string, Member]): Promise<void> => {
+    signal?.throwIfAborted();
+    try {
+      const { sourceName } = member.entry;
+      const options = { signal, ...(sourceName !== undefined && { sourceName }) };
+      known.set(name, await member.file.borrow((image) => factsOf(image, member, profiles), options));
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!(error instanceof TileSourceError)) throw error;
+      failures.push({ path: member.file.name, reason: error.message });
+    }
+  };
+  const all = [...distinct];
+  await mapConcurrently(all.slice(0, 2), sideBySide, look);
+  const [first, second] = [...known.values()];
+  const isUniform = uniformSources && first !== undefined && second !== undefined && areAlike(first, second);
+  if (!isUniform) {
+    if (all.length > maxOpened) {
+      throw new TileSourceError(
+        `The image is made of ${all.length} files; at most ${maxOpened} are looked at, unless the description says uniformSources: true.`,
+      );
+    }
+    await mapConcurrently(all.slice(2), sideBySide, look);
+  }
+  if (failures.length > 0) throw refusal(failures, all.length);
+  return members.map((member) => known.get(imageOf(member)) ?? first!);
+}

@@ -1,0 +1,298 @@
+import { TileOutsideError, TileSourceError } from '../../../errors.js';
+import { codecThreads } from '../../codecs/codec-threads.js';
+import {
+  priorities,
+  type AssociatedImage,
+  type EncodedImage,
+  type ImageMetadata,
+  type SourceInput,
+  type SourceOptions,
+  type TileAddress,
+  type TileSource,
+  type TileSourceDefinition,
+} from '../../contract.js';
+import { levelCount, levelScale, tileContent } from '../../geometry.js';
+import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
+import { createRaster, type Raster } from '../../raster.js';
+import { maxDescriptionBytes, type MultiDescription } from './description.js';
+import { memberFacts, type MemberFacts } from './facts.js';
+import { frameTable, type FramePart, type MultiFrames } from './frames.js';
+import { findMembers, type Member } from './members.js';
+import { paint, readPart } from './paint.js';
+import { placementOf, shiftOf, type Placement } from './placement.js';
+import { fullValue } from './resample.js';
+
+const usualTile = 256;
+const tileLimits = { least: 64, most: 4096 };
+/** Largest side of an image. */
+const maxSide = 2 ** 31 - 1;
+/** Sources that are read at the same time for one tile. */
+const sideBySide = 4;
+/** Sources of which the file's own facts are told. */
+const maxTold = 20;
+/** Memory that is kept for a source and for a frame, in bytes. */
+const bytesPerSource = 2000;
+const bytesPerFrame = 200;
+
+/** A source of the image as it is drawn. */
+export interface MultiMember extends Member {
+  facts: MemberFacts;
+  placement: Placement;
+}
+
+function describe(description: MultiDescription, members: readonly MultiMember[], table: MultiFrames): ImageMetadata {
+  const { facts: first } = members[0]!;
+  const { scale = {} } = description;
+  const tile = (side: number): number => Math.min(tileLimits.most, Math.max(tileLimits.least, side));
+  const covered = (edge: 'right' | 'bottom'): number =>
+    members.reduce((most, { placement }) => Math.max(most, Math.ceil(placement.box[edge] - 1e-6)), 0);
+  const size = {
+    sizeX: description.width ?? covered('right'),
+    sizeY: description.height ?? covered('bottom'),
+    tileWidth: tile(description.tileWidth ?? first.tileWidth ?? usualTile),
+    tileHeight: tile(description.tileHeight ?? first.tileHeight ?? usualTile),
+  };
+  if (!(size.sizeX >= 1 && size.sizeY >= 1 && size.sizeX <= maxSide && size.sizeY <= maxSide)) {
+    throw new TileSourceError(`The image would have ${size.sizeX} by ${size.sizeY} pixels, which cannot be.`);
+  }
+  const { frames, channels } = table;
+  return {
+    ...size,
+    levels: levelCount(size),
+    magnification: scale.magnification ?? first.magnification,
+    mmX: scale.mm_x ?? first.mmX,
+    mmY: scale.mm_y ?? first.mmY,
+    dtype: description.dtype ?? first.dtype,
+    bandCount: description.singleBand === true ? 1 : Math.max(...members.map(({ facts }) => facts.bandCount)),
+    ...(frames.length > 1 && { frames }),
+    ...(channels.length > 0 && { channels }),
+  };
+}
+
+/** Associated images of all sources; of those of one name the later ones are numbered. */
+function associatedOf(members: readonly MultiMember[]): Map<string, { member: MultiMember; name: string }> {
+  const all = new Map<string, { member: MultiMember; name: string }>();
+  const seen = new Set<string>();
+  for (const member of members) {
+    if (seen.has(member.file.id)) continue;
+    seen.add(member.file.id);
+    for (const name of member.facts.associatedImages) {
+      let key = name;
+      for (let number = 1; all.has(key); number++) key = `${name}-${number}`;
+      all.set(key, { member, name });
+    }
+  }
+  return all;
+}
+
+class MultiTileSource implements TileSource {
+  readonly metadata: ImageMetadata;
+  readonly populatedLevels: readonly number[];
+  readonly associatedImages: readonly string[];
+  readonly #description: MultiDescription;
+  readonly #members: readonly MultiMember[];
+  readonly #frames: MultiFrames;
+  readonly #associated: ReturnType<typeof associatedOf>;
+  /** The one colour profile of all sources; of several, what is drawn is corrected before. */
+  readonly #profile: Uint8Array | null;
+  readonly #isMixed: boolean;
+
+  constructor(description: MultiDescription, members: readonly MultiMember[]) {
+    this.#description = description;
+    this.#members = members;
+    const facts = members.map((member) => member.facts);
+    this.#frames = frameTable(
+      description,
+      members.map(({ entry }) => entry),
+      facts,
+    );
+    this.metadata = describe(description, members, this.#frames);
+    this.populatedLevels = Array.from({ length: this.metadata.levels }, (_, level) => level);
+    this.#associated = associatedOf(members);
+    this.associatedImages = [...this.#associated.keys()].toSorted();
+    const profiles = new Set(facts.map(({ profile }) => profile));
+    this.#isMixed = profiles.size > 1;
+    this.#profile = this.#isMixed ? null : facts[0]!.profile;
+  }
+
+  get retainedBytes(): number {
+    return this.#members.length * bytesPerSource + this.#frames.parts.length * bytesPerFrame;
+  }
+
+  /** The parts of a frame that a tile may show, in the order in which they are drawn. */
+  #partsAt({ level, x, y, frame }: TileAddress): (FramePart & { member: MultiMember })[] {
+    const { tileWidth, tileHeight } = this.metadata;
+    const scale = levelScale(this.metadata, level);
+    const [left, top] = [x * tileWidth * scale, y * tileHeight * scale];
+    const [right, bottom] = [left + tileWidth * scale, top + tileHeight * scale];
+    const found: (FramePart & { member: MultiMember })[] = [];
+    for (const part of this.#frames.parts[frame] ?? []) {
+      const member = this.#members[part.source]!;
+      const { box } = member.placement;
+      if (box.right > left && box.left < right && box.bottom > top && box.top < bottom) found.push({ ...part, member });
+    }
+    return found;
+  }
+
+  async readTile(address: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<Raster> {
+    const { tileWidth, tileHeight, bandCount, dtype, levels } = this.metadata;
+    const content = address.level >= 0 && address.level < levels ? tileContent(this.metadata, address) : { width: 0, height: 0 };
+    if (!(content.width > 0 && content.height > 0 && address.x >= 0 && address.y >= 0)) {
+      throw new TileOutsideError(`Tile outside level ${address.level}: x=${address.x}, y=${address.y}.`);
+    }
+    const scale = levelScale(this.metadata, address.level);
+    const target = this.#background(createRaster({ ...content, bands: bandCount, dtype }));
+    const window = { scale, left: address.x * tileWidth * scale, top: address.y * tileHeight * scale };
+    const parts = this.#partsAt(address);
+    for (let from = 0; from < parts.length; from += sideBySide) {
+      const some = parts.slice(from, from + sideBySide);
+      const read = await mapConcurrently(some, sideBySide, async ({ member, frame }) => {
+        signal?.throwIfAborted();
+        return this.#named(member, () => readPart(target, window, { member, frame, corrected: this.#isMixed }, signal));
+      });
+      for (const part of read) if (part !== null) await paint(target, part, signal);
+    }
+    return target;
+  }
+
+  async #named<R>({ file }: MultiMember, work: () => Promise<R>): Promise<R> {
+    try {
+      return await work();
+    } catch (cause) {
+      if (!(cause instanceof TileSourceError)) throw cause;
+      throw new TileSourceError(`The source ${file.name} of the image cannot be read: ${cause.message}`, { cause });
+    }
+  }
+
+  #background(target: Raster): Raster {
+    const { backgroundColor } = this.#description;
+    if (backgroundColor === undefined || backgroundColor.length === 0) return target;
+    const { data, bands, dtype } = target;
+    const hasAlpha = bands === 2 || bands === 4;
+    const samples = Array.from({ length: bands }, (_, band) =>
+      hasAlpha && band === bands - 1 ? (backgroundColor[band] ?? fullValue(dtype)) : (backgroundColor[band] ?? 0),
+    );
+    data.set(samples);
+    for (let filled = bands; filled < data.length; filled *= 2)
+      data.copyWithin(filled, 0, Math.min(filled, data.length - filled));
+    return target;
+  }
+
+  async readStoredTile(address: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<EncodedImage | null> {
+    const { levels, tileWidth, tileHeight, dtype, bandCount, sizeX, sizeY } = this.metadata;
+    const [part, other] = this.#partsAt(address);
+    if (part === undefined || other !== undefined || this.#isMixed) return null;
+    const { member, frame } = part;
+    const { placement, facts, entry, file } = member;
+    const isSame =
+      facts.dtype === dtype && facts.bandCount === bandCount && facts.tileWidth === tileWidth && facts.tileHeight === tileHeight;
+    const isPlain = (entry.sampleOffset ?? 0) === 0 && (entry.sampleScale ?? 1) === 1 && entry.style === undefined;
+    const shift = shiftOf(placement);
+    if (!isSame || !isPlain || shift === null) return null;
+    const scale = levelScale(this.metadata, address.level);
+    const level = facts.levels - (levels - address.level);
+    const [left, top] = [address.x * tileWidth * scale + shift.x, address.y * tileHeight * scale + shift.y];
+    const [right, bottom] = [left + tileWidth * scale, top + tileHeight * scale];
+    const [x, y] = [left / scale / tileWidth, top / scale / tileHeight];
+    const { crop } = placement;
+    const isInside = left >= crop.left && top >= crop.top && right <= crop.right && bottom <= crop.bottom;
+    const isWhole =
+      right - shift.x <= sizeX && bottom - shift.y <= sizeY && isInside && Number.isInteger(x) && Number.isInteger(y);
+    if (!isWhole || !facts.populatedLevels.includes(level)) return null;
+    return this.#named(member, () =>
+      file.borrow(async ({ source }) => (await source.readStoredTile?.({ level, x, y, frame }, signal && { signal })) ?? null, {
+        signal,
+        ...(entry.sourceName !== undefined && { sourceName: entry.sourceName }),
+      }),
+    );
+  }
+
+  async readAssociatedImage(name: string, { signal }: { signal?: AbortSignal } = {}): Promise<AssociatedImage | null> {
+    const found = this.#associated.get(name);
+    if (found === undefined) return null;
+    const { member, name: own } = found;
+    return member.file.borrow(async ({ source }) => (await source.readAssociatedImage?.(own, signal && { signal })) ?? null, {
+      signal,
+    });
+  }
+
+  async internalMetadata(): Promise<Record<string, unknown>> {
+    const { name, description, ...rest } = this.#description;
+    const files = new Map(this.#members.map((member) => [member.file.id, member]));
+    const told = await mapConcurrently([...files.values()].slice(0, maxTold), sideBySide, ({ file, entry }) =>
+      file.borrow(
+        async ({ source, sourceName }) => ({
+          path: file.name,
+          sourceName,
+          internal: (await source.internalMetadata?.()) ?? {},
+        }),
+        entry.sourceName === undefined ? {} : { sourceName: entry.sourceName },
+      ),
+    );
+    return {
+      multi: {
+        ...(name !== undefined && { name }),
+        ...(description !== undefined && { description }),
+        sources: this.#members.length,
+        frames: this.#frames.parts.length,
+      },
+      sources: rest.sources,
+      sourceFiles: told,
+    };
+  }
+
+  iccProfile(): Uint8Array | null {
+    return this.#profile;
+  }
+
+  async close(): Promise<void> {
+    // What it borrows is closed by those it is borrowed from.
+  }
+}
+
+async function readText(input: SourceInput, signal?: AbortSignal): Promise<string> {
+  const reader = await input.open();
+  try {
+    if (reader.size > maxDescriptionBytes) {
+      throw new TileSourceError(
+        `A description of an image made of others may have ${maxDescriptionBytes} bytes, not ${reader.size}.`,
+      );
+    }
+    return Buffer.from(await reader.read(0, reader.size, signal && { signal })).toString('utf8');
+  } finally {
+    await reader.close();
+  }
+}
+
+const { preferred } = priorities;
+
+/** Reads descriptions, in YAML or JSON, of images that are made of other images of the same folder. */
+export const multiSource: TileSourceDefinition = {
+  name: 'multi',
+  extensions: { default: priorities.manual, json: preferred, yaml: preferred, yml: preferred },
+  mimeTypes: {
+    default: priorities.manual,
+    'application/json': preferred,
+    'application/yaml': preferred,
+    'application/x-yaml': preferred,
+    'text/yaml': preferred,
+    'text/x-yaml': preferred,
+  },
+  readsCompanions: true,
+  readsFolder: 'images',
+  async open(input: SourceInput, { signal }: SourceOptions = {}): Promise<TileSource> {
+    const text = await readText(input, signal);
+    const read = await codecThreads.call('multiDescription', text, 'the description of an image', signal);
+    if ('refused' in read) throw new TileSourceError(read.refused);
+    const folder = input.folder?.();
+    if (folder === undefined)
+      throw new TileSourceError('The description speaks of other files, and there is no folder to find them in.');
+    const found = await findMembers(read.description, folder);
+    const facts = await memberFacts(found, read.description, signal);
+    const members = found.map((member, i): MultiMember => {
+      const { sizeX: width, sizeY: height } = facts[i]!;
+      return { ...member, facts: facts[i]!, placement: placementOf(member.entry.position, { width, height }) };
+    });
+    return new MultiTileSource(read.description, members);
+  },
+};

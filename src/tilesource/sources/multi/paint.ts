@@ -1,0 +1,160 @@
+import { levelScale, levelSize, type Box } from '../../geometry.js';
+import type { Raster } from '../../raster.js';
+import { blit } from '../../render/pixels.js';
+import type { Point } from './description.js';
+import type { MultiMember } from './multi-source.js';
+import type { Affine, Edges } from './placement.js';
+import { draw, sampleChange, type Drawing, type SampleChange } from './resample.js';
+
+/** A tile of the image: where it begins in full resolution, and how many pixels of that make one of the tile. */
+interface Window {
+  scale: number;
+  left: number;
+  top: number;
+}
+
+/** A frame of a source for a tile. */
+interface Wanted {
+  member: MultiMember;
+  frame: number;
+  /** Whether its colour profile is applied. */
+  corrected: boolean;
+}
+
+/** Most pixels of a source that are read for one tile. */
+const maxPartPixels = 2 ** 24;
+/** Pixels read beyond what is drawn, for those between others. */
+const margin = 2;
+/** Averaged along each axis where a pixel shows more than one of the source. */
+const samplesOfShrunk = 3;
+/** How far a ratio may be from a power of two to count as one. */
+const tolerance = 1e-9;
+
+/** Places along the edges of a part of the tile, in full resolution. */
+function around({ scale, left, top }: Window, within: Edges): Point[] {
+  const steps = 16;
+  const points: Point[] = [];
+  for (let i = 0; i <= steps; i++) {
+    for (let j = 0; j <= steps; j++) {
+      const column = within.left + ((within.right - within.left) * i) / steps;
+      const row = within.top + ((within.bottom - within.top) * j) / steps;
+      points.push([left + column * scale, top + row * scale]);
+    }
+  }
+  return points;
+}
+
+/** Pixels of the source per pixel of the tile, along the axis where they are fewest and where they are most. */
+function density({ member: { placement } }: Wanted, window: Window, within: Edges): { least: number; most: number } {
+  const { scale, left, top } = window;
+  const lengths = ({ a, b, c, d }: Affine): number[] => [Math.hypot(a, c) * scale, Math.hypot(b, d) * scale];
+  if (placement.affine !== null) {
+    const [x, y] = lengths(placement.affine);
+    return { least: Math.min(x!, y!), most: Math.max(x!, y!) };
+  }
+  const at = (column: number, row: number): Point => placement.toSource([left + column * scale, top + row * scale]);
+  const middle: Point = [(within.left + within.right) / 2, (within.top + within.bottom) / 2];
+  const [origin, right, below] = [at(...middle), at(middle[0] + 1, middle[1]), at(middle[0], middle[1] + 1)];
+  const distance = (p: Point, q: Point): number => Math.max(1e-6, Math.hypot(p[0] - q[0], p[1] - q[1]));
+  const [x, y] = [distance(origin, right), distance(origin, below)];
+  return { least: Math.min(x, y), most: Math.max(x, y) };
+}
+
+/** The part of the tile that the source may cover, in pixels of the tile. */
+function covered({ member: { placement } }: Wanted, window: Window, { width, height }: Raster): Edges {
+  const { scale, left, top } = window;
+  const slack = placement.affine === null ? margin : 0;
+  return {
+    left: Math.max(0, Math.floor((placement.box.left - left) / scale) - slack),
+    top: Math.max(0, Math.floor((placement.box.top - top) / scale) - slack),
+    right: Math.min(width, Math.ceil((placement.box.right - left) / scale) + slack),
+    bottom: Math.min(height, Math.ceil((placement.box.bottom - top) / scale) + slack),
+  };
+}
+
+/** The rectangle of a level of the source that holds some of its pixels of full resolution; `null` where it has none of them. */
+function boxAt({ facts, placement: { crop } }: MultiMember, level: number, seen: Edges): Box | null {
+  const scale = levelScale(facts, level);
+  const size = levelSize(facts, level);
+  const side = (from: number, to: number, first: number, last: number, length: number): [number, number] => {
+    // What is cropped off does not show at the border either.
+    const start = Math.max(Math.floor(first / scale), Math.floor(from / scale) - margin);
+    return [start, Math.min(length, Math.ceil(last / scale), Math.ceil(to / scale) + margin) - start];
+  };
+  const [left, width] = side(seen.left, seen.right, crop.left, crop.right, size.width);
+  const [top, height] = side(seen.top, seen.bottom, crop.top, crop.bottom, size.height);
+  return width > 0 && height > 0 ? { left, top, width, height } : null;
+}
+
+/** Reads what a tile needs of a frame of a source; `null` where it shows nothing of it. */
+export async function readPart(target: Raster, window: Window, wanted: Wanted, signal?: AbortSignal): Promise<Drawing | null> {
+  const { member, frame, corrected } = wanted;
+  const { facts, placement, entry, file } = member;
+  const within = covered(wanted, window, target);
+  if (within.right <= within.left || within.bottom <= within.top) return null;
+  const points = around(window, within).map(placement.toSource);
+  const seen = {
+    left: Math.max(placement.crop.left, Math.min(...points.map(([x]) => x))),
+    top: Math.max(placement.crop.top, Math.min(...points.map(([, y]) => y))),
+    right: Math.min(placement.crop.right, Math.max(...points.map(([x]) => x))),
+    bottom: Math.min(placement.crop.bottom, Math.max(...points.map(([, y]) => y))),
+  };
+  if (!(seen.right > seen.left && seen.bottom > seen.top)) return null;
+  const { least, most } = density(wanted, window, within);
+  const finest = facts.levels - 1;
+  const powers = Math.floor(Math.log2(least) + tolerance);
+  let level = Math.min(finest, Math.max(0, finest - Math.max(0, powers)));
+  let box = boxAt(member, level, seen);
+  while (box !== null && box.width * box.height > maxPartPixels && level > 0) box = boxAt(member, --level, seen);
+  if (box === null) return null;
+  const where = { level, frame, box };
+  const raster = await file.borrow(
+    (image) => {
+      if (entry.style !== undefined) return image.styled(where, entry.style, signal);
+      return corrected ? image.styled(where, { icc: true }, signal) : image.samples(where, signal);
+    },
+    { signal, ...(entry.sourceName !== undefined && { sourceName: entry.sourceName }) },
+  );
+  const scale = levelScale(facts, level);
+  return {
+    part: { raster, left: box.left, top: box.top, scale },
+    toSource: placement.toSource,
+    affine: placement.affine,
+    crop: placement.crop,
+    ...window,
+    within,
+    samples: most / scale > 1 + tolerance ? samplesOfShrunk : 1,
+    change: sampleChange(raster.dtype, target.dtype, entry),
+  };
+}
+
+function changesNothing({ divisor, offset }: SampleChange): boolean {
+  return divisor === 1 && offset === 0;
+}
+
+/** Draws what was read on the tile: copied where pixels lie on pixels, else between them. */
+export async function paint(target: Raster, drawing: Drawing, signal?: AbortSignal): Promise<void> {
+  const { part, affine, crop, scale, within, change } = drawing;
+  const { raster } = part;
+  const isAlike = raster.dtype === target.dtype && raster.bands === target.bands && raster.bands % 2 === 1;
+  if (affine !== null && isAlike && changesNothing(change)) {
+    const factor = scale / part.scale;
+    const isStraight = affine.a * factor === 1 && affine.d * factor === 1 && affine.b === 0 && affine.c === 0;
+    const [x, y] = [(affine.a * drawing.left + affine.x) / part.scale, (affine.d * drawing.top + affine.y) / part.scale];
+    const edges = [crop.left, crop.top, crop.right, crop.bottom].map((edge) => edge / part.scale);
+    const fits = [x, y, edges[0]!, edges[1]!].every((value) => Number.isInteger(value));
+    if (isStraight && fits) {
+      // Where the part begins in the tile; of the crop's end, a pixel that is shown by half or more is shown.
+      const left = Math.max(within.left, edges[0]! - x);
+      const top = Math.max(within.top, edges[1]! - y);
+      const right = Math.min(within.right, Math.ceil(edges[2]! - 0.5) - x, part.left + raster.width - x);
+      const bottom = Math.min(within.bottom, Math.ceil(edges[3]! - 0.5) - y, part.top + raster.height - y);
+      const from = { left: left + x - part.left, top: top + y - part.top, width: right - left, height: bottom - top };
+      if (from.width > 0 && from.height > 0 && from.left >= 0 && from.top >= 0) {
+        blit(target, raster, { left, top }, from);
+        return;
+      }
+    }
+  }
+  await draw(target, drawing, affine === null, signal);
+}

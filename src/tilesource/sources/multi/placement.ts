@@ -1,0 +1,158 @@
+import { TileSourceError } from '../../../errors.js';
+import type { Point, Position } from './description.js';
+import { fitAffine, fitSimilarity, thinPlate, type Mapping } from './warp.js';
+
+/** The matrix (a b; c d) and the shift (x, y). */
+export interface Affine {
+  a: number;
+  b: number;
+  c: number;
+  d: number;
+  x: number;
+  y: number;
+}
+
+/** A rectangle by its edges. */
+export interface Edges {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+/** Where a source lies in the image, in pixels of full resolution of both. */
+export interface Placement {
+  /** From the image to the source. */
+  toSource: Mapping;
+  /** The same where it is affine; `null` for a warp of more than three points. */
+  affine: Affine | null;
+  /** The part of the source that is shown. */
+  crop: Edges;
+  /** What it covers of the image. */
+  box: Edges;
+}
+
+/** Points along each side of a source of which it is found out where a warp brings them. */
+const perimeterPoints = 16;
+
+/** Applies a matrix and shift. */
+function apply({ a, b, c, d, x, y }: Affine, [px, py]: Point): Point {
+  return [a * px + b * py + x, c * px + d * py + y];
+}
+
+/** First `inner`, then `outer`. */
+function compose(outer: Affine, inner: Affine): Affine {
+  const [x, y] = apply(outer, [inner.x, inner.y]);
+  return {
+    a: outer.a * inner.a + outer.b * inner.c,
+    b: outer.a * inner.b + outer.b * inner.d,
+    c: outer.c * inner.a + outer.d * inner.c,
+    d: outer.c * inner.b + outer.d * inner.d,
+    x,
+    y,
+  };
+}
+
+function invert({ a, b, c, d, x, y }: Affine): Affine {
+  const determinant = a * d - b * c;
+  const size = Math.max(Math.abs(a), Math.abs(b), Math.abs(c), Math.abs(d));
+  if (!(Math.abs(determinant) > 1e-12 * size * size)) {
+    throw new TileSourceError(`The position of a source cannot be: the matrix (${a} ${b}; ${c} ${d}) has no inverse.`);
+  }
+  const inverse = { a: d / determinant, b: -b / determinant, c: -c / determinant, d: a / determinant };
+  return { ...inverse, x: -(inverse.a * x + inverse.b * y), y: -(inverse.c * x + inverse.d * y) };
+}
+
+function affineOf({ x = 0, y = 0, scale = 1, s11 = 1, s12 = 0, s21 = 0, s22 = 1 }: Position): Affine {
+  return { a: s11 * scale, b: s12 * scale, c: s21 * scale, d: s22 * scale, x, y };
+}
+
+function cropOf({ crop }: Position, { width, height }: { width: number; height: number }): Edges {
+  const within = (value: number, least: number, most: number): number => Math.min(most, Math.max(least, value));
+  const left = within(crop?.left ?? 0, 0, width);
+  const top = within(crop?.top ?? 0, 0, height);
+  return {
+    left,
+    top,
+    right: within(crop?.right ?? width, left, width),
+    bottom: within(crop?.bottom ?? height, top, height),
+  };
+}
+
+function boxOf(points: readonly Point[]): Edges {
+  const [xs, ys] = [points.map(([x]) => x), points.map(([, y]) => y)];
+  const box = { left: Math.min(...xs), top: Math.min(...ys), right: Math.max(...xs), bottom: Math.max(...ys) };
+  if (Object.values(box).every((value) => Number.isFinite(value) && Math.abs(value) < 2 ** 31)) return box;
+  throw new TileSourceError('The position of a source cannot be: it lies more than 2147483648 pixels away.');
+}
+
+/** The points of a warp that stand on both sides. */
+function landmarks({ src, dst }: NonNullable<Position['warp']>): { from: Point[]; to: Point[] } {
+  if (Array.isArray(src) !== Array.isArray(dst)) {
+    throw new TileSourceError('The warp of a source is wrong: src and dst must both be lists, or both have names.');
+  }
+  const names = Object.keys(src).filter((name) => Object.hasOwn(dst, name));
+  const [from, to] = [Object.entries(src), Object.entries(dst)];
+  if (names.length === 0 || (Array.isArray(src) && from.length !== to.length)) {
+    throw new TileSourceError(
+      `The warp of a source is wrong: src has ${from.length} points and dst ${to.length}, which must be as many.`,
+    );
+  }
+  const pick = (entries: [string, Point][]): Point[] => {
+    const known = new Map(entries);
+    return names.map((name) => known.get(name)!);
+  };
+  return { from: pick(from), to: pick(to) };
+}
+
+/** Points along the edges. */
+function perimeter({ left, top, right, bottom }: Edges): Point[] {
+  const all: Point[] = [];
+  for (let i = 0; i <= perimeterPoints; i++) {
+    const [x, y] = [left + ((right - left) * i) / perimeterPoints, top + ((bottom - top) * i) / perimeterPoints];
+    all.push([x, top], [x, bottom], [left, y], [right, y]);
+  }
+  return all;
+}
+
+/**
+ * Where a source of a size lies.
+ *
+ * @throws TileSourceError for positions that cannot be.
+ */
+export function placementOf(position: Position = {}, size: { width: number; height: number }): Placement {
+  const crop = cropOf(position, size);
+  let affine = affineOf(position);
+  if (position.warp !== undefined) {
+    const { from, to } = landmarks(position.warp);
+    if (from.length === 1) affine = { ...affine, x: affine.x + to[0]![0] - from[0]![0], y: affine.y + to[0]![1] - from[0]![1] };
+    else if (from.length === 2) affine = fitSimilarity(from, to);
+    else if (from.length === 3) affine = compose(fitAffine(from, to), affine);
+    else {
+      const target = to.map((each) => apply(affine, each));
+      const box = boxOf(perimeter(crop).map(thinPlate(from, target)));
+      return { toSource: thinPlate(target, from), affine: null, crop, box };
+    }
+  }
+  const inverse = invert(affine);
+  const corners: Point[] = [
+    [crop.left, crop.top],
+    [crop.right, crop.top],
+    [crop.left, crop.bottom],
+    [crop.right, crop.bottom],
+  ];
+  return {
+    toSource: (at) => apply(inverse, at),
+    affine: inverse,
+    crop,
+    box: boxOf(corners.map((corner) => apply(affine, corner))),
+  };
+}
+
+/** How far a source is moved, from the image to the source, where nothing else is done to it and that by whole pixels; else `null`. */
+export function shiftOf({ affine }: Placement): { x: number; y: number } | null {
+  if (affine === null) return null;
+  const { a, b, c, d, x, y } = affine;
+  const isStraight = a === 1 && b === 0 && c === 0 && d === 1;
+  return isStraight && Number.isInteger(x) && Number.isInteger(y) ? { x, y } : null;
+}

@@ -1,0 +1,226 @@
+import { inRuns } from '../../../core/concurrency/slices.js';
+import type { Raster, SampleType } from '../../raster.js';
+import type { Point } from './description.js';
+import type { Affine, Edges } from './placement.js';
+import type { Mapping } from './warp.js';
+
+/** A part of a level of a source. */
+interface SourcePart {
+  raster: Raster;
+  /** Where the part begins in the level, in its pixels. */
+  left: number;
+  top: number;
+  /** Pixels of full resolution per pixel of the level, along both axes. */
+  scale: number;
+}
+
+/** What samples become before they are drawn. */
+export interface SampleChange {
+  offset: number;
+  /** Samples are divided by it. */
+  divisor: number;
+  /** Least and most of the image's samples; whole numbers are rounded. */
+  least: number;
+  most: number;
+  isWhole: boolean;
+  /** What is opaque in the source. */
+  opaque: number;
+}
+
+/** What is drawn, and where. */
+export interface Drawing {
+  part: SourcePart;
+  /** From pixels of full resolution of the image to those of the source. */
+  toSource: Mapping;
+  /** The same where it is affine. */
+  affine: Affine | null;
+  /** The part of the source that is shown. */
+  crop: Edges;
+  /** Pixels of full resolution of the image per pixel of the target, and where the target begins. */
+  scale: number;
+  left: number;
+  top: number;
+  /** The rows and columns of the target that the source may meet. */
+  within: { left: number; top: number; right: number; bottom: number };
+  /** Samples per pixel of the target that are averaged along each axis. */
+  samples: number;
+  change: SampleChange;
+}
+
+/** Rows drawn before the time is looked at, at most this many pixels. */
+const pixelsAtOnce = 16_384;
+/** Pixels between two places at which a bent mapping is computed; between them it is taken for straight. */
+const meshStep = 16;
+
+/** The largest value of samples, which is what is opaque; 1 of floats. */
+export function fullValue(dtype: SampleType): number {
+  const values: Record<SampleType, number> = {
+    uint8: 255,
+    int8: 127,
+    uint16: 65_535,
+    int16: 32_767,
+    uint32: 2 ** 32 - 1,
+    int32: 2 ** 31 - 1,
+    float32: 1,
+    float64: 1,
+  };
+  return values[dtype];
+}
+
+/** How samples of one type become those of another. */
+export function sampleChange(
+  from: SampleType,
+  to: SampleType,
+  { sampleOffset, sampleScale }: { sampleOffset?: number | undefined; sampleScale?: number | undefined },
+): SampleChange {
+  const isWhole = !to.startsWith('float');
+  const isGiven = (sampleOffset ?? 0) !== 0 || (sampleScale ?? 1) !== 1;
+  const least = to.startsWith('int') ? -fullValue(to) - 1 : 0;
+  return {
+    offset: sampleOffset ?? 0,
+    // Whoever says how samples are scaled says what they are in the image.
+    divisor: isGiven ? sampleScale || 1 : from === to ? 1 : fullValue(from) / fullValue(to),
+    least: isWhole ? least : -Infinity,
+    most: isWhole ? fullValue(to) : Infinity,
+    isWhole,
+    opaque: fullValue(from),
+  };
+}
+
+/** A mapping that is computed at the corners of a mesh over the target only. */
+function meshed(toSource: Mapping, { scale, left, top }: Drawing): Mapping {
+  const known = new Map<string, Point>();
+  const node = (column: number, row: number): Point => {
+    const name = `${column},${row}`;
+    const found = known.get(name) ?? toSource([left + column * meshStep * scale, top + row * meshStep * scale]);
+    known.set(name, found);
+    return found;
+  };
+  return ([x, y]) => {
+    const [u, v] = [(x - left) / scale / meshStep, (y - top) / scale / meshStep];
+    const [column, row] = [Math.floor(u), Math.floor(v)];
+    const [fx, fy] = [u - column, v - row];
+    const [a, b, c, d] = [node(column, row), node(column + 1, row), node(column, row + 1), node(column + 1, row + 1)];
+    const mix = (axis: 0 | 1): number =>
+      a[axis] * (1 - fx) * (1 - fy) + b[axis] * fx * (1 - fy) + c[axis] * (1 - fx) * fy + d[axis] * fx * fy;
+    return [mix(0), mix(1)];
+  };
+}
+
+/** Draws one pixel at a time; made for each source, so that nothing is allocated for each pixel. */
+class Brush {
+  readonly #sum: Float64Array;
+  readonly #bands: number;
+
+  constructor(
+    private readonly target: Raster,
+    private readonly drawing: Drawing,
+    private readonly map: Mapping,
+  ) {
+    this.#bands = drawing.part.raster.bands;
+    this.#sum = new Float64Array(this.#bands);
+  }
+
+  /** Draws the pixel of the target at a column and row. */
+  paint(column: number, row: number): void {
+    const { scale, left, top, samples } = this.drawing;
+    const sum = this.#sum.fill(0);
+    let covered = 0;
+    for (let j = 0; j < samples; j++) {
+      for (let i = 0; i < samples; i++) {
+        const x = left + (column + (i + 0.5) / samples) * scale;
+        const y = top + (row + (j + 0.5) / samples) * scale;
+        if (this.#add(this.map([x, y]))) covered += 1;
+      }
+    }
+    // A pixel at the border belongs to the source when at least half of it does.
+    if (covered * 2 < samples * samples || covered === 0) return;
+    for (let band = 0; band < sum.length; band++) sum[band]! /= covered;
+    this.#put((row * this.target.width + column) * this.target.bands);
+  }
+
+  /** Adds the sample at a place of the source, between the four pixels around it. @returns whether it lies in the source. */
+  #add([x, y]: Point): boolean {
+    const { part, crop } = this.drawing;
+    if (!(x >= crop.left && x < crop.right && y >= crop.top && y < crop.bottom)) return false;
+    const { data, width, height } = part.raster;
+    const [u, v] = [x / part.scale - 0.5 - part.left, y / part.scale - 0.5 - part.top];
+    const [column, row] = [Math.floor(u), Math.floor(v)];
+    const [fx, fy] = [u - column, v - row];
+    const x0 = Math.min(width - 1, Math.max(0, column));
+    const x1 = Math.min(width - 1, Math.max(0, column + 1));
+    const y0 = Math.min(height - 1, Math.max(0, row)) * width;
+    const y1 = Math.min(height - 1, Math.max(0, row + 1)) * width;
+    const bands = this.#bands;
+    for (let band = 0; band < bands; band++) {
+      const upper =
+        fx === 0
+          ? data[(y0 + x0) * bands + band]!
+          : data[(y0 + x0) * bands + band]! * (1 - fx) + data[(y0 + x1) * bands + band]! * fx;
+      const lower =
+        fy === 0
+          ? 0
+          : fx === 0
+            ? data[(y1 + x0) * bands + band]!
+            : data[(y1 + x0) * bands + band]! * (1 - fx) + data[(y1 + x1) * bands + band]! * fx;
+      this.#sum[band]! += fy === 0 ? upper : upper * (1 - fy) + lower * fy;
+    }
+    return true;
+  }
+
+  /** Puts what was added up over what is there. */
+  #put(at: number): void {
+    const { data, bands, dtype } = this.target;
+    const { change } = this.drawing;
+    const sum = this.#sum;
+    const sourceAlpha = sum.length === 2 || sum.length === 4 ? Math.min(1, Math.max(0, sum[sum.length - 1]! / change.opaque)) : 1;
+    const colors = sum.length <= 4 && bands <= 4 ? (bands <= 2 ? 1 : 3) : bands;
+    const hasAlpha = bands === 2 || bands === 4;
+    const full = fullValue(dtype);
+    const under = hasAlpha ? Math.min(1, Math.max(0, data[at + bands - 1]! / full)) * (1 - sourceAlpha) : 1 - sourceAlpha;
+    const over = sourceAlpha + under;
+    for (let band = 0; band < colors; band++) {
+      const value = this.#changed(this.#color(band, colors));
+      if (sourceAlpha === 1) data[at + band] = value;
+      else if (over > 0) data[at + band] = this.#bounded((value * sourceAlpha + data[at + band]! * under) / over);
+    }
+    if (hasAlpha) data[at + bands - 1] = this.#bounded(over * full);
+  }
+
+  /** The sum for a band of the image: gray sources are alike in all colours; of colours, an image of one band has the first. */
+  #color(band: number, colors: number): number {
+    const sum = this.#sum;
+    if (colors > 3) return band < sum.length ? sum[band]! : 0;
+    return sum.length <= 2 ? sum[0]! : sum[band]!;
+  }
+
+  #changed(value: number): number {
+    const { offset, divisor } = this.drawing.change;
+    return this.#bounded((value + offset) / divisor);
+  }
+
+  #bounded(value: number): number {
+    const { least, most, isWhole } = this.drawing.change;
+    if (!isWhole) return value;
+    return Math.min(most, Math.max(least, Math.round(value)));
+  }
+}
+
+/** Draws a part of a source on a tile of the image. */
+export async function draw(target: Raster, drawing: Drawing, isBent: boolean, signal?: AbortSignal): Promise<void> {
+  const { within } = drawing;
+  const width = within.right - within.left;
+  if (width <= 0 || within.bottom <= within.top) return;
+  const brush = new Brush(target, drawing, isBent ? meshed(drawing.toSource, drawing) : drawing.toSource);
+  const run = Math.max(1, Math.floor(pixelsAtOnce / (width * drawing.samples ** 2)));
+  await inRuns(
+    within.bottom - within.top,
+    run,
+    (from, to) => {
+      for (let row = within.top + from; row < within.top + to; row++) {
+        for (let column = within.left; column < within.right; column++) brush.paint(column, row);
+      }
+    },
+    signal,
+  );
+}

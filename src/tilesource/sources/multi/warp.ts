@@ -1,0 +1,80 @@
+import { TileSourceError } from '../../../errors.js';
+import type { Point } from './description.js';
+import type { Affine } from './placement.js';
+
+/** Where a point goes. */
+export type Mapping = (point: Point) => Point;
+
+/** Solves a system of linear equations for several right sides. @throws TileSourceError where the points do not determine it. */
+function solve(matrix: readonly (readonly number[])[], right: readonly (readonly number[])[]): number[][] {
+  const count = matrix.length;
+  const rows = matrix.map((row, i) => [...row, ...right[i]!]);
+  const largest = Math.max(...rows.map((row) => Math.max(...row.slice(0, count).map(Math.abs))));
+  for (let column = 0; column < count; column++) {
+    let pivot = column;
+    for (let row = column + 1; row < count; row++) {
+      if (Math.abs(rows[row]![column]!) > Math.abs(rows[pivot]![column]!)) pivot = row;
+    }
+    if (!(Math.abs(rows[pivot]![column]!) > largest * 1e-12)) {
+      throw new TileSourceError('The warp of a source is wrong: its points lie on one line, or are the same.');
+    }
+    [rows[column], rows[pivot]] = [rows[pivot]!, rows[column]!];
+    for (let row = 0; row < count; row++) {
+      if (row === column) continue;
+      const factor = rows[row]![column]! / rows[column]![column]!;
+      if (factor === 0) continue;
+      for (let at = column; at < rows[row]!.length; at++) rows[row]![at]! -= factor * rows[column]![at]!;
+    }
+  }
+  return rows.map((row, i) => row.slice(count).map((value) => value / row[i]!));
+}
+
+/** The matrix and shift that bring three points to three others. */
+export function fitAffine(from: readonly Point[], to: readonly Point[]): Affine {
+  const [first, second, third] = solve(
+    from.map(([x, y]) => [x, y, 1]),
+    to.map(([x, y]) => [x, y]),
+  );
+  return { a: first![0]!, b: second![0]!, c: first![1]!, d: second![1]!, x: third![0]!, y: third![1]! };
+}
+
+/** The turn, scale and shift that bring two points to two others. */
+export function fitSimilarity([p, q]: readonly Point[], [r, s]: readonly Point[]): Affine {
+  const [dx, dy] = [q![0] - p![0], q![1] - p![1]];
+  const [ex, ey] = [s![0] - r![0], s![1] - r![1]];
+  const length = dx * dx + dy * dy;
+  if (!(length > 0)) throw new TileSourceError('The warp of a source is wrong: its two points are the same.');
+  const [a, c] = [(dx * ex + dy * ey) / length, (dx * ey - dy * ex) / length];
+  return { a, b: -c, c, d: a, x: r![0] - a * p![0] + c * p![1], y: r![1] - c * p![0] - a * p![1] };
+}
+
+/** Bending energy of a thin plate at a squared distance. */
+function radial(squared: number): number {
+  return squared === 0 ? 0 : squared * Math.log(squared);
+}
+
+/** The smoothest mapping that brings points to others: a thin-plate spline. */
+export function thinPlate(from: readonly Point[], to: readonly Point[]): Mapping {
+  const count = from.length;
+  // Around zero and of size one, or the equations lose their accuracy.
+  const centre = [0, 1].map((axis) => from.reduce((sum, each) => sum + each[axis]!, 0) / count);
+  const extent = Math.max(...from.flatMap(([x, y]) => [Math.abs(x - centre[0]!), Math.abs(y - centre[1]!)])) || 1;
+  const normal = ([x, y]: Point): Point => [(x - centre[0]!) / extent, (y - centre[1]!) / extent];
+  const knots = from.map(normal);
+  const rows = knots.map(([x, y]) => [...knots.map(([u, v]) => radial((x - u) ** 2 + (y - v) ** 2)), 1, x, y]);
+  const last = [knots.map(() => 1), knots.map(([x]) => x), knots.map(([, y]) => y)].map((row) => [...row, 0, 0, 0]);
+  const weights = solve([...rows, ...last], [...to.map(([x, y]) => [x, y]), [0, 0], [0, 0], [0, 0]]);
+  const [one, byX, byY] = [weights[count]!, weights[count + 1]!, weights[count + 2]!];
+  return (at) => {
+    const [x, y] = normal(at);
+    let u = one[0]! + byX[0]! * x + byY[0]! * y;
+    let v = one[1]! + byX[1]! * x + byY[1]! * y;
+    for (let i = 0; i < count; i++) {
+      const [px, py] = knots[i]!;
+      const bend = radial((x - px) ** 2 + (y - py) ** 2);
+      u += weights[i]![0]! * bend;
+      v += weights[i]![1]! * bend;
+    }
+    return [u, v];
+  };
+}

@@ -1,0 +1,239 @@
+import sharp from 'sharp';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newFolder, uploadItem } from '../support/images.js';
+import { startHost, type Client, type TestHost } from '../support/reference-host.js';
+
+let started: TestHost;
+let admin: Client;
+let reader: Client;
+beforeAll(async () => {
+  started = await startHost();
+  admin = await started.register('admin');
+  reader = await started.register('reader');
+});
+afterAll(() => started.close());
+
+/** A picture all of one colour. */
+function plain(background: string, width = 80, height = 60): Promise<Buffer> {
+  return sharp({ create: { width, height, channels: 3, background } })
+    .png()
+    .toBuffer();
+}
+
+const upload = (folder: string, name: string, bytes: Uint8Array) => uploadItem(admin, folder, name, bytes);
+const subfolder = (parentId: string, name: string, isPublic = false): Promise<string> =>
+  admin.create('/folder', { parentType: 'folder', parentId, name, public: isPublic });
+const facts = (item: string, client = admin) => client.send('GET', `/item/${item}/tiles`);
+
+/** The colour of a tile's pixel. */
+async function colour(item: string, { frame = 0, z = 0, at = 0 } = {}): Promise<number[]> {
+  const { bytes } = await admin.send('GET', `/item/${item}/tiles/fzxy/${frame}/${z}/0/0`, { query: { encoding: 'PNG' } });
+  const { data, info } = await sharp(bytes).raw().toBuffer({ resolveWithObject: true });
+  return Array.from(data.subarray(at * info.channels, at * info.channels + 3));
+}
+
+describe('an image that is made of others', () => {
+  const twoPlanes = Buffer.from('sources:\n  - {path: one.png, z: 0}\n  - {path: below/two.png, z: 1}\n');
+
+  it('waits for them in any order, says which are missing, and is there with the last', async () => {
+    const folder = await newFolder(admin, 'Waiting');
+    const item = await upload(folder, 'planes.yaml', twoPlanes);
+    expect((await facts(item)).body).toMatchObject({
+      message: 'No large image file in this item. It waits for files that belong to it: one.png, below/two.png.',
+    });
+    const tried = await admin.fails('POST', `/item/${item}/tiles`);
+    expect(tried).toMatchObject({ status: 400, message: expect.stringContaining('are not there: one.png, below/two.png') });
+    const below = await subfolder(folder, 'below');
+    await upload(below, 'two.png', await plain('#00ff00'));
+    expect((await facts(item)).body.message).toMatch(/belong to it: one\.png\.$/);
+    const one = await upload(folder, 'one.png', await plain('#ff0000'));
+    expect((await facts(item)).body).toMatchObject({ sizeX: 80, IndexRange: { IndexZ: 2 } });
+    expect([await colour(item), await colour(item, { frame: 1 })]).toEqual([
+      [255, 0, 0],
+      [0, 255, 0],
+    ]);
+    // What came before it is still an image of its own.
+    expect((await facts(one)).body).toMatchObject({ sizeX: 80 });
+  });
+
+  it('shows the new contents of a file, and is refused with its name when it has gone', async () => {
+    const folder = await newFolder(admin, 'Changing');
+    const part = await upload(folder, 'part.png', await plain('#ff0000'));
+    const item = await upload(folder, 'whole.json', Buffer.from(JSON.stringify({ sources: [{ path: 'part.png' }] })));
+    expect(await colour(item)).toEqual([255, 0, 0]);
+    const [file] = await admin.ok('GET', `/item/${part}/files`);
+    const fresh = await plain('#0000ff');
+    await admin.ok('PUT', `/file/${String((file as { _id: string })._id)}/contents`, {
+      query: { size: fresh.length },
+      body: fresh,
+    });
+    expect(await colour(item)).toEqual([0, 0, 255]);
+    await admin.ok('DELETE', `/item/${part}`);
+    expect((await facts(item)).body).toMatchObject({ message: expect.stringContaining('are not there: part.png') });
+    await upload(folder, 'part.png', await plain('#ffff00'));
+    expect(await colour(item)).toEqual([255, 255, 0]);
+  });
+
+  it('is shown only to those who may read all of it, also when its tiles are kept', async () => {
+    const folder = await newFolder(admin, 'Shared', true);
+    const below = await subfolder(folder, 'below');
+    await upload(folder, 'one.png', await plain('#ff0000'));
+    await upload(below, 'two.png', await plain('#00ff00'));
+    const item = await upload(folder, 'planes.yaml', twoPlanes);
+    expect(await colour(item, { frame: 1 })).toEqual([0, 255, 0]);
+    const routes = [
+      '',
+      '/zxy/0/0/0',
+      '/thumbnail',
+      '/region',
+      '/histogram',
+      '/pixel',
+      '/internal_metadata',
+      '/images',
+      '/dzi.dzi',
+      '/bands',
+    ];
+    await Promise.all(routes.map((route) => admin.ok('GET', `/item/${item}/tiles${route}`)));
+    for (const route of routes) {
+      const refused = await reader.fails('GET', `/item/${item}/tiles${route}`);
+      expect(refused, route).toMatchObject({
+        status: 403,
+        type: 'access',
+        message: expect.stringMatching(/^Read access denied for 1 of/),
+      });
+    }
+    // The item itself, which names nothing of what is hidden, may be read.
+    expect((await reader.send('GET', `/item/${item}`)).status).toBe(200);
+    const grant = { users: [{ id: reader.id, level: 0 }], groups: [] };
+    await admin.ok('PUT', `/folder/${below}/access`, { query: { access: JSON.stringify(grant) } });
+    expect((await facts(item, reader)).status).toBe(200);
+    expect((await reader.send('GET', `/item/${item}/tiles/zxy/0/0/0`)).status).toBe(200);
+    await admin.ok('PUT', `/folder/${below}/access`, { query: { access: JSON.stringify({ users: [], groups: [] }) } });
+    expect((await reader.send('GET', `/item/${item}/tiles/zxy/0/0/0`)).status).toBe(403);
+  });
+
+  it('never reads what lies beside its folder, or what it is made of itself', async () => {
+    const folder = await newFolder(admin, 'Bounds');
+    const other = await newFolder(admin, 'Other');
+    const secret = await upload(other, 'secret.png', await plain('#123456'));
+    const paths = [
+      '../Other/secret.png',
+      '/etc/passwd',
+      `girder://${secret}`,
+      'https://localhost/secret.png',
+      'secret.png',
+      'self.json',
+    ];
+    for (const path of paths) {
+      const item = await upload(
+        folder,
+        path === 'self.json' ? path : 'multi.json',
+        Buffer.from(JSON.stringify({ sources: [{ path }] })),
+      );
+      const { status, message } = await admin.fails('POST', `/item/${item}/tiles`);
+      expect({ path, status }).toEqual({ path, status: 400 });
+      expect(message).toMatch(/is not allowed|are not there|made of itself/);
+    }
+  });
+
+  it('is not taken for the image of an item whose other file is one', async () => {
+    const folder = await newFolder(admin, 'Beside');
+    const item = await upload(folder, 'slide.png', await plain('#ff0000'));
+    const body = Buffer.from('{"scanner": "sources"}');
+    await admin.ok('POST', '/file', {
+      query: { parentType: 'item', parentId: item, name: 'notes.json', size: body.length },
+      body,
+    });
+    expect((await facts(item)).body).toMatchObject({ sizeX: 80 });
+    const later = await admin.create('/item', { folderId: folder, name: 'later' });
+    await admin.ok('POST', '/file', {
+      query: { parentType: 'item', parentId: later, name: 'notes.json', size: body.length },
+      body,
+    });
+    const picture = await plain('#00ff00');
+    await admin.ok('POST', '/file', {
+      query: { parentType: 'item', parentId: later, name: 'a.png', size: picture.length },
+      body: picture,
+    });
+    expect((await facts(later)).body).toMatchObject({ sizeX: 80 });
+  });
+});
+
+describe('an image that is a folder', () => {
+  const dzi =
+    '<?xml version="1.0"?><Image xmlns="http://schemas.microsoft.com/deepzoom/2008" Format="png" Overlap="0" TileSize="64">' +
+    '<Size Width="100" Height="60"/></Image>';
+
+  it('is a Deep Zoom image when its tiles have come beside its description', async () => {
+    const folder = await newFolder(admin, 'Deep Zoom');
+    const item = await upload(folder, 'slide.dzi', Buffer.from(dzi));
+    expect((await facts(item)).body.message).toMatch(/belong to it: slide_files\/7\/0_0\.png\.$/);
+    const level = await subfolder(await subfolder(folder, 'slide_files'), '7');
+    await upload(level, '1_0.png', await plain('#0000ff', 36, 60));
+    await upload(level, '0_0.png', await plain('#ff0000', 64, 60));
+    expect((await facts(item)).body).toMatchObject({ sizeX: 100, sizeY: 60, levels: 2 });
+    expect(await colour(item, { z: 1 })).toEqual([255, 0, 0]);
+    expect((await admin.ok('GET', `/item/${item}`)).largeImage).toMatchObject({ sourceName: 'deepzoom' });
+  });
+
+  it('is an OME-Zarr when its arrays have come, whichever way its folders are uploaded', async () => {
+    const attributes = {
+      multiscales: [
+        {
+          axes: [
+            { name: 'y', type: 'space' },
+            { name: 'x', type: 'space' },
+          ],
+          datasets: [{ path: '0', coordinateTransformations: [{ type: 'scale', scale: [1, 1] }] }],
+          version: '0.4',
+        },
+      ],
+    };
+    const array = {
+      zarr_format: 2,
+      shape: [64, 128],
+      chunks: [64, 64],
+      dtype: '|u1',
+      compressor: null,
+      fill_value: 7,
+      filters: null,
+      order: 'C',
+      dimension_separator: '.',
+    };
+    const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
+    const zarr = await subfolder(await newFolder(admin, 'Zarr'), 'image.zarr');
+    const below = await subfolder(zarr, '0');
+    await upload(below, '0.0', new Uint8Array(64 * 64).fill(90));
+    const item = await upload(zarr, '.zattrs', json(attributes));
+    expect((await facts(item)).body.message).toMatch(/belong to it: 0\/\.zarray\.$/);
+    await upload(zarr, '.zgroup', json({ zarr_format: 2 }));
+    await upload(below, '.zarray', json(array));
+    expect((await facts(item)).body).toMatchObject({ sizeX: 128, sizeY: 64, dtype: 'uint8' });
+    expect((await colour(item, { at: 5 }))[0]).toBe(90);
+    const pixel = (left: number) => admin.ok('GET', `/item/${item}/tiles/pixel`, { query: { left, top: 3 } });
+    expect(await pixel(70)).toMatchObject({ value: [7] });
+    await upload(below, '0.1', new Uint8Array(64 * 64).fill(33));
+    expect(await pixel(70)).toMatchObject({ value: [33] });
+
+    // As files of one item whose names are paths from the folder.
+    const single = await admin.create('/item', { folderId: await newFolder(admin, 'One item'), name: 'image.zarr' });
+    const part = (name: string, body: Uint8Array) =>
+      admin.ok('POST', '/file', { query: { parentType: 'item', parentId: single, name, size: body.length }, body });
+    await part('0/0.0', new Uint8Array(64 * 64).fill(44));
+    await part('.zattrs', json(attributes));
+    await part('0/.zarray', json(array));
+    expect((await facts(single)).body).toMatchObject({ sizeX: 128, sizeY: 64 });
+    expect(await admin.ok('GET', `/item/${single}/tiles/pixel`, { query: { left: 3, top: 3 } })).toMatchObject({ value: [44] });
+  });
+
+  it('is shown only to those who may read its folders', async () => {
+    const folder = await newFolder(admin, 'Hidden tiles', true);
+    const files = await subfolder(folder, 'slide_files', true);
+    const level = await subfolder(files, '7');
+    await upload(level, '0_0.png', await plain('#ff0000', 64, 60));
+    await upload(level, '1_0.png', await plain('#ff0000', 36, 60));
+    const item = await upload(folder, 'slide.dzi', Buffer.from(dzi));
+    expect((await facts(item)).status).toBe(200);
+    expect((await facts(item, reader)).status).toBe(403);
+  });
+});
