@@ -150,7 +150,7 @@ describe('the overlay of stored elements', () => {
 
   it('tells the colors that elements are seen in, and how many a group has, of few elements and of many', async () => {
     const { overlay } = overlayOf(model);
-    const few = await store.write(
+    const { stored: few } = await store.write(
       [
         { ...shapes(1)[0]!, group: 'a', lineColor: '#123456' },
         { ...shapes(1)[0]!, group: 'a' },
