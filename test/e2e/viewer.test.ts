@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import sharp from 'sharp';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { chromiumPath } from '../support/chromium.js';
@@ -47,27 +46,6 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     page.on('pageerror', (error) => complaints.push(error.message));
     page.on('requestfinished', () => (pending -= 1));
     page.on('requestfailed', () => (pending -= 1));
-    page.on('response', (r) => {
-      if (/fzxy|histogram/.test(r.url()))
-        console.log(
-          Date.now() % 1000000,
-          r.status(),
-          r
-            .url()
-            .replace(/.*tiles/, '')
-            .slice(0, 30),
-        );
-    });
-    page.on('request', (r) => {
-      if (/fzxy|histogram/.test(r.url()))
-        console.log(
-          Date.now() % 1000000,
-          r
-            .url()
-            .replace(/.*tiles/, '')
-            .slice(0, 30),
-        );
-    });
     page.on('request', (request) => {
       pending += 1;
       if (request.url().includes('zxy/')) tileRequests.push(request.url());
@@ -282,9 +260,8 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     const id = itemId();
     await page.goto(`${testHost.url}/#item/${id}`);
     await until('the whole image is shown', async () => (await page.getByTestId('magnification').textContent())!.length > 0);
-    const facts = (await admin.ok('GET', `/item/${id}/tiles`)) as unknown as ImageFacts;
     const { width } = await stageBox();
-    await page.goto(`${testHost.url}/#item/${id}?at=${facts.sizeX * 0.55},${facts.sizeY * 0.5},${width / 3.6}`);
+    await page.goto(`${testHost.url}/#item/${id}?at=700,500,${width / 3.6}`);
     await until('most pixels of the screen are like their neighbours', async () => {
       const share = await page.evaluate<number>(`(() => {
         const canvas = document.querySelector('.drawing .openseadragon-canvas canvas');
@@ -295,7 +272,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
           if ([0, 1, 2].every((channel) => data[at + channel] === data[at + channel - 4])) same += 1;
         return data[3] === 255 ? (same * 4) / data.length : 0;
       })()`);
-      if (share > 0.5 && share < 0.99) return true;
+      if (share > 0.5 && share < 0.95) return true;
       throw new Error(`${share} of them`);
     });
     expect(complaints).toEqual([]);
@@ -356,7 +333,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
   });
 
   it.skipIf(omeSample === null)(
-    'moves through a stack with its sliders, mixes its channels, and keeps both in the address',
+    'moves through the frames of a stack with its sliders, and keeps the frame in the address',
     async () => {
       await page.getByRole('link', { name: 'Kidney' }).click();
       await heading('Kidney Private');
@@ -375,79 +352,21 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
         return now === first ? null : now;
       });
       await until('the next frame is fetched ahead', () => tileRequests.some((url) => url.includes('/tiles/fzxy/2/')));
-      const channels = page.getByRole('list', { name: 'Channels' });
-      expect(await page.getByRole('slider', { name: 'Channel' }).count()).toBe(0);
-      await channels.getByRole('checkbox').first().uncheck();
-      await until('the other channels are asked for', () =>
-        tileRequests.some(
-          (url) => /fzxy\/1\/.*style=/.test(url) && !url.includes('%22framedelta%22%3A0') && url.includes('%22framedelta%22%3A5'),
-        ),
-      );
-      await until('the address names frame and channels', () => /frame=1&.*channels=1:/.test(page.url()));
+      await page.getByRole('slider', { name: 'Channel' }).press('ArrowRight');
+      await until('frame 6, the second channel, is asked for', () => tileRequests.some((url) => url.includes('/tiles/fzxy/6/')));
+      await until('the address names the frame', () => page.url().includes('frame=6'));
       const drawn = await until('the picture has changed again', async () => {
         const now = await picture();
         return now === second ? null : now;
       });
       await page.reload();
       await page.getByText('2 of 5').waitFor();
-      expect(await channels.getByRole('checkbox').first().isChecked()).toBe(false);
       await until('the same picture is drawn again', async () => (await picture()) === drawn);
       await page.goBack();
       await heading('Kidney Private');
       expect(complaints).toEqual([]);
     },
   );
-
-  it('shows an image of 16 bits by automatic contrast, by its sliders, and as the folder’s settings say', async () => {
-    const name = 'dim.tif';
-    const samples = Uint16Array.from({ length: 300 * 200 }, (_, at) => 100 + 2 * (at % 300));
-    const raw = { width: 300, height: 200, channels: 1 } as const;
-    const dim = sharp(samples, { raw }).toColourspace('grey16').tiff();
-    await writeFile(join(folder, name), await dim.toBuffer());
-    const yaml = 'imageFramePresets:\n- name: Green\n  style: {bands: [{band: 1, palette: "#00ff00", min: 0, max: 200}]}\n';
-    await admin.ok('PUT', `/folder/${folderId()}/yaml_config/.large_image_config.yaml`, { body: yaml });
-    await page.locator('input[type=file]').setInputFiles(join(folder, name));
-    await card(name).getByRole('link').first().click();
-    await page.getByRole('checkbox', { name: 'Intensity' }).waitFor();
-    const { width, height } = await stageBox();
-    const middle = () => drawnColor(width / 2, height / 2);
-    await until('the middle is gray', async () => {
-      const [r = 0, g = 0, b = 0] = await middle();
-      if (Math.abs(r - 128) < 12 && r === g && g === b) return true;
-      throw new Error(`${r},${g},${b}`);
-    });
-    await page.getByLabel('Maximum of Intensity').fill('250');
-    await until('all above the maximum is white', async () => (await middle()).join() === '255,255,255,255');
-    await page.getByLabel('Presets').selectOption('Green');
-    await until('the preset is shown', async () => (await middle()).join() === '0,255,0,255');
-    await until('the address says so', () => page.url().includes('channels=0:00ff00:0~200'));
-    await page.getByLabel('Presets').selectOption('Automatic contrast');
-    await until('the contrast is automatic again', async () => (await middle())[1]! < 200);
-    await page.goBack();
-    await heading('Kidney Private');
-    expect(complaints).toEqual([]);
-  });
-
-  it('makes an image of colours brighter, and keeps that in the address', async () => {
-    await card(basename(slide)).getByRole('link').first().click();
-    await page.locator('summary', { hasText: 'Brightness and contrast' }).click();
-    await page.getByRole('slider', { name: 'Brightness' }).fill('150');
-    const filter = () =>
-      page
-        .locator('.drawing .openseadragon-canvas canvas')
-        .first()
-        .evaluate<string, { style: { filter: string } }>(({ style }) => style.filter);
-    await until('the picture is brighter', async () => (await filter()).includes('brightness(150%)'));
-    await until('the address says so', () => page.url().includes('light=150,100'));
-    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-    await page.getByRole('button', { name: 'Copy link to this view' }).click();
-    await until('the link is copied', async () => (await page.evaluate<string>(`navigator.clipboard.readText()`)) === page.url());
-    await page.getByRole('button', { name: 'As in the file' }).click();
-    expect(await filter()).toContain('brightness(100%)');
-    await page.goBack();
-    await heading('Kidney Private');
-    expect(complaints).toEqual([]);
-  });
 
   it('can be used with the keyboard alone', async () => {
     await lookAt(await idOf(basename(slide)), { x: 1000, y: 700 }, 2);
@@ -467,7 +386,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await page.getByText('Nothing public here yet').waitFor();
     expect(complaints).toEqual([]);
     await page.goto(`${testHost.url}/#item/${id}`);
-    await page.getByRole('alert').getByText('Sign in to see this: it is not open to everybody.').waitFor();
+    await page.getByRole('alert').getByText('Read access denied').waitFor();
     expect(await page.locator('.stage').count()).toBe(0);
     expect(complaints).toEqual([expect.stringContaining('401')]);
     await page.locator('main').getByRole('link', { name: 'Sign in' }).click();

@@ -150,14 +150,13 @@ describe('the overlay of stored elements', () => {
 
   it('tells the colors that elements are seen in, and how many a group has, of few elements and of many', async () => {
     const { overlay } = overlayOf(model);
-    const { stored: few } = await store.write(
-      [
+    const few = await kept(
+      await store.write([
         { ...shapes(1)[0]!, group: 'a', lineColor: '#123456' },
         { ...shapes(1)[0]!, group: 'a' },
         { ...shapes(1)[0]!, group: 'a' },
         { type: 'point', center: [1, 1, 0], fillColor: '#0000ff' },
-      ],
-      (given) => Promise.resolve(given),
+      ]),
     );
     const own = Object.fromEntries(await overlay.groups(few));
     expect(own).toEqual({ a: { color: '#00ff00', count: 3 }, null: { color: '#0000ff', count: 1 } });

@@ -86,18 +86,6 @@ export function authorization() {
   return value === null ? {} : { Authorization: `Bearer ${value}` };
 }
 
-/** What one may not do, by the first word of the server's refusal. @type {Record<string, string>} */
-const refusedActions = { Read: 'see', Write: 'change', Admin: 'administer' };
-
-/** The server names what is refused by ids, which say nothing to people. @param {string} message */
-function humanSentence(message) {
-  const action = refusedActions[/^(\w+) access denied/i.exec(message)?.[1] ?? ''];
-  if (action && token() === null) return `Sign in to ${action} this: it is not open to everybody.`;
-  if (action) return `You may not ${action} this. Ask its owner or an administrator for access.`;
-  const isGone = /^(Invalid \w+ id \(|No such \w+: )/.test(message);
-  return isGone ? 'This is not here: it was removed, or the link to it is not complete.' : message;
-}
-
 /**
  * Turns the body of a refusal into an error in the server's words.
  *
@@ -108,7 +96,7 @@ export function toApiError(status, body) {
   if (status === 0) return new ApiError(0, 'The server cannot be reached. Is the network connection up?');
   try {
     const { message, field } = JSON.parse(body);
-    if (typeof message === 'string' && message !== '') return new ApiError(status, humanSentence(message), field);
+    if (typeof message === 'string' && message !== '') return new ApiError(status, message, field);
   } catch {
     // Not one of the API's own errors: a proxy in between, perhaps.
   }

@@ -29,8 +29,8 @@ export function parseRoute(hash = location.hash) {
 export function routeHash(name, id = '', query = {}) {
   const search = new URLSearchParams();
   for (const [key, value] of Object.entries(query)) if (value !== null) search.set(key, String(value));
-  // These are legal here and read better than %2C and the like.
-  const text = search.toString().replaceAll('%2C', ',').replaceAll('%3A', ':').replaceAll('%7E', '~');
+  // Commas are legal here and read better than %2C.
+  const text = search.toString().replaceAll('%2C', ',');
   return `#${name}${id === '' ? '' : `/${id}`}${text === '' ? '' : `?${text}`}`;
 }
 

@@ -66,7 +66,7 @@ function reportTable(reports, label, caption) {
     report.processes === undefined ? '' : formatCount(report.processes),
     state(report),
   ]);
-  const body = table(['Cache', 'Used', 'Capacity', 'Entries', 'Processes', 'State'], rows, label);
+  const body = table(['Cache', 'Used', 'Room', 'Entries', 'Processes', 'State'], rows, label);
   return caption ? h('div', {}, h('h3', {}, caption), body) : body;
 }
 
@@ -77,8 +77,8 @@ function amount(name, value) {
 
 /** @param {CacheReport} report */
 function state({ available, errors = 0, error }) {
-  if (available === false) return `Not reachable${error ? `: ${error}` : ''}`;
-  return errors === 0 ? 'OK' : plural(errors, 'error');
+  if (available === false) return `away${error ? `: ${error}` : ''}`;
+  return errors === 0 ? 'well' : plural(errors, 'error');
 }
 
 /** Kinds of files that are kept for items, each with the route that counts and removes them. */

@@ -1,7 +1,6 @@
 // @ts-check
 import { request } from '../api.js';
 import { fill, h } from '../dom.js';
-import { routeHash } from '../router.js';
 import { formatCount, plural } from '../format.js';
 import { folderPicker } from './folder-picker.js';
 import { actionButton, field, outcome, panel, table } from './parts.js';
@@ -19,37 +18,17 @@ const counterNames = {
   jobsFailedToCancel: 'Jobs that could not be canceled',
 };
 
-/** Images that could not be made are listed so many at a time. */
-const maxRefused = 100;
-
 /**
- * Large images for whole folders, what could not be made and why, and removal of those that were never completed.
+ * Large images for whole folders, and removal of those that were never completed.
  *
  * @type {import('./admin-view.js').Section}
  */
 export async function imagesSection({ signal }) {
-  const refused = refusedPanel(signal);
-  await refused.load();
-  return [await folderPanel(signal, refused.load), refused.element, incompletePanel()];
+  return [await folderPanel(signal), incompletePanel()];
 }
 
 /** @param {AbortSignal} signal */
-function refusedPanel(signal) {
-  const place = h('div', {});
-  return { load, element: panel('Images that could not be made', place) };
-
-  async function load() {
-    /** @type {{ itemId: string, name: string, reason: string }[]} */
-    const found = await request('GET', 'large_image/tiles/refused', { query: { limit: maxRefused }, signal });
-    const rows = found.map(({ itemId, name, reason }) => [h('a', { href: routeHash('item', itemId) }, name), reason]);
-    const more = found.length === maxRefused && h('p', { class: 'quiet-text' }, `The newest ${maxRefused} are listed.`);
-    if (rows.length === 0) fill(place, h('p', { class: 'quiet-text' }, 'None.'));
-    else fill(place, table(['File', 'Reason'], rows, 'Images that could not be made'), more);
-  }
-}
-
-/** @param {AbortSignal} signal @param {() => Promise<void>} onDone */
-async function folderPanel(signal, onDone) {
+async function folderPanel(signal) {
   const said = outcome();
   const counters = h('div', { 'data-testid': 'counters' });
   const picker = await folderPicker(signal);
@@ -81,7 +60,6 @@ async function folderPanel(signal, onDone) {
       const rows = Object.entries(counterNames).map(([name, words]) => [words, formatCount(answer[name] ?? 0)]);
       fill(counters, table(['', 'Number'], rows, 'Counters'));
       said.good(`Done: ${plural(answer.totalItems, 'item')} of ${folder.name}.`);
-      await onDone();
     },
   });
   return panel(

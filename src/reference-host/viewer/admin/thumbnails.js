@@ -4,8 +4,9 @@ import { fill, h } from '../dom.js';
 import { jobPanel } from './job-panel.js';
 import { field, outcome, panel } from './parts.js';
 
-/** Pictures that thumbnails are made of, by the name of the parameter. */
-const pictures = { '': 'The image', macro: 'The macro image, where there is one', label: 'The label, where there is one' };
+/** What the lists and pages here show. */
+const usualSpec =
+  '[\n  {"width": 160, "height": 100},\n  {"width": 160, "height": 100, "imageKey": "macro"},\n  {"width": 160, "height": 100, "imageKey": "label"}\n]';
 
 /**
  * The job that makes thumbnails of all large images.
@@ -20,31 +21,18 @@ export async function thumbnailsSection({ signal }) {
   });
   const said = outcome();
   const list = h('div', { class: 'stack', 'data-testid': 'thumbnail-jobs' }, ...jobs.map((job) => jobPanel(job, { signal })));
-  const [width, height] = /** @type {const} */ (['width', 'height']).map((side) =>
-    h('input', { id: `thumbnail-${side}`, type: 'number', min: 1, step: 1, value: side === 'width' ? 160 : 100, required: true }),
-  );
-  const boxes = Object.entries(pictures).map(([key, words]) => ({
-    key,
-    words,
-    box: h('input', { type: 'checkbox', checked: true }),
-  }));
+  const spec = h('textarea', { id: 'thumbnail-spec', class: 'code', rows: 6, spellcheck: 'false' });
+  spec.value = usualSpec;
   const interval = h('input', { id: 'thumbnail-interval', type: 'number', min: 0, step: 'any', value: 10 });
   const concurrent = h('input', { id: 'thumbnail-concurrent', type: 'number', step: 1, placeholder: 'number of CPUs' });
   const start = h('button', { class: 'button primary', type: 'submit' }, 'Create thumbnails');
   const form = h(
     'form',
     { class: 'stack', onsubmit: submit, novalidate: true },
-    h(
-      'fieldset',
-      { class: 'checks' },
-      h('legend', {}, 'Pictures'),
-      ...boxes.map(({ box, words }) => h('label', { class: 'check' }, box, ` ${words}`)),
-    ),
-    h(
-      'div',
-      { class: 'columns' },
-      width && field('Width in pixels, at most', width),
-      height && field('Height in pixels, at most', height),
+    field(
+      'Specifications',
+      spec,
+      'A JSON list of parameter sets, such as width, height and encoding. With an imageKey, the associated image of that name.',
     ),
     h(
       'div',
@@ -66,11 +54,7 @@ export async function thumbnailsSection({ signal }) {
     said.clear();
     start.disabled = true;
     try {
-      const chosen = boxes.filter(({ box }) => box.checked);
-      if (chosen.length === 0) throw new Error('Choose at least one picture.');
-      const size = { width: width?.valueAsNumber, height: height?.valueAsNumber };
-      const spec = JSON.stringify(chosen.map(({ key }) => ({ ...size, ...(key !== '' && { imageKey: key }) })));
-      const query = { spec, logInterval: interval.value || null, concurrent: concurrent.value || null };
+      const query = { spec: spec.value, logInterval: interval.value || null, concurrent: concurrent.value || null };
       const job = await request('PUT', 'large_image/thumbnails', { form: query });
       document.getElementById('no-thumbnail-jobs')?.remove();
       fill(list, jobPanel(job, { signal }), ...list.children);

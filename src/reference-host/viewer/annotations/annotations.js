@@ -5,7 +5,6 @@ import { editAnnotation } from './editor.js';
 import { drawingLayer } from './layer.js';
 import { OverlayPictures } from './overlay-pictures.js';
 import { annotationPanel } from './panel.js';
-import { shapeCard } from './shape-card.js';
 import { Sheet } from './sheet.js';
 import { toolbar } from './toolbar.js';
 import { Tools } from './tools.js';
@@ -45,9 +44,7 @@ export function showAnnotations({ item, metadata, stage, drawing, container, hid
   let hovered = null;
   const accent = getComputedStyle(document.documentElement).getPropertyValue('--annotation-accent').trim() || '#5b3fd6';
 
-  const bar = toolbar((tool) => tools.use(tool === tools.tool ? 'select' : tool));
-  const card = shapeCard(metadata);
-  container.append(card.element);
+  const bar = toolbar((tool) => tools.use(tool));
   container.append(bar.element);
   const tools = new Tools({
     stage,
@@ -60,7 +57,6 @@ export function showAnnotations({ item, metadata, stage, drawing, container, hid
       return work.editor.make(members);
     },
     editing: () => work !== null,
-    inspect: (at) => card.pin(shapeAt(at)),
     redraw: () => redraw(),
     onTool: () => bar.show(tools.tool),
   });
@@ -76,12 +72,9 @@ export function showAnnotations({ item, metadata, stage, drawing, container, hid
     },
     hovered: () => hovered,
     above(painter) {
-      const ruler = tools.tool === 'measure' ? (tools.draft ?? tools.measured) : null;
-      const selected = ruler ?? tools.draft ?? work?.editor.selected();
-      card.show(selected ?? hovered);
-      if (!selected || !(ruler || work?.sheet.visible)) return;
+      const selected = tools.draft ?? work?.editor.selected();
+      if (!selected || !work?.sheet.visible) return;
       const shown = tools.tip && selected.points ? { ...selected, points: [...selected.points, tipOf(tools.tip)] } : selected;
-      if (tools.tip) card.show(shown);
       painter.selection(shown, { accent, handles: tools.tool === 'select' || selected.points !== undefined });
     },
   });
@@ -89,7 +82,7 @@ export function showAnnotations({ item, metadata, stage, drawing, container, hid
     item,
     signal,
     onList,
-    onShow,
+    onVisible,
     onEdit: edit,
     onRenamed: async () => work?.editor.reload(),
     onConflict: async (reason) => (await work?.editor.takeOver(reason)) ?? reason,
@@ -151,10 +144,10 @@ export function showAnnotations({ item, metadata, stage, drawing, container, hid
     return (/** @type {string} */ id) => sheets.get(id)?.visible ?? false;
   }
 
-  /** @param {string} id @param {Partial<import('./display.js').Display>} changes */
-  function onShow(id, changes) {
-    sheets.get(id)?.show(changes);
-    if (changes.visible !== undefined) onHide();
+  /** @param {string} id @param {boolean} visible */
+  function onVisible(id, visible) {
+    sheets.get(id)?.show({ visible });
+    onHide();
   }
 
   /** Begins to work on an annotation; `null` ends it. @param {string | null} id */
@@ -163,8 +156,7 @@ export function showAnnotations({ item, metadata, stage, drawing, container, hid
     tools.use('select');
     work = null;
     const sheet = id === null ? null : sheets.get(id);
-    bar.setEditing(sheet !== null && sheet !== undefined);
-    card.pin(null);
+    bar.element.hidden = !sheet;
     if (sheet) {
       sheet.show({ visible: true });
       onHide();
@@ -198,14 +190,6 @@ export function showAnnotations({ item, metadata, stage, drawing, container, hid
     });
   }
 
-  /** The topmost shape at a point of the stage, of any annotation. @param {import('./model.js').Point} at */
-  function shapeAt(at) {
-    /** @type {Element | null} */
-    let found = null;
-    for (const sheet of sheets.values()) if (sheet.visible) found = tools.topmost(sheet.elements(), at) ?? found;
-    return found;
-  }
-
   /** @param {PointerEvent} event */
   function hover(event) {
     const box = drawing.getBoundingClientRect();
@@ -213,7 +197,9 @@ export function showAnnotations({ item, metadata, stage, drawing, container, hid
     tools.hover(at);
     stage.canvas.style.cursor = event.buttons === 0 ? tools.cursor(at) : stage.canvas.style.cursor;
     if (event.buttons !== 0) return;
-    const found = shapeAt(at);
+    /** @type {Element | null} */
+    let found = null;
+    for (const sheet of sheets.values()) if (sheet.visible) found = tools.topmost(sheet.elements(), at) ?? found;
     if (found === hovered) return;
     hovered = found;
     redraw();
@@ -222,18 +208,16 @@ export function showAnnotations({ item, metadata, stage, drawing, container, hid
   /** @param {KeyboardEvent} event */
   function onKey(event) {
     const target = /** @type {HTMLElement} */ (event.target);
-    if (target.closest('input, textarea, select, dialog')) return;
-    if (event.key === 'Escape') card.pin(null);
-    if (!work && tools.tool !== 'measure') return;
+    if (!work || target.closest('input, textarea, select, dialog')) return;
     const isButton = target.closest('button, a, summary') !== null;
     if (event.key === 'Escape') tools.cancel();
     else if (event.key === 'Enter' && !isButton) tools.finish();
     else if ((event.key === 'Delete' || event.key === 'Backspace') && !isButton) {
-      if (!(event.key === 'Backspace' && tools.dropVertex())) work?.editor.removeSelected();
+      if (!(event.key === 'Backspace' && tools.dropVertex())) work.editor.removeSelected();
     } else if (event.ctrlKey || event.metaKey) {
       const key = event.key.toLowerCase();
       if (key !== 'z' && key !== 'y') return;
-      work?.editor.step(key === 'y' || event.shiftKey ? 'redo' : 'undo');
+      work.editor.step(key === 'y' || event.shiftKey ? 'redo' : 'undo');
     } else return;
     event.preventDefault();
   }

@@ -143,18 +143,8 @@ export function editAnnotation({ sheet, signal, redraw, report, onSaved }) {
       shapeForm,
       h('div', { class: 'field' }, h('label', { for: 'shape-group' }, 'Group'), group),
       h('div', { class: 'field' }, h('label', { for: 'shape-label' }, 'Label'), label),
-      shape.holes &&
-        shape.holes.length > 0 &&
-        h('button', { class: 'button', type: 'button', onclick: fillHoles }, 'Fill the holes'),
       h('button', { class: 'button', type: 'button', onclick: removeSelected }, icon('trash'), 'Delete shape'),
     );
-  }
-
-  function fillHoles() {
-    const shape = selected();
-    if (!shape) return;
-    const { holes: _former, ...rest } = shape;
-    commit(shape, rest);
   }
 
   /** @param {string | null} name */

@@ -20,7 +20,6 @@
  * @property {string} id
  * @property {string} type
  * @property {string} [group]
- * @property {Record<string, unknown>} [user] what programs keep with it
  * @property {{ value: string, visibility?: 'hidden' | 'always' | 'onhover', fontSize?: number, color?: string }} [label]
  * @property {string} [lineColor]
  * @property {number} [lineWidth]

@@ -4,7 +4,6 @@ import { askToCreate, askToRemove } from '../browse/create-dialog.js';
 import { formatCount } from '../format.js';
 import { currentUser } from '../session.js';
 import { forgetEdits } from './edits.js';
-import { legend } from './legend.js';
 import { nameOf } from './model.js';
 import { createAnnotation, isConflict, listAnnotations, mayAnnotate, removeAnnotation, renameAnnotation } from './requests.js';
 
@@ -13,9 +12,6 @@ import { createAnnotation, isConflict, listAnnotations, mayAnnotate, removeAnnot
  * @typedef {import('../browse/model.js').Item} Item
  */
 
-/** With more annotations their legends are folded at first. */
-const maxOpenLegends = 3;
-
 /**
  * The list of an item's annotations. Those who may not change them see no buttons for it.
  *
@@ -23,12 +19,12 @@ const maxOpenLegends = 3;
  * @param {Item} options.item
  * @param {AbortSignal} options.signal
  * @param {(records: AnnotationRecord[]) => (id: string) => boolean} options.onList takes the list, answers which are visible
- * @param {(id: string, changes: Partial<import('./display.js').Display>) => void} options.onShow
+ * @param {(id: string, visible: boolean) => void} options.onVisible
  * @param {(id: string | null) => HTMLElement | null} options.onEdit begins or ends work on one, answers what it is done with
  * @param {() => Promise<unknown>} options.onRenamed loads the one that is worked on again
  * @param {(reason: string) => Promise<string>} options.onConflict the same where somebody else was first; answers what to say
  */
-export function annotationPanel({ item, signal, onList, onShow, onEdit, onRenamed, onConflict }) {
+export function annotationPanel({ item, signal, onList, onVisible, onEdit, onRenamed, onConflict }) {
   /** @type {AnnotationRecord[]} */
   let records = [];
   let mayCreate = false;
@@ -79,7 +75,7 @@ export function annotationPanel({ item, signal, onList, onShow, onEdit, onRename
   function row(record, visible) {
     const { _id: id, _elementCount: count } = record;
     const name = nameOf(record);
-    const box = h('input', { type: 'checkbox', onchange: () => onShow(id, { visible: box.checked }) });
+    const box = h('input', { type: 'checkbox', onchange: () => onVisible(id, box.checked) });
     box.checked = visible;
     const mayEdit = mayCreate && record._accessLevel >= 1;
     const isEdited = id === editedId;
@@ -94,7 +90,6 @@ export function annotationPanel({ item, signal, onList, onShow, onEdit, onRename
         mayEdit &&
           rowButton('pencil', isEdited ? `Stop editing ${name}` : `Edit ${name}`, isEdited, () => edit(isEdited ? null : id)),
       ),
-      count > 0 && legend(record, { isOpen: records.length <= maxOpenLegends, onShow: (changes) => onShow(id, changes), signal }),
       isEdited && editor,
       isEdited &&
         h(

@@ -16,12 +16,10 @@ const tools = [
   },
   { tool: 'line', name: 'Line', hint: 'Click points, or drag; Enter or a double click ends it', picture: 'line' },
   { tool: 'point', name: 'Point', hint: 'Click to place points; Escape ends', picture: 'point' },
-  { tool: 'hole', name: 'Hole', hint: 'Select a polygon first, then draw what is not part of it', picture: 'hole' },
-  { tool: 'measure', name: 'Measure', hint: 'Click points, the first again for an area; nothing is saved', picture: 'ruler' },
 ];
 
 /**
- * The tools, as buttons on the stage: those that draw while an annotation is edited, and the ruler always.
+ * The drawing tools, as buttons on the stage.
  *
  * @param {(tool: Tool) => void} onTool
  */
@@ -43,21 +41,14 @@ export function toolbar(onTool) {
   }));
   const element = h(
     'div',
-    { class: 'annotation-tools', role: 'toolbar', 'aria-label': 'Drawing tools' },
+    { class: 'annotation-tools', role: 'toolbar', 'aria-label': 'Drawing tools', hidden: true },
     ...buttons.map(({ button }) => button),
   );
-  setEditing(false);
   return {
     element,
-    setEditing,
     /** @param {Tool} chosen */
     show(chosen) {
       for (const { tool, button } of buttons) button.setAttribute('aria-pressed', String(tool === chosen));
     },
   };
-
-  /** @param {boolean} isEditing */
-  function setEditing(isEditing) {
-    for (const { tool, button } of buttons) button.hidden = !isEditing && tool !== 'measure';
-  }
 }

@@ -7,7 +7,7 @@ import { boxBetween, coordinate, handlesOf, isDrawn, moved, reshaped, touches, w
  * @typedef {import('./model.js').Point} Point
  * @typedef {import('./shapes.js').Handle} Handle
  * @typedef {import('../image/stage.js').Stage} Stage
- * @typedef {'select' | 'rectangle' | 'ellipse' | 'polygon' | 'line' | 'point' | 'hole' | 'measure'} Tool
+ * @typedef {'select' | 'rectangle' | 'ellipse' | 'polygon' | 'line' | 'point'} Tool
  */
 
 /**
@@ -21,7 +21,6 @@ import { boxBetween, coordinate, handlesOf, isDrawn, moved, reshaped, touches, w
  * @property {(before: Element | null, after: Element | null) => void} commit a finished change
  * @property {(members: Pick<Element, 'type'> & Partial<Element>) => Element} make a new element in the group and colour that are chosen
  * @property {() => boolean} editing
- * @property {(at: Point) => void} inspect a click while nothing is edited
  * @property {() => void} redraw
  * @property {() => void} onTool called when another tool is taken up
  */
@@ -42,10 +41,6 @@ export class Tools {
   draft = null;
   /** Where the next vertex would be. @type {Point | null} */
   tip = null;
-  /** What was measured last. @type {Element | null} */
-  measured = null;
-  /** The polygon that is to get a hole. @type {Element | null} */
-  #holed = null;
   /** @type {{ before: Element, handle: Handle | null, from: Point } | null} */
   #grasp = null;
   /** @type {{ at: Point, dragged: boolean, first: boolean } | null} */
@@ -66,21 +61,16 @@ export class Tools {
   /** @param {Tool} tool */
   use(tool) {
     this.#drop();
-    const selected = this.bench.selected();
-    const isPolygon = selected?.type === 'polyline' && selected.closed === true;
-    this.#holed = tool === 'hole' && isPolygon ? selected : null;
-    this.measured = null;
-    this.tool = tool === 'hole' && !isPolygon ? 'select' : tool;
-    if (this.tool !== 'select') this.bench.select(null);
+    this.tool = tool;
+    if (tool !== 'select') this.bench.select(null);
     this.bench.onTool();
     this.bench.redraw();
   }
 
   /** Gives up what is being drawn, then the selection, then the tool. */
   cancel() {
-    if (this.draft || this.measured) {
+    if (this.draft) {
       this.#drop();
-      this.measured = null;
       this.bench.redraw();
     } else if (this.bench.selected()) this.bench.select(null);
     else if (this.tool !== 'select') this.use('select');
@@ -114,8 +104,8 @@ export class Tools {
 
   /** What a cursor at this place should look like. @param {Point} at @returns {string} */
   cursor(at) {
-    if (this.tool !== 'select') return 'crosshair';
     if (!this.bench.editing()) return '';
+    if (this.tool !== 'select') return 'crosshair';
     const selected = this.bench.selected();
     const point = this.bench.stage.toImage(at.x, at.y);
     if (selected && this.#handleAt(selected, point)) return 'pointer';
@@ -137,10 +127,6 @@ export class Tools {
     return found;
   }
 
-  #isActive() {
-    return this.tool === 'measure' || this.bench.editing();
-  }
-
   get #scale() {
     return this.bench.stage.zoom();
   }
@@ -154,18 +140,6 @@ export class Tools {
 
   /** @param {Element} element */
   #keep(element) {
-    if (this.tool === 'measure') {
-      this.measured = element;
-      return;
-    }
-    if (this.#holed) {
-      const before = this.#holed;
-      const after = { ...before, holes: [...(before.holes ?? []), element.points ?? []] };
-      this.bench.commit(before, after);
-      this.use('select');
-      this.bench.select(after);
-      return;
-    }
     this.bench.commit(null, element);
     this.use('select');
     this.bench.select(element);
@@ -180,8 +154,8 @@ export class Tools {
 
   /** @param {Point} at */
   #pressed(at) {
-    const { stage, selected, make } = this.bench;
-    if (!this.#isActive()) return false;
+    const { stage, selected, make, editing } = this.bench;
+    if (!editing()) return false;
     const point = stage.toImage(at.x, at.y);
     if (this.tool === 'select') {
       const before = selected();
@@ -250,21 +224,14 @@ export class Tools {
     const { x, y } = this.bench.stage.toImage(at.x, at.y);
     const near = (/** @type {readonly number[] | undefined} */ vertex) =>
       vertex !== undefined && Math.hypot((vertex[0] ?? 0) - x, (vertex[1] ?? 0) - y) <= handleReach / this.#scale;
-    const isRing = this.tool === 'polygon' || this.tool === 'hole' || this.tool === 'measure';
-    if (isRing && points.length >= 3 && near(points[0])) {
-      this.draft = this.draft && { ...this.draft, closed: true };
-      this.finish();
-    } else if (!near(points.at(-1))) this.#addVertex(at);
+    if (this.tool === 'polygon' && points.length >= 3 && near(points[0])) this.finish();
+    else if (!near(points.at(-1))) this.#addVertex(at);
   }
 
   /** @param {Point} at */
   #addVertex(at) {
     const { x, y } = this.bench.stage.toImage(at.x, at.y);
-    const closed = this.tool === 'polygon' || this.tool === 'hole';
-    const members = { type: 'polyline', closed, points: [] };
-    const isSaved = this.tool !== 'measure' && this.tool !== 'hole';
-    const draft = this.draft ?? (isSaved ? this.bench.make(members) : { ...members, id: this.tool });
-    this.measured = null;
+    const draft = this.draft ?? this.bench.make({ type: 'polyline', closed: this.tool === 'polygon', points: [] });
     this.draft = { ...draft, points: [...(draft.points ?? []), coordinate(x, y)] };
     this.tip = null;
   }
@@ -272,12 +239,11 @@ export class Tools {
   /** @param {Point} at */
   #clicked(at) {
     if (this.bench.editing()) this.bench.select(this.at(at));
-    else this.bench.inspect(at);
   }
 
   /** @param {Point} at */
   #doubleClicked(at) {
-    if (!this.#isActive()) return false;
+    if (!this.bench.editing()) return false;
     if (this.tool !== 'select') {
       this.finish();
       return true;

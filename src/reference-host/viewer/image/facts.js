@@ -13,7 +13,7 @@ import { formatBytes, formatCount, formatDate, formatLength, significant } from 
  *
  * @param {(readonly [string, string | null | undefined])[]} pairs
  */
-export function factList(pairs) {
+function factList(pairs) {
   const rows = pairs.flatMap(([term, value]) => (value ? [h('dt', {}, term), h('dd', {}, value)] : []));
   return h('dl', { class: 'facts' }, ...rows);
 }

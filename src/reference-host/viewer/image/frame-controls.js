@@ -8,15 +8,14 @@ import { axesOf, frameAt, positionOf } from './metadata.js';
  */
 
 /**
- * A slider for each axis of a multi-frame image; `null` where there is none.
+ * A slider for each axis of a multi-frame image; `null` for an image of one frame.
  *
  * @param {ImageMetadata} metadata
  * @param {number} start
- * @param {boolean} isMixed whether channels are shown together, so that nobody moves along them
  * @param {(frame: number, likely: number[]) => void} onFrame `likely`: neighbours on the axis that was moved, nearest first
  */
-export function frameControls(metadata, start, isMixed, onFrame) {
-  const axes = axesOf(metadata).filter(({ key }) => !(isMixed && key === 'IndexC'));
+export function frameControls(metadata, start, onFrame) {
+  const axes = axesOf(metadata);
   if (axes.length === 0) return null;
   let frame = start;
   const rows = axes.map((axis) => axisRow(axis, (position) => move(axis, position)));

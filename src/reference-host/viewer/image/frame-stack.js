@@ -7,20 +7,20 @@
 const keptFrames = 6;
 
 /**
- * The frames of one image, each in its style, lying on one another, of which one is seen. A new frame covers the former one as its tiles arrive, so
+ * The frames of one image, lying on one another, of which one is seen. A new frame covers the former one as its tiles arrive, so
  * the picture never goes blank between two frames.
  */
 export class FrameStack {
-  /** @type {Map<string, Promise<TiledImage>>} most recently shown last */
+  /** @type {Map<number, Promise<TiledImage>>} most recently shown last */
   #images = new Map();
   /** Those that are in the world, which lie below everything else. @type {TiledImage[]} lowest first */
   #added = [];
-  /** @type {string | null} */
+  /** @type {number | null} */
   #shown = null;
 
   /**
    * @param {Viewer} viewer
-   * @param {(frame: string) => object} sourceOf of a frame and its style
+   * @param {(frame: number) => object} sourceOf
    */
   constructor(viewer, sourceOf) {
     this.viewer = viewer;
@@ -30,8 +30,8 @@ export class FrameStack {
   /**
    * Shows a frame; resolves with its image when it is in the stack, which is before its tiles have come.
    *
-   * @param {string} frame
-   * @param {string[]} [likely] frames that the reader may want next
+   * @param {number} frame
+   * @param {number[]} [likely] frames that the reader may want next
    * @returns {Promise<TiledImage>}
    */
   async show(frame, likely = []) {
@@ -51,7 +51,7 @@ export class FrameStack {
     return image;
   }
 
-  /** @param {string} frame @returns {Promise<TiledImage>} */
+  /** @param {number} frame @returns {Promise<TiledImage>} */
   #image(frame) {
     const known = this.#images.get(frame);
     this.#images.delete(frame);
@@ -61,7 +61,7 @@ export class FrameStack {
     return image;
   }
 
-  /** @param {string} frame @returns {Promise<TiledImage>} */
+  /** @param {number} frame @returns {Promise<TiledImage>} */
   #add(frame) {
     return new Promise((resolve, reject) => {
       this.viewer.addTiledImage({
@@ -81,9 +81,9 @@ export class FrameStack {
   /**
    * All tiles of the seen frame have come: the others go out of sight, old ones are dropped, and one likely frame is fetched.
    *
-   * @param {string} frame
+   * @param {number} frame
    * @param {TiledImage} image
-   * @param {string[]} likely
+   * @param {number[]} likely
    */
   async #settle(frame, image, likely) {
     if (this.#shown !== frame) return;

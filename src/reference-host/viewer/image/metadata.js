@@ -14,7 +14,7 @@
  * @property {number | null} mm_y
  * @property {string} [dtype]
  * @property {number} [bandCount]
- * @property {{ Frame: number, Channel?: string, ChannelColor?: string }[]} [frames]
+ * @property {{ Frame: number, Channel?: string }[]} [frames]
  * @property {Record<string, number>} [IndexRange]
  * @property {Record<string, number>} [IndexStride]
  * @property {string[]} [channels]

@@ -31,8 +31,7 @@ import { tileSource } from './tile-source.js';
  *
  * @typedef {object} Stage
  * @property {HTMLElement} canvas takes the keyboard focus
- * @property {(frame: number, look: { style: string, likely?: number[] }) => Promise<void>} showFrame
- * @property {(light: import('./brightness.js').Light) => void} setLight
+ * @property {(frame: number, likely?: number[]) => Promise<void>} showFrame
  * @property {() => number} zoom screen pixels per full-resolution pixel
  * @property {(x: number, y: number) => { x: number, y: number }} toImage from pixels of the stage to pixels of the image
  * @property {() => { scale: number, x: number, y: number }} placement where the image lies: `stage = image × scale + (x, y)`
@@ -63,12 +62,11 @@ const unusedKeys = new Set(['r', 'R', 'f', 'F']);
  * @param {Item} options.item
  * @param {ImageMetadata} options.metadata
  * @param {number} options.frame
- * @param {string} options.style
  * @param {(message: string) => void} options.onProblem
  * @param {AbortSignal} options.signal
  * @returns {Promise<Stage>}
  */
-export async function openStage({ element, item, metadata, frame, style, onProblem, signal }) {
+export async function openStage({ element, item, metadata, frame, onProblem, signal }) {
   const OpenSeadragon = await loadOpenSeadragon();
   signal.throwIfAborted();
   const navigatorElement = h('div', { class: 'navigator', 'aria-hidden': 'true' });
@@ -104,8 +102,8 @@ export async function openStage({ element, item, metadata, frame, style, onProbl
     const what = overlays.has(tiledImage) ? 'annotations' : 'image';
     onProblem(`Some parts of the ${what} could not be loaded.`);
   });
-  const stack = new FrameStack(viewer, (key) => tileSource(item, metadata, ...readKey(key)));
-  let image = await stack.show(keyOf(frame, style));
+  const stack = new FrameStack(viewer, (index) => tileSource(item, metadata, index));
+  let image = await stack.show(frame);
   signal.throwIfAborted();
   const canvas = /** @type {HTMLElement} */ (viewer.canvas);
   canvas.setAttribute('role', 'application');
@@ -120,14 +118,8 @@ export async function openStage({ element, item, metadata, frame, style, onProbl
   viewer.addHandler('animation', () => viewer.drawer.setImageSmoothingEnabled(zoom() < sharpZoom));
   return {
     canvas,
-    async showFrame(index, { style: next, likely = [] }) {
-      image = await stack.show(
-        keyOf(index, next),
-        likely.map((other) => keyOf(other, next)),
-      );
-    },
-    setLight({ brightness, contrast }) {
-      viewer.drawer.canvas.style.filter = `brightness(${brightness}%) contrast(${contrast}%)`;
+    async showFrame(index, likely) {
+      image = await stack.show(index, likely);
     },
     zoom,
     toImage(x, y) {
@@ -185,16 +177,6 @@ export async function openStage({ element, item, metadata, frame, style, onProbl
     },
     onRest: (listener) => viewer.addHandler('animation-finish', listener),
   };
-}
-
-/** @param {number} frame @param {string} style */
-function keyOf(frame, style) {
-  return JSON.stringify([frame, style]);
-}
-
-/** @param {string} key @returns {[frame: number, style: string]} */
-function readKey(key) {
-  return JSON.parse(key);
 }
 
 /** @param {import('./frame-stack.js').Viewer} viewer @param {PointerListener} listener */

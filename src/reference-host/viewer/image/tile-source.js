@@ -14,11 +14,10 @@ import { itemVersion } from '../browse/model.js';
  * @param {Item} item
  * @param {ImageMetadata} metadata
  * @param {number} frame
- * @param {string} style how channels are mixed; `''`: as the server has it
  */
-export function tileSource(item, { sizeX, sizeY, tileWidth, tileHeight, levels, frames = [] }, frame, style) {
+export function tileSource(item, { sizeX, sizeY, tileWidth, tileHeight, levels, frames = [] }, frame) {
   const order = frames.length > 1 ? `fzxy/${frame}` : 'zxy';
-  const query = { edge: 'crop', style: style || null, _: itemVersion(item) };
+  const query = { edge: 'crop', _: itemVersion(item) };
   return {
     width: sizeX,
     height: sizeY,

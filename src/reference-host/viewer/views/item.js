@@ -4,7 +4,7 @@ import { apiUrl, request } from '../api.js';
 import { breadcrumbs } from '../browse/breadcrumbs.js';
 import { askToRemove } from '../browse/create-dialog.js';
 import { imageState } from '../browse/model.js';
-import { announce, errorNotice, fill, h, icon } from '../dom.js';
+import { errorNotice, fill, h, icon } from '../dom.js';
 import { formatBytes } from '../format.js';
 import { associatedSection } from '../image/associated.js';
 import { imageFacts, itemFacts, section, technicalSection, valueTree } from '../image/facts.js';
@@ -39,13 +39,6 @@ export async function itemView(route, { main, signal, refresh }) {
     h(
       'div',
       { class: 'actions' },
-      imageState(item) === 'yes' &&
-        h(
-          'button',
-          { class: 'button', type: 'button', 'aria-label': 'Copy link to this view', onclick: () => void copyLink() },
-          icon('link'),
-          h('span', { class: 'wide-only' }, 'Copy link to this view'),
-        ),
       h(
         'a',
         { class: 'button', href: apiUrl(`item/${item._id}/download`), download: true, 'aria-label': 'Download' },
@@ -84,7 +77,6 @@ export async function itemView(route, { main, signal, refresh }) {
     fill(
       panel,
       ...(image.frameControls ? [section('Frames', { open: true, name: 'frames' }, image.frameControls)] : []),
-      section(image.look.title, { open: image.look.title === 'Channels', name: 'look' }, image.look.element),
       section('Annotations', { open: true, name: 'annotations' }, image.annotations),
       section('Image', { open: true, name: 'image' }, imageFacts(metadata)),
       h('div', { class: 'associated-place' }),
@@ -165,17 +157,6 @@ async function fileSection(item, signal) {
     { open: true, name: 'files' },
     rows.length > 0 ? h('ul', { class: 'files' }, ...rows) : h('p', {}, 'No files.'),
   );
-}
-
-/** Puts the address, which holds all of the view, where it can be pasted from. */
-async function copyLink() {
-  try {
-    await navigator.clipboard.writeText(location.href);
-    announce('The link is copied.');
-  } catch {
-    // Browsers allow it on secure pages only, and may ask the reader.
-    prompt('Copy this link:', location.href);
-  }
 }
 
 /** @param {Item} item */
