@@ -150,6 +150,8 @@ export interface HostFiles {
    * error. Default: one by one.
    */
   removeMany?(files: readonly StoredDocument[]): Promise<void>;
+  /** Makes a file one of another item, which is as if it had always been. Default: through the model. */
+  move?(file: StoredDocument, itemId: string): Promise<void>;
   /** Where the bytes can be fetched, for `redirect` on tiles; `null` when there is no such address. */
   downloadPath?(file: StoredDocument): string | null;
 }

@@ -1,5 +1,5 @@
 export { install } from './install.js';
-export type { InstallOptions, Installation } from './installation.js';
+export type { MetricsRegistry, InstallOptions, Installation } from './installation.js';
 export { startWorker, type Worker } from './worker.js';
 export { InvalidHostError } from './core/host/check-host.js';
 
@@ -74,6 +74,12 @@ export { harmlessLogger } from './core/host/logger.js';
 
 // Access lists, for hosts that take them from clients too
 export { readAccessList, readFlags, type GrantedAccess } from './core/host/access-list.js';
+
+// The id of a request, for hosts that answer in other ways too
+export { identifyRequests } from './http/serving/identify-requests.js';
+
+// Conditions that clients send, for hosts with queries of their own
+export { checkFilter } from './features/items/item-list-request.js';
 
 // Steps of writes, for hosts whose tests stop a process at each
 export { step } from './core/steps.js';
@@ -152,7 +158,7 @@ export {
   type RouteOutline,
   type RouteInput,
 } from './http/route.js';
-export { mountRoutes, type MountOptions } from './http/serving/mount.js';
+export { mountRoutes, type MountOptions, type RequestObserver } from './http/serving/mount.js';
 export { answerUnknownPaths } from './http/serving/unknown-paths.js';
 export { hasScope } from './http/authentication.js';
 export type { TokenLocations, VerifyToken } from './http/serving/request-tokens.js';

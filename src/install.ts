@@ -13,6 +13,7 @@ import { folderConfigurationFeature } from './features/folder-configuration/feat
 import { imagesFeature } from './features/images/feature.js';
 import { itemsFeature } from './features/items/feature.js';
 import { jobsFeature } from './features/jobs/feature.js';
+import { metricsFeature } from './features/metrics/feature.js';
 import type { JobRunner } from './features/jobs/running/runner.js';
 import { picturesFeature } from './features/pictures/feature.js';
 import { settingsFeature } from './features/settings/feature.js';
@@ -62,6 +63,7 @@ async function openAll(
   const { items, itemLists, metadataSearch } = await features.open(itemsFeature, { core });
   const caching = await features.open(cachesFeature, { core, options, library, settings, items });
   const { jobs, runner } = await features.open(jobsFeature, { core });
+  const { observe } = await features.open(metricsFeature, { core, options, caching, jobs });
   const cachedFiles = await features.open(cachedFilesFeature, { core, settings, items });
   const images = await features.open(imagesFeature, { core, options, library, settings, items, cachedFiles, ...caching });
   await features.open(picturesFeature, { core, items, images, cachedFiles, runner });
@@ -77,8 +79,8 @@ async function openAll(
   // Jobs end before anything that they work with closes.
   features.onClose(() => runner.close());
   startSweeper(core, { sweeps: features.sweeps, fullAtStart: app !== null }, features.onClose);
-  const routes = await serveRoutes(features.routes, { core, app }, features.onClose);
+  const routes = await serveRoutes(features.routes, { core, app, observe }, features.onClose);
   const annotationMetadataSearch = annotating.metadataSearch;
   const close = () => features.close();
-  return { settings, jobs, itemLists, metadataSearch, annotationMetadataSearch, runner, routes, close };
+  return { settings, jobs, itemLists, metadataSearch, annotationMetadataSearch, runner, routes, observe, close };
 }

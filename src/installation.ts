@@ -1,6 +1,7 @@
 import type { TileCache } from './features/caches/contract.js';
 import type { CacheBackend } from './features/caches/open-tile-cache.js';
 import type { RouteOutline } from './http/route.js';
+import type { RequestObserver } from './http/serving/mount.js';
 import type { AnnotationMetadataSearch } from './features/annotations/documents/metadata-search.js';
 import type { ItemLists } from './features/items/item-lists.js';
 import type { JobStore } from './features/jobs/jobs.js';
@@ -8,6 +9,13 @@ import type { MetadataSearch } from './features/items/metadata-search.js';
 import type { Settings } from './features/settings/settings.js';
 import type { QueueLimits, QueueName } from './core/concurrency/queues.js';
 import type { TileSourceDefinition } from './tilesource/contract.js';
+
+/** A `Registry` of prom-client, as far as it is used. */
+export interface MetricsRegistry {
+  readonly contentType: string;
+  metrics(): Promise<string>;
+  removeSingleMetric(name: string): void;
+}
 
 /** What may be given to `install` beside the host. */
 export interface InstallOptions {
@@ -37,6 +45,8 @@ export interface InstallOptions {
    * were stored under one are not seen under another.
    */
   collectionPrefix?: string;
+  /** A registry of prom-client 15 that numbers about requests, queues, caches, children and jobs are put into (docs/operations.md). Default: none are. */
+  metrics?: MetricsRegistry;
   /** Path of the configuration file. Default: as `SERVICE_CONFIG` says (docs/configuration-text.md). */
   configFile?: string;
   /** Environment variables that are looked at. Default: those of the process. */
@@ -57,6 +67,8 @@ export interface Installation {
   annotationMetadataSearch: AnnotationMetadataSearch;
   /** Every route, of plugin and host, as GET describe shows them. */
   routes: readonly RouteOutline[];
+  /** To be told of the host's own requests, for `mountRoutes`; `undefined` without `metrics`. */
+  observe: RequestObserver | undefined;
   /** Ends it: routes answer no more, files are closed, the host's schemas are as they were. */
   close(): Promise<void>;
 }

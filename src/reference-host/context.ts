@@ -1,5 +1,5 @@
 import type { Types } from 'mongoose';
-import { routeDefiner, type HostLogger, type Installation } from '../index.js';
+import { routeDefiner, type HostLogger, type Installation, type InstallOptions } from '../index.js';
 import type { ByteStore } from './files/byte-store.js';
 import type { Claims } from './upkeep/claims.js';
 import type { PasswordHasher } from './accounts/sign-in/passwords.js';
@@ -22,7 +22,7 @@ export interface HostContext {
   /** Values of the host's own settings. */
   setting<K extends keyof CoreSettings>(key: K): Promise<CoreSettings[K]>;
   /** What the plugin does for routes of the host. Set once it is installed, before any request. */
-  plugin: Pick<Installation, 'itemLists' | 'metadataSearch' | 'annotationMetadataSearch'>;
+  plugin: Pick<Installation, 'settings' | 'jobs' | 'itemLists' | 'metadataSearch' | 'annotationMetadataSearch'>;
   logger: HostLogger;
   apiRoot: string;
   cookieName: string;
@@ -33,6 +33,8 @@ export interface HostContext {
   startDate: Date;
   /** Aborted when the host closes: open event streams end then. */
   closing: AbortSignal;
+  /** Numbers for Prometheus, and the token of whoever reads them beside administrators; `null` where none are collected. */
+  metrics: { register: NonNullable<InstallOptions['metrics']>; token: string | null } | null;
   /** Wakes event streams when a notification was written in this process. */
   wakeStreams: Set<() => void>;
 }

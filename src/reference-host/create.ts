@@ -8,6 +8,7 @@ import { resolve } from 'node:path';
 import {
   answerUnknownPaths,
   harmlessLogger,
+  identifyRequests,
   install,
   mountRoutes,
   startWorker,
@@ -40,6 +41,7 @@ import { repairFirstUser } from './accounts/users/first-user.js';
 import { PasswordHasher } from './accounts/sign-in/passwords.js';
 import { SignInLimits } from './accounts/sign-in/sign-in-limits.js';
 import { coreSettingDefinitions, type CoreSettings } from './system/settings.js';
+import { operationRoutes } from './system/operation.routes.js';
 import { safeHeaders } from './http/safe-headers.js';
 import { answerError, answerNoPage } from './http/last-handlers.js';
 import { startUpkeep } from './upkeep/upkeep.js';
@@ -74,6 +76,8 @@ export interface ReferenceHostOptions {
   upkeep?: boolean;
   /** Whether the viewer page is served at `/`. Default true. */
   viewer?: boolean;
+  /** Where numbers for Prometheus are collected, and a token for whoever reads them at `/metrics`. Default: nowhere. */
+  metrics?: { register: NonNullable<InstallOptions['metrics']>; token: string | null };
   /** Options of the plugin. */
   install?: InstallOptions;
   /** Only run jobs: on the database and the data directory of a host that runs elsewhere. Nothing is served then. */
@@ -94,6 +98,8 @@ export interface ReferenceHost {
   registerFileInPlace(file: InPlaceFile): ReturnType<typeof registerFileInPlace>;
   /** Opens a port, by default any on 127.0.0.1, until `close`. */
   listen(options?: { port?: number; host?: string }): Promise<{ server: Server; url: string }>;
+  /** Ends event streams, whose clients come back, and is not ready for further requests: the first step of stopping. */
+  endStreams(): void;
   /** Ends everything that was begun, after the requests under way. */
   close(): Promise<void>;
 }
@@ -180,6 +186,7 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
       storeId,
       startDate: new Date(),
       closing: closing.signal,
+      metrics: options.metrics ?? null,
       wakeStreams: new Set(),
     };
     await repairFirstUser(context);
@@ -188,6 +195,7 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
     const app = express();
     app.disable('x-powered-by');
     app.disable('etag');
+    app.use(identifyRequests);
     app.use(safeHeaders);
     if (options.trustProxy !== undefined) app.set('trust proxy', options.trustProxy);
     app.use(apiRoot, cors(context));
@@ -218,7 +226,10 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
       installed.settings = worker.settings;
       return assembled(worker, { app, host, context, closing, undo, closeAll });
     }
-    const installation = await install(host, options.install);
+    const installation = await install(host, {
+      ...(options.metrics && { metrics: options.metrics.register }),
+      ...options.install,
+    });
     undo.push(() => installation.close());
     Object.assign(installed, installation);
     installation.settings.onChange(async ({ key, value }) => {
@@ -229,6 +240,15 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
     app.use(
       apiRoot,
       mountRoutes(hostRoutes, {
+        context,
+        authenticate: (token) => verifyToken(context, token),
+        observe: installation.observe,
+        tokenLocations: { cookieName: context.cookieName, headerName: 'Girder-Token' },
+        logger,
+      }),
+    );
+    app.use(
+      mountRoutes(operationRoutes, {
         context,
         authenticate: (token) => verifyToken(context, token),
         tokenLocations: { cookieName: context.cookieName, headerName: 'Girder-Token' },
@@ -293,6 +313,10 @@ function assembled(
       const url = await open(server, port, address);
       undo.push(() => closeServer(server, closing));
       return { server, url };
+    },
+    endStreams() {
+      closing.abort();
+      plugin.jobs.endStreams();
     },
     close: () => parts.closeAll(),
   };

@@ -7,7 +7,7 @@ import type { FolderDocument } from './tree/folder.model.js';
 import type { ItemDocument } from './tree/item.model.js';
 import { accessFilter, flagsOn, itemAccessFilter, levelOn, principalOf, system, type Principal } from './access/access.js';
 import { loadFolder } from './tree/folders.js';
-import { localPathOf, readFile, removeFile } from './files/files.js';
+import { localPathOf, moveFile, readFile, removeFile } from './files/files.js';
 import { removeFiles, storeFiles } from './files/stored-files.js';
 import { createItem, removeItem } from './tree/items.js';
 import { enabledUser, verifyToken } from './accounts/tokens/tokens.js';
@@ -80,6 +80,7 @@ export function hostFiles(context: HostContext): HostFiles {
       await removeFile(context, asFile(file)._id);
     },
     removeMany: (files) => removeFiles(context, files.map(asFile)),
+    move: (file, itemId) => moveFile(context, asFile(file), new Types.ObjectId(itemId)),
     downloadPath: (file) => `${context.apiRoot}/file/${asFile(file)._id.toHexString()}/download`,
   };
 }

@@ -1,4 +1,5 @@
 import type { FileTree } from './archive/file-tree.js';
+import type { GeoReference } from './geo/georeference.js';
 import type { Raster, SampleType } from './raster.js';
 
 /**
@@ -152,6 +153,8 @@ export interface ImageMetadata {
   frames?: readonly FrameMetadata[];
   /** Channel names in the order of axis C, when the file names them. */
   channels?: readonly string[];
+  /** Where the image lies on the earth, when the file says so. */
+  geo?: GeoReference;
 }
 
 /** Which tile: `x` and `y` count tiles from the upper left, `frame` counts planes from 0. */

@@ -229,9 +229,11 @@ function factors(
       return { x: units.mm / image.mmX, y: units.mm / image.mmY };
     case 'magnified': {
       const { octaves } = wantedScale(image, scale);
-      if (octaves === null && nativeMagnification(image) === null) {
+      const isWanted = scale.magnification !== undefined || scale.mmX !== undefined || scale.mmY !== undefined;
+      if (octaves === null && isWanted && nativeMagnification(image) === null) {
         throw new BadValueError('No magnification to use for units');
       }
+      // Without a scale, pixels are those of the finest level.
       const factor = 2 ** -(octaves ?? 0);
       return { x: factor, y: factor };
     }

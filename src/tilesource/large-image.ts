@@ -1,24 +1,30 @@
+import { inRuns } from '../core/concurrency/slices.js';
 import { BadValueError, TileSourceError } from '../errors.js';
 import { parseEdge, type Rgba } from './color.js';
 import type { EncodedImage, TileSource } from './contract.js';
-import { dziDescription, dziTileRegion, parseDziName, parseDziOptions } from './render/deep-zoom.js';
+import { dziDescription, dziMaxLevel, dziTileRegion, parseDziName, parseDziOptions } from './render/deep-zoom.js';
 import {
   checkOutputSize,
   encodePicture,
   hasDefaultQuality,
   parseEncoding,
   transcodePicture,
+  usualKernel,
   type EncodingOptions,
 } from './render/encode.js';
-import { checkTile, croppedTileContent, fitSize, regionBox } from './geometry.js';
-import { bandInterpretations, bandStatistics, histogramOf } from './render/histogram.js';
+import { checkTile, croppedTileContent, fitSize, regionBox, type Box, type Size } from './geometry.js';
+import { pickSamples } from './render/facts.js';
+import { bandInterpretations, bandStatistics, histogramOf, widened } from './render/histogram.js';
 import { profileDescription } from './render/icc.js';
 import { iiifFacts, planIiif } from './render/iiif.js';
 import { transformPicture } from './render/transform.js';
-import { wireMetadata } from './metadata.js';
-import { crop, pad, toDisplayByte, toPicture, withAlpha, type Picture } from './render/pixels.js';
+import { positionInPixels } from './geo/region-units.js';
+import { projectToWebMercator, requireWebMercator } from './geo/web-mercator.js';
+import { wireMetadata, type LargeImageMetadata } from './metadata.js';
+import { crop, isPicture, pad, toPicture, withAlpha, type Picture } from './render/pixels.js';
 import { quadInfo } from './quad-info.js';
 import { RegionMaker } from './render/region.js';
+import { scalePicture } from './render/scale.js';
 import { Renderer } from './render/renderer.js';
 import {
   defaultMaxOutputPixels,
@@ -30,14 +36,10 @@ import {
   type PixelValue,
   type TileRequest,
 } from './requests.js';
+import { createRaster, type Raster, type SampleType } from './raster.js';
+import type { Style } from './style/parse.js';
 import { stylePixel } from './style/render.js';
 import { tileFrames } from './render/tile-frames.js';
-
-/** Side, in pixels, to which an image is reduced for histograms and band facts, unless a request says otherwise. */
-const factsSide = 2048;
-
-/** Pixels up to which a histogram counts a level finer than it needs. */
-const countedPixels = 2 ** 24;
 
 /** Serves an opened tile source. Closing the source stays with the caller. */
 export function openLargeImage(source: TileSource, options: LargeImageOptions = {}): LargeImage {
@@ -46,8 +48,9 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
   const maxPixels = options.maxOutputPixels ?? defaultMaxOutputPixels;
   const regions = new RegionMaker(renderer, options);
 
+  const inProjection = projections(source, options);
   const image: LargeImage = {
-    metadata: () => wireMetadata(metadata),
+    metadata: (projection) => (projection === undefined ? wireMetadata(metadata) : inProjection(projection).metadata),
 
     async internalMetadata() {
       const profiles = Array.from({ length: renderer.frameCount }, (_, frame) => source.iccProfile?.(frame) ?? null);
@@ -61,9 +64,21 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
       };
     },
 
-    tile: (request) => renderTile(source, renderer, request, options.minLevel),
-    region: (request) => regions.region(request),
-    thumbnail: (request) => regions.thumbnail(request),
+    tile({ projection, ...request }) {
+      if (projection !== undefined) return inProjection(projection).image.tile(request);
+      return renderTile(source, renderer, request, options.minLevel);
+    },
+    region({ projection, ...request }) {
+      return projection === undefined ? regions.region(request) : inProjection(projection).image.region(request);
+    },
+    thumbnail({ projection, ...request }) {
+      if (projection === undefined) return regions.thumbnail(request);
+      const { image: shown, extent } = inProjection(projection);
+      const { left, top, width, height } = extent;
+      const bounds = { left, top, right: left + width, bottom: top + height };
+      const box = request.width === undefined && request.height === undefined ? { width: 256, height: 256 } : {};
+      return shown.region({ ...bounds, ...request, ...box });
+    },
 
     pixel: (request) => readPixel(renderer, request),
 
@@ -77,34 +92,31 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
       const frame = request.frame ?? 0;
       renderer.checkFrame(frame);
       const appearance = await renderer.appearanceOf(request.style);
-      const sized = [request.width, request.height, request.magnification, request.mmX, request.mmY].some(
-        (value) => value !== undefined,
-      );
-      const plan = renderer.plan(sized ? request : { ...request, width: factsSide, height: factsSide }, countedPixels);
+      const plan = renderer.plan(request);
       if (!plan) return [];
-      if (appearance.style) {
-        return histogramOf(
-          await renderer.box({ level: plan.level, frame, box: plan.levelBox }, appearance, request.signal),
-          request,
-        );
-      }
-      const resample = sized && request.resample !== false && request.resample !== 0;
-      const raster = await renderer.reducedSamples(plan, frame, { resample, ...(request.signal && { signal: request.signal }) });
-      return histogramOf(raster, request);
+      const { signal, resample = false } = request;
+      const isMixed = resample !== false && resample !== 0 && !appearance.style && !sameSize(plan.base, plan.output);
+      if (isMixed) return histogramOf([await renderer.mixedSamples(plan, frame, appearance, signal)], request);
+      const read = await renderer.measured(plan.base, frame, appearance, signal);
+      const { style } = appearance;
+      const measured = style ? { ...read, samples: await typedRasters(read.samples, style, metadata.dtype) } : read;
+      const facts = widened([await bandStatistics(measured.samples), await bandStatistics(measured.extremes)]);
+      return histogramOf(await pickSamples(measured.samples, plan.output), request, facts);
     },
 
     async bands({ frame = 0, signal }) {
       renderer.checkFrame(frame);
-      const small = Math.max(metadata.sizeX, metadata.sizeY) <= factsSide;
-      const plan = renderer.plan(small ? {} : { width: factsSide, height: factsSide });
-      if (!plan) return {};
-      const raster = await renderer.reducedSamples(plan, frame, { resample: true, ...(signal && { signal }) });
-      const names = bandInterpretations(raster.bands);
-      const facts = (await bandStatistics(raster)).map(({ min, max, mean, stdev }, band): [string, BandFacts] => [
-        String(band + 1),
-        { interpretation: names[band] ?? 'unknown', min, max, mean, stdev },
-      ]);
-      return Object.fromEntries(facts);
+      const appearance = await renderer.appearanceOf(undefined);
+      const all = { left: 0, top: 0, width: metadata.sizeX, height: metadata.sizeY };
+      const { samples, extremes } = await renderer.measured(all, frame, appearance, signal);
+      const names = bandInterpretations(metadata.bandCount);
+      const facts = widened([await bandStatistics(samples), await bandStatistics(extremes)]);
+      return Object.fromEntries(
+        facts.map(({ min, max, mean, stdev }, band): [string, BandFacts] => [
+          String(band + 1),
+          { interpretation: names[band] ?? 'unknown', min, max, mean, stdev },
+        ]),
+      );
     },
 
     tileFrames: (request) => tileFrames(renderer, regions, request),
@@ -129,9 +141,10 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
           ? picture
           : fitSize(picture, { ...(width !== undefined && { width }), ...(height !== undefined && { height }) });
       checkOutputSize(size, encoding, maxPixels);
-      const larger = size.width > picture.width;
-      const resize = { width: size.width, height: size.height, kernel: larger ? ('cubic' as const) : ('lanczos3' as const) };
-      return { kind: 'bytes', bytes: await encodePicture(picture, encoding, { resize, signal }), type: encoding.type };
+      const window = { left: 0, top: 0, width: picture.width, height: picture.height };
+      const scaling = { box: window, window, output: size, kernel: usualKernel(picture, size), isWhole: true };
+      const bytes = await encodePicture(await scalePicture(picture, scaling, signal), encoding, { signal });
+      return { kind: 'bytes', bytes, type: encoding.type };
     },
 
     async associatedImageMetadata(name, { signal } = {}) {
@@ -146,7 +159,10 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
     async dziTile(request) {
       const dzi = parseDziOptions(request);
       const name = parseDziName(request.name);
-      const { box, output } = dziTileRegion(metadata, dzi, { level: request.level, x: name.x, y: name.y });
+      const { box: shown, output } = dziTileRegion(metadata, dzi, { level: request.level, x: name.x, y: name.y });
+      // The last pixel of a level may stand for less than the others: it is not stretched.
+      const scale = 2 ** (dziMaxLevel(metadata) - request.level);
+      const box = { ...shown, width: output.width * scale, height: output.height * scale };
       const encoding = parseEncoding({ ...request, encoding: name.encoding ?? dzi.encoding });
       return regions.exactBox({ box, output }, encoding, request);
     },
@@ -168,6 +184,35 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
     },
   };
   return image;
+}
+
+function sameSize(a: Size, b: Size): boolean {
+  return a.width === b.width && a.height === b.height;
+}
+
+/** An image in another projection. */
+interface Projected {
+  image: LargeImage;
+  /** Where it lies among the pixels of the projected pyramid. */
+  extent: Box;
+  metadata: LargeImageMetadata;
+}
+
+/** The same image in other projections, made when first asked for. */
+function projections(source: TileSource, options: LargeImageOptions): (projection: string) => Projected {
+  let made: Projected | undefined;
+  return (projection) => {
+    requireWebMercator(projection);
+    made ??= project(source, options);
+    return made;
+  };
+}
+
+function project(source: TileSource, options: LargeImageOptions): Projected {
+  const { source: projected, extent, bounds } = projectToWebMercator(source);
+  const { sourceBounds, sourceLevels, sourceSizeX, sourceSizeY } = wireMetadata(source.metadata);
+  const own = { bounds, sourceBounds, sourceLevels, sourceSizeX, sourceSizeY } as Partial<LargeImageMetadata>;
+  return { image: openLargeImage(projected, options), extent, metadata: { ...wireMetadata(projected.metadata), ...own } };
 }
 
 function modeName({ bands, dtype }: { bands: number; dtype: string }): string {
@@ -239,25 +284,52 @@ async function readPixel(renderer: Renderer, request: PixelRequest): Promise<Pix
   const { left = 0, top = 0, units, frame = 0, signal } = request;
   renderer.checkFrame(frame);
   const { metadata } = renderer;
-  const { style } = await renderer.appearanceOf(request.style);
+  const appearance = await renderer.appearanceOf(request.style);
+  const { style } = appearance;
   const box = regionBox(metadata, {
-    left,
-    top,
-    ...(units !== undefined && { units }),
+    ...positionInPixels(metadata, { left, top, ...(units !== undefined && { units }) }),
     regionWidth: 1,
     regionHeight: 1,
     unitsWH: 'base_pixels',
   });
   if (box.width === 0 || box.height === 0) return {};
   const where = { level: metadata.levels - 1, frame, box: { ...box, width: 1, height: 1 } };
-  if (style) {
-    const value = await stylePixel(style, await renderer.styleInputs(where, style, signal));
-    return { value, ...channels(value.map((sample) => Math.floor(sample))) };
+  if (style && style.functions.length > 0) {
+    const value = [...(await renderer.box(where, appearance, signal)).data];
+    return { value: value.map((sample) => typed(sample, style, metadata.dtype)), ...channels(value) };
   }
-  const raster = await renderer.samples(where, signal);
-  const value = Array.from(raster.data);
-  const shown = value.slice(0, raster.bands > 4 ? 3 : raster.bands);
-  return { value, ...channels(shown.map((sample) => toDisplayByte(sample, raster.dtype))) };
+  if (style) {
+    const value = await stylePixel(style, await renderer.styleInputs(where, { ...appearance, style }, signal));
+    const shown = value.map((sample) => Math.floor(sample));
+    return { value: value.map((sample) => typed(sample, style, metadata.dtype)), ...channels(shown) };
+  }
+  const raster = await renderer.samples(where, appearance, signal);
+  const shown = isPicture(raster) ? raster : await renderer.box(where, appearance, signal);
+  return { value: Array.from(raster.data), ...channels([...shown.data]) };
+}
+
+/** A colour of 0 to 255 in the type that its style asks for. */
+function typed(sample: number, { dtype }: Style, source: SampleType): number {
+  const wanted = dtype === 'source' ? source : dtype;
+  if (wanted === 'uint8') return Math.floor(sample);
+  if (wanted === 'uint16') return Math.floor((sample * 65_535) / 255);
+  return wanted !== null && wanted.startsWith('float') ? sample / 255 : sample;
+}
+
+/** Coloured bytes in the type that their style asks for. */
+async function typedRasters(rasters: readonly Raster[], style: Style, source: SampleType): Promise<readonly Raster[]> {
+  const wanted = style.dtype === 'source' ? source : style.dtype;
+  const dtype = wanted === 'uint16' ? 'uint16' : wanted?.startsWith('float') ? 'float32' : 'uint8';
+  if (dtype === 'uint8') return rasters;
+  const made: Raster[] = [];
+  for (const raster of rasters) {
+    const out = createRaster({ ...raster, dtype });
+    await inRuns(raster.data.length, 65_536, (from, to) => {
+      for (let at = from; at < to; at += 1) out.data[at] = typed(raster.data[at]!, style, source);
+    });
+    made.push(out);
+  }
+  return made;
 }
 
 function channels(samples: readonly number[]): PixelValue {

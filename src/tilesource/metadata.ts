@@ -1,5 +1,7 @@
 import type { FrameMetadata, ImageMetadata } from './contract.js';
+import { boundsOf, toModel, type Bounds } from './geo/georeference.js';
 import { nativeMagnification } from './geometry.js';
+import { bandInterpretations } from './render/histogram.js';
 
 /** A frame as on the wire: `Frame`, `Index`, `IndexC` … and what the file adds. */
 type WireFrame = { Frame: number; Index: number } & Record<string, unknown>;
@@ -12,6 +14,8 @@ export interface LargeImageMetadata {
   tileWidth: number;
   tileHeight: number;
   magnification: number | null;
+  /** Set where the magnification was computed of the size of a pixel. */
+  magnificationComputed?: true;
   mm_x: number | null;
   mm_y: number | null;
   dtype: string;
@@ -21,6 +25,17 @@ export interface LargeImageMetadata {
   IndexStride?: Record<string, number>;
   channels?: string[];
   channelmap?: Record<string, number>;
+  /** Only of images with a place on the earth, as what follows. */
+  geospatial?: true;
+  sourceLevels?: number;
+  sourceSizeX?: number;
+  sourceSizeY?: number;
+  projection?: string | null;
+  /** Where the image lies, in the projection it is shown in. */
+  bounds?: Bounds;
+  /** Where it lies, in its own projection. */
+  sourceBounds?: Bounds;
+  bands?: Record<string, { interpretation: string; nodata?: number }>;
 }
 
 /** Facts of an image in the form they have on the wire. */
@@ -31,12 +46,43 @@ export function wireMetadata(image: ImageMetadata): LargeImageMetadata {
     sizeY: image.sizeY,
     tileWidth: image.tileWidth,
     tileHeight: image.tileHeight,
-    magnification: nativeMagnification(image),
+    magnification: image.geo === undefined ? nativeMagnification(image) : image.magnification,
+    ...(image.magnification === null &&
+      image.mmX !== null &&
+      image.geo === undefined && { magnificationComputed: true as const }),
     mm_x: image.mmX,
     mm_y: image.mmY,
     dtype: image.dtype,
     bandCount: image.bandCount,
     ...wireFrames(image.frames ?? [], image.channels),
+    ...wireGeospatial(image),
+  };
+}
+
+/** The members of the metadata that say where an image lies on the earth; empty for others. */
+function wireGeospatial(
+  image: ImageMetadata,
+): Pick<
+  LargeImageMetadata,
+  'geospatial' | 'projection' | 'bounds' | 'sourceBounds' | 'sourceLevels' | 'sourceSizeX' | 'sourceSizeY' | 'bands'
+> {
+  const { geo } = image;
+  if (geo === undefined) return {};
+  const size = { width: image.sizeX, height: image.sizeY };
+  const bounds = boundsOf(size, (pixel) => toModel(geo.transform, pixel), geo.projection ?? geo.proj4);
+  const nodata = geo.nodata === null ? {} : { nodata: geo.nodata };
+  const names = bandInterpretations(image.bandCount);
+  return {
+    geospatial: true,
+    sourceLevels: image.levels,
+    sourceSizeX: image.sizeX,
+    sourceSizeY: image.sizeY,
+    projection: geo.projection ?? geo.proj4,
+    bounds,
+    sourceBounds: bounds,
+    bands: Object.fromEntries(
+      Array.from({ length: image.bandCount }, (_, band) => [band + 1, { interpretation: names[band] ?? 'unknown', ...nodata }]),
+    ),
   };
 }
 

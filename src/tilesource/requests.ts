@@ -24,6 +24,8 @@ export interface EncodingRequest {
 export interface RenderRequest extends EncodingRequest {
   /** Plane, from 0 (the default). */
   frame?: number;
+  /** `EPSG:3857`: the image in tiles of the world map, where it has a place on the earth. */
+  projection?: string;
   /** Style as JSON text or as the parsed object (`spec` section 3); absent: the image as it is. */
   style?: string | object;
   signal?: AbortSignal;
@@ -208,8 +210,8 @@ export const defaultMaxOutputPixels = 2 ** 27;
 
 /** Everything the routes serve from one opened tile source. Nothing encoded is cached here: that is the caller's part. */
 export interface LargeImage {
-  /** Facts of the image as on the wire. */
-  metadata(): LargeImageMetadata;
+  /** Facts of the image as on the wire; with a projection those of the image in it. @throws BadValueError, TileSourceError */
+  metadata(projection?: string): LargeImageMetadata;
   /** Facts of the file, with `tilesource`, `iccprofiles` and `populatedLevels`. */
   internalMetadata(): Promise<Record<string, unknown>>;
   /**

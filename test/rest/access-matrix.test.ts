@@ -78,11 +78,12 @@ describe('who may use which route', () => {
     };
   };
 
-  let looked: Subjects | undefined;
-  const subjectsFor = async (user: string | null, isLook: boolean): Promise<Subjects> => {
-    if (!isLook) return makeSubjects(user);
-    looked ??= await makeSubjects(user);
-    return { ...looked, user: user ?? 'None' };
+  let shared: Subjects | undefined;
+  /** What nothing has been done to; what is changed is nobody else's afterwards. */
+  const subjectsFor = async (user: string | null, isChange: boolean): Promise<Subjects> => {
+    const subjects = (shared ??= await makeSubjects(user));
+    if (isChange) shared = undefined;
+    return { ...subjects, user: user ?? 'None' };
   };
 
   /** Status and message of a valid request. Streams of events are left after their head. */
@@ -142,9 +143,11 @@ describe('who may use which route', () => {
     const isLook = name.startsWith('GET ');
     it.each(callers)('for %s', async (caller) => {
       const who = caller === 'limited' && kind === 'admin' ? limitedAdmin : client(caller);
-      const subjects = await subjectsFor(caller === 'limited' ? null : who.id, isLook);
-      const table: Record<CallerName, Verdict> = kinds[kind](subjects);
-      const verdict = table[caller];
+      const user = caller === 'limited' ? null : who.id;
+      const verdictOn = (subjects: Subjects): Verdict => kinds[kind](subjects)[caller];
+      const isAdmitted = verdictOn(await subjectsFor(user, false)) === null;
+      const subjects = await subjectsFor(user, isAdmitted && !isLook);
+      const verdict = verdictOn(subjects);
       const answer = await call(name, who, subjects);
       if (verdict === null) expect(answer.status, String(answer.message)).toBe(admitted);
       else expect([answer.status, answer.message]).toEqual(verdict);
@@ -152,7 +155,7 @@ describe('who may use which route', () => {
 
     if (scope === undefined || !scoped.has(scope)) return;
     it('for an administrator whose token has just this scope', async () => {
-      const subjects = await subjectsFor(client('admin').id, isLook);
+      const subjects = await subjectsFor(client('admin').id, !isLook);
       expect((await call(name, scoped.get(scope)!, subjects)).status).toBe(admitted);
     });
   });

@@ -1,11 +1,11 @@
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { writeDicom } from '../support/dicom-writer.js';
-import { newFolder } from '../support/images.js';
+import { newFolder, uploadItem } from '../support/images.js';
 import { startHost, type Client, type TestHost } from '../support/reference-host.js';
 
 /** One file of a slide of 128 by 128 pixels of one shade, reduced by `step`. */
-async function level(step: number, shade: number): Promise<Buffer> {
+async function level(step: number, shade: number, seriesUid = '1.2.3'): Promise<Buffer> {
   const side = 128 / step;
   const tile = await sharp({ create: { width: 64, height: 64, channels: 3, background: { r: shade, g: shade, b: shade } } })
     .jpeg({ quality: 95 })
@@ -20,6 +20,7 @@ async function level(step: number, shade: number): Promise<Buffer> {
     bits: 8,
     matrix: { columns: side, rows: side },
     instanceUid: `1.2.3.4.${step}`,
+    seriesUid,
   }).file;
 }
 
@@ -76,5 +77,53 @@ describe('a slide whose files are uploaded one by one', () => {
     expect(await tiles()).toMatchObject({ sizeX: 128 });
     await upload(item, 'other.png', picture);
     expect(await tiles()).toMatchObject({ sizeX: 128 });
+  });
+
+  it('becomes one item when its files come as items of their own, where the setting says so', async () => {
+    const setting = (value: boolean) => admin.ok('PUT', '/system/setting', { query: { key: 'large_image.merge_dicom', value } });
+    const folder = await newFolder(admin, 'Merged');
+    const items = async (): Promise<string[]> => {
+      const list = await admin.ok('GET', '/item', { query: { folderId: folder, limit: 0 } });
+      return list.map((each) => String((each as { name: string }).name)).toSorted();
+    };
+    const apart = await uploadItem(admin, folder, 'apart.dcm', await level(1, 10));
+    await setting(true);
+    try {
+      const small = await uploadItem(admin, folder, 'small.dcm', await level(2, 200));
+      expect((await admin.ok('GET', `/item/${small}`)).largeImage).toMatchObject({ dicomSeriesUID: '1.2.3' });
+      expect(await uploadItem(admin, folder, 'large.dcm', await level(1, 50))).toBe(small);
+      await uploadItem(admin, folder, 'other.dcm', await level(1, 50, '9.9.9'));
+      expect(await items()).toEqual(['apart.dcm', 'other.dcm', 'small.dcm']);
+      expect(await admin.ok('GET', `/item/${small}/tiles`)).toMatchObject({ sizeX: 128, levels: 2 });
+      const files = await admin.ok('GET', `/item/${small}/files`);
+      expect(files.map((file) => (file as { name: string }).name).toSorted()).toEqual(['large.dcm', 'small.dcm']);
+      const bytes = files.reduce((sum: number, file) => sum + (file as { size: number }).size, 0);
+      expect((await admin.ok('GET', `/item/${small}`)).size).toBe(bytes);
+      // Of another study or folder, and what was there before, stays apart.
+      expect(await admin.ok('GET', `/item/${apart}/tiles`)).toMatchObject({ sizeX: 128, levels: 2 });
+      const elsewhere = await uploadItem(admin, await newFolder(admin, 'Elsewhere'), 'large.dcm', await level(1, 50));
+      expect(await admin.ok('GET', `/item/${elsewhere}/files`)).toHaveLength(1);
+    } finally {
+      await setting(false);
+    }
+    await uploadItem(admin, folder, 'last.dcm', await level(2, 30));
+    expect(await items()).toContain('last.dcm');
+  });
+
+  it('is one item although its files come at the same time', async () => {
+    const folder = await newFolder(admin, 'Together');
+    await admin.ok('PUT', '/system/setting', { query: { key: 'large_image.merge_dicom', value: true } });
+    try {
+      const files = await Promise.all([level(2, 200), level(1, 50)]);
+      await Promise.all(files.map((file, i) => uploadItem(admin, folder, `${i}.dcm`, file)));
+      const [item, other] = await admin.ok('GET', '/item', { query: { folderId: folder } });
+      expect(other).toBeUndefined();
+      expect(await admin.ok('GET', `/item/${String((item as { _id: string })._id)}/tiles`)).toMatchObject({
+        sizeX: 128,
+        levels: 2,
+      });
+    } finally {
+      await admin.ok('PUT', '/system/setting', { query: { key: 'large_image.merge_dicom', value: false } });
+    }
   });
 });

@@ -237,3 +237,24 @@ describe('an image that is a folder', () => {
     expect((await facts(item, reader)).status).toBe(403);
   });
 });
+
+describe('a slide of several files', () => {
+  it('waits for those that it names, in folders or in one item, and nothing else is taken for it', async () => {
+    const folder = await newFolder(admin, 'Slide');
+    const mirax = await upload(folder, 'scan.mrxs', Buffer.from('not looked at'));
+    expect((await facts(mirax)).body.message).toMatch(/belong to it: scan\/Slidedat\.ini\.$/);
+    const below = await subfolder(folder, 'scan');
+    await upload(below, 'Slidedat.ini', Buffer.from('INDEXFILE=Index.dat\nFILE_COUNT=1\nFILE_0=Data.dat\n'));
+    expect((await facts(mirax)).body.message).toMatch(/belong to it: scan\/Index\.dat, scan\/Data\.dat\.$/);
+    await upload(below, 'Data.dat', Buffer.from('x'));
+    expect((await facts(mirax)).body.message).toMatch(/belong to it: scan\/Index\.dat\.$/);
+
+    const item = await admin.create('/item', { folderId: folder, name: 'slide' });
+    const part = (name: string, body: Uint8Array) =>
+      admin.ok('POST', '/file', { query: { parentType: 'item', parentId: item, name, size: body.length }, body });
+    await part('slide.vms', Buffer.from('ImageFile=a.png\nMapFile=map.png\n'));
+    await part('a.png', await plain('#ff0000'));
+    expect((await facts(item)).body.message).toMatch(/belong to it: map\.png\.$/);
+    expect((await admin.ok('GET', `/item/${item}`)).largeImage).toBeUndefined();
+  });
+});

@@ -1,7 +1,7 @@
 import { TileSourceError } from '../../src/errors.js';
 import type { BorrowedImage, FolderFile, SourceFolder, SourceInput } from '../../src/tilesource/contract.js';
 import type { TileSourceRegistry } from '../../src/tilesource/registry.js';
-import { Renderer } from '../../src/tilesource/render/renderer.js';
+import { asStored, Renderer } from '../../src/tilesource/render/renderer.js';
 import { memoryInput, type MemoryInput } from './memory-input.js';
 
 /** Files in memory by their paths, and how often each was opened as an image. */
@@ -40,7 +40,7 @@ export function memoryFolder(files: Readonly<Record<string, Uint8Array>>, regist
           const image: BorrowedImage = {
             sourceName: name,
             source,
-            samples: (where) => renderer.samples(where),
+            samples: (where) => renderer.samples(where, asStored),
             styled: async (where, style) => renderer.box(where, { ...(await renderer.appearanceOf(style)), opaque: true }),
           };
           try {

@@ -6,6 +6,6 @@ export const projects: Readonly<Record<string, { folders: readonly string[]; exc
   kills: { folders: ['test/rest/kills'] },
   /** `npm start`, and pages in a browser. */
   e2e: { folders: ['test/e2e'] },
-  /** The package as users install it. */
+  /** The package as users install it, and the code that its documentation shows. */
   package: { folders: ['test/package'] },
 };

@@ -102,6 +102,7 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'GET /user/authentication': open({ admitted: [401, 429] }),
   'DELETE /user/authentication': open({ fresh: true }),
   'GET /user/me': open(),
+  'GET /user/details': open(),
   'GET /user': open(),
   'POST /user': open(),
   'GET /user/:id': read('user'),
@@ -132,6 +133,7 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   // The tree
   'GET /collection': open(),
   'POST /collection': open({ sending: { query: { name: '' } }, admitted: [403] }),
+  'GET /collection/details': open(),
   'GET /collection/:id': read('collection'),
   'GET /collection/:id/details': read('collection'),
   'GET /collection/:id/download': read('collection'),
@@ -163,6 +165,13 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'GET /item': read('folder', { sending: ({ folder }) => ({ query: { folderId: folder } }) }),
   'POST /item': write('folder', { sending: ({ folder }) => ({ query: { folderId: folder, name: '' } }) }),
   'GET /item/:id': read('item'),
+  'GET /item/:id/first_image': read('item'),
+  'GET /item/:id/next_image': read('item'),
+  'GET /item/:id/previous_image': read('item'),
+  'GET /item/:id/adjacent_images': read('item'),
+  'GET /item/query': open({ sending: { query: { query: '{}' } } }),
+  'GET /folder/query': open({ sending: { query: { query: '{}' } } }),
+  'GET /file/query': open({ sending: { query: { query: '{}' } } }),
   'GET /item/:id/files': read('item'),
   'GET /item/:id/rootpath': read('item'),
   'GET /item/:id/position': read('item', { sending: ({ folder }) => ({ query: { folderId: folder } }) }),
@@ -190,6 +199,7 @@ export const rightsRows: Readonly<Record<string, Row>> = {
     sending: { query: { path: `/collection/${secret}/${secret}/${secret}.png` } },
     denied: 400,
   }),
+  'POST /resource/paths': open({ sending: ({ item }) => ({ json: { item: [item] } }) }),
   'GET /resource/:id': read('item', { sending: { query: { type: 'item' } } }),
   'GET /resource/:id/path': read('item', { sending: { query: { type: 'item' } } }),
   'GET /resource/search': open({
@@ -210,6 +220,10 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'GET /notification': open(),
   'GET /notification/stream': open(),
   'GET /system/version': open(),
+  'GET /system/plugin_static_files': open(),
+  'GET /system/setting/default': open({ sending: { query: { key: 'large_image.auto_set' } } }),
+  'GET /oauth/provider': open(),
+  'GET /worker/status': open(),
   'GET /system/check': open(),
   'GET /system/access_flag': open(),
   'GET /system/public_settings': open(),
@@ -345,6 +359,7 @@ export const rightsRows: Readonly<Record<string, Row>> = {
  * {@link writing}, or for a full sign-in.
  */
 export const otherChanges: Readonly<Record<string, string>> = {
+  'POST /resource/paths': 'reads: ids do not fit into a query string',
   'POST /user': 'registers somebody who has no token yet',
   'POST /api_key/token': 'the key is what permits it',
   'DELETE /user/authentication': 'ends the token that it is sent with',

@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { builtProgram } from './programs.js';
-import type { LoopStretches } from './programs/loop-watch.js';
+import type { LoopStretches } from './loop-stretches.js';
 import { until } from './until.js';
 
 /** `npm start -- --bare` as a process of its own that measures its event loop. */

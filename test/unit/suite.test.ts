@@ -1,7 +1,8 @@
-import { readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { programOf } from '../../src/core/concurrency/program.js';
 import { projects } from '../support/projects.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -37,4 +38,12 @@ it('the fast tests start no browser, no `npm start`, and nothing that is killed 
   const isSlow = (file: string) => slow.some((path) => supportOf(file).has(path));
   expect(files.filter((file) => projectsOf(file)[0] === 'fast' && isSlow(file))).toEqual([]);
   expect(files.filter((file) => projectsOf(file)[0] === 'kills').some(isSlow)).toBe(true);
+});
+
+it('threads and processes run what was built for the run, not the sources', () => {
+  const { filename, execArgv } = programOf(import.meta.url, { source: './thread.ts', built: 'codec-thread' });
+  expect([existsSync(filename), execArgv]).toEqual([true, []]);
+  const modules = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+  const starting = modules.filter((name) => readFileSync(join(root, 'src', name), 'utf8').includes("'tsx'"));
+  expect(starting).toEqual(['core/concurrency/program.ts']);
 });

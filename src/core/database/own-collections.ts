@@ -33,6 +33,12 @@ export type CollectionName = (typeof collectionNames)[number];
 /** Every document of the plugin says that it is: what does not is somebody else's, wherever it lies. */
 export const ownMark = { plugin: 'large_image' } as const;
 
+/**
+ * The form in which documents are stored: the next release that changes it counts on, reads all earlier ones, and is not followed by a release
+ * that does not know it.
+ */
+const storedFormat = 1;
+
 /** So many documents at either end of a collection are looked at when the plugin is installed. */
 const checksPerEnd = 100;
 
@@ -80,7 +86,10 @@ export class OwnCollections {
    */
   async check(): Promise<void> {
     await this.connection.asPromise();
-    await Promise.all(collectionNames.map((name) => this.#check(this.#fullName(name))));
+    // All of them: who gives up closes the connection, and nothing may be under way on it then.
+    const checked = await Promise.allSettled(collectionNames.map((name) => this.#check(this.#fullName(name))));
+    const refused = checked.find((result) => result.status === 'rejected');
+    if (refused !== undefined) throw refused.reason;
   }
 
   async #check(name: string): Promise<void> {
@@ -92,8 +101,16 @@ export class OwnCollections {
     }
     for (const direction of [1, -1] as const) {
       // Past Mongoose, which would keep the collection for others.
-      const cursor = this.connection.db!.collection(name).find({}, { projection: { plugin: 1 } });
+      const cursor = this.connection.db!.collection(name).find({}, { projection: { plugin: 1, format: 1 } });
       const docs = await cursor.sort({ _id: direction }).limit(checksPerEnd).toArray();
+      const later = docs.find(({ format }) => Number(format ?? 0) > storedFormat);
+      if (later !== undefined) {
+        const reason = `The collection ${name} holds documents of format ${String(later.format)}, which a later release has written`;
+        throw new LargeImageError(
+          'conflict',
+          `${reason}; this one knows ${storedFormat} and nothing later. Nothing was changed.`,
+        );
+      }
       const foreign = docs.find(({ plugin }) => plugin !== ownMark.plugin);
       if (foreign === undefined) continue;
       const reason = `The collection ${name} holds documents that are not of this plugin, such as ${String(foreign._id)}.`;
@@ -115,6 +132,15 @@ type Method = (...args: unknown[]) => unknown;
 interface Replacement {
   filter: object;
   replacement: object;
+}
+
+interface Update {
+  $set?: object;
+}
+
+/** An update that leaves a document in the form of this release, also where it makes it. */
+function withFormat(update: Update): Update {
+  return { ...update, $set: { ...update.$set, format: storedFormat } };
 }
 
 const byFilter = [
@@ -159,14 +185,18 @@ function keepToOwn(collection: object): void {
   for (const [name, position] of Object.entries(optionsOf)) {
     before(name, (...args) => args.toSpliced(position, 1, { ...(args[position] as object | undefined), ...durable }));
   }
-  before('insertOne', (document, ...rest) => [own(document), ...rest]);
-  before('insertMany', (documents, ...rest) => [(documents as unknown[]).map(own), ...rest]);
-  before('replaceOne', (filter, document, ...rest) => [own(filter), own(document), ...rest]);
+  const stored = (document: unknown) => ({ ...own(document), format: storedFormat });
+  before('insertOne', (document, ...rest) => [stored(document), ...rest]);
+  before('insertMany', (documents, ...rest) => [(documents as unknown[]).map(stored), ...rest]);
+  before('replaceOne', (filter, document, ...rest) => [own(filter), stored(document), ...rest]);
+  for (const name of ['updateOne', 'updateMany', 'findOneAndUpdate'] as const) {
+    before(name, (filter, update, ...rest) => [filter, withFormat(update as Update), ...rest]);
+  }
   before('distinct', (field, filter, ...rest) => [field, own(filter), ...rest]);
   before('aggregate', (pipeline, ...rest) => [[{ $match: ownMark }, ...(pipeline as unknown[])], ...rest]);
   before('bulkWrite', (operations, ...rest) => [
     (operations as { replaceOne: Replacement }[]).map(({ replaceOne }) => ({
-      replaceOne: { ...replaceOne, filter: own(replaceOne.filter), replacement: own(replaceOne.replacement) },
+      replaceOne: { ...replaceOne, filter: own(replaceOne.filter), replacement: stored(replaceOne.replacement) },
     })),
     ...rest,
   ]);

@@ -22,6 +22,12 @@ export function waitingOf(value: unknown): Waiting | null {
   return { fileId: idText(fileId), missing: missing.filter((path): path is string => typeof path === 'string') };
 }
 
+/** A DICOM series, in the words of the record on an item. */
+export interface DicomSeries {
+  dicomSeriesUID: string;
+  dicomStudyUID: string;
+}
+
 /** Items that one change in a folder concerns, at most. */
 const maxConcerned = 1000;
 
@@ -39,6 +45,34 @@ export class FolderDependants {
     const { items, fields } = this.parts;
     await items.collection.createIndex({ [fields.item.folderId]: 1, 'largeImage.sourceName': 1 });
     await items.collection.createIndex({ [fields.item.folderId]: 1, [`${waitingField}.missing`]: 1 }, { sparse: true });
+    await items.collection.createIndex({ 'largeImage.mergedInto': 1 }, { sparse: true });
+  }
+
+  /** Items of the folder of one that hold a DICOM series and are not being merged into another, oldest first. */
+  async ofSeries(item: ItemRecord, { dicomSeriesUID, dicomStudyUID }: DicomSeries): Promise<ItemRecord[]> {
+    const { items, fields, itemOf } = this.parts;
+    const docs = await items
+      .find({
+        [fields.item.folderId]: item.doc[fields.item.folderId],
+        'largeImage.sourceName': 'dicom',
+        'largeImage.dicomSeriesUID': dicomSeriesUID,
+        'largeImage.dicomStudyUID': dicomStudyUID,
+        'largeImage.mergedInto': null,
+      })
+      .sort({ _id: 1 })
+      .limit(maxConcerned)
+      .lean<StoredDocument[]>();
+    return docs.map((doc) => itemOf(doc));
+  }
+
+  /** Items whose files were being moved to another item when the process ended. */
+  async merging(): Promise<{ item: ItemRecord; into: string }[]> {
+    const { items, itemOf } = this.parts;
+    const docs = await items
+      .find({ 'largeImage.mergedInto': { $exists: true } })
+      .limit(maxConcerned)
+      .lean<(StoredDocument & { largeImage: { mergedInto: unknown } })[]>();
+    return docs.map((doc) => ({ item: itemOf(doc), into: idText(doc.largeImage.mergedInto) }));
   }
 
   /** Items of a folder that are served by one of some sources. */

@@ -350,6 +350,11 @@ export class HostRecords {
     return this.itemOf(made!.toObject() as StoredDocument);
   }
 
+  /** Makes a file one of another item, for hosts that have no way of their own. */
+  async moveFile(file: FileRecord, item: ItemRecord): Promise<void> {
+    await this.#files.updateOne({ _id: file.doc._id }, { $set: { [this.#fields.file.itemId]: item.doc._id } }, durable);
+  }
+
   /** Removes an item that {@link HostRecords.insertItem} has made. */
   async deleteItem(item: ItemRecord): Promise<void> {
     await this.#items.deleteOne({ _id: item.doc._id }, durable);

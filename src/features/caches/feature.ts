@@ -5,6 +5,7 @@ import type { InstallOptions } from '../../installation.js';
 import type { Feature } from '../feature.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
+import { CountedTiles } from './counted-tiles.js';
 import { Caches } from './caches.js';
 import { cacheRoutes } from './caches.routes.js';
 import type { TileCache } from './contract.js';
@@ -36,7 +37,7 @@ export const cachesFeature: Feature<CacheNeeds, CacheOffers> = {
   name: 'caches',
   async open({ core: { connection, logger, callers }, options, library, settings, items }, onClose) {
     const namespace = `large_image:${connection.name}`;
-    const { tiles, connection: redis } = await openTileCache({
+    const { tiles: opened, connection: redis } = await openTileCache({
       backend: options.cacheBackend ?? library.cache_backend ?? 'memory',
       maxBytes: options.tileCacheBytes ?? library.memory.tileCacheBytes,
       redis: {
@@ -48,6 +49,7 @@ export const cachesFeature: Feature<CacheNeeds, CacheOffers> = {
       namespace,
       ...(options.tileCache && { own: options.tileCache }),
     });
+    const tiles = options.metrics === undefined ? opened : new CountedTiles(opened);
     onClose(() => redis?.close());
     onClose(() => tiles.close());
     const sources = new SourceCache<OpenImage>({

@@ -44,6 +44,9 @@ export interface SourceCacheOptions<T> {
 export class SourceCache<T extends Closable> {
   readonly #entries: LRUCache<string, Kept<T>> | null;
   readonly #open = new Set<Entry<T>>();
+  /** How often a source was open already, and how often it was not. */
+  hits = 0;
+  misses = 0;
 
   constructor(private readonly options: SourceCacheOptions<T>) {
     this.#entries =
@@ -92,9 +95,11 @@ export class SourceCache<T extends Closable> {
   #acquire(key: string, open: (signal: AbortSignal) => Promise<T>): Entry<T> {
     const cached = this.#entries?.get(key)?.entry;
     if (cached !== undefined) {
+      this.hits += 1;
       cached.readers++;
       return cached;
     }
+    this.misses += 1;
     const opening = sharedAbortController();
     const entry: Entry<T> = { value: open(opening.signal), opening, settled: false, readers: 1, evicted: false, closing: null };
     this.#open.add(entry);

@@ -7,7 +7,7 @@ import { conversionOf, conversionParameters, copyParameters, sentOptions } from 
 import { anyObject, objectOf, orNull, truth } from '../../http/schemas.js';
 import { jobSchema } from '../jobs/schema.js';
 import { largeImageSchema } from '../pictures/schemas.js';
-import { itemPath } from '../pictures/parameters.js';
+import { itemPath, renderParameters } from '../pictures/parameters.js';
 
 const get = defineRoute({
   method: 'get',
@@ -16,11 +16,12 @@ const get = defineRoute({
   access: 'public',
   scope: scopes.read,
   params: itemPath,
+  query: { projection: renderParameters.projection },
   returns: { schema: largeImageSchema },
-  errors: ['unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
-  async handle({ params, caller }, { images }) {
+  errors: ['bad-value', 'unknown-id', 'access-denied', 'no-large-image', 'tile-source'],
+  async handle({ params, query, caller }, { images }) {
     const item = await images.load(params.itemId, caller);
-    return images.use(item, (image) => image.metadata());
+    return images.use(item, (image) => image.metadata(query.projection));
   },
 });
 

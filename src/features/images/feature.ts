@@ -21,6 +21,7 @@ import type { CacheOffers } from '../caches/feature.js';
 import type { Feature } from '../feature.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
+import { DicomMerge } from './dicom-merge.js';
 import { HostFollower } from './follow-host.js';
 import { Images } from './images.js';
 import { sourceRoutes } from './sources.routes.js';
@@ -72,8 +73,12 @@ export const imagesFeature: Feature<ImageNeeds, Images> = {
       logger,
       temporaryDirectory,
     });
-    new HostFollower({ images, records, items, cachedFiles, registry, settings, logger }).follow(events, onClose);
-    const sweep = async () => ({ temporaryFiles: await sweepTemporaryFiles(temporaryDirectory) });
+    const dicom = new DicomMerge({ host, records, items, images, settings, logger });
+    new HostFollower({ dicom, images, records, items, cachedFiles, registry, settings, logger }).follow(events, onClose);
+    const sweep = async () => ({
+      temporaryFiles: await sweepTemporaryFiles(temporaryDirectory),
+      ...(await dicom.sweep()),
+    });
     return { offers: images, routes: bindRoutes(sourceRoutes, { images }), sweep };
   },
 };

@@ -8,6 +8,7 @@ import type { TileSourceRegistry } from '../../tilesource/registry.js';
 import type { CachedFiles } from '../cached-files/cached-files.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
+import type { DicomMerge } from './dicom-merge.js';
 import { FolderFollowers } from './folder-followers.js';
 import type { Images } from './images.js';
 
@@ -20,6 +21,7 @@ interface FollowerParts {
   registry: TileSourceRegistry;
   settings: Settings;
   logger: HostLogger;
+  dicom: DicomMerge;
 }
 
 /** Files of an item that are tried in the place of the one that has come. */
@@ -68,6 +70,8 @@ export class HostFollower {
       if (!(await this.#mayBecomeImage(candidate))) continue;
       try {
         await this.parts.images.create(item, candidate);
+        const joined = await this.parts.dicom.join(item.id);
+        if (joined !== null) await this.#companionChanged(joined);
         return;
       } catch (error) {
         if (!(error instanceof LargeImageError)) throw error;

@@ -5,7 +5,7 @@ import type { FileRecord, HostRecords, ItemRecord } from '../../core/host/host-r
 import type { BorrowedImage, FrameBox, SourceInput, TileSource } from '../../tilesource/contract.js';
 import { openLargeImage } from '../../tilesource/large-image.js';
 import type { TileSourceRegistry } from '../../tilesource/registry.js';
-import { Renderer } from '../../tilesource/render/renderer.js';
+import { asStored, Renderer } from '../../tilesource/render/renderer.js';
 import type { IccOption } from '../../tilesource/requests.js';
 import type { OpenImage } from '../caches/open-image.js';
 import type { Settings } from '../settings/settings.js';
@@ -179,7 +179,7 @@ function borrowable(sourceName: string, source: TileSource): BorrowedImage {
   return {
     sourceName,
     source,
-    samples: (where: FrameBox, signal?: AbortSignal) => renderer().samples(where, signal),
+    samples: (where: FrameBox, signal?: AbortSignal) => renderer().samples(where, asStored, signal),
     styled: async (where: FrameBox, style: object, signal?: AbortSignal) =>
       renderer().box(where, { ...(await renderer().appearanceOf(JSON.stringify(style))), opaque: true }, signal),
   };

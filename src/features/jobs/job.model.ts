@@ -141,6 +141,10 @@ export class JobModel {
     for await (const doc of cursor) yield toRecord(doc);
   }
 
+  countOf(status: number): Promise<number> {
+    return this.#model.countDocuments({ status });
+  }
+
   /** The types and statuses that occur among jobs that are the reader's whatever item they are about. */
   async typesAndStatuses(filter: JobFilter, reader: JobReader): Promise<{ types: string[]; statuses: number[] }> {
     const query = { ...toQuery(filter), ...certain(reader) };

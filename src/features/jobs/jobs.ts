@@ -275,14 +275,24 @@ export class JobStore {
     return () => this.#listeners.delete(listener);
   }
 
+  /** How many jobs have a status, whoever may see them. */
+  count(status: number): Promise<number> {
+    return this.#model.countOf(status);
+  }
+
   /** Aborted by {@link JobStore.close}. */
   get closing(): AbortSignal {
     return this.#closing.signal;
   }
 
+  /** Ends the streams of those who follow jobs: they come back, elsewhere where this process ends. */
+  endStreams(): void {
+    this.#closing.abort();
+  }
+
   /** Ends the streams of those who follow jobs, and forgets all listeners. */
   close(): void {
-    this.#closing.abort();
+    this.endStreams();
     this.#listeners.clear();
   }
 

@@ -46,7 +46,8 @@ const histogram = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/histogram',
   summary: 'Get how often which sample values occur, band by band.',
-  description: 'Without a size the image is reduced to at most 2048 pixels a side, without mixing pixels.',
+  description:
+    'Counted are samples as the file holds them, of large regions some; with `resample` 1 to 3 the region is scaled to its size first.',
   query: {
     ...histogramRegion,
     frame,

@@ -49,6 +49,7 @@ export const renderParameters = {
   ...encodingParameters,
   frame: integer({ description: 'Plane of a multi-frame image, from 0 (the default).' }),
   style: text({ description: 'JSON object that says how bands become colours.' }),
+  projection: text({ description: 'EPSG:3857: images with a place on the earth in tiles of the world map.' }),
 };
 
 /** How a download is named. */
@@ -65,7 +66,9 @@ export const regionParameters = {
   bottom: number({ description: 'Exclusive.' }),
   regionWidth: number(),
   regionHeight: number(),
-  units: text({ description: 'Units of the above: base_pixels (default), mag_pixels, mm, um, fraction …' }),
+  units: text({
+    description: 'Units of the above: base_pixels (default), mag_pixels, mm, um, fraction …; projection, EPSG:4326 and others.',
+  }),
   unitsWH: text({ description: 'Units of regionWidth and regionHeight, when they differ.' }),
   width: integer({ description: 'Largest width of the result in pixels.' }),
   height: integer({ description: 'Largest height of the result in pixels.' }),

@@ -161,7 +161,7 @@ export function settingDefinitions(
     booleanSetting(
       'merge_dicom',
       false,
-      'Kept for existing clients and not followed: DICOM files of one item are one image in any case, those of several items are not joined.',
+      'DICOM files of a series that come into a folder as items of their own become files of the first of these, which is one image; the other items are removed. Files of one item are one image in any case.',
     ),
     booleanSetting('notification_stream_fallback', true, 'Clients poll for notifications where the event stream is disabled.'),
     ...['show_extra_public', 'show_extra', 'show_extra_admin'].map((name, i) =>

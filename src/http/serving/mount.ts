@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import type { Request, RequestHandler, Response } from 'express';
+import { underRequestId } from '../../core/request-id.js';
 import { harmlessLogger } from '../../core/host/logger.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 import type { HostLogger } from '../../host.js';
@@ -22,7 +22,14 @@ export interface MountOptions<C> {
   authenticate: VerifyToken;
   tokenLocations: TokenLocations;
   logger?: HostLogger | undefined;
+  /** Is told of each request that was answered. */
+  observe?: RequestObserver | undefined;
 }
+
+/** Is told which route has answered how, and how long that took. Clients that leave before have the status 499. */
+export type RequestObserver = (answered: { method: string; path: string; status: number; seconds: number }) => void;
+
+const goneStatus = 499;
 
 const overrideHeaders = ['x-http-method-override', 'x-http-method', 'x-method-override'];
 const overriding = ['GET', 'PUT', 'PATCH', 'DELETE', 'HEAD'];
@@ -47,7 +54,7 @@ export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: M
     const matched = table.find(method, request.path);
     if (matched !== null) {
       request.method = method;
-      new Answering(matched, surroundings, request, response).run().catch(next);
+      void underRequestId(request, response, () => new Answering(matched, surroundings, request, response).run().catch(next));
       return;
     }
     const allowed = method === 'OPTIONS' ? table.methodsOf(request.path) : [];
@@ -117,7 +124,6 @@ class Answering<C> {
   async run(): Promise<void> {
     const { route, options, request, response } = this;
     let unwatch: (() => void) | undefined;
-    response.setHeader('Girder-Request-Uid', randomUUID());
     try {
       const asked = await this.#identify();
       const watch = () => {
@@ -144,6 +150,12 @@ class Answering<C> {
     } finally {
       unwatch?.();
       dropRest(request);
+      options.observe?.({
+        method: route.method.toUpperCase(),
+        path: route.path,
+        status: response.writableEnded ? response.statusCode : goneStatus,
+        seconds: (performance.now() - this.#began) / 1000,
+      });
     }
   }
 

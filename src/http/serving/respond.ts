@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { errorReplies, LargeImageError, type ErrorCode } from '../../errors.js';
 import type { HostLogger } from '../../host.js';
+import { requestId } from '../../core/request-id.js';
 import { outageOf } from '../../core/database/outage.js';
 import { isSmall, jsonPieces } from './json-pieces.js';
 import { Reply, type ReplyHeaders } from '../reply.js';
@@ -134,7 +135,8 @@ export async function respondWithError(
     const { errorStatus } = options;
     reply = errorReply(known, { anonymous: options.anonymous, ...(errorStatus && { errorStatus }) });
   } else {
-    const uid = randomUUID();
+    // Both are the same in requests to routes.
+    const uid = requestId() ?? randomUUID();
     options.logger?.error({ err: error, uid, route: options.route }, 'Request:Failed');
     const body = { message: 'An unexpected error occurred on the server.', type: 'internal', uid };
     reply = Reply.json(body, { status: 500 });

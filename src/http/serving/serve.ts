@@ -4,7 +4,7 @@ import { packageVersion } from '../../core/version.js';
 import type { Host } from '../../host.js';
 import { describeRoutes } from '../describe/describe.routes.js';
 import { bindRoutes, type BoundRoute, type RouteOutline } from '../route.js';
-import { mountRoutes } from './mount.js';
+import { mountRoutes, type RequestObserver } from './mount.js';
 import { mountAt } from './slot.js';
 
 /**
@@ -17,7 +17,11 @@ import { mountAt } from './slot.js';
  */
 export async function serveRoutes(
   bound: readonly BoundRoute[],
-  { core: { host, brand, callers, logger }, app }: { core: Core; app: Host['app'] | null },
+  {
+    core: { host, brand, callers, logger },
+    app,
+    observe,
+  }: { core: Core; app: Host['app'] | null; observe: RequestObserver | undefined },
   onClose: OnClose,
 ): Promise<RouteOutline[]> {
   const described: RouteOutline[] = [];
@@ -30,6 +34,7 @@ export async function serveRoutes(
     authenticate: (token) => callers.authenticate(token),
     tokenLocations: { cookieName, headerName },
     logger,
+    observe,
   });
   if (app !== null) onClose(await mountAt(app, host.apiRoot, router));
   return described;

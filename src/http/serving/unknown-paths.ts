@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import type { RequestHandler } from 'express';
 import { BadParameterError, NotFoundError } from '../../errors.js';
+import { underRequestId } from '../../core/request-id.js';
 import { respondWithError } from './respond.js';
 import type { RouteOutline } from '../route.js';
 
@@ -18,8 +18,8 @@ export function answerUnknownPaths(routes: readonly Pick<RouteOutline, 'path' | 
     const isKnown = resources.has((segments[0] ?? '').toLowerCase());
     // Existing clients show the path below the resource.
     const message = `No matching route for "${request.method} ${segments.slice(isKnown ? 1 : 0).join('/')}"`;
-    response.setHeader('Girder-Request-Uid', randomUUID());
     const error = isKnown ? new BadParameterError(message) : new NotFoundError(message);
-    respondWithError(response, error, { anonymous: false, route: request.path }).catch(next);
+    const answer = () => respondWithError(response, error, { anonymous: false, route: request.path });
+    underRequestId(request, response, answer).catch(next);
   };
 }

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile, type FileHandle } from 'node:fs/promises';
+import { access, mkdir, open, readdir, readFile, rename, rm, stat, writeFile, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
-import { NotFoundError } from '../../index.js';
+import { LargeImageError, NotFoundError } from '../../index.js';
 
 const keyPattern = /^[0-9a-f]{24,64}$/;
 
@@ -47,6 +47,15 @@ export class ByteStore {
     this.#files = join(root, 'files');
     this.#uploads = join(root, 'uploads');
     this.#owner = join(root, 'store-id');
+  }
+
+  /** @throws LargeImageError `unavailable` where files cannot be read or written. */
+  async requireWritable(): Promise<void> {
+    try {
+      await access(this.#files, constants.R_OK | constants.W_OK);
+    } catch (cause) {
+      throw new LargeImageError('unavailable', 'The data folder cannot be read or written.', { cause });
+    }
   }
 
   /** Makes the directories. A folder with nothing in it belongs to the database with this id from now on. */

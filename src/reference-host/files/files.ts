@@ -231,3 +231,19 @@ export async function readFile(
     throw new InvalidError(`The file ${file.name} is a link; its bytes are at ${file.linkUrl ?? 'its address'}.`);
   return readBytes(path, { start: range.start, end: Math.min(range.end, await sizeOf(file)) });
 }
+
+/** Makes a file one of another item. */
+export async function moveFile(context: HostContext, { _id, itemId, size = 0 }: FileDocument, to: Types.ObjectId): Promise<void> {
+  const { models } = context;
+  if (itemId === null || itemId.equals(to)) return;
+  const { modifiedCount } = await models.file.updateOne({ _id, itemId }, { $set: { itemId: to } });
+  if (modifiedCount === 0) return;
+  step('file:moved');
+  for (const [id, bytes] of [
+    [itemId, -size],
+    [to, size],
+  ] as const) {
+    const item = await models.item.findById(id).lean<ItemDocument>();
+    if (item !== null) await addItemSize(context, item, bytes);
+  }
+}

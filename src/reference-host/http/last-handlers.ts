@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { NextFunction, Request, Response } from 'express';
 import type { HostLogger } from '../../index.js';
 
@@ -19,7 +18,8 @@ export function answerNoPage(request: Request, response: Response): void {
 /** Answers an error that was raised outside of a route. Four parameters, since that is how Express knows it. */
 export function answerError(logger: HostLogger) {
   return (error: unknown, request: Request, response: Response, _next: NextFunction): void => {
-    const uid = randomUUID();
+    // `identifyRequests` comes before everything.
+    const uid = response.getHeader('X-Request-Id');
     logger.error({ err: error, uid, path: request.path }, 'Request:Failed');
     if (response.headersSent) {
       response.destroy();

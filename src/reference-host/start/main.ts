@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Types } from 'mongoose';
+import type { Registry } from 'prom-client';
 import { startDatabase } from '../database/start-database.js';
 import { DatabaseUnavailableError, type Database } from '../database/contract.js';
 import { DataDirectoryInUseError, lockDataDirectory } from './data-lock.js';
@@ -13,6 +14,7 @@ import { openLog, survivePrinting } from './log.js';
 import { readOptions, UsageError, type StartOptions } from './options.js';
 import { keptPassword } from './password.js';
 import { addNuclei, nucleiName } from './nuclei.js';
+import { isInstalled } from '../packages.js';
 import { progressDisplay } from './progress.js';
 import { RunningHost } from './running-host.js';
 import { makeSyntheticSlide } from '../synthetic-slide/slide.js';
@@ -52,6 +54,7 @@ async function main(): Promise<void> {
   signal.throwIfAborted();
 
   const logger = openLog(options.logLevel);
+  const register = await metricsRegistry();
   const running = await RunningHost.start({
     make: (restart) =>
       createReferenceHost({
@@ -61,6 +64,7 @@ async function main(): Promise<void> {
         ...(options.trustProxy !== null && { trustProxy: options.trustProxy }),
         logger,
         restart,
+        ...(register && { metrics: { register, token: options.metricsToken } }),
       }),
     server,
     report: (text) => display.line(text),
@@ -68,12 +72,22 @@ async function main(): Promise<void> {
   });
   await closers.add('host', () => running.close());
   await closers.add('web server', () => server.close());
+  await closers.add('event streams', () => running.endStreams());
   signal.throwIfAborted();
 
   const filled = options.bare ? null : await running.use((host) => fill(host, options, signal));
   display.end();
   process.stdout.write(`${banner(server.url, database, options, filled?.login ?? null)}\n`);
   if (filled !== null) await running.use((host) => annotate(host, server.url, filled.slideId, signal));
+}
+
+/** Where numbers for Prometheus are collected, those of the process among them; `null` where its package is not installed. */
+async function metricsRegistry(): Promise<Registry | null> {
+  if (!isInstalled('prom-client')) return null;
+  const { collectDefaultMetrics, Registry } = await import('prom-client');
+  const register = new Registry();
+  collectDefaultMetrics({ register });
+  return register;
 }
 
 /** Runs jobs until it is stopped. The data folder belongs to the server: it is not locked. */

@@ -14,6 +14,8 @@ export interface StartOptions {
   adminPassword: string | null;
   /** How many proxies stand before the server, or their addresses. */
   trustProxy: number | string | null;
+  /** Token with which numbers for Prometheus are read. */
+  metricsToken: string | null;
   /** Neither slide nor user: the first to register is the administrator. */
   bare: boolean;
   /** Only run jobs, beside a server on the same database and data folder. */
@@ -44,6 +46,11 @@ export const environmentVariables = [
   ],
   ['BRAND', '', 'Word that names the product on the wire; `girder` suits existing clients.'],
   ['LOG_LEVEL', 'info', 'What is written to standard error, a JSON object a line: debug, info, warn, error or silent.'],
+  [
+    'METRICS_TOKEN',
+    '',
+    'Token with which `/metrics` is read (`Authorization: Bearer`). Without it only site administrators may. Needs the package `prom-client`.',
+  ],
   [
     'LARGE_IMAGE_CACHE_DIR',
     '',
@@ -111,6 +118,7 @@ export function readOptions(
     brand,
     adminPassword,
     trustProxy: readTrustProxy(env.TRUST_PROXY),
+    metricsToken: env.METRICS_TOKEN || null,
     bare: bare === true,
     worker: worker === true,
     logLevel: readLogLevel(env.LOG_LEVEL),

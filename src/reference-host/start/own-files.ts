@@ -14,8 +14,11 @@ export interface OwnFilesOptions {
   leftOut?: (path: string, reason: string) => void;
 }
 
+/** Files of a Zarr that describe what lies beside them. */
+const zarrNames: ReadonlySet<string> = new Set(['.zattrs', '.zgroup', '.zarray', '.zmetadata']);
+
 /**
- * The files among the paths given and, for folders, all files below them. Names that begin with a dot are left out, and links to
+ * The files among the paths given and, for folders, all files below them. Names that begin with a dot are left out, but for those of Zarr, and links to
  * folders that were seen already. Single files go into the folder `Files`, folders keep their names.
  */
 export async function* ownFiles(paths: readonly string[], options: OwnFilesOptions = {}): AsyncGenerator<OwnFile> {
@@ -44,7 +47,7 @@ async function* filesBelow(
   seen.add(real);
   const names = await readdir(directory).catch((error: unknown) => leaveOut(directory, error));
   for (const name of (names ?? []).toSorted()) {
-    if (name.startsWith('.')) continue;
+    if (name.startsWith('.') && !zarrNames.has(name)) continue;
     const path = join(directory, name);
     const entry = await stat(path).catch((error: unknown) => leaveOut(path, error));
     if (entry?.isDirectory()) yield* filesBelow(path, [...folders, name], seen, options);

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import type { ReferenceHost } from '../index.js';
 import type { Listening } from './listen.js';
 
@@ -17,16 +18,13 @@ export interface RunningHostOptions {
  * that run end first, those that come meanwhile wait; jobs go on afterwards.
  */
 export class RunningHost {
-  readonly #options: RunningHostOptions;
   #host: ReferenceHost | null = null;
   /** Restarts and uses of the host, one after the other. */
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #inOrder = pLimit(1);
   #isAsked = false;
   #isClosed = false;
 
-  private constructor(options: RunningHostOptions) {
-    this.#options = options;
-  }
+  private constructor(private readonly options: RunningHostOptions) {}
 
   /** Makes the first host and serves it. */
   static async start(options: RunningHostOptions): Promise<RunningHost> {
@@ -43,6 +41,11 @@ export class RunningHost {
     });
   }
 
+  /** Ends event streams; the host is not ready for further requests. */
+  async endStreams(): Promise<void> {
+    this.#host?.endStreams();
+  }
+
   /** Closes the host after what is under way; there is no restart any more. */
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -55,29 +58,23 @@ export class RunningHost {
     void this.#inOrder(async () => {
       this.#isAsked = false;
       if (this.#isClosed) return;
-      this.#options.report('Restarting.');
-      await this.#options.server.pause();
+      this.options.report('Restarting.');
+      await this.options.server.pause();
       await this.#closeHost();
       await this.#open();
-      this.#options.report('Restarted.');
-    }).catch((error: unknown) => this.#options.failed(error));
+      this.options.report('Restarted.');
+    }).catch((error: unknown) => this.options.failed(error));
   }
 
   async #open(): Promise<void> {
-    const host = await this.#options.make(() => this.#restart());
+    const host = await this.options.make(() => this.#restart());
     this.#host = host;
-    this.#options.server.serve(host.app);
+    this.options.server.serve(host.app);
   }
 
   async #closeHost(): Promise<void> {
     const host = this.#host;
     this.#host = null;
     await host?.close();
-  }
-
-  #inOrder<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#last.then(work);
-    this.#last = done.catch(() => undefined);
-    return done;
   }
 }

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import type { HostContext } from '../context.js';
 import { sweep } from './sweep.js';
 
@@ -18,16 +19,14 @@ class DoneByOthers extends Error {}
 export async function startUpkeep(context: HostContext, options: { uploadLifetimeMs: number }): Promise<() => Promise<void>> {
   const { claims, journal, logger } = context;
   const closing = new AbortController();
-  let running = Promise.resolve();
+  const oneByOne = pLimit(1);
   /** Whether a sweep is due that has not been done, as while the database was away. */
   let isOwed = true;
-  const inOrder = (work: () => Promise<void>, event: string) => {
-    running = running.then(work).catch((err: unknown) => {
+  const inOrder = (work: () => Promise<void>, event: string) =>
+    oneByOne(work).catch((err: unknown) => {
       if (err instanceof DoneByOthers && event === sweepFailed) isOwed = false;
       if (!(err instanceof DoneByOthers) && !closing.signal.aborted) logger.warn({ err }, event);
     });
-    return running;
-  };
   const alone = (key: string, work: () => Promise<void>) =>
     claims.run(key, { patienceMs: 0, busy: () => new DoneByOthers() }, work);
   const recover = () =>
@@ -66,6 +65,7 @@ export async function startUpkeep(context: HostContext, options: { uploadLifetim
   return async () => {
     for (const timer of timers) clearInterval(timer);
     closing.abort();
-    await running;
+    // What was begun ends.
+    await oneByOne(() => undefined);
   };
 }

@@ -65,9 +65,11 @@ function recordOf(upload: UploadDocument) {
 
 async function addToItem(context: HostContext, upload: UploadDocument): Promise<FileDocument> {
   const { models, events } = context;
+  const made = await models.file.findById(upload._id).lean<FileDocument>();
+  // Somebody has moved it to another item since, and that one may be gone.
+  if (made !== null && made.itemId?.equals(upload.parentId) !== true) return made;
   const item = await models.item.findById(upload.parentId).lean<ItemDocument>();
   if (item === null) throw new InvalidError(`No such item: ${upload.parentId.toHexString()}`, 'id');
-  const made = await models.file.findById(upload._id).lean<FileDocument>();
   if (made === null) return insertFile(context, item, recordOf(upload));
   await recountAround(context, item);
   await events.emit('file.saved', { file: { ...made }, created: true });
@@ -81,6 +83,7 @@ async function makeItem(context: HostContext, upload: UploadDocument): Promise<F
   const file =
     (await models.file.findById(upload._id).lean<FileDocument>()) ??
     (await recordFile(context, { itemId, record: recordOf(upload) }));
+  if (file.itemId?.equals(itemId) !== true) return file;
   const made = await models.item.findById(itemId).lean<ItemDocument>();
   if (made === null) {
     try {
@@ -94,7 +97,8 @@ async function makeItem(context: HostContext, upload: UploadDocument): Promise<F
     }
   } else await recountAround(context, made);
   await events.emit('file.saved', { file: { ...file }, created: true });
-  return file;
+  // Whoever hears of it may move it to another item.
+  return (await models.file.findById(file._id).lean<FileDocument>()) ?? file;
 }
 
 async function replaceContents(context: HostContext, upload: UploadDocument): Promise<FileDocument> {

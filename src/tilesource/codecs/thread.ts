@@ -11,6 +11,7 @@ import { TileSourceError } from '../../errors.js';
 import { decodeZarrChunk, type ZarrChunk, type ZarrLibraries } from './zarr-chunk.js';
 import { zstdContentSize } from './zstd-header.js';
 import { centre } from './centred.js';
+import { resampleRows, type ResampleTask } from '../render/resample.js';
 import type { CodecTask, Decoded, FrameInfo, ReducedSize } from './tasks.js';
 
 /** The program of a decoding thread. Libraries are loaded when first needed. */
@@ -224,6 +225,12 @@ const functions = {
   /** Decodes a chunk of a Zarr array. */
   async zarrChunk(chunk: ZarrChunk): Promise<Uint8Array<ArrayBuffer>> {
     const data = await decodeZarrChunk(chunk, zarrLibraries);
+    return moved(data, data);
+  },
+
+  /** Makes rows of a scaled picture. */
+  resample(task: ResampleTask): Uint8Array<ArrayBuffer> {
+    const data = resampleRows(task);
     return moved(data, data);
   },
 

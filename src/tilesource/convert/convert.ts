@@ -15,6 +15,7 @@ import { countFrames } from '../sources/sharp/small-image.js';
 import { isStoredInTiles } from '../sources/sharp/stored-in-tiles.js';
 import { checkSvg, maxDrawingBytes } from '../sources/sharp/svg.js';
 import { sharpSource } from '../sources/sharp/sharp-source.js';
+import { leastResolution } from '../sources/tiff/descriptions.js';
 import { tiffSource } from '../sources/tiff/tiff-source.js';
 import { vipsReason } from '../process/vips-reason.js';
 import { associatedDirectories } from './associated.js';
@@ -89,18 +90,25 @@ type KnownMetadata = Pick<ImageMetadata, 'magnification' | 'mmX' | 'mmY' | 'chan
 
 const unscaled: KnownMetadata = { magnification: null, mmX: null, mmY: null };
 
+/** What files other than TIFF say of their scale: pixels per inch, which below some number are those of screens and printers. */
+function scaleOf({ density = 0 }: Metadata): KnownMetadata {
+  if (density < leastResolution) return unscaled;
+  return { ...unscaled, mmX: 25.4 / density, mmY: 25.4 / density };
+}
+
 /** Files that only libvips reads, or that it reads as well and faster. */
 async function convertByVips(
   task: ConversionTask,
   report: ConversionReport,
   file: VipsFile,
-  known: KnownMetadata,
+  described: KnownMetadata,
 ): Promise<void> {
   const { options, input } = task;
   const facts = await readFacts(file, vipsSettings, { maxDecodedPixels: Infinity }).catch((error: unknown) => {
     if (error instanceof TileSourceError) throw error;
     throw new TileSourceError(`The image cannot be read: ${vipsReason(error)}`, { cause: error });
   });
+  const known = described === unscaled ? scaleOf(facts) : described;
   const frames = await countFrames(file, vipsSettings, facts);
   const chosen = chosenFrames(options.onlyFrame, frames);
   const lossy = ['jpeg', 'webp', 'avif'].includes(file.format) || (file.format === 'tiff' && (await isLossyTiff(input.path)));
@@ -117,6 +125,7 @@ async function convertByVips(
     compression: 'none',
     quality: packing.quality,
     predictor: packing.predictor,
+    pixelsPerMm: known.mmX === null ? null : 1 / known.mmX,
   };
   const { compression } = packing;
   const plain = vipsCompressions.includes(compression) && !nearest && packing.level === null;
@@ -128,12 +137,16 @@ async function convertByVips(
     const metadata = { ...made.metadata, ...known };
     const levels = made.populatedLevels.length;
     await made.close();
-    await redescribe(task.output, describeConversion(factsOf(task, packing, facts, { metadata, levels, frames: 1 }), null));
+    await redescribe(task.output, describeConversion(factsOf(task, packing, facts, { metadata, levels, frames: 1 }), null), {
+      keepsResolution: pass.pixelsPerMm !== null,
+    });
     return;
   }
   if (Math.max(facts.width, facts.height) <= maxUntiledSide) {
     const source = await sharpSource.open(fileInput(input.path, input), { maxSmallImageSize: maxUntiledSide });
-    return writeFrom([{ open: async () => source, first: source }], { task, report, lossy, from: 0, facts });
+    const internal = await source.internalMetadata?.();
+    const scaled = { ...withKnown(source, known, source.iccProfile?.(0) ?? null), internalMetadata: async () => internal ?? {} };
+    return writeFrom([{ open: async () => scaled, first: scaled }], { task, report, lossy, from: 0, facts });
   }
   // Through uncompressed tiles on disk, one frame after the other.
   const base = join(task.directory, 'base.tiff');

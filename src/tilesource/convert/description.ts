@@ -52,10 +52,10 @@ const imageDescription = 270;
 const resolutionTags = [282, 283, 296];
 
 /**
- * Gives the first directory of a little-endian TIFF a description, and takes away its resolution, which libvips makes up where it
- * knows none. The directory is written anew at the end of the file.
+ * Gives the first directory of a little-endian TIFF a description, and takes away its resolution, which libvips makes up, where
+ * it is not known. The directory is written anew at the end of the file.
  */
-export async function redescribe(path: string, text: string): Promise<void> {
+export async function redescribe(path: string, text: string, options: { keepsResolution: boolean }): Promise<void> {
   const file = await open(path, 'r+');
   try {
     const read = async (length: number, at: number) => {
@@ -77,10 +77,11 @@ export async function redescribe(path: string, text: string): Promise<void> {
     const countBytes = await read(countSize, start);
     const count = big ? Number(countBytes.readBigUInt64LE(0)) : countBytes.readUInt16LE(0);
     const body = await read(count * entrySize + offsetSize, start + countSize);
+    const dropped = [imageDescription, ...(options.keepsResolution ? [] : resolutionTags)];
     const entries: Buffer[] = [];
     for (let index = 0; index < count; index += 1) {
       const entry = body.subarray(index * entrySize, (index + 1) * entrySize);
-      if (![imageDescription, ...resolutionTags].includes(entry.readUInt16LE(0))) entries.push(entry);
+      if (!dropped.includes(entry.readUInt16LE(0))) entries.push(entry);
     }
     const end = (await file.stat()).size;
     const textAt = end + (end % 2);

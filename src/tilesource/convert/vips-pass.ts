@@ -14,6 +14,8 @@ export interface VipsPass {
   compression: 'none' | 'jpeg' | 'deflate' | 'lzw' | 'packbits' | 'webp';
   quality: number;
   predictor: boolean;
+  /** As the file says it. */
+  pixelsPerMm: number | null;
 }
 
 /** How a file is handed to libvips: read once from front to back, whatever its size, and not at all when it is damaged. */
@@ -52,6 +54,7 @@ export async function runVipsPass(pass: VipsPass): Promise<void> {
       compression: pass.compression,
       quality: Math.max(1, pass.quality),
       predictor: pass.predictor ? 'horizontal' : 'none',
+      ...(pass.pixelsPerMm !== null && { xres: pass.pixelsPerMm, yres: pass.pixelsPerMm }),
     })
     .toFile(pass.output);
 }

@@ -37,6 +37,8 @@ export interface LevelBox {
   level: number;
   frame: number;
   box: Box;
+  /** Pixels of levels that the file does not hold are picked, never mixed. */
+  nearest?: boolean;
 }
 
 /** Reads decoded tiles of every level, also of those that the file does not hold, and rectangles of any level. */
@@ -54,9 +56,10 @@ export class TileReader {
   }
 
   /** What a tile shows of the image; partial pixels at the border count as whole ones. The address has been checked. */
-  async readTile(address: TileAddress, signal?: AbortSignal): Promise<Raster> {
-    if (this.#source.populatedLevels.includes(address.level)) return this.#readStored(address, signal);
-    const key = `${address.frame}/${address.level}/${address.x}/${address.y}`;
+  async readTile(address: TileAddress & { nearest?: boolean }, signal?: AbortSignal): Promise<Raster> {
+    const { level, frame, x, y, nearest = false } = address;
+    if (this.#source.populatedLevels.includes(level)) return this.#readStored({ level, frame, x, y }, signal);
+    const key = `${frame}/${level}/${x}/${y}${nearest ? '/nearest' : ''}`;
     const cached = this.#cache.get(key);
     if (cached) return cached;
     const made = await this.#compose(address, signal);
@@ -100,7 +103,11 @@ export class TileReader {
   }
 
   /** The tiles that a box meets, row by row, and its place in the mosaic of them. */
-  #tilesOf({ level, frame, box }: LevelBox): { tiles: TileAddress[]; columns: number; offset: Box } {
+  #tilesOf({ level, frame, box, nearest }: LevelBox): {
+    tiles: (TileAddress & { nearest?: boolean })[];
+    columns: number;
+    offset: Box;
+  } {
     const { tileWidth, tileHeight } = this.#source.metadata;
     const first = { x: Math.floor(box.left / tileWidth), y: Math.floor(box.top / tileHeight) };
     const last = {
@@ -108,9 +115,9 @@ export class TileReader {
       y: Math.floor((box.top + box.height - 1) / tileHeight),
     };
     this.#checkCount({ columns: last.x - first.x + 1, rows: last.y - first.y + 1 }, level);
-    const tiles: TileAddress[] = [];
+    const tiles: (TileAddress & { nearest?: boolean })[] = [];
     for (let y = first.y; y <= last.y; y += 1) {
-      for (let x = first.x; x <= last.x; x += 1) tiles.push({ level, frame, x, y });
+      for (let x = first.x; x <= last.x; x += 1) tiles.push({ level, frame, x, y, ...(nearest && { nearest }) });
     }
     const offset = { ...box, left: box.left - first.x * tileWidth, top: box.top - first.y * tileHeight };
     return { tiles, columns: last.x - first.x + 1, offset };
@@ -186,7 +193,7 @@ export class TileReader {
   }
 
   /** Makes a tile from the tiles of a finer level below it. */
-  async #compose(address: TileAddress, signal?: AbortSignal): Promise<Raster> {
+  async #compose(address: TileAddress & { nearest?: boolean }, signal?: AbortSignal): Promise<Raster> {
     const { metadata, populatedLevels } = this.#source;
     const { tileWidth, tileHeight, bandCount, dtype } = metadata;
     let step = largestStep;
@@ -205,7 +212,7 @@ export class TileReader {
       height: Math.min(factor * tileHeight, size.height - top),
     };
     const content = tileContent(metadata, address);
-    if (dtype === 'uint8' && bandCount <= 4) {
+    if (dtype === 'uint8' && bandCount <= 4 && !address.nearest) {
       const mosaic = await this.readBox({ level, frame: address.frame, box }, signal);
       // Partial pixels at the border are completed, so that they do not stretch the whole tile.
       const fitted = fitBorder(mosaic, { width: content.width * factor, height: content.height * factor }, metadata);
@@ -217,7 +224,7 @@ export class TileReader {
       for (let x = address.x * factor; x < Math.min(grid.columns, (address.x + 1) * factor); x += 1) children.push({ x, y });
     }
     await mapConcurrently(children, this.#concurrency, async ({ x, y }) => {
-      const tile = await this.readTile({ level, frame: address.frame, x, y }, signal);
+      const tile = await this.readTile({ ...address, level, x, y }, signal);
       await copyEveryNth(target, tile, { left: x * tileWidth - left, top: y * tileHeight - top }, factor);
     });
     return target;

@@ -6,6 +6,7 @@ import type { Size } from '../geometry.js';
 import { processed } from '../process/processing.js';
 import { hasAlpha, type Picture } from './pixels.js';
 import type { EncodingRequest } from '../requests.js';
+import type { Kernel } from './resample.js';
 
 /** Encodings that can be asked for. `TILED` is made by `tiled-tiff.ts`. */
 const encodings = ['JPEG', 'JFIF', 'PNG', 'TIFF', 'TILED', 'WEBP', 'AVIF', 'GIF', 'BMP', 'PPM', 'TGA'] as const;
@@ -134,14 +135,13 @@ export function checkOutputSize(size: Size, options: EncodingOptions, maxPixels:
   }
 }
 
-/** Ways to scale, by libvips name. */
-export type Kernel = 'nearest' | 'linear' | 'cubic' | 'lanczos3';
-
 /** What is done with a picture on its way into bytes. Everything happens in one pass of libvips. */
 export interface EncodingSteps {
   resize?: Size & { kernel: Kernel };
   /** Completes the picture to this size. */
   extend?: Size & { left: number; top: number; color: Rgba };
+  /** Scale of the result, for formats that say it; absent where it is unknown. */
+  pixelsPerMm?: { x: number; y: number } | undefined;
   /** Colour under transparent pixels where the format has no alpha; default white. */
   background?: Rgba;
   /** Aborted before it begins, nothing is done. */
@@ -182,7 +182,7 @@ export async function encodePicture(
     });
   }
   if (picture.bands <= 2) image = image.toColourspace('b-w');
-  return processed(() => write(image, options), steps.signal);
+  return processed(() => write(image, options, steps.pixelsPerMm), steps.signal);
 }
 
 /** Encodes a stored picture anew, decoding and encoding in one pass of libvips. */
@@ -216,7 +216,7 @@ export function usualKernel(from: Size, to: Size): Kernel {
   return to.width > from.width || to.height > from.height ? 'cubic' : 'lanczos3';
 }
 
-/** Scales a picture; keeps its bands. */
+/** Scales a picture by libvips, for what libvips does well; keeps its bands. */
 export async function resizePicture(picture: Picture, size: Size & { kernel: Kernel }, signal?: AbortSignal): Promise<Picture> {
   if (size.width === picture.width && size.height === picture.height) return picture;
   let image = scaled(openPicture(picture), size);
@@ -239,7 +239,7 @@ async function grayAndAlpha(rgba: Uint8Array): Promise<Uint8Array> {
   return out;
 }
 
-async function write(image: Sharp, options: EncodingOptions): Promise<Uint8Array> {
+async function write(image: Sharp, options: EncodingOptions, pixelsPerMm?: EncodingSteps['pixelsPerMm']): Promise<Uint8Array> {
   const { quality, subsampling } = options;
   switch (options.encoding) {
     case 'JPEG':
@@ -255,9 +255,13 @@ async function write(image: Sharp, options: EncodingOptions): Promise<Uint8Array
       return image.gif({ effort: 1 }).toBuffer();
     case 'TIFF':
     case 'TILED': {
-      if (options.compression !== 'jpeg')
-        return image.tiff({ compression: options.compression, predictor: 'horizontal' }).toBuffer();
-      return image.flatten({ background: '#fff' }).tiff({ compression: 'jpeg', quality }).toBuffer();
+      const scale = pixelsPerMm && { xres: pixelsPerMm.x, yres: pixelsPerMm.y };
+      const packed =
+        options.compression === 'jpeg'
+          ? image.flatten({ background: '#fff' }).tiff({ compression: 'jpeg', quality, ...scale })
+          : image.tiff({ compression: options.compression, predictor: 'horizontal', ...scale });
+      const bytes = await packed.toBuffer();
+      return scale ? bytes : withoutResolution(bytes);
     }
     case 'BMP':
     case 'PPM':
@@ -268,6 +272,26 @@ async function write(image: Sharp, options: EncodingOptions): Promise<Uint8Array
       return options.encoding === 'BMP' ? bmp(raw) : tga(raw);
     }
   }
+}
+
+/** XResolution, YResolution, ResolutionUnit. */
+const resolutionTags: ReadonlySet<number> = new Set([282, 283, 296]);
+
+/** Takes the resolution, which libvips makes up where it knows none, out of the first directory of a TIFF that it wrote. */
+function withoutResolution(tiff: Buffer): Buffer {
+  if (tiff.toString('latin1', 0, 4) !== 'II*\0') return tiff;
+  const start = tiff.readUInt32LE(4);
+  const count = tiff.readUInt16LE(start);
+  let to = start + 2;
+  for (let entry = start + 2; entry < start + 2 + count * 12; entry += 12) {
+    if (resolutionTags.has(tiff.readUInt16LE(entry))) continue;
+    tiff.copyWithin(to, entry, entry + 12);
+    to += 12;
+  }
+  // Behind the entries stands where the next directory is: nowhere.
+  tiff.fill(0, to, start + 2 + count * 12 + 4);
+  tiff.writeUInt16LE((to - start - 2) / 12, start);
+  return tiff;
 }
 
 interface RawPicture extends Size {

@@ -33,13 +33,13 @@ export interface HistogramOptions {
   density?: boolean;
 }
 
-/** Minimum, maximum, mean and population standard deviation of one band. NaN samples do not count. */
+/** Minimum, maximum, mean and population standard deviation of one band. Samples that are no finite number do not count. */
 export interface BandStatistics {
   min: number;
   max: number;
   mean: number;
   stdev: number;
-  /** Number of samples that are numbers. */
+  /** Number of samples that are finite numbers. */
   count: number;
 }
 
@@ -49,32 +49,34 @@ const maxBins = 65_536;
 /** Pixels that are counted before the time is looked at: few, as counting is ten times slower until the compiler has seen it. */
 const pixelsAtOnce = 16_384;
 
-/** Facts of each band of a raster; all 0 where it has no samples. */
-export async function bandStatistics(raster: Raster): Promise<BandStatistics[]> {
+/** Facts of each band of rasters of one kind; all 0 where there are no samples. */
+export async function bandStatistics(rasters: readonly Raster[]): Promise<BandStatistics[]> {
   const facts: BandStatistics[] = [];
-  for (let band = 0; band < raster.bands; band += 1) facts.push(await statisticsOf(raster, band));
+  for (let band = 0; band < (rasters[0]?.bands ?? 0); band += 1) facts.push(await statisticsOf(rasters, band));
   return facts;
 }
 
-async function statisticsOf({ data, bands }: Raster, band: number): Promise<BandStatistics> {
+async function statisticsOf(rasters: readonly Raster[], band: number): Promise<BandStatistics> {
   const found = { min: Infinity, max: -Infinity, sum: 0, squares: 0, count: 0, shift: NaN };
-  await inRuns(data.length / bands, pixelsAtOnce, (from, to) => {
-    // Variables outside of the function would be made anew, as garbage, with each sample.
-    let { min, max, sum, squares, count, shift } = found;
-    for (let position = from * bands + band; position < to * bands; position += bands) {
-      const value = data[position]!;
-      if (Number.isNaN(value)) continue;
-      // Sums are taken of the distance to the first sample, so that large values with small differences keep their digits.
-      if (count === 0) shift = value;
-      if (value < min) min = value;
-      if (value > max) max = value;
-      const distance = value - shift;
-      sum += distance;
-      squares += distance * distance;
-      count += 1;
-    }
-    Object.assign(found, { min, max, sum, squares, count, shift });
-  });
+  for (const { data, bands } of rasters) {
+    await inRuns(data.length / bands, pixelsAtOnce, (from, to) => {
+      // Variables outside of the function would be made anew, as garbage, with each sample.
+      let { min, max, sum, squares, count, shift } = found;
+      for (let position = from * bands + band; position < to * bands; position += bands) {
+        const value = data[position]!;
+        if (!Number.isFinite(value)) continue;
+        // Sums are taken of the distance to the first sample, so that large values with small differences keep their digits.
+        if (count === 0) shift = value;
+        if (value < min) min = value;
+        if (value > max) max = value;
+        const distance = value - shift;
+        sum += distance;
+        squares += distance * distance;
+        count += 1;
+      }
+      Object.assign(found, { min, max, sum, squares, count, shift });
+    });
+  }
   const { min, max, sum, squares, count, shift } = found;
   if (count === 0) return { min: 0, max: 0, mean: 0, stdev: 0, count: 0 };
   const mean = sum / count;
@@ -82,29 +84,53 @@ async function statisticsOf({ data, bands }: Raster, band: number): Promise<Band
 }
 
 /**
- * Histogram of each band.
+ * Histogram of each band of rasters of one kind.
  *
+ * @param facts of each band, where the rasters are some of the samples that they are of.
  * @throws BadValueError for a number of bins that is not 1 to 65536, or a range that is empty.
  */
-export async function histogramOf(raster: Raster, options: HistogramOptions = {}): Promise<HistogramBand[]> {
-  const { bins = defaultBins } = options;
+export async function histogramOf(
+  rasters: readonly Raster[],
+  options: HistogramOptions = {},
+  facts?: readonly BandStatistics[],
+): Promise<HistogramBand[]> {
+  const { bins = defaultBins, rangeMin = 0, rangeMax = 0 } = options;
   if (!Number.isInteger(bins) || bins < 1 || bins > maxBins) {
     throw new BadValueError(`Invalid bins: ${bins}. Allowed values: 1 to ${maxBins}.`);
   }
+  if (!Number.isFinite(rangeMin) || !Number.isFinite(rangeMax)) {
+    throw new BadValueError(`Invalid range: rangeMin ${rangeMin} and rangeMax ${rangeMax} must be finite numbers.`);
+  }
   const counted: HistogramBand[] = [];
-  for (const [band, statistics] of (await bandStatistics(raster)).entries()) {
-    counted.push(await countBand(raster, band, statistics, options));
+  for (const [band, each] of (facts ?? (await bandStatistics(rasters))).entries()) {
+    counted.push(await countBand(rasters, band, each, options));
   }
   return counted;
 }
 
-async function countBand(raster: Raster, band: number, facts: BandStatistics, options: HistogramOptions): Promise<HistogramBand> {
+/** Facts of each band, with the smallest and largest sample of further ones. */
+export function widened([first = [], ...further]: readonly (readonly BandStatistics[])[]): BandStatistics[] {
+  return first.map((facts, band) => {
+    const known = [facts, ...further.flatMap((each) => each[band] ?? [])].filter(({ count }) => count > 0);
+    if (known.length === 0) return facts;
+    const ends = { min: Math.min(...known.map(({ min }) => min)), max: Math.max(...known.map(({ max }) => max)) };
+    return { ...facts, ...ends };
+  });
+}
+
+async function countBand(
+  rasters: readonly Raster[],
+  band: number,
+  facts: BandStatistics,
+  options: HistogramOptions,
+): Promise<HistogramBand> {
   let { bins: binCount = defaultBins } = options;
   const { rangeMin, rangeMax, roundRange = false, density = false } = options;
-  const isInteger = !raster.dtype.startsWith('float');
+  const isInteger = rasters[0]?.dtype.startsWith('float') !== true;
   // A missing end of an explicit range is that of the data: better than the peer's 0 and 256.
   let low = rangeMin ?? facts.min;
-  let high = rangeMax ?? facts.max + 1;
+  // Far from 0, numbers lie further apart than 1.
+  let high = rangeMax ?? facts.max + Math.max(1, Math.abs(facts.max) * 2 ** -50);
   if (rangeMin !== undefined && rangeMax === undefined && high <= low) high = low + 1;
   if (rangeMax !== undefined && rangeMin === undefined && low >= high) low = high - 1;
   if (!(low < high)) throw new BadValueError(`Invalid range: rangeMin ${low} must be less than rangeMax ${high}.`);
@@ -117,17 +143,18 @@ async function countBand(raster: Raster, band: number, facts: BandStatistics, op
   const counts = Array.from({ length: binCount }, () => 0);
   const width = (high - low) / binCount;
   let samples = 0;
-  const { data, bands } = raster;
-  await inRuns(data.length / bands, pixelsAtOnce, (from, to) => {
-    let inside = 0;
-    for (let position = from * bands + band; position < to * bands; position += bands) {
-      const value = data[position]!;
-      if (!(value >= low && value <= high)) continue;
-      counts[Math.min(binCount - 1, Math.floor((value - low) / width))]! += 1;
-      inside += 1;
-    }
-    samples += inside;
-  });
+  for (const { data, bands } of rasters) {
+    await inRuns(data.length / bands, pixelsAtOnce, (from, to) => {
+      let inside = 0;
+      for (let position = from * bands + band; position < to * bands; position += bands) {
+        const value = data[position]!;
+        if (!(value >= low && value <= high)) continue;
+        counts[Math.min(binCount - 1, Math.floor((value - low) / width))]! += 1;
+        inside += 1;
+      }
+      samples += inside;
+    });
+  }
   return {
     min: facts.min,
     max: facts.max,

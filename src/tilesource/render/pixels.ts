@@ -3,6 +3,7 @@ import type { Rgba } from '../color.js';
 import { luma } from '../color.js';
 import type { Box, Size } from '../geometry.js';
 import { createRaster, type Raster } from '../raster.js';
+import type { Window } from './resample.js';
 
 /** A raster of bytes with 1 to 4 bands: gray, gray and alpha, RGB, RGB and alpha. What can be encoded. */
 export interface Picture extends Raster {
@@ -100,12 +101,16 @@ export async function decimate(raster: Raster, step: number): Promise<Raster> {
   );
 }
 
-/** Scales by taking the nearest pixel; works for every sample type. */
-export async function resizeNearest(raster: Raster, size: Size): Promise<Raster> {
-  if (size.width === raster.width && size.height === raster.height) return raster;
-  const nearest = (length: number, from: number) => (position: number) =>
-    Math.min(from - 1, Math.floor(((position + 0.5) * from) / length));
-  return sampleNearest(raster, size, nearest(size.width, raster.width), nearest(size.height, raster.height));
+/** Scales a window of a raster (all of it, if none is given) by taking the nearest pixel; works for every sample type. */
+export async function resizeNearest<R extends Raster>(raster: R, size: Size, window?: Window): Promise<R> {
+  const { width, height } = size;
+  if (window === undefined && width === raster.width && height === raster.height) return raster;
+  const from = window ?? { left: 0, top: 0, width: raster.width, height: raster.height };
+  const nearest = (start: number, length: number, limit: number) => (position: number) =>
+    Math.min(limit - 1, Math.max(0, Math.floor(start + (position + 0.5) * length)));
+  const atX = nearest(from.left, from.width / width, raster.width);
+  const atY = nearest(from.top, from.height / height, raster.height);
+  return { ...raster, ...(await sampleNearest(raster, { width, height }, atX, atY)) };
 }
 
 async function sampleNearest(

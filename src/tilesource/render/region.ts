@@ -4,13 +4,13 @@ import {
   checkOutputSize,
   encodePicture,
   parseEncoding,
-  resizePicture,
   usualKernel,
   type EncodingOptions,
   type EncodingSteps,
-  type Kernel,
 } from './encode.js';
-import { boxAtLevel, preferredLevel, type Box, type RegionPlan, type Size } from '../geometry.js';
+import { preferredLevel, type Box, type RegionPlan, type Size } from '../geometry.js';
+import type { Kernel, Window } from './resample.js';
+import { isForLibvips, planScaling, scalePicture, windowAtLevel, type Scaling } from './scale.js';
 import { completeBlock, withColor, type Picture } from './pixels.js';
 import type { LevelBox } from './compose.js';
 import type { Appearance, Renderer } from './renderer.js';
@@ -26,6 +26,9 @@ import {
 import { streamTiledTiff } from './tiled-tiff.js';
 
 const kernels: readonly Kernel[] = ['nearest', 'lanczos3', 'linear', 'cubic'];
+
+/** Pixels up to which a region whose pixels are to be picked is read at full resolution. */
+const pickedPixels = 2 ** 24;
 
 /** Side in pixels of the box of a thumbnail when a request gives none. */
 const thumbnailSide = 256;
@@ -45,7 +48,9 @@ export interface PreparedRegion {
   plan: RegionPlan;
   frame: number;
   appearance: Appearance;
-  kernel: Kernel;
+  /** Of the level that the plan names. */
+  scaling: Scaling;
+  level: number;
   fill: Fill | null;
   /** Size of the picture with what it is completed with. */
   canvas: Size;
@@ -72,14 +77,11 @@ export class RegionMaker {
       return this.#stream(prepared, encoding, request.signal);
     }
     checkOutputSize(prepared.canvas, encoding, this.#maxPixels);
-    const { plan, frame, appearance, kernel, fill } = prepared;
-    const shown = { ...appearance, opaque: !encoding.alpha };
-    const where = { level: plan.level, frame, box: plan.levelBox };
-    const resize = { ...plan.output, kernel };
+    const { appearance, fill } = prepared;
     return this.#encode(
-      { where, appearance: shown },
+      { ...prepared, appearance: { ...appearance, opaque: !encoding.alpha } },
       encoding,
-      { resize, ...steps(prepared), ...(fill && { background: fill.color }) },
+      { ...steps(prepared), pixelsPerMm: this.#pixelsPerMm(prepared), ...(fill && { background: fill.color }) },
       request.signal,
     );
   }
@@ -116,11 +118,11 @@ export class RegionMaker {
     const finest = metadata.levels - 1;
     const needed = Math.max(0, finest + Math.min(0, Math.ceil(Math.round(octaves * 1e4) / 1e4)));
     const level = preferredLevel(populatedLevels, needed);
-    const levelBox = boxAtLevel(metadata, box, level);
-    const resize = { ...output, kernel: usualKernel(levelBox, output) };
-    const where = { level, frame, box: levelBox };
-    if (wanted.finish === undefined) return this.#encode({ where, appearance }, encoding, { resize }, signal);
-    const scaled = await resizePicture(await this.#renderer.box(where, appearance, signal), resize, signal);
+    const window = windowAtLevel(metadata, box, level);
+    const scaling = planScaling(metadata, level, window, { output, kernel: usualKernel(window, output) });
+    const drawing = { level, frame, appearance, scaling };
+    if (wanted.finish === undefined) return this.#encode(drawing, encoding, {}, signal);
+    const scaled = await scalePicture(await this.#renderer.box(placed(drawing), appearance, signal), scaling, signal);
     const bytes = await encodePicture(await wanted.finish(scaled), encoding, { signal });
     return { kind: 'bytes', bytes, type: encoding.type };
   }
@@ -136,14 +138,20 @@ export class RegionMaker {
     if (!plan) return null;
     const { width, height } = request;
     const canvas = fill && width !== undefined && height !== undefined ? { width, height } : plan.output;
-    return { plan, frame, appearance, fill, canvas, kernel: wanted ?? usualKernel(plan.levelBox, plan.output) };
+    const { metadata } = this.#renderer;
+    // Values that are picked are those of full resolution, as far as that can be read: a coarser level may hold others.
+    const isPicked = wanted === 'nearest' && plan.base.width * plan.base.height <= pickedPixels;
+    const level = isPicked ? metadata.levels - 1 : plan.level;
+    const window = windowAtLevel(metadata, plan.base, level);
+    const kernel = wanted ?? usualKernel(window, plan.output);
+    const scaling = planScaling(metadata, level, window, { output: plan.output, kernel });
+    return { plan, frame, appearance, fill, canvas, level, scaling };
   }
 
   /** The picture of a prepared region, scaled, without what it is completed with. */
   async picture(prepared: PreparedRegion, signal?: AbortSignal): Promise<Picture> {
-    const { plan, frame, appearance, kernel } = prepared;
-    const picture = await this.#renderer.box({ level: plan.level, frame, box: plan.levelBox }, appearance, signal);
-    return resizePicture(picture, { ...plan.output, kernel }, signal);
+    const picture = await this.#renderer.box(placed(prepared), prepared.appearance, signal);
+    return scalePicture(picture, prepared.scaling, signal);
   }
 
   /** @throws BadValueError when a picture of that size may not be made in that encoding. */
@@ -177,36 +185,37 @@ export class RegionMaker {
 
   /** Draws and encodes a rectangle of a level: in one pass of libvips where the file holds it in a form that libvips reads. */
   async #encode(
-    { where, appearance }: { where: LevelBox; appearance: Appearance },
+    drawing: Drawing,
     encoding: EncodingOptions,
     further: EncodingSteps,
     signal?: AbortSignal,
   ): Promise<EncodedPicture> {
+    const { appearance, scaling } = drawing;
+    const where = placed(drawing);
     const isPainted = further.extend !== undefined && !isGray(further.extend.color);
-    const opened = isPainted ? null : await this.#renderer.open(where, appearance, signal);
+    const isDirect = isForLibvips(scaling);
+    const opened = isPainted || !isDirect ? null : await this.#renderer.open(where, appearance, signal);
     signal?.throwIfAborted();
+    const steps = { ...further, ...(isDirect && { resize: { ...scaling.output, kernel: scaling.kernel } }), signal };
     // Where that fails, drawing tile by tile tells which one is damaged, or does without this pass.
-    const bytes = opened && (await encodePicture(opened, encoding, { ...further, signal }).catch(() => null));
+    const bytes = opened && (await encodePicture(opened, encoding, steps).catch(() => null));
     if (bytes) return { kind: 'bytes', bytes, type: encoding.type };
     signal?.throwIfAborted();
-    const picture = await this.#renderer.box(where, appearance, signal);
+    const drawn = await this.#renderer.box(where, appearance, signal);
     signal?.throwIfAborted();
-    const drawn = await encodePicture(isPainted ? await withColor(picture) : picture, encoding, { ...further, signal });
-    return { kind: 'bytes', bytes: drawn, type: encoding.type };
+    const picture = isDirect ? drawn : await scalePicture(drawn, scaling, signal);
+    const painted = isPainted ? await withColor(picture) : picture;
+    return { kind: 'bytes', bytes: await encodePicture(painted, encoding, steps), type: encoding.type };
   }
 
   async #stream(prepared: PreparedRegion, encoding: EncodingOptions, signal?: AbortSignal): Promise<StreamedPicture> {
-    const { plan, frame, appearance, kernel, canvas, fill } = prepared;
-    const { metadata } = this.#renderer;
+    const { plan, appearance, scaling, canvas, fill } = prepared;
     const position = positionOf(prepared);
-    const readBlock = (box: Box) => this.#scaledPart(prepared, box, kernel, signal);
+    const readBlock = (box: Box) => this.#scaledPart(prepared, box, signal);
     // The number of bands shows only in a picture.
-    const probe = await this.#renderer.box(
-      { level: plan.level, frame, box: { ...plan.levelBox, width: 1, height: 1 } },
-      appearance,
-      signal,
-    );
-    const scale = plan.output.width / plan.base.width;
+    const { left, top } = scaling.box;
+    const probe = await this.#renderer.box({ ...placed(prepared), box: { left, top, width: 1, height: 1 } }, appearance, signal);
+    const pixelsPerMm = this.#pixelsPerMm(prepared);
     const padded = canvas.width !== plan.output.width || canvas.height !== plan.output.height;
     return streamTiledTiff(
       {
@@ -216,40 +225,42 @@ export class RegionMaker {
           padded && fill
             ? completeBlock({ box, content: { ...position, ...plan.output }, bands: probe.bands, color: fill.color }, readBlock)
             : readBlock(box),
-        ...(metadata.mmX && { pixelsPerMm: { x: scale / metadata.mmX, y: scale / (metadata.mmY ?? metadata.mmX) } }),
+        ...(pixelsPerMm && { pixelsPerMm }),
       },
       { encoding, ...this.#streaming(signal) },
     );
   }
 
-  /** A block of the scaled region: the source is read with a margin so that blocks meet without seams. */
-  async #scaledPart(prepared: PreparedRegion, box: Box, kernel: Kernel, signal?: AbortSignal): Promise<Picture> {
-    const { plan, frame, appearance } = prepared;
-    const { level, levelBox, output } = plan;
-    if (levelBox.width === output.width && levelBox.height === output.height) {
-      const at = { ...box, left: box.left + levelBox.left, top: box.top + levelBox.top };
-      return this.#renderer.box({ level, frame, box: at }, appearance, signal);
-    }
-    const x = sourceSpan(box.left, box.width, output.width, levelBox.width);
-    const y = sourceSpan(box.top, box.height, output.height, levelBox.height);
-    const at = { left: levelBox.left + x.from, top: levelBox.top + y.from, width: x.length, height: y.length };
-    const picture = await this.#renderer.box({ level, frame, box: at }, appearance, signal);
-    const scaled = await resizePicture(picture, { width: x.scaled, height: y.scaled, kernel }, signal);
-    return cut(scaled, { left: x.skip, top: y.skip, width: box.width, height: box.height });
+  /** Scale of the picture of a region, as far as that of the image is known. */
+  #pixelsPerMm({ plan: { base, output } }: PreparedRegion): { x: number; y: number } | undefined {
+    const { mmX, mmY } = this.#renderer.metadata;
+    if (!mmX) return undefined;
+    return { x: output.width / base.width / mmX, y: output.height / base.height / (mmY ?? mmX) };
+  }
+
+  /** A block of the scaled region. */
+  async #scaledPart(prepared: PreparedRegion, block: Box, signal?: AbortSignal): Promise<Picture> {
+    const { appearance, level, scaling } = prepared;
+    const { box, window, output, kernel } = scaling;
+    const [x, y] = [window.width / output.width, window.height / output.height];
+    const part: Window = {
+      left: box.left + window.left + block.left * x,
+      top: box.top + window.top + block.top * y,
+      width: block.width * x,
+      height: block.height * y,
+    };
+    const isPart = x !== 1 || y !== 1;
+    const partial = planScaling(this.#renderer.metadata, level, part, { output: block, kernel, isPart });
+    const picture = await this.#renderer.box(placed({ ...prepared, scaling: partial }), appearance, signal);
+    return scalePicture(picture, partial, signal);
   }
 }
 
-/** Output pixels read beyond a block on each side. */
-const margin = 8;
+/** What is drawn of a level. */
+type Drawing = Pick<PreparedRegion, 'level' | 'frame' | 'appearance' | 'scaling'>;
 
-/** The part of one axis of the source that a block of the output needs, with margin. */
-function sourceSpan(start: number, length: number, output: number, source: number) {
-  const first = Math.max(0, start - margin);
-  const last = Math.min(output, start + length + margin);
-  const ratio = source / output;
-  const from = Math.min(source - 1, Math.round(first * ratio));
-  const to = Math.max(from + 1, Math.min(source, Math.round(last * ratio)));
-  return { from, length: to - from, scaled: last - first, skip: start - first };
+function placed({ level, frame, scaling: { box, kernel } }: Drawing): LevelBox {
+  return { level, frame, box, ...(kernel === 'nearest' && { nearest: true }) };
 }
 
 function cut(picture: Picture, box: Box): Picture {

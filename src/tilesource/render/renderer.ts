@@ -2,18 +2,22 @@ import { LRUCache } from 'lru-cache';
 import { TileOutsideError, TileSourceError } from '../../errors.js';
 import { TileReader, type LevelBox } from './compose.js';
 import type { ImageMetadata, TileSource } from '../contract.js';
-import { resizePicture, usualKernel, type Kernel, type OpenedPicture } from './encode.js';
-import { planRegion, type RegionPlan, type Size } from '../geometry.js';
-import { bandStatistics } from './histogram.js';
+import { regionInPixels } from '../geo/region-units.js';
+import { resizePicture, usualKernel, type OpenedPicture } from './encode.js';
+import type { Kernel } from './resample.js';
+import { boxAtLevel, levelScale, levelSize, planRegion, tileContent, type Box, type RegionPlan, type Size } from '../geometry.js';
+import { extremeBoxes, measuredBoxes, searchLevel, type MeasuredSamples } from './facts.js';
 import { convertToSrgb, isSrgbProfile } from './icc.js';
-import { isPicture, resizeNearest, toPicture, type Picture } from './pixels.js';
+import { blit, isPicture, resizeNearest, toPicture, type Picture } from './pixels.js';
 import type { Raster } from '../raster.js';
 import type { IccOption, LargeImageOptions, RegionBounds, RegionOutput } from '../requests.js';
+import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import { SharedWork } from '../process/shared-work.js';
+import { applyFunctions, functionReach } from '../style/functions.js';
 import { parseStyle, type Style } from '../style/parse.js';
 import { StyleMemo } from '../style/color-table.js';
-import type { FrameSurvey } from '../style/range.js';
-import { styleFrames, styleRaster } from '../style/render.js';
+import { surveySamples, type FrameSurvey } from '../style/range.js';
+import { styleFrames, styleRaster, type StyleInputs } from '../style/render.js';
 
 /** How samples become visible: a style, or as they are; with corrected colours or without. */
 export interface Appearance {
@@ -24,8 +28,15 @@ export interface Appearance {
   opaque?: boolean;
 }
 
-/** Side, in pixels, to which an image is reduced before the range of its samples is measured. */
-const surveySide = 1024;
+/** Samples as the source delivers them. */
+export const asStored: Appearance = { style: null, correct: false };
+
+/** Tiles that are read for facts at the same time. */
+const factsConcurrency = 2;
+
+/** Pixels of all frames together that are mixed in one piece, and fewest rows of a piece. */
+const mixedPixels = 2 ** 25;
+const leastRows = 16;
 
 /** Styles kept parsed, their size in bytes, and frames kept surveyed, per image. */
 const keptStyles = 16;
@@ -47,7 +58,7 @@ export class Renderer {
     sizeCalculation: ({ style }, text) =>
       2 * text.length + colorBytes * (style?.bands ?? []).reduce((sum, { palette }) => sum + palette.length, 1),
   });
-  readonly #surveys = new Map<number, FrameSurvey>();
+  readonly #surveys = new Map<string, FrameSurvey>();
   readonly #surveying = new SharedWork<FrameSurvey>();
   readonly #memo = new StyleMemo();
   #warned = false;
@@ -83,14 +94,14 @@ export class Renderer {
     if (kept) return kept;
     const parsed = await parseStyle(style);
     const appearance: Appearance = {
-      style: parsed && parsed.bands.length > 0 ? parsed : null,
+      style: parsed && parsed.bands.length + parsed.functions.length > 0 ? parsed : null,
       correct: (parsed?.icc ?? this.#icc) !== false,
     };
     if (key !== null) this.#styles.set(key, appearance);
     return appearance;
   }
 
-  /** The profile that has to be applied to a frame for this look; `null` when there is none or it changes nothing. */
+  /** The profile that has to be applied to a frame for this appearance; `null` when there is none or it changes nothing. */
   profileFor(frame: number, appearance: Appearance): Uint8Array | null {
     if (!appearance.correct) return null;
     const profile = this.#source.iccProfile?.(frame) ?? this.#source.iccProfile?.(0) ?? null;
@@ -103,12 +114,62 @@ export class Renderer {
     appearance: Appearance,
     signal?: AbortSignal,
   ): Promise<Picture> {
-    return this.#show((frame) => this.#reader.readTile({ ...tile, frame }, signal), tile.frame, appearance, signal);
+    const { style } = appearance;
+    const nearest = isPicked(style);
+    if (style && functionReach(style.functions) > 0) {
+      const { tileWidth, tileHeight } = this.metadata;
+      const box = { left: tile.x * tileWidth, top: tile.y * tileHeight, ...tileContent(this.metadata, tile) };
+      return this.box({ level: tile.level, frame: tile.frame, box }, appearance, signal);
+    }
+    return this.#show((frame) => this.#reader.readTile({ ...tile, frame, nearest }, signal), tile.frame, appearance, signal);
   }
 
   /** A rectangle of a level, in its pixels. */
   box(where: LevelBox, appearance: Appearance, signal?: AbortSignal): Promise<Picture> {
-    return this.#show((frame) => this.#reader.readBox({ ...where, frame }, signal), where.frame, appearance, signal);
+    const { style } = appearance;
+    if (!style) return this.#shownBox(where, appearance, signal);
+    const { box, level } = where;
+    const frames = new Set([where.frame, ...styleFrames(style, where.frame)]).size;
+    const rows = Math.max(leastRows, Math.floor(mixedPixels / (frames * box.width)));
+    if (frames === 1 || rows >= box.height) return this.#styledBox(where, appearance, signal);
+    return this.#inStrips(box, rows, (strip) =>
+      // Whether a strip is opaque must not depend on which it is.
+      this.#styledBox({ ...where, level, box: strip }, { ...appearance, opaque: false }, signal),
+    );
+  }
+
+  /** Many frames are mixed strip by strip, so that they are not all in memory. */
+  async #inStrips(box: Box, rows: number, read: (strip: Box) => Promise<Picture>): Promise<Picture> {
+    let whole: Picture | null = null;
+    for (let top = 0; top < box.height; top += rows) {
+      const strip = await read({ ...box, top: box.top + top, height: Math.min(rows, box.height - top) });
+      whole ??= { ...strip, height: box.height, data: new Uint8Array(box.width * box.height * strip.bands) };
+      whole.data.set(strip.data, top * box.width * strip.bands);
+    }
+    if (whole === null) throw new RangeError('No rows');
+    return whole;
+  }
+
+  /** A box with as much around it as the functions of its style look at. */
+  async #styledBox(where: LevelBox, appearance: Appearance, signal: AbortSignal | undefined): Promise<Picture> {
+    const { box, level } = where;
+    const margin = functionReach(appearance.style?.functions ?? []);
+    if (margin === 0) return this.#shownBox(where, appearance, signal);
+    const size = levelSize(this.metadata, level);
+    const left = Math.max(0, box.left - margin);
+    const top = Math.max(0, box.top - margin);
+    const width = Math.min(size.width, box.left + box.width + margin) - left;
+    const height = Math.min(size.height, box.top + box.height + margin) - top;
+    const picture = await this.#shownBox({ ...where, box: { left, top, width, height } }, appearance, signal);
+    const data = new Uint8Array(box.width * box.height * picture.bands);
+    const part: Picture = { ...picture, width: box.width, height: box.height, data };
+    blit(part, picture, { left: left - box.left, top: top - box.top });
+    return part;
+  }
+
+  #shownBox(where: LevelBox, appearance: Appearance, signal: AbortSignal | undefined): Promise<Picture> {
+    const nearest = where.nearest === true || isPicked(appearance.style);
+    return this.#show((frame) => this.#reader.readBox({ ...where, frame, nearest }, signal), where.frame, appearance, signal);
   }
 
   /**
@@ -120,33 +181,53 @@ export class Renderer {
     return this.#reader.openBox(where, signal);
   }
 
-  /** Samples of a rectangle of a level as the source delivers them. */
-  samples(where: LevelBox, signal?: AbortSignal): Promise<Raster> {
-    return this.#reader.readBox(where, signal);
+  /** Samples of a rectangle of a level as styles and facts see them: bytes with corrected colours, others as the source delivers them. */
+  async samples(where: LevelBox, appearance: Appearance, signal?: AbortSignal): Promise<Raster> {
+    const raster = await this.#reader.readBox(where, signal);
+    return isPicture(raster) ? this.#correct(raster, where.frame, appearance) : raster;
   }
 
   /** Where a region is read and how large it gets; `null` where it selects nothing. @throws BadValueError */
   plan(request: RegionBounds & RegionOutput, readLimit?: number): RegionPlan | null {
-    return planRegion(this.metadata, this.populatedLevels, request, readLimit);
+    return planRegion(this.metadata, this.populatedLevels, regionInPixels(this.metadata, request), readLimit);
   }
 
-  /**
-   * Samples of a region at about its output size: bytes are resampled (signed ones as unsigned), other types taken from the
-   * nearest pixel.
-   */
-  async reducedSamples(plan: RegionPlan, frame: number, options: { resample: boolean; signal?: AbortSignal }): Promise<Raster> {
-    const raster = await this.samples({ level: plan.level, frame, box: plan.levelBox }, options.signal);
-    if (!options.resample || sameSize(raster, plan.output)) return raster;
-    return resample(raster, plan.output, options.signal);
+  /** Samples of a region, scaled to its output size: bytes mixed (signed ones as unsigned), others taken from the nearest pixel. */
+  async mixedSamples(plan: RegionPlan, frame: number, appearance: Appearance, signal?: AbortSignal): Promise<Raster> {
+    const raster = await this.samples({ level: plan.level, frame, box: plan.levelBox }, appearance, signal);
+    return sameSize(raster, plan.output) ? raster : resample(raster, plan.output, signal);
+  }
+
+  /** Samples that stand for a rectangle of the finest level, none of which is mixed with others; coloured, where the appearance says how. */
+  async measured(base: Box, frame: number, appearance: Appearance, signal?: AbortSignal): Promise<MeasuredSamples> {
+    const boxes = measuredBoxes(this.metadata, base);
+    const samples = await this.#readFinest(boxes, frame, appearance, signal);
+    // The smallest sample has not the smallest colour.
+    const level = boxes[0] === base || appearance.style ? null : searchLevel(this.metadata, this.populatedLevels, base);
+    if (level === null) return { samples, extremes: [] };
+    const coarse = await this.#reader.readBox({ level, frame, box: boxAtLevel(this.metadata, base, level) }, signal);
+    const further = extremeBoxes(this.metadata, base, coarse, levelScale(this.metadata, level));
+    return { samples, extremes: await this.#readFinest(further, frame, appearance, signal) };
+  }
+
+  #readFinest(boxes: readonly Box[], frame: number, appearance: Appearance, signal: AbortSignal | undefined): Promise<Raster[]> {
+    const level = this.metadata.levels - 1;
+    return mapConcurrently(boxes, factsConcurrency, (box): Promise<Raster> => {
+      signal?.throwIfAborted();
+      return appearance.style
+        ? this.box({ level, frame, box }, appearance, signal)
+        : this.samples({ level, frame, box }, appearance, signal);
+    });
   }
 
   /** Facts about a frame that ranges of styles rest on; measured once. */
-  async survey(frame: number, signal?: AbortSignal): Promise<FrameSurvey> {
-    const kept = this.#surveys.get(frame);
+  async survey(frame: number, appearance: Appearance, signal?: AbortSignal): Promise<FrameSurvey> {
+    const name = `${frame}/${appearance.correct}`;
+    const kept = this.#surveys.get(name);
     if (kept) return kept;
-    const made = await this.#surveying.join(String(frame), (wanted) => this.#measure(frame, wanted), signal);
+    const made = await this.#surveying.join(name, (wanted) => this.#measure(frame, appearance, wanted), signal);
     if (this.#surveys.size >= keptSurveys) this.#surveys.clear();
-    this.#surveys.set(frame, made);
+    this.#surveys.set(name, made);
     return made;
   }
 
@@ -161,13 +242,13 @@ export class Renderer {
   }
 
   /** Rasters of all frames that a style needs for one rectangle. */
-  styleInputs(where: LevelBox, style: Style, signal?: AbortSignal) {
-    return this.#styleRasters(style, where.frame, (frame) => this.samples({ ...where, frame }, signal)).then((rasters) => ({
-      frame: where.frame,
-      rasters,
-      survey: (frame: number) => this.survey(frame, signal),
-      memo: this.#memo,
-    }));
+  async styleInputs(where: LevelBox, appearance: Appearance & { style: Style }, signal?: AbortSignal): Promise<StyleInputs> {
+    const read = (frame: number) => this.samples({ ...where, frame }, appearance, signal);
+    return this.#inputs(appearance, where.frame, await this.#styleRasters(appearance.style, where.frame, read), signal);
+  }
+
+  #inputs(appearance: Appearance, frame: number, rasters: Map<number, Raster>, signal: AbortSignal | undefined): StyleInputs {
+    return { frame, rasters, survey: (each) => this.survey(each, appearance, signal), memo: this.#memo };
   }
 
   async #show(
@@ -178,12 +259,17 @@ export class Renderer {
   ): Promise<Picture> {
     const { style } = appearance;
     if (!style) return this.#correct(await toPicture(await read(frame)), frame, appearance);
-    const rasters = await this.#styleRasters(style, frame, async (each) => {
+    const corrected = async (each: number): Promise<Raster> => {
       const raster = await read(each);
       return isPicture(raster) ? this.#correct(raster, each, appearance) : raster;
-    });
-    const inputs = { frame, rasters, survey: (each: number) => this.survey(each, signal), memo: this.#memo };
-    return styleRaster(style, inputs, { opaque: appearance.opaque === true, ...(signal && { signal }) });
+    };
+    const rasters = await this.#styleRasters(style, frame, corrected);
+    const options = { opaque: appearance.opaque === true, ...(signal && { signal }) };
+    const picture =
+      style.bands.length > 0
+        ? await styleRaster(style, this.#inputs(appearance, frame, rasters, signal), options)
+        : await this.#correct(await toPicture(await read(frame)), frame, appearance);
+    return applyFunctions(style.functions, picture, async () => rasters.get(frame) ?? corrected(frame), signal);
   }
 
   async #correct(picture: Picture, frame: number, appearance: Appearance): Promise<Picture> {
@@ -199,14 +285,17 @@ export class Renderer {
     }
   }
 
-  async #measure(frame: number, signal: AbortSignal): Promise<FrameSurvey> {
+  async #measure(frame: number, appearance: Appearance, signal: AbortSignal): Promise<FrameSurvey> {
     const { sizeX, sizeY } = this.metadata;
-    const small = Math.max(sizeX, sizeY) <= surveySide;
-    const plan = this.plan(small ? {} : { width: surveySide, height: surveySide });
-    if (!plan) throw new TileSourceError('The image has no pixels');
-    const raster = await this.reducedSamples(plan, frame, { resample: true, signal });
-    return { raster, statistics: await bandStatistics(raster) };
+    const all = { left: 0, top: 0, width: sizeX, height: sizeY };
+    return surveySamples(await this.measured(all, frame, { style: null, correct: appearance.correct }, signal));
   }
+}
+
+/** Whether colours stand for values, so that mixing pixels before they are coloured would show values that the image does not hold. */
+function isPicked(style: Style | null): boolean {
+  if (style === null) return false;
+  return style.bands.some(({ discrete }) => discrete) || style.functions.some(({ name }) => name === 'maskPixelValues');
 }
 
 function sameSize(a: Size, b: Size): boolean {

@@ -108,6 +108,9 @@ export function makeColorTable(colors: Colors, dtype: Raster['dtype']): ColorTab
 /** Bytes of colour tables that one image keeps: some of 16 bits, or thousands of 8. */
 const keptTableBytes = 2 ** 23;
 
+/** Pairs of bands, of 256 KiB each, that one image keeps. */
+const keptPairs = 8;
+
 /** What styles of one image are once worked out to: ranges that were measured, and tables of colours. */
 export class StyleMemo {
   /** By band of a style, then by frame. Entries go when the style does. */
@@ -117,6 +120,7 @@ export class StyleMemo {
     sizeCalculation: ({ words }) => words.byteLength * 5,
   });
   readonly #numbers = new WeakMap<BandStyle, number>();
+  readonly #pairs: { tables: readonly [ColorTable, ColorTable]; colors: Uint32Array }[] = [];
   #next = 0;
 
   /** The range of a band in a frame, worked out once. */
@@ -141,5 +145,15 @@ export class StyleMemo {
     const made = make();
     this.#tables.set(key, made);
     return made;
+  }
+
+  /** The colours of two bands together, made once for the last few pairs. */
+  pair(a: ColorTable, b: ColorTable, make: () => Uint32Array): Uint32Array {
+    const kept = this.#pairs.find(({ tables }) => tables[0] === a && tables[1] === b);
+    if (kept) return kept.colors;
+    const colors = make();
+    this.#pairs.unshift({ tables: [a, b], colors });
+    this.#pairs.length = Math.min(this.#pairs.length, keptPairs);
+    return colors;
   }
 }

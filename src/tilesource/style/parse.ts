@@ -2,6 +2,7 @@ import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { BadValueError, LargeImageError, TileSourceError } from '../../errors.js';
 import type { Rgba } from '../color.js';
 import type { IccOption } from '../requests.js';
+import { parseFunctions, type StyleFunction } from './functions.js';
 import { parsePalette } from './palette.js';
 
 /** One end of the range of samples that a palette spans. */
@@ -32,10 +33,13 @@ export interface BandStyle {
 /** Type of the samples that a style delivers where raw values are asked for. */
 type StyleType = 'uint8' | 'uint16' | 'float' | 'source';
 
-/** A checked style. Without bands the image is shown as it is. */
+/** A checked style. Without bands the image is coloured as it is. */
 export interface Style {
   bands: readonly BandStyle[];
-  dtype: StyleType;
+  /** What is done with the coloured picture, one after the other. */
+  functions: readonly StyleFunction[];
+  /** `null`: fractions of bytes. */
+  dtype: StyleType | null;
   /** Output channel that alone is kept. */
   axis: number | null;
   icc: IccOption | undefined;
@@ -57,19 +61,17 @@ export async function parseStyle(style: string | object | undefined): Promise<St
   const object = typeof style === 'string' ? parseJson(style) : style;
   if (!isObject(object)) throw new TileSourceError('Style is not a valid json object.');
   const icc = parseIcc(object.icc);
-  if (object.function !== undefined) {
-    throw new BadValueError("Style 'function' is not supported: no code is run on behalf of a request");
-  }
+  const functions = parseFunctions(object.function);
   const listed = object.bands;
   if (listed !== undefined && !Array.isArray(listed)) throw new BadValueError("Style 'bands' must be a list of objects");
-  const entries: unknown[] = listed ?? (Object.keys(object).some((key) => key !== 'icc') ? [object] : []);
+  const entries: unknown[] = listed ?? (Object.keys(object).some((key) => key !== 'icc' && key !== 'function') ? [object] : []);
   if (entries.length > maxBands) throw new BadValueError(`Style has ${entries.length} bands; at most ${maxBands} are allowed`);
   const bands: BandStyle[] = [];
   let colors = 0;
   for (const entry of entries) {
     if (!isObject(entry)) throw new BadValueError("Style 'bands' must be a list of objects");
     if (entry.function !== undefined) {
-      throw new BadValueError("Style 'function' is not supported: no code is run on behalf of a request");
+      throw new BadValueError("Style 'function' is for the whole style, beside 'bands', not for one of them");
     }
     const band = parseBand(entry);
     colors += band.palette.length;
@@ -79,7 +81,7 @@ export async function parseStyle(style: string | object | undefined): Promise<St
   }
   const firstOf = (key: string) =>
     [object, ...entries.filter(isObject)].map((entry) => entry[key]).find((value) => value != null);
-  return { bands, dtype: parseType(firstOf('dtype')), axis: parseAxis(firstOf('axis')), icc };
+  return { bands, functions, dtype: parseType(firstOf('dtype')), axis: parseAxis(firstOf('axis')), icc };
 }
 
 function parseJson(text: string): unknown {
@@ -105,9 +107,9 @@ function parseIcc(value: unknown): IccOption | undefined {
   throw new BadValueError(`Invalid icc ${JSON.stringify(value)} in style. Allowed values: true, false, ${intents.join(', ')}.`);
 }
 
-function parseType(value: unknown): StyleType {
-  if (value === undefined || value === 'uint8') return 'uint8';
-  if (value === 'uint16' || value === 'float' || value === 'source') return value;
+function parseType(value: unknown): StyleType | null {
+  if (value === undefined) return null;
+  if (value === 'uint8' || value === 'uint16' || value === 'float' || value === 'source') return value;
   throw new BadValueError(`Invalid dtype ${JSON.stringify(value)} in style. Allowed values: uint8, uint16, float, source.`);
 }
 

@@ -1,12 +1,27 @@
-import { histogramOf, type BandStatistics } from '../render/histogram.js';
+import { bandStatistics, histogramOf, widened, type BandStatistics } from '../render/histogram.js';
+import type { MeasuredSamples } from '../render/facts.js';
 import type { Raster } from '../raster.js';
 import type { BandStyle, StyleBound } from './parse.js';
 
-/** What the samples of a frame are like, measured on the image reduced to at most 1024 pixels a side. */
+/** What the samples of a frame are like, as the file holds them. */
 export interface FrameSurvey {
-  raster: Raster;
+  /** Of each band. */
   statistics: readonly BandStatistics[];
+  spreads: readonly SampleSpread[];
 }
+
+/** How often which samples of a band occur. */
+interface SampleSpread {
+  low: number;
+  /** Of one bin; 1 where each value of whole numbers has a bin of its own. */
+  width: number;
+  exact: boolean;
+  counts: Uint32Array;
+}
+
+/** Most values that are counted one by one, and the number of bins that more of them are counted in. */
+const finestSpread = 65_536;
+const coarseSpread = 4096;
 
 /** Samples at which the palette of a band begins and ends. */
 export type SampleRange = readonly [min: number, max: number];
@@ -26,9 +41,13 @@ export async function resolveRange(
   const resolve = async (bound: StyleBound, isMin: boolean): Promise<number> => {
     if (bound.kind === 'number') return bound.value;
     if (bound.kind === 'full') return isMin ? 0 : fullScale(dtype);
-    const { raster, statistics } = await survey();
+    const { statistics, spreads } = await survey();
     const facts = statistics[index] ?? { min: 0, max: 255 };
-    if (bound.kind === 'threshold') return quantile(raster, index, bound.fraction, isMin);
+    const spread = spreads[index];
+    if (bound.kind === 'threshold') {
+      if (bound.fraction === 0 || !spread) return isMin ? facts.min : facts.max;
+      return quantile(spread, bound.fraction, isMin);
+    }
     if (bound.kind !== 'auto') return facts[bound.kind];
     const eightBit = statistics.every(({ min, max }) => min >= 0 && min <= 254 && max >= 2 && max <= 255);
     if (eightBit) return isMin ? 0 : 255;
@@ -43,25 +62,28 @@ function fullScale(dtype: Raster['dtype']): number {
   return dtype === 'uint8' || dtype === 'int8' ? 255 : 1;
 }
 
+/** Counts the samples of a frame. */
+export async function surveySamples({ samples, extremes }: MeasuredSamples): Promise<FrameSurvey> {
+  const counted = await bandStatistics(samples);
+  const isInteger = samples[0]?.dtype.startsWith('float') !== true;
+  const spreads: SampleSpread[] = [];
+  for (const [band, { min, max }] of counted.entries()) {
+    const span = max - min + 1;
+    const exact = isInteger && span <= finestSpread;
+    const bins = exact ? span : coarseSpread;
+    const end = exact ? max + 1 : max + Number.EPSILON * Math.max(1, Math.abs(max));
+    const facts = (await histogramOf(samples, { bins, rangeMin: min, rangeMax: end }))[band];
+    spreads.push({ low: min, width: (end - min) / bins, exact, counts: Uint32Array.from(facts?.hist ?? []) });
+  }
+  return { statistics: widened([counted, await bandStatistics(extremes)]), spreads };
+}
+
 /** The sample below (or above) which at most a fraction of the samples lies. */
-async function quantile(raster: Raster, band: number, fraction: number, fromBelow: boolean): Promise<number> {
-  const spread = (await histogramOf(raster, { bins: 1 }))[band];
-  if (!spread || spread.samples === 0) return 0;
-  const isInteger = !raster.dtype.startsWith('float');
-  const span = spread.max - spread.min + 1;
-  const bins = isInteger && span <= 65_536 ? span : 4096;
-  const range = {
-    rangeMin: spread.min,
-    rangeMax: isInteger ? spread.max + 1 : spread.max + Number.EPSILON * Math.abs(spread.max),
-  };
-  if (range.rangeMax <= range.rangeMin) return spread.min;
-  const counted = (await histogramOf(raster, { bins, ...range }))[band];
-  if (!counted) return 0;
-  let left = fraction * counted.samples;
-  const order = fromBelow ? counted.hist : counted.hist.toReversed();
-  let bin = 0;
-  while (bin < bins - 1 && (order[bin] ?? 0) <= left) left -= order[bin++] ?? 0;
-  const index = fromBelow ? bin : bins - 1 - bin;
-  const exact = isInteger && bins === span;
-  return counted.bin_edges[fromBelow || exact ? index : index + 1] ?? 0;
+function quantile({ low, width, exact, counts }: SampleSpread, fraction: number, fromBelow: boolean): number {
+  let left = fraction * counts.reduce((sum, count) => sum + count, 0);
+  const { length } = counts;
+  const at = (step: number) => (fromBelow ? step : length - 1 - step);
+  let step = 0;
+  while (step < length - 1 && (counts[at(step)] ?? 0) <= left) left -= counts[at(step++)] ?? 0;
+  return low + width * (fromBelow || exact ? at(step) : at(step) + 1);
 }

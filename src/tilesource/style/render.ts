@@ -1,7 +1,8 @@
-import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
+import { inRuns, isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { hasAlpha, type Picture } from '../render/pixels.js';
 import type { Raster } from '../raster.js';
 import { channels, Colors, makeColorTable, tableSize, type ColorTable, type StyleMemo } from './color-table.js';
+import { fusedPass, type FusedLayer } from './fused.js';
 import type { BandStyle, Style } from './parse.js';
 import { resolveRange, type FrameSurvey } from './range.js';
 
@@ -63,6 +64,12 @@ export async function styleRaster(
   if (options.opaque && shape.bands === 4 && tables && isOpaque(tables)) shape.bands = 3;
   const total = shape.width * shape.height;
   const data = new Uint8Array(total * shape.bands);
+  const pass =
+    tables && shape.bands !== 1 ? fusedPass(tables.map(fusedLayer), data, { bands: shape.bands, memo: inputs.memo }) : null;
+  if (pass) {
+    await inRuns(total, chunkWork, (from, to) => pass(from, to - from), options.signal);
+    return { data, width: shape.width, height: shape.height, bands: shape.bands, dtype: 'uint8' };
+  }
   const chunkPixels = Math.max(leastChunk, Math.floor(chunkWork / Math.max(1, layers.length)));
   const most = Math.min(chunkPixels, total);
   const bytes = new Uint8Array(most * 4);
@@ -80,6 +87,12 @@ export async function styleRaster(
     }
   }
   return { data, width: shape.width, height: shape.height, bands: shape.bands, dtype: 'uint8' };
+}
+
+/** Of samples that are there: a constant is no usual one. */
+function fusedLayer({ channel: { raster, band }, colors, table }: TableLayer): FusedLayer {
+  if (band >= 0) return { data: raster.data, stride: raster.bands, band, table, multiply: colors.multiply };
+  return { data: Uint8Array.of(255), stride: 0, band: 0, table, multiply: colors.multiply };
 }
 
 function hasTable(layer: Layer): layer is TableLayer {

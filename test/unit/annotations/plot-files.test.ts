@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { FileRecord } from '../../../src/core/host/host-records.js';
 import { DataFiles } from '../../../src/features/annotations/plot/files.js';
 import { ElementBoxes } from '../../../src/features/annotations/plot/boxes.js';
 import { noRow } from '../../../src/features/annotations/plot/table.js';
+import { watchLoop } from '../../support/loop-stretches.js';
 
 const file: FileRecord = { id: 'f', name: 'cells.csv', itemId: null, mimeType: 'text/csv', size: 1, doc: { _id: 'f' } };
 const asked = { keys: null, signal: new AbortController().signal };
@@ -38,20 +38,20 @@ describe('files of data', () => {
     expect(found.columns.map(({ name }) => name)).toEqual(['b', 'item_name']);
   });
 
-  it('are read beside the event loop', async () => {
+  it('are read beside the event loop', { retry: 2 }, async () => {
     const line = `${Array.from({ length: 300 }, (_, at) => at * 7).join(',')}\n`;
     const files = filesOf([
       `${Array.from({ length: 300 }, (_, at) => `c${at}`).join(',')}\n`,
       line.repeat(20),
       ...Array.from({ length: 60 }, () => line.repeat(100)),
     ]);
-    const delay = monitorEventLoopDelay({ resolution: 5 });
-    delay.enable();
+    const loop = watchLoop();
     const { rows } = await files.read(file, { ...asked, keys: ['data.c3.0'] });
-    delay.disable();
+    const { cpu } = loop.take();
+    loop.stop();
     expect(rows).toBe(6020);
-    // Twice what the rule allows, for a machine that does other things too.
-    expect(delay.max / 1e6).toBeLessThan(100);
+    // Twice what the rule allows, as a collection of garbage may fall into it.
+    expect(cpu).toBeLessThan(100);
   });
 
   it('are refused where the columns asked for hold more values than are read, with the limit', async () => {

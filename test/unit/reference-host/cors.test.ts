@@ -19,8 +19,8 @@ it.each([
 });
 
 it('takes no longer for an origin and an entry that are made to', () => {
-  const begun = performance.now();
+  const begun = process.cpuUsage();
   expect(isAllowed(`${'a'.repeat(299)}`, `${'*a'.repeat(140)}b`)).toBe(false);
   expect(isAllowed('a'.repeat(1_000_000), '*a*a*a*a*a*b')).toBe(false);
-  expect(performance.now() - begun).toBeLessThan(50);
+  expect(process.cpuUsage(begun).user / 1000).toBeLessThan(50);
 });

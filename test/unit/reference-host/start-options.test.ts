@@ -106,11 +106,12 @@ describe("the caller's own files", () => {
 
   it('are files given, and all below folders given, in the folders they lie in', async () => {
     await mkdir(join(work, 'slides', 'deep'), { recursive: true });
-    for (const name of ['one.svs', 'slides/b.tif', 'slides/a.tif', 'slides/.hidden', 'slides/deep/c.tif']) {
+    for (const name of ['one.svs', 'slides/b.tif', 'slides/a.tif', 'slides/.hidden', 'slides/.zattrs', 'slides/deep/c.tif']) {
       await writeFile(join(work, name), '');
     }
     expect(await list([join(work, 'one.svs'), join(work, 'slides')])).toEqual([
       { path: join(work, 'one.svs'), folders: ['Files'] },
+      { path: join(work, 'slides', '.zattrs'), folders: ['slides'] },
       { path: join(work, 'slides', 'a.tif'), folders: ['slides'] },
       { path: join(work, 'slides', 'b.tif'), folders: ['slides'] },
       { path: join(work, 'slides', 'deep', 'c.tif'), folders: ['slides', 'deep'] },

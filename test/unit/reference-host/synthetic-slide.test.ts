@@ -3,7 +3,7 @@ import { mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   makeSyntheticSlide,
   nucleiOf,
@@ -24,10 +24,18 @@ afterEach(async () => {
 });
 
 describe('the slide', () => {
-  it('is a pyramid of tiles that libvips reads, with resolution and magnification, the same each time', async () => {
-    const path = join(work, 'slide.tiff');
-    const seen: number[] = [];
+  const seen: number[] = [];
+  let folder: string;
+  let path: string;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'large-image-slide-'));
+    path = join(folder, 'slide.tiff');
     await makeSyntheticSlide(path, { seed, size, report: ({ fraction }) => seen.push(fraction ?? Number.NaN) });
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  it('is a pyramid of tiles that libvips reads, with resolution and magnification, the same each time', async () => {
     const base = await sharp(path).metadata();
     expect(base).toMatchObject({ format: 'tiff', width: size, height: size, channels: 3, pages: 5, resolutionUnit: 'cm' });
     // 0.5 µm a pixel are 50 800 pixels an inch.
@@ -42,12 +50,11 @@ describe('the slide', () => {
     await makeSyntheticSlide(again, { seed, size });
     // Tiles lie in the order in which they were encoded; the pixels are what must agree.
     expect(await digest(again)).toBe(await digest(path));
-    expect(await readdir(work)).toEqual(['again.tiff', 'slide.tiff']);
+    expect(await readdir(work)).toEqual(['again.tiff']);
+    expect(await readdir(folder)).toEqual(['slide.tiff']);
   });
 
   it('has lower levels that are the base scaled down', async () => {
-    const path = join(work, 'slide.tiff');
-    await makeSyntheticSlide(path, { seed, size });
     for (const page of [1, 2, 3, 4]) {
       const side = size / 2 ** page;
       const level = await sharp(path, { page }).raw().toBuffer();
@@ -60,8 +67,6 @@ describe('the slide', () => {
   });
 
   it('shows glass, pink stroma, and purple where the nuclei are', async () => {
-    const path = join(work, 'slide.tiff');
-    await makeSyntheticSlide(path, { seed, size });
     const pixels = await sharp(path).raw().toBuffer();
     const at = (x: number, y: number): number[] => [...pixels.subarray((y * size + x) * 3, (y * size + x) * 3 + 3)];
     for (const channel of at(2, 2)) expect(channel).toBeGreaterThan(230);
@@ -77,17 +82,16 @@ describe('the slide', () => {
   });
 
   it('is not made again', async () => {
-    const path = join(work, 'slide.tiff');
-    await writeFile(path, 'here already');
-    await makeSyntheticSlide(path, { seed, size });
-    expect((await stat(path)).size).toBe(12);
+    const there = join(work, 'slide.tiff');
+    await writeFile(there, 'here already');
+    await makeSyntheticSlide(there, { seed, size });
+    expect((await stat(there)).size).toBe(12);
   });
 
   it('leaves nothing when cancelled, and removes what a killed process left', async () => {
-    const path = join(work, 'slide.tiff');
     await writeFile(join(work, '.slide.tiff.partial-1'), 'x');
     const controller = new AbortController();
-    const made = makeSyntheticSlide(path, {
+    const made = makeSyntheticSlide(join(work, 'slide.tiff'), {
       seed,
       size,
       signal: controller.signal,

@@ -22,7 +22,10 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 /** Converts a file here and now, and opens the result. Tells which passes libvips made. */
-async function converted(path: string, request: ConversionRequest): Promise<{ source: TileSource; passes: VipsPass['kind'][] }> {
+async function converted(
+  path: string,
+  request: ConversionRequest,
+): Promise<{ source: TileSource; passes: VipsPass['kind'][]; output: string }> {
   const output = join(folder, `made-${(runs += 1)}.tiff`);
   const passes: VipsPass['kind'][] = [];
   const input = { path, name: 'picture', mimeType: '' };
@@ -37,7 +40,7 @@ async function converted(path: string, request: ConversionRequest): Promise<{ so
       },
     },
   );
-  return { source: await tiffSource.open(fileInput(output)), passes };
+  return { source: await tiffSource.open(fileInput(output)), passes, output };
 }
 
 type Samples = Uint8Array | Uint16Array;
@@ -102,6 +105,28 @@ describe('files that libvips alone reads keep their samples when they are conver
       const { source } = await converted(path, { compression: 'webp', quality });
       expect(source.metadata.bandCount).toBe(bands + 2);
       await source.close();
+    }
+  });
+});
+
+describe('the resolution of a picture', () => {
+  it.each(['jpeg', 'png'] as const)('%s: is kept in every pass, where it is not that of a screen', async (format) => {
+    for (const [name, long, density] of [
+      ['small', 40, 2000],
+      ['long', width, 2000],
+      ['screen', 40, 72],
+    ] as const) {
+      const path = join(folder, `${name}.${format}`);
+      const create = { width: long, height: 4, channels: 3, background: '#456' } as const;
+      await sharp({ create }).withMetadata({ density }).toFormat(format).toFile(path);
+      for (const request of [{ compression: 'jpeg' }, { compression: 'zstd' }] as const) {
+        const { source, output } = await converted(path, request);
+        const mm = density === 72 ? null : expect.closeTo(25.4 / density, 6);
+        expect(source.metadata).toMatchObject({ mmX: mm, mmY: mm });
+        await source.close();
+        // Others read it out of the tags, which libvips does not do of tiles that it does not know.
+        if (request.compression === 'jpeg' && density !== 72) expect((await sharp(output).metadata()).density).toBe(density);
+      }
     }
   });
 });

@@ -243,7 +243,10 @@ describe('regions', () => {
   it('says which calibration is missing', () => {
     const bare = { ...shape(2000, 1000), magnification: null, mmX: null, mmY: null };
     expect(() => regionBox(bare, { left: 1, units: 'mm' })).toThrow('Value Error: No mm_x or mm_y to use for units');
-    expect(() => regionBox(bare, { left: 1, units: 'mag_pixels' })).toThrow('Value Error: No magnification to use for units');
+    const magnified = { left: 7, units: 'mag_pixels' };
+    expect(() => regionBox(bare, magnified, { magnification: 10 })).toThrow('Value Error: No magnification to use for units');
+    // Without a scale, pixels are those of the image, also where it has none.
+    expect(regionBox(bare, magnified)).toMatchObject({ left: 7 });
   });
 
   it('exact gives only what a stored level has', () => {

@@ -219,6 +219,24 @@ describe('regions', () => {
     await expect(openLargeImage(rasterSource(photo).source).region(request)).rejects.toThrow(message);
   });
 
+  it('says in a plain TIFF what a pixel measures, or nothing', async () => {
+    const tags = async (facts: object, request: object) => {
+      const image = openLargeImage(rasterSource(photo, facts).source);
+      const picture = await image.region({ ...request, encoding: 'TIFF' });
+      if (picture.kind !== 'bytes') throw new Error('expected bytes');
+      const view = Buffer.from(picture.bytes);
+      const start = view.readUInt32LE(4);
+      const entries = Array.from({ length: view.readUInt16LE(start) }, (_, entry) => view.readUInt16LE(start + 2 + entry * 12));
+      const { density, width } = await sharp(picture.bytes).metadata();
+      return { hasResolution: entries.some((tag) => [282, 283, 296].includes(tag)), density, width };
+    };
+    for (const tiffCompression of ['none', 'lzw', 'jpeg']) {
+      expect(await tags({}, { width: 100, tiffCompression })).toMatchObject({ hasResolution: false, width: 100 });
+      const known = await tags({ mmX: 0.001, mmY: 0.001 }, { width: 100, tiffCompression });
+      expect(known).toEqual({ hasResolution: true, density: 12_700, width: 100 });
+    }
+  });
+
   it('streams a pyramid of tiles that libvips reads, and leaves no file behind', async () => {
     const big = paint({ width: 1500, height: 1201, bands: 3 }, (x, y, band) => [x, y, x ^ y][band] ?? 0);
     const image = openLargeImage(rasterSource(big, { tileWidth: 256, tileHeight: 256, mmX: 0.000499, mmY: 0.000499 }).source);

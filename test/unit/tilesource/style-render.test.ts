@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Rgba } from '../../../src/tilesource/color.js';
-import { bandStatistics } from '../../../src/tilesource/render/histogram.js';
 import { createRaster, type Raster, type SampleType } from '../../../src/tilesource/raster.js';
 import { StyleMemo } from '../../../src/tilesource/style/color-table.js';
 import { interpolateColor } from '../../../src/tilesource/style/palette.js';
 import { parseStyle, type BandStyle, type Style } from '../../../src/tilesource/style/parse.js';
+import { surveySamples } from '../../../src/tilesource/style/range.js';
 import { stylePixel, styleRaster } from '../../../src/tilesource/style/render.js';
 
 /** The rule of the style language, pixel by pixel and without any short cut. */
@@ -78,7 +78,7 @@ function inputsOf(raster: Raster) {
     frame: 0,
     rasters: new Map([[0, raster]]),
     memo: new StyleMemo(),
-    survey: async () => ({ raster, statistics: await bandStatistics(raster) }),
+    survey: () => surveySamples({ samples: [raster], extremes: [] }),
   };
 }
 
@@ -137,7 +137,11 @@ describe('styles, against the rule pixel by pixel', () => {
     const raster = createRaster({ width: 40, height: 1, bands: 1, dtype: 'uint8' });
     raster.data.forEach((_, at) => (raster.data[at] = at));
     let surveys = 0;
-    const inputs = { ...inputsOf(raster), survey: () => Promise.resolve({ raster, statistics: [], ...(surveys++, {}) }) };
+    const survey = () => {
+      surveys += 1;
+      return surveySamples({ samples: [raster], extremes: [] });
+    };
+    const inputs = { ...inputsOf(raster), survey };
     const style = (await parseStyle({ min: 'min:0.1', max: 'max:0.1', palette: ['#000', '#fff', '#f00'] }))!;
     const first = await styleRaster(style, inputs);
     const measured = surveys;

@@ -57,8 +57,8 @@ describe('colours', () => {
 
   it('understands fill and edge', () => {
     expect(parseFill('none')).toBeNull();
-    expect(parseFill('corner:black')).toEqual({ color: [0, 0, 0, 255], place: 'corner' });
-    expect(parseFill('#fff')).toMatchObject({ place: 'center' });
+    expect(parseFill('corner:black')).toEqual({ color: [0, 0, 0, 255], anchor: 'corner' });
+    expect(parseFill('#fff')).toMatchObject({ anchor: 'center' });
     expect(parseEdge('crop')).toEqual({ kind: 'crop' });
     expect(parseEdge('TRUE')).toEqual({ kind: 'crop' });
     expect(parseEdge('false')).toEqual({ kind: 'pad', color: null });
@@ -194,7 +194,7 @@ describe('styles', () => {
     ['null', 'Style is not a valid json object.'],
     ['{"bands": 5}', "Style 'bands' must be a list of objects"],
     ['{"bands": [5]}', "Style 'bands' must be a list of objects"],
-    ['{"bands": [{"function": {"name": "x"}}]}', "Style 'function' is not supported"],
+    ['{"bands": [{"function": {"name": "x"}}]}', "Style 'function' is for the whole style"],
     ['{"icc": "loud"}', 'Invalid icc "loud"'],
     ['{"dtype": "int64"}', 'Invalid dtype "int64"'],
     ['{"scheme": "round"}', 'Invalid scheme "round"'],

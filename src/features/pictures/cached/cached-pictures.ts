@@ -198,6 +198,7 @@ const fieldTypes: Readonly<Record<string, FieldType>> = {
   jpegSubsampling: 'number',
   tiffCompression: 'string',
   style: 'style',
+  projection: 'string',
   resample: 'resample',
   framesAcross: 'number',
   frameList: 'numbers',

@@ -14,6 +14,7 @@ import { levelCount, levelScale, tileContent } from '../../geometry.js';
 import type { Raster } from '../../raster.js';
 import type { SlideFacts } from './messages.js';
 import { makeSlideFolder, type SlideFolder } from './slide-folder.js';
+import { mayHoldPart } from './slide-parts.js';
 import { SlideProcesses } from './slide-processes.js';
 
 const tileSide = 512;
@@ -131,6 +132,8 @@ export const openSlideSource: TileSourceDefinition = {
   },
   mimeTypes: { default: priorities.manual, 'image/mirax': preferred },
   readsCompanions: true,
+  readsFolder: 'files',
+  mayHold: mayHoldPart,
   async open(input: SourceInput, { signal, temporaryDirectory }: SourceOptions = {}): Promise<TileSource> {
     const folder = await makeSlideFolder(input, temporaryDirectory ?? tmpdir());
     try {

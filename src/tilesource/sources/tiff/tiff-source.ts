@@ -17,8 +17,9 @@ import {
 } from '../../contract.js';
 import { codecThreads } from '../../codecs/codec-threads.js';
 import { createRaster, type Raster } from '../../raster.js';
-import { aperioVersion } from './descriptions.js';
+import { aperioVersion, vendorProperties } from './descriptions.js';
 import type { Directory } from './file/directory.js';
+import { groundSize, readGeoTiff, type GeoTiff } from './geo-keys.js';
 import { readLayout, type ImageLayout } from './layout.js';
 import { orient, storedRegionOf, swapsSides } from './orientation.js';
 import { extend, readRegion, storedChunk, type ChunkReader, type ChunkTable } from './region.js';
@@ -55,8 +56,9 @@ function storedTile({ base, largeStrips }: TiffStructure): { tileWidth: number; 
     : { tileWidth: base.width, tileHeight: base.height };
 }
 
-function describe(structure: TiffStructure): ImageMetadata {
+function describe(structure: TiffStructure, geo: GeoTiff | null): ImageMetadata {
   const { base, frames, described, largeStrips } = structure;
+  const ground = geo && groundSize(geo);
   const swap = swapsSides(base.orientation);
   const isStack = frames.length > 1 && !base.tiled && !largeStrips;
   const stored = storedTile(structure);
@@ -71,12 +73,13 @@ function describe(structure: TiffStructure): ImageMetadata {
     ...size,
     levels: levelCount(size),
     magnification: described.magnification,
-    mmX: swap ? described.mmY : described.mmX,
-    mmY: swap ? described.mmX : described.mmY,
+    mmX: (swap ? described.mmY : described.mmX) ?? ground?.mmX ?? null,
+    mmY: (swap ? described.mmX : described.mmY) ?? ground?.mmY ?? null,
     dtype: base.dtype,
     bandCount: base.bands,
     ...(frames.length > 1 ? { frames: frames.map(({ metadata }) => metadata) } : {}),
     ...(described.channels === null ? {} : { channels: described.channels }),
+    ...(geo === null ? {} : { geo }),
   };
 }
 
@@ -85,6 +88,7 @@ interface TiffParts {
   reader: ByteReader;
   file: TiffBytes;
   structure: TiffStructure;
+  geo: GeoTiff | null;
   options: SourceOptions;
 }
 
@@ -95,6 +99,7 @@ class TiffTileSource implements TileSource {
   readonly #reader: ByteReader;
   readonly #file: TiffBytes;
   readonly #structure: TiffStructure;
+  readonly #geo: GeoTiff | null;
   readonly #pyramids: StripPyramids | null;
   readonly #tables = new LRUCache<Directory, ChunkTable>({
     maxSize: tableBytes,
@@ -108,7 +113,8 @@ class TiffTileSource implements TileSource {
     this.#reader = parts.reader;
     this.#file = parts.file;
     this.#structure = parts.structure;
-    this.metadata = describe(parts.structure);
+    this.#geo = parts.geo;
+    this.metadata = describe(parts.structure, parts.geo);
     const finest = this.metadata.levels - 1;
     const stored = [...parts.structure.reductions.keys()].map((power) => finest - power).filter((level) => level >= 0);
     const { largeStrips } = parts.structure;
@@ -272,11 +278,23 @@ class TiffTileSource implements TileSource {
       }
     }
     const version = aperioVersion(description);
+    const properties = vendorProperties(description, this.#structure.described);
     return {
       ...(Object.keys(tiff).length > 0 ? { tiff } : {}),
       ...(ome === null ? {} : { omeinfo: ome }),
       ...(version === null ? {} : { aperio_version: version }),
+      ...(Object.keys(properties).length > 0 ? { openslide: { ...properties, ...this.#sizesAsProperties() } } : {}),
+      ...(this.#geo === null ? {} : { GeoTransform: this.#geo.transform, Projection: this.#geo.proj4, geokeys: this.#geo.keys }),
     };
+  }
+
+  /** Number of levels and sizes of associated images, by the names that readers of slides know. */
+  #sizesAsProperties(): Record<string, string> {
+    const sizes = [...this.#structure.associated].flatMap(([name, { width, height }]): [string, string][] => [
+      [`openslide.associated.${name}.width`, String(width)],
+      [`openslide.associated.${name}.height`, String(height)],
+    ]);
+    return { 'openslide.level-count': String(this.populatedLevels.length), ...Object.fromEntries(sizes) };
   }
 
   iccProfile(): Uint8Array | null {
@@ -326,7 +344,10 @@ export const tiffSource: TileSourceDefinition = {
         maxPixels: options.maxDecodedPixels ?? defaultMaxDecodedPixels,
         ...(options.signal === undefined ? {} : { signal: options.signal }),
       });
-      const source = new TiffTileSource({ reader, file, structure, options });
+      const { base } = structure;
+      // Of a turned image the tags say where its pixels lie as they are stored.
+      const geo = base.orientation === 1 ? await readGeoTiff(base.directory) : null;
+      const source = new TiffTileSource({ reader, file, structure, geo, options });
       await source.check(options.signal);
       return source;
     } catch (error) {

@@ -132,6 +132,14 @@ export class Directory {
     return Array.from({ length: entry.count }, (_, i) => view.getUint32(i * 8, little) / view.getUint32(i * 8 + 4, little));
   }
 
+  /** The values of a DOUBLE tag, at most `limit`; `null` when it is absent, of another type, or longer. */
+  async doubles(tag: number, limit: number): Promise<number[] | null> {
+    const entry = this.#find(tag);
+    if (entry === null || entry.type !== types.double || entry.count > limit) return null;
+    const view = await this.#view(entry);
+    return Array.from({ length: entry.count }, (_, i) => view.getFloat64(i * 8, this.#file.littleEndian));
+  }
+
   /** The bytes of a tag of any type, or `null` when it is absent. @throws TileSourceError past 32 MiB. */
   async bytes(tag: number): Promise<Uint8Array | null> {
     const entry = this.#find(tag);

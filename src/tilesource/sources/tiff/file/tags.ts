@@ -43,7 +43,14 @@ export const tags = {
   yCbCrPositioning: 531,
   referenceBlackWhite: 532,
   copyright: 33432,
+  modelPixelScale: 33550,
+  modelTiepoint: 33922,
+  modelTransformation: 34264,
   iccProfile: 34675,
+  geoKeyDirectory: 34735,
+  geoDoubleParams: 34736,
+  geoAsciiParams: 34737,
+  gdalNodata: 42113,
 } as const;
 
 /** Bytes of one value of each TIFF field type. */
@@ -67,7 +74,18 @@ export const typeSizes: Readonly<Record<number, number>> = {
 };
 
 /** Field types by name. */
-export const types = { byte: 1, ascii: 2, short: 3, long: 4, rational: 5, undefined: 7, ifd: 13, long8: 16, ifd8: 18 } as const;
+export const types = {
+  byte: 1,
+  ascii: 2,
+  short: 3,
+  long: 4,
+  rational: 5,
+  undefined: 7,
+  double: 12,
+  ifd: 13,
+  long8: 16,
+  ifd8: 18,
+} as const;
 
 /** Text tags that internal metadata shows, by the name under which it shows them. */
 export const textTags: Readonly<Record<string, number>> = {

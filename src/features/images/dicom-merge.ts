@@ -1,0 +1,98 @@
+import { step } from '../../core/steps.js';
+import type { DicomSeries } from '../../core/host/folder-dependants.js';
+import type { HostRecords, ItemRecord } from '../../core/host/host-records.js';
+import { LargeImageError } from '../../errors.js';
+import type { Host, HostLogger } from '../../host.js';
+import type { Items } from '../items/items.js';
+import type { Settings } from '../settings/settings.js';
+import type { Images } from './images.js';
+
+/** What {@link DicomMerge} works with. */
+export interface DicomMergeParts {
+  host: Pick<Host, 'files' | 'removeItem'>;
+  records: HostRecords;
+  items: Items;
+  images: Images;
+  settings: Settings;
+  logger: HostLogger;
+}
+
+/** Joins the files of a DICOM series that come as items of their own: into the oldest of these, where the setting says so. */
+export class DicomMerge {
+  constructor(private readonly parts: DicomMergeParts) {}
+
+  /**
+   * Joins an item that has just become a large image of its only file with the others of its folder that hold the same series.
+   *
+   * @returns the item that holds all of them, where there were others.
+   */
+  async join(itemId: string): Promise<ItemRecord | null> {
+    const { records, settings, items } = this.parts;
+    if ((await settings.get('large_image.merge_dicom')) !== true) return null;
+    const item = await records.findItem(itemId);
+    if (item?.largeImage?.sourceName !== 'dicom' || (await records.filesOfItem(item)).length !== 1) return null;
+    const series = await this.#seriesOf(item);
+    if (series === null) return null;
+    const stored = item.doc.largeImage as Record<string, unknown>;
+    const noted = await records.markers.replace(item, { ...stored, ...series });
+    items.forget(item.id);
+    if (noted === null) return null;
+    step('dicom:noted');
+    // Whoever notes its series first looks afterwards: of two at the same time, one sees the other, and both mean the same oldest one.
+    const [oldest, ...younger] = await records.dependants.ofSeries(noted, series);
+    if (oldest === undefined || younger.length === 0) return null;
+    for (const each of younger) await this.#move(each, oldest);
+    return records.findItem(oldest.id);
+  }
+
+  async #seriesOf(item: ItemRecord): Promise<DicomSeries | null> {
+    try {
+      const { dicom } = await this.parts.images.use(item, (image) => image.internalMetadata());
+      const { SeriesInstanceUID: series, StudyInstanceUID: study } = (dicom ?? {}) as Record<string, unknown>;
+      return typeof series === 'string' && series !== ''
+        ? { dicomSeriesUID: series, dicomStudyUID: typeof study === 'string' ? study : '' }
+        : null;
+    } catch (error) {
+      if (error instanceof LargeImageError) return null;
+      throw error;
+    }
+  }
+
+  /** Moves the files of an item to another and removes it. Each step can be done again. */
+  async #move(item: ItemRecord, target: ItemRecord): Promise<void> {
+    const { records, items, images, logger } = this.parts;
+    const stored = item.doc.largeImage as Record<string, unknown>;
+    if ((await records.markers.replace(item, { ...stored, mergedInto: target.doc._id })) === null) return;
+    step('dicom:marked');
+    await this.#empty(item, target);
+    items.forget(target.id);
+    images.closeFile(target.largeImage?.fileId);
+    logger.info({ itemId: item.id, into: target.id }, 'LargeImage:Dicom:Merged');
+  }
+
+  async #empty(item: ItemRecord, target: ItemRecord): Promise<void> {
+    const { host, records, items } = this.parts;
+    for (const file of await records.filesOfItem(item)) {
+      if (host.files.move === undefined) await records.moveFile(file, target);
+      else await host.files.move(file.doc, target.id);
+    }
+    step('dicom:moved');
+    items.forget(item.id);
+    const now = await records.findItem(item.id);
+    if (now === null) return;
+    await (host.removeItem === undefined ? records.deleteItem(now) : host.removeItem(now.doc));
+  }
+
+  /** Completes what processes that were killed have begun. @returns how many items were merged. */
+  async sweep(): Promise<{ mergedItems: number }> {
+    const { records } = this.parts;
+    let mergedItems = 0;
+    for (const { item, into } of await records.dependants.merging()) {
+      const target = await records.findItem(into);
+      if (target === null) continue;
+      await this.#empty(item, target);
+      mergedItems += 1;
+    }
+    return { mergedItems };
+  }
+}

@@ -1,0 +1,110 @@
+import { InvalidHostError } from '../../core/host/check-host.js';
+import type { Core } from '../../core/core.js';
+import type { RequestObserver } from '../../http/serving/mount.js';
+import type { InstallOptions } from '../../installation.js';
+import type { CacheOffers } from '../caches/feature.js';
+import type { Feature } from '../feature.js';
+import { jobStatus } from '../jobs/job-status.js';
+import type { JobStore } from '../jobs/jobs.js';
+import { CountedTiles } from '../caches/counted-tiles.js';
+
+interface MetricsNeeds {
+  core: Core;
+  options: InstallOptions;
+  caching: CacheOffers;
+  jobs: JobStore;
+}
+
+/** Bounds of the durations of requests, in seconds: tiles of the cache to conversions that are waited for. */
+const durations = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 30];
+
+/** Numbers about requests, queues, caches, children and jobs, in a registry of prom-client that the host has given. */
+export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | undefined }> = {
+  name: 'metrics',
+  async open({ core, options, caching, jobs }, onClose) {
+    const register = options.metrics;
+    if (register === undefined) return { offers: { observe: undefined } };
+    const { Counter, Gauge, Histogram } = await import('prom-client').catch((cause: unknown) => {
+      throw new InvalidHostError('install: metrics need the package prom-client. Install it: npm install prom-client@15', {
+        cause,
+      });
+    });
+    // The registry is one of that package: it is described by less so that the types of this one do not need it.
+    const registers = [register as never];
+    const names: string[] = [];
+    const named = (name: string) => {
+      names.push(`large_image_${name}`);
+      return `large_image_${name}`;
+    };
+    onClose(() => {
+      for (const name of names) register.removeSingleMetric(name);
+    });
+
+    const requests = new Histogram({
+      name: named('request_duration_seconds'),
+      help: 'Answered requests by route and status, and how long they took.',
+      labelNames: ['method', 'route', 'status'],
+      buckets: durations,
+      registers,
+    });
+    const queue = (name: string, help: string, read: (queue: Core['queues'][keyof Core['queues']]) => number) =>
+      new Gauge({
+        name: named(name),
+        help,
+        labelNames: ['queue'],
+        registers,
+        collect() {
+          for (const [label, value] of Object.entries(core.queues)) this.set({ queue: label }, read(value));
+        },
+      });
+    queue('queue_waiting', 'Pieces of work that wait.', ({ waiting }) => waiting);
+    queue('queue_running', 'Pieces of work that go on.', ({ running }) => running);
+
+    const { tiles, sources, caches } = caching;
+    const counted = { tileCache: tiles instanceof CountedTiles ? tiles : { hits: 0, misses: 0 }, tilesource: sources };
+    new Counter({
+      name: named('cache_requests_total'),
+      help: 'How often a cache had what was asked for (hit), or not (miss).',
+      labelNames: ['cache', 'result'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [cache, { hits, misses }] of Object.entries(counted)) {
+          this.inc({ cache, result: 'hit' }, hits);
+          this.inc({ cache, result: 'miss' }, misses);
+        }
+      },
+    });
+    new Gauge({
+      name: named('cache_used'),
+      help: 'What the caches hold: open files for tilesource, bytes for tileCache.',
+      labelNames: ['cache'],
+      registers,
+      async collect() {
+        for (const [cache, { used }] of Object.entries(await caches.report())) this.set({ cache }, used);
+      },
+    });
+    new Gauge({
+      name: named('child_processes'),
+      help: 'Processes that convert, or read formats whose readers can crash.',
+      registers,
+      collect() {
+        this.set(process.getActiveResourcesInfo().filter((kind) => kind === 'ProcessWrap').length);
+      },
+    });
+    new Gauge({
+      name: named('jobs'),
+      help: 'Jobs that have not ended, of all processes.',
+      labelNames: ['status'],
+      registers,
+      async collect() {
+        for (const status of ['inactive', 'queued', 'running'] as const) {
+          this.set({ status }, await jobs.count(jobStatus[status]));
+        }
+      },
+    });
+    const observe: RequestObserver = ({ method, path, status, seconds }) =>
+      requests.observe({ method, route: path, status: String(status) }, seconds);
+    return { offers: { observe } };
+  },
+};

@@ -1,0 +1,69 @@
+import { timingSafeEqual, createHash } from 'node:crypto';
+import { AccessDeniedError, LargeImageError, NotFoundError, objectOf, Reply, type RouteDefinition } from '../../index.js';
+import { setTimeout as wait } from 'node:timers/promises';
+import { defineRoute, type HostContext } from '../context.js';
+
+/** How long the database may take until the server counts as not ready, in milliseconds. */
+const patienceMs = 2000;
+
+const healthSchema = objectOf({ status: { const: 'ok' } });
+
+/** @throws LargeImageError `unavailable` */
+async function requireReady({ closing, models, store }: HostContext): Promise<void> {
+  if (closing.aborted) throw new LargeImageError('unavailable', 'The server is stopping.');
+  const asked = models.hostState.findById('store').lean();
+  const late = new AbortController();
+  try {
+    const found = await Promise.race([asked, wait(patienceMs, 'late', { signal: late.signal })]);
+    if (found === 'late') throw new LargeImageError('unavailable', `The database has not answered within ${patienceMs} ms.`);
+  } finally {
+    late.abort();
+    asked.catch(() => undefined);
+  }
+  await store.requireWritable();
+}
+
+function isSame(a: string, b: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(a), digest(b));
+}
+
+/** What those ask who operate the server. They lie beside the API, not in it. */
+export const operationRoutes: RouteDefinition<HostContext>[] = [
+  defineRoute({
+    method: 'get',
+    path: '/health/live',
+    summary: 'Whether the process answers; it asks nobody else.',
+    access: 'public',
+    returns: { schema: healthSchema },
+    handle: () => ({ status: 'ok' }),
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/health/ready',
+    summary: 'Whether requests can be served: database and data folder are there, and the server is not stopping.',
+    access: 'public',
+    returns: { schema: healthSchema },
+    errors: ['unavailable'],
+    async handle(_input, context) {
+      await requireReady(context);
+      return { status: 'ok' };
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/metrics',
+    summary: 'Numbers for Prometheus.',
+    description:
+      'For site administrators, and for who sends the token that the server was started with as `Authorization: Bearer`.',
+    access: 'public',
+    returns: { types: ['text/plain'] },
+    errors: ['access-denied', 'not-found'],
+    async handle({ caller, token }, { metrics }) {
+      if (metrics === null) throw new NotFoundError('This server collects no metrics: the package prom-client is not installed.');
+      const isScraper = metrics.token !== null && token !== null && isSame(token, metrics.token);
+      if (!isScraper && caller?.admin !== true) throw new AccessDeniedError('Administrator access required.');
+      return Reply.content(await metrics.register.metrics(), metrics.register.contentType);
+    },
+  }),
+];

@@ -1,0 +1,82 @@
+/** Six numbers: x = t0 + t1 column + t2 row, y = t3 + t4 column + t5 row, of the upper left corners of pixels. */
+export type Affine = readonly [number, number, number, number, number, number];
+
+/** Where an image lies on the earth. */
+export interface GeoReference {
+  /** From base-layer pixels to coordinates of the projection. */
+  transform: Affine;
+  /** Name of the projection as far as it has one: `epsg:32633`. */
+  projection: string | null;
+  /** Text that proj4 understands; `null` where the projection cannot be computed with. */
+  proj4: string | null;
+  /** Value of samples that stand for nothing. */
+  nodata: number | null;
+}
+
+/** A position, in pixels or in coordinates of a projection. */
+export interface Point {
+  x: number;
+  y: number;
+}
+
+/** Extent of an image in coordinates of a projection, and where its corners lie. */
+export interface Bounds {
+  xmin: number;
+  xmax: number;
+  ymin: number;
+  ymax: number;
+  ll: Point;
+  ul: Point;
+  ur: Point;
+  lr: Point;
+  /** The projection: its name, or its text. */
+  srs: string | null;
+}
+
+/** The coordinates of a position in pixels. */
+export function toModel([t0, t1, t2, t3, t4, t5]: Affine, { x, y }: Point): Point {
+  return { x: t0 + t1 * x + t2 * y, y: t3 + t4 * x + t5 * y };
+}
+
+/** From coordinates to pixels; `null` where a transform leads nowhere. */
+export function inverseOf([t0, t1, t2, t3, t4, t5]: Affine): Affine | null {
+  const determinant = t1 * t5 - t2 * t4;
+  const inverse: Affine = [
+    (t2 * t3 - t0 * t5) / determinant,
+    t5 / determinant,
+    -t2 / determinant,
+    (t0 * t4 - t1 * t3) / determinant,
+    -t4 / determinant,
+    t1 / determinant,
+  ];
+  return inverse.every(Number.isFinite) ? inverse : null;
+}
+
+/** The extent of a rectangle of pixels: `place` gives the coordinates of a pixel. */
+export function boundsOf(
+  { width, height }: { width: number; height: number },
+  place: (pixel: Point) => Point,
+  srs: string | null,
+): Bounds {
+  const corner = (x: number, y: number) => place({ x: x * width, y: y * height });
+  // Edges may bend: their extent is that of more than their ends.
+  const steps = 16;
+  const edges = Array.from({ length: steps + 1 }, (_, i) => i / steps).flatMap((part) => [
+    corner(part, 0),
+    corner(part, 1),
+    corner(0, part),
+    corner(1, part),
+  ]);
+  const [xs, ys] = [edges.map(({ x }) => x), edges.map(({ y }) => y)];
+  return {
+    xmin: Math.min(...xs),
+    xmax: Math.max(...xs),
+    ymin: Math.min(...ys),
+    ymax: Math.max(...ys),
+    ll: corner(0, 1),
+    ul: corner(0, 0),
+    ur: corner(1, 0),
+    lr: corner(1, 1),
+    srs,
+  };
+}

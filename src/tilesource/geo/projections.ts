@@ -1,0 +1,106 @@
+import { createRequire } from 'node:module';
+import { BadValueError, TileSourceError } from '../../errors.js';
+import type { Point } from './georeference.js';
+
+const require = createRequire(import.meta.url);
+
+interface Proj4 {
+  (from: string, to: string): { forward(point: [number, number]): number[]; inverse(point: [number, number]): number[] };
+  defs(name: string): unknown;
+}
+
+interface GeoKeysToProj4 {
+  toProj4(keys: Readonly<Record<string, number | string>>): { proj4: string; errors: object };
+}
+
+const missing =
+  'Projections need the packages proj4 and geotiff-geokeys-to-proj4, which are not installed: npm install proj4 geotiff-geokeys-to-proj4';
+
+/** What computes with projections; `null` where it is not installed. */
+function optional<T>(load: () => T): T | null {
+  try {
+    return load();
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND') return null;
+    throw error;
+  }
+}
+
+interface Libraries {
+  proj4: Proj4;
+  geoKeys: GeoKeysToProj4;
+}
+
+let loaded: Libraries | null | undefined;
+
+function libraries(): Libraries | null {
+  if (loaded === undefined) {
+    const proj4 = optional(() => require('proj4') as Proj4);
+    const geoKeys = optional(() => require('geotiff-geokeys-to-proj4') as GeoKeysToProj4);
+    loaded = proj4 === null || geoKeys === null ? null : { proj4, geoKeys };
+  }
+  return loaded;
+}
+
+/** The text for proj4 of a projection that GeoTIFF keys describe; `null` where none is known, or the packages are not installed. */
+export function projectionOfKeys(keys: Readonly<Record<string, number | string>>): string | null {
+  const found = libraries();
+  if (found === null) return null;
+  const code = keys.ProjectedCSTypeGeoKey ?? keys.GeographicTypeGeoKey;
+  // Coordinates are east and north in files and requests, whatever the order that their definition prefers.
+  const named = typeof code === 'number' && found.proj4.defs(`EPSG:${code}`) !== undefined ? `EPSG:${code}` : null;
+  if (named !== null) return named;
+  try {
+    const { proj4, errors } = found.geoKeys.toProj4(keys);
+    return Object.keys(errors).length > 0 ? null : proj4.replace(/\+axis=\S+\s*/g, '').trim();
+  } catch {
+    // The library knows what keys should be, and fails over what else there may be in a file.
+    return null;
+  }
+}
+
+/** Longest definition of a projection that requests may hold. */
+const longestDefinition = 500;
+
+/** The text for proj4 of a projection by its name: `wgs84`, `4326`, `EPSG:<n>`, `proj4:<definition>` or `+proj=…`. `null` for other words. */
+export function projectionNamed(name: string): string | null {
+  const text = name.trim().replace(/^proj4:/i, '');
+  if (/^(wgs84|4326)$/i.test(text)) return 'EPSG:4326';
+  if (text.startsWith('+proj=')) {
+    if (text.length <= longestDefinition) return text;
+    throw new BadValueError(`The projection has ${text.length} characters; at most ${longestDefinition} are allowed`);
+  }
+  const code = /^epsg:(\d{1,6})$/i.exec(text)?.[1];
+  if (code === undefined) return null;
+  const found = libraries();
+  if (found === null) throw new TileSourceError(missing);
+  const number = Number(code);
+  const projected = projectionOfKeys({ GTModelTypeGeoKey: 1, ProjectedCSTypeGeoKey: number });
+  const known = projected ?? projectionOfKeys({ GTModelTypeGeoKey: 2, GeographicTypeGeoKey: number });
+  if (known === null) throw new BadValueError(`Unknown projection '${name}'`);
+  return known;
+}
+
+/** Turns coordinates of one projection into those of another; where there are none, they are not finite. */
+export type Transformer = (point: Point) => Point;
+
+/** @throws BadValueError for a definition that proj4 does not understand; TileSourceError where proj4 is not installed. */
+export function transformer(from: string, to: string): Transformer {
+  if (from === to) return (point) => point;
+  const found = libraries();
+  if (found === null) throw new TileSourceError(missing);
+  let conversion: ReturnType<Proj4>;
+  try {
+    conversion = found.proj4(from, to);
+  } catch (cause) {
+    throw new BadValueError('The projection cannot be understood', { cause });
+  }
+  return ({ x, y }) => {
+    try {
+      const [toX = Number.NaN, toY = Number.NaN] = conversion.forward([x, y]);
+      return { x: toX, y: toY };
+    } catch {
+      return { x: Number.NaN, y: Number.NaN };
+    }
+  };
+}

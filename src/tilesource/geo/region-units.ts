@@ -1,0 +1,90 @@
+import { BadValueError, TileSourceError } from '../../errors.js';
+import type { RegionBounds } from '../requests.js';
+import { inverseOf, toModel, type GeoReference, type Point } from './georeference.js';
+import { projectionNamed, transformer } from './projections.js';
+
+interface Located {
+  sizeX: number;
+  sizeY: number;
+  geo?: GeoReference;
+}
+
+/** The text for proj4 that units name; `null` for units that are no projection. @throws BadValueError */
+function projectionOf(units: string | undefined, geo: GeoReference | undefined): string | null {
+  const word = units?.trim().toLowerCase() ?? '';
+  const isOwn = word === 'projection' || word === 'proj';
+  const named = isOwn ? (geo?.proj4 ?? '') : projectionNamed(word === '' ? '' : units!);
+  if (named === null) return null;
+  if (geo === undefined) throw new BadValueError(`Invalid units '${units}': the image has no place on the earth`);
+  if (geo.proj4 === null && !isOwn) throw new TileSourceError('The projection of this image cannot be computed with.');
+  return named;
+}
+
+/** Pixels of the image at coordinates of units that name a projection; `null` for other units. */
+function pixelFinder(
+  image: Located,
+  units: string | undefined,
+): { toPixel(point: Point): Point; toUnits(pixel: Point): Point } | null {
+  const named = projectionOf(units, image.geo);
+  if (named === null) return null;
+  const { transform, proj4 } = image.geo!;
+  const inverse = inverseOf(transform);
+  if (inverse === null) throw new TileSourceError('The place of this image on the earth cannot be computed with.');
+  const own = proj4 ?? named;
+  const [there, back] = [transformer(named, own), transformer(own, named)];
+  return { toPixel: (point) => toModel(inverse, there(point)), toUnits: (pixel) => back(toModel(transform, pixel)) };
+}
+
+/** A position in base-layer pixels, where it was given in coordinates of a projection. */
+export function positionInPixels<P extends { left?: number; top?: number; units?: string }>(image: Located, position: P): P {
+  const finder = pixelFinder(image, position.units);
+  if (finder === null) return position;
+  const { x, y } = finder.toPixel({ x: position.left ?? 0, y: position.top ?? 0 });
+  const { units: _units, ...rest } = position;
+  // A position where there is no image is outside of it.
+  const at = (value: number, size: number) => (Number.isFinite(value) && value >= 0 ? Math.floor(value) : size);
+  return { ...rest, left: at(x, image.sizeX), top: at(y, image.sizeY) } as P;
+}
+
+/**
+ * A region in base-layer pixels, where it was given in coordinates of a projection: the rectangle of pixels around what lies between them. Top
+ * is north of bottom.
+ *
+ * @throws BadValueError where the image has no such coordinates.
+ */
+export function regionInPixels<R extends RegionBounds>(image: Located, region: R): R {
+  const finder = pixelFinder(image, region.units);
+  if (finder === null) {
+    if (pixelFinder(image, region.unitsWH) === null) return region;
+    throw new BadValueError(`Invalid unitsWH '${region.unitsWH}': units must name the projection too`);
+  }
+  const corners = [0, 1].flatMap((x) => [0, 1].map((y) => finder.toUnits({ x: x * image.sizeX, y: y * image.sizeY })));
+  const { left, right, top, bottom, regionWidth, regionHeight, units: _units, unitsWH: _unitsWH, ...rest } = region;
+  const west =
+    left ?? (right !== undefined && regionWidth !== undefined ? right - regionWidth : Math.min(...corners.map(({ x }) => x)));
+  const north =
+    top ?? (bottom !== undefined && regionHeight !== undefined ? bottom + regionHeight : Math.max(...corners.map(({ y }) => y)));
+  const east = right ?? (regionWidth === undefined ? Math.max(...corners.map(({ x }) => x)) : west + regionWidth);
+  const south = bottom ?? (regionHeight === undefined ? Math.min(...corners.map(({ y }) => y)) : north - regionHeight);
+  const steps = 8;
+  const pixels = Array.from({ length: steps + 1 }, (_, i) => i / steps).flatMap((part) => {
+    const [x, y] = [west + (east - west) * part, south + (north - south) * part];
+    return [
+      finder.toPixel({ x, y: north }),
+      finder.toPixel({ x, y: south }),
+      finder.toPixel({ x: west, y }),
+      finder.toPixel({ x: east, y }),
+    ];
+  });
+  const finite = pixels.filter(({ x, y }) => Number.isFinite(x) && Number.isFinite(y));
+  if (finite.length === 0) throw new BadValueError('The region has no place in the projection of the image');
+  const clip = (value: number, size: number) => Math.min(size, Math.max(0, value));
+  const [xs, ys] = [finite.map(({ x }) => clip(x, image.sizeX)), finite.map(({ y }) => clip(y, image.sizeY))];
+  return {
+    ...rest,
+    left: Math.min(...xs),
+    right: Math.max(...xs),
+    top: Math.min(...ys),
+    bottom: Math.max(...ys),
+  } as unknown as R;
+}

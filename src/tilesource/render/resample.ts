@@ -1,0 +1,175 @@
+import type { Size } from '../geometry.js';
+
+/** Ways to scale, by libvips name. */
+export type Kernel = 'nearest' | 'linear' | 'cubic' | 'lanczos3';
+
+/** A rectangle in pixels of a picture, with fractions; it may reach beyond the picture, whose border then goes on. */
+export interface Window extends Size {
+  left: number;
+  top: number;
+}
+
+/** Rows of a picture to be made out of rows of another. */
+export interface ResampleTask {
+  /** 1 to 4 bands; the last of 2 and 4 is alpha. */
+  data: Uint8Array;
+  width: number;
+  height: number;
+  bands: number;
+  /** What all of the result shows, in pixels of these rows. */
+  window: Window;
+  output: Size;
+  kernel: Exclude<Kernel, 'nearest'>;
+  /** Rows of the result that are wanted. */
+  from: number;
+  to: number;
+}
+
+/** Distance from its centre, in pixels of the coarser side, at which a kernel ends. */
+const supports: Readonly<Record<ResampleTask['kernel'], number>> = { linear: 1, cubic: 2, lanczos3: 3 };
+
+const sinc = (x: number) => (x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x));
+
+const kernels: Readonly<Record<ResampleTask['kernel'], (distance: number) => number>> = {
+  linear: (x) => Math.max(0, 1 - x),
+  // Catmull-Rom.
+  cubic: (x) => (x < 1 ? (1.5 * x - 2.5) * x * x + 1 : x < 2 ? ((-0.5 * x + 2.5) * x - 4) * x + 2 : 0),
+  lanczos3: (x) => (x < 3 ? sinc(x) * sinc(x / 3) : 0),
+};
+
+/** How far beyond a window pixels are needed, in pixels of the source, when so many of them become one. */
+export function reach(kernel: Kernel, ratio: number): number {
+  return kernel === 'nearest' ? 0 : supports[kernel] * Math.max(1, ratio);
+}
+
+/** What pixels along one axis are mixed of: `count` sources from `first` on, with `weights` from `at` on. */
+interface Mixtures {
+  firsts: Int32Array;
+  counts: Int32Array;
+  weights: Float32Array;
+  /** Weights kept for each pixel. */
+  taps: number;
+}
+
+function mixtures(
+  axis: { source: number; start: number; length: number; output: number },
+  kernel: ResampleTask['kernel'],
+  from: number,
+  to: number,
+): Mixtures {
+  const ratio = axis.length / axis.output;
+  const stretch = Math.max(1, ratio);
+  const support = supports[kernel] * stretch;
+  const taps = Math.min(axis.source, Math.ceil(support * 2) + 2);
+  const made = {
+    firsts: new Int32Array(to - from),
+    counts: new Int32Array(to - from),
+    weights: new Float32Array((to - from) * taps),
+    taps,
+  };
+  const last = axis.source - 1;
+  for (let index = from; index < to; index += 1) {
+    const centre = axis.start + (index + 0.5) * ratio;
+    const low = Math.ceil(centre - support - 0.5);
+    const high = Math.floor(centre + support - 0.5);
+    const first = Math.min(last, Math.max(0, low));
+    const end = Math.min(last, Math.max(0, high));
+    const at = (index - from) * taps;
+    let sum = 0;
+    for (let position = low; position <= high; position += 1) {
+      const weight = kernels[kernel](Math.abs(position + 0.5 - centre) / stretch);
+      // The border goes on beyond the picture.
+      made.weights[at + Math.min(end, Math.max(first, position)) - first]! += weight;
+      sum += weight;
+    }
+    for (let tap = 0; tap <= end - first; tap += 1) made.weights[at + tap]! /= sum;
+    made.firsts[index - from] = first;
+    made.counts[index - from] = end - first + 1;
+  }
+  return made;
+}
+
+/** About how many products making a picture takes. */
+export function resampleCost({ width, bands, window, output, kernel }: Omit<ResampleTask, 'data' | 'from' | 'to'>): number {
+  const down = 2 * reach(kernel, window.height / output.height);
+  const across = 2 * reach(kernel, window.width / output.width);
+  return output.height * bands * (width * down + output.width * across);
+}
+
+/** Makes the rows. Colours count as much as they are opaque. */
+export function resampleRows(task: ResampleTask): Uint8Array<ArrayBuffer> {
+  const { width, height, bands, window, output, kernel, from, to } = task;
+  const hasAlpha = bands === 2 || bands === 4;
+  const source = hasAlpha ? multiplied(task.data, bands) : task.data;
+  const down = mixtures({ source: height, start: window.top, length: window.height, output: output.height }, kernel, from, to);
+  const across = mixtures(
+    { source: width, start: window.left, length: window.width, output: output.width },
+    kernel,
+    0,
+    output.width,
+  );
+  const rowLength = width * bands;
+  const row = new Float32Array(rowLength);
+  const out = new Uint8ClampedArray((to - from) * output.width * bands);
+  const mixed = new Float32Array(output.width * bands);
+  for (let y = 0; y < to - from; y += 1) {
+    row.fill(0);
+    const first = down.firsts[y]!;
+    for (let tap = 0; tap < down.counts[y]!; tap += 1)
+      addRow(row, source, (first + tap) * rowLength, down.weights[y * down.taps + tap]!);
+    mixRow(row, mixed, across, bands);
+    if (hasAlpha) divide(mixed, bands);
+    out.set(mixed, y * output.width * bands);
+  }
+  return new Uint8Array(out.buffer);
+}
+
+function addRow(row: Float32Array, source: Uint8Array | Float32Array, start: number, weight: number): void {
+  for (let at = 0; at < row.length; at += 1) row[at]! += source[start + at]! * weight;
+}
+
+function mixRow(row: Float32Array, mixed: Float32Array, { firsts, counts, weights, taps }: Mixtures, bands: number): void {
+  if (bands === 3) {
+    for (let x = 0, to = 0; x < firsts.length; x += 1) {
+      let at = firsts[x]! * 3;
+      const end = x * taps + counts[x]!;
+      let [red, green, blue] = [0, 0, 0];
+      for (let tap = x * taps; tap < end; tap += 1) {
+        const weight = weights[tap]!;
+        red += row[at++]! * weight;
+        green += row[at++]! * weight;
+        blue += row[at++]! * weight;
+      }
+      mixed[to++] = red;
+      mixed[to++] = green;
+      mixed[to++] = blue;
+    }
+    return;
+  }
+  for (let x = 0; x < firsts.length; x += 1) {
+    for (let band = 0; band < bands; band += 1) {
+      let sum = 0;
+      let at = firsts[x]! * bands + band;
+      const end = x * taps + counts[x]!;
+      for (let tap = x * taps; tap < end; tap += 1, at += bands) sum += row[at]! * weights[tap]!;
+      mixed[x * bands + band] = sum;
+    }
+  }
+}
+
+/** Colours times alpha, and alpha. */
+function multiplied(data: Uint8Array, bands: number): Float32Array {
+  const out = Float32Array.from(data);
+  for (let at = 0; at < out.length; at += bands) {
+    const alpha = out[at + bands - 1]! / 255;
+    for (let band = 0; band < bands - 1; band += 1) out[at + band]! *= alpha;
+  }
+  return out;
+}
+
+function divide(row: Float32Array, bands: number): void {
+  for (let at = 0; at < row.length; at += bands) {
+    const alpha = row[at + bands - 1]! / 255;
+    for (let band = 0; band < bands - 1; band += 1) row[at + band] = alpha > 0 ? row[at + band]! / alpha : 0;
+  }
+}

@@ -1,0 +1,113 @@
+import { codecThreads } from '../codecs/codec-threads.js';
+import { levelScale, levelSize, type Box, type PyramidShape, type Size } from '../geometry.js';
+import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
+import { resizePicture } from './encode.js';
+import { resizeNearest, type Picture } from './pixels.js';
+import { reach, resampleCost, resampleRows, type Kernel, type ResampleTask, type Window } from './resample.js';
+
+/** How far, in pixels of the result, an edge may lie from where it belongs, where libvips scales whole pixels only. */
+const tolerance = 0.02;
+
+/** Products that are worked out on the event loop, and in one piece of work of a thread. */
+const fewProducts = 2 ** 20;
+const pieceProducts = 2 ** 25;
+
+/** Pieces that are worked on at the same time. */
+const pieceConcurrency = 2;
+
+/** How a part of a level becomes a picture. */
+export interface Scaling {
+  /** Pixels of the level to be read. */
+  box: Box;
+  /** What the picture shows, in pixels of the box. */
+  window: Window;
+  output: Size;
+  kernel: Kernel;
+  /** Whether the window is the box, as nearly as can be seen. */
+  isWhole: boolean;
+}
+
+/** A rectangle of base-layer pixels in those of a level. */
+export function windowAtLevel(shape: PyramidShape, base: Box, level: number): Window {
+  const scale = levelScale(shape, level);
+  return { left: base.left / scale, top: base.top / scale, width: base.width / scale, height: base.height / scale };
+}
+
+/** How a window of a level is read and scaled to a size. `isPart`: neighbours of it are scaled as well, and must meet it without a seam. */
+export function planScaling(
+  shape: PyramidShape,
+  level: number,
+  window: Window,
+  { output, kernel, isPart = false }: { output: Size; kernel: Kernel; isPart?: boolean },
+): Scaling {
+  const size = levelSize(shape, level);
+  const x = side(window.left, window.width, size.width, output.width, kernel);
+  const y = side(window.top, window.height, size.height, output.height, kernel);
+  const isWhole = x.isWhole && y.isWhole && !isPart;
+  const [across, down] = isWhole ? [x.whole, y.whole] : [x.needed, y.needed];
+  return {
+    box: { left: across.from, top: down.from, width: across.to - across.from, height: down.to - down.from },
+    window: isWhole
+      ? { left: 0, top: 0, width: across.to - across.from, height: down.to - down.from }
+      : { ...window, left: window.left - across.from, top: window.top - down.from },
+    output,
+    kernel,
+    isWhole,
+  };
+}
+
+function side(start: number, length: number, limit: number, output: number, kernel: Kernel) {
+  const ratio = length / output;
+  const first = Math.min(limit - 1, Math.max(0, Math.round(start)));
+  const whole = { from: first, to: Math.min(limit, Math.max(first + 1, Math.round(start + length))) };
+  const off = Math.max(Math.abs(whole.from - start), Math.abs(whole.to - start - length)) / ratio;
+  const margin = reach(kernel, ratio) + (kernel === 'nearest' ? 0 : 1);
+  const from = Math.min(limit - 1, Math.max(0, Math.floor(start - margin)));
+  const needed = { from, to: Math.min(limit, Math.max(from + 1, Math.ceil(start + length + margin))) };
+  return { whole, needed, isWhole: off <= tolerance };
+}
+
+/**
+ * Whether libvips scales it as it should be: whole pixels, none of which gets larger. It would put what is enlarged half a pixel away from
+ * where it belongs, and what is picked at the corners of what it stands for.
+ */
+export function isForLibvips({ isWhole, window, output, kernel }: Scaling): boolean {
+  const isSame = window.width === output.width && window.height === output.height;
+  return isWhole && (isSame || (kernel !== 'nearest' && output.width <= window.width && output.height <= window.height));
+}
+
+/** Scales the picture of the box. */
+export async function scalePicture(picture: Picture, scaling: Scaling, signal?: AbortSignal): Promise<Picture> {
+  const { window, output, kernel } = scaling;
+  if (isForLibvips(scaling)) return resizePicture(picture, { ...output, kernel }, signal);
+  if (kernel === 'nearest') return resizeNearest(picture, output, window);
+  const { width, height, bands } = picture;
+  const shape = { width, height, bands, window, output, kernel };
+  const cost = resampleCost(shape);
+  if (cost <= fewProducts) {
+    return { ...picture, ...output, data: resampleRows({ ...shape, data: picture.data, from: 0, to: output.height }) };
+  }
+  const data = new Uint8Array(output.width * output.height * bands);
+  const rows = Math.max(1, Math.floor((output.height * pieceProducts) / cost));
+  const starts = Array.from({ length: Math.ceil(output.height / rows) }, (_, piece) => piece * rows);
+  await mapConcurrently(starts, pieceConcurrency, async (from) => {
+    signal?.throwIfAborted();
+    const to = Math.min(output.height, from + rows);
+    const made = await codecThreads.call('resample', pieceOf(picture, { ...shape, from, to }), 'a picture to be scaled', signal);
+    data.set(made, from * output.width * bands);
+  });
+  return { ...picture, ...output, data };
+}
+
+/** The rows of the source that some rows of the result need. */
+function pieceOf(picture: Picture, task: Omit<ResampleTask, 'data'>): ResampleTask {
+  const { window, output, kernel, from, to } = task;
+  const ratio = window.height / output.height;
+  const margin = reach(kernel, ratio) + 1;
+  const limit = picture.height;
+  const first = Math.min(limit - 1, Math.max(0, Math.floor(window.top + from * ratio - margin)));
+  const end = Math.min(limit, Math.max(first + 1, Math.ceil(window.top + to * ratio + margin)));
+  const stride = picture.width * picture.bands;
+  const data = picture.data.slice(first * stride, end * stride);
+  return { ...task, data, height: end - first, window: { ...window, top: window.top - first } };
+}

@@ -1,0 +1,128 @@
+import { TileSourceError } from '../../../errors.js';
+import type { SourceInput } from '../../contract.js';
+import { missingParts } from '../../missing-parts.js';
+
+/** Most files of a slide, and most bytes of the text that names them. */
+const maxParts = 5000;
+const maxTextBytes = 2 ** 20;
+
+/** A file of a slide beside the one that is opened. */
+export interface SlidePart {
+  /** Its name, without folders. */
+  name: string;
+  input: SourceInput;
+}
+
+/** A name without folders; `null` for one that cannot be. */
+export function plainName(name: string): string | null {
+  const plain = name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1);
+  return plain === '' || plain === '.' || plain === '..' || plain.includes('\0') || plain.length > 255 ? null : plain;
+}
+
+/** Members of a text of lines `name=value`, the names in lower case. */
+function membersOf(text: string): Map<string, string> {
+  const members = new Map<string, string>();
+  for (const line of text.split(/\r?\n/)) {
+    const at = line.indexOf('=');
+    if (at > 0) members.set(line.slice(0, at).trim().toLowerCase(), line.slice(at + 1).trim());
+  }
+  return members;
+}
+
+async function textOf(input: SourceInput): Promise<string> {
+  const reader = await input.open();
+  try {
+    if (reader.size > maxTextBytes)
+      throw new TileSourceError(`${input.name} has ${reader.size} bytes; at most ${maxTextBytes} are read.`);
+    return Buffer.from(await reader.read(0, reader.size)).toString('latin1');
+  } finally {
+    await reader.close();
+  }
+}
+
+/** Names of files that a Hamamatsu slide cannot do without, and of those that it can. */
+function hamamatsuNames(text: string): { needed: string[]; others: string[] } {
+  const needed: string[] = [];
+  const others: string[] = [];
+  for (const [member, value] of membersOf(text)) {
+    if (value === '') continue;
+    if (member.startsWith('imagefile') || member === 'mapfile' || member === 'macroimage') needed.push(value);
+    else if (member.endsWith('file') || member.endsWith('image')) others.push(value);
+  }
+  return { needed, others };
+}
+
+/** Names of files that a MIRAX slide cannot do without, as its Slidedat.ini has them. */
+function miraxNames(text: string): string[] {
+  const members = membersOf(text);
+  const count = Number(members.get('file_count') ?? 0);
+  const names = [members.get('indexfile') ?? ''];
+  for (let i = 0; i < Math.min(Number.isInteger(count) ? count : 0, maxParts); i++) names.push(members.get(`file_${i}`) ?? '');
+  return names.filter((name) => name !== '');
+}
+
+/** The files of a slide: those of the item first, then those of the folder. */
+class Parts {
+  readonly found = new Map<string, SlidePart>();
+  readonly missing: string[] = [];
+
+  private constructor(
+    private readonly input: SourceInput,
+    /** Where in the folder they lie, empty or with a slash at its end. */
+    private readonly folder: string,
+  ) {}
+
+  static async of(input: SourceInput, folder: string): Promise<Parts> {
+    const parts = new Parts(input, folder);
+    for (const companion of ((await input.companions?.()) ?? []).slice(0, maxParts)) {
+      const name = plainName(companion.name);
+      // Of two files of one name, the first counts.
+      if (name !== null && !parts.found.has(name)) parts.found.set(name, { name, input: companion });
+    }
+    return parts;
+  }
+
+  /** Looks for a file by the name that another one gives it. */
+  async find(given: string, isNeeded: boolean): Promise<SlidePart | null> {
+    const name = plainName(given);
+    if (name === null) throw new TileSourceError(`The slide names a file that cannot be: "${given.slice(0, 200)}".`);
+    const known = this.found.get(name) ?? null;
+    if (known !== null) return known;
+    const input = await this.input.folder?.().file(this.folder + name);
+    if (input == null) {
+      if (isNeeded) this.missing.push(this.folder + name);
+      return null;
+    }
+    const part = { name, input };
+    this.found.set(name, part);
+    return part;
+  }
+}
+
+/**
+ * The files that belong to a slide, whether they are files of its item or of its folder.
+ *
+ * @throws MissingPartsError where some of those that it names are not there yet.
+ */
+export async function slideParts(input: SourceInput, name: string): Promise<readonly SlidePart[]> {
+  const mirax = /^(.*)\.mrxs$/i.exec(name);
+  const parts = await Parts.of(input, mirax === null ? '' : `${mirax[1]!}/`);
+  if (mirax !== null) {
+    const index = await parts.find('Slidedat.ini', true);
+    for (const each of index === null ? [] : miraxNames(await textOf(index.input))) await parts.find(each, true);
+  } else if (/\.vm[su]$/i.test(name)) {
+    const { needed, others } = hamamatsuNames(await textOf(input));
+    if (needed.length + others.length > maxParts) throw new TileSourceError(`The slide names more than ${maxParts} files.`);
+    for (const each of needed) await parts.find(each, true);
+    for (const each of others) await parts.find(each, false);
+  }
+  if (parts.missing.length > 0) throw missingParts('Files of the slide are not there', parts.missing);
+  return [...parts.found.values()];
+}
+
+/** Whether a file of the folder may belong to the slide of that name. */
+export function mayHoldPart(name: string, path: string): boolean {
+  const mirax = /^(.*)\.mrxs$/i.exec(name);
+  if (mirax !== null) return path.startsWith(`${mirax[1]!}/`);
+  return /\.vm[su]$/i.test(name) && !path.includes('/');
+}

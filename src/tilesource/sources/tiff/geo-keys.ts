@@ -1,0 +1,130 @@
+import { TileSourceError } from '../../../errors.js';
+import type { Affine, GeoReference } from '../../geo/georeference.js';
+import { projectionOfKeys } from '../../geo/projections.js';
+import type { Directory } from './file/directory.js';
+import { tags } from './file/tags.js';
+
+/** Names of the keys that say which projection a file has, by their number in GeoTIFF 1.1. */
+const keyNames: Readonly<Record<number, string>> = {
+  1024: 'GTModelTypeGeoKey',
+  1025: 'GTRasterTypeGeoKey',
+  1026: 'GTCitationGeoKey',
+  2048: 'GeographicTypeGeoKey',
+  2049: 'GeogCitationGeoKey',
+  2050: 'GeogGeodeticDatumGeoKey',
+  2051: 'GeogPrimeMeridianGeoKey',
+  2052: 'GeogLinearUnitsGeoKey',
+  2053: 'GeogLinearUnitSizeGeoKey',
+  2054: 'GeogAngularUnitsGeoKey',
+  2055: 'GeogAngularUnitSizeGeoKey',
+  2056: 'GeogEllipsoidGeoKey',
+  2057: 'GeogSemiMajorAxisGeoKey',
+  2058: 'GeogSemiMinorAxisGeoKey',
+  2059: 'GeogInvFlatteningGeoKey',
+  2061: 'GeogPrimeMeridianLongGeoKey',
+  2062: 'GeogTOWGS84GeoKey',
+  3072: 'ProjectedCSTypeGeoKey',
+  3073: 'PCSCitationGeoKey',
+  3074: 'ProjectionGeoKey',
+  3075: 'ProjCoordTransGeoKey',
+  3076: 'ProjLinearUnitsGeoKey',
+  3077: 'ProjLinearUnitSizeGeoKey',
+  3078: 'ProjStdParallel1GeoKey',
+  3079: 'ProjStdParallel2GeoKey',
+  3080: 'ProjNatOriginLongGeoKey',
+  3081: 'ProjNatOriginLatGeoKey',
+  3082: 'ProjFalseEastingGeoKey',
+  3083: 'ProjFalseNorthingGeoKey',
+  3084: 'ProjFalseOriginLongGeoKey',
+  3085: 'ProjFalseOriginLatGeoKey',
+  3086: 'ProjFalseOriginEastingGeoKey',
+  3087: 'ProjFalseOriginNorthingGeoKey',
+  3088: 'ProjCenterLongGeoKey',
+  3089: 'ProjCenterLatGeoKey',
+  3090: 'ProjCenterEastingGeoKey',
+  3091: 'ProjCenterNorthingGeoKey',
+  3092: 'ProjScaleAtNatOriginGeoKey',
+  3093: 'ProjScaleAtCenterGeoKey',
+  3094: 'ProjAzimuthAngleGeoKey',
+  3095: 'ProjStraightVertPoleLongGeoKey',
+};
+
+/** Numbers of keys, and of parameters, that are read. */
+const maxNumbers = 4096;
+/** What keys say in place of a code that somebody made up. */
+const userDefined = 32_767;
+
+/** What GeoTIFF tags say of a file. */
+export interface GeoTiff extends GeoReference {
+  keys: Readonly<Record<string, number | string>>;
+}
+
+/** Where the image of a directory lies on the earth; `null` where it does not say, or not in a way that can be understood. */
+export async function readGeoTiff(directory: Directory): Promise<GeoTiff | null> {
+  try {
+    const keys = await readKeys(directory);
+    const transform = keys && (await readTransform(directory, keys.GTRasterTypeGeoKey === 2));
+    if (!keys || !transform) return null;
+    const code = [keys.ProjectedCSTypeGeoKey, keys.GeographicTypeGeoKey].find(
+      (value): value is number => typeof value === 'number' && value > 0 && value < userDefined,
+    );
+    const isProjected = keys.GTModelTypeGeoKey === 1;
+    const isNamed = code !== undefined && (!isProjected || code === keys.ProjectedCSTypeGeoKey);
+    const nodata = Number.parseFloat((await directory.text(tags.gdalNodata)) ?? '');
+    return {
+      transform,
+      projection: isNamed ? `epsg:${code}` : null,
+      proj4: projectionOfKeys(keys),
+      nodata: Number.isFinite(nodata) ? nodata : null,
+      keys,
+    };
+  } catch (error) {
+    // The picture can be shown without them.
+    if (error instanceof TileSourceError) return null;
+    throw error;
+  }
+}
+
+const metre = 9001;
+
+/** Millimetres on the ground that a pixel covers, where the projection counts in metres. */
+export function groundSize({ keys, transform: [, t1, t2, , t4, t5] }: GeoTiff): { mmX: number; mmY: number } | null {
+  if (keys.GTModelTypeGeoKey !== 1 || (keys.ProjLinearUnitsGeoKey ?? metre) !== metre) return null;
+  return { mmX: Math.hypot(t1, t4) * 1000, mmY: Math.hypot(t2, t5) * 1000 };
+}
+
+async function readKeys(directory: Directory): Promise<Record<string, number | string> | null> {
+  const entries = await directory.numbers(tags.geoKeyDirectory, maxNumbers);
+  if (entries === null || entries.length < 4) return null;
+  const doubles = (await directory.doubles(tags.geoDoubleParams, maxNumbers)) ?? [];
+  const text = (await directory.text(tags.geoAsciiParams)) ?? '';
+  const keys: Record<string, number | string> = {};
+  for (let at = 4; at + 3 < entries.length; at += 4) {
+    const [id, place, count, value] = entries.subarray(at, at + 4) as unknown as [number, number, number, number];
+    const name = keyNames[id];
+    if (name === undefined) continue;
+    if (place === 0) keys[name] = value;
+    else if (place === tags.geoDoubleParams && Number.isFinite(doubles[value])) keys[name] = doubles[value]!;
+    else if (place === tags.geoAsciiParams) keys[name] = text.slice(value, value + count).replace(/\|.*$/s, '');
+  }
+  return keys;
+}
+
+/** @param isPoint whether coordinates are those of the middle of pixels. */
+async function readTransform(directory: Directory, isPoint: boolean): Promise<Affine | null> {
+  const matrix = await directory.doubles(tags.modelTransformation, 16);
+  const scale = await directory.doubles(tags.modelPixelScale, 3);
+  const tie = await directory.doubles(tags.modelTiepoint, maxNumbers);
+  let transform: number[] | null = null;
+  if (matrix !== null && matrix.length === 16) {
+    transform = [matrix[3]!, matrix[0]!, matrix[1]!, matrix[7]!, matrix[4]!, matrix[5]!];
+  } else if (scale !== null && scale.length >= 2 && tie !== null && tie.length >= 6) {
+    const [column, row, , x, y] = tie as [number, number, number, number, number];
+    const [across, down] = scale as [number, number];
+    transform = [x - column * across, across, 0, y + row * down, 0, -down];
+  }
+  if (transform === null || !transform.every(Number.isFinite)) return null;
+  const [t0, t1, t2, t3, t4, t5] = transform as unknown as Affine;
+  if (t1 * t5 - t2 * t4 === 0) return null;
+  return isPoint ? [t0 - (t1 + t2) / 2, t1, t2, t3 - (t4 + t5) / 2, t4, t5] : [t0, t1, t2, t3, t4, t5];
+}

@@ -1,0 +1,177 @@
+import sharp from 'sharp';
+import { inRuns } from '../../core/concurrency/slices.js';
+import { BadValueError } from '../../errors.js';
+import { tryParseColor, type Rgba } from '../color.js';
+import { processed } from '../process/processing.js';
+import { hasAlpha, type Picture } from '../render/pixels.js';
+import type { Raster } from '../raster.js';
+
+/** What is done with a styled picture, by name: nothing that a request brings is ever run. */
+export type StyleFunction =
+  /** Adds `weight` times the difference from the median of `kernel` by `kernel` pixels: sharpens. */
+  | { name: 'medianFilter'; kernel: number; weight: number }
+  /** Shows where the samples of the image are among some values. */
+  | { name: 'maskPixelValues'; values: readonly (number | readonly number[])[]; positive: Rgba; negative: Rgba };
+
+const names = ['medianFilter', 'maskPixelValues'];
+/** Clients of the peer name the library, too. */
+const library = /^large_image\.tilesource\.stylefuncs\./;
+
+const maxFunctions = 4;
+const maxKernel = 15;
+const maxValues = 4096;
+const maxSamples = 64;
+
+/** Pixels that are changed before the time is looked at. */
+const pixelsAtOnce = 16_384;
+
+/** Understands the `function` of a style: a name, `{ name, parameters }`, or a list of them. @throws BadValueError */
+export function parseFunctions(value: unknown): StyleFunction[] {
+  if (value === undefined || value === null) return [];
+  const listed: unknown[] = Array.isArray(value) ? value : [value];
+  if (listed.length > maxFunctions)
+    throw new BadValueError(`Style has ${listed.length} functions; at most ${maxFunctions} are allowed`);
+  return listed.map((entry) => {
+    const { name, parameters = {} } = isObject(entry) ? entry : { name: entry };
+    if (!isObject(parameters)) throw new BadValueError("The parameters of a style 'function' must be an object");
+    const known = typeof name === 'string' ? name.replace(library, '') : name;
+    if (known === 'medianFilter') return medianFilter(parameters);
+    if (known === 'maskPixelValues') return maskPixelValues(parameters);
+    throw new BadValueError(
+      `Style 'function' ${shown(name)} is not there. Allowed values: ${names.join(', ')}. No other code is run.`,
+    );
+  });
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function shown(value: unknown): string {
+  return (JSON.stringify(value) ?? String(value)).slice(0, 100);
+}
+
+function medianFilter({ kernel = 5, weight = 1 }: Record<string, unknown>): StyleFunction {
+  if (typeof kernel !== 'number' || !Number.isInteger(kernel) || kernel < 1 || kernel > maxKernel) {
+    throw new BadValueError(`Invalid kernel ${shown(kernel)} of medianFilter. Allowed values: 1 to ${maxKernel}.`);
+  }
+  if (typeof weight !== 'number' || !Number.isFinite(weight)) {
+    throw new BadValueError(`Invalid weight ${shown(weight)} of medianFilter. It must be a number.`);
+  }
+  return { name: 'medianFilter', kernel, weight };
+}
+
+function maskPixelValues(parameters: Record<string, unknown>): StyleFunction {
+  const { values, positive, negative } = parameters;
+  const isValue = (value: unknown): value is number | number[] =>
+    Number.isFinite(value) ||
+    (Array.isArray(value) && value.length <= maxSamples && value.every((sample) => Number.isFinite(sample)));
+  if (!Array.isArray(values) || values.length > maxValues || !values.every(isValue)) {
+    throw new BadValueError(
+      `Invalid values of maskPixelValues. They must be at most ${maxValues} numbers, or lists of the samples of a pixel.`,
+    );
+  }
+  return {
+    name: 'maskPixelValues',
+    values,
+    positive: parseColor(positive, [255, 255, 255, 0]),
+    negative: parseColor(negative, [0, 0, 0, 255]),
+  };
+}
+
+function parseColor(value: unknown, usual: Rgba): Rgba {
+  if (value === undefined || value === null) return usual;
+  const color = typeof value === 'string' ? tryParseColor(value) : null;
+  if (color) return color;
+  const isByte = (part: unknown): part is number =>
+    typeof part === 'number' && Number.isInteger(part) && part >= 0 && part <= 255;
+  if (Array.isArray(value) && (value.length === 3 || value.length === 4) && value.every(isByte)) {
+    const [red = 0, green = 0, blue = 0, alpha = 255] = value;
+    return [red, green, blue, alpha];
+  }
+  throw new BadValueError(
+    `Invalid color ${shown(value)} of maskPixelValues. It must be a color, or its red, green, blue and alpha.`,
+  );
+}
+
+/** How many pixels around what is shown the functions look at. */
+export function functionReach(functions: readonly StyleFunction[]): number {
+  return functions.reduce((sum, each) => sum + (each.name === 'medianFilter' ? Math.ceil(each.kernel / 2) : 0), 0);
+}
+
+/** @param source samples of what the picture shows, as styles see them. */
+export async function applyFunctions(
+  functions: readonly StyleFunction[],
+  picture: Picture,
+  source: () => Promise<Raster>,
+  signal?: AbortSignal,
+): Promise<Picture> {
+  let made = picture;
+  for (const each of functions) {
+    made = each.name === 'medianFilter' ? await sharpened(made, each, signal) : await masked(await source(), each, signal);
+  }
+  return made;
+}
+
+async function sharpened(
+  picture: Picture,
+  { kernel, weight }: Extract<StyleFunction, { name: 'medianFilter' }>,
+  signal: AbortSignal | undefined,
+): Promise<Picture> {
+  const { data, width, height, bands } = picture;
+  if (kernel === 1 || weight === 0) return picture;
+  const raw = { width, height, channels: bands };
+  // Bands that libvips takes for no colours come back as they are.
+  const image = sharp(data, { raw, limitInputPixels: false }).median(kernel);
+  const filtered = await processed(
+    () => (bands <= 2 ? image.extractChannel(0).toColourspace('b-w') : image).raw().toBuffer(),
+    signal,
+  );
+  const step = bands <= 2 ? 1 : bands;
+  const colors = hasAlpha(picture) ? bands - 1 : bands;
+  const out = new Uint8ClampedArray(data);
+  await inRuns(
+    width * height,
+    pixelsAtOnce,
+    (from, to) => {
+      for (let pixel = from; pixel < to; pixel += 1) {
+        for (let band = 0; band < colors; band += 1) {
+          const at = pixel * bands + band;
+          const sample = data[at]!;
+          out[at] = sample + (sample - filtered[pixel * step + band]!) * weight;
+        }
+      }
+    },
+    signal,
+  );
+  return { ...picture, data: new Uint8Array(out.buffer) };
+}
+
+async function masked(
+  { data, width, height, bands }: Raster,
+  { values, positive, negative }: Extract<StyleFunction, { name: 'maskPixelValues' }>,
+  signal: AbortSignal | undefined,
+): Promise<Picture> {
+  // A number stands for a single sample, or for blue, green and red; bands that are not named are 255.
+  const wanted = values.map((value) => {
+    const samples = typeof value !== 'number' ? value : bands === 1 ? [value] : [0, 8, 16].map((bits) => (value >> bits) & 255);
+    return Array.from({ length: bands }, (_, band) => samples[band] ?? 255);
+  });
+  const first = new Map<number, number[][]>();
+  for (const samples of wanted) first.set(samples[0]!, [...(first.get(samples[0]!) ?? []), samples]);
+  const out = new Uint8Array(width * height * 4);
+  await inRuns(
+    width * height,
+    pixelsAtOnce,
+    (from, to) => {
+      for (let pixel = from; pixel < to; pixel += 1) {
+        const at = pixel * bands;
+        const isWanted =
+          first.get(data[at]!)?.some((samples) => samples.every((sample, band) => sample === data[at + band])) === true;
+        out.set(isWanted ? positive : negative, pixel * 4);
+      }
+    },
+    signal,
+  );
+  return { data: out, width, height, bands: 4, dtype: 'uint8' };
+}

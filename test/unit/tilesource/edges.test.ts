@@ -1,0 +1,169 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TileSource, TileSourceDefinition } from '../../../src/tilesource/contract.js';
+import { openLargeImage } from '../../../src/tilesource/large-image.js';
+import type { RegionRequest } from '../../../src/tilesource/requests.js';
+import { scanlinesSource } from '../../../src/tilesource/sources/scanlines/scanlines-source.js';
+import { sharpSource } from '../../../src/tilesource/sources/sharp/sharp-source.js';
+import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js';
+import { memoryInput } from '../../support/memory-input.js';
+import { paint, rasterSource } from '../../support/raster-source.js';
+
+/** Sides that are no multiples of anything: coarser levels end with a fraction of a pixel. */
+const width = 1111;
+const height = 669;
+/** Where the image turns from dark to bright, in pixels from its left and upper edge. */
+const edge = { x: 751, y: 351 };
+const [dark, bright] = [40, 220];
+
+const upright = () => paint({ width, height, bands: 3 }, (x) => (x < edge.x ? dark : bright));
+const level = () => paint({ width, height, bands: 3 }, (_x, y) => (y < edge.y ? dark : bright));
+
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'edges-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const openFile = (definition: TileSourceDefinition, name: string, bytes: Uint8Array): Promise<TileSource> =>
+  definition.open(memoryInput(bytes, name), { temporaryDirectory: folder });
+
+type Picture = ReturnType<typeof paint>;
+const opened = ({ data }: Picture) => sharp(data as Uint8Array, { raw: { width, height, channels: 3 } });
+const tiled = { tile: true, tileWidth: 128, tileHeight: 128 } as const;
+
+/** Ways in which the same image can come. */
+const sources: Record<string, (picture: Picture) => Promise<TileSource>> = {
+  'a source of one level': async (picture) => rasterSource(picture, { tileWidth: 128, tileHeight: 128 }).source,
+  'a tiled TIFF of one level': async (picture) =>
+    openFile(
+      tiffSource,
+      'flat.tiff',
+      await opened(picture)
+        .tiff({ ...tiled, compression: 'lzw' })
+        .toBuffer(),
+    ),
+  'a pyramid of JPEG tiles': async (picture) =>
+    openFile(
+      tiffSource,
+      'pyramid.tiff',
+      await opened(picture)
+        .tiff({ ...tiled, pyramid: true, compression: 'jpeg', quality: 100 })
+        .toBuffer(),
+    ),
+  'a TIFF of strips': async (picture) =>
+    openFile(tiffSource, 'strips.tiff', await opened(picture).tiff({ compression: 'lzw' }).toBuffer()),
+  PNG: async (picture) => openFile(sharpSource, 'picture.png', await opened(picture).png({ compressionLevel: 1 }).toBuffer()),
+  Netpbm: async (picture) =>
+    openFile(
+      scanlinesSource,
+      'picture.ppm',
+      Buffer.concat([Buffer.from(`P6\n${width} ${height}\n255\n`), picture.data as Uint8Array]),
+    ),
+};
+
+/** Where the brightness is half way along a line through the picture, in pixels from its edge. */
+async function found(bytes: Uint8Array, axis: 'x' | 'y'): Promise<number> {
+  const { data, info } = await sharp(bytes).greyscale().raw().toBuffer({ resolveWithObject: true });
+  const length = axis === 'x' ? info.width : info.height;
+  const at = (position: number) =>
+    axis === 'x'
+      ? data[(Math.floor(info.height / 8) * info.width + position) * info.channels]!
+      : data[(position * info.width + Math.floor(info.width / 8)) * info.channels]!;
+  // The area under a step tells its place to a fraction of a pixel, also where kernels swing beyond it.
+  let sum = 0;
+  for (let position = 0; position < length; position += 1) sum += (bright - at(position)) / (bright - dark);
+  return sum;
+}
+
+/** Regions, with what part of the image they show. */
+const regions: [name: string, RegionRequest][] = [
+  ['all, at a sixth', { width: 185 }],
+  ['all, at about an eighth', { width: 138 }],
+  ['all, at about a seventh', { width: 159 }],
+  ['a part at odd places, at a third', { left: 351, top: 151, regionWidth: 601, regionHeight: 451, width: 200 }],
+  ['a part at odd places, at a quarter', { left: 603, top: 251, regionWidth: 300, regionHeight: 200, width: 75 }],
+  ['a part, a little smaller', { left: 651, top: 303, regionWidth: 201, regionHeight: 149, width: 190 }],
+  ['a part as it is', { left: 651, top: 303, regionWidth: 201, regionHeight: 149 }],
+  ['a part, three times as large', { left: 701, top: 303, regionWidth: 101, regionHeight: 99, width: 303 }],
+  ['a part, eight times as large', { left: 735, top: 333, regionWidth: 30, regionHeight: 30, width: 240 }],
+  ['the right edge, at an eighth', { left: 693, top: 101, right: 1111, bottom: 669, width: 52 }],
+];
+const resamples = [1, 2, 3];
+
+describe.each(Object.keys(sources))('edges of %s', (name) => {
+  it.each([
+    ['x', upright],
+    ['y', level],
+  ] as const)('lie where they belong along %s, at every size and however it is scaled', async (axis, draw) => {
+    const source = await sources[name]!(draw());
+    const image = openLargeImage(source, { temporaryDirectory: folder });
+    const wrong: string[] = [];
+    try {
+      for (const [region, request] of regions) {
+        for (const resample of resamples) {
+          const picture = await image.region({ ...request, resample, encoding: 'PNG' });
+          if (picture.kind !== 'bytes') throw new Error('expected bytes');
+          const size = await sharp(picture.bytes).metadata();
+          const { left = 0, top = 0, regionWidth = width - left, regionHeight = height - top } = request;
+          const expected =
+            axis === 'x' ? ((edge.x - left) * size.width) / regionWidth : ((edge.y - top) * size.height) / regionHeight;
+          const off = (await found(picture.bytes, axis)) - expected;
+          if (Math.abs(off) > 0.05) wrong.push(`${region}, resample ${resample}: ${off.toFixed(3)}`);
+        }
+      }
+    } finally {
+      await source.close();
+    }
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe('edges elsewhere', () => {
+  it('lie where they belong in tiles of every level, in Deep Zoom tiles and in streamed pyramids', async () => {
+    const image = openLargeImage(rasterSource(upright(), { tileWidth: 128, tileHeight: 128 }).source, {
+      temporaryDirectory: folder,
+    });
+    const { levels } = image.metadata();
+    for (let z = 0; z < levels; z += 1) {
+      const scale = 2 ** (levels - 1 - z);
+      const x = Math.floor(edge.x / scale / 128);
+      const tile = await image.tile({ level: z, x, y: 0, encoding: 'PNG', edge: 'crop' });
+      expect(Math.abs((await found(tile.bytes, 'x')) - (edge.x / scale - x * 128)), `level ${z}`).toBeLessThan(0.05);
+    }
+    for (const dzi of [8, 9, 10, 11]) {
+      const factor = 2 ** (11 - dzi);
+      const x = Math.floor(edge.x / factor / 128);
+      const tile = await image.dziTile({ level: dzi, name: `${x}_0.png`, tilesize: 128 });
+      expect(Math.abs((await found(tile.bytes, 'x')) - (edge.x / factor - x * 128)), `level ${dzi}`).toBeLessThan(0.05);
+    }
+    // The last column of tiles ends with a part of a pixel.
+    const right = paint({ width, height, bands: 3 }, (x) => (x < 1051 ? dark : bright));
+    const last = await openLargeImage(rasterSource(right, { tileWidth: 128, tileHeight: 128 }).source).dziTile({
+      level: 8,
+      name: '1_0.png',
+      tilesize: 128,
+    });
+    expect(Math.abs((await found(last.bytes, 'x')) - (1051 / 8 - 128))).toBeLessThan(0.05);
+    const streamed = await image.region({ width: 749, encoding: 'TILED', tiffCompression: 'none' });
+    if (streamed.kind !== 'stream') throw new Error('expected a stream');
+    const chunks: Buffer[] = [];
+    for await (const chunk of streamed.stream) chunks.push(chunk as Buffer);
+    expect(Math.abs((await found(Buffer.concat(chunks), 'x')) - (edge.x * 749) / width)).toBeLessThan(0.05);
+  });
+
+  it('a region whose pixels are picked holds no value that the image does not', async () => {
+    const labels = paint({ width: 1200, height: 900, bands: 1 }, (x, y) => [1, 90, 200, 250][(x + 3 * y) % 4]!);
+    const image = openLargeImage(rasterSource(labels).source);
+    for (const size of [{ width: 101 }, { width: 1000 }, { width: 40, left: 13 }, { left: 3, right: 103, width: 777 }]) {
+      const picture = await image.region({ ...size, resample: 0, encoding: 'PNG' });
+      if (picture.kind !== 'bytes') throw new Error('expected bytes');
+      const { data, info } = await sharp(picture.bytes).raw().toBuffer({ resolveWithObject: true });
+      const values = new Set(data.filter((_, at) => at % info.channels === 0));
+      expect([...values].filter((value) => ![1, 90, 200, 250].includes(value))).toEqual([]);
+    }
+  });
+});
