@@ -248,6 +248,7 @@ export const rightsRows: Readonly<Record<string, Row>> = {
   'POST /large_image/config/format': open({ sending: config }),
   'POST /large_image/config/replace': open({ sending: { body: '[', query: { restart: false } } }),
   'DELETE /large_image/tiles/incomplete': open(),
+  'GET /large_image/tiles/refused': open(),
   'PUT /large_image/folder/:folderId/tiles': write('folder'),
   'GET /large_image/settings': open(),
   'GET /large_image/sources': open(),
