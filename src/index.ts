@@ -78,6 +78,9 @@ export { readAccessList, readFlags, type GrantedAccess } from './core/host/acces
 // The id of a request, for hosts that answer in other ways too
 export { identifyRequests } from './http/serving/identify-requests.js';
 
+// Conditions that clients send, for hosts with queries of their own
+export { checkFilter } from './features/items/item-list-request.js';
+
 // Steps of writes, for hosts whose tests stop a process at each
 export { step } from './core/steps.js';
 

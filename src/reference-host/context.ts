@@ -22,7 +22,7 @@ export interface HostContext {
   /** Values of the host's own settings. */
   setting<K extends keyof CoreSettings>(key: K): Promise<CoreSettings[K]>;
   /** What the plugin does for routes of the host. Set once it is installed, before any request. */
-  plugin: Pick<Installation, 'itemLists' | 'metadataSearch' | 'annotationMetadataSearch'>;
+  plugin: Pick<Installation, 'settings' | 'jobs' | 'itemLists' | 'metadataSearch' | 'annotationMetadataSearch'>;
   logger: HostLogger;
   apiRoot: string;
   cookieName: string;

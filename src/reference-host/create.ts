@@ -255,7 +255,7 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
         logger,
       }),
     );
-    if (options.viewer !== false) await mountViewer(app, { apiRoot });
+    if (options.viewer !== false) await mountViewer(app, { apiRoot, title: () => pageTitle(context) });
     app.use(apiRoot, answerUnknownPaths(installation.routes));
     app.use(answerNoPage);
     app.use(answerError(logger));
@@ -272,6 +272,12 @@ export async function createReferenceHost(options: ReferenceHostOptions): Promis
     await closeAll();
     throw error;
   }
+}
+
+/** The brand, once somebody has given one: what it is by default is a name on the wire. */
+async function pageTitle(context: HostContext): Promise<string> {
+  const brand = await context.setting('core.brand_name');
+  return brand === '' || brand === 'Girder' ? 'Large image' : brand;
 }
 
 /** What the address says itself wins. */

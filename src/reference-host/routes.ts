@@ -13,6 +13,9 @@ import { systemRoutes } from './system/system.routes.js';
 import { tokenRoutes } from './accounts/tokens/token.routes.js';
 import { uploadRoutes } from './uploads/upload.routes.js';
 import { userRoutes } from './accounts/users/user.routes.js';
+import { neighbourRoutes } from './web-clients/neighbours.routes.js';
+import { queryRoutes } from './web-clients/queries.routes.js';
+import { webClientRoutes } from './web-clients/system.routes.js';
 
 /** Every route of the host. */
 export const hostRoutes: readonly RouteDefinition<HostContext>[] = [
@@ -29,4 +32,7 @@ export const hostRoutes: readonly RouteDefinition<HostContext>[] = [
   ...resourceRoutes,
   ...notificationRoutes,
   ...systemRoutes,
+  ...webClientRoutes,
+  ...neighbourRoutes,
+  ...queryRoutes,
 ];

@@ -9,8 +9,8 @@ import type { Application, Request, Response } from 'express';
 export interface ViewerOptions {
   /** Path of the REST API, without trailing slash. */
   apiRoot: string;
-  /** Name in the heading and in the window's title. Default `Large image`. */
-  title?: string;
+  /** Name in the heading and in the window's title. */
+  title: () => Promise<string>;
 }
 
 /** Kinds of files that are served; what else lies in the folder is not. */
@@ -63,14 +63,10 @@ export async function mountViewer(app: Pick<Application, 'get'>, options: Viewer
   ]);
   assets.set('lib/openseadragon.js', openSeadragon);
   const base = `/viewer/${digest([...assets].flatMap(([name, { bytes }]) => [name, bytes]))}`;
-  const page = fillTemplate(template, {
-    apiRoot: options.apiRoot,
-    title: options.title ?? 'Large image',
-    assets: base,
-    openseadragon: `${base}/lib/openseadragon.js`,
-  });
+  const fixed = { apiRoot: options.apiRoot, assets: base, openseadragon: `${base}/lib/openseadragon.js` };
 
-  app.get('/', (_request: Request, response: Response) => {
+  app.get('/', async (_request: Request, response: Response) => {
+    const page = fillTemplate(template, { ...fixed, title: await options.title() });
     response
       .set({ ...securityHeaders, 'Cache-Control': 'no-cache' })
       .type('html')

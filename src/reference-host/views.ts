@@ -33,6 +33,7 @@ const itemFields = [
   'copyOfItem',
   // Written by the plugin.
   'largeImage',
+  'largeImageRefused',
 ] as const;
 
 /** An item as clients see it. */

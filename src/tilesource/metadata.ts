@@ -14,6 +14,8 @@ export interface LargeImageMetadata {
   tileWidth: number;
   tileHeight: number;
   magnification: number | null;
+  /** Set where the magnification was computed of the size of a pixel. */
+  magnificationComputed?: true;
   mm_x: number | null;
   mm_y: number | null;
   dtype: string;
@@ -45,6 +47,9 @@ export function wireMetadata(image: ImageMetadata): LargeImageMetadata {
     tileWidth: image.tileWidth,
     tileHeight: image.tileHeight,
     magnification: image.geo === undefined ? nativeMagnification(image) : image.magnification,
+    ...(image.magnification === null &&
+      image.mmX !== null &&
+      image.geo === undefined && { magnificationComputed: true as const }),
     mm_x: image.mmX,
     mm_y: image.mmY,
     dtype: image.dtype,

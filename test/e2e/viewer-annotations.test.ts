@@ -210,7 +210,8 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await page.getByText('1 unsaved change', { exact: true }).waitFor();
     await page.keyboard.press('Control+z');
     await page.getByText('All changes are saved.').waitFor();
-    await drag([160, -195], [160, -240]);
+    await page.keyboard.press('Control+Shift+z');
+    await page.getByText('1 unsaved change', { exact: true }).waitFor();
     await save();
     const added = await polygon();
     expect(added.filter((_, index) => index !== 1)).toEqual(before);
@@ -311,6 +312,62 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await look(page, 4);
     await page.getByRole('checkbox', { name: 'Nuclei' }).uncheck();
     await until('shapes are drawn', async () => (await inkOf(page)) > 10_000);
+    expect(complaints).toEqual([]);
+  });
+
+  it('asks for the shapes again when fewer are in sight than there were', async () => {
+    const asked: URL[] = [];
+    page.on('response', (response) => {
+      const url = new URL(response.url());
+      if (/\/annotation\/[0-9a-f]+$/.test(url.pathname) && url.searchParams.has('left')) asked.push(url);
+    });
+    await look(page, 1);
+    await page.getByRole('checkbox', { name: 'Nuclei' }).uncheck();
+    await until('there were too many', () => asked.length > 0);
+    await until('the picture is shown', async () => (await inkOf(page)) === 0);
+    for (let turn = 0; turn < 4; turn += 1) await page.getByRole('button', { name: 'Zoom in' }).click();
+    await until('shapes are drawn', async () => (await inkOf(page)) > 10_000);
+    expect(complaints).toEqual([]);
+  });
+
+  it('keeps what is hidden hidden: elsewhere and back, after a reload, and for whoever gets the address', async () => {
+    const isShown = (on: Page) => on.getByRole('checkbox', { name: 'Nuclei' }).isChecked();
+    await look(page, 1);
+    await page.getByRole('checkbox', { name: 'Nuclei' }).uncheck();
+    await until('the address says so', () => page.url().includes('hide='));
+    const address = page.url();
+    await page.goto(`${testHost.url}/#`);
+    await page.getByRole('heading', { name: 'Collections' }).waitFor();
+    await page.goto(`${testHost.url}/#item/${itemId}`);
+    await row('Nuclei').waitFor();
+    expect(await isShown(page)).toBe(false);
+    await page.reload();
+    await row('Nuclei').waitFor();
+    expect(await isShown(page)).toBe(false);
+    const visitor = await open();
+    try {
+      await visitor.goto(address);
+      await visitor.getByRole('checkbox', { name: 'Grid' }).waitFor();
+      expect(await isShown(visitor)).toBe(false);
+    } finally {
+      await visitor.context().close();
+    }
+    expect(complaints).toEqual([]);
+  });
+
+  it('offers the colors that groups have on the slide', async () => {
+    const { annotation } = await stored('Nuclei');
+    const colors = new Map(annotation.elements.map(({ group, lineColor }) => [group!, lineColor!]));
+    expect(colors.size).toBeGreaterThan(1);
+    await page.getByRole('button', { name: 'Edit Nuclei' }).click();
+    for (const [group, color] of colors) {
+      const input = page.getByLabel(`Color of ${group}`, { exact: true });
+      await until(`${group} has its color`, async () => {
+        const channels = (await input.inputValue()).match(/[0-9a-f]{2}/g)!.map((digits) => Number.parseInt(digits, 16));
+        return `rgb(${channels.join(', ')})` === color;
+      });
+    }
+    await page.getByRole('button', { name: 'Stop editing Nuclei' }).click();
     expect(complaints).toEqual([]);
   });
 

@@ -205,6 +205,33 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     expect(complaints).toEqual([]);
   });
 
+  it('says why a file cannot be shown as an image, where it is listed and where it is opened', async () => {
+    const broken = join(folder, 'broken.tif');
+    await writeFile(broken, 'II*\0 and nothing more');
+    await page.locator('input[type=file]').setInputFiles(broken);
+    await upload('broken.tif').getByText('Uploaded, but not readable as an image.').waitFor();
+    await card('broken.tif').getByText('Not readable').waitFor();
+    await card('broken.tif').getByRole('link').first().click();
+    const notice = page.getByRole('status').filter({ hasText: 'This file cannot be shown as an image.' });
+    await notice.waitFor();
+    await notice.getByRole('button', { name: 'Try again' }).click();
+    await notice.getByRole('alert').waitFor();
+    await page.goBack();
+    await heading('Kidney Private');
+    expect(complaints).toEqual([expect.stringContaining('400')]);
+  });
+
+  it('bears the name that an administrator gives it', async () => {
+    const key = 'core.brand_name';
+    await admin.ok('PUT', '/system/setting', { query: { key, value: 'Slides & Co' } });
+    await page.reload();
+    await page.getByRole('link', { name: 'Slides & Co: all collections' }).waitFor();
+    await admin.ok('DELETE', '/system/setting', { query: { key } });
+    await page.reload();
+    await page.getByRole('link', { name: 'Large image: all collections' }).waitFor();
+    await heading('Kidney Private');
+  });
+
   it('draws the tiles of an opened image in the colours that the API states', async () => {
     await card(basename(slide)).getByRole('link').first().click();
     await page.getByTestId('scale-bar').waitFor();
@@ -226,6 +253,28 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
       throw new Error(`drawn ${r},${g},${b},${a}, stated ${pixel.r},${pixel.g},${pixel.b}`);
     });
     expect(tileRequests.some((url) => url.includes(`/item/${id}/tiles/zxy/`) && url.includes('edge=crop'))).toBe(true);
+    expect(complaints).toEqual([]);
+  });
+
+  it('shows pixels as squares also at a place that was pasted', async () => {
+    const id = itemId();
+    await page.goto(`${testHost.url}/#item/${id}`);
+    await until('the whole image is shown', async () => (await page.getByTestId('magnification').textContent())!.length > 0);
+    const { width } = await stageBox();
+    await page.goto(`${testHost.url}/#item/${id}?at=700,500,${width / 3.6}`);
+    await until('most pixels of the screen are like their neighbours', async () => {
+      const share = await page.evaluate<number>(`(() => {
+        const canvas = document.querySelector('.drawing .openseadragon-canvas canvas');
+        const side = 200;
+        const { data } = canvas.getContext('2d').getImageData((canvas.width - side) / 2, (canvas.height - side) / 2, side, side);
+        let same = 0;
+        for (let at = 4; at < data.length; at += 4)
+          if ([0, 1, 2].every((channel) => data[at + channel] === data[at + channel - 4])) same += 1;
+        return data[3] === 255 ? (same * 4) / data.length : 0;
+      })()`);
+      if (share > 0.5 && share < 0.95) return true;
+      throw new Error(`${share} of them`);
+    });
     expect(complaints).toEqual([]);
   });
 

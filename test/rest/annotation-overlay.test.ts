@@ -148,6 +148,22 @@ describe('the overlay of stored elements', () => {
     expect(covered(await overlay.draw(stored, beside, style))).toBe(0);
   });
 
+  it('tells the colors that elements are seen in, and how many a group has, of few elements and of many', async () => {
+    const { overlay } = overlayOf(model);
+    const few = await kept(
+      await store.write([
+        { ...shapes(1)[0]!, group: 'a', lineColor: '#123456' },
+        { ...shapes(1)[0]!, group: 'a' },
+        { ...shapes(1)[0]!, group: 'a' },
+        { type: 'point', center: [1, 1, 0], fillColor: '#0000ff' },
+      ]),
+    );
+    const own = Object.fromEntries(await overlay.groups(few));
+    expect(own).toEqual({ a: { color: '#00ff00', count: 3 }, null: { color: '#0000ff', count: 1 } });
+    const third = { color: '#00ff00', count: countedAlways };
+    expect(Object.fromEntries(await overlay.groups(stored))).toEqual({ g0: third, g1: third, g2: third });
+  });
+
   it('ends early when the request does', async () => {
     const { overlay } = overlayOf(model);
     const view = { left: 0, top: 0, scale: 1, width: 256, height: 256 };

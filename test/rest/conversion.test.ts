@@ -308,7 +308,7 @@ describe('large images by conversion', { timeout: 60_000 }, () => {
     const below = await admin.create('/folder', { parentType: 'folder', parentId: top, name: 'Below' });
     const good = await plainItem('good.png', picture, top);
     const deep = await plainItem('deep.png', picture, below);
-    await plainItem('text.txt', Buffer.from('no image'), top);
+    const text = await plainItem('text.txt', Buffer.from('no image'), top);
     const none = {
       childFoldersRecursed: 0,
       itemsSkipped: 0,
@@ -331,6 +331,11 @@ describe('large images by conversion', { timeout: 60_000 }, () => {
       totalItems: 3,
     });
     expect(await marker(deep)).toMatchObject({ sourceName: 'sharp' });
+    const refused = (await admin.ok('GET', '/large_image/tiles/refused')) as unknown as { itemId: string; reason: string }[];
+    const { reason } = refused.find(({ itemId }) => itemId === text)!;
+    expect(reason).toMatch(/\w{3}/);
+    expect(await admin.ok('GET', `/item/${text}`)).toMatchObject({ largeImageRefused: reason });
+    expect(refused.map(({ itemId }) => itemId)).not.toContain(deep);
     expect(await put({ redoExisting: true })).toEqual({
       ...none,
       largeImagesNotCreated: 1,

@@ -8,7 +8,7 @@ let page = '';
 let scriptPath = '';
 
 beforeAll(async () => {
-  await mountViewer(app, { apiRoot: '/some"api', title: '<Slides & more>' });
+  await mountViewer(app, { apiRoot: '/some"api', title: () => Promise.resolve('<Slides & more>') });
   page = (await request(app).get('/')).text;
   scriptPath = /src="([^"]+\/app\.js)"/.exec(page)?.[1] ?? '';
 });

@@ -187,6 +187,7 @@ export const accessMatrix: Readonly<Record<string, MatrixEntry>> = {
     sending: { ...config, query: { restart: false } },
   },
   'DELETE /large_image/tiles/incomplete': adminWrite,
+  'GET /large_image/tiles/refused': adminRead,
   'PUT /large_image/folder/:folderId/tiles': itemWrite,
   'GET /large_image/settings': everybody,
   'GET /large_image/sources': everybody,

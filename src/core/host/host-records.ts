@@ -8,7 +8,7 @@ import { ConfigurationTraces, unfinishedField } from './configuration-traces.js'
 import { conversionField, ConversionTraces } from './conversion-traces.js';
 import { FolderContents } from './folder-contents.js';
 import { FolderDependants, waitingField, waitingOf, type Waiting } from './folder-dependants.js';
-import { LargeImageMarkers, markerOf, type LargeImageMarker } from './large-image-markers.js';
+import { LargeImageMarkers, markerOf, refusedField, type LargeImageMarker } from './large-image-markers.js';
 import { SchemaExtension } from './schema-extension.js';
 
 /** What the plugin knows of an item. */
@@ -127,6 +127,7 @@ export class HostRecords {
   async createIndexes(): Promise<void> {
     await this.#items.collection.createIndex({ 'largeImage.fileId': 1 });
     await this.#items.collection.createIndex({ 'largeImage.expected': 1 });
+    await this.#items.collection.createIndex({ [refusedField]: 1 }, { sparse: true });
     await this.conversions.createIndexes();
     await this.configurations.createIndexes();
     await this.dependants.createIndexes();
@@ -395,6 +396,7 @@ export class HostRecords {
 /** Fields that no client writes, whether the host declares them or not. */
 const protectedItemFields: ReadonlySet<string> = new Set([
   'largeImage',
+  refusedField,
   conversionField,
   unfinishedField,
   'access',

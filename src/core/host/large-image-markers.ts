@@ -38,6 +38,12 @@ export function markerOf(value: unknown): LargeImageMarker | null {
   };
 }
 
+/** Field of an item without a large image: why its file could not become one, as a sentence. */
+export const refusedField = 'largeImageRefused';
+
+/** Longest such sentence that is kept, in UTF-16 units. */
+const maxReason = 1000;
+
 const unfinishedPerPage = 100;
 
 /** The markers on the host's items: who serves what, and who waits for what. Every change is one atomic step. */
@@ -74,7 +80,7 @@ export class LargeImageMarkers {
     const doc = await this.#items
       .findOneAndUpdate(
         { _id: item.doc._id, largeImage: null },
-        { $set: { largeImage: marker } },
+        { $set: { largeImage: marker }, $unset: { [refusedField]: 1 } },
         { returnDocument: 'after', ...durable },
       )
       .lean<StoredDocument>();
@@ -144,6 +150,26 @@ export class LargeImageMarkers {
       if (docs.length < unfinishedPerPage) return;
       after = docs.at(-1)!._id;
     }
+  }
+
+  /** Keeps why the file of an item without a large image could not become one; `null`: nobody knows of a reason any more. */
+  async refuse(item: Pick<ItemRecord, 'doc'>, reason: string | null): Promise<void> {
+    // Past Mongoose: the item has not changed for anybody else.
+    await this.#items.collection.updateOne(
+      { _id: item.doc._id, largeImage: null } as object,
+      reason === null ? { $unset: { [refusedField]: 1 } } : { $set: { [refusedField]: reason.slice(0, maxReason) } },
+    );
+  }
+
+  /** Items whose file could not become a large image, each with the reason; newest first. */
+  async refused({ limit, offset }: { limit: number; offset: number }): Promise<{ item: ItemRecord; reason: string }[]> {
+    const docs = await this.#items
+      .find({ [refusedField]: { $exists: true } })
+      .sort({ _id: -1 })
+      .skip(offset)
+      .limit(limit)
+      .lean<StoredDocument[]>();
+    return docs.map((doc) => ({ item: this.#itemOf(doc), reason: String(doc[refusedField]) }));
   }
 
   /** Items whose large image is served from this file. */

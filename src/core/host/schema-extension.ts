@@ -3,6 +3,7 @@ import { LargeImageError } from '../../errors.js';
 import { replacesField, unfinishedField } from './configuration-traces.js';
 import { conversionField } from './conversion-traces.js';
 import { waitingField } from './folder-dependants.js';
+import { refusedField } from './large-image-markers.js';
 
 /** Types that a field of the plugin may have, by the names of Mongoose; the first is that of a field that the host does not declare. */
 type FieldTypes = readonly ['Mixed' | 'String' | 'Boolean', ...string[]];
@@ -10,6 +11,7 @@ type FieldTypes = readonly ['Mixed' | 'String' | 'Boolean', ...string[]];
 /** Fields that the plugin keeps on the host's items and files (mission 2.5 and 2.6). */
 const itemExtension: Readonly<Record<string, FieldTypes>> = {
   largeImage: ['Mixed'],
+  [refusedField]: ['String'],
   [conversionField]: ['String'],
   [unfinishedField]: ['Boolean'],
   [waitingField]: ['Mixed'],

@@ -3,7 +3,7 @@ import type { FolderImageCounts } from './folder-images.js';
 import { checkConversion } from '../../tilesource/convert/options.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
-import { boolean, isId, oneOf, required, text, withDefault } from '../../http/parameters.js';
+import { boolean, integer, isId, oneOf, required, text, withDefault } from '../../http/parameters.js';
 
 const counter = { type: 'integer', minimum: 0 };
 const counterNames: readonly (keyof FolderImageCounts)[] = [
@@ -87,5 +87,36 @@ const removeIncomplete = defineRoute({
   handle: ({ signal }, { folderImages }) => folderImages.removeIncomplete({ signal }),
 });
 
+const refused = defineRoute({
+  method: 'get',
+  path: '/large_image/tiles/refused',
+  summary: 'List items whose file could not become a large image, each with the reason; newest first.',
+  access: 'admin',
+  scope: scopes.read,
+  query: {
+    limit: withDefault(integer({ minimum: 1, maximum: 1000, description: 'How many.' }), 100),
+    offset: withDefault(integer({ minimum: 0, description: 'How many to leave out.' }), 0),
+  },
+  returns: {
+    schema: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          itemId: { type: 'string' },
+          folderId: { type: 'string' },
+          name: { type: 'string' },
+          reason: { type: 'string' },
+        },
+      },
+    },
+  },
+  errors: ['bad-parameter', 'access-denied'],
+  async handle({ query }, { records }) {
+    const found = await records.markers.refused(query);
+    return found.map(({ item, reason }) => ({ itemId: item.id, folderId: item.folderId, name: item.name, reason }));
+  },
+});
+
 /** Large images of many items at once. */
-export const creationRoutes = [createInFolder, removeIncomplete];
+export const creationRoutes = [createInFolder, removeIncomplete, refused];

@@ -225,8 +225,9 @@ export class LargeImageCreation {
     // A copy is an item of its own from the moment it is complete.
     if (work.target !== null) return status === jobStatus.success ? conversionItems.complete(job.id) : undefined;
     if (status !== jobStatus.success) {
-      await records.markers.settle({ itemId: work.itemId, jobId: job.id }, await this.#previousOf(work));
+      const settled = await records.markers.settle({ itemId: work.itemId, jobId: job.id }, await this.#previousOf(work));
       items.forget(work.itemId);
+      if (settled !== null && status === jobStatus.error) await records.markers.refuse(settled, failedConversion);
     }
     await this.#notify(job, work, status, kind === 'removed');
   }
@@ -357,6 +358,8 @@ export class LargeImageCreation {
     return { ...removed, abandonedItems };
   }
 }
+
+const failedConversion = 'Its conversion has failed; the log of the job says why.';
 
 function plainMarker(item: ItemRecord): Record<string, string> {
   const { fileId, sourceName, originalId, jobId } = item.largeImage ?? {};

@@ -160,7 +160,10 @@ export class HostFollower {
     const item = await this.parts.records.findItem(file.itemId);
     if (item === null) return;
     if (item.largeImage !== null) await this.#companionChanged(item);
-    else if (served.length > 0) await this.#serveAnother(item);
+    else {
+      await this.parts.records.markers.refuse(item, null);
+      if (served.length > 0) await this.#serveAnother(item);
+    }
     await this.#folders.changed(item, file);
   }
 

@@ -231,7 +231,7 @@ export class Images {
    * @throws TileSourceError that says why none can.
    */
   async sourceFor(item: ItemRecord, file: FileRecord): Promise<string> {
-    const { dependants } = this.options.records;
+    const { dependants, markers } = this.options.records;
     try {
       const sourceName = await this.findSource(file);
       await dependants.setWaiting(item, null);
@@ -240,6 +240,7 @@ export class Images {
       this.options.items.forget(item.id);
       if (error instanceof MissingPartsError) await dependants.setWaiting(item, { file, missing: error.missing });
       else if (item.waiting?.fileId === file.id) await dependants.setWaiting(item, null);
+      if (error instanceof TileSourceError) await markers.refuse(item, error.message);
       throw error;
     }
   }

@@ -103,11 +103,16 @@ function parseFilter(text: string): Record<string, unknown> | null {
     return null;
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return null;
-  checkFilter(parsed, 0);
+  checkFilter(parsed);
   return parsed as Record<string, unknown>;
 }
 
-function checkFilter(value: unknown, depth: number): void {
+/**
+ * Checks a condition on fields that a client has sent: it may be deep, but only compares.
+ *
+ * @throws BadParameterError for what is no field and no operator that is allowed.
+ */
+export function checkFilter(value: unknown, depth = 0): void {
   if (depth > maxFilterDepth) throw new BadParameterError(`A _filter_ may be nested at most ${maxFilterDepth} deep.`);
   if (Array.isArray(value)) {
     for (const entry of value) checkFilter(entry, depth + 1);

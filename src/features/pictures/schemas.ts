@@ -49,6 +49,7 @@ export const largeImageSchema = component(
       IndexStride: mapOf(anyInteger),
       channels: listOf(anyText),
       channelmap: mapOf(anyInteger),
+      magnificationComputed: { ...truth, description: 'The magnification was computed of the size of a pixel.' },
       geospatial: truth,
       sourceLevels: anyInteger,
       sourceSizeX: anyInteger,

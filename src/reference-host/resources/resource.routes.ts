@@ -17,6 +17,10 @@ import {
   mapOf,
   nothing,
   orNull,
+  anyText,
+  idText,
+  AccessDeniedError,
+  UnknownIdError,
 } from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { CollectionDocument } from '../tree/collection.model.js';
@@ -106,6 +110,18 @@ function entriesOf(context: HostContext, resource: Resource, principal: Principa
   return foldersIn(context, resource.doc._id, principal, { prefix: '' });
 }
 
+/** Each is some queries. */
+const maxPaths = 1000;
+
+async function readablePath(context: HostContext, type: TreeType, id: string, principal: Principal): Promise<string | null> {
+  try {
+    return await pathOf(context, await load(context, type, id, principal, 0), principal);
+  } catch (error) {
+    if (error instanceof UnknownIdError || error instanceof AccessDeniedError) return null;
+    throw error;
+  }
+}
+
 const finding: RouteDefinition<HostContext>[] = [
   defineRoute({
     method: 'get',
@@ -139,6 +155,31 @@ const finding: RouteDefinition<HostContext>[] = [
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);
       return pathOf(context, await load(context, query.type, params.id, principal, 0), principal);
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/resource/paths',
+    summary: 'The paths of several documents; those that are gone, or that you may not read, are left out.',
+    access: 'public',
+    scope: scopes.read,
+    body: 'json-object',
+    bodyName: 'resources',
+    accepts: mapOf(listOf(idText)),
+    returns: { schema: mapOf(mapOf(anyText)) },
+    errors: ['bad-parameter', 'invalid'],
+    // Each document is looked at by itself; nothing but who asks is known before the body.
+    authorize: ({ caller }, context) => principalOf(context, caller),
+    async handle({ body, granted: principal }, context) {
+      const asked = parseResources(body, treeTypes);
+      if (asked.length > maxPaths) throw new BadParameterError(`At most ${maxPaths} paths can be asked for at once.`);
+      const paths: Record<string, Record<string, string>> = {};
+      for (const [type, id] of asked) {
+        const found = (paths[type] ??= {});
+        const path = await readablePath(context, type, id, principal);
+        if (path !== null) found[id] = path;
+      }
+      return paths;
     },
   }),
   defineRoute({

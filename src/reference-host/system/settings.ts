@@ -233,7 +233,13 @@ export const coreSettingDefinitions = [
     (value) => parseNumber(value, { minimum: 0, maximum: Number.MAX_SAFE_INTEGER, integer: true }),
   ),
   define('core.server_root', '', 'text', 'Address of the server as others see it.', parseText),
-  define('core.brand_name', 'Girder', 'text', 'Name of the server on its pages.', parseText),
+  define(
+    'core.brand_name',
+    'Girder',
+    'text',
+    'Name of the server on its pages, which are called “Large image” while nobody has given one.',
+    parseText,
+  ),
   define('core.contact_email_address', '', 'text', 'Email address of whoever runs the server.', parseText),
   define(
     'core.add_to_group_policy',

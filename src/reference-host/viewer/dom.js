@@ -71,6 +71,7 @@ const outlines = {
   polygon: 'M12 4l8 6-3 10H7L4 10z',
   previous: 'M15 5l-7 7 7 7',
   rectangle: 'M4 6h16v12H4z',
+  redo: 'M15 7l5 5-5 5M20 12H10a6 6 0 0 0-6 6',
   retry: 'M20 11a8 8 0 1 0-2 6M20 5v6h-6',
   settings: 'M4 7h8m4 0h4M12 7a2 2 0 1 0 4 0a2 2 0 1 0-4 0zM4 17h2m4 0h10M6 17a2 2 0 1 0 4 0a2 2 0 1 0-4 0z',
   trash: 'M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13M10 11v5M14 11v5',

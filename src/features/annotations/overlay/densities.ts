@@ -1,5 +1,6 @@
 import { crowdOf, usualGain, type CrowdedWindow } from './draw/density-gain.js';
 import { DensityCounter } from './draw/density.js';
+import { GroupColorCounter, type GroupColor } from './draw/group-colors.js';
 import type { Drawer } from './drawer.js';
 import type { ElementStore, PackMarks, StoredElements, StoredWindow } from '../elements/contract.js';
 import { LargeImageError } from '../../../errors.js';
@@ -35,7 +36,7 @@ export interface AnnotationDensitiesOptions {
 export class AnnotationDensities {
   readonly #heads = new LRUCache<string, DensityHead>({ max: maxHeads });
   /** Of annotations whose densities are not kept in the database, by content. */
-  readonly #crowds = new LRUCache<string, CrowdedWindow[]>({ max: maxHeads });
+  readonly #small = new LRUCache<string, { crowded: CrowdedWindow[]; groups: GroupColor[] }>({ max: maxHeads });
   readonly #underWay = new Map<string, Promise<DensityHead>>();
   /** Counting keeps a processor busy; one window at a time leaves room for requests. */
   readonly #making = new WorkQueue({ name: 'densities', running: 1 });
@@ -152,17 +153,30 @@ export class AnnotationDensities {
         level,
       );
     }
-    let crowded = this.#crowds.get(stored.content);
-    if (crowded === undefined) {
-      const counter = new DensityCounter();
-      for await (const marks of this.options.store.marks(stored, { ...(options.signal && { signal: options.signal }) })) {
-        counter.add(marks);
-      }
-      const crowds = Array.from(counter.pyramid(), (counted) => crowdOf(counted, counter.classes));
-      crowded = stored.box === null ? [] : [{ box: stored.box, crowds }];
-      this.#crowds.set(stored.content, crowded);
+    return usualGain((await this.#countSmall(stored, options)).crowded, level);
+  }
+
+  /** How many elements each group has in which color. @throws as {@link heads}. */
+  async groups(stored: StoredElements, options: { signal?: AbortSignal | undefined } = {}): Promise<GroupColor[]> {
+    if (stored.count < countedAlways) return (await this.#countSmall(stored, options)).groups;
+    const counter = new GroupColorCounter();
+    for (const { groups } of await this.heads(stored, options)) counter.addAll(groups);
+    return counter.counted;
+  }
+
+  async #countSmall(stored: StoredElements, { signal }: { signal?: AbortSignal | undefined }) {
+    const known = this.#small.get(stored.content);
+    if (known !== undefined) return known;
+    const counter = new DensityCounter();
+    const colors = new GroupColorCounter();
+    for await (const marks of this.options.store.marks(stored, { ...(signal && { signal }) })) {
+      counter.add(marks);
+      colors.add(marks);
     }
-    return usualGain(crowded, level);
+    const crowds = Array.from(counter.pyramid(), (counted) => crowdOf(counted, counter.classes));
+    const counted = { crowded: stored.box === null ? [] : [{ box: stored.box, crowds }], groups: colors.counted };
+    this.#small.set(stored.content, counted);
+    return counted;
   }
 
   /** The blocks of these windows that are there. */

@@ -1,5 +1,6 @@
 import type { CountedBlock, CountedWindow } from './draw/count-window.js';
 import type { DensityClass } from './draw/density.js';
+import type { GroupColor } from './draw/group-colors.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { step } from '../../../core/steps.js';
 
@@ -23,6 +24,8 @@ interface StoredHead {
   levels: [finest: number, coarsest: number] | null;
   /** JSON text: names of groups are what clients choose. */
   classes: string;
+  /** JSON text, as `classes`. */
+  groups: string;
   /** Sum and sum of squares of each level, finest first. */
   crowds: [sum: number, squares: number][];
 }
@@ -74,12 +77,13 @@ export class AnnotationDensityModel {
     const heads: DensityHead[] = [];
     for (let start = 0; start < windows.length; start += batch) {
       const ids = windows.slice(start, start + batch);
-      const found = (await this.#documents.find({ _id: { $in: ids } }).toArray()) as StoredHead[];
-      for (const { _id, family, levels, classes, crowds } of found) {
+      const found = (await this.#documents.find({ _id: { $in: ids }, groups: { $exists: true } }).toArray()) as StoredHead[];
+      for (const { _id, family, levels, classes, groups, crowds } of found) {
         const parsed = JSON.parse(classes) as [string | null | 0, ...DensityClass['color']][];
         heads.push({
           window: _id,
           family,
+          groups: JSON.parse(groups) as GroupColor[],
           crowds: crowds.map(([sum, squares], i) => ({ level: (levels?.[0] ?? 0) + i, sum, squares })),
           levels: levels === null ? null : { finest: levels[0], coarsest: levels[1] },
           classes: parsed.map(([group, ...color]) => ({
@@ -131,7 +135,15 @@ export class AnnotationDensityModel {
     const crowds = head.crowds.map(({ sum, squares }): [number, number] => [sum, squares]);
     const levels: StoredHead['levels'] = head.levels === null ? null : [head.levels.finest, head.levels.coarsest];
     await this.#replace([
-      { _id: head.window, family: head.family, made: new Date(), levels, classes: JSON.stringify(classes), crowds },
+      {
+        _id: head.window,
+        family: head.family,
+        made: new Date(),
+        levels,
+        classes: JSON.stringify(classes),
+        groups: JSON.stringify(head.groups),
+        crowds,
+      },
     ]);
   }
 

@@ -45,6 +45,19 @@ type Options = { signal?: AbortSignal | undefined };
 export class AnnotationOverlay {
   constructor(private readonly options: AnnotationOverlayOptions) {}
 
+  /** Number of elements of each group, and the color that most of them are seen in. */
+  async groups(stored: StoredElements, options: Options = {}): Promise<Map<string | null, { color: string; count: number }>> {
+    const most = new Map<string | null, number>();
+    const groups = new Map<string | null, { color: string; count: number }>();
+    for (const [group, color, count] of await this.options.densities.groups(stored, options)) {
+      const isMost = count > (most.get(group) ?? 0);
+      if (isMost) most.set(group, count);
+      const known = groups.get(group);
+      groups.set(group, { color: isMost || !known ? color : known.color, count: count + (known?.count ?? 0) });
+    }
+    return groups;
+  }
+
   /** A picture with transparent background as PNG. */
   async png(stored: StoredElements, view: View, style: OverlayStyle, options: Options = {}): Promise<CachedTile> {
     const last = await this.#drawParts(stored, view, style, options);

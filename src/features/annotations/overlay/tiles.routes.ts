@@ -126,7 +126,7 @@ const integer = { type: 'integer' };
 const description = defineRoute({
   ...shared,
   path: '/annotation/:id/tiles',
-  summary: 'Get levels and sizes of the tiles of an annotation, and the colors of its groups.',
+  summary: 'Get levels and sizes of the tiles of an annotation, and the colors and counts of its groups.',
   params: annotationPath,
   returns: {
     schema: {
@@ -144,7 +144,11 @@ const description = defineRoute({
           type: 'array',
           items: {
             type: 'object',
-            properties: { name: { type: ['string', 'null'] }, color: { type: 'string', description: '#rrggbb' } },
+            properties: {
+              name: { type: ['string', 'null'] },
+              color: { type: 'string', description: '#rrggbb: what most elements of the group are seen in.' },
+              count: { ...integer, description: 'Number of elements.' },
+            },
           },
         },
         densityBelow: { type: 'number', description: 'Shapes of a shorter diagonal, in pixels, are shown as density.' },
@@ -152,8 +156,8 @@ const description = defineRoute({
       },
     },
   },
-  async handle({ params, caller, headers }, { overlays }) {
-    const value = await overlays.describe(params.id, caller);
+  async handle({ params, caller, headers, signal }, { overlays }) {
+    const value = await overlays.describe(params.id, { caller, signal });
     const tag = entityTag(`annotation-tiles/${params.id}/${JSON.stringify(value)}`);
     const replyHeaders = { ETag: tag, 'Cache-Control': 'private, no-cache' };
     return answerConditional(headers, tag, replyHeaders) ?? Reply.json(value, { headers: replyHeaders });

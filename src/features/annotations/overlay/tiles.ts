@@ -1,4 +1,4 @@
-import { groupColor, hexColor } from './draw/colors.js';
+import { defaultLineColor, hexColor } from './draw/colors.js';
 import type { View } from './draw/canvas.js';
 import { densityBelow } from './draw/density.js';
 import type { ColorMode } from './draw/shape.js';
@@ -41,7 +41,8 @@ export interface AnnotationTilesDescription extends PyramidShape {
   /** Element count and version of the annotation. */
   elementCount: number;
   version: number;
-  groups: { name: string | null; color: string }[];
+  /** Each with the color that most of its elements are seen in. */
+  groups: { name: string | null; color: string; count: number }[];
   /** Boxes with a shorter diagonal, in pixels of a tile, are shown as density. */
   densityBelow: number;
   /** Units along the width of a vector tile. */
@@ -122,10 +123,14 @@ export class AnnotationTiles {
   }
 
   /** Levels, sizes and groups. @throws as {@link tile}. */
-  async describe(id: string, caller: Caller | null): Promise<AnnotationTilesDescription> {
+  async describe(
+    id: string,
+    { caller, signal }: { caller: Caller | null; signal: AbortSignal },
+  ): Promise<AnnotationTilesDescription> {
     const annotation = await this.options.load(id, caller);
     const { sizeX, sizeY, tileWidth, tileHeight, levels } = await this.#shapeOf(annotation);
     const { groups, count } = annotation.elements;
+    const counted = await this.options.overlay.groups(annotation.elements, { signal });
     return {
       sizeX,
       sizeY,
@@ -134,7 +139,7 @@ export class AnnotationTiles {
       levels,
       elementCount: count,
       version: annotation.version,
-      groups: groups.map((name) => ({ name, color: hexColor(groupColor(name)) })),
+      groups: groups.map((name) => ({ name, ...(counted.get(name) ?? { color: hexColor(defaultLineColor), count: 0 }) })),
       densityBelow,
       vectorExtent,
     };

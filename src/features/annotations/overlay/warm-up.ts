@@ -126,7 +126,7 @@ function madeUpDensities(window: string): ConstructorParameters<typeof Annotatio
     { group: null, color: [0, 255, 0, 1] },
   ];
   const levels = { finest: 0, coarsest: densityLevels - 1 };
-  const head: DensityHead = { window, family: window, levels, classes, crowds: [] };
+  const head: DensityHead = { window, family: window, levels, classes, groups: [], crowds: [] };
   return {
     heads: () => Promise.resolve([head]),
     blocks: (addresses) =>

@@ -1,5 +1,6 @@
 // @ts-check
 import { messageOf } from '../dom.js';
+import { displayOf } from './display.js';
 import { editAnnotation } from './editor.js';
 import { drawingLayer } from './layer.js';
 import { OverlayPictures } from './overlay-pictures.js';
@@ -28,10 +29,13 @@ const refreshMs = 150;
  * @param {Stage} options.stage
  * @param {HTMLElement} options.drawing that the image is drawn in
  * @param {HTMLElement} options.container where the tools go
+ * @param {string[]} options.hide ids of annotations that are not to be seen
+ * @param {() => void} options.onHide called when others are hidden
  * @param {AbortSignal} options.signal
- * @returns {HTMLElement} the panel
  */
-export function showAnnotations({ item, metadata, stage, drawing, container, signal }) {
+export function showAnnotations({ item, metadata, stage, drawing, container, hide, onHide, signal }) {
+  for (const id of hide) displayOf(id).visible = false;
+  let isListed = false;
   /** @type {Map<string, Sheet>} by the id of the annotation */
   const sheets = new Map();
   /** @type {{ sheet: Sheet, editor: ReturnType<typeof editAnnotation>, end: AbortController } | null} */
@@ -63,7 +67,8 @@ export function showAnnotations({ item, metadata, stage, drawing, container, sig
     },
     picture: (element) => pictures.of(element),
     *shapes() {
-      for (const sheet of sheets.values()) if (sheet.visible) yield withDraft(sheet);
+      for (const sheet of sheets.values())
+        if (sheet.visible) yield { elements: withDraft(sheet), opacity: sheet.display.opacity };
     },
     hovered: () => hovered,
     above(painter) {
@@ -87,7 +92,18 @@ export function showAnnotations({ item, metadata, stage, drawing, container, sig
   stage.onMove(throttled(refresh, signal));
   stage.onRest(refresh);
   signal.addEventListener('abort', () => closeAll(), { once: true });
-  return panel.element;
+  return {
+    panel: panel.element,
+    /** Ids of the annotations that the reader has hidden. */
+    hidden: () =>
+      isListed ? [...sheets].flatMap(([id, { display, visible }]) => (display.visible === false && !visible ? [id] : [])) : hide,
+    /** Hides these and no others. @param {string[]} ids */
+    hideOnly(ids) {
+      for (const [id, sheet] of sheets)
+        if (ids.includes(id) || sheet.display.visible === false) sheet.show({ visible: !ids.includes(id) });
+      panel.refresh();
+    },
+  };
 
   /** @param {unknown} error */
   function showError(error) {
@@ -121,15 +137,17 @@ export function showAnnotations({ item, metadata, stage, drawing, container, sig
       }
       const sheet = new Sheet({ record, stage, metadata, redraw, onError: showError });
       sheets.set(record._id, sheet);
-      sheet.show(record.annotation.display?.visible !== false);
+      sheet.show({});
     }
+    isListed = true;
     redraw();
     return (/** @type {string} */ id) => sheets.get(id)?.visible ?? false;
   }
 
   /** @param {string} id @param {boolean} visible */
   function onVisible(id, visible) {
-    sheets.get(id)?.show(visible);
+    sheets.get(id)?.show({ visible });
+    onHide();
   }
 
   /** Begins to work on an annotation; `null` ends it. @param {string | null} id */
@@ -140,7 +158,8 @@ export function showAnnotations({ item, metadata, stage, drawing, container, sig
     const sheet = id === null ? null : sheets.get(id);
     bar.element.hidden = !sheet;
     if (sheet) {
-      sheet.show(true);
+      sheet.show({ visible: true });
+      onHide();
       const end = new AbortController();
       const onSaved = () => panel.update(sheet.record);
       const say = (/** @type {string} */ text) => panel.say(text);
@@ -195,8 +214,11 @@ export function showAnnotations({ item, metadata, stage, drawing, container, sig
     else if (event.key === 'Enter' && !isButton) tools.finish();
     else if ((event.key === 'Delete' || event.key === 'Backspace') && !isButton) {
       if (!(event.key === 'Backspace' && tools.dropVertex())) work.editor.removeSelected();
-    } else if (event.key === 'z' && (event.ctrlKey || event.metaKey)) work.editor.undo();
-    else return;
+    } else if (event.ctrlKey || event.metaKey) {
+      const key = event.key.toLowerCase();
+      if (key !== 'z' && key !== 'y') return;
+      work.editor.step(key === 'y' || event.shiftKey ? 'redo' : 'undo');
+    } else return;
     event.preventDefault();
   }
 }

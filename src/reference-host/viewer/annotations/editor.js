@@ -3,7 +3,7 @@ import { announce, fill, h, icon, messageOf } from '../dom.js';
 import { formatCount } from '../format.js';
 import { groupPalette, Groups, styleOf } from './groups.js';
 import { nameOf, newId } from './model.js';
-import { groupColors, isConflict, reloadAnnotation } from './requests.js';
+import { groupsOf, isConflict, reloadAnnotation } from './requests.js';
 
 /**
  * @typedef {import('./model.js').Element} Element
@@ -30,7 +30,8 @@ export function editAnnotation({ sheet, signal, redraw, report, onSaved }) {
   const palette = groupPalette(groups, { onChoose: () => undefined, onColor: recolor });
   const shapeForm = h('div', { class: 'shape-form' });
   const status = h('p', { class: 'edit-status', role: 'status' });
-  const undoButton = h('button', { class: 'button', type: 'button', onclick: undo }, icon('undo'), 'Undo');
+  const undoButton = h('button', { class: 'button', type: 'button', onclick: () => step('undo') }, icon('undo'), 'Undo');
+  const redoButton = h('button', { class: 'button', type: 'button', onclick: () => step('redo') }, icon('redo'), 'Redo');
   const discardButton = h('button', { class: 'button', type: 'button', onclick: discard }, 'Discard');
   const saveButton = h('button', { class: 'button primary', type: 'button', onclick: () => void save() }, 'Save');
   const element = h(
@@ -39,23 +40,20 @@ export function editAnnotation({ sheet, signal, redraw, report, onSaved }) {
     palette.element,
     shapeForm,
     status,
-    h('div', { class: 'actions' }, undoButton, discardButton, saveButton),
+    h('div', { class: 'actions' }, undoButton, redoButton, discardButton, saveButton),
   );
-  if (sheet.record.groups?.some((group) => group !== null)) void learnColors();
-  groups.learn(sheet.elements());
+  if (sheet.record._elementCount > 0) void learnColors();
   palette.show();
   select(null);
   showStatus();
-  return { element, selected, select, make, commit, undo, removeSelected, reload, takeOver };
+  return { element, selected, select, make, commit, step, removeSelected, reload, takeOver };
 
   async function learnColors() {
-    groups.learn(sheet.elements());
     try {
-      const known = await groupColors(sheet.record, signal);
-      for (const { name, color } of known) if (name !== null) groups.add(name, color);
+      groups.learn(await groupsOf(sheet.record, signal));
       palette.show();
     } catch (error) {
-      if (!signal.aborted) report(String(error));
+      if (!signal.aborted) report(messageOf(error));
     }
   }
 
@@ -92,8 +90,9 @@ export function editAnnotation({ sheet, signal, redraw, report, onSaved }) {
     commit(gone, null);
   }
 
-  function undo() {
-    edits.undo();
+  /** @param {'undo' | 'redo'} way */
+  function step(way) {
+    edits[way]();
     if (selected() === null) selectedId = null;
     showShape();
     showStatus();
@@ -118,6 +117,7 @@ export function editAnnotation({ sheet, signal, redraw, report, onSaved }) {
     status.textContent =
       count === 0 ? 'All changes are saved.' : `${formatCount(count)} unsaved ${count === 1 ? 'change' : 'changes'}`;
     undoButton.disabled = saving || !edits.canUndo;
+    redoButton.disabled = saving || !edits.canRedo;
     discardButton.disabled = saving || count === 0;
     saveButton.disabled = saving || count === 0;
   }
@@ -171,7 +171,7 @@ export function editAnnotation({ sheet, signal, redraw, report, onSaved }) {
     report('');
     try {
       // What was drawn as shapes stays as it is seen; of the picture the server makes a new one.
-      const seen = sheet.hasShapes ? [...sheet.elements()] : undefined;
+      const seen = sheet.hasShapes ? [...sheet.all()] : undefined;
       const { _version, _elementCount, _detailsCount, groups: names } = await edits.save(sheet.record);
       const record = { ...sheet.record, _version, _elementCount, _detailsCount, ...(names && { groups: names }) };
       sheet.update(record, seen);

@@ -18,6 +18,8 @@ class Edits {
   #edits = new Map();
   /** @type {Map<string, Edit>[]} */
   #former = [];
+  /** What was taken back, newest last. @type {Map<string, Edit>[]} */
+  #later = [];
   /** The version of the annotation that the changes are made on. */
   #version = 0;
 
@@ -27,6 +29,10 @@ class Edits {
 
   get canUndo() {
     return this.#former.length > 0;
+  }
+
+  get canRedo() {
+    return this.#later.length > 0;
   }
 
   /**
@@ -40,18 +46,36 @@ class Edits {
     if (id === undefined) return;
     this.#former.push(new Map(this.#edits));
     if (this.#former.length > maxSteps) this.#former.shift();
+    this.#later = [];
     const stored = this.#edits.has(id) ? (this.#edits.get(id)?.before ?? null) : before;
     if (stored === null && after === null) this.#edits.delete(id);
     else this.#edits.set(id, { before: stored, after });
   }
 
   undo() {
-    this.#edits = this.#former.pop() ?? this.#edits;
+    this.#step(this.#former, this.#later);
+  }
+
+  redo() {
+    this.#step(this.#later, this.#former);
+  }
+
+  /** @param {Map<string, Edit>[]} from @param {Map<string, Edit>[]} to */
+  #step(from, to) {
+    const edits = from.pop();
+    if (!edits) return;
+    to.push(this.#edits);
+    this.#edits = edits;
   }
 
   clear() {
-    this.#edits.clear();
+    this.#edits = new Map();
+    this.#forgetSteps();
+  }
+
+  #forgetSteps() {
     this.#former = [];
+    this.#later = [];
   }
 
   /**
@@ -90,7 +114,7 @@ class Edits {
       else if (now === sent) this.#edits.delete(id);
       else this.#edits.set(id, { before: sent.after, after: now.after });
     }
-    this.#former = [];
+    this.#forgetSteps();
     return report;
   }
 
@@ -110,7 +134,7 @@ class Edits {
       lost += 1;
     }
     this.#version = record._version;
-    this.#former = [];
+    this.#forgetSteps();
     return lost;
   }
 }

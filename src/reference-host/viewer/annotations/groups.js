@@ -22,14 +22,6 @@ export function styleOf({ type, closed }, color) {
   return { lineColor: color, lineWidth, fillColor: type === 'point' ? color : `rgba(${r}, ${g}, ${b}, ${fillOpacity})` };
 }
 
-/** A colour in the form that colour inputs take; `null` when it is none of the forms of six digits. @param {string} [color] */
-function sixDigits(color = '') {
-  if (/^#[0-9a-f]{6}/i.test(color)) return color.slice(0, 7).toLowerCase();
-  const channels = /^rgba?\((\d+),\s*(\d+),\s*(\d+)/.exec(color)?.slice(1);
-  if (!channels) return null;
-  return `#${channels.map((value) => Math.min(255, Number(value)).toString(16).padStart(2, '0')).join('')}`;
-}
-
 /** The groups of an annotation with their colours, one of which is that of new shapes. */
 export class Groups {
   /** @type {Map<string | null, string>} colours by name; `null`: no group */
@@ -60,13 +52,9 @@ export class Groups {
     this.#colors.set(group, color);
   }
 
-  /** Takes the colours that shapes of the groups have. @param {Iterable<Element>} elements */
-  learn(elements) {
-    for (const { group, lineColor } of elements) {
-      if (group === undefined || this.#colors.has(group)) continue;
-      const color = sixDigits(lineColor);
-      if (color) this.add(group, color);
-    }
+  /** Takes the colours that groups are seen in. @param {{ name: string | null, color: string }[]} seen */
+  learn(seen) {
+    for (const { name, color } of seen) this.#colors.set(name, color);
   }
 }
 

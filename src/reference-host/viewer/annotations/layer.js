@@ -8,7 +8,7 @@ import { Painter } from './paint.js';
  * @typedef {import('./overlay-pictures.js').OverlayPicture} OverlayPicture
  *
  * What lies on the stage, lowest first: overlays, shapes with their labels, then whatever `above` paints.
- * @typedef {{ overlays: () => Iterable<Element>, picture: (element: Element) => OverlayPicture | null, shapes: () => Iterable<Iterable<Element>>, hovered: () => Element | null, above: (painter: Painter) => void }} Content
+ * @typedef {{ overlays: () => Iterable<Element>, picture: (element: Element) => OverlayPicture | null, shapes: () => Iterable<{ elements: Iterable<Element>, opacity: number }>, hovered: () => Element | null, above: (painter: Painter) => void }} Content
  */
 
 /**
@@ -54,9 +54,9 @@ export function drawingLayer(stage, element, content) {
     const hovered = content.hovered();
     /** @type {Element[]} */
     const labelled = [];
-    for (const elements of content.shapes()) {
+    for (const { elements, opacity } of content.shapes()) {
       const list = [...elements];
-      painter.shapes(list);
+      painter.shapes(list, opacity);
       for (const shape of list) if (shape.label?.visibility === 'always' || shape === hovered) labelled.push(shape);
     }
     content.above(painter);

@@ -126,8 +126,8 @@ export class Painter {
     context.globalAlpha = 1;
   }
 
-  /** @param {Iterable<Element>} elements in the order in which they cover one another */
-  shapes(elements) {
+  /** @param {Iterable<Element>} elements in the order in which they cover one another @param {number} opacity */
+  shapes(elements, opacity) {
     const { context, view } = this;
     const { scale } = this.placement;
     const margin = (pointRadius + 2) / scale;
@@ -140,10 +140,12 @@ export class Painter {
     this.#inImage();
     context.lineJoin = 'round';
     context.lineCap = 'round';
+    context.globalAlpha = opacity;
     for (const element of elements) {
       const box = boxOf(element);
       if (overlaps(box, seen)) this.#shape(element, box);
     }
+    context.globalAlpha = 1;
   }
 
   /** @param {Element} element @param {Box} box */

@@ -43,6 +43,7 @@ export function annotationPanel({ item, signal, onList, onVisible, onEdit, onRen
     say(text) {
       message.textContent = text;
     },
+    refresh: show,
     /** Takes another version of an annotation. @param {AnnotationRecord} record */
     update(record) {
       records = records.map((known) => (known._id === record._id ? record : known));

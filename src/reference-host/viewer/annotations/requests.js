@@ -5,6 +5,7 @@ import { apiUrl, request } from '../api.js';
  * @typedef {import('./model.js').AnnotationRecord} AnnotationRecord
  * @typedef {import('./model.js').Element} Element
  * @typedef {import('./model.js').Box} Box
+ * @typedef {{ name: string | null, color: string, count: number }} Group
  * @typedef {{ put: Element[], remove: string[] }} ElementChanges
  */
 
@@ -93,12 +94,13 @@ export function sendChanges(record, changes) {
   return request('PATCH', `annotation/${record._id}/elements`, { json: changes, headers: ifMatch(record) });
 }
 
-/** @param {AnnotationRecord} record @param {number} level @param {number} x @param {number} y */
-export function overlayTileUrl(record, level, x, y) {
-  return apiUrl(`annotation/${record._id}/tiles/zxy/${level}/${x}/${y}`, { _: record._version });
+/** @param {AnnotationRecord} record @param {(string | null)[] | null} groups to show; `null`: all @param {number} level @param {number} x @param {number} y */
+export function overlayTileUrl(record, groups, level, x, y) {
+  const query = { groups: groups && JSON.stringify(groups), _: record._version };
+  return apiUrl(`annotation/${record._id}/tiles/zxy/${level}/${x}/${y}`, query);
 }
 
-/** Names of groups and the colours that the server's pictures give them. @param {AnnotationRecord} record @param {AbortSignal} signal @returns {Promise<{ name: string | null, color: string }[]>} */
-export async function groupColors(record, signal) {
+/** Groups with the colours that they are seen in. @param {AnnotationRecord} record @param {AbortSignal} signal @returns {Promise<Group[]>} */
+export async function groupsOf(record, signal) {
   return (await request('GET', `annotation/${record._id}/tiles`, { signal })).groups;
 }

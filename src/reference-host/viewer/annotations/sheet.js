@@ -1,5 +1,6 @@
 // @ts-check
 import { contains, overlaps } from './model.js';
+import { displayOf } from './display.js';
 import { editsOf } from './edits.js';
 import { loadElements, overlayTileUrl } from './requests.js';
 import { isOverlay } from './overlay-pictures.js';
@@ -21,6 +22,8 @@ const maxDetails = 250_000;
 const margin = 0.3;
 /** Shapes lie closer together than on average where people look: above this share of `maxShapes` it is not worth asking. */
 const worthAsking = 1.5;
+/** Where there were too many, it is asked again when the view has become smaller by this factor. */
+const askAgainBelow = 0.7;
 
 /**
  * One annotation on the stage: as shapes when few enough are in sight, else as the server's picture of all of them.
@@ -36,10 +39,14 @@ export class Sheet {
   #asking = null;
   /** @type {Box | null} */
   #askedFor = null;
+  /** Where there were too many shapes, and how much of the image was seen. @type {{ covers: Box, share: number } | null} */
+  #refused = null;
   /** @type {import('../image/frame-stack.js').TiledImage | null} */
   #tiles = null;
-  /** Version that the picture is of. @type {number | null} */
-  #tilesOf = null;
+  /** Tiles of another version, seen until the new ones are here. @type {import('../image/frame-stack.js').TiledImage | null} */
+  #formerTiles = null;
+  /** Version and groups that the picture is of. */
+  #tilesOf = '';
   #closed = false;
   #shown = 'none';
 
@@ -58,7 +65,11 @@ export class Sheet {
     this.redraw = redraw;
     this.onError = onError;
     this.edits = editsOf(record._id);
-    this.visible = true;
+    this.display = displayOf(record._id);
+  }
+
+  get visible() {
+    return this.display.visible ?? this.record.annotation.display?.visible !== false;
   }
 
   /** Whether the shapes in sight are at hand, so that they can be grasped. */
@@ -66,14 +77,21 @@ export class Sheet {
     return this.#shown === 'shapes';
   }
 
-  /** What is drawn by this page: all shapes in sight, or only unsaved ones above the picture. @returns {Iterable<Element>} */
-  elements() {
+  /** What is at hand: all shapes in sight, or only unsaved ones above the picture. */
+  all() {
     return this.edits.applied(this.hasShapes ? this.#stored : new Map());
+  }
+
+  /** What of it this page draws. @returns {Generator<Element, void>} */
+  *elements() {
+    const { hidden } = this.display;
+    for (const element of this.all()) if (!hidden.has(element.group ?? null)) yield element;
   }
 
   /** Elements that lay other images over this one, as far as they are at hand. @returns {readonly Element[]} */
   overlays() {
-    return this.visible ? this.#overlays : [];
+    const { hidden } = this.display;
+    return this.visible ? this.#overlays.filter(({ group = null }) => !hidden.has(group)) : [];
   }
 
   /** @param {string} id */
@@ -81,9 +99,9 @@ export class Sheet {
     return this.edits.find(id, this.#stored);
   }
 
-  /** @param {boolean} visible */
-  show(visible) {
-    this.visible = visible;
+  /** Shows it in another way. @param {Partial<import('./display.js').Display>} changes */
+  show(changes) {
+    Object.assign(this.display, changes);
     this.refresh();
     this.redraw();
   }
@@ -95,6 +113,7 @@ export class Sheet {
     if (elements) this.#stored = new Map([...elements].map((element) => [element.id, element]));
     else if (changed) {
       this.#covered = null;
+      this.#refused = null;
       this.#stop();
     }
     this.refresh();
@@ -139,19 +158,20 @@ export class Sheet {
     return { left: Math.max(0, left), top: Math.max(0, top), right: Math.min(sizeX, right), bottom: Math.min(sizeY, bottom) };
   }
 
-  /** What to fetch for a view; `null`: too much. @param {Box} view @returns {{ region: Box | null, covers: Box } | null} */
+  /** What to fetch for a view; `null`: too much. @param {Box} view @returns {{ region: Box | null, covers: Box, share: number } | null} */
   #wanted(view) {
     const { _elementCount: count, _detailsCount: details } = this.record;
     const everywhere = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
-    if (count <= maxShapes && details < maxDetails) return { region: null, covers: everywhere };
+    if (count <= maxShapes && details < maxDetails) return { region: null, covers: everywhere, share: 1 };
     const { sizeX, sizeY } = this.metadata;
     const seen = this.#inside(view);
     const share = (Math.max(0, seen.right - seen.left) * Math.max(0, seen.bottom - seen.top)) / (sizeX * sizeY);
     if (Math.max(count / maxShapes, details / maxDetails) * share > worthAsking) return null;
+    if (this.#refused && contains(this.#refused.covers, seen) && share > this.#refused.share * askAgainBelow) return null;
     const across = (view.right - view.left) * margin;
     const down = (view.bottom - view.top) * margin;
     const region = { left: view.left - across, top: view.top - down, right: view.right + across, bottom: view.bottom + down };
-    return { region, covers: region };
+    return { region, covers: region, share };
   }
 
   #stop() {
@@ -160,8 +180,8 @@ export class Sheet {
     this.#askedFor = null;
   }
 
-  /** @param {{ region: Box | null, covers: Box }} wanted */
-  async #load({ region, covers }) {
+  /** @param {{ region: Box | null, covers: Box, share: number }} wanted */
+  async #load({ region, covers, share }) {
     this.#stop();
     const asking = new AbortController();
     this.#asking = asking;
@@ -177,11 +197,16 @@ export class Sheet {
       // Heatmaps and the like are drawn by the server only.
       if (!shapes?.every(isOutlined)) {
         this.#covered = null;
+        if (region) {
+          this.#askedFor = null;
+          this.#refused = { covers, share };
+        }
         this.#present('tiles');
         this.redraw();
         return;
       }
       this.#covered = covers;
+      this.#refused = null;
       this.#stored = new Map(shapes.map((element) => [element.id, element]));
       this.#askedFor = null;
       this.#present('shapes');
@@ -198,17 +223,26 @@ export class Sheet {
       this.#shown = what;
       this.redraw();
     }
-    if (what === 'tiles') void this.#showTiles();
-    else this.#tiles?.setOpacity(0);
+    if (what === 'tiles') return void this.#showTiles();
+    this.#tiles?.setOpacity(0);
+    this.#dropFormer();
+  }
+
+  #dropFormer() {
+    if (this.#formerTiles) this.stage.removeTiles(this.#formerTiles);
+    this.#formerTiles = null;
   }
 
   async #showTiles() {
     const { record, metadata, stage } = this;
-    if (this.#tilesOf === record._version) {
-      this.#tiles?.setOpacity(1);
+    const { opacity, hidden } = this.display;
+    const groups = hidden.size === 0 ? null : (record.groups ?? []).filter((name) => !hidden.has(name));
+    const shown = JSON.stringify([record._version, groups]);
+    if (this.#tilesOf === shown) {
+      this.#tiles?.setOpacity(opacity);
       return;
     }
-    this.#tilesOf = record._version;
+    this.#tilesOf = shown;
     const { sizeX, sizeY, tileWidth, tileHeight, levels } = metadata;
     const tiles = await stage.addTiles({
       width: sizeX,
@@ -220,16 +254,20 @@ export class Sheet {
       maxLevel: levels - 1,
       hasTransparency: () => true,
       /** @param {number} level @param {number} x @param {number} y */
-      getTileUrl: (level, x, y) => overlayTileUrl(record, level, x, y),
+      getTileUrl: (level, x, y) => overlayTileUrl(record, groups, level, x, y),
     });
     const former = this.#tiles;
     // Another version has come in the meantime, or nothing is to be seen any more.
-    if (this.#closed || this.#tilesOf !== record._version) {
+    if (this.#closed || this.#tilesOf !== shown) {
       stage.removeTiles(tiles);
       return;
     }
     this.#tiles = tiles;
-    tiles.setOpacity(this.#shown === 'tiles' ? 1 : 0);
-    if (former) tiles.whenFullyLoaded(() => stage.removeTiles(former));
+    this.#dropFormer();
+    this.#formerTiles = former;
+    if (this.#shown === 'tiles') {
+      tiles.setOpacity(this.display.opacity);
+      tiles.whenFullyLoaded(() => this.#tiles === tiles && this.#dropFormer());
+    } else this.#dropFormer();
   }
 }

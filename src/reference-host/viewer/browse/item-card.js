@@ -43,7 +43,9 @@ export function itemCard(item, { onDelete }) {
     h(
       'div',
       { class: 'card-footer' },
-      h('span', { class: 'card-size' }, state === 'soon' ? 'Preparing…' : formatBytes(item.size)),
+      item.largeImageRefused && state === 'no'
+        ? h('span', { class: 'card-size amber', title: item.largeImageRefused }, 'Not readable')
+        : h('span', { class: 'card-size' }, state === 'soon' ? 'Preparing…' : formatBytes(item.size)),
       h(
         'a',
         {

@@ -21,6 +21,7 @@
  * @property {number} size
  * @property {Record<string, unknown>} [meta]
  * @property {{ fileId?: string, expected?: boolean }} [largeImage]
+ * @property {string} [largeImageRefused] why its file is no large image
  *
  * @typedef {{ type: string, object: { _id: string, name?: string, login?: string } }} PathStep
  */

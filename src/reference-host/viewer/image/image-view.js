@@ -15,7 +15,7 @@ import { openStage } from './stage.js';
  */
 
 /**
- * An image in deep zoom with everything that lies on it. Frame and place are kept in the address: `?frame=2&at=x,y,width`.
+ * An image in deep zoom with everything that lies on it. Frame, place and hidden annotations are kept in the address: `?frame=2&at=x,y,width&hide=id`.
  *
  * @param {object} options
  * @param {HTMLElement} options.element
@@ -40,16 +40,18 @@ export async function openImage({ element, item, metadata, query, signal }) {
     problem,
   ]);
   stage.onRest(writeAddress);
-  const annotations = showAnnotations({ item, metadata, stage, drawing, container: element, signal });
+  const hide = readList(query.get('hide'));
+  const annotations = showAnnotations({ item, metadata, stage, drawing, container: element, hide, onHide: writeAddress, signal });
 
   return {
-    annotations,
+    annotations: annotations.panel,
     frameControls: controls?.element ?? null,
     /** Follows an address of the same image, as from the back button. @param {URLSearchParams} next */
     update(next) {
       const position = readPosition(next.get('at'));
       if (position) stage.goTo(position);
       else stage.goHome();
+      if (next.has('hide')) annotations.hideOnly(readList(next.get('hide')));
       const wanted = readFrame(next.get('frame'), metadata);
       if (wanted !== frame) {
         controls?.set(wanted);
@@ -82,13 +84,14 @@ export async function openImage({ element, item, metadata, query, signal }) {
   function writeAddress() {
     if (signal.aborted) return;
     const position = stage.position();
-    replaceRoute(
-      routeHash('item', item._id, {
-        frame: frame === 0 ? null : frame,
-        at: position && `${position.x},${position.y},${position.width}`,
-      }),
-    );
+    const at = position && `${position.x},${position.y},${position.width}`;
+    replaceRoute(routeHash('item', item._id, { frame: frame || null, at, hide: annotations.hidden().join(',') || null }));
   }
+}
+
+/** The entries of a list separated by commas. @param {string | null} text */
+function readList(text) {
+  return (text ?? '').split(',').filter((entry) => entry !== '');
 }
 
 /**

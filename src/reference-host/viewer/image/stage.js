@@ -86,6 +86,8 @@ export async function openStage({ element, item, metadata, frame, onProblem, sig
     minZoomImageRatio: 0.5,
     maxZoomPixelRatio: maxZoom,
     zoomPerScroll: 1.35,
+    // Tiles that are drawn by way of a second canvas are smoothed there.
+    smoothTileEdgesMinZoom: Infinity,
     animationTime: matchMedia('(prefers-reduced-motion: reduce)').matches ? 0 : 0.6,
     gestureSettingsMouse: { clickToZoom: false, dblClickToZoom: true },
   });

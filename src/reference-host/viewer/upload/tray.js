@@ -1,4 +1,5 @@
 // @ts-check
+import { request } from '../api.js';
 import { announce, fill, h, icon, messageOf } from '../dom.js';
 import { formatBytes } from '../format.js';
 import { uploadFile } from './upload.js';
@@ -75,8 +76,12 @@ function showCount() {
 async function run({ folderId, file, row, leave, onStored }) {
   try {
     leave.signal.throwIfAborted();
-    await uploadFile({ folderId, file, onProgress: (progress) => row.progress(progress), signal: leave.signal });
-    row.end('done', 'Uploaded');
+    const { signal } = leave;
+    const itemId = await uploadFile({ folderId, file, onProgress: (progress) => row.progress(progress), signal });
+    // The upload is complete, whatever becomes of this question.
+    const item = itemId === null ? {} : await request('GET', `item/${itemId}`).catch(() => ({}));
+    if (item.largeImageRefused) row.end('unreadable', `Uploaded, but not readable as an image. ${item.largeImageRefused}`);
+    else row.end('done', 'Uploaded');
     announce(`${file.name} is uploaded`);
     onStored();
   } catch (error) {
@@ -130,14 +135,14 @@ function uploadRow(file, folderName) {
       const finishing = sent >= file.size ? 'Finishing…' : `${formatBytes(sent)} of ${formatBytes(file.size)}`;
       status.textContent = reason ?? finishing;
     },
-    /** @param {'done' | 'failed' | 'cancelled'} state @param {string} text */
+    /** @param {'done' | 'unreadable' | 'failed' | 'cancelled'} state @param {string} text */
     end(state, text) {
       element.dataset.state = state;
       status.textContent = text;
       if (state === 'failed') announce(`${file.name}: ${text}`);
       cancel.hidden = true;
-      retry.hidden = state === 'done';
-      if (state === 'done') bar.value = bar.max;
+      retry.hidden = state === 'done' || state === 'unreadable';
+      if (retry.hidden) bar.value = bar.max;
     },
   };
   cancel.addEventListener('click', () => leave?.abort());

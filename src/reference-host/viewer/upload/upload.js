@@ -22,15 +22,16 @@ const passingStatuses = new Set([0, 409, 502, 503, 504]);
  * @param {File} options.file
  * @param {(progress: Progress) => void} options.onProgress
  * @param {AbortSignal} options.signal cancels: the server then drops what it has
+ * @returns {Promise<string | null>} id of the item that holds it; `null` where the answer that says it was lost
  * @throws {ApiError} when the server refuses, or cannot be reached for about a minute
  */
 export async function uploadFile({ folderId, file, onProgress, signal }) {
   const query = { parentType: 'folder', parentId: folderId, name: file.name, size: file.size, mimeType: file.type || null };
   const upload = await retrying(() => request('POST', 'file', { query, signal }), { onProgress, sent: 0, signal });
   // The server makes an empty file at once.
-  if (file.size === 0) return;
+  if (file.size === 0) return upload.itemId ?? null;
   try {
-    await sendChunks(upload._id, { file, onProgress, signal });
+    return await sendChunks(upload._id, { file, onProgress, signal });
   } catch (error) {
     await discard(upload._id);
     throw error;
@@ -40,21 +41,25 @@ export async function uploadFile({ folderId, file, onProgress, signal }) {
 /**
  * @param {string} uploadId
  * @param {{ file: File, onProgress: (progress: Progress) => void, signal: AbortSignal }} options
+ * @returns {Promise<string | null>}
  */
 async function sendChunks(uploadId, { file, onProgress, signal }) {
   let offset = 0;
   let failures = 0;
+  /** @type {string | null} */
+  let itemId = null;
   while (offset < file.size) {
     const start = offset;
     const end = Math.min(start + chunkBytes, file.size);
     try {
-      await sendChunk({
+      const answer = await sendChunk({
         uploadId,
         offset: start,
         bytes: file.slice(start, end),
         onSent: (sent) => onProgress({ sent: start + sent }),
         signal,
       });
+      itemId = answer.itemId ?? null;
       offset = end;
       failures = 0;
     } catch (error) {
@@ -67,6 +72,7 @@ async function sendChunks(uploadId, { file, onProgress, signal }) {
       offset = received;
     }
   }
+  return itemId;
 }
 
 /**
@@ -137,7 +143,7 @@ async function waitBeforeRetry(error, failures, { onProgress, sent, signal }) {
  * Sends one chunk. An XMLHttpRequest, because `fetch` does not tell how much of a body has gone out.
  *
  * @param {{ uploadId: string, offset: number, bytes: Blob, onSent: (bytes: number) => void, signal: AbortSignal }} chunk
- * @returns {Promise<void>}
+ * @returns {Promise<{ itemId?: string }>} the upload so far, or the file that it has become
  */
 function sendChunk({ uploadId, offset, bytes, onSent, signal }) {
   return new Promise((resolve, reject) => {
@@ -150,7 +156,7 @@ function sendChunk({ uploadId, offset, bytes, onSent, signal }) {
     xhr.upload.addEventListener('progress', (event) => onSent(event.loaded));
     xhr.addEventListener('load', () => {
       settle();
-      if (xhr.status >= 200 && xhr.status < 300) resolve();
+      if (xhr.status >= 200 && xhr.status < 300) resolve(JSON.parse(xhr.responseText));
       else reject(toApiError(xhr.status, xhr.responseText));
     });
     xhr.addEventListener('error', () => {

@@ -1,4 +1,5 @@
 // @ts-check
+import { actionButton, outcome } from '../admin/parts.js';
 import { apiUrl, request } from '../api.js';
 import { breadcrumbs } from '../browse/breadcrumbs.js';
 import { askToRemove } from '../browse/create-dialog.js';
@@ -55,7 +56,7 @@ export async function itemView(route, { main, signal, refresh }) {
   );
   const state = imageState(item);
   if (state !== 'yes') {
-    const notice = state === 'soon' ? preparing(refresh, signal) : null;
+    const notice = state === 'soon' ? preparing(refresh, signal) : refusal(item, folder._accessLevel >= 1, refresh);
     const files = await fileSection(item, signal);
     signal.throwIfAborted();
     const sections = [section('Item', { open: true }, itemFacts(item)), files, ...ownMetadata(item)];
@@ -121,6 +122,22 @@ function preparing(refresh, signal) {
     { class: 'notice', role: 'status' },
     'This image is being prepared for deep zoom. It opens here when it is ready.',
   );
+}
+
+/** Why the file is not shown as an image, and a way on. @param {Item} item @param {boolean} mayWrite @param {() => Promise<void>} refresh */
+function refusal(item, mayWrite, refresh) {
+  if (!item.largeImageRefused) return null;
+  const said = outcome();
+  const retry = actionButton({
+    label: 'Try again',
+    failed: said.bad,
+    async run() {
+      await request('POST', `item/${item._id}/tiles`);
+      await refresh();
+    },
+  });
+  const text = h('p', {}, `This file cannot be shown as an image. ${item.largeImageRefused}`);
+  return h('div', { class: 'notice notice-warning', role: 'status' }, text, said.element, mayWrite && retry);
 }
 
 /** @param {Item} item @param {AbortSignal} signal */

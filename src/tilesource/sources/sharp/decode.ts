@@ -1,6 +1,7 @@
 import sharp, { type Metadata, type Sharp, type SharpOptions } from 'sharp';
 import { LargeImageError, TileSourceError } from '../../../errors.js';
 import { defaultMaxDecodedPixels, type SourceOptions } from '../../contract.js';
+import { readExif } from './exif.js';
 import { processed } from '../../process/processing.js';
 import type { Raster } from '../../raster.js';
 import { vipsReason } from '../../process/vips-reason.js';
@@ -105,6 +106,13 @@ function chooseBands(raster: Raster, bands: SampleForm['bands']): Raster {
 }
 
 /** What internal metadata say of a file. */
-export function describeFacts({ format, space, channels, depth, density, pages, orientation, width, height }: Metadata) {
-  return { sharp: { format, space, channels, depth, density, pages, orientation, width, height } };
+export function describeFacts(facts: Metadata): Record<string, unknown> {
+  const { format, space, channels, depth, density, pages, orientation, width, height, xmpAsString: xmp } = facts;
+  return {
+    sharp: { format, space, channels, depth, density, pages, orientation, width, height },
+    ...(facts.exif !== undefined && { exif: readExif(facts.exif) }),
+    ...(xmp !== undefined && xmp.length <= maxXmpLength && { xmp }),
+  };
 }
+
+const maxXmpLength = 256 * 1024;

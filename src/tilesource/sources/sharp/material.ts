@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { TileSourceError } from '../../../errors.js';
 import type { ByteReader, SourceInput } from '../../contract.js';
-import { recognizeFormat, type FileFormat } from './format.js';
+import { foreignFormat, recognizeFormat, type FileFormat } from './format.js';
 import { checkPng } from './png.js';
 import { refuseStoredInTiles } from './stored-in-tiles.js';
 import { checkSvg, maxDrawingBytes } from './svg.js';
@@ -29,6 +29,8 @@ export async function prepare(file: SourceInput, directory: string, signal: Abor
     if (reader.size === 0) throw new TileSourceError('The file is empty.');
     const head = await reader.read(0, 4096, signal && { signal });
     const format = recognizeFormat(head);
+    const foreign = format === null ? foreignFormat(head) : null;
+    if (foreign !== null) throw new TileSourceError(`${foreign} files are not read. Save the picture as PNG, JPEG or TIFF.`);
     if (format === null)
       throw new TileSourceError('The file is no image that libvips reads (JPEG, PNG, WebP, AVIF, GIF, SVG or TIFF).');
     if (format === 'tiff') await refuseStoredInTiles(reader);

@@ -21,13 +21,40 @@ export function aperioVersion(description: string): string | null {
   return description.startsWith('Aperio') ? (description.split(/[\r\n|]/, 1)[0] ?? '').trim() : null;
 }
 
-/** `AppMag` and `MPP` (micrometres per pixel) of an Aperio description. */
-function readAperio(description: string): DescribedImage {
+/** Keys and values of an Aperio description, at most a thousand. */
+function aperioValues(description: string): Map<string, string> {
   const values = new Map<string, string>();
-  for (const part of description.split('|').slice(1)) {
+  for (const part of description.split('|').slice(1, maxProperties)) {
     const equals = part.indexOf('=');
     if (equals > 0) values.set(part.slice(0, equals).trim(), part.slice(equals + 1).trim());
   }
+  return values;
+}
+
+const maxProperties = 1000;
+const maxValueLength = 1024;
+
+/** What a description says of the scan, by the names that readers of such files know: `aperio.MPP`. Empty for other writers. */
+export function vendorProperties(description: string, { magnification, mmX, mmY }: DescribedImage): Record<string, string> {
+  const shortest = (value: number) => String(Number(value.toPrecision(12)));
+  const common: [string, string][] = [];
+  if (mmX !== null) common.push(['openslide.mpp-x', shortest(mmX * 1000)]);
+  if (mmY !== null) common.push(['openslide.mpp-y', shortest(mmY * 1000)]);
+  if (magnification !== null) common.push(['openslide.objective-power', shortest(magnification)]);
+  if (aperioVersion(description) !== null) {
+    const own = [...aperioValues(description)].map(([key, value]): [string, string] => [
+      `aperio.${key}`,
+      value.slice(0, maxValueLength),
+    ]);
+    return Object.fromEntries([['openslide.vendor', 'aperio'], ...common, ...own]);
+  }
+  if (description.slice(0, 4096).includes('DPUfsImport')) return Object.fromEntries([['openslide.vendor', 'philips'], ...common]);
+  return {};
+}
+
+/** `AppMag` and `MPP` (micrometres per pixel) of an Aperio description. */
+function readAperio(description: string): DescribedImage {
+  const values = aperioValues(description);
   const micrometres = positive(values.get('MPP'));
   const mm = micrometres === null ? null : micrometres / 1000;
   return { magnification: positive(values.get('AppMag')), mmX: mm, mmY: mm, channels: null };

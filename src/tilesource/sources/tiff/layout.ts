@@ -103,6 +103,20 @@ async function sameForAll(directory: Directory, tag: number, fallback: number, w
   return first;
 }
 
+/** Compressions that nothing here decodes, by their number. */
+const foreignCompressions: Readonly<Record<number, string>> = {
+  32_809: 'ThunderScan',
+  32_909: 'PixarLog',
+  34_661: 'JBIG',
+  34_676: 'SGI Log',
+  34_677: 'SGI Log of 24 bits',
+  34_887: 'LERC',
+  34_892: 'lossy JPEG of DNG',
+  34_925: 'LZMA',
+  50_002: 'JPEG XL',
+  52_546: 'JPEG XL of DNG',
+};
+
 function decodingOf(compression: number, photometric: number): Decoding {
   if (photometric === photometrics.yCbCr && byteCompressions.has(compression)) return 'picture';
   if (byteCompressions.has(compression)) return 'bytes';
@@ -111,8 +125,9 @@ function decodingOf(compression: number, photometric: number): Decoding {
   if (jpeg2000Compressions.has(compression)) return 'jpeg2000';
   if (compression === compressions.oldJpeg)
     return refuse('old-style JPEG (compression 6) is not supported; new JPEG is compression 7');
+  const name = Object.hasOwn(foreignCompressions, compression) ? ` (it is ${foreignCompressions[compression]})` : '';
   return refuse(
-    `compression ${compression} is not supported (none, LZW, deflate, PackBits, JPEG, JPEG 2000, zstd, WebP and CCITT are)`,
+    `compression ${compression} is not supported${name}; none, LZW, deflate, PackBits, JPEG, JPEG 2000, zstd, WebP and CCITT are`,
   );
 }
 

@@ -57,6 +57,14 @@ function lengthInMm(pixels: XmlElement, name: string): number | null {
   return Number.isFinite(value) && value > 0 && factor !== undefined ? value * factor : null;
 }
 
+/** The colour of a channel, a signed number of red, green, blue and alpha, as `#rrggbb`. */
+function colourOf(channel: XmlElement): string | undefined {
+  const text = attribute(channel, 'Color');
+  const value = text === undefined || text.trim() === '' ? Number.NaN : Number(text);
+  if (!Number.isInteger(value) || value < -(2 ** 31) || value >= 2 ** 32) return undefined;
+  return `#${(value >>> 8).toString(16).padStart(6, '0')}`;
+}
+
 interface Axes {
   /** Sizes in the order in which they vary, the fastest first. */
   order: readonly ('C' | 'Z' | 'T')[];
@@ -204,16 +212,19 @@ export function readOme(description: string): OmeDescription {
   const planes: OmePlane[] = [];
   for (const [position, each] of same.entries()) {
     const axes = axesOf(each.pixels);
+    const colours = children(each.pixels, 'Channel').map(colourOf);
     if (planes.length + axes.count > maxPlanes) throw new TileSourceError(`The OME-XML describes more than ${maxPlanes} planes.`);
     const placements = placementsOf(each.pixels, axes);
     for (const [index, placement] of placements.entries()) {
       const at = positionOf(axes, index);
       const channel = names?.[at.C];
+      const color = colours[at.C];
       planes.push({
         directory: placement?.directory ?? null,
         metadata: {
           axes: { ...at, ...(same.length > 1 ? { XY: position } : {}) },
           ...(channel === undefined ? {} : { channel }),
+          ...(color === undefined ? {} : { color }),
           ...(placement === undefined ? {} : { extra: placement.extra }),
         },
       });

@@ -17,7 +17,7 @@ import {
 } from '../../contract.js';
 import { codecThreads } from '../../codecs/codec-threads.js';
 import { createRaster, type Raster } from '../../raster.js';
-import { aperioVersion } from './descriptions.js';
+import { aperioVersion, vendorProperties } from './descriptions.js';
 import type { Directory } from './file/directory.js';
 import { groundSize, readGeoTiff, type GeoTiff } from './geo-keys.js';
 import { readLayout, type ImageLayout } from './layout.js';
@@ -278,12 +278,23 @@ class TiffTileSource implements TileSource {
       }
     }
     const version = aperioVersion(description);
+    const properties = vendorProperties(description, this.#structure.described);
     return {
       ...(Object.keys(tiff).length > 0 ? { tiff } : {}),
       ...(ome === null ? {} : { omeinfo: ome }),
       ...(version === null ? {} : { aperio_version: version }),
+      ...(Object.keys(properties).length > 0 ? { openslide: { ...properties, ...this.#sizesAsProperties() } } : {}),
       ...(this.#geo === null ? {} : { GeoTransform: this.#geo.transform, Projection: this.#geo.proj4, geokeys: this.#geo.keys }),
     };
+  }
+
+  /** Number of levels and sizes of associated images, by the names that readers of slides know. */
+  #sizesAsProperties(): Record<string, string> {
+    const sizes = [...this.#structure.associated].flatMap(([name, { width, height }]): [string, string][] => [
+      [`openslide.associated.${name}.width`, String(width)],
+      [`openslide.associated.${name}.height`, String(height)],
+    ]);
+    return { 'openslide.level-count': String(this.populatedLevels.length), ...Object.fromEntries(sizes) };
   }
 
   iccProfile(): Uint8Array | null {

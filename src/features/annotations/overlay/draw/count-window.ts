@@ -1,6 +1,7 @@
 import type { PackMarks } from '../../elements/contract.js';
 import { encodeDensity } from './density-codec.js';
 import { crowdOf, type DensityCrowd } from './density-gain.js';
+import { GroupColorCounter, type GroupColor } from './group-colors.js';
 import { blockTiles, DensityCounter, tileKey, tileAddress, type DensityClass, type DensityLevel } from './density.js';
 
 /** 4 × 4 neighbouring tiles of one level of a window. */
@@ -18,6 +19,8 @@ export interface CountedWindow {
   /** Finest and coarsest level; `null` when nothing is counted. */
   levels: { finest: number; coarsest: number } | null;
   classes: DensityClass[];
+  /** All elements by group and color, also those that are never counted. */
+  groups: GroupColor[];
   /** How crowded the levels are, finest first. */
   crowds: DensityCrowd[];
   blocks: CountedBlock[];
@@ -26,8 +29,12 @@ export interface CountedWindow {
 /** Counts the elements of a window, level after level. */
 export function countWindow(packs: readonly PackMarks[]): CountedWindow {
   const counter = new DensityCounter();
-  for (const marks of packs) counter.add(marks);
-  const counted: CountedWindow = { levels: null, classes: counter.classes, crowds: [], blocks: [] };
+  const colors = new GroupColorCounter();
+  for (const marks of packs) {
+    counter.add(marks);
+    colors.add(marks);
+  }
+  const counted: CountedWindow = { levels: null, classes: counter.classes, groups: colors.counted, crowds: [], blocks: [] };
   for (const level of counter.pyramid()) {
     counted.crowds.push(crowdOf(level, counter.classes));
     counted.levels = { finest: counted.levels?.finest ?? level.level, coarsest: level.level };

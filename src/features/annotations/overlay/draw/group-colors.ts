@@ -1,0 +1,34 @@
+import type { PackMarks } from '../../elements/contract.js';
+import { defaultLineColor, defaultLineWidth, hexColor, paintColor, type PaintColor } from './colors.js';
+
+/** How many elements of a group are seen in a colour (`#rrggbb`). `null`: elements without a group. */
+export type GroupColor = [group: string | null, color: string, count: number];
+
+/** Counts elements by group and by the colour that they are seen in: that of the line, else of the filling. */
+export class GroupColorCounter {
+  readonly #counts = new Map<string, GroupColor>();
+
+  add({ appearances, appearanceIndices }: Pick<PackMarks, 'appearances' | 'appearanceIndices'>): void {
+    const counts = new Uint32Array(appearances.length);
+    for (const index of appearanceIndices) counts[index]! += 1;
+    for (const [i, appearance] of appearances.entries())
+      if (counts[i]! > 0) this.addAll([[appearance.group, hexColor(seenColor(appearance)), counts[i]!]]);
+  }
+
+  addAll(counted: Iterable<GroupColor>): void {
+    for (const [group, color, count] of counted) {
+      const key = JSON.stringify([group, color]);
+      this.#counts.set(key, [group, color, (this.#counts.get(key)?.[2] ?? 0) + count]);
+    }
+  }
+
+  get counted(): GroupColor[] {
+    return [...this.#counts.values()];
+  }
+}
+
+function seenColor({ lineColor, lineWidth, fillColor }: PackMarks['appearances'][number]): PaintColor {
+  const line = lineColor === null ? null : paintColor(lineColor);
+  if (line !== null && line[3] > 0 && (lineWidth ?? defaultLineWidth) > 0) return line;
+  return fillColor === null ? (line ?? defaultLineColor) : paintColor(fillColor);
+}

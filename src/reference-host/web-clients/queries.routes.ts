@@ -1,0 +1,69 @@
+import { checkFilter, itemSchema, json, listOf, paging, required, type RouteDefinition } from '../../index.js';
+import { accessFilter, itemAccessFilter, principalOf } from '../access/access.js';
+import { defineRoute, type HostContext } from '../context.js';
+import { fileSchema, folderSchema } from '../http/schemas.js';
+import { scopes } from '../http/parameters.js';
+import { listReply, readPage } from '../tree/lists.js';
+import { fileView, folderView, itemView } from '../views.js';
+
+const query = {
+  query: required(
+    json({ kind: 'object', description: 'Condition on fields, in the words of MongoDB; operators that only compare.' }),
+  ),
+  ...paging('_id'),
+};
+
+const shared = { method: 'get', scope: scopes.read, query, errors: ['bad-parameter'] } as const;
+
+/** A condition that may be asked. @throws BadParameterError */
+function checked(filter: Record<string, unknown>): Record<string, unknown> {
+  checkFilter(filter);
+  return filter;
+}
+
+/** Documents by conditions on their fields. */
+export const queryRoutes: RouteDefinition<HostContext>[] = [
+  defineRoute({
+    ...shared,
+    path: '/item/query',
+    summary: 'Items that fit a condition.',
+    access: 'public',
+    returns: { schema: listOf(itemSchema) },
+    async handle({ query: asked, caller }, context) {
+      const readable = await itemAccessFilter(context, await principalOf(context, caller), 0);
+      const { documents, total } = await readPage(context.models.item, { $and: [readable, checked(asked.query)] }, asked);
+      return listReply(documents.map(itemView), total);
+    },
+  }),
+  defineRoute({
+    ...shared,
+    path: '/folder/query',
+    summary: 'Folders that fit a condition.',
+    access: 'public',
+    returns: { schema: listOf(folderSchema) },
+    async handle({ query: asked, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const filter = { $and: [accessFilter(principal, 0), checked(asked.query)] };
+      const { documents, total } = await readPage(context.models.folder, filter, asked);
+      return listReply(
+        documents.map((folder) => folderView(folder, principal)),
+        total,
+      );
+    },
+  }),
+  defineRoute({
+    ...shared,
+    path: '/file/query',
+    summary: 'Files that fit a condition.',
+    access: 'admin',
+    returns: { schema: listOf(fileSchema) },
+    async handle({ query: asked, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const { documents, total } = await readPage(context.models.file, checked(asked.query), asked);
+      return listReply(
+        documents.map((file) => fileView(file, principal, context.storeId)),
+        total,
+      );
+    },
+  }),
+];

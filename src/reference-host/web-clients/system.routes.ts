@@ -1,0 +1,107 @@
+import {
+  anything,
+  anyText,
+  BadParameterError,
+  boolean,
+  json,
+  listOf,
+  mapOf,
+  objectOf,
+  oneOf,
+  text,
+  anyInteger,
+  withDefault,
+  type RouteDefinition,
+} from '../../index.js';
+import { accessFilter, principalOf } from '../access/access.js';
+import { defineRoute, type HostContext } from '../context.js';
+import { scopes } from '../http/parameters.js';
+
+/** What web clients ask before and beside their pages. */
+export const webClientRoutes: RouteDefinition<HostContext>[] = [
+  defineRoute({
+    method: 'get',
+    path: '/system/plugin_static_files',
+    summary: 'Scripts and style sheets that plugins bring for the web client of others; this server has none.',
+    access: 'public',
+    returns: { schema: objectOf({ css: listOf(anyText), js: listOf(anyText) }) },
+    handle: () => ({ css: [], js: [] }),
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/system/setting/default',
+    summary: 'Settings: what they hold, their defaults, or what was set, with null for what was not.',
+    access: 'admin',
+    scope: 'core.setting.read',
+    query: {
+      key: text({ description: 'Name of one setting.' }),
+      list: json({ kind: 'array', description: 'Names of several settings; the answer is then an object.' }),
+      default: oneOf(['none', 'default', ''], { description: 'none: null for what is at its default; default: the defaults.' }),
+    },
+    returns: { schema: anything },
+    errors: ['bad-parameter'],
+    async handle({ query }, { plugin: { settings } }) {
+      const valueOf = async (key: unknown): Promise<unknown> => {
+        if (typeof key !== 'string') throw new BadParameterError('Entries of the list must be names of settings.');
+        const known = settings.definitions.find((definition) => definition.key === settings.keyOf(key));
+        if (query.default === 'default') return known?.default ?? null;
+        const value = await settings.get(key);
+        const isUsual = JSON.stringify(value) === JSON.stringify(known?.default ?? null);
+        return query.default === 'none' && isUsual ? null : value;
+      };
+      if (query.list !== undefined) {
+        return Object.fromEntries(await Promise.all(query.list.map(async (key) => [String(key), await valueOf(key)] as const)));
+      }
+      if (query.key === undefined) throw new BadParameterError('Parameter "key" is required.');
+      return valueOf(query.key);
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/oauth/provider',
+    summary: 'Where else users may sign in: this server knows no other place.',
+    access: 'public',
+    query: {
+      redirect: text({ description: 'Where the client goes afterwards.' }),
+      list: withDefault(boolean({ description: 'Whether the answer is a list.' }), false),
+    },
+    returns: { schema: { oneOf: [listOf(anyText), mapOf(anyText)] } },
+    handle: ({ query }) => (query.list ? [] : {}),
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/worker/status',
+    summary: 'The processes on these data, and how many jobs run and wait.',
+    access: 'admin',
+    returns: { schema: objectOf({ ping: mapOf(objectOf({ ok: anyText })), running: anyInteger, queued: anyInteger }) },
+    async handle(_input, { models, plugin: { jobs } }) {
+      const processes = await models.hostProcess.find({}, { _id: 1 }).lean();
+      const [queued, running] = await Promise.all([jobs.count(1), jobs.count(2)]);
+      return { ping: Object.fromEntries(processes.map(({ _id }) => [String(_id), { ok: 'pong' }])), running, queued };
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/user/details',
+    summary: 'How many users you can see.',
+    access: 'user',
+    scope: scopes.read,
+    returns: { schema: objectOf({ nUsers: anyInteger }) },
+    async handle({ caller }, context) {
+      const filter = accessFilter(await principalOf(context, caller), 0);
+      return { nUsers: await context.models.user.countDocuments(filter) };
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/collection/details',
+    summary: 'How many collections you can see.',
+    access: 'public',
+    scope: scopes.read,
+    returns: { schema: objectOf({ nCollections: anyInteger }) },
+    async handle({ caller }, context) {
+      const filter = accessFilter(await principalOf(context, caller), 0);
+      return { nCollections: await context.models.collection.countDocuments(filter) };
+    },
+  }),
+];
