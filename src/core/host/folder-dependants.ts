@@ -88,13 +88,13 @@ export class FolderDependants {
   /**
    * Takes a path off what items of a folder wait for.
    *
-   * @returns those that wait for nothing more by name.
+   * @returns those that waited for it, as they are then.
    */
   async arrived(folder: FolderRecord, path: string): Promise<ItemRecord[]> {
     const { items, fields, itemOf } = this.parts;
     const missing = `${waitingField}.missing`;
     const inFolder = { [fields.item.folderId]: folder.doc._id };
-    const complete: ItemRecord[] = [];
+    const changed: ItemRecord[] = [];
     const waiting = await items
       .find({ ...inFolder, [missing]: { $in: [path, '*'] } })
       .limit(maxConcerned)
@@ -108,9 +108,9 @@ export class FolderDependants {
         )
         .lean<StoredDocument>();
       const item = doc === null ? null : itemOf(doc);
-      if (item?.waiting?.missing.every((each) => each === '*') === true) complete.push(item);
+      if (item !== null) changed.push(item);
     }
-    return complete;
+    return changed;
   }
 
   /** Says what an item waits for; nothing any more where that is `null`. */

@@ -10,6 +10,7 @@ interface FollowerParts {
   records: HostRecords;
   registry: TileSourceRegistry;
   logger: HostLogger;
+  items: { forget(id: string): void };
   images: {
     /** The image of an item has changed although its file has not. */
     changeRevision(item: ItemRecord): Promise<void>;
@@ -34,7 +35,10 @@ export class FolderFollowers {
     let below = '';
     for (const folder of await records.contents.ancestry(item.folderId, maxAbove)) {
       for (const path of file === null ? [] : paths) {
-        for (const waiting of await records.dependants.arrived(folder, below + path)) await images.retry(waiting);
+        for (const waiting of await records.dependants.arrived(folder, below + path)) {
+          this.parts.items.forget(waiting.id);
+          if (waiting.waiting?.missing.every((each) => each === '*') === true) await images.retry(waiting);
+        }
       }
       for (const served of await records.dependants.served(folder, [...sources.keys()])) {
         if (
