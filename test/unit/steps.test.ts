@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { annotationUploads, annotationWrites, finalWrites } from '../support/kills/annotation-writes.js';
 import { hostWrites } from '../support/kills/host-writes.js';
+import { dicomWrites } from '../support/kills/dicom-writes.js';
 import { configurationFileSteps, conversionWrites, imageWrites, productWrites } from '../support/kills/image-writes.js';
 import { stepsOfProcesses } from '../support/kills/kill-together.js';
 
@@ -31,7 +32,7 @@ async function documented(): Promise<string[]> {
 }
 
 const killed = new Set(
-  [annotationWrites, finalWrites, annotationUploads, hostWrites, conversionWrites, imageWrites, productWrites]
+  [annotationWrites, finalWrites, annotationUploads, hostWrites, conversionWrites, imageWrites, productWrites, dicomWrites]
     .flatMap((writes) => Object.values(writes).flatMap(({ steps }) => steps))
     .concat(configurationFileSteps, stepsOfProcesses)
     .map((step) => step.replace(/#\d+$/, '')),

@@ -65,14 +65,26 @@ export class FolderDependants {
     return docs.map((doc) => itemOf(doc));
   }
 
-  /** Items whose files were being moved to another item when the process ended. */
-  async merging(): Promise<{ item: ItemRecord; into: string }[]> {
+  /** Says that an item need not be joined with others any more, unless its files are being moved to one of them. */
+  async settle(item: ItemRecord): Promise<void> {
+    await this.parts.items.collection.updateOne(
+      { _id: item.doc._id, 'largeImage.mergedInto': null } as object,
+      { $unset: { 'largeImage.mergedInto': '' } },
+      durable,
+    );
+  }
+
+  /** Items whose files are being moved to another item, or that are to be joined with others (`null`). */
+  async merging(): Promise<{ item: ItemRecord; into: string | null }[]> {
     const { items, itemOf } = this.parts;
     const docs = await items
       .find({ 'largeImage.mergedInto': { $exists: true } })
       .limit(maxConcerned)
       .lean<(StoredDocument & { largeImage: { mergedInto: unknown } })[]>();
-    return docs.map((doc) => ({ item: itemOf(doc), into: idText(doc.largeImage.mergedInto) }));
+    return docs.map((doc) => ({
+      item: itemOf(doc),
+      into: doc.largeImage.mergedInto === null ? null : idText(doc.largeImage.mergedInto),
+    }));
   }
 
   /** Items of a folder that are served by one of some sources. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { step } from '../../core/steps.js';
 import type { DicomSeries } from '../../core/host/folder-dependants.js';
 import type { HostRecords, ItemRecord } from '../../core/host/host-records.js';
@@ -23,26 +24,31 @@ export class DicomMerge {
 
   /**
    * Joins an item that has just become a large image of its only file with the others of its folder that hold the same series.
-   *
-   * @returns the item that holds all of them, where there were others.
    */
-  async join(itemId: string): Promise<ItemRecord | null> {
+  async join(itemId: string): Promise<void> {
     const { records, settings, items } = this.parts;
-    if ((await settings.get('large_image.merge_dicom')) !== true) return null;
+    if ((await settings.get('large_image.merge_dicom')) !== true) return;
     const item = await records.findItem(itemId);
-    if (item?.largeImage?.sourceName !== 'dicom' || (await records.filesOfItem(item)).length !== 1) return null;
+    if (item?.largeImage?.sourceName !== 'dicom' || (await records.filesOfItem(item)).length !== 1) return;
     const series = await this.#seriesOf(item);
-    if (series === null) return null;
+    if (series === null) return;
     const stored = item.doc.largeImage as Record<string, unknown>;
-    const noted = await records.markers.replace(item, { ...stored, ...series });
+    const noted = await records.markers.replace(item, { ...stored, ...series, mergedInto: null });
     items.forget(item.id);
-    if (noted === null) return null;
+    if (noted === null) return;
     step('dicom:noted');
+    await this.#joinSeries(noted, series);
+  }
+
+  /** Of an item of which it is noted that it is to be joined; that is over then. @returns how many items were merged. */
+  async #joinSeries(item: ItemRecord, series: DicomSeries): Promise<number> {
+    const { dependants } = this.parts.records;
     // Whoever notes its series first looks afterwards: of two at the same time, one sees the other, and both mean the same oldest one.
-    const [oldest, ...younger] = await records.dependants.ofSeries(noted, series);
-    if (oldest === undefined || younger.length === 0) return null;
-    for (const each of younger) await this.#move(each, oldest);
-    return records.findItem(oldest.id);
+    const [oldest, ...younger] = await dependants.ofSeries(item, series);
+    if (oldest !== undefined) for (const each of younger) await this.#move(each, oldest);
+    await dependants.settle(item);
+    this.parts.items.forget(item.id);
+    return younger.length;
   }
 
   async #seriesOf(item: ItemRecord): Promise<DicomSeries | null> {
@@ -60,13 +66,11 @@ export class DicomMerge {
 
   /** Moves the files of an item to another and removes it. Each step can be done again. */
   async #move(item: ItemRecord, target: ItemRecord): Promise<void> {
-    const { records, items, images, logger } = this.parts;
+    const { records, logger } = this.parts;
     const stored = item.doc.largeImage as Record<string, unknown>;
     if ((await records.markers.replace(item, { ...stored, mergedInto: target.doc._id })) === null) return;
     step('dicom:marked');
     await this.#empty(item, target);
-    items.forget(target.id);
-    images.closeFile(target.largeImage?.fileId);
     logger.info({ itemId: item.id, into: target.id }, 'LargeImage:Dicom:Merged');
   }
 
@@ -78,9 +82,21 @@ export class DicomMerge {
     }
     step('dicom:moved');
     items.forget(item.id);
+    await this.#changeRevision(target.id);
     const now = await records.findItem(item.id);
     if (now === null) return;
     await (host.removeItem === undefined ? records.deleteItem(now) : host.removeItem(now.doc));
+  }
+
+  /** The item that has got the files has another image now. */
+  async #changeRevision(itemId: string): Promise<void> {
+    const { records, items, images } = this.parts;
+    const item = await records.findItem(itemId);
+    if (item === null) return;
+    const stored = item.doc.largeImage as Record<string, unknown>;
+    await records.markers.replace(item, { ...stored, revision: randomUUID() });
+    items.forget(itemId);
+    await images.replaced(item);
   }
 
   /** Completes what processes that were killed have begun. @returns how many items were merged. */
@@ -88,6 +104,10 @@ export class DicomMerge {
     const { records } = this.parts;
     let mergedItems = 0;
     for (const { item, into } of await records.dependants.merging()) {
+      if (into === null) {
+        mergedItems += await this.#joinSeries(item, item.doc.largeImage as DicomSeries);
+        continue;
+      }
       const target = await records.findItem(into);
       if (target === null) continue;
       await this.#empty(item, target);

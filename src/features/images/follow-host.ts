@@ -70,8 +70,7 @@ export class HostFollower {
       if (!(await this.#mayBecomeImage(candidate))) continue;
       try {
         await this.parts.images.create(item, candidate);
-        const joined = await this.parts.dicom.join(item.id);
-        if (joined !== null) await this.#companionChanged(joined);
+        await this.parts.dicom.join(item.id);
         return;
       } catch (error) {
         if (!(error instanceof LargeImageError)) throw error;
@@ -194,7 +193,7 @@ export class HostFollower {
       return copied === undefined ? null : records.findFile(copied);
     };
     const [file, original] = await Promise.all([copyOf(item.largeImage.fileId), copyOf(item.largeImage.originalId)]);
-    const { originalId: _of, expected: _pending, ...stored } = doc.largeImage as Record<string, unknown>;
+    const { originalId: _of, expected: _pending, mergedInto: _merging, ...stored } = doc.largeImage as Record<string, unknown>;
     const marker = file && { ...stored, fileId: file.doc._id, ...(original && { originalId: original.doc._id }) };
     await records.setItemField(item, 'largeImage', marker ?? undefined);
     items.forget(item.id);

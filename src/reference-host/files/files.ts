@@ -236,14 +236,12 @@ export async function readFile(
 export async function moveFile(context: HostContext, { _id, itemId, size = 0 }: FileDocument, to: Types.ObjectId): Promise<void> {
   const { models } = context;
   if (itemId === null || itemId.equals(to)) return;
-  const { modifiedCount } = await models.file.updateOne({ _id, itemId }, { $set: { itemId: to } });
-  if (modifiedCount === 0) return;
-  step('file:moved');
-  for (const [id, bytes] of [
-    [itemId, -size],
-    [to, size],
-  ] as const) {
-    const item = await models.item.findById(id).lean<ItemDocument>();
-    if (item !== null) await addItemSize(context, item, bytes);
-  }
+  const places = { folderId: 1, baseParentType: 1, baseParentId: 1 };
+  const items = await models.item.find({ _id: { $in: [itemId, to] } }, places).lean<ItemDocument[]>();
+  await context.journal.undertake({ kind: 'file-move', items }, async () => {
+    const { modifiedCount } = await models.file.updateOne({ _id, itemId }, { $set: { itemId: to } });
+    if (modifiedCount === 0) return;
+    step('file:moved');
+    for (const item of items) await addItemSize(context, item, item._id.equals(to) ? size : -size);
+  });
 }

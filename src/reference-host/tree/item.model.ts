@@ -20,6 +20,9 @@ export interface ItemDocument {
   words: string[];
 }
 
+/** An item, and what it lies in. */
+export type ItemPlace = Pick<ItemDocument, '_id' | 'folderId' | 'baseParentType' | 'baseParentId'>;
+
 /** Schema of {@link ItemDocument}. */
 export const itemSchema = new Schema<ItemDocument>(
   {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Model, Types } from 'mongoose';
 import type { HostContext } from '../context.js';
-import type { ItemDocument } from './item.model.js';
+import type { ItemPlace } from './item.model.js';
 import { rootModel } from './sizes.js';
 
 /** Requests add a size in the moment after they have recorded what has it: a difference that stays so long is none of theirs. */
@@ -64,7 +64,7 @@ export async function recount(model: Model<never>, sumOf: SumOf, ids: readonly T
 }
 
 /** {@link recount} for an item and what it lies in. */
-export async function recountAround(context: HostContext, item: ItemDocument): Promise<void> {
+export async function recountAround(context: HostContext, item: ItemPlace): Promise<void> {
   const { models } = context;
   await recount(models.item as never, itemSums(context), [item._id]);
   await recount(models.folder as never, folderSums(context), [item.folderId]);

@@ -22,6 +22,9 @@ export async function recoverFrom(context: HostContext, undertaking: Undertaking
       return emptySince(context, undertaking.id, undertaking.before);
     case 'making':
       return undoMaking(context, undertaking);
+    case 'file-move':
+      for (const item of undertaking.items) await recountAround(context, item);
+      return;
     case 'move':
       return finishMove(context, undertaking);
     case 'naming':

@@ -1,6 +1,7 @@
 import { Schema, type Types } from 'mongoose';
 import type { AccessList } from '../access/access-list.model.js';
 import type { RootType } from '../tree/folder.model.js';
+import type { ItemPlace } from '../tree/item.model.js';
 
 /** Models of what can be removed with all that belongs to it. */
 export type RemovableType = 'file' | 'item' | 'folder' | 'collection' | 'user' | 'group';
@@ -24,6 +25,8 @@ export type Undertaking =
   | { kind: 'naming'; type: 'item' | 'folder'; id: Types.ObjectId; before: Date }
   /** Finished: so they are, and everything below the folder belongs to the root above it. */
   | { kind: 'move'; id: Types.ObjectId; before: Date; from: { baseParentType: RootType; baseParentId: Types.ObjectId } }
+  /** Finished: the sizes of both items, and of what they lie in, are right wherever the file is now. */
+  | { kind: 'file-move'; items: ItemPlace[] }
   /** Finished: the folders below get the permissions, unless the document above has got others since. */
   | {
       kind: 'access';

@@ -80,11 +80,12 @@ async function addToItem(context: HostContext, upload: UploadDocument): Promise<
 async function makeItem(context: HostContext, upload: UploadDocument): Promise<FileDocument> {
   const { models, events } = context;
   const itemId = upload.itemId!;
+  // Before the file: where the item is gone because the file has been moved to another, the file says so.
+  const made = await models.item.findById(itemId).lean<ItemDocument>();
   const file =
     (await models.file.findById(upload._id).lean<FileDocument>()) ??
     (await recordFile(context, { itemId, record: recordOf(upload) }));
   if (file.itemId?.equals(itemId) !== true) return file;
-  const made = await models.item.findById(itemId).lean<ItemDocument>();
   if (made === null) {
     try {
       const folder = await models.folder.findById(upload.parentId).lean<FolderDocument>();

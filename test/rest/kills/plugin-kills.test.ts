@@ -9,6 +9,7 @@ import { buildProgram } from '../../support/built-program.js';
 import { pyramid } from '../../support/images.js';
 import { killTogether, type KillOptions, type Victim } from '../../support/kills/kill-together.js';
 import { annotationUploads, annotationWrites, finalWrites } from '../../support/kills/annotation-writes.js';
+import { dicomWrites } from '../../support/kills/dicom-writes.js';
 import { configurationFileSteps, conversionWrites, imageWrites, productWrites } from '../../support/kills/image-writes.js';
 import { markerOf, newPlace, type Json, type Place, type PluginWrite } from '../../support/kills/plugin-writes.js';
 import { Client, startHost, type TestHost } from '../../support/reference-host.js';
@@ -17,6 +18,7 @@ import { until } from '../../support/until.js';
 const writes: Record<string, PluginWrite> = {
   ...annotationWrites,
   ...imageWrites,
+  ...dicomWrites,
   ...productWrites,
   ...finalWrites,
   ...conversionWrites,
@@ -135,6 +137,7 @@ beforeAll(async () => {
   await started.host.host.agenda.stop(false);
 
   await writeFile(configurationPath(), textAt('start'));
+  await admin.ok('PUT', '/system/setting', { query: { key: 'large_image.merge_dicom', value: true } });
   const configurationSteps = [...configurationFileSteps];
   const killAll = async (victims: readonly Victim[]) => {
     const step = configurationSteps.shift();
@@ -142,7 +145,14 @@ beforeAll(async () => {
     if (step !== undefined) configurationAfter.set(step, await readFile(configurationPath(), 'utf8'));
   };
   await killAll([
-    ...(await victimsOf({ ...annotationWrites, ...imageWrites, ...productWrites, ...conversionWrites, ...annotationUploads })),
+    ...(await victimsOf({
+      ...annotationWrites,
+      ...imageWrites,
+      ...dicomWrites,
+      ...productWrites,
+      ...conversionWrites,
+      ...annotationUploads,
+    })),
   ]);
   await recover();
   await setHistory(false);

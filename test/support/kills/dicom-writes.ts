@@ -1,0 +1,40 @@
+import { expect } from 'vitest';
+import { level } from '../dicom-level.js';
+import { uploadItem } from '../images.js';
+import { until } from '../until.js';
+import { filesOf, markerOf, type Json, type PluginWrite } from './plugin-writes.js';
+
+/** The file that is there before, and the one with which the process dies. */
+const levels = Promise.all([level(2, 200), level(1, 50)]);
+
+/** Writes of items that become one, where `large_image.merge_dicom` says so. */
+export const dicomWrites: Record<string, PluginWrite> = {
+  'a file of a DICOM series': {
+    steps: ['dicom:noted', 'dicom:marked', 'file:moved', 'dicom:moved'],
+    async prepare(client, place) {
+      await client.ok('DELETE', `/item/${place.item}`);
+      const [small, large] = await levels;
+      place.item = await uploadItem(client, place.folder, 'small.dcm', small);
+      const query = { parentType: 'folder', parentId: place.folder, name: 'large.dcm', size: large.length };
+      place.made = String((await client.ok('POST', '/file', { query }))._id);
+    },
+    act: async (client, { made }) =>
+      client.ok('POST', '/file/chunk', { query: { uploadId: made, offset: 0 }, body: (await levels)[1] }),
+    async check(client, { folder, item, made }) {
+      const known = await client.send('GET', '/file/offset', { query: { uploadId: made } });
+      if (known.status === 200) await client.ok('POST', '/file/completion', { query: { uploadId: made } });
+      const items = async () => (await client.ok('GET', '/item', { query: { folderId: folder } })) as unknown as Json[];
+      await until('it is one item', async () => (await items()).length === 1, 30_000);
+      expect((await items())[0]!._id).toBe(item);
+      const files = (await filesOf(client, item)).toSorted((a, b) => Number(a.size) - Number(b.size));
+      const [small, large] = await levels;
+      const bytes = files.map(async ({ _id }) => (await client.send('GET', `/file/${_id}/download`)).bytes);
+      expect(await Promise.all(bytes)).toEqual([small, large].toSorted((a, b) => a.length - b.length));
+      await until('nobody joins it any more', async () => !Object.hasOwn((await markerOf(client, item))!, 'mergedInto'), 30_000);
+      expect(await client.ok('GET', `/item/${item}/tiles`)).toMatchObject({ sizeX: 128, levels: 2 });
+      const whole = small.length + large.length;
+      await until('the item has their size', async () => (await client.ok('GET', `/item/${item}`)).size === whole, 45_000);
+      await until('so has the folder', async () => (await client.ok('GET', `/folder/${folder}`)).size === whole, 45_000);
+    },
+  },
+};
