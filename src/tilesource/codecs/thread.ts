@@ -94,7 +94,9 @@ const jpegXrLibrary = new Library(async () => {
 });
 
 const zstdLibrary = new Library(async () => {
-  const { init, decompress } = await import('@bokuweb/zstd-wasm');
+  // The library keeps its memory in a module of its own; initialised a second time there, it answers wrong bytes.
+  for (const path of Object.keys(require.cache)) if (/[\\/]@bokuweb[\\/]zstd-wasm[\\/]/.test(path)) delete require.cache[path];
+  const { init, decompress } = require('@bokuweb/zstd-wasm') as typeof import('@bokuweb/zstd-wasm');
   await init();
   return decompress;
 });
