@@ -106,8 +106,8 @@ export interface RouteDefinition<
   bodyOptional?: boolean;
   /** Name of the JSON body in messages, as existing clients know it. Default `body`. */
   bodyName?: string;
-  /** What a successful answer holds: a JSON schema, or the media types of a binary one. */
-  returns: { schema: RouteSchema } | { types: readonly string[] };
+  /** What a successful answer holds: a JSON schema, with its media types where JSON has others, or the media types of a binary one. */
+  returns: { schema: RouteSchema; types?: readonly string[] } | { types: readonly string[] };
   /** What a JSON body holds, for the documentation: the schema that the handler has it checked against. */
   accepts?: RouteSchema;
   /** Errors that the handler raises on purpose, for the documentation. */

@@ -175,8 +175,9 @@ describe('the package in an empty folder', () => {
     const needed = ['@agendajs/mongo-backend', '@node-rs/argon2', 'archiver', 'openseadragon', 'rate-limiter-flexible'];
     expect(host).toContain(`needs packages that are not installed: ${needed.join(', ')}. Install them: npm install @agendajs/`);
     expect(database).toMatch(/mongodb-memory-server: the package is not installed \(npm install mongodb-memory-server@\d+\)/);
-    // The other two: a database that is downloaded, and slides that OpenSlide reads.
-    expect([...needed, 'koffi', 'mongodb-memory-server'].toSorted()).toEqual(optional.toSorted());
+    // The others: a database that is downloaded, slides that OpenSlide reads, images on the earth, and numbers for Prometheus.
+    const others = ['geotiff-geokeys-to-proj4', 'koffi', 'mongodb-memory-server', 'proj4', 'prom-client'];
+    expect([...needed, ...others].toSorted()).toEqual(optional.toSorted());
   });
 
   it('has the licences of what is built into it', async ({ skip }) => {

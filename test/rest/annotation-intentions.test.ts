@@ -2,7 +2,7 @@
 import { Mongoose, Types } from 'mongoose';
 import { expect, it } from 'vitest';
 import { createReferenceHost } from '../../src/reference-host/index.js';
-import { startHost } from '../support/reference-host.js';
+import { Client, startHost } from '../support/reference-host.js';
 import { newFolder } from '../support/images.js';
 import { until } from '../support/until.js';
 
@@ -20,31 +20,35 @@ it('is carried on for those whose list nobody has set since', async () => {
     const before = [await annotate('first'), await annotate('second'), await annotate('set later')];
     const access = { users: [{ id: admin.id, level: 2, flags: [] }], groups: [] };
 
-    // As a process leaves it that is killed when it has noted what it is about to do.
+    // What is set and made from here on comes after the change.
     const sequence = connection.collection<{ _id: string; next: number }>('large_image_annotation_sequence');
     const { next: version } = (await sequence.findOneAndUpdate({ _id: 'version' }, { $inc: { next: 1 } }))!;
+    const query = { access: JSON.stringify(access), public: false };
+    await admin.ok('PUT', `/annotation/${before[2]!}/access`, { query });
+    await annotate('made later');
+    // As a process leaves it that is killed when it has noted what it is about to do; nobody else is there who would carry it on.
+    await started.host.close();
     await connection.collection<{ _id: string; [field: string]: unknown }>('large_image_annotation_intention').insertOne({
       _id: `another machine:${new Types.ObjectId().toHexString()}`,
       plugin: 'large_image',
       at: new Date(0),
       version,
-      place: { folderId: folder, recurse: false },
+      selection: { folderId: folder, recurse: false },
       change: { kind: 'access', access: { access, public: true } },
     });
-    const query = { access: JSON.stringify(access), public: false };
-    await admin.ok('PUT', `/annotation/${before[2]!}/access`, { query });
-    await annotate('made later');
 
     const write = (fields: object, event: string) => void log.push({ event, fields });
     second = await createReferenceHost({
       mongoUri: started.databaseUri,
       dataDirectory: started.dataDirectory,
+      brand: 'girder',
       passwordMemoryKiB: 8,
       logger: { debug() {}, info: write, warn: write, error: write },
     });
     await until('the sweep has ended', () => log.some(({ event }) => event === 'Sweep:Done'), 60_000);
     expect(log.find(({ event }) => event === 'Sweep:Done')!.fields).toMatchObject({ removed: { annotationChanges: 1 } });
-    const listed = await admin.ok('GET', '/annotation', { query: { itemId: item, limit: 0 } });
+    const { url } = await second.listen();
+    const listed = await new Client(url, admin.token, admin.id).ok('GET', '/annotation', { query: { itemId: item, limit: 0 } });
     const publicOnes = (listed as { public?: boolean; annotation: { name: string } }[]).filter((each) => each.public === true);
     expect(publicOnes.map(({ annotation }) => annotation.name).toSorted()).toEqual(['first', 'second']);
     expect(await connection.collection('large_image_annotation_intention').countDocuments()).toBe(0);

@@ -115,6 +115,15 @@ describe('the description of the API', { timeout: 120_000 }, () => {
     }
   });
 
+  it('has the schema of an answer under each of its media types', () => {
+    const paths = document.paths as Record<string, { get: { responses: Record<string, { content: object }> } }>;
+    const schema = { $ref: '#/components/schemas/IiifManifest' };
+    expect(paths['/iiif/{identifier}/manifest.json']!.get.responses['200']!.content).toEqual({
+      'application/ld+json': { schema },
+      'application/json': { schema },
+    });
+  });
+
   it('is what answers are held against', async () => {
     const check = answerCheck(started.host.routes, 'girder');
     const answer = await admin.send('GET', '/user/me');

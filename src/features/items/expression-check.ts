@@ -26,7 +26,7 @@ interface Part {
   isAmbiguous: boolean;
 }
 
-const tokens = /\\[\s\S]|\[\^?\]?(?:\\[\s\S]|[^\]\\])*\]|\(\?:|\([?*]|\{(\d+)(,?)(\d*)\}|[\s\S]/g;
+const tokens = /\\[\s\S]|\[\^?\]?(?:\\(?:[\s\S]|$)|[^\]\\])*(?:\]|$)|\(\?:|\([?*]|\{(\d+)(?:(,)(\d*))?\}|[\s\S]/g;
 
 function ambiguityOf(text: string): string | null {
   const groups: Part[] = [{ isAmbiguous: false }];
@@ -44,10 +44,10 @@ function ambiguityOf(text: string): string | null {
       group.isAmbiguous = true;
       choices += 1;
     } else if (token === '*' || token === '+' || token === '?' || least !== undefined) {
-      const highest = least === undefined ? Infinity : Number(comma === '' ? least : most || Infinity);
+      const highest = least === undefined ? Infinity : Number(comma === undefined ? least : most || Infinity);
       if (highest !== Infinity && highest > maxCount) return `repeats something more than ${maxCount} times`;
       if (last.isAmbiguous && token !== '?' && highest > 1) return 'repeats a group that repeats something, or has alternatives';
-      group.isAmbiguous ||= comma !== '';
+      group.isAmbiguous ||= least === undefined || comma !== undefined;
       choices += 1;
       // Another sign behind it says only in which order it is tried.
     } else last = { isAmbiguous: false };

@@ -102,7 +102,7 @@ function bodySchema(route: RouteOutline, brand: string): { type: string; schema:
 }
 
 function successTypes(route: RouteOutline): readonly string[] {
-  return 'types' in route.returns ? route.returns.types : ['application/json'];
+  return route.returns.types ?? ['application/json'];
 }
 
 const bodyIsOptional = (route: RouteOutline) => route.bodyOptional === true;
@@ -200,10 +200,11 @@ export function openApi3(routes: readonly RouteOutline[], info: ApiInfo): Json {
   const paths: Record<string, Json> = {};
   for (const route of routes) {
     const body = bodySchema(route, info.brand);
-    const success =
+    const schema =
       'schema' in route.returns
-        ? { 'application/json': { schema: components.refer(schemaOf(route.returns.schema, info.brand)) } }
-        : Object.fromEntries(route.returns.types.map((type) => [type, { schema: { type: 'string', format: 'binary' } }]));
+        ? components.refer(schemaOf(route.returns.schema, info.brand))
+        : { type: 'string', format: 'binary' };
+    const success = Object.fromEntries(successTypes(route).map((type) => [type, { schema }]));
     const operation: Json = {
       tags: [tagOf(route.path)],
       summary: route.summary,

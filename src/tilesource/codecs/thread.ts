@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import type * as Zstd from '@bokuweb/zstd-wasm';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { threadFunctions } from '../../core/concurrency/thread-functions.js';
 import { ordered, type SampleOrder } from './sample-order.js';
@@ -94,7 +95,9 @@ const jpegXrLibrary = new Library(async () => {
 });
 
 const zstdLibrary = new Library(async () => {
-  const { init, decompress } = await import('@bokuweb/zstd-wasm');
+  // The library keeps its memory in a module of its own; initialised a second time there, it answers wrong bytes.
+  for (const path of Object.keys(require.cache)) if (/[\\/]@bokuweb[\\/]zstd-wasm[\\/]/.test(path)) delete require.cache[path];
+  const { init, decompress } = require('@bokuweb/zstd-wasm') as typeof Zstd;
   await init();
   return decompress;
 });

@@ -217,7 +217,7 @@ describe('what killed processes have left', () => {
 
   it('is swept at the start, with a count in the log', () => {
     const { fields } = log.find(({ event }) => event === 'Sweep:Done')!;
-    expect(fields).toMatchObject({ why: 'start', whole: true });
+    expect(fields).toMatchObject({ why: 'start', full: true });
     expect(Object.keys(fields.removed as Json)).toEqual(
       expect.arrayContaining(['temporaryFiles', 'convertedFiles', 'abandonedItems', 'cachedFiles', 'annotationElements']),
     );

@@ -25,6 +25,7 @@ describe('the command line and the environment', () => {
       dataDirectory: resolve('data'),
       brand: null,
       adminPassword: null,
+      metricsToken: null,
       trustProxy: null,
       bare: false,
       worker: false,
@@ -42,6 +43,7 @@ describe('the command line and the environment', () => {
       DATA_DIR: work,
       BRAND: 'girder',
       ADMIN_PASSWORD: 'secret!',
+      METRICS_TOKEN: 'a token of sixteen or more',
       TRUST_PROXY: '10.0.0.0/8, loopback',
     };
     expect(readOptions([join(work, '1.5'), '--', join(work, '--odd')], env, '1.0.0')).toEqual({
@@ -50,6 +52,7 @@ describe('the command line and the environment', () => {
       dataDirectory: work,
       brand: 'girder',
       adminPassword: 'secret!',
+      metricsToken: 'a token of sixteen or more',
       trustProxy: '10.0.0.0/8,loopback',
       bare: false,
       worker: false,

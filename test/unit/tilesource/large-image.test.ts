@@ -120,7 +120,7 @@ describe('tiles', () => {
     [{ level: 0, x: 0, y: 0, edge: 'nocolor' }, "Value Error: unknown color specifier: 'nocolor'", 'bad-value'],
     [{ level: 0, x: 0, y: 0, style: '[1]' }, 'Style is not a valid json object.', 'tile-source'],
     [{ level: 0, x: 0, y: 0, style: '{' }, 'Style is not a valid json object.', 'tile-source'],
-    [{ level: 0, x: 0, y: 0, style: '{"function": "os.system"}' }, "Style 'function' is not supported", 'bad-value'],
+    [{ level: 0, x: 0, y: 0, style: '{"function": "os.system"}' }, 'No other code is run.', 'bad-value'],
     [
       { level: 0, x: 0, y: 0, style: '{"band":1,"palette":"nosuchpalette"}' },
       "Value Error: cannot be used as a color palette.: 'nosuchpalette'.",

@@ -5,8 +5,9 @@ import { iiifExtraFormats } from '../../../tilesource/render/iiif.js';
 import { defineRoute } from '../context.js';
 import { cachedPicture, freshPicture } from '../picture-reply.js';
 import { identifierOf, iiifRoot, imagePath, mayReadImage } from './identifier.js';
-import { jsonLd } from './json-ld.js';
+import { jsonLd, jsonLdTypes } from './json-ld.js';
 import { rightsOf } from './rights.js';
+import { imageInformationSchema } from './schemas.js';
 
 const shared = {
   method: 'get',
@@ -49,7 +50,7 @@ const info = defineRoute({
   path: '/iiif/:identifier/info.json',
   summary: 'Describe an image for viewers that speak the IIIF Image API 3, at level 2.',
   params: imagePath,
-  returns: { types: ['application/ld+json', 'application/json'] },
+  returns: { schema: imageInformationSchema, types: jsonLdTypes },
   errors,
   authorize: mayReadImage,
   async handle(asked, { images, records }) {

@@ -1,6 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { Reply } from '../../../http/reply.js';
 
+/** Media types of documents of IIIF. */
+export const jsonLdTypes = ['application/ld+json', 'application/json'] as const;
+
 /** A document of IIIF: as JSON-LD, or as plain JSON for those who accept only that. */
 export function jsonLd(headers: IncomingMessage['headers'], context: string, value: object): Reply {
   const accept = (headers.accept ?? '').toLowerCase();

@@ -7,9 +7,10 @@ import { scopes } from '../../../http/scopes.js';
 import { defineRoute, type PictureContext } from '../context.js';
 import { foldersIn, imagesIn } from './folder-contents.model.js';
 import { iiifRoot, imagePath, mayReadImage } from './identifier.js';
-import { jsonLd } from './json-ld.js';
+import { jsonLd, jsonLdTypes } from './json-ld.js';
 import { folderCollection, folderManifest, itemManifest, presentationContext, type PresentedImage } from './presentation.js';
 import { rightsOf } from './rights.js';
+import { collectionSchema, manifestSchema } from './schemas.js';
 
 const shared = {
   method: 'get',
@@ -17,7 +18,6 @@ const shared = {
   scope: scopes.read,
   cookie: true,
   anyOrigin: true,
-  returns: { types: ['application/ld+json', 'application/json'] },
   errorStatus: { 'unknown-id': 404, 'no-large-image': 404 },
 } as const;
 
@@ -36,6 +36,7 @@ const ofItem = defineRoute({
   summary: 'Describe an image for viewers that speak the IIIF Presentation API 3.',
   description: 'A canvas for each position in depth, time and so on; the channels of a position are a choice.',
   params: imagePath,
+  returns: { schema: manifestSchema, types: jsonLdTypes },
   errors: ['unknown-id', 'not-found', 'access-denied', 'no-large-image', 'tile-source'],
   authorize: mayReadImage,
   async handle(asked, services) {
@@ -68,6 +69,7 @@ const collection = defineRoute({
   summary: 'List the images of a folder, and the folders below it, for viewers that speak the IIIF Presentation API 3.',
   description: `At most ${maxListed} of each.`,
   params: folderPath,
+  returns: { schema: collectionSchema, types: jsonLdTypes },
   errors: folderErrors,
   authorize: mayReadFolder,
   async handle(asked, services) {
@@ -85,6 +87,7 @@ const ofFolder = defineRoute({
   summary: 'Describe the images of a folder as one object for viewers that speak the IIIF Presentation API 3, a canvas each.',
   description: `The first ${maxCanvases} images; those that cannot be opened are left out.`,
   params: folderPath,
+  returns: { schema: manifestSchema, types: jsonLdTypes },
   errors: folderErrors,
   authorize: mayReadFolder,
   async handle(asked, services) {
