@@ -67,41 +67,52 @@ export function searchLevel(shape: PyramidShape, populated: readonly number[], b
  *
  * @param coarse all of the rectangle in the pixels of that level, of which one has `scale` pixels of the finest level a side.
  */
-export function extremeBoxes(shape: PyramidShape, base: Box, coarse: Raster, scale: number): Box[] {
+export async function extremeBoxes(shape: PyramidShape, base: Box, coarse: Raster, scale: number): Promise<Box[]> {
   const { left, top, columns, rows } = tilesOf(shape, base);
   const { data, width, height, bands } = coarse;
+  const columnOf = Uint32Array.from({ length: width }, (_, x) =>
+    Math.min(columns - 1, Math.floor((base.left + x * scale) / shape.tileWidth) - left),
+  );
   const chosen = new Set<number>();
+  const rowsAtOnce = Math.max(1, Math.floor(picksAtOnce / width));
   for (let band = 0; band < bands && chosen.size < mostExtremeTiles; band += 1) {
     const lows = new Float64Array(columns * rows).fill(Infinity);
     const highs = new Float64Array(columns * rows).fill(-Infinity);
-    for (let y = 0; y < height; y += 1) {
-      const row = Math.min(rows - 1, Math.floor((base.top + y * scale) / shape.tileHeight) - top) * columns;
-      for (let x = 0; x < width; x += 1) {
-        const tile = row + Math.min(columns - 1, Math.floor((base.left + x * scale) / shape.tileWidth) - left);
-        const sample = data[(y * width + x) * bands + band]!;
-        if (sample < lows[tile]!) lows[tile] = sample;
-        if (sample > highs[tile]!) highs[tile] = sample;
+    await inRuns(height, rowsAtOnce, (from, until) => {
+      for (let y = from; y < until; y += 1) {
+        const row = Math.min(rows - 1, Math.floor((base.top + y * scale) / shape.tileHeight) - top) * columns;
+        for (let x = 0; x < width; x += 1) {
+          const tile = row + columnOf[x]!;
+          const sample = data[(y * width + x) * bands + band]!;
+          if (sample < lows[tile]!) lows[tile] = sample;
+          if (sample > highs[tile]!) highs[tile] = sample;
+        }
       }
-    }
-    for (const tile of firstOf(lows, (a, b) => a < b)) chosen.add(tile);
-    for (const tile of firstOf(highs, (a, b) => a > b)) chosen.add(tile);
+    });
+    for (const tile of await leastOf(lows, 1)) chosen.add(tile);
+    for (const tile of await leastOf(highs, -1)) chosen.add(tile);
   }
   return [...chosen]
     .slice(0, mostExtremeTiles)
     .map((tile) => tileBox(shape, base, left + (tile % columns), top + Math.floor(tile / columns)));
 }
 
-/** Places of the first few values of an order. */
-function firstOf(values: Float64Array, isBefore: (a: number, b: number) => boolean): number[] {
+/** Positions of the few smallest values, or with the sign -1 of the largest, in order. */
+async function leastOf(values: Float64Array, sign: 1 | -1): Promise<number[]> {
   const found: number[] = [];
-  for (let at = 0; at < values.length; at += 1) {
-    const value = values[at]!;
-    if (!Number.isFinite(value)) continue;
-    const place = found.findIndex((other) => isBefore(value, values[other]!));
-    if (place >= 0) found.splice(place, 0, at);
-    else if (found.length < extremeTiles) found.push(at);
-    if (found.length > extremeTiles) found.pop();
-  }
+  /** What a further value has to be below to be one of them. */
+  let limit = Infinity;
+  await inRuns(values.length, picksAtOnce, (from, until) => {
+    for (let at = from; at < until; at += 1) {
+      const value = sign * values[at]!;
+      // Infinity and NaN are not below any limit; a tile without samples has the largest value there is.
+      if (!(value < limit) || value === -Infinity) continue;
+      const position = found.findIndex((other) => value < sign * values[other]!);
+      found.splice(position < 0 ? found.length : position, 0, at);
+      if (found.length > extremeTiles) found.pop();
+      if (found.length === extremeTiles) limit = sign * values[found.at(-1)!]!;
+    }
+  });
   return found;
 }
 

@@ -206,7 +206,7 @@ export class Renderer {
     const level = boxes[0] === base || appearance.style ? null : searchLevel(this.metadata, this.populatedLevels, base);
     if (level === null) return { samples, extremes: [] };
     const coarse = await this.#reader.readBox({ level, frame, box: boxAtLevel(this.metadata, base, level) }, signal);
-    const further = extremeBoxes(this.metadata, base, coarse, levelScale(this.metadata, level));
+    const further = await extremeBoxes(this.metadata, base, coarse, levelScale(this.metadata, level));
     return { samples, extremes: await this.#readFinest(further, frame, appearance, signal) };
   }
 
