@@ -44,7 +44,7 @@ describe('large images by conversion', { timeout: 60_000 }, () => {
           throw new Error(`${String(found.status)}: ${String(found.log)}`);
         return found.status === status && found;
       },
-      40_000,
+      120_000,
     );
   const marker = async (item: string) =>
     (await admin.ok('GET', `/item/${item}`)).largeImage as Record<string, unknown> | undefined;

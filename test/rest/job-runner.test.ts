@@ -221,7 +221,7 @@ describe('a job', () => {
 });
 
 describe('a database that is away for longer than a lease', () => {
-  it('costs no running job its life, and none of its log', async () => {
+  it('costs no running job its life, and none of its log', { timeout: 180_000 }, async () => {
     const direct = new URL(database.uri);
     const way = await interruptibleWay({ host: direct.hostname, port: Number(direct.port) });
     const through = new URL(database.uri);
