@@ -82,7 +82,7 @@ const routes = [
     defineRoute({
       ...shared,
       method,
-      path: '/work/:name',
+      path: '/pending/:name',
       authorize: mayHave,
       handle: ({ params }, { release }) =>
         new Promise((resolve) => {
@@ -207,7 +207,7 @@ describe.concurrent('a request that stays open', () => {
 describe('an answer that took long to make', () => {
   it('is refused where the caller may not have it any more', async () => {
     const { token, name } = names();
-    const answer = fetch(`${server.url}/api/work/${name}`, { headers: { 'Girder-Token': token } });
+    const answer = fetch(`${server.url}/api/pending/${name}`, { headers: { 'Girder-Token': token } });
     await until('it has begun', () => context.release.has(name));
     const began = performance.now();
     await until('two seconds have passed', () => performance.now() - began > 2000);
@@ -218,7 +218,7 @@ describe('an answer that took long to make', () => {
 
   it('is given to who has changed something, also where that took away their own rights', async () => {
     const { token, name } = names();
-    const answer = fetch(`${server.url}/api/work/${name}`, { method: 'PUT', headers: { 'Girder-Token': token } });
+    const answer = fetch(`${server.url}/api/pending/${name}`, { method: 'PUT', headers: { 'Girder-Token': token } });
     await until('it has begun', () => context.release.has(name));
     const began = performance.now();
     tokens.delete(token);

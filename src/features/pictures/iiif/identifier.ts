@@ -1,8 +1,19 @@
 import { NotFoundError } from '../../../errors.js';
 import { required, type Parameter } from '../../../http/parameters.js';
 import type { RouteRequest } from '../../../http/route.js';
+import { scopes } from '../../../http/scopes.js';
 import type { ItemRecord } from '../../../core/host/host-records.js';
 import type { PictureContext } from '../context.js';
+
+/** What all routes of IIIF have in common. */
+export const iiifRoute = {
+  method: 'get',
+  access: 'public',
+  scope: scopes.read,
+  cookie: true,
+  anyOrigin: true,
+  errorStatus: { 'unknown-id': 404, 'no-large-image': 404 },
+} as const;
 
 /** A frame of an item, which is an image in the sense of IIIF. */
 interface ImageIdentifier {

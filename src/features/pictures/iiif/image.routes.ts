@@ -1,22 +1,12 @@
 import { required, text } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
-import { scopes } from '../../../http/scopes.js';
 import { iiifExtraFormats } from '../../../tilesource/render/iiif.js';
 import { defineRoute } from '../context.js';
 import { cachedPicture, freshPicture } from '../picture-reply.js';
-import { identifierOf, iiifRoot, imagePath, mayReadImage } from './identifier.js';
+import { identifierOf, iiifRoot, iiifRoute, imagePath, mayReadImage } from './identifier.js';
 import { jsonLd, jsonLdTypes } from './json-ld.js';
 import { rightsOf } from './rights.js';
 import { imageInformationSchema } from './schemas.js';
-
-const shared = {
-  method: 'get',
-  access: 'public',
-  scope: scopes.read,
-  cookie: true,
-  anyOrigin: true,
-  errorStatus: { 'unknown-id': 404, 'no-large-image': 404 },
-} as const;
 
 const errors = [
   'bad-parameter',
@@ -35,7 +25,7 @@ const profileLink = '<http://iiif.io/api/image/3/level2.json>;rel="profile"';
 const extraFeatures = ['canonicalLinkHeader', 'mirroring', 'profileLinkHeader', 'sizeUpscaling'];
 
 const base = defineRoute({
-  ...shared,
+  ...iiifRoute,
   path: '/iiif/:identifier',
   summary: 'Redirect to the description of an image for IIIF viewers.',
   params: imagePath,
@@ -46,7 +36,7 @@ const base = defineRoute({
 });
 
 const info = defineRoute({
-  ...shared,
+  ...iiifRoute,
   path: '/iiif/:identifier/info.json',
   summary: 'Describe an image for viewers that speak the IIIF Image API 3, at level 2.',
   params: imagePath,
@@ -82,7 +72,7 @@ const info = defineRoute({
 const keptPixels = 2 ** 20;
 
 const picture = defineRoute({
-  ...shared,
+  ...iiifRoute,
   path: '/iiif/:identifier/:region/:size/:rotation/:file',
   summary: 'Get a region of an image at a size, turned, in a quality and format, by the IIIF Image API 3.',
   description:

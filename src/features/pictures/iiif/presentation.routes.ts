@@ -3,23 +3,13 @@ import type { FolderRecord, ItemRecord } from '../../../core/host/host-records.j
 import { LargeImageError } from '../../../errors.js';
 import type { Caller } from '../../../host.js';
 import { id, required } from '../../../http/parameters.js';
-import { scopes } from '../../../http/scopes.js';
 import { defineRoute, type PictureContext } from '../context.js';
 import { foldersIn, imagesIn } from './folder-contents.model.js';
-import { iiifRoot, imagePath, mayReadImage } from './identifier.js';
+import { iiifRoot, iiifRoute, imagePath, mayReadImage } from './identifier.js';
 import { jsonLd, jsonLdTypes } from './json-ld.js';
 import { folderCollection, folderManifest, itemManifest, presentationContext, type PresentedImage } from './presentation.js';
 import { rightsOf } from './rights.js';
 import { collectionSchema, manifestSchema } from './schemas.js';
-
-const shared = {
-  method: 'get',
-  access: 'public',
-  scope: scopes.read,
-  cookie: true,
-  anyOrigin: true,
-  errorStatus: { 'unknown-id': 404, 'no-large-image': 404 },
-} as const;
 
 /** Images and folders that a collection lists at most, and images that are opened for the manifest of a folder. */
 const maxListed = 1000;
@@ -31,7 +21,7 @@ async function presented({ images, records }: PictureContext, item: ItemRecord, 
 }
 
 const ofItem = defineRoute({
-  ...shared,
+  ...iiifRoute,
   path: '/iiif/:identifier/manifest.json',
   summary: 'Describe an image for viewers that speak the IIIF Presentation API 3.',
   description: 'A canvas for each position in depth, time and so on; the channels of a position are a choice.',
@@ -64,7 +54,7 @@ async function readableImages(
 }
 
 const collection = defineRoute({
-  ...shared,
+  ...iiifRoute,
   path: '/iiif/folder/:folderId/collection.json',
   summary: 'List the images of a folder, and the folders below it, for viewers that speak the IIIF Presentation API 3.',
   description: `At most ${maxListed} of each.`,
@@ -82,7 +72,7 @@ const collection = defineRoute({
 });
 
 const ofFolder = defineRoute({
-  ...shared,
+  ...iiifRoute,
   path: '/iiif/folder/:folderId/manifest.json',
   summary: 'Describe the images of a folder as one object for viewers that speak the IIIF Presentation API 3, a canvas each.',
   description: `The first ${maxCanvases} images; those that cannot be opened are left out.`,
