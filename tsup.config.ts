@@ -1,7 +1,12 @@
-import { cp, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { cp, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
 import { brotliCompressSync } from 'node:zlib';
 import { defineConfig } from 'tsup';
 import { swaggerFiles } from './src/http/describe/swagger-files.js';
+import { writeViewer } from './src/reference-host/viewer-bundle.js';
+
+const run = promisify(execFile);
 
 /** The page of the API. */
 async function copySwaggerUi(): Promise<void> {
@@ -12,20 +17,44 @@ async function copySwaggerUi(): Promise<void> {
   }
 }
 
+/** The types of the element for any page, which name nothing of its parts. */
+async function describeElement(): Promise<void> {
+  const words = ['-p', 'src/viewer', '--noEmit', 'false', '--declaration', '--emitDeclarationOnly', '--incremental', 'false'];
+  await run('node_modules/.bin/tsc', [...words, '--outDir', 'dist/viewer-types']);
+  await cp('dist/viewer-types/element.d.ts', 'dist/viewer/element.d.ts');
+  // It is a module for browsers; bundlers that are given a `require` load it when it is needed.
+  await writeFile('dist/viewer/element.cjs', "module.exports = import('./element.js');\n");
+  const module = "typeof import('./element.js', { with: { 'resolution-mode': 'import' } })";
+  await writeFile('dist/viewer/element.d.cts', `declare const viewer: Promise<${module}>;\nexport = viewer;\n`);
+  await rm('dist/viewer-types', { recursive: true });
+}
+
 /** What the licences of packages ask for that are built in: those among devDependencies, which would make an installation larger. */
 async function collectLicences(): Promise<void> {
-  const names = new Set(['swagger-ui-dist']);
-  for (const name of await readdir('dist')) {
-    if (!name.endsWith('.js')) continue;
-    // The bundler says in comments where it has code from.
-    const comments = (await readFile(`dist/${name}`, 'utf8')).matchAll(/^\/\/ node_modules\/((?:@[^/\n]+\/)?[^/\n]+)/gm);
-    for (const [, found] of comments) names.add(found!);
+  const names = new Set(['openseadragon', 'swagger-ui-dist']);
+  for (const format of ['esm', 'cjs']) {
+    const path = `dist/metafile-${format}.json`;
+    const { outputs } = JSON.parse(await readFile(path, 'utf8')) as {
+      outputs: Record<string, { inputs: Record<string, { bytesInOutput: number }> }>;
+    };
+    for (const { inputs } of Object.values(outputs)) {
+      for (const [input, { bytesInOutput }] of Object.entries(inputs)) {
+        const [, found] = /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input) ?? [];
+        if (found !== undefined && bytesInOutput > 0) names.add(found);
+      }
+    }
+    await rm(path);
   }
   const texts: string[] = [];
   for (const name of [...names].toSorted()) {
     const folder = `node_modules/${name}`;
     const files = (await readdir(folder)).filter((file) => /^(licen[cs]e|notice|swagger-ui-bundle.*licen[cs]e)/i.test(file));
-    if (files.length === 0) throw new Error(`${name} is built in, and has no licence.`);
+    if (files.length === 0) {
+      const { version, license, repository } = JSON.parse(await readFile(`${folder}/package.json`, 'utf8'));
+      if (!license) throw new Error(`${name} is built in, and has no licence.`);
+      // The text of the licence is not among its files: what it says of itself stands here.
+      texts.push(`${name} ${version}\n\n${license}, ${repository?.url ?? repository ?? 'npm'}\n`);
+    }
     for (const file of files) texts.push(`${name}, ${file}\n\n${(await readFile(`${folder}/${file}`, 'utf8')).trim()}\n`);
   }
   await writeFile('dist/THIRD-PARTY-LICENSES.txt', texts.join(`\n${'-'.repeat(80)}\n\n`));
@@ -35,7 +64,9 @@ export default defineConfig({
   entry: {
     index: 'src/index.ts',
     'reference-host': 'src/reference-host/index.ts',
+    s3: 'src/s3/index.ts',
     testing: 'src/testing/index.ts',
+    cli: 'src/cli/cli.ts',
     // Programs that the others start, in processes and threads of their own.
     'conversion-process': 'src/tilesource/convert/conversion-process.ts',
     'openslide-process': 'src/tilesource/sources/openslide/openslide-process.ts',
@@ -48,17 +79,39 @@ export default defineConfig({
   },
   format: ['esm', 'cjs'],
   target: 'node20',
-  dts: true,
+  dts: {
+    entry: {
+      index: 'src/index.ts',
+      'reference-host': 'src/reference-host/index.ts',
+      s3: 'src/s3/index.ts',
+      testing: 'src/testing/index.ts',
+    },
+  },
   shims: true,
+  // Packages that are built in, and written in CommonJS, ask for Node's own modules.
+  banner: ({ format }) =>
+    format === 'esm'
+      ? {
+          js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
+        }
+      : {},
   splitting: true,
-  clean: true,
-  esbuildOptions(options) {
+  metafile: true,
+  // Done before: it would take away types that it has not written, while it writes others.
+  clean: false,
+  // The built package has the page bundled already.
+  external: ['esbuild'],
+  esbuildOptions(options, { format }) {
     // The one with short names has private members of the names of exports, which the translation to CommonJS mixes up.
     options.alias = { 'lru-cache': 'lru-cache/raw' };
+    // Names stay as they are, so that an operator can read where an error came from. The translation to CommonJS needs the blanks.
+    options.minifyWhitespace = format === 'esm';
+    options.lineLimit = 160;
   },
   // What the code reads beside itself, at run time.
   async onSuccess() {
-    await cp('src/reference-host/viewer', 'dist/viewer', { recursive: true });
+    await writeViewer('dist/viewer');
+    await describeElement();
     await cp('src/reference-host/database/MemoryDatabase.java', 'dist/MemoryDatabase.java');
     await copySwaggerUi();
     await collectLicences();

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { projects } from './test/support/projects.js';
 
 const inPackage = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -8,9 +9,18 @@ const alias = [
   // The names by which users import the package, as in tsconfig.json: examples are run as they stand.
   { find: /^express-large-image$/, replacement: inPackage('src/index.ts') },
   { find: /^express-large-image\/reference-host$/, replacement: inPackage('src/reference-host/index.ts') },
+  { find: /^express-large-image\/s3$/, replacement: inPackage('src/s3/index.ts') },
   { find: /^express-large-image\/testing$/, replacement: inPackage('src/testing/index.ts') },
   { find: /^\.{1,2}\/.*\bconcurrency\/program\.js$/, replacement: inPackage('test/support/built-threads-and-children.ts') },
 ];
+
+/** Vitest's order by time or size within each project, and the projects as they stand in their table. */
+class ProjectsInOrder extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    return Object.keys(projects).flatMap((name) => sorted.filter(({ project }) => project.name === name));
+  }
+}
 
 export default defineConfig({
   test: {
@@ -21,13 +31,15 @@ export default defineConfig({
         include: folders.map((folder) => `${folder}/**/*.test.ts`),
         exclude: except.map((folder) => `${folder}/**`),
         setupFiles: ['test/support/setup.ts'],
-        testTimeout: 60_000,
+        // Jobs of killed processes are taken up when their leases have run out.
+        testTimeout: name === 'kills' ? 180_000 : 60_000,
         hookTimeout: 120_000,
         pool: 'forks' as const,
         // A process runs many files: loading everything anew for each takes longer than most tests.
         isolate: false,
       },
     })),
+    sequence: { sequencer: ProjectsInOrder },
     globalSetup: ['test/support/global-setup.ts'],
     // Two processors are busy with three: many tests wait for servers, jobs and killed processes.
     maxWorkers: 3,

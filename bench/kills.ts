@@ -134,6 +134,7 @@ async function main(): Promise<void> {
     await pause(random.between(20, longestLife));
     if (count % databaseEvery === 0 && database.killAndStart !== undefined) {
       address.moveTo(await database.killAndStart());
+      server!.upSince = performance.now();
       killed.database! += 1;
     } else if (count % workerEvery === 0) {
       await worker!.killAndStart();

@@ -2,13 +2,18 @@
 const benches: Readonly<Record<string, string>> = {
   tiles: 'tiles.ts',
   annotations: 'annotations.ts',
+  page: 'page.ts',
   jobs: 'jobs.ts',
   load: 'load.ts',
   kills: 'kills.ts',
+  capacity: 'capacity.ts',
+  processes: 'processes.ts',
   guessers: 'guessers.ts',
   convert: 'convert.ts',
+  formats: 'formats.ts',
   'annotation-validate': 'annotation-validate.ts',
   'annotation-packs': 'annotation-packs.ts',
+  'sample-kinds': 'sample-kinds.ts',
 };
 
 const name = process.argv[2] ?? '';

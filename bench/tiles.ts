@@ -9,19 +9,25 @@ import { join } from 'node:path';
 import express from 'express';
 import sharp, { type Sharp } from 'sharp';
 import { startIipImage } from './tiles/iipimage.js';
-import { compare, downloads, loop, requests } from './tiles/measure.js';
+import { compare, loop, requests, startClient } from './tiles/measure.js';
 import { slideSize, startSlideHost, type SlideHost } from './tiles/slide-host.js';
 
 const tileSize = 256;
 const columns = slideSize / tileSize;
 const tileCount = columns * columns;
 const connections = 16;
+
 /** Pictures decoded at the same time on both sides. */
 const decoding = 4;
+
+/** `--only TEXT`: lines whose name holds the text. */
+const only = process.argv[process.argv.indexOf('--only') + 1];
+const isWanted = (name: string) => !process.argv.includes('--only') || name.includes(only ?? '');
 
 const random = (below: number) => Math.floor(Math.random() * below);
 
 let unseen = 0;
+
 /** Parameters that change the name of a picture but not the picture: subsampling below 0 is 0. Nothing answers from a cache then. */
 const never = () => `jpegSubsampling=-${++unseen}`;
 
@@ -110,7 +116,7 @@ const decodedCases: { name: string; query: string; write: (image: Sharp) => Shar
   {
     name: 'JPEG tile of another quality',
     query: 'jpegQuality=80',
-    write: (image) => image.jpeg({ quality: 80, chromaSubsampling: '4:4:4' }),
+    write: (image) => image.jpeg({ quality: 80, chromaSubsampling: '4:4:4', optimiseCoding: false }),
   },
   ...[
     { name: 'one colour', query: oneColor },
@@ -119,13 +125,13 @@ const decodedCases: { name: string; query: string; write: (image: Sharp) => Shar
   ].map(({ name, query }) => ({
     name: `styled tile: ${name}`,
     query,
-    write: (image: Sharp) => image.jpeg({ quality: 95, chromaSubsampling: '4:4:4' }),
+    write: (image: Sharp) => image.jpeg({ quality: 95, chromaSubsampling: '4:4:4', optimiseCoding: false }),
   })),
 ];
 
 /** Tiles that must be decoded; the reference decodes the stored tile and encodes the pixels of our answer. */
 async function decoded(host: SlideHost, tiles: readonly Buffer[]): Promise<void> {
-  for (const { name, query, write } of decodedCases) {
+  for (const { name, query, write } of decodedCases.filter((each) => isWanted(each.name))) {
     const shown = await Promise.all(
       Array.from({ length: 64 }, async () => {
         const index = random(tileCount);
@@ -143,7 +149,7 @@ async function decoded(host: SlideHost, tiles: readonly Buffer[]): Promise<void>
       await write(sharp(data, { raw: { width: info.width, height: info.height, channels: info.channels } })).toBuffer();
     });
     const path = () => `${tilePath(host, random(tileCount))}?${query}&${never()}`;
-    const ours = downloads({ url: host.url, connections: decoding, headers: host.headers, path });
+    const ours = client.downloads({ url: host.url, connections: decoding, headers: host.headers, path });
     await compare(name, { ours, reference, against: 'sharp' }, { target: 0.7, cpu: true });
   }
 }
@@ -159,7 +165,7 @@ async function regions(host: SlideHost): Promise<void> {
     { name: 'region of 1024 x 1024', side: 1024, output: 1024, step: 1 },
     { name: 'region of 1024 x 1024, scaled to 700 x 700', side: 1024, output: 700, step: 1 },
   ];
-  for (const { name, side, output, step } of cases) {
+  for (const { name, side, output, step } of cases.filter((each) => isWanted(each.name))) {
     const reference = loop(decoding, async () => {
       const image = sharp(host.file).extract({ ...read(side, step), width: side, height: side });
       await (output === side ? image : image.resize(output, output)).jpeg({ quality: 95, chromaSubsampling: '4:4:4' }).toBuffer();
@@ -169,20 +175,22 @@ async function regions(host: SlideHost): Promise<void> {
       if (step > 1) return `${host.tiles}/dzi_files/13/${left / step}_${top / step}.jpg?tilesize=${step}&${never()}`;
       return `${host.tiles}/region?left=${left}&top=${top}&regionWidth=${side}&regionHeight=${side}&width=${output}&height=${output}`;
     };
-    const ours = downloads({ url: host.url, connections: decoding, headers: host.headers, path });
+    const ours = client.downloads({ url: host.url, connections: decoding, headers: host.headers, path });
     await compare(name, { ours, reference, against: 'libvips' }, { target: 0.7, cpu: true });
   }
 }
 
 const directory = await mkdtemp(join(tmpdir(), 'bench-tiles-'));
 const host = await startSlideHost();
+const client = await startClient();
 try {
   const tiles: Buffer[] = [];
   for (let index = 0; index < tileCount; index += 1) tiles.push(await fetchBytes(host, tilePath(host, index)));
-  await passthrough(host, tiles, directory);
+  if (isWanted('stored tile')) await passthrough(host, tiles, directory);
   await decoded(host, tiles);
   await regions(host);
 } finally {
+  await client.stop();
   await host.close();
   await rm(directory, { recursive: true, force: true });
 }

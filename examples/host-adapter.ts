@@ -3,8 +3,8 @@
  * roles. What `install` needs of it is `specimenHost` below.
  */
 import { randomBytes } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { mkdtemp, open, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -44,6 +44,7 @@ export async function openSpecimenServer(uri: string) {
   );
   const Badges = mongoose.model('Badge', new Schema({ secret: String, person: String }));
   const folder = await mkdtemp(join(tmpdir(), 'specimens-'));
+  // The type of the driver that Mongoose brings differs from that of Agenda's where both are installed.
   const agenda = new Agenda({ backend: new MongoBackend({ mongo: mongoose.connection.db as never }) });
   return { mongoose, Cabinets, Specimens, Blobs, Badges, folder, agenda, app: express() };
 }
@@ -64,7 +65,7 @@ export function specimenHost(server: SpecimenServer): Host {
     apiRoot: '/specimens/api',
     mongoose,
     agenda,
-    models: { item: Specimens as never, file: Blobs as never, folder: Cabinets as never },
+    models: { item: Specimens, file: Blobs, folder: Cabinets },
     fields: {
       item: { name: 'title', folderId: 'cabinet', updated: 'changedAt', created: 'changedAt', meta: 'properties' },
       file: { name: 'label', itemId: 'specimen', mimeType: 'kind', size: 'bytes' },
@@ -108,7 +109,8 @@ export function specimenHost(server: SpecimenServer): Host {
         const storedAs = randomBytes(12).toString('hex');
         const path = join(folder, storedAs);
         try {
-          await pipeline(content, createWriteStream(path), { ...options });
+          const handle = await open(path, 'wx');
+          await pipeline(content, handle.createWriteStream(), { ...options });
           const { size } = await stat(path);
           if (size !== file.size) throw new Error(`${file.name} should have ${file.size} bytes and has ${size}.`);
           const owner = file.parent.type === 'item' ? { specimen: file.parent.itemId } : {};

@@ -3,7 +3,7 @@ export type ErrorType = 'rest' | 'validation' | 'access' | 'internal';
 
 /**
  * The one table from error code to HTTP status and reply type. `access-denied` and `login-required` answer 401 to anonymous
- * callers whatever is written here (`rest/error-handler.ts`).
+ * callers whatever is written here (`http/serving/respond.ts`).
  */
 export const errorReplies = {
   'bad-parameter': { status: 400, type: 'rest' },

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Agenda } from 'agenda';
-import type { Application } from 'express';
-import type { Model, Mongoose } from 'mongoose';
+import type { RequestHandler } from 'express';
+import type { Connection, Mongoose } from 'mongoose';
 import type { RouteOutline } from './http/route.js';
 import type { SettingDefinition } from './features/settings/definition.js';
 
@@ -41,7 +41,10 @@ export type HostTokens =
        * `Authorization: Bearer`, wherever the client has put it.
        */
       strategies: readonly HostStrategy[];
-      /** The caller as whom a user counts that a strategy has found, `null` for nobody. `expires` is not known to Passport: say it here. */
+      /**
+       * Turns the user that a strategy found into a caller, or `null` when the user may not sign in. Set `expires` here, because Passport does not
+       * know it.
+       */
       caller(user: unknown, info: unknown): Caller | null | Promise<Caller | null>;
       verify?: undefined;
     };
@@ -52,8 +55,8 @@ export type HostAuth = HostTokens & HostAuthOptions;
 /** What is optional in {@link HostAuth}. */
 export interface HostAuthOptions {
   /**
-   * A user as they are now, with no scopes; `null` when they are gone or may not sign in. Asked before work is done that they have asked for
-   * earlier. Default: as they were when they asked.
+   * The user as they are now, without scopes; `null` when they no longer exist or may not sign in. Called before work starts that the user
+   * requested earlier. Default: the caller as recorded with that request.
    */
   user?(id: string): Promise<Caller | null>;
   /** Name of the cookie that may carry a token. Default `girderToken`. */
@@ -98,16 +101,16 @@ export interface HostAccess {
 /** Users and groups, for the access lists of annotations. */
 export interface HostDirectory {
   /**
-   * Those of the users that exist; where it is said who asks, of those that the caller may know of. `isDisabled`: whether they cannot sign in,
-   * and count as nobody when somebody must be left who administers a document.
+   * The users among `ids` that exist; with `asker`, only those that the asker may see. `isDisabled`: whether they cannot sign in; such users do
+   * not count when somebody must be left who administers a document.
    */
   users(
     ids: readonly string[],
     asker?: Caller | null,
   ): Promise<{ id: string; login: string; name: string; isDisabled?: boolean }[]>;
   /**
-   * Those of the groups that exist; where it is said who asks, of those that the caller may know of. `hasMembers`: whether anybody who can sign in belongs to it; where that is not said, a group that the caller does not belong
-   * to counts as empty when somebody must be left who administers a document.
+   * The groups among `ids` that exist; with `asker`, only those that the asker may see. `hasMembers`: whether anybody who can sign in belongs to
+   * it. Where that is absent, a group that the caller does not belong to counts as empty when somebody must be left who administers a document.
    */
   groups(
     ids: readonly string[],
@@ -158,6 +161,11 @@ export interface HostFiles {
   removeMany?(files: readonly StoredDocument[]): Promise<void>;
   /** Makes a file one of another item, which is as if it had always been. Default: through the model. */
   move?(file: StoredDocument, itemId: string): Promise<void>;
+  /**
+   * Removes bytes that no record names, which processes that were killed between the two have left. Called at start and daily; what it counts is in
+   * the log. Default: the host sees to that itself.
+   */
+  sweep?(options: { signal: AbortSignal }): Promise<Readonly<Record<string, number>>>;
   /** Where the bytes can be fetched, for `redirect` on tiles; `null` when there is no such address. */
   downloadPath?(file: StoredDocument): string | null;
 }
@@ -177,8 +185,10 @@ export interface HostEventPayloads {
   };
   'file.saved': { file: StoredDocument; created: boolean };
   'file.removed': { file: StoredDocument };
-  /** An upload has ended: `reference` is the text that the client gave with it. */
-  /** `id` names the upload: who is told of it again, as after a crash, does once what it asks for. */
+  /**
+   * An upload has ended. `reference` is the text that the client gave with it; `id` names the upload, which may be announced again after a
+   * crash: a listener acts on each `id` once.
+   */
   'upload.finished': { file: StoredDocument; caller: Caller | null; reference?: string; id?: string };
   'folder.saved': { folder: StoredDocument };
   'folder.removed': { folder: StoredDocument };
@@ -224,20 +234,35 @@ export interface HostFields {
   folder: { name: string; parentId: string; meta: string };
 }
 
+/** What routers are mounted on: an Express application, or one of its routers. */
+export interface HostApp {
+  use(path: string, handler: RequestHandler): unknown;
+}
+
+/** A model of the host, compiled with Mongoose: a `Model` of whatever documents. */
+export interface HostModel {
+  readonly modelName: string;
+  readonly db: Connection;
+  readonly schema: object;
+  countDocuments(filter: never): PromiseLike<number>;
+}
+
 /**
  * What `install` needs from the server it is installed on. Everything marked optional has a default in the plugin.
  */
 export interface Host {
-  /** Routers are mounted here, at the time of `install`: add a catch-all route afterwards. */
-  app: Pick<Application, 'use'>;
-  /** Path under which the REST API lives, without trailing slash: `/api/v1`. */
+  /**
+   * The Express application, or a router of it. The plugin's router is mounted here, at the time of `install`: add a catch-all route afterwards.
+   */
+  app: HostApp;
+  /** Path under which the REST API lives, seen from `app`, without trailing slash: `/api/v1`. */
   apiRoot: string;
   /** Word that names the product on the wire; default `service`. `girder` makes the wire match existing clients. */
   brand?: string;
   /** The host's own instance; the plugin compiles its models on the connection of `models.item`. */
   mongoose: Mongoose;
   /** The host's compiled models. Their schemas are extended by the plugin's fields until `close`. */
-  models: { item: Model<never>; file: Model<never>; folder: Model<never> };
+  models: { item: HostModel; file: HostModel; folder: HostModel };
   fields?: { [K in keyof HostFields]?: Partial<HostFields[K]> };
   /** The host's Agenda; the plugin defines its jobs on it. Whoever made it starts and stops it. */
   agenda: Agenda;

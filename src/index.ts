@@ -11,6 +11,7 @@ export type {
   Caller,
   Host,
   HostAccess,
+  HostApp,
   HostAuth,
   HostAuthOptions,
   HostStrategy,
@@ -22,17 +23,22 @@ export type {
   HostFields,
   HostFiles,
   HostLogger,
+  HostModel,
   HostNotification,
   NewFile,
   NewFileContent,
   StoredDocument,
   WorkerHost,
 } from './host.js';
-export { EventEmitterOfHost } from './core/host/host-events.js';
+export { HostEventEmitter } from './core/host/host-events.js';
 export type { SettingDefinition } from './features/settings/definition.js';
 export type { Settings } from './features/settings/settings.js';
+
+// Helpers for hosts
 export { searchWords } from './features/annotations/documents/annotation-documents.model.js';
 export { hasTooManyValues, maxStoredValues } from './core/database/stored-values.js';
+export { inTime } from './core/concurrency/in-time.js';
+export { batches, inParts } from './core/database/id-batches.js';
 export type { ItemList, ItemListRequest, ItemLists } from './features/items/item-lists.js';
 export { parseSortOrder, type SortOrder } from './features/items/item-list-request.js';
 export type { AnnotationMetadataSearch } from './features/annotations/documents/metadata-search.js';
@@ -59,14 +65,17 @@ export {
   type SourceOptions,
   type StoredEncoding,
   type TileAddress,
+  type FileTree,
   type TileSource,
   type TileSourceDefinition,
 } from './tilesource/contract.js';
-export type { FileTree } from './tilesource/archive/file-tree.js';
+export { findTileSources } from './tilesource/registry/installed-sources.js';
 export { levelCount, tileContent, type PyramidShape } from './tilesource/geometry.js';
 export { createRaster, type Raster, type Samples, type SampleType } from './tilesource/raster.js';
 
-// The database, for hosts that may be given one on PostgreSQL
+// The database, for hosts that may be given one on PostgreSQL, or that wait for one
+export { isDatabaseOutage } from './core/database/outage.js';
+export { limitReads, readInSlices, withoutReadLimit } from './core/database/read-limits.js';
 export { repeatCollisions } from './core/database/refused-writes.js';
 
 // A logger that may throw, for hosts that are given one

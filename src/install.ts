@@ -19,6 +19,7 @@ import { picturesFeature } from './features/pictures/feature.js';
 import { settingsFeature } from './features/settings/feature.js';
 import { thumbnailsFeature } from './features/thumbnails/feature.js';
 import type { Host, WorkerHost } from './host.js';
+import { requireHost } from './core/host/check-host.js';
 import { serveRoutes } from './http/serving/serve.js';
 import type { InstallOptions, Installation } from './installation.js';
 
@@ -28,6 +29,7 @@ import type { InstallOptions, Installation } from './installation.js';
  * Several hosts in one process may be installed on, each with its own connection; they share nothing.
  */
 export async function install(host: Host, options: InstallOptions = {}): Promise<Installation> {
+  requireHost(host);
   return assemble(host, options, host.app);
 }
 
@@ -58,22 +60,22 @@ async function openAll(
   app: Host['app'] | null,
 ): Promise<Installation & { runner: JobRunner }> {
   const core = await openCore(host, { ...options, isServing: app !== null }, features.onClose);
-  const { configuration: _file, library } = await features.open(configurationFeature, { host, options });
-  const settings = await features.open(settingsFeature, { core, library });
+  const { fileSettings } = await features.open(configurationFeature, { host, options });
+  const settings = await features.open(settingsFeature, { core, fileSettings });
   const { items, itemLists, metadataSearch } = await features.open(itemsFeature, { core });
-  const caching = await features.open(cachesFeature, { core, options, library, settings, items });
+  const caching = await features.open(cachesFeature, { core, options, fileSettings, settings, items });
   const { jobs, runner } = await features.open(jobsFeature, { core });
   const { observe } = await features.open(metricsFeature, { core, options, caching, jobs });
   const cachedFiles = await features.open(cachedFilesFeature, { core, settings, items });
-  const images = await features.open(imagesFeature, { core, options, library, settings, items, cachedFiles, ...caching });
+  const images = await features.open(imagesFeature, { core, options, fileSettings, settings, items, cachedFiles, ...caching });
   await features.open(picturesFeature, { core, items, images, cachedFiles, runner });
   await features.open(thumbnailsFeature, { core, images, cachedFiles, runner });
   await features.open(creationFeature, { core, items, images, jobs, runner });
   await features.open(folderConfigurationFeature, { core, settings, items });
-  const annotating = await features.open(annotationsFeature, { core, options, settings, items, images });
+  const annotating = await features.open(annotationsFeature, { core, options, settings, items, images, jobs });
   await features.open(overlayFeature, { core, items, images, tiles: caching.tiles, isServing: app !== null, ...annotating });
   await features.open(plotFeature, { core, items, ...annotating });
-  await features.open(annotationUploadFeature, { core, library, items, images, runner, ...annotating });
+  await features.open(annotationUploadFeature, { core, fileSettings, items, images, runner, ...annotating });
 
   for (const job of features.jobs) runner.define(job);
   // Jobs end before anything that they work with closes.

@@ -34,6 +34,10 @@ export interface InstallOptions {
   /** Memory that open image files may retain together, in bytes. Default: a 32nd of the memory, or as the configuration says. */
   maxOpenSourceBytes?: number;
   /**
+   * Memory for parts of files that do not lie on this machine (`localPath` is `null`), in bytes. Default: as much as open image files may retain.
+   */
+  remoteBytes?: number;
+  /**
    * Milliseconds between cleanups of annotations: old versions, and what killed writes have left. One of all processes does each. Default an
    * hour; 0: this process does none.
    */
@@ -47,6 +51,11 @@ export interface InstallOptions {
   collectionPrefix?: string;
   /** A registry of prom-client 15 that numbers about requests, queues, caches, children and jobs are put into (docs/operations.md). Default: none are. */
   metrics?: MetricsRegistry;
+  /**
+   * How many processes, this one among them, share the memory of the machine. What is by default a portion of the memory is a portion of this
+   * process's share. Default 1.
+   */
+  processes?: number;
   /** Path of the configuration file. Default: as `SERVICE_CONFIG` says (docs/configuration-text.md). */
   configFile?: string;
   /** Environment variables that are looked at. Default: those of the process. */

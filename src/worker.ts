@@ -1,4 +1,5 @@
 import type { WorkerHost } from './host.js';
+import { requireHost } from './core/host/check-host.js';
 import { assemble } from './install.js';
 import type { InstallOptions } from './installation.js';
 import type { Settings } from './features/settings/settings.js';
@@ -20,6 +21,7 @@ export interface Worker {
  * @param options those that were given to `install`; further tile sources must be the same.
  */
 export async function startWorker(host: WorkerHost, options: InstallOptions = {}): Promise<Worker> {
+  requireHost(host);
   const installation = await assemble(host, options, null);
   try {
     await installation.runner.startProcessing();

@@ -17,7 +17,7 @@ const mostStarts = 10;
 export class Victim {
   #child: ChildProcess | null = null;
   #up: Promise<string> = Promise.reject(new Error('It was never started.'));
-  /** When it was last ready, by `performance.now()`. */
+  /** When it, and the database that it needs, were last ready, by `performance.now()`. */
   upSince = 0;
   /** Milliseconds from each start to its address. */
   readonly startMs: number[] = [];

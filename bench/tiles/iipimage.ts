@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { freePort } from '../../test/support/listening.js';
 
 /** A running IIPImage server. */
 export interface IipImage {
@@ -16,14 +16,6 @@ export interface IipImage {
 function findProgram(name: string, folders: readonly string[]): string | null {
   const places = [...(process.env.PATH ?? '').split(delimiter), ...folders];
   return places.map((folder) => join(folder, name)).find((path) => existsSync(path)) ?? null;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /**

@@ -1,5 +1,6 @@
-import { Agent, get } from 'node:http';
+import { fileURLToPath } from 'node:url';
 import autocannon from 'autocannon';
+import { startChild } from '../support/children.js';
 
 /** What one side of a comparison did in a round: pieces of work per second, and per second of processor time of this process. */
 export interface Measured {
@@ -10,7 +11,13 @@ export interface Measured {
 /** Does its work for some seconds. */
 export type Side = (seconds: number) => Promise<Measured>;
 
-async function measured(work: () => Promise<{ count: number; seconds: number }>): Promise<Measured> {
+/** Pieces of work, and how long they took. */
+export interface Done {
+  count: number;
+  seconds: number;
+}
+
+async function measured(work: () => Promise<Done>): Promise<Measured> {
   const before = process.cpuUsage();
   const { count, seconds } = await work();
   const { user, system } = process.cpuUsage(before);
@@ -34,50 +41,54 @@ export function requests(options: {
     });
 }
 
-/** Work of this process in a loop, so many at a time. */
-export function loop(concurrency: number, work: () => Promise<unknown>): Side {
-  return (duration) =>
-    measured(async () => {
-      let count = 0;
-      const start = performance.now();
-      const elapsed = () => (performance.now() - start) / 1000;
-      const worker = async () => {
-        while (elapsed() < duration) {
-          await work();
-          count += 1;
-        }
-      };
-      await Promise.all(Array.from({ length: concurrency }, worker));
-      return { count, seconds: elapsed() };
-    });
+/** Does a piece of work again and again, so many at a time. */
+export async function repeat(concurrency: number, work: () => Promise<unknown>, duration: number): Promise<Done> {
+  let count = 0;
+  const start = performance.now();
+  const elapsed = () => (performance.now() - start) / 1000;
+  const worker = async () => {
+    while (elapsed() < duration) {
+      await work();
+      count += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, worker));
+  return { count, seconds: elapsed() };
 }
 
-/**
- * The same as {@link requests} with a client that does nothing with what it gets: the usual one turns all of it into text, which
- * counts where answers are large and few.
- */
-export function downloads(options: {
-  url: string;
-  connections: number;
-  headers: Record<string, string>;
-  path: () => string;
-}): Side {
-  const { url, connections, headers, path } = options;
-  const agent = new Agent({ keepAlive: true, maxSockets: connections });
-  const download = () =>
-    new Promise<void>((resolve, reject) => {
-      const address = url + path();
-      get(address, { agent, headers }, (response) => {
-        response.resume();
-        response.once('error', reject);
-        response.once('end', () => {
-          if (response.statusCode === 200) resolve();
-          else reject(new Error(`${address} answered ${response.statusCode}`));
-        });
-      }).once('error', reject);
-    });
-  return loop(connections, download);
+/** Work of this process in a loop, so many at a time. */
+export function loop(concurrency: number, work: () => Promise<unknown>): Side {
+  return (duration) => measured(() => repeat(concurrency, work, duration));
 }
+
+/** A client in a process of its own, whose processor time is not the server's, and that does nothing with what it gets. */
+export interface Client {
+  downloads(options: Omit<Download, 'paths' | 'seconds'> & { path: () => string }): Side;
+  stop(): Promise<void>;
+}
+
+/** More pictures a second are not made here. */
+const mostPerSecond = 2000;
+
+/** Starts the client. */
+export async function startClient(): Promise<Client> {
+  const child = await startChild(fileURLToPath(new URL('client.ts', import.meta.url)), []);
+  return {
+    stop: () => child.stop(),
+    downloads:
+      ({ path, ...options }) =>
+      (seconds) =>
+        measured(async () => {
+          const paths = Array.from({ length: Math.ceil(seconds * mostPerSecond) }, path);
+          const download: Download = { ...options, paths, seconds };
+          const answer = (await child.ask('download', JSON.stringify(download))) as Done | { failed: string };
+          if ('failed' in answer) throw new Error(answer.failed);
+          return answer;
+        }),
+  };
+}
+
+const warmUpSeconds = 5;
 
 function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
@@ -91,9 +102,9 @@ export async function compare(
 ): Promise<boolean> {
   const ours: Measured[] = [];
   const reference: Measured[] = [];
-  // The first second of each is for compilers and caches.
-  await sides.reference(1);
-  await sides.ours(1);
+  // The first seconds of both are for compilers, which run on the same processors, and for caches.
+  await sides.reference(warmUpSeconds);
+  await sides.ours(warmUpSeconds);
   for (let round = 0; round < rounds; round += 1) {
     reference.push(await sides.reference(seconds));
     ours.push(await sides.ours(seconds));
@@ -107,4 +118,13 @@ export async function compare(
       (cpu ? `, by processor time ${ratio('perCpuSecond').toFixed(2)} ×` : ''),
   );
   return reached;
+}
+
+/** What is asked for: each path once, until the time is over. */
+export interface Download {
+  url: string;
+  connections: number;
+  headers: Record<string, string>;
+  paths: string[];
+  seconds: number;
 }

@@ -13,6 +13,8 @@ export interface SlideHost {
   url: string;
   /** Sends the token. */
   headers: Record<string, string>;
+  folderId: string;
+  itemId: string;
   /** Path of `item/…/tiles` of the slide. */
   tiles: string;
   levels: number;
@@ -49,13 +51,13 @@ export async function startSlideHost(): Promise<SlideHost> {
     headers['Girder-Token'] = (await call('POST', '/user', person)).authToken.token;
     const collection = (await call('POST', '/collection', { name: 'bench' }))._id;
     const place = { parentType: 'collection', parentId: collection, name: 'bench' };
-    const folder = (await call('POST', '/folder', place))._id;
+    const folderId = (await call('POST', '/folder', place))._id;
     const bytes = await readFile(file);
-    const upload = { parentType: 'folder', parentId: folder, name: 'slide.tif', size: bytes.length };
+    const upload = { parentType: 'folder', parentId: folderId, name: 'slide.tif', size: bytes.length };
     const { itemId } = await call('POST', '/file', upload, bytes);
     const tiles = `/item/${itemId}/tiles`;
     const { levels } = await call('GET', tiles);
-    return { url, headers, tiles: `/api/v1${tiles}`, levels, file, close };
+    return { url, headers, folderId, itemId, tiles: `/api/v1${tiles}`, levels, file, close };
   } catch (error) {
     await close();
     throw error;

@@ -7,7 +7,7 @@ import { reprValue, type PythonValue } from './python-value.js';
 type PlainValue = null | boolean | number | string | PlainValue[] | { [key: string]: PlainValue };
 
 /** The plugin's own settings of the configuration file, section `[large_image]`. */
-export interface LibrarySettings {
+export interface FileSettings {
   /** Where encoded tiles are kept; `null`: in memory. `python`, the name that other programs give to memory, is read as `memory`. */
   cache_backend: 'none' | 'memory' | 'redis' | null;
   /** The tile cache in memory may take one n-th of the memory. */
@@ -73,7 +73,7 @@ const backends: Readonly<Record<string, 'none' | 'memory' | 'redis'>> = {
 const intents = ['PERCEPTUAL', 'RELATIVE_COLORIMETRIC', 'SATURATION', 'ABSOLUTE_COLORIMETRIC'];
 
 /** What each key may hold; its default stands in {@link defaultSettings}. */
-const checks: { [K in Exclude<keyof LibrarySettings, 'source_ignored_names' | 'memory'>]: Check<LibrarySettings[K]> } = {
+const checks: { [K in Exclude<keyof FileSettings, 'source_ignored_names' | 'memory'>]: Check<FileSettings[K]> } = {
   cache_backend: {
     allowed: '"memory", "redis", "none" or None',
     read: (value) => {
@@ -102,8 +102,8 @@ const checks: { [K in Exclude<keyof LibrarySettings, 'source_ignored_names' | 'm
 };
 
 /** What holds without a configuration file. `totalMemory` is the memory of the machine in bytes. */
-export function defaultSettings(totalMemory: number): LibrarySettings {
-  const settings: Omit<LibrarySettings, 'memory'> = {
+export function defaultSettings(totalMemory: number): FileSettings {
+  const settings: Omit<FileSettings, 'memory'> = {
     cache_backend: null,
     cache_python_memory_portion: 16,
     cache_redis_url: '127.0.0.1:6379',
@@ -122,13 +122,19 @@ export function defaultSettings(totalMemory: number): LibrarySettings {
 }
 
 function portions(
-  settings: Pick<LibrarySettings, 'cache_python_memory_portion' | 'cache_tilesource_memory_portion'>,
+  settings: Pick<FileSettings, 'cache_python_memory_portion' | 'cache_tilesource_memory_portion'>,
   totalMemory: number,
-): LibrarySettings['memory'] {
+): FileSettings['memory'] {
   return {
     tileCacheBytes: Math.floor(totalMemory / settings.cache_python_memory_portion),
     openSourceBytes: Math.floor(totalMemory / settings.cache_tilesource_memory_portion),
   };
+}
+
+/** The settings of the configuration file, for their documentation: what each may hold, and what holds without it. */
+export function describeSettings(): { key: string; allowed: string; default: unknown }[] {
+  const { memory: _memory, ...defaults } = defaultSettings(0);
+  return (Object.keys(checks) as Key[]).map((key) => ({ key, allowed: checks[key].allowed, default: defaults[key] }));
 }
 
 /** Environment value that stands for the built-in default, whatever the file says. */
@@ -146,7 +152,7 @@ export function readSettings(options: {
   /** Memory of the machine in bytes. */
   totalMemory: number;
   report: (problem: SettingProblem) => void;
-}): LibrarySettings {
+}): FileSettings {
   const settings = defaultSettings(options.totalMemory);
   const given = options.config === null ? [] : readSection(options.config, options.report);
   const ignoredNames: Record<string, string> = {};
@@ -180,15 +186,15 @@ function isKey(key: string): key is Key {
   return Object.hasOwn(checks, key);
 }
 
-function assign<K extends Key>(settings: LibrarySettings, key: K, value: PlainValue): boolean {
+function assign<K extends Key>(settings: FileSettings, key: K, value: PlainValue): boolean {
   // Indexing the table by K keeps check and setting of one type; TypeScript sees only the union.
-  const accepted = (checks[key] as Check<LibrarySettings[K]>).read(value);
+  const accepted = (checks[key] as Check<FileSettings[K]>).read(value);
   if (accepted === undefined) return false;
   settings[key] = accepted;
   return true;
 }
 
-function resetSetting(settings: LibrarySettings, ignoredNames: Record<string, string>, key: string, totalMemory: number): void {
+function resetSetting(settings: FileSettings, ignoredNames: Record<string, string>, key: string, totalMemory: number): void {
   if (isKey(key)) Object.assign(settings, { [key]: defaultSettings(totalMemory)[key] });
   else delete ignoredNames[key.replace(/^source_|_ignored_names$/g, '')];
 }

@@ -7,8 +7,8 @@ import { harmlessLogger } from './host/logger.js';
 import { ModelEvents } from './host/host-events.js';
 import { HostRecords } from './host/host-records.js';
 import { OwnCollections } from './database/own-collections.js';
-import { LeaseModel } from './database/lease.model.js';
-import { Leases } from './database/leases.js';
+import { LeaseModel } from './database/leases/lease.model.js';
+import { Leases } from './database/leases/leases.js';
 import { ScheduleModel } from './database/schedule.js';
 import { Sweeper, type Sweep } from './database/sweeper.js';
 import { createQueues, type QueueLimits, type QueueName, type Queues } from './concurrency/queues.js';
@@ -87,13 +87,14 @@ export async function openCore(
  * @param onClose takes the step that ends it.
  */
 export function startSweeper(
-  { own, leases, logger }: Core,
+  { own, leases, logger, host }: Core,
   { sweeps, fullAtStart }: { sweeps: readonly Sweep[]; fullAtStart: boolean },
   onClose: OnClose,
 ): void {
   const ownSweep: Sweep = async () => ({ leases: await leases.forget() });
+  const fileSweep: Sweep = async ({ full, signal }) => (full ? ((await host.files.sweep?.({ signal })) ?? {}) : {});
   const schedule = new ScheduleModel(own);
-  const sweeper = new Sweeper({ collections: own, sweeps: [ownSweep, ...sweeps], schedule, logger, fullAtStart });
+  const sweeper = new Sweeper({ collections: own, sweeps: [ownSweep, ...sweeps, fileSweep], schedule, logger, fullAtStart });
   onClose(() => sweeper.close());
 }
 

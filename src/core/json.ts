@@ -17,7 +17,7 @@ export function isLongText(bytes: number): boolean {
 
 /** Text of UTF-8 bytes. @throws BadParameterError when they are none. */
 export function textOf(bytes: Buffer): string {
-  // Most bodies are ASCII, which needs no decoding.
+  // ASCII, of which most bodies are, needs no decoding.
   if (isAscii(bytes)) return bytes.toString('latin1');
   if (!isUtf8(bytes)) throw new BadParameterError('The request body must be UTF-8 text.');
   return bytes.toString('utf8');

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { lstat, mkdir, readdir, rm, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { hasEnded, processName } from './database/process-name.js';
+import { hasEnded, processName } from './database/leases/process-name.js';
 
 const prefix = 'large-image-';
 const namePattern = /^\.?large-image-([0-9a-f]{12}-\d+-\d+)_[0-9a-f-]{36}(\.[.\w]+)?$/;

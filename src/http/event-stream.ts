@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { Reply } from './reply.js';
 
 /** Silence after which a comment is sent, so that proxies keep the connection and a gone client is noticed. */
-const usualHeartbeatMs = 15_000;
+const defaultHeartbeatMs = 15_000;
 
 /**
  * Server-sent events as they come, with signs of life between them. Nothing on the way keeps them back: middlewares that compress leave them
@@ -10,7 +10,7 @@ const usualHeartbeatMs = 15_000;
  *
  * @param events whole events, ready to be sent; they end when the request's signal is aborted.
  */
-export function eventStream(events: AsyncIterable<string>, { heartbeatMs = usualHeartbeatMs } = {}): Reply {
+export function eventStream(events: AsyncIterable<string>, { heartbeatMs = defaultHeartbeatMs } = {}): Reply {
   return Reply.stream(Readable.from(withHeartbeat(events, heartbeatMs), { objectMode: false }), 'text/event-stream', {
     headers: { 'Cache-Control': 'no-cache, no-transform', 'X-Accel-Buffering': 'no' },
   });

@@ -28,8 +28,15 @@ export interface Parameter<T> {
 export type Parameters = Readonly<Record<string, Parameter<unknown>>>;
 export type ParameterValues<P extends Parameters> = { [K in keyof P]: P[K] extends Parameter<infer T> ? T : never };
 
-/** Longest JSON in a parameter, in characters: a body may be longer. */
-const maxJsonLength = 256 * 1024;
+/** Longest value of a parameter, in characters: it is read at a stretch. A body may be longer. */
+const maxLength = 256 * 1024;
+
+/** @throws LargeImageError `too-large` for a value that is longer than parameters may be. */
+export function requireLength(value: string, name: string): void {
+  if (value.length > maxLength) {
+    throw new LargeImageError('too-large', `Parameter ${name} must not be longer than ${maxLength} characters.`);
+  }
+}
 
 interface Describe {
   description?: string;
@@ -42,6 +49,11 @@ function optional<T>(schema: ParameterSchema, parse: Parameter<T>['parse']): Par
 /** Text as it comes. */
 export function text(options: Describe & { pattern?: string } = {}): Parameter<string | undefined> {
   return optional({ type: 'string', ...options }, (value) => value);
+}
+
+/** A whole number that the route reads from its text, since it has messages of its own. */
+export function integerText(options: Describe & { minimum?: number } = {}): Parameter<string | undefined> {
+  return optional({ type: 'integer', ...options }, (value) => value);
 }
 
 /** A whole number. */
@@ -107,9 +119,6 @@ export function json(options: Describe & { kind: 'object' }): Parameter<Record<s
 export function json(options: Describe & { kind: 'array' }): Parameter<unknown[] | undefined>;
 export function json({ kind, ...options }: Describe & { kind?: 'object' | 'array' } = {}): Parameter<unknown> {
   return optional<unknown>({ type: kind ?? 'string', ...options }, (value, name) => {
-    if (value.length > maxJsonLength) {
-      throw new LargeImageError('too-large', `Parameter ${name} must not be longer than ${maxJsonLength} characters.`);
-    }
     let parsed: unknown;
     try {
       parsed = JSON.parse(value);

@@ -55,6 +55,8 @@ export interface RouteRequest<P extends Parameters = Parameters, Q extends Param
   url: string;
   /** Scheme and host under which the client reached the server: `http://localhost:8080`. */
   origin: string;
+  /** Path of the API there: `/api/v1`, after that of a router that the host has it below. */
+  root: string;
   /** Aborted when the client goes away before the answer is complete, or may not have the rest of it any more. */
   signal: AbortSignal;
 }

@@ -1,12 +1,14 @@
 import type { Types } from 'mongoose';
 import { routeDefiner, type HostLogger, type Installation, type InstallOptions } from '../index.js';
 import type { ByteStore } from './files/byte-store.js';
+import type { Buckets } from './files/buckets.js';
 import type { Claims } from './upkeep/claims.js';
 import type { PasswordHasher } from './accounts/sign-in/passwords.js';
 import type { SignInLimits } from './accounts/sign-in/sign-in-limits.js';
 import type { EventHub } from './event-hub.js';
 import type { Journal } from './upkeep/journal.js';
 import type { Models } from './models.js';
+import type { NotificationFeed } from './notifications/notification-feed.js';
 import type { ProcessLife } from './upkeep/process-life.js';
 import type { CoreSettings } from './system/settings.js';
 
@@ -14,6 +16,7 @@ import type { CoreSettings } from './system/settings.js';
 export interface HostContext {
   models: Models;
   store: ByteStore;
+  buckets: Buckets;
   events: EventHub;
   /** This process among those that work on the same data. */
   life: ProcessLife;
@@ -34,9 +37,9 @@ export interface HostContext {
   /** Aborted when the host closes: open event streams end then. */
   closing: AbortSignal;
   /** Numbers for Prometheus, and the token of whoever reads them beside administrators; `null` where none are collected. */
-  metrics: { register: NonNullable<InstallOptions['metrics']>; token: string | null } | null;
-  /** Wakes event streams when a notification was written in this process. */
-  wakeStreams: Set<() => void>;
+  metrics: { register: NonNullable<InstallOptions['metrics']>; token: string | null; text?: () => Promise<string> } | null;
+  /** Wakes event streams whose owners have new messages. */
+  notificationFeed: NotificationFeed;
 }
 
 /** Declares a route of this host. */

@@ -1,4 +1,5 @@
-/** Whether a write failed because a unique index has the key already. */
+/** Whether a write failed because a unique index has the key already. Engines on PostgreSQL may say so by the name of their constraint. */
 export function isDuplicateKey(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 11000;
+  if (!(error instanceof Error)) return false;
+  return ('code' in error && error.code === 11000) || error.message.includes('violates exclusion constraint');
 }

@@ -69,7 +69,7 @@ export function hostFiles(context: HostContext): HostFiles {
     async localPath(file) {
       return localPathOf(context, asFile(file));
     },
-    read: (file, range) => readFile(context, asFile(file), range),
+    read: (file, range, options) => readFile(context, asFile(file), range, options?.signal),
     async create(file, content, options) {
       const [stored] = await storeFiles(context, [{ file, content }], options?.signal);
       if (stored!.status === 'rejected') throw stored!.reason;

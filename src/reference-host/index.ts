@@ -1,9 +1,11 @@
-import type { ReferenceHost, ReferenceHostOptions } from './create.js';
+import type { ReferenceHost } from './create.js';
+import type { ReferenceHostOptions } from './options.js';
 import { requirePackages } from './packages.js';
 
 export { startDatabase } from './database/start-database.js';
 export { DatabaseUnavailableError, type Database, type DatabaseOptions, type Progress } from './database/contract.js';
-export type { ReferenceHost, ReferenceHostOptions } from './create.js';
+export type { ReferenceHost } from './create.js';
+export type { ReferenceHostOptions } from './options.js';
 
 /**
  * Makes a small data-management server with the plugin installed on it. It shares nothing with other hosts in the process and

@@ -1,5 +1,5 @@
 import type { Connection, Model, Schema } from 'mongoose';
-import { repeatCollisions } from '../index.js';
+import { limitReads, repeatCollisions } from '../index.js';
 import { apiKeySchema, type ApiKeyDocument } from './accounts/api-keys/api-key.model.js';
 import { attemptSchema, type AttemptDocument } from './accounts/sign-in/attempt.model.js';
 import { blobSchema, type BlobDocument } from './files/blob.model.js';
@@ -70,14 +70,21 @@ const collectionNames: Partial<Record<keyof DocumentTypes, string>> = {
   undertaking: 'host_undertaking',
 };
 
+/** All of a model with one command; Mongoose would send one for each. */
+async function createIndexes({ schema, collection }: Pick<Model<unknown>, 'schema' | 'collection'>): Promise<void> {
+  const indexes = schema.indexes().map(([key, options]) => ({ key, ...options }));
+  if (indexes.length > 0) await collection.createIndexes(indexes as Parameters<typeof collection.createIndexes>[0]);
+}
+
 /** Compiles the models on a connection and waits until their indexes exist. Schemas are cloned: two hosts share nothing. */
 export async function compileModels(connection: Connection): Promise<Models> {
   const names = Object.keys(schemas) as (keyof DocumentTypes)[];
   for (const name of names) {
-    const { collection } = connection.model(name, (schemas[name] as Schema).clone(), collectionNames[name] ?? name);
-    repeatCollisions(collection);
+    const schema = (schemas[name] as Schema).clone().set('autoIndex', false).set('autoCreate', false);
+    limitReads(schema);
+    repeatCollisions(connection.model(name, schema, collectionNames[name] ?? name).collection);
   }
-  await Promise.all(names.map((name) => connection.model(name).init()));
+  await Promise.all(names.map((name) => createIndexes(connection.model(name))));
   const models = {} as Record<keyof DocumentTypes, unknown>;
   for (const name of names) Object.defineProperty(models, name, { enumerable: true, get: () => connection.model(name) });
   // The getters give what the schemas above describe.

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 const require = createRequire(import.meta.url);
 
 /** Optional peers of the package: a server that only installs the plugin does without them. */
-const needed = ['@agendajs/mongo-backend', '@node-rs/argon2', 'archiver', 'openseadragon', 'rate-limiter-flexible'];
+const needed = ['@agendajs/mongo-backend', '@node-rs/argon2', 'client-zip', 'rate-limiter-flexible'];
 
 /** Whether a package can be found from here. */
 export function isInstalled(name: string): boolean {
@@ -23,11 +23,16 @@ export function installCommand(names: readonly string[]): string {
   return `npm install ${names.map((name) => `${name}@${majorOf(name)}`).join(' ')}`;
 }
 
-/** @throws Error that names every package that the reference host lacks. */
+/** The reference host lacks packages; the message names them, and the command that installs them. */
+export class MissingPackagesError extends Error {
+  override name = 'MissingPackagesError';
+}
+
+/** @throws MissingPackagesError that names every package that the reference host lacks. */
 export function requirePackages(): void {
   const missing = needed.filter((name) => !isInstalled(name));
   if (missing.length === 0) return;
-  throw new Error(
+  throw new MissingPackagesError(
     `express-large-image/reference-host needs packages that are not installed: ${missing.join(', ')}. ` +
       `Install them: ${installCommand(missing)}`,
   );

@@ -5,6 +5,7 @@ import { collectionRoutes } from './tree/collection.routes.js';
 import { fileRoutes } from './files/file.routes.js';
 import { folderRoutes } from './tree/folder.routes.js';
 import { groupRoutes } from './groups/group.routes.js';
+import { membershipRoutes } from './groups/membership.routes.js';
 import { itemRoutes } from './tree/item.routes.js';
 import { notificationRoutes } from './notifications/notification.routes.js';
 import { resourceRoutes } from './resources/resource.routes.js';
@@ -24,6 +25,7 @@ export const hostRoutes: readonly RouteDefinition<HostContext>[] = [
   ...tokenRoutes,
   ...apiKeyRoutes,
   ...groupRoutes,
+  ...membershipRoutes,
   ...collectionRoutes,
   ...folderRoutes,
   ...itemRoutes,

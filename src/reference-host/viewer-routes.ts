@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { extname, join, posix, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Application, Request, Response } from 'express';
+import { bundleViewer, viewerSources } from './viewer-bundle.js';
 
 /** What the page is told about the host. */
 export interface ViewerOptions {
@@ -20,7 +21,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** Nothing from elsewhere, nothing inline. `data:` and `blob:` pictures are what OpenSeadragon draws with. */
+/** Nothing from elsewhere, nothing inline. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -42,6 +43,9 @@ const securityHeaders = {
 /** The address of an asset changes with its bytes, so a copy never grows old. */
 const foreverHeaders = { ...securityHeaders, 'Cache-Control': 'public, max-age=31536000, immutable' };
 
+/** What this process has bundled, for all hosts in it. */
+let bundled: Promise<Map<string, Buffer>> | null = null;
+
 interface Asset {
   bytes: Buffer;
   type: string;
@@ -49,21 +53,21 @@ interface Asset {
 
 /**
  * Serves the viewer page at `/` and its scripts, styles and pictures below `/viewer/`. They are read once, here; nothing of a
- * request's path reaches the disk.
+ * request's path reaches the disk. A built package has them bundled; from the sources they are bundled here.
  *
- * @throws when the folder of the page or the package `openseadragon` is missing
+ * @throws when the folder of the page is missing
  */
 export async function mountViewer(app: Pick<Application, 'get'>, options: ViewerOptions): Promise<void> {
-  // The folder lies beside this file in the sources, and beside the chunk it is built into in the package.
-  const folder = fileURLToPath(new URL('./viewer/', import.meta.url));
-  const [assets, template, openSeadragon] = await Promise.all([
-    readAssets(folder),
-    readFile(join(folder, 'index.html'), 'utf8'),
-    readOpenSeadragon(),
-  ]);
-  assets.set('lib/openseadragon.js', openSeadragon);
+  // Beside the chunk that this file is built into.
+  const built = fileURLToPath(new URL('./viewer/', import.meta.url));
+  const folder = existsSync(built) ? built : viewerSources;
+  const [assets, template] = await Promise.all([readAssets(folder), readFile(join(folder, 'index.html'), 'utf8')]);
+  if (folder === viewerSources) {
+    bundled ??= bundleViewer();
+    for (const [name, bytes] of await bundled) assets.set(name, { bytes, type: contentTypes['.js']! });
+  }
   const base = `/viewer/${digest([...assets].flatMap(([name, { bytes }]) => [name, bytes]))}`;
-  const fixed = { apiRoot: options.apiRoot, assets: base, openseadragon: `${base}/lib/openseadragon.js` };
+  const fixed = { apiRoot: options.apiRoot, assets: base };
 
   app.get('/', async (_request: Request, response: Response) => {
     const page = fillTemplate(template, { ...fixed, title: await options.title() });
@@ -91,14 +95,6 @@ async function readAssets(folder: string): Promise<Map<string, Asset>> {
     assets.set(name.split(sep).join(posix.sep), { bytes: await readFile(join(folder, name)), type });
   }
   return assets;
-}
-
-async function readOpenSeadragon(): Promise<Asset> {
-  const manifest = createRequire(import.meta.url).resolve('openseadragon/package.json');
-  const path = join(manifest, '..', 'build', 'openseadragon', 'openseadragon.min.js');
-  const text = await readFile(path, 'utf8');
-  // The map is not served, and a browser's tools would ask for it.
-  return { bytes: Buffer.from(text.replace(/\n\/\/# sourceMappingURL=\S+\s*$/, '\n')), type: contentTypes['.js']! };
 }
 
 function digest(parts: (string | Buffer)[]): string {

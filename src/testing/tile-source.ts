@@ -5,7 +5,6 @@ import { basename, extname, join } from 'node:path';
 import { TileSourceError } from '../errors.js';
 import { openFileReader } from '../tilesource/byte-reader.js';
 import {
-  priorities,
   type ByteReader,
   type ImageMetadata,
   type SourceInput,
@@ -13,7 +12,8 @@ import {
   type TileSource,
   type TileSourceDefinition,
 } from '../tilesource/contract.js';
-import type { SampleType } from '../tilesource/raster.js';
+import { sourceFault } from '../tilesource/registry/source-fault.js';
+import type { Raster, SampleType } from '../tilesource/raster.js';
 import type { TestFunctions as AllTestFunctions } from './test-functions.js';
 
 type TestFunctions = Pick<AllTestFunctions, 'describe' | 'it'>;
@@ -95,6 +95,34 @@ function sampleTiles(source: TileSource): { address: TileAddress; width: number;
   );
 }
 
+/** What is wrong with the shape of an opened image: every test needs these members. */
+function imageFault(source: unknown): string | null {
+  if (typeof source !== 'object' || source === null) return `open gives a tile source, not ${String(source)}`;
+  const { metadata, populatedLevels, readTile, close } = source as Record<string, unknown>;
+  if (typeof metadata !== 'object' || metadata === null) return 'metadata is missing: sizes, levels, type and number of samples';
+  const { frames } = metadata as Record<string, unknown>;
+  const isFrame = (frame: unknown) => typeof (frame as { axes?: unknown } | null)?.axes === 'object';
+  if (frames !== undefined && !(Array.isArray(frames) && frames.length > 0 && frames.every(isFrame))) {
+    return 'metadata.frames is a list of { axes: { C: 0, Z: 3 } }, one for each frame, or is left out';
+  }
+  if (!Array.isArray(populatedLevels)) return 'populatedLevels is missing: the numbers of the levels that the file holds';
+  if (typeof readTile !== 'function') return 'readTile is missing';
+  return typeof close === 'function' ? null : 'close is missing';
+}
+
+function checkImage(source: unknown): void {
+  const fault = imageFault(source);
+  assert.equal(fault, null, fault ?? '');
+}
+
+/** A tile, whatever a source gives for one. */
+async function tileOf(source: TileSource, address: TileAddress): Promise<Raster> {
+  const raster: unknown = await source.readTile(address);
+  const isRaster = typeof raster === 'object' && raster !== null && 'data' in raster && ArrayBuffer.isView(raster.data);
+  assert.ok(isRaster, 'readTile gives a raster: { data, width, height, bands, dtype }');
+  return raster as Raster;
+}
+
 async function withSource(
   definition: TileSourceDefinition,
   path: string,
@@ -102,6 +130,7 @@ async function withSource(
 ): Promise<void> {
   const input = new WatchedInput(path);
   const source = await definition.open(input);
+  checkImage(source);
   try {
     await use(source);
   } finally {
@@ -119,8 +148,10 @@ async function openBroken(definition: TileSourceDefinition, name: string, bytes:
     const input = new WatchedInput(path);
     try {
       const source = await definition.open(input);
+      checkImage(source);
       await source.close();
     } catch (error) {
+      if (error instanceof assert.AssertionError) throw error;
       assert.ok(error instanceof TileSourceError, `a broken file is refused with a TileSourceError, not with ${String(error)}`);
       assert.ok(error.message.length > 10, 'the error says what is wrong');
     }
@@ -144,14 +175,8 @@ async function firstBytes(path: string, share: number): Promise<Uint8Array> {
 
 function describeDefinition(makeDefinition: () => TileSourceDefinition, sampleFile: string, { it }: TestFunctions): void {
   it('has a name, and priorities with a default', async () => {
-    const definition = makeDefinition();
-    assert.match(definition.name, /^[A-Za-z][\w-]*$/);
-    const known: ReadonlySet<number> = new Set(Object.values(priorities));
-    for (const table of [definition.extensions, definition.mimeTypes]) {
-      assert.ok(Object.hasOwn(table, 'default'), 'the default priority is given');
-      for (const [key, priority] of Object.entries(table)) assert.ok(known.has(priority), `${key} has one of the priorities`);
-    }
-    for (const extension of Object.keys(definition.extensions)) assert.match(extension, /^[^.A-Z]+$/, 'lower case, without dot');
+    const fault = sourceFault(makeDefinition());
+    assert.equal(fault, null, fault ?? '');
   });
 
   it('refuses broken files with a readable error and leaves nothing open', async () => {
@@ -197,7 +222,7 @@ function describeImage(makeDefinition: () => TileSourceDefinition, sampleFile: s
   each('reads tiles cut to the image, of the declared type', async (source) => {
     const { dtype, bandCount } = source.metadata;
     for (const { address, width, height } of sampleTiles(source)) {
-      const raster = await source.readTile(address);
+      const raster = await tileOf(source, address);
       const shape = { width: raster.width, height: raster.height, bands: raster.bands, dtype: raster.dtype };
       assert.deepEqual(shape, { width, height, bands: bandCount, dtype }, JSON.stringify(address));
       assert.equal(raster.data.length, width * height * bandCount, 'one sample for each pixel and band');
@@ -207,7 +232,7 @@ function describeImage(makeDefinition: () => TileSourceDefinition, sampleFile: s
 
   each('gives the same pixels to readers at the same time', async (source) => {
     const address = { level: source.metadata.levels - 1, x: 0, y: 0, frame: 0 };
-    const rasters = await Promise.all([1, 2, 3, 4].map(() => source.readTile(address)));
+    const rasters = await Promise.all([1, 2, 3, 4].map(() => tileOf(source, address)));
     for (const raster of rasters) assert.deepEqual(raster.data, rasters[0]?.data);
   });
 

@@ -1,3 +1,4 @@
+import { read } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { TileSourceError } from '../errors.js';
@@ -7,6 +8,9 @@ class FileByteReader implements ByteReader {
   readonly size: number;
   readonly #handle: FileHandle;
   readonly #name: string;
+  /** Reads under way, which the file stays open for. */
+  #reading = 0;
+  readonly #closing: (() => void)[] = [];
 
   constructor(handle: FileHandle, size: number, name: string) {
     this.#handle = handle;
@@ -22,18 +26,44 @@ class FileByteReader implements ByteReader {
     const wanted = Math.min(length, Math.max(0, this.size - offset));
     if (wanted === 0) return new Uint8Array(0);
     const buffer = Buffer.allocUnsafeSlow(wanted);
-    let filled = 0;
-    // One read may deliver less than asked for (a signal, a network file system); zero means that the file has been cut meanwhile.
-    while (filled < wanted) {
-      const { bytesRead } = await this.#handle.read(buffer, filled, wanted - filled, offset + filled);
-      if (bytesRead === 0) break;
-      filled += bytesRead;
-    }
+    const filled = await this.#fill(buffer, offset);
     // Not a Buffer: slice() on one of those does not copy, which callers of a Uint8Array rely on.
     return new Uint8Array(buffer.buffer, buffer.byteOffset, filled);
   }
 
+  /** Reads until the buffer is full or the file ends. @returns how many bytes there were. */
+  async #fill(buffer: Buffer, offset: number): Promise<number> {
+    this.#reading += 1;
+    try {
+      let filled = 0;
+      // One read may deliver less than asked for (a signal, a network file system); zero means that the file has been cut meanwhile.
+      while (filled < buffer.length) {
+        const count = await this.#readInto(buffer, filled, offset + filled);
+        if (count === 0) break;
+        filled += count;
+      }
+      return filled;
+    } finally {
+      this.#reading -= 1;
+      if (this.#reading === 0) for (const close of this.#closing.splice(0)) close();
+    }
+  }
+
+  /** A callback takes half the processor time of the handle's own promise, which counts where rows are read one by one. */
+  #readInto(buffer: Buffer, start: number, position: number): Promise<number> {
+    const { fd } = this.#handle;
+    if (fd < 0) throw new TileSourceError(`The file ${this.#name} has been closed.`);
+    return new Promise((resolve, reject) => {
+      read(fd, buffer, start, buffer.length - start, position, (error, count) => {
+        if (error === null) resolve(count);
+        else reject(error);
+      });
+    });
+  }
+
   async close(): Promise<void> {
+    // The number of a file that is closed under a read may be another file's by then.
+    if (this.#reading > 0) await new Promise<void>((resolve) => void this.#closing.push(resolve));
     await this.#handle.close();
   }
 }

@@ -1,4 +1,3 @@
-import type { FileTree } from './archive/file-tree.js';
 import type { GeoReference } from './geo/georeference.js';
 import type { Raster, SampleType } from './raster.js';
 
@@ -155,6 +154,8 @@ export interface ImageMetadata {
   channels?: readonly string[];
   /** Where the image lies on the earth, when the file says so. */
   geo?: GeoReference;
+  /** Whether its colours are those of a palette: what lies between two of them stands for nothing. */
+  indexed?: boolean;
 }
 
 /** Which tile: `x` and `y` count tiles from the upper left, `frame` counts planes from 0. */
@@ -200,9 +201,10 @@ export interface TileSource {
    * Decodes one tile of a populated level. The result is what lies inside the image: `tileWidth` by `tileHeight`, less at the
    * right and bottom border. The address has been checked.
    *
+   * @param options `nearest`: a source that makes its tiles of other pixels picks them instead of mixing them.
    * @throws TileSourceError where the file is corrupt or its compression unsupported.
    */
-  readTile(address: TileAddress, options?: { signal?: AbortSignal }): Promise<Raster>;
+  readTile(address: TileAddress, options?: { signal?: AbortSignal; nearest?: boolean }): Promise<Raster>;
   /**
    * The stored bytes of a tile, when they can be shown by a browser as they are, with true colours, and are of exactly
    * `tileWidth` by `tileHeight` pixels that all lie inside the image. `null` otherwise.
@@ -254,4 +256,15 @@ export interface TileSourceDefinition {
    * @throws TileSourceError with a readable message when this is not a file for this source. Nothing stays open then.
    */
   open(input: SourceInput, options?: SourceOptions): Promise<TileSource>;
+}
+
+/** Files by their paths, wherever they lie: in an archive, in folders. */
+export interface FileTree {
+  /** Opens a file; `null` where there is none. Closing the tree closes it. */
+  file(path: string): Promise<Pick<ByteReader, 'size' | 'read'> | null>;
+  /** Whether files that are missing may still come, as into a folder that is being uploaded. */
+  readonly mayGrow?: boolean;
+  /** Memory that it keeps while open, in bytes. */
+  readonly retainedBytes: number;
+  close(): Promise<void>;
 }

@@ -1,6 +1,5 @@
 import { BadParameterError, BadValueError, TileOutsideError } from '../errors.js';
 import type { ImageMetadata } from './contract.js';
-import type { RegionBounds } from './requests.js';
 
 /** Size of an image and of its tiles; what all pyramid mathematics need. */
 export type PyramidShape = Pick<ImageMetadata, 'sizeX' | 'sizeY' | 'tileWidth' | 'tileHeight' | 'levels'>;
@@ -292,7 +291,7 @@ export interface WantedOutput {
 }
 
 /** Pixels of a level that may be put together for one region before a coarser level is made instead. */
-const usualReadLimit = 2 ** 26;
+const defaultReadLimit = 2 ** 26;
 
 /**
  * Decides from which level a region is read and how large it gets; `null` where it selects nothing.
@@ -304,7 +303,7 @@ export function planRegion(
   image: PyramidShape & Calibration,
   populated: readonly number[],
   wanted: RegionBounds & WantedOutput,
-  readLimit = usualReadLimit,
+  readLimit = defaultReadLimit,
 ): RegionPlan | null {
   for (const side of [wanted.width, wanted.height]) {
     if (side === undefined) continue;
@@ -347,4 +346,25 @@ export function boxAtLevel(shape: PyramidShape, base: Box, level: number): Box {
   const [left, width] = side(base.left, base.width, size.width);
   const [top, height] = side(base.top, base.height, size.height);
   return { left, top, width, height };
+}
+
+/** A rectangle in pixels of a picture, with fractions; it may reach beyond the picture, whose border then goes on. */
+export interface Window extends Size {
+  left: number;
+  top: number;
+}
+
+/** Names of units as they come from the wire; see `parseUnits`. */
+export interface RegionBounds {
+  /** Right and bottom are exclusive; negative values of the four count from the far edge. */
+  left?: number;
+  top?: number;
+  right?: number;
+  bottom?: number;
+  regionWidth?: number;
+  regionHeight?: number;
+  /** Units of all of them; default `base_pixels`. */
+  units?: string;
+  /** Units of `regionWidth` and `regionHeight` alone; they then win over `right` and `bottom`. */
+  unitsWH?: string;
 }

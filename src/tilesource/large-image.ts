@@ -1,4 +1,3 @@
-import { inRuns } from '../core/concurrency/slices.js';
 import { BadValueError, TileSourceError } from '../errors.js';
 import { parseEdge, type Rgba } from './color.js';
 import type { EncodedImage, TileSource } from './contract.js';
@@ -9,46 +8,42 @@ import {
   hasDefaultQuality,
   parseEncoding,
   transcodePicture,
-  usualKernel,
+  defaultKernel,
   type EncodingOptions,
 } from './render/encode.js';
-import { checkTile, croppedTileContent, fitSize, regionBox, type Box, type Size } from './geometry.js';
-import { pickSamples } from './render/facts.js';
-import { bandInterpretations, bandStatistics, histogramOf, widened } from './render/histogram.js';
+import { checkTile, croppedTileContent, fitSize, type Box } from './geometry.js';
+import { readBands, readHistogram, readPixel } from './measure/measures.js';
 import { profileDescription } from './render/icc.js';
 import { iiifFacts, planIiif } from './render/iiif.js';
 import { transformPicture } from './render/transform.js';
-import { positionInPixels } from './geo/region-units.js';
 import { projectToWebMercator, requireWebMercator } from './geo/web-mercator.js';
 import { wireMetadata, type LargeImageMetadata } from './metadata.js';
-import { crop, isPicture, pad, toPicture, withAlpha, type Picture } from './render/pixels.js';
+import { crop, pad, toPicture, withAlpha, type Picture } from './render/pixels.js';
 import { quadInfo } from './quad-info.js';
+import { returnBytes } from './style/reused-bytes.js';
 import { RegionMaker } from './render/region.js';
 import { scalePicture } from './render/scale.js';
 import { Renderer } from './render/renderer.js';
 import {
   defaultMaxOutputPixels,
-  type BandFacts,
   type EncodedPicture,
   type LargeImage,
   type LargeImageOptions,
-  type PixelRequest,
-  type PixelValue,
   type TileRequest,
 } from './requests.js';
-import { createRaster, type Raster, type SampleType } from './raster.js';
-import type { Style } from './style/parse.js';
-import { stylePixel } from './style/render.js';
 import { tileFrames } from './render/tile-frames.js';
 
 /** Serves an opened tile source. Closing the source stays with the caller. */
 export function openLargeImage(source: TileSource, options: LargeImageOptions = {}): LargeImage {
-  const renderer = new Renderer(source, options);
+  return serve(source, options, new Renderer(source, options));
+}
+
+function serve(source: TileSource, options: LargeImageOptions, renderer: Renderer): LargeImage {
   const { metadata } = source;
   const maxPixels = options.maxOutputPixels ?? defaultMaxOutputPixels;
   const regions = new RegionMaker(renderer, options);
 
-  const inProjection = projections(source, options);
+  const inProjection = projections(source, options, renderer);
   const image: LargeImage = {
     metadata: (projection) => (projection === undefined ? wireMetadata(metadata) : inProjection(projection).metadata),
 
@@ -88,64 +83,14 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
       return Promise.all(frameList.map(async (frame) => ({ frame, ...(await readPixel(renderer, { ...request, frame })) })));
     },
 
-    async histogram(request) {
-      const frame = request.frame ?? 0;
-      renderer.checkFrame(frame);
-      const appearance = await renderer.appearanceOf(request.style);
-      const plan = renderer.plan(request);
-      if (!plan) return [];
-      const { signal, resample = false } = request;
-      const isMixed = resample !== false && resample !== 0 && !appearance.style && !sameSize(plan.base, plan.output);
-      if (isMixed) return histogramOf([await renderer.mixedSamples(plan, frame, appearance, signal)], request);
-      const read = await renderer.measured(plan.base, frame, appearance, signal);
-      const { style } = appearance;
-      const measured = style ? { ...read, samples: await typedRasters(read.samples, style, metadata.dtype) } : read;
-      const facts = widened([await bandStatistics(measured.samples), await bandStatistics(measured.extremes)]);
-      return histogramOf(await pickSamples(measured.samples, plan.output), request, facts);
-    },
-
-    async bands({ frame = 0, signal }) {
-      renderer.checkFrame(frame);
-      const appearance = await renderer.appearanceOf(undefined);
-      const all = { left: 0, top: 0, width: metadata.sizeX, height: metadata.sizeY };
-      const { samples, extremes } = await renderer.measured(all, frame, appearance, signal);
-      const names = bandInterpretations(metadata.bandCount);
-      const facts = widened([await bandStatistics(samples), await bandStatistics(extremes)]);
-      return Object.fromEntries(
-        facts.map(({ min, max, mean, stdev }, band): [string, BandFacts] => [
-          String(band + 1),
-          { interpretation: names[band] ?? 'unknown', min, max, mean, stdev },
-        ]),
-      );
-    },
+    histogram: (request) => readHistogram(renderer, request),
+    bands: (request) => readBands(renderer, request),
 
     tileFrames: (request) => tileFrames(renderer, regions, request),
     quadInfo: (request) => quadInfo(wireMetadata(metadata), request),
     associatedImages: () => [...(source.associatedImages ?? [])],
 
-    async associatedImage(name, request) {
-      const encoding = parseEncoding(request);
-      if (encoding.encoding === 'TILED')
-        throw new BadValueError('Invalid encoding "TILED": for regions, thumbnails and tile_frames only');
-      const { width, height, signal } = request;
-      for (const side of [width, height]) {
-        if (side !== undefined && !(Number.isInteger(side) && side >= 1)) {
-          throw new BadValueError('Invalid width or height.  Minimum value is 1.');
-        }
-      }
-      const found = await source.readAssociatedImage?.(name, signal && { signal });
-      if (!found) return null;
-      const picture = await toPicture(found.raster);
-      const size =
-        width === undefined && height === undefined
-          ? picture
-          : fitSize(picture, { ...(width !== undefined && { width }), ...(height !== undefined && { height }) });
-      checkOutputSize(size, encoding, maxPixels);
-      const window = { left: 0, top: 0, width: picture.width, height: picture.height };
-      const scaling = { box: window, window, output: size, kernel: usualKernel(picture, size), isWhole: true };
-      const bytes = await encodePicture(await scalePicture(picture, scaling, signal), encoding, { signal });
-      return { kind: 'bytes', bytes, type: encoding.type };
-    },
+    associatedImage: (name, request) => renderAssociated(source, name, request, maxPixels),
 
     async associatedImageMetadata(name, { signal } = {}) {
       const found = await source.readAssociatedImage?.(name, signal && { signal });
@@ -186,8 +131,33 @@ export function openLargeImage(source: TileSource, options: LargeImageOptions = 
   return image;
 }
 
-function sameSize(a: Size, b: Size): boolean {
-  return a.width === b.width && a.height === b.height;
+async function renderAssociated(
+  source: TileSource,
+  name: string,
+  request: Parameters<LargeImage['associatedImage']>[1],
+  maxPixels: number,
+): Promise<EncodedPicture | null> {
+  const encoding = parseEncoding(request);
+  if (encoding.encoding === 'TILED')
+    throw new BadValueError('Invalid encoding "TILED": for regions, thumbnails and tile_frames only');
+  const { width, height, signal } = request;
+  for (const side of [width, height]) {
+    if (side !== undefined && !(Number.isInteger(side) && side >= 1)) {
+      throw new BadValueError('Invalid width or height.  Minimum value is 1.');
+    }
+  }
+  const found = await source.readAssociatedImage?.(name, signal && { signal });
+  if (!found) return null;
+  const picture = await toPicture(found.raster);
+  const size =
+    width === undefined && height === undefined
+      ? picture
+      : fitSize(picture, { ...(width !== undefined && { width }), ...(height !== undefined && { height }) });
+  checkOutputSize(size, encoding, maxPixels);
+  const window = { left: 0, top: 0, width: picture.width, height: picture.height };
+  const scaling = { box: window, window, output: size, kernel: defaultKernel(picture, size), isWhole: true };
+  const bytes = await encodePicture(await scalePicture(picture, scaling, signal), encoding, { signal });
+  return { kind: 'bytes', bytes, type: encoding.type };
 }
 
 /** An image in another projection. */
@@ -199,20 +169,21 @@ interface Projected {
 }
 
 /** The same image in other projections, made when first asked for. */
-function projections(source: TileSource, options: LargeImageOptions): (projection: string) => Projected {
+function projections(source: TileSource, options: LargeImageOptions, renderer: Renderer): (projection: string) => Projected {
   let made: Projected | undefined;
   return (projection) => {
     requireWebMercator(projection);
-    made ??= project(source, options);
+    made ??= project(source, options, renderer);
     return made;
   };
 }
 
-function project(source: TileSource, options: LargeImageOptions): Projected {
+function project(source: TileSource, options: LargeImageOptions, renderer: Renderer): Projected {
   const { source: projected, extent, bounds } = projectToWebMercator(source);
   const { sourceBounds, sourceLevels, sourceSizeX, sourceSizeY } = wireMetadata(source.metadata);
   const own = { bounds, sourceBounds, sourceLevels, sourceSizeX, sourceSizeY } as Partial<LargeImageMetadata>;
-  return { image: openLargeImage(projected, options), extent, metadata: { ...wireMetadata(projected.metadata), ...own } };
+  const image = serve(projected, options, new Renderer(projected, options, renderer));
+  return { image, extent, metadata: { ...wireMetadata(projected.metadata), ...own } };
 }
 
 function modeName({ bands, dtype }: { bands: number; dtype: string }): string {
@@ -254,7 +225,7 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
   if (options.encoding === 'TILED')
     throw new BadValueError('Invalid encoding "TILED": for regions, thumbnails and tile_frames only');
   const edge = parseEdge(request.edge);
-  const appearance = { ...(await renderer.appearanceOf(request.style)), opaque: !options.alpha };
+  const appearance = { ...(await renderer.shownAs(request, frame, signal)), opaque: !options.alpha };
   const address = { level, x, y, frame };
   const untouched = !appearance.style && populatedLevels.includes(level) && renderer.profileFor(frame, appearance) === null;
   if (untouched && source.readStoredTile) {
@@ -271,68 +242,14 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
   if (edge.kind === 'crop') picture = crop(picture, croppedTileContent(metadata, address));
   else if (edge.color) picture = pad(crop(picture, croppedTileContent(metadata, address)), size, edge.color);
   else picture = await padPlain(picture, size, options.alpha);
-  return { kind: 'bytes', bytes: await encodePicture(picture, options, { signal }), type: options.type };
+  const bytes = await encodePicture(picture, options, { signal });
+  // Where a source has coloured it, the source may still hold it.
+  if (appearance.style) returnBytes(picture.data);
+  return { kind: 'bytes', bytes, type: options.type };
 }
 
 /** Completes a border tile: with transparent pixels where the encoding can, else with black. */
 async function padPlain(picture: Picture, size: { width: number; height: number }, alpha: boolean): Promise<Picture> {
   if (picture.width === size.width && picture.height === size.height) return picture;
   return alpha ? pad(await withAlpha(picture), size, transparent) : pad(picture, size, black);
-}
-
-async function readPixel(renderer: Renderer, request: PixelRequest): Promise<PixelValue> {
-  const { left = 0, top = 0, units, frame = 0, signal } = request;
-  renderer.checkFrame(frame);
-  const { metadata } = renderer;
-  const appearance = await renderer.appearanceOf(request.style);
-  const { style } = appearance;
-  const box = regionBox(metadata, {
-    ...positionInPixels(metadata, { left, top, ...(units !== undefined && { units }) }),
-    regionWidth: 1,
-    regionHeight: 1,
-    unitsWH: 'base_pixels',
-  });
-  if (box.width === 0 || box.height === 0) return {};
-  const where = { level: metadata.levels - 1, frame, box: { ...box, width: 1, height: 1 } };
-  if (style && style.functions.length > 0) {
-    const value = [...(await renderer.box(where, appearance, signal)).data];
-    return { value: value.map((sample) => typed(sample, style, metadata.dtype)), ...channels(value) };
-  }
-  if (style) {
-    const value = await stylePixel(style, await renderer.styleInputs(where, { ...appearance, style }, signal));
-    const shown = value.map((sample) => Math.floor(sample));
-    return { value: value.map((sample) => typed(sample, style, metadata.dtype)), ...channels(shown) };
-  }
-  const raster = await renderer.samples(where, appearance, signal);
-  const shown = isPicture(raster) ? raster : await renderer.box(where, appearance, signal);
-  return { value: Array.from(raster.data), ...channels([...shown.data]) };
-}
-
-/** A colour of 0 to 255 in the type that its style asks for. */
-function typed(sample: number, { dtype }: Style, source: SampleType): number {
-  const wanted = dtype === 'source' ? source : dtype;
-  if (wanted === 'uint8') return Math.floor(sample);
-  if (wanted === 'uint16') return Math.floor((sample * 65_535) / 255);
-  return wanted !== null && wanted.startsWith('float') ? sample / 255 : sample;
-}
-
-/** Coloured bytes in the type that their style asks for. */
-async function typedRasters(rasters: readonly Raster[], style: Style, source: SampleType): Promise<readonly Raster[]> {
-  const wanted = style.dtype === 'source' ? source : style.dtype;
-  const dtype = wanted === 'uint16' ? 'uint16' : wanted?.startsWith('float') ? 'float32' : 'uint8';
-  if (dtype === 'uint8') return rasters;
-  const made: Raster[] = [];
-  for (const raster of rasters) {
-    const out = createRaster({ ...raster, dtype });
-    await inRuns(raster.data.length, 65_536, (from, to) => {
-      for (let at = from; at < to; at += 1) out.data[at] = typed(raster.data[at]!, style, source);
-    });
-    made.push(out);
-  }
-  return made;
-}
-
-function channels(samples: readonly number[]): PixelValue {
-  const names = samples.length <= 2 ? (['l', 'a'] as const) : (['r', 'g', 'b', 'a'] as const);
-  return Object.fromEntries(samples.map((sample, position) => [names[position], sample]));
 }

@@ -1,7 +1,7 @@
 import type { FrameMetadata, ImageMetadata } from './contract.js';
 import { boundsOf, toModel, type Bounds } from './geo/georeference.js';
 import { nativeMagnification } from './geometry.js';
-import { bandInterpretations } from './render/histogram.js';
+import { bandInterpretations } from './measure/histogram.js';
 
 /** A frame as on the wire: `Frame`, `Index`, `IndexC` … and what the file adds. */
 type WireFrame = { Frame: number; Index: number } & Record<string, unknown>;

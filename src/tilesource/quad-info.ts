@@ -71,11 +71,11 @@ function atLeast(value: number, minimum: number, name: string, maximum = largest
 }
 
 /** Axes that an image may lack: there is one frame along them then. */
-const usualAxes: readonly string[] = ['c', 'z', 't', 'xy'];
+const defaultAxes: readonly string[] = ['c', 'z', 't', 'xy'];
 
 function isAxis(metadata: LargeImageMetadata, value: CountOrAxis): value is string {
   if (typeof value !== 'string') return false;
-  return usualAxes.includes(value.toLowerCase()) || Object.hasOwn(metadata.IndexRange ?? {}, `Index${value.toUpperCase()}`);
+  return defaultAxes.includes(value.toLowerCase()) || Object.hasOwn(metadata.IndexRange ?? {}, `Index${value.toUpperCase()}`);
 }
 
 /** A number, or the range of an axis. @throws BadValueError for what is neither. */
@@ -91,7 +91,7 @@ function numberOf(
   const number = typeof value === 'string' && value.trim() === '' ? NaN : Number(value);
   if (Number.isSafeInteger(number) && number >= minimum && number <= largest) return number;
   const own = Object.keys(metadata.IndexRange ?? {}).map((key) => key.slice('Index'.length).toLowerCase());
-  const axes = [...new Set([...usualAxes, ...own])].join(', ');
+  const axes = [...new Set([...defaultAxes, ...own])].join(', ');
   throw new BadValueError(`Invalid ${name}: ${value}. Allowed values: whole numbers from ${minimum} to ${largest}, ${axes}.`);
 }
 

@@ -1,9 +1,10 @@
 import type { Readable } from 'node:stream';
 import type { LargeImageMetadata } from './metadata.js';
 import type { Raster } from './raster.js';
-import type { HistogramBand } from './render/histogram.js';
+import type { HistogramBand } from './measure/histogram.js';
 import type { IiifFacts, IiifPlan, IiifRequest } from './render/iiif.js';
 import type { QuadInfo, QuadInfoOptions } from './quad-info.js';
+import type { RegionBounds } from './geometry.js';
 
 /** Colour correction: `true` is perceptual, `false` off, else one of the four intents of ICC. */
 export type IccOption = boolean | 'PERCEPTUAL' | 'RELATIVE_COLORIMETRIC' | 'SATURATION' | 'ABSOLUTE_COLORIMETRIC';
@@ -26,7 +27,7 @@ export interface RenderRequest extends EncodingRequest {
   frame?: number;
   /** `EPSG:3857`: the image in tiles of the world map, where it has a place on the earth. */
   projection?: string;
-  /** Style as JSON text or as the parsed object (`spec` section 3); absent: the image as it is. */
+  /** Style as JSON text or as the parsed object (docs/pictures.md); absent: the image as it is. */
   style?: string | object;
   signal?: AbortSignal;
 }
@@ -41,21 +42,6 @@ export interface TileRequest extends RenderRequest {
    * `true`: only the content. Anything else: a colour to pad with.
    */
   edge?: string;
-}
-
-/** Names of units as they come from the wire; see `parseUnits`. */
-export interface RegionBounds {
-  /** Right and bottom are exclusive; negative values of the four count from the far edge. */
-  left?: number;
-  top?: number;
-  right?: number;
-  bottom?: number;
-  regionWidth?: number;
-  regionHeight?: number;
-  /** Units of all of them; default `base_pixels`. */
-  units?: string;
-  /** Units of `regionWidth` and `regionHeight` alone; they then win over `right` and `bottom`. */
-  unitsWH?: string;
 }
 
 /** Wanted size or scale of a region. */

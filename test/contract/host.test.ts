@@ -1,46 +1,62 @@
+import { ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
+import { readdir } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, it } from 'vitest';
-import type { StoredDocument } from '../../src/index.js';
-import { describeHost, type HostUnderTest } from '../../src/testing/host.js';
+import type { HostFiles, StoredDocument } from '../../src/index.js';
+import { describeHost, type HostUnderTest } from '../../src/testing/index.js';
 import { startTestDatabase } from '../support/database.js';
 import { startHost, type Client } from '../support/reference-host.js';
-import { closeSpecimenServer, openSpecimenServer, specimenHost } from '../../examples/host-adapter.js';
+import { specimenActions } from '../../examples/host-test.js';
+import { specimenFilesInGridFs } from '../../examples/gridfs-files.js';
+import { closeSpecimenServer, openSpecimenServer, specimenHost, type SpecimenServer } from '../../examples/host-adapter.js';
+import { specimenFilesInBucket } from '../../examples/s3-files.js';
+import { Bucket } from '../../src/s3/index.js';
+import { noGateway, startGateway } from '../support/s3-gateway.js';
 
-async function makeSpecimenHost(): Promise<HostUnderTest> {
+/** Where the bytes of a server of another shape lie. */
+interface Store {
+  files(server: SpecimenServer): HostFiles;
+  count(server: SpecimenServer): Promise<number>;
+  close?(): Promise<void>;
+}
+
+const inFolder: Store = {
+  files: (server) => specimenHost(server).files,
+  count: async ({ folder }) => (await readdir(folder)).length,
+};
+
+const inGridFs: Store = {
+  files: specimenFilesInGridFs,
+  async count({ mongoose }) {
+    const db = mongoose.connection.db!;
+    const counts = await Promise.all(['blobs.files', 'blobs.chunks'].map((name) => db.collection(name).countDocuments()));
+    return counts[0]! + counts[1]!;
+  },
+};
+
+async function inBucket(): Promise<Store> {
+  const gateway = await startGateway();
+  return {
+    files: (server) => specimenFilesInBucket(server, gateway.client, 'bucket'),
+    async count() {
+      let count = 0;
+      for await (const _object of new Bucket(gateway.client, 'bucket').list('')) count += 1;
+      const { Uploads = [] } = await gateway.client.send(new ListMultipartUploadsCommand({ Bucket: 'bucket' }));
+      return count + Uploads.length;
+    },
+    close: () => gateway.close(),
+  };
+}
+
+async function makeSpecimenHost(store: Store = inFolder): Promise<HostUnderTest> {
   const database = await startTestDatabase();
   const server = await openSpecimenServer(database.uri);
-  let people = 0;
   return {
-    host: specimenHost(server),
-    async createUser() {
-      const user = { id: `person${++people}`, token: `secret of person ${people}` };
-      await server.Badges.create({ secret: user.token, person: user.id });
-      return user;
-    },
-    async createFolder(options) {
-      const cabinet = await server.Cabinets.create({ title: 'a cabinet', owner: options.owner.id, open: options.public });
-      return cabinet.toObject() as unknown as StoredDocument;
-    },
-    async createItem({ folder, name }) {
-      const specimen = await server.Specimens.create({ title: name, cabinet: folder._id as never });
-      return specimen.toObject() as unknown as StoredDocument;
-    },
-    async renameItem(item, name) {
-      await server.Specimens.updateOne({ _id: item._id as never }, { title: name, changedAt: new Date() });
-    },
-    async removeItem(item) {
-      await server.Specimens.findByIdAndDelete(item._id);
-    },
-    async grant(folder, user, level) {
-      const cabinet = await server.Cabinets.findById(folder._id);
-      if (level < 0) cabinet!.roles.delete(user.id);
-      else cabinet!.roles.set(user.id, level === 0 ? 'viewer' : 'editor');
-      await cabinet!.save();
-    },
-    async revokeToken(user) {
-      await server.Badges.deleteMany({ secret: user.token });
-    },
+    host: { ...specimenHost(server), files: store.files(server) },
+    countStored: () => store.count(server),
+    ...specimenActions(server),
     async close() {
       await closeSpecimenServer(server);
+      await store.close?.();
       await database.stop();
     },
   };
@@ -56,6 +72,10 @@ async function makeReferenceHost(): Promise<HostUnderTest> {
   const owners = new Map<unknown, Client>();
   return {
     host: started.host.host,
+    async countStored() {
+      const entries = await readdir(started.dataDirectory, { recursive: true, withFileTypes: true });
+      return entries.filter((entry) => entry.isFile()).length;
+    },
     async createUser() {
       const client = await started.register(`person${clients.size + 1}`);
       clients.set(client.id!, client);
@@ -94,4 +114,9 @@ async function makeReferenceHost(): Promise<HostUnderTest> {
 }
 
 describeHost('the reference host', makeReferenceHost, { describe, it, beforeAll, afterAll });
-describeHost('a server of another shape', makeSpecimenHost, { describe, it, beforeAll, afterAll });
+describeHost('a server of another shape', () => makeSpecimenHost(), { describe, it, beforeAll, afterAll });
+describeHost('a server with its files in GridFS', () => makeSpecimenHost(inGridFs), { describe, it, beforeAll, afterAll });
+if (noGateway === null) {
+  const make = async () => makeSpecimenHost(await inBucket());
+  describeHost('a server with its files in a bucket', make, { describe, it, beforeAll, afterAll });
+} else console.warn(`skipped: a server with its files in a bucket, because ${noGateway}`);

@@ -3,11 +3,11 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, open } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startTestDatabase } from '../support/database.js';
+import { freePort } from '../support/listening.js';
 import { builtProgram } from '../support/programs.js';
 import { until } from '../support/until.js';
 
@@ -17,14 +17,6 @@ beforeAll(async () => {
   database = await startTestDatabase();
 });
 afterAll(() => database?.stop());
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
-}
 
 function start(env: Record<string, string>, output: number | 'pipe'): ChildProcess {
   return spawn(process.execPath, [builtProgram('main'), '--bare'], {

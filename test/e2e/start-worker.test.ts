@@ -37,7 +37,12 @@ describe('npm start -- --worker', () => {
     );
     expect([job.status, job.log]).toEqual([
       3,
-      ['Started large image conversion\n', 'Storing result\n', 'Finished large image conversion\n'],
+      [
+        'Started large image conversion\n',
+        'Copied the tiles of 3 of 3 levels of frame 0\n',
+        'Storing result\n',
+        'Finished large image conversion\n',
+      ],
     ]);
     expect(worker.output()).toContain('Running jobs of ');
     worker.kill('SIGTERM');

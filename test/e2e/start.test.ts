@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import sharp from 'sharp';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ping } from '../../src/reference-host/database/uri.js';
+import { lockDataDirectory } from '../../src/reference-host/start/data-lock.js';
 import { makeSyntheticSlide, nucleiOf, syntheticSlide } from '../../src/reference-host/synthetic-slide/slide.js';
 import { startTestDatabase } from '../support/database.js';
 import { npmStart, startServer, type ServerProcess } from '../support/server-process.js';
@@ -109,8 +110,56 @@ describe('npm start -- --bare', () => {
 });
 
 describe('npm start', () => {
-  it('serves the synthetic slide and the caller’s own files, in place, to anybody', { timeout: 4 * minutes }, async () => {
+  it(
+    'prints address and login before it makes the synthetic slide, and stops without having it',
+    { timeout: 4 * minutes },
+    async () => {
+      const env = { ...(await database()), ADMIN_PASSWORD: 'a-good-one' };
+      const server = started(startServer([], env));
+      const url = await server.url();
+      // Painting twenty thousand pixels square takes far longer than this looks.
+      expect(await filesBelow(join(work, 'data'))).not.toContain('synthetic-tissue-slide.tiff');
+      expect(await signIn(url, 'admin', 'a-good-one')).toBeTruthy();
+      await until('the slide is begun', () => server.output().includes('slide'));
+      server.kill('SIGTERM');
+      expect(await server.ended).toBe(0);
+      expect((await filesBelow(join(work, 'data'))).filter((name) => name.includes('slide'))).toEqual([]);
+    },
+  );
+
+  it('serves the synthetic slide with its nuclei to anybody, once', { timeout: 4 * minutes }, async () => {
     await smallSlide();
+    const env = { ...(await database()), ADMIN_PASSWORD: 'a-good-one' };
+    const server = started(startServer([], env));
+    const url = await server.url();
+    await until('the nuclei are annotated', () => server.output().includes('the annotation Nuclei'));
+    const [slide] = await itemsIn(url, 'Examples', 'Slides');
+    expect(slide?.name).toBe('Synthetic tissue slide');
+    const tiles: { sizeX: number; magnification: number } = await call(url, 'GET', `/item/${slide?._id}/tiles`);
+    expect(tiles).toMatchObject({ sizeX: 1024, magnification: syntheticSlide.magnification });
+    const tile = await fetch(`${url}/api/v1/item/${slide?._id}/tiles/zxy/0/0/0`);
+    expect(tile.status).toBe(200);
+    expect(await sharp(Buffer.from(await tile.arrayBuffer())).metadata()).toMatchObject({
+      format: 'jpeg',
+      width: 256,
+      height: 256,
+    });
+    const annotations: { annotation: { name: string }; _elementCount: number; public: boolean }[] = await call(
+      url,
+      'GET',
+      `/annotation?itemId=${slide?._id}`,
+    );
+    expect(annotations).toMatchObject([{ annotation: { name: 'Nuclei' }, public: true }]);
+    expect(annotations[0]!._elementCount).toBe([...nucleiOf(syntheticSlide.seed, 1024)].length);
+    server.kill('SIGTERM');
+    expect(await server.ended).toBe(0);
+
+    const again = started(startServer([], env));
+    const nextUrl = await again.url();
+    expect((await itemsIn(nextUrl, 'Examples', 'Slides')).map(({ _id }) => _id)).toEqual([slide?._id]);
+  });
+
+  it('serves the caller’s own files, in place, and makes no slide then', { timeout: 4 * minutes }, async () => {
     const own = join(work, 'own');
     await mkdir(join(own, 'deep'), { recursive: true });
     const picture = sharp({ create: { width: 600, height: 400, channels: 3, background: '#c02040' } });
@@ -123,43 +172,20 @@ describe('npm start', () => {
     const words = [join(work, 'single.png'), own];
     const server = started(startServer(words, env));
     const url = await server.url();
-
-    const [slide] = await itemsIn(url, 'Examples', 'Slides');
-    expect(slide?.name).toBe('Synthetic tissue slide');
-    const tiles: { sizeX: number; magnification: number } = await call(url, 'GET', `/item/${slide?._id}/tiles`);
-    expect(tiles).toMatchObject({ sizeX: 1024, magnification: syntheticSlide.magnification });
-    const tile = await fetch(`${url}/api/v1/item/${slide?._id}/tiles/zxy/0/0/0`);
-    expect(tile.status).toBe(200);
-    expect(await sharp(Buffer.from(await tile.arrayBuffer())).metadata()).toMatchObject({
-      format: 'jpeg',
-      width: 256,
-      height: 256,
-    });
-
-    await until('the nuclei are annotated', () => server.output().includes('the annotation Nuclei'));
-    const annotations: { annotation: { name: string }; _elementCount: number; public: boolean }[] = await call(
-      url,
-      'GET',
-      `/annotation?itemId=${slide?._id}`,
-    );
-    expect(annotations).toMatchObject([{ annotation: { name: 'Nuclei' }, public: true }]);
-    expect(annotations[0]!._elementCount).toBe([...nucleiOf(syntheticSlide.seed, 1024)].length);
-
+    await until('the files are registered', () => server.output().includes('2 of your own files'));
     const [single] = await itemsIn(url, 'Local files', 'Files');
     expect(single?.name).toBe('single.png');
     expect(await call(url, 'GET', `/item/${single?._id}/tiles`)).toMatchObject({ sizeX: 600, sizeY: 400 });
     expect(await itemsIn(url, 'Local files', 'own')).toEqual([]);
-    expect(server.output()).toContain('2 of your own');
-    // Nothing was copied.
+    // Nothing was copied, and nothing made.
     expect(await filesBelow(join(work, 'data', 'files'))).toEqual([]);
-    expect(await signIn(url, 'admin', 'a-good-one')).toBeTruthy();
-
+    expect(((await call(url, 'GET', '/collection')) as Named[]).map(({ name }) => name)).toEqual(['Local files']);
     server.kill('SIGTERM');
     expect(await server.ended).toBe(0);
     // Once more: nothing twice.
     const again = started(startServer(words, env));
     const nextUrl = await again.url();
-    expect((await itemsIn(nextUrl, 'Examples', 'Slides')).map(({ _id }) => _id)).toEqual([slide?._id]);
+    await until('the files are registered', () => again.output().includes('2 of your own files'));
     expect((await itemsIn(nextUrl, 'Local files', 'Files')).map(({ _id }) => _id)).toEqual([single?._id]);
   });
 
@@ -208,23 +234,23 @@ describe('what is wrong is said in words', () => {
     await new Promise<void>((done) => other.listen(0, '127.0.0.1', done));
     const { port } = other.address() as AddressInfo;
     const server = started(startServer(['--bare'], { PORT: `${port}`, DATA_DIR: join(work, 'data') }));
-    expect(await server.ended).toBe(1);
+    expect(await server.ended).toBe(2);
     expect(server.output()).toContain(`Port ${port} on 127.0.0.1 is taken`);
     expect(server.output()).not.toMatch(/^ +at /m);
     await new Promise((done) => other.close(done));
   });
 
-  it('a data folder that another server uses', { timeout: 2 * minutes }, async () => {
-    const env = await database();
-    const server = started(startServer(['--bare'], env));
-    await server.url();
-    const second = started(startServer(['--bare'], env));
+  it('a data folder in which another server has its database', async () => {
+    const folder = join(work, 'taken');
+    const release = await lockDataDirectory(folder);
+    const second = started(startServer(['--bare'], { DATA_DIR: folder, MONGODB_URI: undefined }));
     expect(await second.ended).toBe(1);
-    expect(second.output()).toContain(`(process ${server.process.pid}) uses the data folder`);
+    expect(second.output()).toContain(`(process ${process.pid}) uses the data folder`);
+    await release();
   });
 
   it('a database that does not answer, without its password', async () => {
-    const env = { MONGODB_URI: 'mongodb://ann:s3cret@127.0.0.1:1/x', DATA_DIR: join(work, 'data') };
+    const env = { MONGODB_URI: 'mongodb://ann:s3cret@127.0.0.1:1/x', DATABASE_WAIT: '0', DATA_DIR: join(work, 'data') };
     const server = started(startServer(['--bare'], env));
     expect(await server.ended).toBe(1);
     expect(server.output()).toContain('MONGODB_URI: the server at 127.0.0.1:1 cannot be used');
@@ -233,7 +259,7 @@ describe('what is wrong is said in words', () => {
 
   it('an unknown option, and --help', async () => {
     const wrong = started(startServer(['--bear'], {}));
-    expect(await wrong.ended).toBe(1);
+    expect(await wrong.ended).toBe(2);
     expect(wrong.output()).toContain('Unknown option: --bear');
     const help = started(startServer(['--help'], {}));
     expect(await help.ended).toBe(0);

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
@@ -9,7 +9,7 @@ import { makeSyntheticSlide } from '../../src/reference-host/synthetic-slide/sli
 import { chromiumPath } from '../support/chromium.js';
 import { uploadItem } from '../support/images.js';
 import { startHost, type Client, type TestHost } from '../support/reference-host.js';
-import { inkOf, signIn, stageOf } from '../support/stage.js';
+import { colorsAt, inkOf, signIn, stageOf } from '../support/stage.js';
 import { until } from '../support/until.js';
 
 const executablePath = chromiumPath();
@@ -36,7 +36,7 @@ interface Stored {
   annotation: { name: string; elements: Shape[] };
 }
 
-describe.skipIf(executablePath === null)('annotations on the page of the reference host', { timeout: 90_000 }, () => {
+describe.skipIf(executablePath === null)('annotations on the page of the reference host', { timeout: 300_000 }, () => {
   let testHost: TestHost;
   let admin: Client;
   let browser: Browser;
@@ -77,7 +77,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
   async function open(): Promise<Page> {
     const context = await browser.newContext({ viewport: { width: 1280, height: 850 } });
     const opened = await context.newPage();
-    opened.setDefaultTimeout(20_000);
+    opened.setDefaultTimeout(60_000);
     opened.on('console', (message) => {
       if (message.type() === 'error') complaints.push(message.text());
     });
@@ -89,7 +89,8 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
   async function look(on: Page, zoom: number) {
     await on.goto(`${testHost.url}/#item/${itemId}`);
     await on.getByRole('list', { name: 'Annotations' }).waitFor();
-    const { width } = (await on.locator('.stage').boundingBox())!;
+    // The list may be that of the page before, which is being left.
+    const { width } = await until('the stage is there', () => on.locator('.stage').boundingBox());
     await on.goto(`${testHost.url}/#item/${itemId}?at=${size / 2},${size / 2},${width / zoom}`);
     await on.reload();
     await on.getByRole('list', { name: 'Annotations' }).waitFor();
@@ -100,10 +101,15 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
   const tool = (name: string) => page.getByRole('toolbar', { name: 'Drawing tools' }).getByRole('button', { name }).click();
   const row = (name: string) => page.locator('.annotation').filter({ hasText: name });
 
-  async function stored(name: string): Promise<Stored> {
-    const [found] = (await admin.ok('GET', '/annotation', { query: { itemId, name } })) as unknown as Stored[];
+  async function stored(name: string, of = itemId): Promise<Stored> {
+    const [found] = (await admin.ok('GET', '/annotation', { query: { itemId: of, name } })) as unknown as Stored[];
     if (found === undefined) throw new Error(`There is no annotation ${name}.`);
     return (await admin.ok('GET', `/annotation/${found._id}`)) as unknown as Stored;
+  }
+
+  /** All annotations of the item, without elements. */
+  async function namesOf() {
+    return (await admin.ok('GET', '/annotation', { query: { itemId, limit: 0 } })) as unknown as Stored[];
   }
 
   async function save() {
@@ -256,6 +262,9 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await click(-230, -130);
     await drag([-230, -130], [-230, -110]);
     await page.getByText('1 unsaved change', { exact: true }).waitFor();
+    // The page does not hear of it before it asks for something itself.
+    const watching = /\/annotation\?.*sort=_version/;
+    await page.route(watching, () => undefined);
     await admin.ok('PATCH', `/annotation/${id}/elements/${annotation.elements[0]!.id}`, { json: { width: 77 } });
     await page.getByRole('button', { name: 'Rename annotation' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Areas');
@@ -270,6 +279,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await page.getByText('No annotations yet.').waitFor();
     await until('nothing is drawn', async () => (await inkOf(page)) === 0);
     expect(await admin.ok('GET', '/annotation', { query: { itemId } })).toEqual([]);
+    await page.unroute(watching);
     expect(complaints).toEqual([expect.stringContaining('412')]);
   });
 
@@ -301,14 +311,13 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await row('Nuclei').waitFor();
     await page.getByRole('checkbox', { name: 'Nuclei' }).uncheck();
     await until('green is drawn on the image', async () => {
-      const [r = 0, g = 0, b = 0] = await page.evaluate<number[]>(`(() => {
-        const canvas = document.querySelector('.drawing .openseadragon-canvas canvas');
-        return [...canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height / 2, 1, 1).data];
-      })()`);
+      const [[r = 0, g = 0, b = 0] = []] = await colorsAt(page, [[0, 0]]);
       return g > r + 60 && g > b + 60;
     });
     expect(tiles.length).toBeGreaterThan(0);
-    expect(await inkOf(page)).toBe(0);
+    await until('no shapes are drawn', async () => (await inkOf(page)) === 0);
+    await drag([0, 0], [90, 60]);
+    await until('the view is moved through the picture', () => page.url().includes('at='));
     await look(page, 4);
     await page.getByRole('checkbox', { name: 'Nuclei' }).uncheck();
     await until('shapes are drawn', async () => (await inkOf(page)) > 10_000);
@@ -355,10 +364,33 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(complaints).toEqual([]);
   });
 
+  it('shows an address that is entered while it is about to write its own', async () => {
+    await look(page, 1);
+    await row('Nuclei').waitFor();
+    // Both in one task: the page hears of the address after it has written its own.
+    await page.evaluate(`{
+      location.hash = '#item/${itemId}?at=700,600,300';
+      document.querySelector('.annotation input[type=checkbox]').click();
+    }`);
+    await until('the place is shown', () => page.url().includes('?at=700,600,300'));
+    await page.locator('.annotation input[type=checkbox]').first().check();
+    expect(page.url()).toContain('?at=700,600,300');
+    expect(complaints).toEqual([]);
+  });
+
   it('offers the colors that groups have on the slide', async () => {
     const { annotation } = await stored('Nuclei');
+    const of = (group: string) => annotation.elements.filter((element) => element.group === group).length;
+    const legend = row('Nuclei').getByRole('list', { name: 'Groups' });
     const colors = new Map(annotation.elements.map(({ group, lineColor }) => [group!, lineColor!]));
     expect(colors.size).toBeGreaterThan(1);
+    for (const [group, color] of colors) {
+      const line = legend.getByRole('listitem').filter({ hasText: group });
+      await line.getByText(new RegExp(`^${String(of(group)).replace(/(?=(...)+$)/, '\\D?')}$`)).waitFor();
+      const [, r, g, b] = /(\d+), (\d+), (\d+)/.exec(color)!;
+      const hex = `#${[r, g, b].map((channel) => Number(channel).toString(16).padStart(2, '0')).join('')}`;
+      expect(await line.locator('.swatch').getAttribute('data-color')).toBe(hex);
+    }
     await page.getByRole('button', { name: 'Edit Nuclei' }).click();
     for (const [group, color] of colors) {
       const input = page.getByLabel(`Color of ${group}`, { exact: true });
@@ -368,6 +400,88 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       });
     }
     await page.getByRole('button', { name: 'Stop editing Nuclei' }).click();
+    expect(complaints).toEqual([]);
+  });
+
+  it('shows and hides groups, and tells what the shape under the pointer is', async () => {
+    const { context } = testHost.host;
+    const item = await context.models.item.findById(itemId).lean();
+    const path = join(folder, 'facts.tiff');
+    await makeSyntheticSlide(path, { size: 1024 });
+    const parent = await context.models.folder.findById(item!.folderId).lean();
+    const made = await testHost.host.registerFileInPlace({ path, folder: parent!, itemName: 'facts', creatorId: null });
+    const id = made.item._id.toHexString();
+    const { mm_x: mm } = (await admin.ok('GET', `/item/${id}/tiles`)) as unknown as { mm_x: number };
+    const box = { type: 'rectangle', width: 200, height: 100, rotation: 0, lineColor: '#ff0000', lineWidth: 2 };
+    const elements = [
+      { ...box, center: [512, 512, 0], group: 'one', label: { value: 'First' }, user: { grade: 3 } },
+      { ...box, center: [512, 800, 0], group: 'two' },
+    ];
+    await admin.ok('POST', '/annotation', { query: { itemId: id }, json: { name: 'Facts', elements } });
+    await page.goto(`${testHost.url}/#item/${id}`);
+    await until('the shapes are drawn', async () => (await inkOf(page)) > 100);
+    const card = page.getByRole('region', { name: 'Shape' });
+    await click(0, 0);
+    await card.getByText('First').waitFor();
+    const facts = await card.innerText();
+    for (const fact of [
+      'one',
+      'grade',
+      '3',
+      `${Number((200 * 100 * mm * mm * 1e6).toPrecision(4))} µm²`,
+      `${Number((600 * mm * 1000).toPrecision(4))} µm`,
+    ])
+      expect(facts).toContain(fact);
+    await card.getByRole('button', { name: 'Close' }).click();
+    const both = await inkOf(page);
+    await page.getByRole('checkbox', { name: 'two' }).uncheck();
+    await until('one group is drawn', async () => (await inkOf(page)) < both * 0.7);
+    await page.getByRole('button', { name: 'Hide all' }).click();
+    await until('nothing is drawn', async () => (await inkOf(page)) === 0);
+    await page.getByRole('button', { name: 'Show all' }).click();
+    await until('all is drawn', async () => (await inkOf(page)) > both * 0.8);
+
+    // A length, then an area, of which nothing is stored.
+    await tool('Measure');
+    await click(-200, -200);
+    await click(-100, -200);
+    await page.keyboard.press('Enter');
+    await card.getByText('Length').waitFor();
+    for (const [x, y] of [
+      [-200, -150],
+      [-100, -150],
+      [-100, -50],
+      [-200, -150],
+    ] as const)
+      await click(x, y);
+    await card.getByText('Area').waitFor();
+    await page.keyboard.press('Escape');
+    await tool('Measure');
+
+    // A hole in a polygon.
+    await page.getByRole('button', { name: 'Edit Facts' }).click();
+    await tool('Polygon');
+    for (const [x, y] of [
+      [-300, -300],
+      [-150, -300],
+      [-150, -200],
+      [-300, -200],
+      [-300, -300],
+    ] as const)
+      await click(x, y);
+    await tool('Hole');
+    for (const [x, y] of [
+      [-260, -270],
+      [-200, -270],
+      [-200, -230],
+      [-260, -270],
+    ] as const)
+      await click(x, y);
+    await page.getByRole('button', { name: 'Fill the holes' }).waitFor();
+    await save();
+    const { annotation } = await stored('Facts', id);
+    expect(annotation.elements[2]).toMatchObject({ type: 'polyline', closed: true, holes: [expect.any(Array)] });
+    expect(annotation.elements).toHaveLength(3);
     expect(complaints).toEqual([]);
   });
 
@@ -404,14 +518,6 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await admin.ok('POST', '/annotation', { query: { itemId: slide }, json: { name: 'Overlays', elements } });
     await page.goto(`${testHost.url}/#item/${slide}`);
     await row('Overlays').waitFor();
-    const colorsAt = (places: readonly (readonly [number, number])[]) =>
-      page.evaluate<number[][]>(`(() => {
-        const canvas = document.querySelector('.annotation-layer');
-        const side = Math.min(canvas.width, canvas.height);
-        const [left, top] = [(canvas.width - side) / 2, (canvas.height - side) / 2];
-        return ${JSON.stringify(places)}.map(([x, y]) =>
-          [...canvas.getContext('2d').getImageData(left + (x / 1000) * side, top + (y / 1000) * side, 1, 1).data]);
-      })()`);
     const expected = [
       [255, 0, 0, 255],
       [255, 255, 0, 255],
@@ -420,20 +526,74 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       [0, 0, 255, 255],
     ];
     await until('the overlays are drawn', async () => {
-      const seen = await colorsAt([
-        [450, 280],
-        [450, 200],
-        [550, 150],
-        [720, 750],
-        [780, 750],
-      ]);
+      // The image is fitted in the stage.
+      const { width, height } = (await page.locator('.stage').boundingBox())!;
+      const onStage = (x: number, y: number): [number, number] =>
+        [x, y].map((value) => (value / 1000 - 0.5) * Math.min(width, height)) as [number, number];
+      const places = [onStage(450, 280), onStage(450, 200), onStage(550, 150), onStage(720, 750), onStage(780, 750)];
+      const seen = await colorsAt(page, places);
       if (JSON.stringify(seen) === JSON.stringify(expected)) return true;
       throw new Error(JSON.stringify(seen));
     });
-    await page.getByTestId('annotation-message').getByText('An overlay cannot be shown: Invalid item id').waitFor();
+    await page.getByTestId('annotation-message').getByText('An overlay cannot be shown: This is not here').waitFor();
     await page.getByRole('checkbox', { name: 'Overlays' }).uncheck();
     await until('nothing is drawn', async () => (await inkOf(page)) === 0);
     expect(complaints).toEqual([expect.stringContaining('400')]);
+  });
+
+  it('takes what QuPath writes, says why another file is refused, saves an annotation as a file, and brings a former version back', async () => {
+    const feature = {
+      type: 'Feature',
+      geometry: { type: 'Point', coordinates: [900, 900] },
+      properties: { objectType: 'annotation' },
+    };
+    const written = join(folder, 'qupath.json');
+    await writeFile(written, JSON.stringify([feature, feature], null, 2));
+    const refused = join(folder, 'refused.json');
+    await writeFile(refused, '{"nonsense": 1}');
+    await look(page, 1);
+    const before = await namesOf();
+    await page.locator('.annotation-panel input[type=file]').setInputFiles([written, refused]);
+    await page.getByTestId('annotation-message').getByText('refused.json: ').waitFor();
+    const made = await until('one annotation is made', async () => {
+      const now = await namesOf();
+      return now.length === before.length + 1 ? now.find(({ _id }) => !before.some((known) => known._id === _id)) : null;
+    });
+    expect(made._elementCount).toBe(2);
+
+    const path = `/annotation/${made._id}`;
+    const { annotation } = (await admin.ok('GET', path)) as unknown as { annotation: { elements: object[] } };
+    await admin.ok('PUT', path, { json: { ...annotation, name: 'Taken', elements: annotation.elements.slice(0, 1) } });
+    await look(page, 1);
+    await row('Taken').getByRole('button', { name: 'Download or restore Taken' }).click();
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'GeoJSON', exact: true }).click();
+    const saved = JSON.parse(await readFile(await (await download).path(), 'utf8')) as { features: object[] };
+    expect([(await download).suggestedFilename(), saved.features.length]).toEqual(['Taken.geojson', 1]);
+    await page.getByRole('list', { name: 'Versions' }).getByRole('button').first().click();
+    await until('both shapes are back', async () => {
+      const { _elementCount: count } = (await admin.ok('GET', path)) as unknown as { _elementCount: number };
+      return count === 2;
+    });
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(complaints.filter((text) => !text.includes('400'))).toEqual([]);
+    await admin.ok('DELETE', path);
+  });
+
+  it('saves what is seen as a picture with its scale bar, and lists the keys', async () => {
+    await look(page, 1);
+    await page.getByRole('button', { name: 'Save this view' }).click();
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'PNG' }).click();
+    const canvas = await page
+      .locator('.drawing')
+      .evaluate<number[], { clientWidth: number; clientHeight: number }>((layer) => [layer.clientWidth, layer.clientHeight]);
+    const { format, width, height } = await sharp(await (await download).path()).metadata();
+    expect([format, width, height]).toEqual(['png', ...canvas]);
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).getByText('Undo').waitFor();
+    await page.keyboard.press('Escape');
   });
 
   it('shows annotations to visitors and readers, without tools', async () => {
@@ -443,12 +603,24 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       await visitor.locator('.annotation').filter({ hasText: 'Grid' }).waitFor();
       await until('shapes are drawn', async () => (await inkOf(visitor)) > 1000);
       expect(await visitor.getByRole('button', { name: /^Edit|New annotation/ }).count()).toBe(0);
-      await testHost.register('rita');
+      const rita = await testHost.register('rita');
       await signIn(visitor, testHost.url, 'rita');
       await look(visitor, 2);
       await visitor.locator('.annotation').filter({ hasText: 'Grid' }).waitFor();
       expect(await visitor.getByRole('button', { name: /^Edit|New annotation/ }).count()).toBe(0);
-      expect(await visitor.getByRole('toolbar', { name: 'Drawing tools' }).isVisible()).toBe(false);
+      expect(await visitor.getByRole('toolbar', { name: 'Drawing tools' }).getByRole('button').count()).toBe(1);
+      // Whoever may change one annotation may do so also where they may make none.
+      const users = [
+        { id: admin.id, level: 2, flags: [] },
+        { id: rita.id, level: 1, flags: [] },
+      ];
+      await admin.ok('PUT', `/annotation/${(await stored('Grid'))._id}/access`, {
+        form: { access: JSON.stringify({ users, groups: [] }) },
+      });
+      await look(visitor, 2);
+      await visitor.getByRole('button', { name: 'Edit Grid' }).click();
+      await visitor.getByRole('button', { name: 'Stop editing Grid' }).waitFor();
+      expect(await visitor.getByRole('button', { name: /^Edit|New annotation/ }).count()).toBe(0);
     } finally {
       await visitor.context().close();
     }

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import sharp from 'sharp';
+import { chromium, type Browser, type Page, type Request } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { chromiumPath } from '../support/chromium.js';
 import { sampleFile } from '../support/data.js';
@@ -19,7 +20,7 @@ interface ImageFacts {
   mm_x: number;
 }
 
-describe.skipIf(executablePath === null)('the page of the reference host', () => {
+describe.skipIf(executablePath === null)('the page of the reference host', { timeout: 300_000 }, () => {
   let testHost: TestHost;
   let admin: Client;
   let browser: Browser;
@@ -39,15 +40,17 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
     browser = await chromium.launch({ executablePath: executablePath!, args: sandbox });
     page = await browser.newPage({ viewport: { width: 1200, height: 800 } });
-    page.setDefaultTimeout(15_000);
+    page.setDefaultTimeout(60_000);
     page.on('console', (message) => {
       if (message.type() === 'error') complaints.push(message.text());
     });
     page.on('pageerror', (error) => complaints.push(error.message));
-    page.on('requestfinished', () => (pending -= 1));
-    page.on('requestfailed', () => (pending -= 1));
+    // Streams of changes have no end.
+    const weight = (request: Request) => (request.url().includes('/annotation/events') ? 0 : 1);
+    page.on('requestfinished', (request) => (pending -= weight(request)));
+    page.on('requestfailed', (request) => (pending -= weight(request)));
     page.on('request', (request) => {
-      pending += 1;
+      pending += weight(request);
       if (request.url().includes('zxy/')) tileRequests.push(request.url());
     });
   });
@@ -77,6 +80,9 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
       return [...canvas.getContext('2d').getImageData(${x} * scale, ${y} * scale, 1, 1).data];
     })()`);
   const picture = () => page.evaluate<string>(`document.querySelector('.drawing .openseadragon-canvas canvas').toDataURL()`);
+  /** The picture, when it is another than one of before: of the small stack it is one tile, which comes whole. */
+  const changed = (what: string, before: string) =>
+    until(what, async () => ((await picture()) === before ? null : await picture()), 90_000);
   const stageBox = async () => (await page.locator('.stage').boundingBox())!;
 
   /** Opens the item of this address with the given image pixel in the middle of the stage, at a zoom. */
@@ -198,7 +204,8 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await card('empty.txt').getByText('0 B').waitFor();
     await card('one.txt').getByText('TXT', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Close the list of uploads' }).click();
-    await page.getByRole('button', { name: 'Delete empty.txt' }).click();
+    await page.getByLabel('Select empty.txt').check();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
     await card('empty.txt').waitFor({ state: 'detached' });
     expect(await card('one.txt').count()).toBe(1);
@@ -219,6 +226,39 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await page.goBack();
     await heading('Kidney Private');
     expect(complaints).toEqual([expect.stringContaining('400')]);
+  });
+
+  it('follows the job that prepares an image, and shows the image when the job has ended', async () => {
+    const jobId = 'f'.repeat(24);
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    let isReady = false;
+    const isFollowed = page.waitForRequest((request) => request.url().endsWith(`/job/${jobId}/events`));
+    const isList = (url: URL) => url.pathname.endsWith('/api/v1/item');
+    const isStream = (url: URL) => url.pathname.endsWith(`/job/${jobId}/events`);
+    await page.route(isList, async (route) => {
+      const response = await route.fetch();
+      const items = await response.json();
+      const shown = items.map((item: object) => (isReady ? item : { ...item, largeImage: { expected: true, jobId } }));
+      await route.fulfill({ response, json: shown });
+    });
+    await page.route(isStream, async (route) => {
+      await ended;
+      await route.fulfill({ contentType: 'text/event-stream', body: 'data: {}\n\n' });
+    });
+    try {
+      await page.reload();
+      await card('broken.tif').getByText('Preparing…').waitFor();
+      await isFollowed;
+      isReady = true;
+      end();
+      await card('broken.tif').getByText('Not readable').waitFor();
+    } finally {
+      end();
+      await page.unroute(isList);
+      await page.unroute(isStream);
+    }
+    expect(complaints).toEqual([]);
   });
 
   it('bears the name that an administrator gives it', async () => {
@@ -331,44 +371,111 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
       await page.keyboard.press('Escape');
       await page.getByRole('dialog').waitFor({ state: 'detached' });
     }
+    await page.getByRole('link', { name: 'Kidney' }).click();
+    await heading('Kidney Private');
     expect(complaints).toEqual([]);
   });
 
   it.skipIf(omeSample === null)(
-    'moves through the frames of a stack with its sliders, and keeps the frame in the address',
+    'moves through a stack with its sliders, mixes its channels, and keeps both in the address',
     async () => {
-      await page.getByRole('link', { name: 'Kidney' }).click();
-      await heading('Kidney Private');
       await page.locator('input[type=file]').setInputFiles(omeSample!);
       await card(basename(omeSample!)).getByRole('link').first().click();
       await page.getByRole('slider', { name: 'Z' }).waitFor();
       await until('frame 0 is asked for', () => tileRequests.some((url) => url.includes('/tiles/fzxy/0/')));
       const blank = (await drawnColor(1, 1)).join();
       const { width, height } = await stageBox();
-      await until('the first frame is drawn', async () => (await drawnColor(width / 2, height / 2)).join() !== blank);
+      await until('the first frame is drawn', async () => (await drawnColor(width / 2, height / 2)).join() !== blank, 60_000);
       const first = await picture();
       await page.getByRole('slider', { name: 'Z' }).press('ArrowRight');
       await until('frame 1 is asked for', () => tileRequests.some((url) => url.includes('/tiles/fzxy/1/')));
-      const second = await until('the picture has changed', async () => {
-        const now = await picture();
-        return now === first ? null : now;
-      });
+      const second = await changed('the picture has changed', first);
       await until('the next frame is fetched ahead', () => tileRequests.some((url) => url.includes('/tiles/fzxy/2/')));
-      await page.getByRole('slider', { name: 'Channel' }).press('ArrowRight');
-      await until('frame 6, the second channel, is asked for', () => tileRequests.some((url) => url.includes('/tiles/fzxy/6/')));
-      await until('the address names the frame', () => page.url().includes('frame=6'));
-      const drawn = await until('the picture has changed again', async () => {
-        const now = await picture();
-        return now === second ? null : now;
-      });
+      const channels = page.getByRole('list', { name: 'Channels' });
+      expect(await page.getByRole('slider', { name: 'Channel', exact: true }).count()).toBe(0);
+      await channels.getByRole('checkbox').first().uncheck();
+      await until('the other channels are asked for', () =>
+        tileRequests.some(
+          (url) => /fzxy\/1\/.*style=/.test(url) && !url.includes('%22framedelta%22%3A0') && url.includes('%22framedelta%22%3A5'),
+        ),
+      );
+      await until('the address names frame and channels', () => /frame=1&.*channels=1:/.test(page.url()));
+      const drawn = await changed('the picture has changed again', second);
       await page.reload();
       await page.getByText('2 of 5').waitFor();
-      await until('the same picture is drawn again', async () => (await picture()) === drawn);
+      expect(await channels.getByRole('checkbox').first().isChecked()).toBe(false);
+      await until('the same picture is drawn again', async () => (await picture()) === drawn, 60_000);
       await page.goBack();
       await heading('Kidney Private');
       expect(complaints).toEqual([]);
     },
   );
+
+  it('shows an image of 16 bits by automatic contrast, by its sliders, and as the folder’s settings say', async () => {
+    const name = 'dim.tif';
+    const samples = Uint16Array.from({ length: 300 * 200 }, (_, at) => 100 + 2 * (at % 300));
+    const raw = { width: 300, height: 200, channels: 1 } as const;
+    const dim = sharp(samples, { raw }).toColourspace('grey16').tiff({ compression: 'lzw' });
+    await writeFile(join(folder, name), await dim.toBuffer());
+    const yaml = 'imageFramePresets:\n- name: Green\n  style: {bands: [{band: 1, palette: "#00ff00", min: 0, max: 200}]}\n';
+    await admin.ok('PUT', `/folder/${folderId()}/yaml_config/.large_image_config.yaml`, { body: yaml });
+    await page.locator('input[type=file]').setInputFiles(join(folder, name));
+    await card(name).getByRole('link').first().click();
+    await page.getByRole('checkbox', { name: 'Intensity' }).waitFor();
+    const { width, height } = await stageBox();
+    const middle = () => drawnColor(width / 2, height / 2);
+    await until('the middle is gray', async () => {
+      const [r = 0, g = 0, b = 0] = await middle();
+      if (Math.abs(r - 128) < 12 && r === g && g === b) return true;
+      throw new Error(`${r},${g},${b}`);
+    });
+    await page.getByLabel('Maximum of Intensity').fill('250');
+    await until('all above the maximum is white', async () => (await middle()).join() === '255,255,255,255');
+    await page.getByLabel('Presets').selectOption('Green');
+    await until('the preset is shown', async () => {
+      // Tiles are JPEG, which keeps no colour but gray exactly.
+      const [r = 0, g = 0, b = 0] = await middle();
+      if (r < 8 && g > 247 && b < 8) return true;
+      throw new Error(`${r},${g},${b}`);
+    });
+    await until('the address says so', () => page.url().includes('channels=0:00ff00:0~200'));
+    await page.getByLabel('Presets').selectOption('Automatic contrast');
+    await until('the contrast is automatic again', async () => (await middle())[1]! < 200);
+    await page.goBack();
+    await heading('Kidney Private');
+    await card(name).locator('img.loaded').waitFor();
+    // Without contrast its lightest pixel is 2 of 255.
+    const lightest = await page.evaluate<number>(`(() => {
+      const image = [...document.querySelectorAll('.card')].find((each) => each.textContent.includes('${name}')).querySelector('img');
+      const canvas = new OffscreenCanvas(image.naturalWidth, image.naturalHeight);
+      canvas.getContext('2d').drawImage(image, 0, 0);
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      return data.reduce((most, value, at) => (at % 4 === 0 ? Math.max(most, value) : most), 0);
+    })()`);
+    expect(lightest).toBeGreaterThan(200);
+    expect(complaints).toEqual([]);
+  });
+
+  it('makes an image of colours brighter, and keeps that in the address', async () => {
+    await card(basename(slide)).getByRole('link').first().click();
+    await page.locator('summary', { hasText: 'Brightness and contrast' }).click();
+    await page.getByRole('slider', { name: 'Brightness' }).fill('150');
+    const filter = () =>
+      page
+        .locator('.drawing .openseadragon-canvas canvas')
+        .first()
+        .evaluate<string, { style: { filter: string } }>(({ style }) => style.filter);
+    await until('the picture is brighter', async () => (await filter()).includes('brightness(150%)'));
+    await until('the address says so', () => page.url().includes('light=150,100'));
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.getByRole('button', { name: 'Copy link to this view' }).click();
+    await until('the link is copied', async () => (await page.evaluate<string>(`navigator.clipboard.readText()`)) === page.url());
+    await page.getByRole('button', { name: 'As in the file' }).click();
+    expect(await filter()).toContain('brightness(100%)');
+    await page.goBack();
+    await heading('Kidney Private');
+    expect(complaints).toEqual([]);
+  });
 
   it('can be used with the keyboard alone', async () => {
     await lookAt(await idOf(basename(slide)), { x: 1000, y: 700 }, 2);
@@ -388,7 +495,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
     await page.getByText('Nothing public here yet').waitFor();
     expect(complaints).toEqual([]);
     await page.goto(`${testHost.url}/#item/${id}`);
-    await page.getByRole('alert').getByText('Read access denied').waitFor();
+    await page.getByRole('alert').getByText('Sign in to see this: it is not open to everybody.').waitFor();
     expect(await page.locator('.stage').count()).toBe(0);
     expect(complaints).toEqual([expect.stringContaining('401')]);
     await page.locator('main').getByRole('link', { name: 'Sign in' }).click();
@@ -405,8 +512,9 @@ describe.skipIf(executablePath === null)('the page of the reference host', () =>
 
   it('says that the session has ended, and goes on where it was after signing in again', async () => {
     const id = itemId();
-    await admin.ok('DELETE', '/user/authentication');
+    // Before: the page may find out by itself, and the image is gone then.
     const { x, y, width, height } = await stageBox();
+    await admin.ok('DELETE', '/user/authentication');
     await page.mouse.move(x + width / 2, y + height / 2);
     await page.mouse.move(x + width / 2 + 5, y + height / 2);
     await heading('Your session has ended');

@@ -1,17 +1,40 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { expect, it } from 'vitest';
+import { parseYaml } from '../../src/core/yaml.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const read = (path: string) => readFile(join(root, path), 'utf8');
-const pages = ['README.md', 'docs/hosts.md', 'docs/tile-sources.md', 'docs/testing.md'];
 
-/** The TypeScript of a page, block by block, as modules that lie beside package.json. */
-async function snippets(page: string): Promise<Map<string, string>> {
-  const blocks = [...(await read(page)).matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = '']) => code);
-  return new Map(blocks.map((code, i) => [join(root, `${page.replaceAll('/', '-')}-${i + 1}.ts`), `${code}\nexport {};\n`]));
+/** Every page that users read. */
+async function pages(): Promise<string[]> {
+  const docs = await readdir(join(root, 'docs'), { recursive: true });
+  return [
+    'README.md',
+    'CHANGELOG.md',
+    'SECURITY.md',
+    ...docs.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`),
+  ];
+}
+
+/** The blocks of code of all pages that are in a language. */
+async function blocks(language: string): Promise<{ page: string; code: string }[]> {
+  const found = (await pages()).map(async (page) =>
+    [...(await read(page)).matchAll(/^```(\w*)\n(.*?)^```$/gms)]
+      .filter(([, name]) => name === language)
+      .map(([, , code = '']) => ({ page, code })),
+  );
+  return (await Promise.all(found)).flat();
+}
+
+/** The TypeScript of all pages, block by block, as modules that lie beside package.json. */
+async function snippets(): Promise<Map<string, string>> {
+  const found = await blocks('ts');
+  return new Map(
+    found.map(({ page, code }, i) => [join(root, `${page.replaceAll('/', '-')}-${i + 1}.ts`), `${code}\nexport {};\n`]),
+  );
 }
 
 /** What the compiler says of modules that exist in memory only. */
@@ -37,10 +60,45 @@ function compile(modules: ReadonlyMap<string, string>): string[] {
 }
 
 it('documentation shows code that compiles', { timeout: 120_000 }, async () => {
-  const modules = new Map((await Promise.all(pages.map(snippets))).flatMap((found) => [...found]));
+  const modules = await snippets();
   expect(modules.size).toBeGreaterThan(4);
   // The check itself works.
   const wrong = join(root, 'wrong.ts');
   const problems = compile(modules.set(wrong, "import { install } from 'express-large-image';\nawait install(7);\nexport {};\n"));
   expect(problems).toEqual([expect.stringMatching(/^[^:]*wrong\.ts: /)]);
+});
+
+it('documentation shows YAML and JSON that is valid', async () => {
+  for (const { page, code } of await blocks('yaml'))
+    expect({ page, value: parseYaml(code, page) }).toEqual({ page, value: expect.anything() });
+  for (const { page, code } of await blocks('json')) {
+    expect({ page, value: JSON.parse(code) as unknown }).toEqual({ page, value: expect.anything() });
+  }
+});
+
+it('documentation names packages, scripts and commands that there are', async () => {
+  const manifest = JSON.parse(await read('package.json')) as Record<
+    'scripts' | 'dependencies' | 'devDependencies' | 'peerDependencies',
+    Record<string, string>
+  >;
+  const { scripts, dependencies, devDependencies, peerDependencies } = manifest;
+  const installed = new Set(Object.keys({ 'express-large-image': '', ...dependencies, ...devDependencies, ...peerDependencies }));
+  const commands = [...(await read('src/cli/cli.ts')).matchAll(/\.command\('([\w-]+)/g)].map(([, name]) => name!);
+  expect(commands).toHaveLength(4);
+  const lines = (await blocks('sh')).flatMap(({ page, code }) =>
+    code
+      .split('\n')
+      .flatMap((line) => line.replace(/ #.*/, '').split('&&'))
+      .map((line) => ({ page, words: line.trim().split(/\s+/) })),
+  );
+  /** What is not of npm or of the package is left to whoever reads it. */
+  const isWrong = ([program, first = '', second = '', ...more]: string[]): boolean => {
+    if (program === 'npx' && first === 'express-large-image') return second !== '--help' && !commands.includes(second);
+    if (program !== 'npm' || first === 'ci') return false;
+    if (first !== 'install' && first !== 'i') return !Object.hasOwn(scripts, first === 'run' ? second : first);
+    const names = [second, ...more].filter((name) => name !== '' && !name.startsWith('-'));
+    return names.some((name) => !installed.has(name.replace(/(?<=.)@[\d^~].*$/, '')));
+  };
+  expect(lines.length).toBeGreaterThan(10);
+  expect(lines.filter(({ words }) => isWrong(words))).toEqual([]);
 });

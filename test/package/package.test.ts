@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
-import { lstat, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { withDatabaseName } from '../../src/reference-host/database/uri.js';
 import type {} from '../support/global-setup.js';
@@ -24,9 +25,14 @@ interface Manifest {
   devDependencies: Record<string, string>;
 }
 
-const entries = ['.', './reference-host', './testing'] as const;
+const entries = ['.', './reference-host', './s3', './testing'] as const;
 /** Something that each entry is known to hold. */
-const known = { '.': 'install', './reference-host': 'createReferenceHost', './testing': 'describeHost' } as const;
+const known = {
+  '.': 'install',
+  './reference-host': 'createReferenceHost',
+  './s3': 's3Files',
+  './testing': 'describeHost',
+} as const;
 const specifierOf = (entry: string): string => `express-large-image${entry.slice(1)}`;
 
 let work: string;
@@ -74,11 +80,16 @@ async function lookAtInstallation() {
   await writeFile(join(work, 'alone.mjs'), script);
   const { stdout } = await run(process.execPath, ['alone.mjs'], { cwd: work });
   const [host, database] = JSON.parse(stdout) as string[];
+  const serve = (...words: string[]) =>
+    run('npx', ['--no', '--', 'express-large-image', 'serve', ...words], { cwd: work }).catch(
+      (error: { stdout: string; stderr: string }) => error,
+    );
+  const serving = await serve();
   return {
     bytesOnDisk: sizes.reduce((sum, size) => sum + size, 0),
     packages: packages.map(([path]) => nameOf(path)),
     withInstallScript: packages.filter(([, { hasInstallScript }]) => hasInstallScript === true).map(([path]) => nameOf(path)),
-    messages: { host, database },
+    messages: { host, database, serve: serving.stderr, help: (await serve('--help')).stdout },
   };
 }
 
@@ -123,13 +134,18 @@ describe('npm pack', () => {
   it('holds what users need and nothing else', () => {
     const allowed = [
       /^(package|plugin)\.json$/,
-      /^(README|CHANGELOG)\.md$/,
+      /^(README|CHANGELOG|SECURITY)\.md$/,
+      /^docs\/(formats\/)?[\w-]+\.md$/,
+      /^docs\/images\/[\w-]+\.webp$/,
+      /^deploy\/[\w@./-]+$/,
+      /^examples\/[\w-]+\.ts$/,
       /^LICENSE$/,
       /^dist\/[\w-]+\.(js|cjs|d\.ts|d\.cts)$/,
       /^dist\/MemoryDatabase\.java$/,
       /^dist\/THIRD-PARTY-LICENSES\.txt$/,
       /^dist\/swagger-ui\/[\w.-]+\.br$/,
       /^dist\/viewer\/[\w/-]+\.(html|js|css|svg)$/,
+      /^dist\/viewer\/element\.(cjs|d\.ts|d\.cts)$/,
     ];
     const others = packed.files.map(({ path }) => path).filter((path) => !allowed.some((form) => form.test(path)));
     expect(others).toEqual([]);
@@ -137,11 +153,34 @@ describe('npm pack', () => {
 
   it('holds every file that package.json names, and what the code reads beside itself', () => {
     const paths = new Set(packed.files.map(({ path }) => path));
-    for (const name of ['index', 'reference-host', 'testing']) {
+    for (const name of ['index', 'reference-host', 's3', 'testing']) {
       for (const ending of ['js', 'cjs', 'd.ts', 'd.cts']) expect(paths).toContain(`dist/${name}.${ending}`);
     }
-    for (const path of ['LICENSE', 'README.md', 'plugin.json', 'dist/viewer/index.html', 'dist/MemoryDatabase.java']) {
-      expect(paths).toContain(path);
+    const others = [
+      'LICENSE',
+      'README.md',
+      'plugin.json',
+      'dist/cli.js',
+      'dist/viewer/index.html',
+      'dist/viewer/element.js',
+      'dist/viewer/element.cjs',
+      'dist/viewer/element.d.cts',
+      'dist/viewer/element.d.ts',
+      'dist/MemoryDatabase.java',
+    ];
+    for (const path of others) expect(paths).toContain(path);
+  });
+
+  it('holds every file that its pages show or lead to', async () => {
+    const paths = packed.files.map(({ path }) => path);
+    for (const page of paths.filter((path) => path.endsWith('.md'))) {
+      const links = [...(await readFile(join(root, page), 'utf8')).matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)].map(
+        ([, to]) => to!,
+      );
+      expect({ page, missing: links.filter((to) => !paths.includes(posix.join(posix.dirname(page), to))) }).toEqual({
+        page,
+        missing: [],
+      });
     }
   });
 
@@ -152,8 +191,17 @@ describe('npm pack', () => {
     }
   });
 
-  it('is small: under 6 MB with what is built in, no file over 1.5 MB', () => {
-    expect(packed.unpackedSize).toBeLessThan(6_000_000);
+  it('is found and typed with every way of resolving modules, by the checks of others', { timeout: 3 * minutes }, async () => {
+    const tarball = join(work, packed.filename);
+    const bin = (name: string) => join(root, 'node_modules', '.bin', name);
+    // Both end with another code than 0 where something is wrong: node10, node16 from both kinds of modules, bundler.
+    const linted = await run(bin('publint'), ['run', tarball, '--strict']);
+    expect(linted.stdout).toContain('All good!');
+    await run(bin('attw'), [tarball, '--format', 'ascii']);
+  });
+
+  it('is small: under 7 MB with documentation and what is built in, no file over 1.5 MB', () => {
+    expect(packed.unpackedSize).toBeLessThan(7_000_000);
     for (const { path, size } of packed.files) expect({ path, large: size > 1_500_000 }).toEqual({ path, large: false });
   });
 });
@@ -162,6 +210,14 @@ describe('npm pack', () => {
 const onePixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 describe('the package in an empty folder', () => {
+  it('has a program', async ({ skip }) => {
+    skip(notInstalled !== null, notInstalled ?? '');
+    const { stdout } = await run('npx', ['--no', '--', 'express-large-image', '--version'], { cwd: work });
+    expect(stdout).toMatch(/^express-large-image\/\d+\.\d+\.\d+ /);
+    // Before there is what it needs to serve.
+    expect(alone.messages.help).toContain('npx express-large-image serve');
+  });
+
   it('takes at most 70 MB with express, mongoose and agenda, and nothing runs or reports while it is installed', ({ skip }) => {
     skip(notInstalled !== null, notInstalled ?? '');
     expect(alone.bytesOnDisk / 2 ** 20).toBeLessThan(70);
@@ -171,13 +227,57 @@ describe('the package in an empty folder', () => {
 
   it('names in one message the packages that the reference host needs beside it', ({ skip }) => {
     skip(notInstalled !== null, notInstalled ?? '');
-    const { host, database } = alone.messages;
-    const needed = ['@agendajs/mongo-backend', '@node-rs/argon2', 'archiver', 'openseadragon', 'rate-limiter-flexible'];
+    const { host, database, serve } = alone.messages;
+    const needed = ['@agendajs/mongo-backend', '@node-rs/argon2', 'client-zip', 'rate-limiter-flexible'];
     expect(host).toContain(`needs packages that are not installed: ${needed.join(', ')}. Install them: npm install @agendajs/`);
+    expect(serve).toContain(`needs packages that are not installed: ${needed.join(', ')}. Install them: npm install @agendajs/`);
     expect(database).toMatch(/mongodb-memory-server: the package is not installed \(npm install mongodb-memory-server@\d+\)/);
-    // The others: a database that is downloaded, slides that OpenSlide reads, images on the earth, and numbers for Prometheus.
-    const others = ['geotiff-geokeys-to-proj4', 'koffi', 'mongodb-memory-server', 'proj4', 'prom-client'];
+    // The others: files in buckets, pictures of further formats, a database that is downloaded, slides that OpenSlide reads, images on the earth, and numbers for Prometheus.
+    const pictures = ['jxl-oxide-wasm', 'lerc', 'libheif-js'];
+    const others = [
+      ...pictures,
+      '@aws-sdk/client-s3',
+      'geotiff-geokeys-to-proj4',
+      'koffi',
+      'mongodb-memory-server',
+      'proj4',
+      'prom-client',
+      'ws',
+    ];
     expect([...needed, ...others].toSorted()).toEqual(optional.toSorted());
+  });
+
+  it('finds the tile sources of packages by their plugin.json', async ({ skip }) => {
+    skip(notInstalled !== null, notInstalled ?? '');
+    const folder = join(work, 'netpbm');
+    await mkdir(folder);
+    const write = (name: string, content: object | string) =>
+      writeFile(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
+    const example = await readFile(join(root, 'examples', 'netpbm-source.ts'), 'utf8');
+    const options = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 };
+    await write(
+      'source.js',
+      `${ts.transpileModule(example, { compilerOptions: options }).outputText}\nexport const tileSources = [netpbmSource];`,
+    );
+    await write('plugin.json', { extends: 'express-large-image', tileSources: './source.js' });
+    await write('package.json', {
+      name: '@images/netpbm',
+      version: '1.0.0',
+      type: 'module',
+      files: ['source.js', 'plugin.json'],
+    });
+    const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', work], { cwd: folder });
+    const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
+    await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', '--ignore-scripts', join(work, filename)], {
+      cwd: work,
+    });
+    await writeFile(
+      join(work, 'find.mjs'),
+      `import { findTileSources } from 'express-large-image';
+       console.log(JSON.stringify((await findTileSources(import.meta.url)).map(({ name, extensions }) => [name, extensions.ppm])));`,
+    );
+    const printed = await run(process.execPath, ['find.mjs'], { cwd: work });
+    expect(JSON.parse(printed.stdout)).toEqual([['netpbm', expect.any(Number)]]);
   });
 
   it('has the licences of what is built into it', async ({ skip }) => {

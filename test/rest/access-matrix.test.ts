@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Types } from 'mongoose';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { accessMatrix, callers, kinds, type CallerName, type Subjects, type Verdict } from '../support/access-matrix.js';
@@ -60,30 +61,47 @@ describe('who may use which route', () => {
     await rm(temporary, { recursive: true, force: true });
   });
 
-  const makeSubjects = async (user: string | null): Promise<Subjects> => {
-    const query = { parentType: 'folder', parentId: folder, name: 'a.png', size: png.length };
-    const file = await client('admin').ok('POST', '/file', { query, body: png });
-    const job = await started.host.jobs.create({ title: 'A job', type: 'test', userId: client('writer').id! });
-    const item = String(file.itemId);
-    const json = { name: 'annotation', elements: [{ type: 'point', center: [1, 1, 0], id: elementId(1) }] };
-    const annotation = await client('admin').ok('POST', '/annotation', { query: { itemId: item }, json });
-    await client('admin').ok('PUT', `/annotation/${String(annotation._id)}`, { json: { name: 'annotation' } });
-    return {
-      folder,
-      item,
-      job: job.id,
-      user: user ?? 'None',
-      annotation: String(annotation._id),
-      version: String(annotation._version),
-    };
+  const makers = {
+    async item() {
+      const query = { parentType: 'folder', parentId: folder, name: 'a.png', size: png.length };
+      return String((await client('admin').ok('POST', '/file', { query, body: png })).itemId);
+    },
+    job: async () => (await started.host.jobs.create({ title: 'A job', type: 'test', userId: client('writer').id! })).id,
+    async annotation(item: string) {
+      const json = { name: 'annotation', elements: [{ type: 'point', center: [1, 1, 0], id: elementId(1) }] };
+      const { _id, _version } = await client('admin').ok('POST', '/annotation', { query: { itemId: item }, json });
+      await client('admin').ok('PUT', `/annotation/${String(_id)}`, { json: { name: 'annotation' } });
+      return { annotation: String(_id), version: String(_version) };
+    },
   };
 
-  let shared: Subjects | undefined;
-  /** What nothing has been done to; what is changed is nobody else's afterwards. */
-  const subjectsFor = async (user: string | null, isChange: boolean): Promise<Subjects> => {
-    const subjects = (shared ??= await makeSubjects(user));
-    if (isChange) shared = undefined;
-    return { ...subjects, user: user ?? 'None' };
+  /** What nobody has changed yet. */
+  const unchanged: { item?: string; job?: string; annotation?: { annotation: string; version: string } } = {};
+  /** Whether the item has annotations beside that one. */
+  let isCrowded = false;
+  const subjectsFor = async (user: string | null, pattern: string): Promise<Subjects> => {
+    if (isCrowded && !pattern.startsWith('/annotation/:id')) forgetItem();
+    // Of the folder, all images would be opened again and again.
+    await started.host.context.models.item.collection.deleteMany({ _id: { $in: forgotten.splice(0) } });
+    const item = (unchanged.item ??= await makers.item());
+    const job = (unchanged.job ??= await makers.job());
+    const annotation = (unchanged.annotation ??= await makers.annotation(item));
+    return { folder, item, job, ...annotation, user: user ?? 'None' };
+  };
+  const forgotten: Types.ObjectId[] = [];
+  function forgetItem(): void {
+    if (unchanged.item !== undefined) forgotten.push(new Types.ObjectId(unchanged.item));
+    delete unchanged.item;
+    delete unchanged.annotation;
+    isCrowded = false;
+  }
+  /** What a route changes is another thing for whoever comes next. */
+  const forgetWhatChanges = (pattern: string): void => {
+    if (pattern.startsWith('/job')) delete unchanged.job;
+    else if (pattern.startsWith('/annotation/:id')) {
+      delete unchanged.annotation;
+      isCrowded = true;
+    } else if (/^\/(item|annotation|iiif|folder|large_image\/folder)\b/.test(pattern)) forgetItem();
   };
 
   /** Status and message of a valid request. Streams of events are left after their head. */
@@ -106,7 +124,9 @@ describe('who may use which route', () => {
     }
     const leaving = new AbortController();
     const headers: Record<string, string> = who.token === null ? {} : { 'Girder-Token': who.token };
-    const response = await fetch(`${who.url}/api/v1${path}`, { headers, signal: leaving.signal });
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries(sending.query ?? {})) query.set(name, String(value));
+    const response = await fetch(`${who.url}/api/v1${path}?${query.toString()}`, { headers, signal: leaving.signal });
     const message = response.ok ? undefined : ((await response.json()) as { message: string }).message;
     leaving.abort();
     return { status: response.status, message };
@@ -140,14 +160,15 @@ describe('who may use which route', () => {
   });
 
   describe.each(Object.entries(accessMatrix))('%s', (name, { kind, scope, admitted = 200 }) => {
-    const isLook = name.startsWith('GET ');
+    const [method, pattern] = name.split(' ') as [string, string];
+    const isLook = method === 'GET';
     it.each(callers)('for %s', async (caller) => {
       const who = caller === 'limited' && kind === 'admin' ? limitedAdmin : client(caller);
       const user = caller === 'limited' ? null : who.id;
       const verdictOn = (subjects: Subjects): Verdict => kinds[kind](subjects)[caller];
-      const isAdmitted = verdictOn(await subjectsFor(user, false)) === null;
-      const subjects = await subjectsFor(user, isAdmitted && !isLook);
+      const subjects = await subjectsFor(user, pattern);
       const verdict = verdictOn(subjects);
+      if (verdict === null && !isLook) forgetWhatChanges(pattern);
       const answer = await call(name, who, subjects);
       if (verdict === null) expect(answer.status, String(answer.message)).toBe(admitted);
       else expect([answer.status, answer.message]).toEqual(verdict);
@@ -155,7 +176,8 @@ describe('who may use which route', () => {
 
     if (scope === undefined || !scoped.has(scope)) return;
     it('for an administrator whose token has just this scope', async () => {
-      const subjects = await subjectsFor(client('admin').id, !isLook);
+      const subjects = await subjectsFor(client('admin').id, pattern);
+      if (!isLook) forgetWhatChanges(pattern);
       expect((await call(name, scoped.get(scope)!, subjects)).status).toBe(admitted);
     });
   });

@@ -153,6 +153,24 @@ describe('bodies of annotations that cannot be used', () => {
     expect([status, (JSON.parse(answer) as { _elementCount: number })._elementCount]).toEqual([200, 2]);
   });
 
+  it.each([
+    ['an element', (text: string) => `{"elements":[{"type":"point","center":[1,2,0],"label":{"value":"${text}"}}]}`],
+    [
+      'a feature',
+      (text: string) =>
+        `{"type":"FeatureCollection","features":[{"type":"Feature","properties":{"a":"${text}"},"geometry":{"type":"Point","coordinates":[1,2]}}]}`,
+    ],
+  ])('are refused as no JSON where %s is, also a long one', async (_what, body) => {
+    for (const length of [1, 2_000_000]) {
+      const answer = await at.admin.send('POST', '/annotation', {
+        query: { itemId: at.item },
+        body: body(`${'x'.repeat(length)}\\ud8`),
+        headers: { 'Content-Type': 'application/json' },
+      });
+      expect([length, answer.status, answer.body.message]).toEqual([length, 400, 'Invalid JSON passed in request body.']);
+    }
+  });
+
   it('are refused long before their end when they are too long or begin with a fault', async () => {
     const before = await stored();
     function* polygon() {

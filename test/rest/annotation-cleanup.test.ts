@@ -1,5 +1,7 @@
 import mongoose from 'mongoose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { answerMs } from '../../src/core/concurrency/in-time.js';
+import { AnnotationCleanup } from '../../src/features/annotations/history/cleanup.js';
 import { PackedElementStore } from '../../src/features/annotations/elements/store.js';
 import { MongoElementRecords } from '../../src/features/annotations/elements/element-records.model.js';
 import { OwnCollections } from '../../src/core/database/own-collections.js';
@@ -90,6 +92,57 @@ describe('cleaning up after annotations', () => {
       abandonedVersions: 0,
     });
     expect(await at.admin.ok('GET', '/annotation/old')).toMatchObject({ fromDeletedItems: 0, abandonedVersions: 0 });
+  });
+
+  it('answers in the time that clients wait, and goes on to the end, however many versions there are', async () => {
+    const { _id: annotationId } = await at.annotate({ name: 'often changed', elements: [point(1)] });
+    await at.admin.ok('PUT', `/annotation/${annotationId}`, { json: { name: 'often changed 2' } });
+    const versions = at.host.host.context.models.item.db.collection('large_image_annotation_version');
+    const { _id, ...former } = (await versions.findOne({ annotationId }))!;
+    const updated = new Date(Date.now() - 40 * dayMs);
+    // Below the one that is there; more than are read at a time.
+    const more = Array.from({ length: 1200 }, (_, i) => ({ ...former, updated, _version: -1 - i }));
+    await versions.insertMany(more);
+    expect(_id).toBeDefined();
+    const active = await at.admin.ok('GET', '/annotation/old');
+    expect(active).toMatchObject({ oldVersions: 1191, abandonedVersions: 0 });
+    expect(active).not.toHaveProperty('complete');
+
+    // The time is over while the first part of the work is under way.
+    const wait = globalThis.setTimeout;
+    const soon = (call: () => void, ms?: number) => wait(call, ms === answerMs ? 1 : ms);
+    let goOn = () => {};
+    const held = new Promise<void>((resolve) => (goOn = resolve));
+    const timers = vi.spyOn(globalThis, 'setTimeout').mockImplementation(soon as typeof setTimeout);
+    const holding = vi.spyOn(AnnotationCleanup.prototype, 'abandoned').mockImplementationOnce(async () => {
+      await held;
+      return 0;
+    });
+    const asked = vi.spyOn(AnnotationCleanup.prototype, 'oldInTime');
+    try {
+      const begun = { active: 0, oldVersions: 0, removedVersions: 0, complete: false };
+      expect(await at.admin.ok('DELETE', '/annotation/old')).toMatchObject(begun);
+      timers.mockRestore();
+      // Who asks again waits for the same.
+      const again = at.admin.ok('DELETE', '/annotation/old');
+      await until('the other request', () => asked.mock.calls.length === 2);
+      goOn();
+      const { complete, ...ended } = await again;
+      expect(ended).toMatchObject({ oldVersions: 1191, removedVersions: 1191 });
+      expect(complete).toBeUndefined();
+      expect(holding).toHaveBeenCalledTimes(1);
+    } finally {
+      timers.mockRestore();
+      holding.mockRestore();
+      asked.mockRestore();
+      goOn();
+    }
+    const left = await versions.find({ annotationId }).toArray();
+    expect(left.map(({ _version }) => Number(_version)).toSorted((a, b) => a - b)).toEqual([
+      ...Array.from({ length: 9 }, (_, i) => i - 9),
+      former._version,
+    ]);
+    await versions.deleteMany({ annotationId });
   });
 
   it('shows all of a posted list at once', async () => {

@@ -378,4 +378,27 @@ describe('lists, rights and the life of annotations', () => {
     }
     expect(a).toMatch(/^[0-9a-f]{24}$/);
   });
+
+  it('tells of changes of the annotations of an item as they happen, to those who may see it', async () => {
+    const path = `${at.reader.url}/api/v1/annotation/events?itemId=${at.item}`;
+    const refused = await fetch(path.replace(at.item, at.privateItem));
+    expect(refused.status).toBe(401);
+    const end = new AbortController();
+    const response = await fetch(`${path}&token=${at.reader.token}`, { signal: end.signal });
+    expect(response.headers.get('content-type')).toContain('text/event-stream');
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+    const next = async () => {
+      let text = '';
+      while (!/data: .*\n\n/.test(text)) text += (await reader.read()).value;
+      return JSON.parse(/data: (.*)/.exec(text)![1]!) as { total: number; version: number };
+    };
+    const first = await next();
+    const { _id } = await at.annotate({ name: 'New while followed' });
+    const second = await next();
+    expect(second.total).toBe(first.total + 1);
+    expect(second.version).toBeGreaterThan(first.version);
+    await at.admin.ok('DELETE', `/annotation/${_id}`);
+    expect(await next()).toEqual(first);
+    end.abort();
+  });
 });

@@ -112,7 +112,9 @@ describe('the overlay of stored elements', () => {
     await overlayOf(model).densities.heads(changed);
     expect(await made(changed.windows[0]!.id)).toBeInstanceOf(Date);
     // What nobody refers to goes.
-    const removed = await densities.sweep((family) => Promise.resolve(family === stored.family ? [changed] : []));
+    const removed = await densities.sweep(async function* (family) {
+      if (family === stored.family) yield changed;
+    });
     expect(removed).toBeGreaterThan(0);
     expect(await model.heads([stored.windows[0]!.id, changed.windows[0]!.id])).toHaveLength(1);
   });

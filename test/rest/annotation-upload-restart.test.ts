@@ -87,6 +87,6 @@ describe('uploads that wait for others, over a restart of the server', () => {
     ]);
     expect((await admin.send('GET', `/file/${file}`)).status).toBe(200);
     expect(await admin.ok('GET', `/annotation/item/${items['given up']}`)).toEqual([]);
-    expect(await waiting().countDocuments({ 'task.fileId': file })).toBe(0);
+    await until('nothing waits for it any more', async () => (await waiting().countDocuments({ 'task.fileId': file })) === 0);
   });
 });

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { mongo } from 'mongoose';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import sharp from 'sharp';
 import { elementsOf, point, startAnnotated, type Annotated } from '../support/annotated.js';
 import type { Client } from '../support/reference-host.js';
@@ -14,7 +15,8 @@ describe('uploaded files of annotations', () => {
   const env = { LARGE_IMAGE_MAX_ANNOTATION_INPUT_FILE_LENGTH: String(maxBytes) };
 
   beforeAll(async () => {
-    at = await startAnnotated({ install: { env } });
+    // Many are uploaded at once: they do not wait for each other to be counted.
+    at = await startAnnotated({ install: { env }, settings: { 'core.user_maximum_uploads': 0 } });
   });
   afterAll(() => at?.close());
 
@@ -75,6 +77,35 @@ describe('uploaded files of annotations', () => {
     expect(others).toEqual([]);
     expect(made).toMatchObject({ creatorId: at.admin.id, _elementCount: 2, annotation: { name: 'nuclei' } });
     expect(await exists(file)).toBe(false);
+  });
+
+  /** Uploads a file whose removal the database is too busy for, the first time or each time. */
+  async function removedWhileBusy(isAlways: boolean) {
+    const busy = new mongo.MongoServerError({ message: 'WriteConflict', code: 112 });
+    const removing = vi.spyOn(at.host.host.host.files, 'remove');
+    if (isAlways) removing.mockRejectedValue(busy);
+    else removing.mockRejectedValueOnce(busy);
+    const item = await newItem(isAlways ? 'always busy' : 'busy');
+    const file = await upload({ name: 'once' }, target(item));
+    const job = await ended(file);
+    const removals = removing.mock.calls.length;
+    removing.mockRestore();
+    expect(await annotationsOf(item)).toHaveLength(1);
+    return { file, job, removals };
+  }
+
+  it('is taken up again where the database was too busy to remove the file, and makes nothing twice', async () => {
+    const { file, job } = await removedWhileBusy(false);
+    const again = 'The database was too busy for a part of the work; the job is taken up again.\n';
+    expect(job).toMatchObject({ status: 3, log: expect.arrayContaining([again]) });
+    expect(await exists(file)).toBe(false);
+  });
+
+  it('ends well where the database is too busy each time to remove the file, which is kept', async () => {
+    const { file, job, removals } = await removedWhileBusy(true);
+    expect(removals).toBe(3);
+    expect(job).toMatchObject({ status: 3 });
+    expect(await exists(file)).toBe(true);
   });
 
   const feature = (x: number) => ({

@@ -36,12 +36,17 @@ export async function run(client: Client<paths>, itemId: string) {
   const path = { itemId };
   const { data: image } = await client.GET('/item/{itemId}/tiles', { params: { path } });
   const width: number = image!.sizeX;
+  const tile = await client.GET('/item/{itemId}/tiles/zxy/{z}/{x}/{y}', {
+    params: { path: { itemId, z: 0, x: 0, y: 0 } },
+    parseAs: 'arrayBuffer',
+  });
+  const bytes: ArrayBuffer = tile.data!;
   const body = { name: 'made by a generated client', elements: [{ type: 'point' as const, center: [1, 2, 0] }] };
   const { data: made } = await client.POST('/annotation', { params: { query: { itemId } }, body });
   const count: number = made!._elementCount;
   const { error } = await client.GET('/item/{itemId}/tiles', { params: { path: { itemId: 'f'.repeat(24) } } });
   const message: string = error!.message;
-  return { width, count, name: made!.annotation.name, message };
+  return { width, bytes: bytes.byteLength, count, name: made!.annotation.name, message };
 }
 `;
 
@@ -158,6 +163,7 @@ describe('the description of the API', { timeout: 120_000 }, () => {
     const client = createClient({ baseUrl: `${started.url}/api/v1`, headers: { 'Girder-Token': admin.token! } });
     expect(await run(client, item)).toEqual({
       width: (await admin.ok('GET', `/item/${item}/tiles`)).sizeX,
+      bytes: expect.any(Number),
       count: 1,
       name: 'made by a generated client',
       message: `Invalid item id (${'f'.repeat(24)}).`,

@@ -5,6 +5,8 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestDatabase } from '../support/database.js';
 import { newFolder, pyramid, uploadItem } from '../support/images.js';
+import { writeCzi } from '../support/czi-writer.js';
+import { writeZip } from '../support/zip-writer.js';
 import { grayTags, writeTiff, type TagValue } from '../support/tiff-writer.js';
 import { Client, type Answer, type Sending } from '../support/reference-host.js';
 import { startWatchedServer, type WatchedServer } from '../support/watched-server.js';
@@ -91,7 +93,7 @@ const rows: [what: string, status: number, send: Send][] = [
   ],
   [
     'a number of a megabyte in a form',
-    400,
+    413,
     ({ slide }, send) =>
       send('POST', `/item/${slide}/tiles/region`, { form: { left: `${'1'.repeat(1_000_000)}x` }, headers: asGet }),
   ],
@@ -161,6 +163,47 @@ const rows: [what: string, status: number, send: Send][] = [
     ({ item }, send) => {
       const keys = Array.from({ length: 70_000 }, (_, i) => `"${i.toString(36)}":1`);
       return send('PUT', `/item/${item}/metadata`, { body: `{${keys.join(',')}}`, headers: json });
+    },
+  ],
+  [
+    'a description of one word, over and over',
+    200,
+    ({ item }, send) => send('PUT', `/item/${item}`, { form: { description: repeated('a ', 250_000) } }),
+  ],
+  [
+    'a search for one word, over and over',
+    200,
+    (_place, send) =>
+      send('POST', '/resource/search', { form: { q: repeated('a ', 250_000), types: '["item"]' }, headers: asGet }),
+  ],
+  [
+    'a search in very many fields',
+    400,
+    (_place, send) => {
+      const q = `${Array.from({ length: 20_000 }, (_, i) => `key:${i}`).join(' ')} x`;
+      return send('POST', '/resource/search', { form: { q, mode: 'li_metadata', types: '["item"]' }, headers: asGet });
+    },
+  ],
+  [
+    'an order that is a long list',
+    400,
+    ({ folder }, send) => send('POST', '/item', { form: { folderId: folder, sort: list('[]', 250_000) }, headers: asGet }),
+  ],
+  [
+    'items of which each has as many metadata as it may have',
+    200,
+    async (_place, send) => {
+      const collection = await send('POST', '/collection', { query: { name: `Much metadata ${performance.now()}` } });
+      const query = { parentType: 'collection', parentId: String(collection.body._id), name: 'Much metadata' };
+      const folderId = String((await send('POST', '/folder', { query })).body._id);
+      const members = Array.from({ length: 19_990 }, (_, i) => `"${i.toString(36)}":{}`);
+      let answer = await send('POST', '/item', { query: { folderId, name: 'first' } });
+      for (let i = 0; i < 3 && answer.status === 200; i += 1) {
+        const item = await send('POST', '/item', { query: { folderId, name: `item ${i}` } });
+        const body = `{"a":{${members.join(',')}}}`;
+        answer = await send('PUT', `/item/${String(item.body._id)}/metadata`, { body, headers: json });
+      }
+      return answer.status === 200 ? send('GET', '/item', { query: { folderId } }) : answer;
     },
   ],
   [
@@ -376,12 +419,86 @@ const rows: [what: string, status: number, send: Send][] = [
     },
   ],
   [
+    'a beginning of names that is a megabyte long',
+    413,
+    (_place, send) =>
+      send('POST', '/resource/search', {
+        form: { q: repeated('.*', 900_000), mode: 'prefix', types: '["item"]' },
+        headers: asGet,
+      }),
+  ],
+  [
+    'very many keys to be taken away',
+    400,
+    ({ item }, send) => send('DELETE', `/item/${item}/metadata`, { body: list('"abcdef"', mebibyte - 100), headers: json }),
+  ],
+  [
+    'a description in XML of very many elements',
+    400,
+    ({ upload }, send) => {
+      const xml = `<PerkinElmer-QPI-ImageDescription>${repeated('<a b="c">d</a>', 240_000)}</PerkinElmer-QPI-ImageDescription>`;
+      return shown(send, upload('slide.qptiff', grayTiff({ 270: { ascii: xml } })));
+    },
+  ],
+  [
+    'a CZI file of 20 000 planes',
+    400,
+    async ({ upload }, send) => {
+      const block = { left: 0, top: 0, storedWidth: 2, storedHeight: 2, pixelType: 0, compression: 0, data: new Uint8Array(4) };
+      const { file } = writeCzi({
+        blocks: Array.from({ length: 20_000 }, (_, i) => ({ ...block, axes: { C: i, Z: i % 7, T: i % 3 } })),
+      });
+      return shown(send, upload('planes.czi', file));
+    },
+  ],
+  [
+    'a Zarr image whose tiles are single pixels',
+    400,
+    async ({ upload }, send) => {
+      const axes = ['y', 'x'].map((name) => ({ name, type: 'space' }));
+      const array = { zarr_format: 2, shape: [60_000, 60_000], chunks: [1, 1], dtype: '|u1', compressor: null, fill_value: 0 };
+      const { file } = writeZip({
+        'a.zarr/.zgroup': '{"zarr_format":2}',
+        'a.zarr/.zattrs': JSON.stringify({ multiscales: [{ version: '0.4', axes, datasets: [{ path: '0' }] }] }),
+        'a.zarr/0/.zarray': JSON.stringify({ ...array, order: 'C', filters: null, dimension_separator: '/' }),
+      });
+      const item = await upload('points.zarr.zip', file);
+      return send('GET', `/item/${item}/tiles/thumbnail`, { query: { width: 50 } });
+    },
+  ],
+  [
+    'a colour profile of a million entries',
+    200,
+    ({ upload }, send) => {
+      const profile = Buffer.alloc(20 * mebibyte, 3);
+      profile.write('acsp', 36);
+      return shown(send, upload('profile.tif', grayTiff({ 34675: { bytes: profile } })));
+    },
+  ],
+  [
+    'an image of ten thousand sources',
+    200,
+    ({ upload }, send) => {
+      const sources = Array.from({ length: 10_000 }, (_, z) => ({ path: 'slide.tif', z }));
+      return shown(send, upload('stack.json', JSON.stringify({ sources })));
+    },
+  ],
+  [
     'a tile that is made of a million',
     404,
     async ({ upload }, send) => {
       const tags: Record<number, TagValue> = { ...grayTags(16_000, 16_000, 16), 324: { long: Array<number>(1_000_000).fill(8) } };
       const bytes = writeTiff([{ tags: { ...tags, 325: { long: Array<number>(1_000_000).fill(256) } }, chunks: [] }]);
       return send('GET', `/item/${await upload('small-tiles.tif', bytes)}/tiles/zxy/0/0/0`);
+    },
+  ],
+  // The last: its item waits, and looks again with each file that comes into the folder.
+  [
+    'patterns of names that stand for a hundred thousand letters',
+    400,
+    ({ upload }, send) => {
+      const source = { path: '.', pathPattern: `${'(a?){1000}'.repeat(100)}zz` };
+      return shown(send, upload('patterns.json', JSON.stringify({ sources: Array.from({ length: 4 }, () => source) })));
     },
   ],
 ];
@@ -438,12 +555,11 @@ describe('while somebody sends the worst that is taken', () => {
 
   it.each(rows)('tiles come at once: %s', async (_what, status, send) => {
     const measured = async () => {
-      const quiet = await quietWait();
       await server.stretches();
       const answered = send(place, (method, path, sending) => admin.send(method, path, sending));
       const waited = await longestWait(answered);
       expect((await answered).status).toBe(status);
-      return { quiet, waited, ...(await server.stretches()) };
+      return { waited, ...(await server.stretches()) };
     };
     // What other programs do to the processor's caches only adds to a measurement: the least of three is nearest to what the code costs.
     let least = await measured();
@@ -451,10 +567,11 @@ describe('while somebody sends the worst that is taken', () => {
       const next = await measured();
       if (next.cpu < least.cpu) least = next;
     }
-    const { quiet, waited, cpu, wall } = least;
+    const { waited, cpu, wall } = least;
     // The clock also counts what other programs take; the time of the loop's own thread does not.
     expect(cpu).toBeLessThanOrEqual(maxStretchMs + collectionMs);
+    if (cpu <= maxStretchMs) return;
     const slowness = Math.max(1, wall / cpu);
-    if (cpu > maxStretchMs) expect(waited).toBeLessThanOrEqual((maxWaitMs + 10 * quiet) * slowness);
+    expect(waited).toBeLessThanOrEqual((maxWaitMs + 10 * (await quietWait())) * slowness);
   });
 });

@@ -200,6 +200,7 @@ describe('YAML configurations of folders', () => {
         const path = `/folder/${top}/yaml_config/${encodeURIComponent(taken)}`;
         expect((await admin.send('PUT', path, { body: 'a: 1\n' })).status).toBe(409);
       }
+      expect((await admin.send('PUT', `/folder/${top}/yaml_config/%00`, { body: 'a: 1\n' })).status).toBe(400);
       expect(await names()).toEqual(before);
     });
 

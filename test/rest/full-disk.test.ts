@@ -27,7 +27,7 @@ describe.skipIf(unmounted !== null)(`a disk that is full${unmounted === null ? '
   const filler = join(place, 'filler');
   const configFile = join(place, 'server.cfg');
   const space = { message: 'There is no space left on the disk of the server.', type: 'rest' };
-  const usualTemporary = process.env.TMPDIR;
+  const defaultTemporary = process.env.TMPDIR;
   let started: TestHost;
   let admin: Client;
   let folder: string;
@@ -66,7 +66,7 @@ describe.skipIf(unmounted !== null)(`a disk that is full${unmounted === null ? '
     await fill();
   });
   afterAll(async () => {
-    process.env.TMPDIR = usualTemporary;
+    process.env.TMPDIR = defaultTemporary;
     await started?.close();
     if (unmounted === null) execFileSync('umount', ['-l', place]);
     await rm(place, { recursive: true, force: true });

@@ -242,6 +242,53 @@ describe('groups', () => {
     expect((await owner.ok('GET', `/folder/${folder}/access`)).groups).toEqual([]);
   });
 
+  it('are asked to let somebody in, who is then a member as soon as somebody invites them', async () => {
+    const id = await owner.create('/group', { name: 'Open to requests', public: true });
+    const waiting = async (by: Client) => (await by.ok('GET', `/group/${id}/access`)).requests;
+    const asked = await other.ok('POST', `/group/${id}/member`);
+    expect(asked.requests).toEqual([{ id: other.id, login: 'other', name: expect.any(String) as string }]);
+    // Moderators see who waits, others see themselves.
+    expect([await waiting(owner), await waiting(server.anonymous)]).toEqual([asked.requests, []]);
+    expect((await other.ok('GET', '/user/me')).groups).not.toContain(id);
+    const member = { query: { userId: other.id! } };
+    await owner.ok('DELETE', `/group/${id}/member`, member);
+    expect(await waiting(owner)).toEqual([]);
+    await other.ok('POST', `/group/${id}/member`);
+    await owner.ok('POST', `/group/${id}/invitation`, member);
+    expect(await waiting(owner)).toEqual([]);
+    expect((await other.ok('GET', '/user/me')).groups).toContain(id);
+    expect(await other.fails('POST', `/group/${id}/member`)).toMatchObject({
+      status: 400,
+      message: 'User is already in this group.',
+    });
+  });
+
+  it('list who is invited, and give and take the levels of their members', async () => {
+    const id = await owner.create('/group', { name: 'With roles' });
+    const member = { query: { userId: other.id! } };
+    await owner.ok('POST', `/group/${id}/invitation`, member);
+    expect(await owner.ok('GET', `/group/${id}/invitation`)).toMatchObject([{ login: 'other' }]);
+    expect(await owner.fails('POST', `/group/${id}/moderator`, member)).toMatchObject({ status: 400 });
+    await other.ok('POST', `/group/${id}/member`);
+    expect(await owner.ok('GET', `/group/${id}/invitation`)).toEqual([]);
+    const levelsBy = async (method: string, path: string, by = owner) => {
+      const { access } = (await by.ok(method, `/group/${id}/${path}`, member)) as unknown as {
+        access: { users: { login: string; level: number }[] };
+      };
+      return Object.fromEntries(access.users.map(({ login, level }) => [login, level]));
+    };
+    expect(await levelsBy('POST', 'moderator')).toEqual({ owner: 2, other: 1 });
+    expect(await other.fails('POST', `/group/${id}/admin`, member)).toMatchObject({ status: 403 });
+    expect(await levelsBy('DELETE', 'moderator')).toEqual({ owner: 2, other: 0 });
+    expect(await levelsBy('POST', 'admin')).toEqual({ owner: 2, other: 2 });
+    expect(await levelsBy('DELETE', 'admin')).toEqual({ owner: 2, other: 0 });
+    const last = { query: { userId: owner.id! } };
+    expect(await owner.fails('DELETE', `/group/${id}/admin`, last)).toMatchObject({
+      status: 400,
+      message: expect.stringContaining('would be left without an administrator') as string,
+    });
+  });
+
   it('keep an administrator, unless a site administrator takes the last one', async () => {
     const id = await owner.create('/group', { name: 'Governed' });
     const invite = (by: Client, whom: Client, level: number) =>

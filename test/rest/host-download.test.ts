@@ -1,12 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, readdir, readlink, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { contentDisposition, parseRange } from '../../src/reference-host/files/downloads.js';
 import type { FileDocument } from '../../src/reference-host/files/file.model.js';
-import { zipReply, type ZipEntry } from '../../src/reference-host/files/zip.js';
+import { folderEntries, zipReply, type ZipEntry } from '../../src/reference-host/files/zip.js';
+import { principalOf } from '../../src/reference-host/access/access.js';
+import type { FolderDocument } from '../../src/reference-host/tree/folder.model.js';
 import { startHost, type Client, type TestHost } from '../support/reference-host.js';
 import { until } from '../support/until.js';
 
@@ -170,6 +173,27 @@ describe('archives', () => {
     });
     expect(await unzip(several.bytes)).toEqual({ 'x.TXT/x.TXT': '0123', 'secret/c': 'c' });
   });
+
+  it('leave out what is removed while they are sent, and hold long metadata', async () => {
+    const { models } = server.host.context;
+    const inside = await admin.create('/folder', { parentId: folder, name: 'Inside' });
+    const note = 'n'.repeat(100_000);
+    const noted = await admin.create('/item', { folderId: inside, name: 'noted' });
+    await admin.ok('PUT', `/item/${noted}/metadata`, { json: { note } });
+    const made = await Promise.all([1, 100_000, 2].map((size) => upload(inside, `of ${size}`, Buffer.alloc(size, 65))));
+    const listed = await Promise.all(made.map(({ _id }) => models.file.findById(_id).lean<FileDocument>()));
+    for (const { itemId } of made.slice(0, 2)) await admin.ok('DELETE', `/item/${String(itemId)}`);
+    const principal = await principalOf(server.host.context, null);
+    async function* entries(): AsyncGenerator<ZipEntry> {
+      for (const content of listed) yield { path: content!.name, date: new Date(), content: content! };
+      yield* folderEntries(server.host.context, (await models.folder.findById(inside).lean<FolderDocument>())!, principal);
+    }
+    const reply = zipReply(server.host.context, null, 'a', entries());
+    if (reply.content.kind !== 'stream') throw new Error('An archive is a stream.');
+    const found = await unzip(await buffer(reply.content.body));
+    expect(Object.keys(found).filter((name) => name.includes('of '))).toEqual(['of 2', 'Inside/of 2']);
+    expect(found['Inside/noted/girder-item-metadata.json']).toBe(JSON.stringify({ note }));
+  });
 });
 
 describe('an archive whose reader goes away', () => {
@@ -180,13 +204,17 @@ describe('an archive whose reader goes away', () => {
     async function* entries(): AsyncGenerator<ZipEntry> {
       // After all that follows at once, which is until the system opens the file.
       process.nextTick(() => end.archive());
-      yield { path: 'late', date: new Date(), content: content! };
-      end.reached = true;
+      try {
+        yield { path: 'late', date: new Date(), content: content! };
+      } finally {
+        end.reached = true;
+      }
     }
     const reply = zipReply(server.host.context, null, 'a', entries());
     if (reply.content.kind !== 'stream') throw new Error('An archive is a stream.');
     const { body } = reply.content;
     end.archive = () => body.destroy();
+    body.resume();
     await until('nothing waits for the archive', () => end.reached);
     await until('the file is closed', async () => !(await openCheck(made)()));
   });

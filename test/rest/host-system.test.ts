@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Types } from 'mongoose';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startHost, type Client, type TestHost } from '../support/reference-host.js';
 import { until } from '../support/until.js';
 
@@ -166,7 +167,52 @@ describe('notifications', () => {
     expect(messages()[0]!._girderTime).toEqual(expect.any(Number));
     abort.abort();
     await reading;
-    await until('the stream has ended', () => server.host.context.wakeStreams.size === 0);
+    await until('the stream has ended', () => server.host.context.notificationFeed.owners === 0);
+  });
+
+  it('of another process wake the streams of their user, and those of nobody else', async () => {
+    const { notification } = server.host.context.models;
+    const abort = new AbortController();
+    const texts = await Promise.all(
+      [user, user, admin, admin].map(async ({ token }) => {
+        const response = await fetch(`${server.url}/api/v1/notification/stream?token=${token}`, { signal: abort.signal });
+        const held = { text: '' };
+        const read = async () => {
+          for await (const bytes of response.body!) held.text += Buffer.from(bytes as Uint8Array).toString();
+        };
+        read().catch(() => undefined);
+        return held;
+      }),
+    );
+    await until('all are open', () => texts.every(({ text }) => text.includes(': open')));
+    const finds = vi.spyOn(notification, 'find');
+    const owners = () => finds.mock.calls.map(([filter]) => String((filter as { userId?: unknown }).userId));
+    const asksFor = (id: string | null | undefined) => owners().filter((owner) => owner === String(id)).length;
+    const looks = () => asksFor(undefined);
+    try {
+      await until('nothing new was found twice', () => looks() >= 2);
+      finds.mockClear();
+      const now = new Date();
+      const expires = new Date(now.getTime() + 60_000);
+      const message = {
+        type: 'progress',
+        data: { other: 1 },
+        userId: new Types.ObjectId(user.id!),
+        time: now,
+        updated: now,
+        expires,
+      };
+      await notification.collection.insertOne({ _id: new Types.ObjectId(), tokenId: null, ...message });
+      await until('it has come', () => [0, 1].every((index) => texts[index]!.text.includes('"other":1')));
+      const asked = looks();
+      await until('nothing new was found twice more', () => looks() >= asked + 2);
+      expect(asksFor(admin.id)).toBe(0);
+      // When woken, and once more behind what came.
+      expect(asksFor(user.id)).toBe(4);
+    } finally {
+      finds.mockRestore();
+      abort.abort();
+    }
   });
 
   it('end a stream after silence, and when the host closes', async () => {

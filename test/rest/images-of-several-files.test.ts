@@ -1,6 +1,7 @@
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newFolder, uploadItem } from '../support/images.js';
+import { until } from '../support/until.js';
 import { startHost, type Client, type TestHost } from '../support/reference-host.js';
 
 let started: TestHost;
@@ -32,6 +33,28 @@ async function colour(item: string, { frame = 0, z = 0, at = 0 } = {}): Promise<
   return Array.from(data.subarray(at * info.channels, at * info.channels + 3));
 }
 
+/** The job of a conversion, when it has ended. */
+async function conversion(item: string, client: Client, folderId: string): Promise<Record<string, unknown>> {
+  const query = { name: `copy of ${item}`, folderId, localJob: true };
+  const { _id: id } = await client.ok('POST', `/item/${item}/tiles/convert`, { query });
+  return until(
+    'the conversion has ended',
+    async () => {
+      const found = await client.ok('GET', `/job/${String(id)}`);
+      return [3, 4, 5].includes(Number(found.status)) && found;
+    },
+    120_000,
+  );
+}
+
+/** The item of a converted copy. */
+async function converted(item: string, folderId: string): Promise<string> {
+  const job = await conversion(item, admin, folderId);
+  expect(job.status, String(job.log)).toBe(3);
+  const items = await admin.ok('GET', '/item', { query: { folderId } });
+  return String((items as unknown as { _id: string }[])[0]?._id);
+}
+
 describe('an image that is made of others', () => {
   const twoPlanes = Buffer.from('sources:\n  - {path: one.png, z: 0}\n  - {path: below/two.png, z: 1}\n');
 
@@ -49,6 +72,11 @@ describe('an image that is made of others', () => {
     const one = await upload(folder, 'one.png', await plain('#ff0000'));
     expect((await facts(item)).body).toMatchObject({ sizeX: 80, IndexRange: { IndexZ: 2 } });
     expect([await colour(item), await colour(item, { frame: 1 })]).toEqual([
+      [255, 0, 0],
+      [0, 255, 0],
+    ]);
+    const copy = await converted(item, await newFolder(admin, 'Copies of planes'));
+    expect([await colour(copy), await colour(copy, { frame: 1 })]).toEqual([
       [255, 0, 0],
       [0, 255, 0],
     ]);
@@ -102,6 +130,15 @@ describe('an image that is made of others', () => {
         message: expect.stringMatching(/^Read access denied for 1 of/),
       });
     }
+    const refused = await conversion(
+      item,
+      reader,
+      await reader.create('/folder', { parentType: 'user', parentId: String(reader.id), name: 'Own' }),
+    );
+    expect(refused).toMatchObject({
+      status: 4,
+      log: expect.arrayContaining([expect.stringContaining('Read access denied for 1 of')]),
+    });
     // The item itself, which names nothing of what is hidden, may be read.
     expect((await reader.send('GET', `/item/${item}`)).status).toBe(200);
     const grant = { users: [{ id: reader.id, level: 0 }], groups: [] };

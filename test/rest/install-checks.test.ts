@@ -31,6 +31,18 @@ describe('install looks at what it is given', () => {
     await stop();
   });
 
+  /** With a server whose models and database are others. */
+  const elsewhere = async (work: (other: SpecimenServer) => Promise<void>): Promise<void> => {
+    const database = await startTestDatabase();
+    const other = await openSpecimenServer(database.uri);
+    try {
+      await work(other);
+    } finally {
+      await closeSpecimenServer(other);
+      await database.stop();
+    }
+  };
+
   const refused = async (change: Wrong, text: RegExp): Promise<void> => {
     const before = Object.keys(server.Specimens.schema.paths);
     const failure = await install({ ...host, ...change } as Host, { env: {} }).then(
@@ -83,6 +95,14 @@ describe('install looks at what it is given', () => {
     ['an address as apiRoot', { apiRoot: 'https://host/api' }, /^install: apiRoot is "https:/],
   ])('and refuses %s', (_name, change, text) => refused(change, text));
 
+  it('and says so when there is nothing', async () => {
+    for (const nothing of [undefined, null] as unknown as Host[]) {
+      for (const begin of [install, startWorker]) {
+        await expect(begin(nothing)).rejects.toThrow(/^install: the host is missing\. Call install\(host\) with an adapter/);
+      }
+    }
+  });
+
   it('and refuses a model that is missing, fields that the schemas lack, and ids of another kind', async () => {
     const { models, fields } = host;
     await refused({ models: { ...models, file: undefined } }, /^install: models\.file is no compiled Mongoose model\./);
@@ -103,6 +123,11 @@ describe('install looks at what it is given', () => {
     try {
       await refused({ app: express() }, /^install: models\.item has an installation already\./);
       await expect(startWorker(host, { env: {} })).rejects.toThrow(/^install: models\.item has an installation already\./);
+      await elsewhere((other) =>
+        expect(install({ ...specimenHost(other), app: host.app }, { env: {} })).rejects.toThrow(
+          /^install: the app has an installation at \/specimens\/api already\./,
+        ),
+      );
     } finally {
       await first.close();
     }
@@ -124,7 +149,8 @@ describe('install looks at what it is given', () => {
     await installation.close();
   });
 
-  it('and leaves nothing behind, however often it is done and undone', async () => {
+  // A hundred times: on a busy machine and a database on disk that takes a while.
+  it('and leaves nothing behind, however often it is done and undone', { timeout: 600_000 }, async () => {
     const app = express();
     const layers = () => app.router.stack.length;
     const hooks = () => {
@@ -145,7 +171,7 @@ describe('install looks at what it is given', () => {
       jobs: Object.keys(server.agenda.definitions),
     };
     expect(before.hooks).toBeGreaterThan(0);
-    for (let i = 0; i < 7; i++) await once();
+    for (let i = 0; i < 97; i++) await once();
     expect({
       layers: layers(),
       hooks: hooks(),

@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { closeSpecimenServer, openSpecimenServer, specimenHost } from '../../examples/host-adapter.js';
-import { EventEmitterOfHost, install, type HostEventName, type HostEventPayloads } from '../../src/index.js';
+import { HostEventEmitter, install, type HostEventName, type HostEventPayloads } from '../../src/index.js';
 import { startTestDatabase } from '../support/database.js';
 import { noRedis, startRedis, type TestRedis } from '../support/redis.js';
 import { until } from '../support/until.js';
 
 /** Events of a host that breaks when the plugin subscribes to one of them, which is among the last things it does. */
-class BrokenEvents extends EventEmitterOfHost {
+class BrokenEvents extends HostEventEmitter {
   override on<N extends HostEventName>(name: N, listener: (payload: HostEventPayloads[N]) => void | Promise<void>): () => void {
     if (name === 'user.removed') throw new Error('No such event.');
     return super.on(name, listener);

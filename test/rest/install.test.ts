@@ -1,12 +1,12 @@
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { closeSpecimenServer, openSpecimenServer, specimenHost } from '../../examples/host-adapter.js';
-import { EventEmitterOfHost, install, type HostEventName, type HostEventPayloads } from '../../src/index.js';
+import { HostEventEmitter, install, type HostEventName, type HostEventPayloads } from '../../src/index.js';
 import { startTestDatabase } from '../support/database.js';
 import { meanColor, plainSlide, startSpecimens, type InstalledSpecimens } from '../support/installed-specimens.js';
 
 /** Counts who listens. */
-class CountedEvents extends EventEmitterOfHost {
+class CountedEvents extends HostEventEmitter {
   listening = 0;
 
   override on<N extends HostEventName>(name: N, listener: (payload: HostEventPayloads[N]) => void | Promise<void>): () => void {

@@ -8,6 +8,7 @@ import { Journal } from '../../src/reference-host/upkeep/journal.js';
 import type { ProcessLife } from '../../src/reference-host/upkeep/process-life.js';
 import type { Undertaking } from '../../src/reference-host/upkeep/undertaking.model.js';
 import { startTestDatabase } from '../support/database.js';
+import { until } from '../support/until.js';
 
 let database: Awaited<ReturnType<typeof startTestDatabase>>;
 let connection: Connection;
@@ -50,4 +51,27 @@ it('does not undo what has ended while something older was recovered from', asyn
   expect(await journal.recoverAll()).toBe(1);
   expect(recovered).toEqual([older.id]);
   expect(await models.undertaking.countDocuments()).toBe(0);
+});
+
+it('lets a write that will be finished go on when clients would wait no longer', async () => {
+  // The journal asks of a life only these.
+  const life = { id: 'mine', isAlive: async () => true } as unknown as ProcessLife;
+  const recovered: unknown[] = [];
+  const recover = async (undertaking: Undertaking) => void recovered.push(undertaking.kind);
+  const journal = new Journal({ models, life, logger: harmlessLogger(undefined), answerMs: 0, recover });
+  const says = new EventEmitter();
+  const emptying: Undertaking = { kind: 'emptying', id: new Types.ObjectId(), before: new Date() };
+  for (const end of ['done', 'failed']) {
+    const mayEnd = once(says, 'may end');
+    await journal.finish(emptying, async () => {
+      await mayEnd;
+      if (end === 'failed') throw new Error('The disk is away.');
+    });
+    // Noted, and not taken for something that has ended half way.
+    expect(await models.undertaking.countDocuments()).toBe(1);
+    expect(await journal.recoverAll()).toBe(0);
+    says.emit('may end');
+    await until('nothing is noted', async () => (await models.undertaking.countDocuments()) === 0);
+  }
+  expect(recovered).toEqual(['emptying']);
 });

@@ -1,7 +1,7 @@
 import { Mongoose, type Connection } from 'mongoose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { LeaseModel } from '../../src/core/database/lease.model.js';
-import { Leases } from '../../src/core/database/leases.js';
+import { LeaseModel } from '../../src/core/database/leases/lease.model.js';
+import { Leases } from '../../src/core/database/leases/leases.js';
 import { OwnCollections } from '../../src/core/database/own-collections.js';
 import { LargeImageError } from '../../src/errors.js';
 import { startTestDatabase } from '../support/database.js';
@@ -87,7 +87,7 @@ it('is wanted no more when what it was for is there', async () => {
 });
 
 it('of a process that has ended is forgotten', async () => {
-  const { processName } = await import('../../src/core/database/process-name.js');
+  const { processName } = await import('../../src/core/database/leases/process-name.js');
   // The number of a process that cannot be.
   const ended = processName().replace(/-\d+-\d+$/, '-4194999-1');
   await model.insert('left', 'item', `${ended}:x`);

@@ -1,4 +1,4 @@
-import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import express from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,6 +14,8 @@ interface Context {
   asked: Set<string>;
   received: string[];
   release: Map<string, () => void>;
+  /** Names whose work was told to stop. */
+  stopped: Set<string>;
 }
 
 const defineRoute = routeDefiner<Context>();
@@ -84,18 +86,27 @@ const routes = [
       method,
       path: '/pending/:name',
       authorize: mayHave,
-      handle: ({ params }, { release }) =>
+      handle: ({ params, signal }, { release, stopped }) =>
         new Promise((resolve) => {
+          signal.addEventListener('abort', () => stopped.add(params.name));
           release.set(params.name, () => resolve('done'));
         }),
     }),
   ),
 ];
 
-const context: Context = { withheld: new Set(), gone: new Set(), asked: new Set(), received: [], release: new Map() };
+const context: Context = {
+  withheld: new Set(),
+  gone: new Set(),
+  asked: new Set(),
+  received: [],
+  release: new Map(),
+  stopped: new Set(),
+};
 /** Names of what answers were about that are not sent any more. */
 const ended = new Set<string>();
 const tokens = new Map<string, Caller>();
+const responses = new Map<string, ServerResponse>();
 let server: Awaited<ReturnType<typeof listen>>;
 
 beforeAll(async () => {
@@ -110,6 +121,7 @@ beforeAll(async () => {
   );
   server = await listen((request, response) => {
     const name = request.url!.split('/').at(-1)!;
+    responses.set(name, response);
     response.once('close', () => ended.add(name));
     app(request, response);
   });
@@ -225,6 +237,19 @@ describe('an answer that took long to make', () => {
     await until('two seconds have passed', () => performance.now() - began > 2000);
     context.release.get(name)!();
     expect((await answer).status).toBe(200);
+  });
+});
+
+describe('work whose answer the server has given itself, since it stops', () => {
+  it('is told to stop, and what comes of it is dropped', async () => {
+    const { token, name } = names();
+    const answer = fetch(`${server.url}/api/pending/${name}`, { method: 'PUT', headers: { 'Girder-Token': token } });
+    await until('it has begun', () => context.release.has(name));
+    responses.get(name)!.writeHead(503).end('stopped');
+    const { status } = await answer;
+    expect([status, await (await answer).text()]).toEqual([503, 'stopped']);
+    await until('it is told', () => context.stopped.has(name));
+    context.release.get(name)!();
   });
 });
 

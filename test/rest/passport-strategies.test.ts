@@ -3,11 +3,11 @@ import passport from 'passport';
 import { Strategy as BearerStrategy } from 'passport-http-bearer';
 import { ExtractJwt, Strategy as JwtStrategy } from 'passport-jwt';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { EventEmitterOfHost, type HostAuth } from '../../src/index.js';
+import { HostEventEmitter, type HostAuth } from '../../src/index.js';
 import { startSpecimens, type InstalledSpecimens } from '../support/installed-specimens.js';
 
 const secret = 'a secret of the server';
-const events = new EventEmitterOfHost();
+const events = new HostEventEmitter();
 const fired = new Set<string>();
 let asked = 0;
 

@@ -1,7 +1,7 @@
 import { copyFile, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Types } from 'mongoose';
+import { Types, type Model } from 'mongoose';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FolderDocument } from '../../src/reference-host/tree/folder.model.js';
@@ -36,7 +36,7 @@ describe('a file that somebody replaces where it is served in place', () => {
     const path = join(directory, name);
     await writeFile(path, bytes);
     const { models } = started.host.host;
-    const doc = await models.folder.findById(new Types.ObjectId(folder)).lean<FolderDocument>();
+    const doc = await (models.folder as Model<FolderDocument>).findById(new Types.ObjectId(folder)).lean<FolderDocument>();
     const made = await started.host.registerFileInPlace({ path, folder: doc!, itemName: name, creatorId: null });
     return { path, item: made.item._id.toHexString(), file: made.file._id.toHexString() };
   }

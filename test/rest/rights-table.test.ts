@@ -6,6 +6,7 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RouteOutline } from '../../src/index.js';
 import type { UserDocument } from '../../src/reference-host/accounts/users/user.model.js';
+import { operationRoutes } from '../../src/reference-host/system/operation.routes.js';
 import { issueToken, revokeToken } from '../../src/reference-host/accounts/tokens/tokens.js';
 import { elementId } from '../support/annotated.js';
 import { Client, startHost, type TestHost } from '../support/reference-host.js';
@@ -251,6 +252,15 @@ describe('every route, by every role, with every kind of token', () => {
         .filter((name) => routeOf(name) === name)
         .toSorted(),
     ).toEqual([...routes().keys()].toSorted());
+  });
+
+  it('leaves out no route but those for operators, which tell nobody what is stored', () => {
+    const asked = operationRoutes.map((route) => [nameOf(route), route.access]);
+    expect(asked).toEqual([
+      ['GET /health/live', 'public'],
+      ['GET /health/ready', 'public'],
+      ['GET /metrics', 'public'],
+    ]);
   });
 
   it('asks for a scope for writing where it changes something', () => {

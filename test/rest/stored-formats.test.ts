@@ -114,6 +114,19 @@ describe('what a server has stored', { timeout: 60_000 }, () => {
     await findStored(await serve(await restored(dump)));
   });
 
+  it('is left alone when a later release has stored the reference host’s own', async () => {
+    const dump = JSON.parse(await readFile(fixture, 'utf8')) as Dump;
+    const options = await restored(dump);
+    const host = await createReferenceHost(options);
+    undo.push(() => host.close());
+    const { hostState } = host.context.models;
+    expect(await hostState.findById('format').lean()).toEqual({ _id: 'format', format: 1 });
+    await hostState.updateOne({ _id: 'format' }, { $set: { format: 2 } });
+    await expect(createReferenceHost(options)).rejects.toThrow(
+      'The database holds documents of the reference host in format 2, which a later release has written; this one knows 1 and nothing later.',
+    );
+  });
+
   it('is left alone when a later release has stored it', async () => {
     const dump = JSON.parse(await readFile(fixture, 'utf8')) as Dump;
     const options = await restored(dump);

@@ -33,7 +33,7 @@ describe('the page', () => {
 
 describe('assets', () => {
   it('named in the page are served with their type, for ever', async () => {
-    const paths = [...page.matchAll(/(?:src|href|data-openseadragon)="(\/viewer\/[^"]+)"/g)].map((match) => match[1]!);
+    const paths = [...page.matchAll(/(?:src|href)="(\/viewer\/[^"]+)"/g)].map((match) => match[1]!);
     expect(paths.length).toBeGreaterThan(5);
     const types: Record<string, RegExp> = { js: /^text\/javascript/, css: /^text\/css/, svg: /^image\/svg\+xml/ };
     for (const path of new Set(paths)) {
@@ -51,14 +51,15 @@ describe('assets', () => {
       if (seen.has(path)) continue;
       seen.add(path);
       const { text } = await request(app).get(path).expect(200);
-      for (const [, target] of text.matchAll(/^(?:import .*|\} )from '([^']+)';$/gm)) {
+      for (const [, target] of text.matchAll(/(?:from|import)\s*\(?"(\.\/[^"]+)"/g)) {
         open.push(new URL(target!, `http://host${path}`).pathname);
       }
     }
-    expect(seen.size).toBeGreaterThan(20);
+    // The page, what it shares with the element, and the library that draws tiles.
+    expect(seen.size).toBeGreaterThan(2);
   });
 
-  it.each(['tsconfig.json', 'index.html', '../viewer-routes.ts', '%2e%2e/viewer-routes.ts', 'nothing.js', ''])(
+  it.each(['tsconfig.json', 'app.ts', 'index.html', '../viewer-routes.ts', '%2e%2e/viewer-routes.ts', 'nothing.js', ''])(
     '404s for %s, which is none',
     async (name) => {
       const folder = scriptPath.replace(/app\.js$/, '');

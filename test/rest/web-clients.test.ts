@@ -1,3 +1,6 @@
+import { readFile } from 'node:fs/promises';
+import { request } from 'node:http';
+import WebSocket from 'ws';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newFolder, pyramid, uploadItem } from '../support/images.js';
 import { startHost, type Client, type TestHost } from '../support/reference-host.js';
@@ -71,7 +74,33 @@ describe('what web clients ask beside the API of images', () => {
       item: { [b]: expect.stringMatching(/\/Images\/b\.tif$/) as string },
       folder: { [folder]: expect.stringMatching(/\/Images$/) as string },
     });
+    const group = 'f'.repeat(24);
+    expect(await other.ok('POST', '/resource/paths', { json: { group: [group] } })).toEqual({ group: {} });
     expect(await other.fails('POST', '/resource/paths', { json: { job: [b] } })).toMatchObject({ status: 400 });
+  });
+
+  it('has every call that the table of HistomicsUI says is answered, and none that only its own server part provides', async () => {
+    const page = await readFile('docs/reference-host.md', 'utf8');
+    const plain = (method: string, path: string) => `${method.toUpperCase()} ${path.replaceAll(/:\w+/g, ':')}`;
+    const [answered, foreign] = ['| Call | Where it is made | Answer |', '| Call | What for |'].map((head) => {
+      const table = page.slice(page.indexOf(head)).split('\n\n')[0]!;
+      return table
+        .split('\n')
+        .slice(2)
+        .flatMap((row) => {
+          // A call without a method has that of the one before it.
+          let method = '';
+          return [...row.split('|')[1]!.matchAll(/`(?:([A-Z]+) )?([^`]+)`/g)].map(([, verb, path]) => {
+            method = verb ?? method;
+            return plain(method, `/${path!}`);
+          });
+        });
+    }) as [string[], string[]];
+    const offered = new Set(started.host.routes.map(({ method, path }) => plain(method, path)));
+    expect(answered.length).toBeGreaterThan(70);
+    expect(answered.filter((call) => !offered.has(call))).toEqual([]);
+    expect(foreign.length).toBeGreaterThan(15);
+    expect(foreign.filter((call) => offered.has(call))).toEqual([]);
   });
 
   it('tells settings, their defaults, and what was set', async () => {
@@ -85,6 +114,24 @@ describe('what web clients ask beside the API of images', () => {
     expect(await admin.fails('GET', '/system/setting/default', { query: { key, default: 'x' } })).toMatchObject({ status: 400 });
   });
 
+  it('takes what settings pages send: null for what is empty, also where there is no such setting', async () => {
+    const sent = (entries: object[]) => ({ form: { list: JSON.stringify(entries) } });
+    const known = { key: 'core.contact_email_address', value: null };
+    await admin.ok('PUT', '/system/setting', sent([known, { key: 'core.smtp_host', value: null }]));
+    const wrong = sent([known, { key: 'core.smtp_host', value: 'mail.example.org' }]);
+    expect(await admin.fails('PUT', '/system/setting', wrong)).toMatchObject({
+      status: 400,
+      message: 'Invalid setting key "core.smtp_host".',
+    });
+    expect(
+      await admin.ok('POST', '/api_key', { form: { name: 'a', tokenDuration: '', scope: 'null', targetUserId: admin.id! } }),
+    ).toMatchObject({
+      name: 'a',
+    });
+    const forOther = { form: { name: 'b', targetUserId: other.id! } };
+    expect(await admin.fails('POST', '/api_key', forOther)).toMatchObject({ status: 403 });
+  });
+
   it('answers what pages ask before they show anything', async () => {
     const { anonymous } = started;
     expect(await anonymous.ok('GET', '/system/plugin_static_files')).toEqual({ css: [], js: [] });
@@ -93,8 +140,74 @@ describe('what web clients ask beside the API of images', () => {
     expect(await other.ok('GET', '/user/details')).toEqual({ nUsers: 2 });
     const collections = await other.ok('GET', '/collection');
     expect(await other.ok('GET', '/collection/details')).toEqual({ nCollections: collections.length });
+    const value = JSON.stringify({ open: true, users: [other.id], groups: [] });
+    await admin.ok('PUT', '/system/setting', { query: { key: 'core.collection_create_policy', value } });
+    expect(await admin.ok('GET', '/system/setting/collection_creation_policy/access')).toMatchObject({
+      users: [{ id: other.id, level: 0, login: 'other' }],
+      groups: [],
+    });
     const status = await admin.ok('GET', '/worker/status');
     expect(status).toMatchObject({ running: expect.any(Number) as number, queued: expect.any(Number) as number });
     expect(Object.keys(status.ping as unknown as object).length).toBeGreaterThan(0);
+  });
+
+  /** A web socket as Girder's web client opens it, what it has been sent, and with what it was closed. */
+  function socketOf(query: string) {
+    const socket = new WebSocket(`${started.url.replace('http', 'ws')}/notifications/me${query}`);
+    const heard: { type: string; data: unknown }[] = [];
+    socket.on('message', (text) => heard.push(JSON.parse((text as Buffer).toString()) as (typeof heard)[number]));
+    const closed = new Promise<[number, string]>((resolve, reject) => {
+      socket.once('close', (code, reason) => resolve([code, String(reason)]));
+      socket.once('error', reject);
+    });
+    return { heard, closed };
+  }
+
+  it('sends messages by web socket, until its token ends', async () => {
+    const someone = await started.register('someone');
+    const { heard, closed } = socketOf(`?token=${someone.token}`);
+    const mine = (data: Record<string, unknown>) => started.host.host.notify!({ userId: someone.id!, type: 'progress', data });
+    await until('a message has come', async () => {
+      await mine({ current: 1 });
+      return heard.length > 0;
+    });
+    expect(heard[0]).toMatchObject({ type: 'progress', data: { current: 1 } });
+    await someone.ok('DELETE', '/user/authentication');
+    expect(await closed).toEqual([3000, 'Invalid token']);
+  });
+
+  it('closes web sockets that have no token of somebody who signed in', async () => {
+    const { token } = (await started.anonymous.ok('GET', '/token/session')) as unknown as { token: string };
+    expect(await socketOf('').closed).toEqual([3000, 'Token is required']);
+    expect(await socketOf('?token=none').closed).toEqual([3000, 'Invalid token']);
+    expect(await socketOf(`?token=${token}`).closed).toEqual([3000, 'Invalid token']);
+  });
+
+  it('closes with open web sockets, and leaves nobody waiting', async () => {
+    const own = await startHost();
+    const user = await own.register('user');
+    const socket = new WebSocket(`${own.url.replace('http', 'ws')}/notifications/me?token=${user.token}`);
+    await new Promise((resolve) => socket.once('open', resolve));
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    await own.close();
+    expect(await closed).toBe(1001);
+  });
+
+  it('answers requests for a protocol that it does not speak as if that had not been asked', async () => {
+    const answer = await new Promise<string>((resolve, reject) => {
+      const headers = { Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c', 'HTTP2-Settings': 'AAMAAABkAAQAAP__' };
+      const asked = request(
+        `${started.url}/api/v1/resource/paths`,
+        { method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' } },
+        (reply) => {
+          let text = '';
+          reply.on('data', (piece) => (text += String(piece)));
+          reply.once('end', () => resolve(text));
+        },
+      );
+      asked.once('error', reject);
+      asked.end(JSON.stringify({ group: Array(2000).fill('f'.repeat(24)) }));
+    });
+    expect(JSON.parse(answer)).toEqual({ group: {} });
   });
 });

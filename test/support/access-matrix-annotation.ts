@@ -17,6 +17,11 @@ export const annotationMatrix: Readonly<Record<string, MatrixEntry>> = {
   'GET /annotation': { kind: 'itemRead', scope: 'core.data.read' },
   'GET /annotation/schema': everybody,
   'GET /annotation/images': everybody,
+  'GET /annotation/events': {
+    kind: 'itemRead',
+    scope: 'core.data.read',
+    sending: ({ item }) => ({ query: { itemId: item, timeout: 1 } }),
+  },
   'GET /annotation/counts': { ...everybody, sending: { query: { items: '' } } },
   'GET /annotation/old': { kind: 'admin', scope: 'core.data.read' },
   'DELETE /annotation/old': { kind: 'admin', scope: 'core.data.write' },

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, readdir, rm, symlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Options } from 'tsup';
+import { writeViewer } from '../../src/reference-host/viewer-bundle.js';
 import packageBuild from '../../tsup.config.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
@@ -54,17 +55,19 @@ async function buildInto(entry: Entries, { holdsAtSteps = false } = {}): Promise
 
 /**
  * All that tests start in processes of their own, each a file of JavaScript, which starts in a third of the time of the sources: the programs of
- * `programs/`, `npm start` as `main`, and the modules that small scripts of tests import.
+ * `programs/`, `npm start` as `main`, the command line as `cli`, and the modules that small scripts of tests import.
  */
 export async function buildTestPrograms(): Promise<BuiltPrograms> {
   const own = (await readdir(join(root, 'test', 'support', 'programs'))).map((file) => `test/support/programs/${file}`);
-  const parts = ['core/database/process-name', 'core/temporary-files', 'reference-host/database/start-database'];
-  const sources = ['reference-host/start/main', 'reference-host/start/data-lock', ...parts].map((path) => `src/${path}.ts`);
+  const parts = ['core/database/leases/process-name', 'core/temporary-files', 'reference-host/database/start-database'];
+  const sources = ['cli/cli', 'reference-host/start/main', 'reference-host/start/data-lock', ...parts].map(
+    (path) => `src/${path}.ts`,
+  );
   const built = await buildInto(
     Object.fromEntries([...own, ...sources].map((path) => [basename(path, '.ts'), join(root, path)])),
   );
-  for (const beside of ['viewer', 'database/MemoryDatabase.java'])
-    await symlink(join(root, 'src', 'reference-host', beside), join(built.folder, basename(beside)));
+  await symlink(join(root, 'src/reference-host/database/MemoryDatabase.java'), join(built.folder, 'MemoryDatabase.java'));
+  await writeViewer(join(built.folder, 'viewer'));
   return built;
 }
 

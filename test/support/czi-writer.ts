@@ -65,11 +65,14 @@ function entryOf(block: WrittenBlock, position: number): Buffer {
 export function writeCzi({ blocks, xml, attachments = [] }: WrittenCzi): CziFile {
   const parts: Buffer[] = [segment('ZISRAWFILE', Buffer.alloc(512))];
   const near = [{ offset: 0, length: 112 }];
-  const length = (): number => parts.reduce((sum, part) => sum + part.length, 0);
+  let written = parts[0]!.length;
+  const length = (): number => written;
   const add = (name: string, data: Buffer, structure: number): number => {
     const position = length();
     near.push({ offset: position, length: 32 + structure });
-    parts.push(segment(name, data));
+    const part = segment(name, data);
+    parts.push(part);
+    written += part.length;
     return position;
   };
   const entries = blocks.map((block) => {

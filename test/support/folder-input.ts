@@ -1,7 +1,7 @@
 import { TileSourceError } from '../../src/errors.js';
-import type { BorrowedImage, FolderFile, SourceFolder, SourceInput } from '../../src/tilesource/contract.js';
-import type { TileSourceRegistry } from '../../src/tilesource/registry.js';
-import { asStored, Renderer } from '../../src/tilesource/render/renderer.js';
+import type { FolderFile, SourceFolder, SourceInput } from '../../src/tilesource/contract.js';
+import { borrowImage } from '../../src/tilesource/borrow-image.js';
+import type { TileSourceRegistry } from '../../src/tilesource/registry/registry.js';
 import { memoryInput, type MemoryInput } from './memory-input.js';
 
 /** Files in memory by their paths, and how often each was opened as an image. */
@@ -29,25 +29,10 @@ export function memoryFolder(files: Readonly<Record<string, Uint8Array>>, regist
       const file: FolderFile = {
         ...inputAt(path, chain),
         id: path,
-        async borrow(use, { sourceName, signal } = {}) {
+        async borrow(use, options) {
           if (registry === undefined || chain.includes(path)) throw new TileSourceError(`${path} is made of itself.`);
           opened.set(path, (opened.get(path) ?? 0) + 1);
-          const { name, source } = await registry.open(inputAt(path, [...chain, path]), {
-            ...(sourceName !== undefined && { sourceName }),
-            ...(signal !== undefined && { signal }),
-          });
-          const renderer = new Renderer(source, {});
-          const image: BorrowedImage = {
-            sourceName: name,
-            source,
-            samples: (where) => renderer.samples(where, asStored),
-            styled: async (where, style) => renderer.box(where, { ...(await renderer.appearanceOf(style)), opaque: true }),
-          };
-          try {
-            return await use(image);
-          } finally {
-            await source.close();
-          }
+          return borrowImage(registry, inputAt(path, [...chain, path]), use, options);
         },
       };
       return file;

@@ -89,7 +89,7 @@ async function exercise(
 }
 
 /** Longest that all kinds together are looked at, in seconds: on a busy machine fewer files are. */
-const usualSeconds = 60;
+const defaultSeconds = 60;
 
 /** A kind of file that is mutated. */
 export interface FuzzKind extends Mutation {
@@ -109,7 +109,7 @@ export async function fuzz(
   kinds: ReadonlyMap<string, FuzzKind>,
   {
     count,
-    seconds = usualSeconds,
+    seconds = defaultSeconds,
     seed = Number(process.env.FUZZ_SEED ?? 20_261_121),
   }: { count: number; seconds?: number; seed?: number },
 ): Promise<{ files: number; readable: number }> {

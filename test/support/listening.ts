@@ -1,5 +1,6 @@
+import { randomInt } from 'node:crypto';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer as createSocketServer, type AddressInfo } from 'node:net';
 
 /** Serves an application on a free port of 127.0.0.1. */
 export async function listen(app: RequestListener): Promise<{ url: string; close(): Promise<void> }> {
@@ -15,4 +16,20 @@ export async function listen(app: RequestListener): Promise<{ url: string; close
         server.closeAllConnections();
       }),
   };
+}
+
+/**
+ * A port of 127.0.0.1 that nobody listens on at the moment. It lies below those that systems give to connections and to servers that ask for any, which
+ * come and go by the thousand while tests run.
+ */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(20_000, 32_000);
+    const isFree = await new Promise<boolean>((resolve) => {
+      const server = createSocketServer();
+      server.once('error', () => resolve(false));
+      server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+    });
+    if (isFree) return port;
+  }
 }

@@ -14,7 +14,7 @@ export function marksOf(elements: readonly AnnotationElement[]): PackMarks {
     boxes.set([box.lowx, box.lowy, box.highx, box.highy], i * 4);
     union = unionBox(union, box);
     const text = (name: string) => ((element as unknown as Record<string, unknown>)[name] as string | undefined) ?? null;
-    const look: ElementAppearance = {
+    const appearance: ElementAppearance = {
       type: element.type,
       group: element.group ?? null,
       fillColor: text('fillColor'),
@@ -22,12 +22,12 @@ export function marksOf(elements: readonly AnnotationElement[]): PackMarks {
       lineWidth: 'lineWidth' in element ? (element.lineWidth ?? null) : null,
       closed: element.type === 'polyline' ? (element.closed ?? null) : null,
     };
-    const key = JSON.stringify(look);
+    const key = JSON.stringify(appearance);
     let index = indices.get(key);
     if (index === undefined) {
       index = appearances.length;
       indices.set(key, index);
-      appearances.push(look);
+      appearances.push(appearance);
     }
     appearanceIndices[i] = index;
   }

@@ -6,11 +6,12 @@
 export async function until<T>(
   what: string,
   ask: () => T | Promise<T>,
-  timeoutMs = 20_000,
+  timeoutMs = 60_000,
 ): Promise<Exclude<T, undefined | null | false | 0 | ''>> {
   const deadline = Date.now() + timeoutMs;
   let last: unknown;
   for (;;) {
+    const askedAt = Date.now();
     try {
       const answer = await ask();
       // The truthy test is what the return type excludes.
@@ -19,6 +20,8 @@ export async function until<T>(
       last = error;
     }
     if (Date.now() > deadline) throw new Error(`Not within ${timeoutMs} ms: ${what}`, { cause: last });
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    // Many who ask much of a busy machine leave it the time to do what they wait for.
+    const pauseMs = Math.max(50, 2 * (Date.now() - askedAt));
+    await new Promise((resolve) => setTimeout(resolve, Math.min(pauseMs, 1000)));
   }
 }

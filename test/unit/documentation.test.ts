@@ -5,6 +5,8 @@ import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { collectionNames } from '../../src/core/database/own-collections.js';
 import { settingDefinitions } from '../../src/features/settings/definitions.js';
+import { describeSettings } from '../../src/configuration-text/read-settings.js';
+import { environmentVariables } from '../../src/reference-host/start/options.js';
 import { coreSettingDefinitions } from '../../src/reference-host/system/settings.js';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
@@ -42,6 +44,38 @@ describe('documentation', () => {
     const table = ['| Setting | Default | Meaning | Allowed |', '| --- | --- | --- | --- |', ...rows].join('\n');
     const updated = page.replace(/(?<=<!-- settings -->\n).*(?=<!-- \/settings -->)/s, () => `${table}\n`);
     if (process.env.UPDATE_DOCS === '1') await writeFile(join(root, path), updated);
+    else expect(page).toBe(updated);
+    expect(updated).toContain(table);
+  });
+
+  it('has all settings in one table, as the definitions give them (UPDATE_DOCS=1 writes it)', async () => {
+    const shown = (value: unknown) => (value === null || value === '' ? '' : `\`${JSON.stringify(value)}\``);
+    const cell = (text: string) => text.replaceAll('|', '\\|');
+    // Those of the file are described where they are explained; the memory of the machine is part of this one's default.
+    const ofFile = describeSettings().map(({ key, allowed, default: byDefault }) => {
+      const usual =
+        key === 'max_annotation_input_file_length' ? '1 GiB, or a sixteenth of the memory if that is more' : shown(byDefault);
+      return `| \`${key}\` | \`LARGE_IMAGE_${key.toUpperCase()}\` | \`[large_image] ${key}\` | | ${cell(usual)} | ${cell(allowed)} | start |`;
+    });
+    const ofEnvironment = environmentVariables.map(
+      ([name, byDefault, meaning]) =>
+        `| ${cell(meaning)} | \`${name}\` | | | ${byDefault === '' ? '' : `\`${byDefault}\``} | | start |`,
+    );
+    const stored = [...settingDefinitions({ folderExists: async () => true }), ...coreSettingDefinitions];
+    const ofServer = stored.map(
+      ({ key, default: byDefault, description, allowed }) =>
+        `| ${cell(description)} | | | \`${key}\` | ${shown(byDefault)} | ${cell(allowed)} | at once |`,
+    );
+    const table = [
+      '| What | Environment | File | `system/setting` | Default | Allowed | Read |',
+      '| --- | --- | --- | --- | --- | --- | --- |',
+      ...ofEnvironment,
+      ...ofFile,
+      ...ofServer,
+    ].join('\n');
+    const page = await read('docs/settings.md');
+    const updated = page.replace(/(?<=<!-- settings -->\n).*(?=<!-- \/settings -->)/s, () => `${table}\n`);
+    if (process.env.UPDATE_DOCS === '1') await writeFile(join(root, 'docs/settings.md'), updated);
     else expect(page).toBe(updated);
     expect(updated).toContain(table);
   });

@@ -1,6 +1,6 @@
 import { mongo } from 'mongoose';
 import { describe, expect, it } from 'vitest';
-import { isCollision, isDatabaseOutage, outageOf } from '../../src/core/database/outage.js';
+import { isCollision, isDatabaseOutage, isPassing, outageOf } from '../../src/core/database/outage.js';
 
 const withCode = (code: string) => Object.assign(new Error(`${code}: no such luck, write '/secret'`), { code });
 const noResult = {} as mongo.BulkWriteResult;
@@ -49,6 +49,7 @@ describe('what is out of order for a time', () => {
       expect(isCollision(seen)).toBe(true);
       expect(isDatabaseOutage(seen)).toBe(false);
       expect(outageOf(seen)).toMatchObject({ code: 'unavailable', message: expect.stringContaining('change the same data') });
+      expect(isPassing(seen)).toBe(true);
     }
   });
 
@@ -63,6 +64,7 @@ describe('what is out of order for a time', () => {
   ])('is not a mistake of the program: %s', (error) => {
     expect(outageOf(error)).toBeNull();
     expect(isDatabaseOutage(error)).toBe(false);
+    expect(isPassing(error)).toBe(false);
     expect(isCollision(error)).toBe(false);
   });
 

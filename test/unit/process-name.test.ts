@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { builtProgram } from '../support/programs.js';
 import { until } from '../support/until.js';
-import { hasEnded, processName } from '../../src/core/database/process-name.js';
+import { hasEnded, processName } from '../../src/core/database/leases/process-name.js';
 
 const module = builtProgram('process-name');
 const script = `import { processName } from ${JSON.stringify(module)}; console.log(processName()); setInterval(() => {}, 1000);`;

@@ -46,6 +46,15 @@ describe('SharedWork', () => {
     expect(begun).toHaveLength(2);
   });
 
+  it('breaks nothing off that is done', async () => {
+    const shared = new SharedWork<string>();
+    const { begun, work } = manual();
+    const waiting = shared.join('a', work);
+    begun[0]!.finish('done');
+    expect(await waiting).toBe('done');
+    expect(begun[0]!.signal.aborted).toBe(false);
+  });
+
   it('tells all who wait of a failure, and tries again for the next', async () => {
     const shared = new SharedWork<string>();
     const { begun, work } = manual();

@@ -5,6 +5,7 @@ import { expect, it } from 'vitest';
 import { annotationUploads, annotationWrites, finalWrites } from '../support/kills/annotation-writes.js';
 import { hostWrites } from '../support/kills/host-writes.js';
 import { dicomWrites } from '../support/kills/dicom-writes.js';
+import { bucketSteps } from '../support/kills/bucket-writes.js';
 import { configurationFileSteps, conversionWrites, imageWrites, productWrites } from '../support/kills/image-writes.js';
 import { stepsOfProcesses } from '../support/kills/kill-together.js';
 
@@ -18,7 +19,8 @@ async function named(): Promise<string[]> {
   for (const path of await readdir(join(root, 'src'), { recursive: true })) {
     if (!path.endsWith('.ts')) continue;
     const text = await readFile(join(root, 'src', path), 'utf8');
-    for (const [, name] of text.matchAll(/(?<![.\w])step\(['`]([^'`]+)['`]\)/g)) names.add(name!.replaceAll(/\$\{[^}]*\}/g, '*'));
+    for (const [, name] of text.matchAll(/(?<![.\w])step\(['`]([^'`:]+:[^'`]+)['`]\)/g))
+      names.add(name!.replaceAll(/\$\{[^}]*\}/g, '*'));
   }
   const patterns = [...names].filter((name) => name.includes('*'));
   return [...names].filter((name) => !patterns.some((pattern) => pattern !== name && matches(pattern, name))).toSorted();
@@ -34,7 +36,7 @@ async function documented(): Promise<string[]> {
 const killed = new Set(
   [annotationWrites, finalWrites, annotationUploads, hostWrites, conversionWrites, imageWrites, productWrites, dicomWrites]
     .flatMap((writes) => Object.values(writes).flatMap(({ steps }) => steps))
-    .concat(configurationFileSteps, stepsOfProcesses)
+    .concat(configurationFileSteps, stepsOfProcesses, bucketSteps)
     .map((step) => step.replace(/#\d+$/, '')),
 );
 

@@ -209,8 +209,16 @@ describe('files made by hand', () => {
     expect([side * side * 3, 'tile-source']).toContain(outcome);
   });
 
+  it('JPEG 2000 with alpha', async () => {
+    const colors = pattern(side, side, 4);
+    const tags = { ...rgb, 277: { short: [4] }, 258: { short: [8, 8, 8, 8] }, 338: { short: [2] }, 259: { short: [33005] } };
+    const source = await openBytes(tags, await jpeg2000(colors, 4));
+    expect(source.metadata.bandCount).toBe(4);
+    expect(worstDifference(await wholeLevel(source), colors)).toBe(0);
+  });
+
   it.each<[string, Record<number, TagValue>, string]>([
-    ['with alpha', { 277: { short: [4] }, 258: { short: [8, 8, 8, 8] } }, '4 samples per pixel is not supported'],
+    ['of five samples', { 277: { short: [5] }, 258: { short: [8, 8, 8, 8, 8] } }, '5 samples per pixel is not supported'],
     ['with planes stored apart', { 284: { short: [2] } }, 'planes stored apart'],
     ['of L*a*b*', { 262: { short: [8] } }, 'photometric interpretation 8'],
   ])('JPEG 2000 %s is refused at once', async (_what, tags, message) => {

@@ -100,6 +100,34 @@ describe('what libvips does not write', () => {
     expect(worstDifference(await wholeLevel(source), samples)).toBe(0);
   });
 
+  it('PackBits whose runs go on from row to row, as some writers have them', async () => {
+    const size = { width: 16, height: 256 };
+    const samples = Array.from({ length: size.width * size.height }, (_, i) => (i % 400 < 200 ? 77 : (i * 7) & 255));
+    const packed: number[] = [];
+    for (let at = 0; at < samples.length;) {
+      const isRun = samples[at] === samples[at + 1];
+      let length = 1;
+      while (length < 128 && at + length < samples.length && (samples[at + length] === samples[at + length - 1]) === isRun)
+        length += 1;
+      if (isRun) packed.push(257 - length, samples[at]!);
+      else packed.push(length - 1, ...samples.slice(at, at + length));
+      at += length;
+    }
+    const inStrips = {
+      256: { long: [size.width] },
+      257: { long: [size.height] },
+      258: { short: [8] },
+      259: { short: [32_773] },
+      262: { short: [1] },
+      277: { short: [1] },
+      278: { long: [size.height] },
+    };
+    const source = await open(writeTiff([{ tags: inStrips, chunks: [Uint8Array.from(packed)] }]));
+    expect(await wholeLevel(source)).toEqual(samples);
+    const cut = await open(writeTiff([{ tags: inStrips, chunks: [Uint8Array.from(packed.slice(0, -40))] }]));
+    await expect(wholeLevel(cut)).rejects.toThrow('PackBits');
+  });
+
   it('planes stored apart, of any number', async () => {
     const planes = [3, 50, 90, 130, 200].map((offset) => Buffer.from(ramp.map((value) => (value + offset) & 255)));
     const five = { ...tags, 258: { short: [8, 8, 8, 8, 8] }, 277: { short: [5] }, 284: { short: [2] } };

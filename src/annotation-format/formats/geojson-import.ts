@@ -3,6 +3,7 @@ import { idPattern, itemField } from '../schema/common.js';
 import type { Coordinate } from '../schema/common.js';
 import { elementSchemas, type ElementType } from '../schema/document.js';
 import { boxFromRing } from './box-import.js';
+import { rgbOf } from './color.js';
 import { isQuPathFeature, quPathPart, quPathProperties } from './qupath.js';
 import { featureError, isGeometryType, openRing, parseGeometry, type Geometry } from './geometry.js';
 
@@ -164,16 +165,42 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
       if (!isObject(sent)) throw featureError(index, `properties must be an object, not ${describeValue(sent)}`);
       const geometry = parseGeometry(feature.geometry, index);
       const isQuPath = isQuPathFeature(feature);
-      const properties = isQuPath ? quPathProperties(feature, sent, geometry) : sent;
+      const properties = isQuPath ? quPathProperties(feature, sent, geometry) : layerProperties(sent);
       noteHead(sent.annotation);
-      const { type } = properties;
-      const typed = isElementType(type) ? typedShape(type, geometry, properties, brand, index) : null;
+      const type = isElementType(properties.type) ? properties.type : layerTypes.get(properties.annotationType);
+      const typed = type === undefined ? null : typedShape(type, geometry, properties, brand, index);
       const shapes = typed === null ? geometryShapes(geometry, index) : [typed];
       if (isQuPath && typed === null && geometry.type.startsWith('Multi')) {
         return shapes.map((shape, at) => complete(shape, quPathPart(properties, geometry, at), true));
       }
       return shapes.map((shape, at) => complete(shape, properties, at === 0));
     },
+  };
+}
+
+/** What shapes of an annotation layer of geojs are, by their `annotationType`. */
+const layerTypes: ReadonlyMap<unknown, ElementType> = new Map([
+  ['circle', 'circle'],
+  ['ellipse', 'ellipse'],
+  ['rectangle', 'rectangle'],
+  ['square', 'rectangle'],
+]);
+
+/** The properties of a shape of an annotation layer of geojs in the words of elements: it writes colours and opacities apart. */
+function layerProperties(properties: JsonObject): JsonObject {
+  if (typeof properties.annotationType !== 'string') return properties;
+  const { fill, fillColor, fillOpacity, stroke, strokeColor, strokeOpacity, strokeWidth, ...rest } = properties;
+  const painted = (isPainted: unknown, color: unknown, opacity: unknown) => {
+    const rgb = typeof color === 'string' ? rgbOf(color) : null;
+    if (rgb === null) return undefined;
+    const alpha = isPainted === false ? 0 : opacity;
+    return typeof alpha === 'number' && alpha >= 0 && alpha < 1 ? `rgba(${rgb.join(', ')}, ${alpha.toFixed(3)})` : color;
+  };
+  return {
+    fillColor: painted(fill, fillColor, fillOpacity) ?? fillColor,
+    lineColor: painted(stroke, strokeColor, strokeOpacity),
+    lineWidth: typeof strokeWidth === 'number' && strokeWidth >= 0 ? strokeWidth : undefined,
+    ...rest,
   };
 }
 

@@ -118,6 +118,9 @@ function inGeometry(element: AnnotationElement, geometry: Geometry): readonly st
   }
 }
 
+/** Shapes that annotation layers of geojs know by their name, in `annotationType`; by their geometry they would be polygons. */
+const layerTypes: ReadonlySet<string> = new Set(['circle', 'ellipse', 'rectangle']);
+
 /**
  * The feature of an element. Its properties hold whatever the geometry does not, so that reading it back gives the same
  * element; `type` is left out where it is the geometry's in lower case.
@@ -130,6 +133,7 @@ export function elementToFeature(element: AnnotationElement, overlay: OverlaySiz
     if (key !== 'type' && !omitted.includes(key)) properties[key] = value;
   }
   if (element.type !== geometry.type.toLowerCase()) properties.type = element.type;
+  if (layerTypes.has(element.type)) properties.annotationType = element.type;
   // A line is read as an open polyline that says so: null tells one that does not.
   if (element.type === 'polyline' && element.closed === undefined) properties.closed = null;
   if (element.type === 'heatmap') properties.pointValues = element.points.map((point) => point[3]);

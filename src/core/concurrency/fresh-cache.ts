@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { atMost } from './at-most.js';
 
 /** What a {@link FreshCache} is like. */
 export interface FreshCacheOptions {
@@ -25,7 +26,7 @@ export class FreshCache<Value extends object> {
   readonly #lifetimeMs: number;
 
   constructor({ max, lifetimeMs }: FreshCacheOptions) {
-    this.#answers = new LRUCache({ max });
+    this.#answers = new LRUCache(atMost(max));
     this.#lifetimeMs = lifetimeMs;
   }
 

@@ -1,19 +1,28 @@
-import pLimit from 'p-limit';
+import { isSliceOver, nextSlice } from './slices.js';
 
-/** Calls `work` for each item, `concurrency` at a time; begins no further ones after the first failure. Results keep their order. */
+/**
+ * Calls `work` for each item, `concurrency` at a time; begins no further ones after the first failure. Results keep their order. However many
+ * items there are, and however little each waits for, others have the event loop in between.
+ */
 export async function mapConcurrently<T, R>(
   items: readonly T[],
   concurrency: number,
   work: (item: T) => Promise<R>,
 ): Promise<R[]> {
-  const limit = pLimit(concurrency);
-  const watched = async (item: T): Promise<R> => {
-    try {
-      return await work(item);
-    } catch (error) {
-      limit.clearQueue();
-      throw error;
+  const results: R[] = Array.from({ length: items.length });
+  let next = 0;
+  const workOn = async (): Promise<void> => {
+    while (next < items.length) {
+      const index = next++;
+      try {
+        results[index] = await work(items[index]!);
+      } catch (error) {
+        next = items.length;
+        throw error;
+      }
+      if (isSliceOver()) await nextSlice();
     }
   };
-  return limit.map(items, watched);
+  await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, workOn));
+  return results;
 }

@@ -11,7 +11,7 @@ export interface QueueLimits {
  * The queues in front of work that keeps threads, the event loop or the database busy. What a cache answers passes by all of them. The
  * table of docs/operations.md holds the same numbers.
  */
-const usualQueues = {
+const defaultQueues = {
   /** Tiles that are in no cache: read, decoded, encoded. */
   tiles: { running: 8, waiting: 1000 },
   /** Regions, thumbnails, histograms and the like. */
@@ -25,7 +25,7 @@ const usualQueues = {
 } as const satisfies Record<string, QueueLimits>;
 
 /** Names of the queues. */
-export type QueueName = keyof typeof usualQueues;
+export type QueueName = keyof typeof defaultQueues;
 
 /** The queues of an installation. */
 export type Queues = Readonly<Record<QueueName, WorkQueue>>;
@@ -41,7 +41,7 @@ const names: Readonly<Record<QueueName, string>> = {
 
 /** Makes the queues, with other limits where some are given. */
 export function createQueues(limits: Partial<Record<QueueName, QueueLimits>> = {}): Queues {
-  const made = (name: QueueName) => new WorkQueue({ name: names[name], ...usualQueues[name], ...limits[name] });
+  const made = (name: QueueName) => new WorkQueue({ name: names[name], ...defaultQueues[name], ...limits[name] });
   return {
     tiles: made('tiles'),
     pictures: made('pictures'),

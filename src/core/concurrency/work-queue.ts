@@ -43,7 +43,7 @@ export class WorkQueue {
   readonly #lines = new Map<string, Set<Entry>>();
   #free: number;
   #waiting = 0;
-  #usualMs = 0;
+  #defaultMs = 0;
 
   constructor(options: WorkQueueOptions) {
     this.options = options;
@@ -77,7 +77,7 @@ export class WorkQueue {
       return await work();
     } finally {
       const ms = performance.now() - start;
-      this.#usualMs += (this.#usualMs === 0 ? 1 : smoothing) * (ms - this.#usualMs);
+      this.#defaultMs += (this.#defaultMs === 0 ? 1 : smoothing) * (ms - this.#defaultMs);
       this.#next();
     }
   }
@@ -132,7 +132,7 @@ export class WorkQueue {
 
   #busy(): BusyError {
     const { name, running } = this.options;
-    const seconds = (this.#usualMs * this.#waiting) / (1000 * Math.max(1, running));
+    const seconds = (this.#defaultMs * this.#waiting) / (1000 * Math.max(1, running));
     return new BusyError(
       `Too many ${name} are being waited for (${this.#waiting}). Try again later.`,
       Math.min(longestPause, Math.max(1, seconds)),

@@ -14,6 +14,6 @@ export async function* inParts<T>(values: AsyncIterable<T>, size: number): Async
 }
 
 /** A list cut into parts that one query may ask for. */
-export function* batches(ids: readonly string[]): Generator<readonly string[]> {
+export function* batches<T>(ids: readonly T[]): Generator<readonly T[]> {
   for (let i = 0; i < ids.length; i += idsPerQuery) yield ids.slice(i, i + idsPerQuery);
 }

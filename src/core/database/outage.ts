@@ -62,7 +62,7 @@ export function outageOf(error: unknown): LargeImageError | null {
   if (isCollision(error)) {
     return new LargeImageError('unavailable', 'Others change the same data at this moment. Try again later.', { cause: error });
   }
-  if (chainOf(error).some((cause) => fromServer.has(cause.name) && (cause as { code?: unknown }).code === tookTooLong)) {
+  if (tookLong(error)) {
     return new LargeImageError('unavailable', 'The database needs too long for this. Ask for less, or try again later.', {
       cause: error,
     });
@@ -94,6 +94,16 @@ export function isCollision(error: unknown): boolean {
     if (!fromServer.has(cause.name)) return false;
     return collided.has((cause as { code?: unknown }).code) || /\bdeadlock detected\b/.test(cause.message);
   });
+}
+
+/** Whether the database broke something off because it took longer than it may. */
+function tookLong(error: unknown): boolean {
+  return chainOf(error).some((cause) => fromServer.has(cause.name) && (cause as { code?: unknown }).code === tookTooLong);
+}
+
+/** Whether something failed for a reason of the moment, the database being away or busy with others: done again it may work. */
+export function isPassing(error: unknown): boolean {
+  return isDatabaseOutage(error) || isCollision(error) || tookLong(error);
 }
 
 /** An error, its cause, and so on. */

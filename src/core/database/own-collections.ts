@@ -4,7 +4,7 @@ import { durable } from './durable.js';
 import { repeatCollisions } from './refused-writes.js';
 
 /** Begins the names of the plugin's collections unless `install` is told otherwise. */
-const usualCollectionPrefix = 'large_image_';
+const defaultCollectionPrefix = 'large_image_';
 
 /** The plugin's collections, without their prefix. `docs/hosts.md` says what each holds. */
 export const collectionNames = [
@@ -49,7 +49,7 @@ export class OwnCollections {
   readonly #models = new Set<string>();
 
   /** @throws BadParameterError for a prefix that collections cannot begin with. */
-  constructor(connection: Connection, prefix: string = usualCollectionPrefix) {
+  constructor(connection: Connection, prefix: string = defaultCollectionPrefix) {
     if (!/^(?!system\b)[A-Za-z][\w-]{0,59}$/.test(prefix)) {
       throw new BadParameterError(
         `collectionPrefix must be 1 to 60 letters, digits, "_" and "-" that begin with a letter, not ${JSON.stringify(prefix)}.`,
@@ -86,19 +86,22 @@ export class OwnCollections {
    */
   async check(): Promise<void> {
     await this.connection.asPromise();
+    const listed = await this.connection.db!.listCollections({}, { nameOnly: true }).toArray();
+    const present = new Set(listed.map(({ name }) => name));
     // All of them: who gives up closes the connection, and nothing may be under way on it then.
-    const checked = await Promise.allSettled(collectionNames.map((name) => this.#check(this.#fullName(name))));
+    const checked = await Promise.allSettled(collectionNames.map((name) => this.#check(this.#fullName(name), present)));
     const refused = checked.find((result) => result.status === 'rejected');
     if (refused !== undefined) throw refused.reason;
   }
 
-  async #check(name: string): Promise<void> {
+  async #check(name: string, present: ReadonlySet<string>): Promise<void> {
     const advice = 'Nothing was changed. Move it away, or install with another collectionPrefix.';
     const model = Object.values(this.connection.models).find(({ collection }) => collection.name === name);
     if (model !== undefined) {
       const reason = `The collection ${name} is that of the server's own model ${model.modelName}.`;
       throw new LargeImageError('conflict', `${reason} ${advice}`);
     }
+    if (!present.has(name)) return;
     for (const direction of [1, -1] as const) {
       // Past Mongoose, which would keep the collection for others.
       const cursor = this.connection.db!.collection(name).find({}, { projection: { plugin: 1, format: 1 } });

@@ -19,7 +19,7 @@ const singleWrites = [
   'findOneAndUpdate',
   'findOneAndReplace',
   'findOneAndDelete',
-  'createIndex',
+  'createIndexes',
 ] as const;
 
 /** How often a write is tried. Each refusal lets another write through, so that this is for many writers of one document. */

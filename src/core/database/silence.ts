@@ -6,14 +6,18 @@ export class Silence {
   #sign: string | null = null;
   #since = 0;
 
-  constructor(private readonly leaseMs: number) {}
+  /** @param now the clock in milliseconds: another one where some times are not to count. */
+  constructor(
+    private readonly leaseMs: number,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
 
   /** @param sign what the owner changes while it lives, as it is now. */
   isOver(sign: string): boolean {
     if (sign !== this.#sign) {
       this.#sign = sign;
-      this.#since = performance.now();
+      this.#since = this.now();
     }
-    return performance.now() - this.#since >= this.leaseMs;
+    return this.now() - this.#since >= this.leaseMs;
   }
 }

@@ -1,5 +1,5 @@
-/** Most values (numbers, texts, lists, objects and all that is in them) that a document keeps for its users: each takes time whenever it is read. */
-export const maxStoredValues = 100_000;
+/** Most values (numbers, texts, lists, objects and all that is in them) that a document keeps for its users: each takes time whenever it is written and read, which a driver does at a stretch. */
+export const maxStoredValues = 20_000;
 
 /** Whether a value consists of more values than are kept in one document. */
 export function hasTooManyValues(value: unknown): boolean {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { HostLogger } from '../../host.js';
 import { isDatabaseOutage } from './outage.js';
-import { hasEnded, processName } from './process-name.js';
+import { hasEnded, processName } from './leases/process-name.js';
 import type { OwnCollections } from './own-collections.js';
 import type { ScheduleModel } from './schedule.js';
 

@@ -74,6 +74,11 @@ function hasPath(schema: Model<Record<string, unknown>>['schema'], path: string)
   return schema.get('strict') === false || schema.pathType(path) !== 'adhocOrUndefined';
 }
 
+/** @throws InvalidHostError where there is none. */
+export function requireHost(host: WorkerHost): void {
+  if (!isObject(host)) refuse('the host', 'is missing', 'Call install(host) with an adapter (docs/hosts.md).');
+}
+
 /**
  * Looks at what `install` was given, before anything is changed.
  *
@@ -81,7 +86,6 @@ function hasPath(schema: Model<Record<string, unknown>>['schema'], path: string)
  * @throws InvalidHostError
  */
 export function checkHost(host: WorkerHost & { app?: unknown }, isServing: boolean): void {
-  if (!isObject(host)) refuse('the host', 'is missing', 'Call install(host) with an adapter (docs/hosts.md).');
   if (isServing) requireFunctions(host.app, 'app', ['use']);
   const { apiRoot, mongoose } = host;
   if (typeof apiRoot !== 'string' || !/^(\/[^/?#\s]+)+$/.test(apiRoot)) {

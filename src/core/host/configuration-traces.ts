@@ -1,6 +1,6 @@
 import type { Model } from 'mongoose';
 import type { StoredDocument } from '../../host.js';
-import type { FileRecord, ItemRecord } from './host-records.js';
+import type { FileRecord, ItemRecord } from './records.js';
 
 type AnyModel = Model<Record<string, unknown>>;
 
@@ -20,11 +20,11 @@ interface TraceParts {
 export class ConfigurationTraces {
   constructor(private readonly parts: TraceParts) {}
 
-  async createIndexes(): Promise<void> {
-    const { items, files } = this.parts;
-    await items.collection.createIndex({ [unfinishedField]: 1 }, { sparse: true });
-    await files.collection.createIndex({ [replacesField]: 1 }, { sparse: true });
-  }
+  /** Behind its queries. */
+  readonly indexes = {
+    items: [{ key: { [unfinishedField]: 1 }, sparse: true }],
+    files: [{ key: { [replacesField]: 1 }, sparse: true }],
+  } as const;
 
   isUnfinished({ doc }: ItemRecord): boolean {
     return doc[unfinishedField] === true;

@@ -1,6 +1,6 @@
 import type { Model } from 'mongoose';
 import type { StoredDocument } from '../../host.js';
-import type { FileRecord, ItemRecord } from './host-records.js';
+import type { FileRecord, ItemRecord } from './records.js';
 import { durable } from '../database/durable.js';
 
 type AnyModel = Model<Record<string, unknown>>;
@@ -25,11 +25,8 @@ interface TraceParts {
 export class ConversionTraces {
   constructor(private readonly parts: TraceParts) {}
 
-  async createIndexes(): Promise<void> {
-    const { items, files } = this.parts;
-    await items.collection.createIndex({ [conversionField]: 1 });
-    await files.collection.createIndex({ [conversionField]: 1 });
-  }
+  /** Behind its queries. */
+  readonly indexes = { items: [{ key: { [conversionField]: 1 } }], files: [{ key: { [conversionField]: 1 } }] } as const;
 
   /** Marked files of a job. */
   async files(jobId: string): Promise<FileRecord[]> {

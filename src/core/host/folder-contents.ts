@@ -2,7 +2,7 @@ import type { Model } from 'mongoose';
 import type { HostFields, StoredDocument } from '../../host.js';
 import { batches } from '../database/id-batches.js';
 import { idText } from '../database/id-text.js';
-import type { FileRecord, FolderRecord, ItemRecord } from './host-records.js';
+import type { FolderRecord, FileRecord, ItemRecord } from './records.js';
 
 type AnyModel = Model<Record<string, unknown>>;
 

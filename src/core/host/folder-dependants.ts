@@ -2,18 +2,10 @@ import type { Model } from 'mongoose';
 import type { HostFields, StoredDocument } from '../../host.js';
 import { durable } from '../database/durable.js';
 import { idText } from '../database/id-text.js';
-import type { FileRecord, FolderRecord, ItemRecord } from './host-records.js';
+import type { FolderRecord, Waiting, FileRecord, ItemRecord } from './records.js';
 
 /** Field of an item whose image waits for files that belong to it. */
 export const waitingField = 'largeImageWaiting';
-
-/** What an item waits for. */
-export interface Waiting {
-  /** The file that speaks of the others. */
-  fileId: string;
-  /** Paths of files that are not there, from that file; `*` for any. */
-  missing: readonly string[];
-}
 
 /** Reads the stored form; `null` for what is none. */
 export function waitingOf(value: unknown): Waiting | null {
@@ -41,11 +33,16 @@ interface DependantParts {
 export class FolderDependants {
   constructor(private readonly parts: DependantParts) {}
 
-  async createIndexes(): Promise<void> {
-    const { items, fields } = this.parts;
-    await items.collection.createIndex({ [fields.item.folderId]: 1, 'largeImage.sourceName': 1 });
-    await items.collection.createIndex({ [fields.item.folderId]: 1, [`${waitingField}.missing`]: 1 }, { sparse: true });
-    await items.collection.createIndex({ 'largeImage.mergedInto': 1 }, { sparse: true });
+  /** Behind its queries. */
+  get indexes() {
+    const { folderId } = this.parts.fields.item;
+    return {
+      items: [
+        { key: { [folderId]: 1, 'largeImage.sourceName': 1 } },
+        { key: { [folderId]: 1, [`${waitingField}.missing`]: 1 }, sparse: true },
+        { key: { 'largeImage.mergedInto': 1 }, sparse: true },
+      ],
+    } as const;
   }
 
   /** Items of the folder of one that hold a DICOM series and are not being merged into another, oldest first. */

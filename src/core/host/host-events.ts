@@ -1,10 +1,10 @@
 import type { Model, Query } from 'mongoose';
-import type { HostEventName, HostEventPayloads, HostEvents, StoredDocument } from '../../host.js';
+import type { Host, HostEventName, HostEventPayloads, HostEvents, HostModel, StoredDocument } from '../../host.js';
 
 type Listener<N extends HostEventName> = (payload: HostEventPayloads[N]) => void | Promise<void>;
 
 /** Listeners by event; what both the default events and a host of one's own can be built on. */
-export class EventEmitterOfHost implements HostEvents {
+export class HostEventEmitter implements HostEvents {
   readonly #listeners = new Map<HostEventName, Set<Listener<never>>>();
 
   on<N extends HostEventName>(name: N, listener: Listener<N>): () => void {
@@ -37,10 +37,10 @@ const maxAnnounced = 10_000;
  * Events for a host that offers none: hooks on its models. They see what goes through these models; changes by other
  * processes, and through the driver, are noticed when cached verdicts end.
  */
-export class ModelEvents extends EventEmitterOfHost {
+export class ModelEvents extends HostEventEmitter {
   readonly #closing: (() => void)[] = [];
 
-  constructor(models: { item: Model<never>; file: Model<never>; folder: Model<never> }) {
+  constructor(models: Host['models']) {
     super();
     this.#hook(models.item, {
       saved: (item) => this.emit('item.saved', { item }),
@@ -60,7 +60,7 @@ export class ModelEvents extends EventEmitterOfHost {
     for (const end of this.#closing.splice(0)) end();
   }
 
-  #hook(hostModel: Model<never>, hooks: Hooks): void {
+  #hook(hostModel: HostModel, hooks: Hooks): void {
     const model = hostModel as unknown as AnyModel;
     const following = followersOf(model);
     following.add(hooks);

@@ -4,45 +4,16 @@ import { durable } from '../database/durable.js';
 import { grouped } from '../database/grouped.js';
 import { batches, idsPerQuery } from '../database/id-batches.js';
 import { idText } from '../database/id-text.js';
-import { ConfigurationTraces, unfinishedField } from './configuration-traces.js';
-import { conversionField, ConversionTraces } from './conversion-traces.js';
+import { readInSlices } from '../database/read-limits.js';
+import { createIndexes } from '../database/indexes.js';
+import { ConfigurationTraces } from './configuration-traces.js';
+import { ConversionTraces } from './conversion-traces.js';
 import { FolderContents } from './folder-contents.js';
-import { FolderDependants, waitingField, waitingOf, type Waiting } from './folder-dependants.js';
-import { LargeImageMarkers, markerOf, refusedField, type LargeImageMarker } from './large-image-markers.js';
+import { FolderDependants, waitingField, waitingOf } from './folder-dependants.js';
+import { ItemFields } from './item-fields.js';
+import { LargeImageMarkers, markerOf, refusedField } from './large-image-markers.js';
 import { SchemaExtension } from './schema-extension.js';
-
-/** What the plugin knows of an item. */
-export interface ItemRecord {
-  id: string;
-  name: string;
-  folderId: string;
-  /** Time of the last change in milliseconds; of creation where the host keeps no such time; else 0. */
-  changed: number;
-  largeImage: LargeImageMarker | null;
-  /** The files that its image waits for, where it is none yet. */
-  waiting: Waiting | null;
-  doc: StoredDocument;
-}
-
-/** What the plugin knows of a file. */
-export interface FileRecord {
-  id: string;
-  name: string;
-  /** `null` for files that are attached to something and listed nowhere. */
-  itemId: string | null;
-  mimeType: string;
-  /** Length in bytes. */
-  size: number;
-  doc: StoredDocument;
-}
-
-/** What the plugin knows of a folder. */
-export interface FolderRecord {
-  id: string;
-  name: string;
-  parentId: string | null;
-  doc: StoredDocument;
-}
+import type { FileRecord, FolderRecord, ItemRecord } from './records.js';
 
 const defaultFields: HostFields = {
   item: { name: 'name', folderId: 'folderId', created: 'created', updated: 'updated', size: 'size', meta: 'meta' },
@@ -61,12 +32,30 @@ type AnyModel = Model<Record<string, unknown>>;
 async function byIds(model: AnyModel, ids: readonly string[]): Promise<(StoredDocument | null)[]> {
   const [only] = ids;
   if (only !== undefined && ids.length === 1) return [await model.findById(only).lean<StoredDocument>()];
-  const docs = await model.find({ _id: { $in: [...new Set(ids)] } }).lean<StoredDocument[]>();
+  const docs = await readInSlices<StoredDocument>(model.find({ _id: { $in: [...new Set(ids)] } }).lean());
   const found = new Map(docs.map((doc) => [idText(doc._id), doc]));
   return ids.map((id) => {
     const doc = found.get(id) ?? found.get(id.toLowerCase());
     return doc === undefined ? null : { ...doc };
   });
+}
+
+/** Documents by ascending id, a page at a time: what is done with each may take longer than a cursor lives. */
+async function* pagesById(
+  model: AnyModel,
+  filter: Record<string, unknown>,
+  { after = null, projection = {} }: { after?: string | null; projection?: Record<string, 1> } = {},
+): AsyncGenerator<StoredDocument> {
+  for (let last: unknown = after; ;) {
+    const query = model
+      .find({ $and: [filter, ...(last === null ? [] : [{ _id: { $gt: last } }])] }, projection)
+      .sort({ _id: 1 })
+      .limit(idsPerQuery);
+    const page = await readInSlices<StoredDocument>(query.lean());
+    yield* page;
+    if (page.length < idsPerQuery) return;
+    last = page.at(-1)!._id;
+  }
 }
 
 /**
@@ -79,6 +68,7 @@ export class HostRecords {
   readonly configurations: ConfigurationTraces;
   readonly contents: FolderContents;
   readonly dependants: FolderDependants;
+  readonly itemFields: ItemFields;
   readonly #fields: HostFields;
   readonly #items: AnyModel;
   readonly #files: AnyModel;
@@ -110,6 +100,7 @@ export class HostRecords {
     const all = { ...parts, folders: this.#folders, fields: this.#fields, folderOf: (doc: StoredDocument) => this.folderOf(doc) };
     this.contents = new FolderContents(all);
     this.dependants = new FolderDependants(all);
+    this.itemFields = new ItemFields(this.#items, this.#fields.item.meta);
     this.#extension = new SchemaExtension(this.#items, this.#files);
   }
 
@@ -125,12 +116,18 @@ export class HostRecords {
 
   /** Indexes behind the queries of this class. */
   async createIndexes(): Promise<void> {
-    await this.#items.collection.createIndex({ 'largeImage.fileId': 1 });
-    await this.#items.collection.createIndex({ 'largeImage.expected': 1 });
-    await this.#items.collection.createIndex({ [refusedField]: 1 }, { sparse: true });
-    await this.conversions.createIndexes();
-    await this.configurations.createIndexes();
-    await this.dependants.createIndexes();
+    const { conversions, configurations, dependants } = this;
+    await Promise.all([
+      createIndexes(this.#items.collection, [
+        { key: { 'largeImage.fileId': 1 } },
+        { key: { 'largeImage.expected': 1 } },
+        { key: { [refusedField]: 1 }, sparse: true },
+        ...conversions.indexes.items,
+        ...configurations.indexes.items,
+        ...dependants.indexes.items,
+      ]),
+      createIndexes(this.#files.collection, [...conversions.indexes.files, ...configurations.indexes.files]),
+    ]);
   }
 
   itemOf(doc: StoredDocument): ItemRecord {
@@ -237,8 +234,8 @@ export class HostRecords {
 
   /** Those of some items that exist, and fit a condition on the model where one is given. */
   async findItems(ids: readonly string[], filter: Readonly<Record<string, unknown>> = {}): Promise<ItemRecord[]> {
-    const docs = await this.#items.find({ $and: [{ _id: { $in: [...ids] } }, filter] }).lean<StoredDocument[]>();
-    return docs.map((doc) => this.itemOf(doc));
+    const query = this.#items.find({ $and: [{ _id: { $in: [...ids] } }, filter] });
+    return (await readInSlices<StoredDocument>(query.lean())).map((doc) => this.itemOf(doc));
   }
 
   /** Ids of those of some items that exist, and fit a condition on the model where one is given. */
@@ -292,11 +289,11 @@ export class HostRecords {
     const { folderId } = this.#fields.item;
     const beside = { [folderId]: item.doc[folderId], _id: { $ne: item.doc._id } };
     const images = imagesOnly ? [{ 'largeImage.fileId': { $exists: true, $ne: null } }] : [];
-    const docs = await this.#items
+    const query = this.#items
       .find({ $and: [beside, filter, ...images] })
       .sort({ _id: 1 })
-      .limit(limit)
-      .lean<StoredDocument[]>();
+      .limit(limit);
+    const docs = await readInSlices<StoredDocument>(query.lean());
     return docs.map((doc) => this.itemOf(doc));
   }
 
@@ -309,26 +306,24 @@ export class HostRecords {
     return docs.map((doc) => this.fileOf(doc));
   }
 
-  /** The items of a folder, oldest first, each as it is when it is reached. */
-  async *itemsOfFolder(folder: FolderRecord): AsyncGenerator<ItemRecord> {
-    const cursor = this.#items
-      .find({ [this.#fields.item.folderId]: folder.doc._id }, { _id: 1 })
-      .sort({ _id: 1 })
-      .lean<StoredDocument[]>()
-      .cursor();
-    for await (const { _id } of cursor) {
+  /** The items of a folder by their ids, behind one of them where that is given; each as it is when it is reached. */
+  async *itemsOfFolder(folder: FolderRecord, after: string | null = null): AsyncGenerator<ItemRecord> {
+    const inFolder = { [this.#fields.item.folderId]: folder.doc._id };
+    for await (const { _id } of pagesById(this.#items, inFolder, { after, projection: { _id: 1 } })) {
       const item = await this.findItem(idText(_id));
       if (item !== null) yield item;
     }
   }
 
-  /** The folders directly below a folder that match a filter, by name. */
-  async childFolders(folder: FolderRecord, filter: Record<string, unknown>): Promise<FolderRecord[]> {
-    const docs = await this.#folders
-      .find({ $and: [{ [this.#fields.folder.parentId]: folder.doc._id }, filter] })
-      .sort({ [this.#fields.folder.name]: 1 })
-      .lean<StoredDocument[]>();
-    return docs.map((doc) => this.folderOf(doc));
+  /** The folders directly below a folder that match a filter, by their ids, from one of them on where that is given. */
+  async *childFolders(
+    folder: FolderRecord,
+    filter: Record<string, unknown>,
+    from: string | null = null,
+  ): AsyncGenerator<FolderRecord> {
+    const below = { [this.#fields.folder.parentId]: folder.doc._id };
+    const conditions = { $and: [below, filter, ...(from === null ? [] : [{ _id: { $gte: from } }])] };
+    for await (const doc of pagesById(this.#folders, conditions)) yield this.folderOf(doc);
   }
 
   /** Makes an item through the model, for hosts that have no way of their own. */
@@ -359,60 +354,4 @@ export class HostRecords {
   async deleteItem(item: ItemRecord): Promise<void> {
     await this.#items.deleteOne({ _id: item.doc._id }, durable);
   }
-
-  /** The value of a field of an item; `meta` is the metadata whatever the host calls them. */
-  itemField(item: ItemRecord, key: string): unknown {
-    const name = this.#itemFieldName(key);
-    return Object.hasOwn(item.doc, name) ? item.doc[name] : undefined;
-  }
-
-  /** Whether clients may see a field by its name. Lists of permissions are for who manages them. */
-  mayReadItemField(key: string): boolean {
-    return isPlainFieldName(key) && key !== 'access';
-  }
-
-  /** Whether clients may write a field by its name: metadata and what neither host nor plugin keep on items. */
-  mayWriteItemField(key: string): boolean {
-    if (key === 'meta') return true;
-    if (!isPlainFieldName(key) || protectedItemFields.has(key)) return false;
-    return !Object.keys(this.#items.schema.paths).some((path) => path.split('.', 1)[0] === key);
-  }
-
-  #itemFieldName(key: string): string {
-    return key === 'meta' ? this.#fields.item.meta : key;
-  }
-
-  /** Stores a top-level field of an item, or removes it where the value is undefined. */
-  async setItemField(item: ItemRecord, key: string, value: unknown): Promise<void> {
-    const name = this.#itemFieldName(key);
-    await this.#items.collection.updateOne(
-      { _id: item.doc._id } as object,
-      value === undefined ? { $unset: { [name]: 1 } } : { $set: { [name]: value } },
-      durable,
-    );
-  }
-}
-
-/** Fields that no client writes, whether the host declares them or not. */
-const protectedItemFields: ReadonlySet<string> = new Set([
-  'largeImage',
-  refusedField,
-  conversionField,
-  unfinishedField,
-  'access',
-  'public',
-  'name',
-  'lowerName',
-  'folderId',
-  'baseParentId',
-  'baseParentType',
-  'creatorId',
-  'created',
-  'updated',
-  'size',
-  'copyOfItem',
-]);
-
-function isPlainFieldName(key: string): boolean {
-  return /^[^_$.\0][^.\0]*$/.test(key);
 }

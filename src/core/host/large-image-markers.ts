@@ -1,26 +1,8 @@
 import type { Model } from 'mongoose';
 import type { StoredDocument } from '../../host.js';
-import type { FileRecord, ItemRecord } from './host-records.js';
+import type { FileRecord, LargeImageMarker, ItemRecord } from './records.js';
 import { idText } from '../database/id-text.js';
 import { durable } from '../database/durable.js';
-
-/** The record on an item that makes it a large image (`item.largeImage`). Ids are text here. */
-export interface LargeImageMarker {
-  /** The file that is served. Absent while a job is making it. */
-  fileId?: string;
-  /** Tile source that reads the file. */
-  sourceName?: string;
-  /** The uploaded file, where {@link LargeImageMarker.fileId} was made from it by a job. */
-  originalId?: string;
-  /** True while the creation is unfinished. */
-  expected?: boolean;
-  /** The job that makes or made the file. */
-  jobId?: string;
-  /** Whether somebody is to be told when the job ends. */
-  notify?: boolean;
-  /** Changes when another file of the item does that the tile source reads, too. */
-  revision?: string;
-}
 
 /** Reads the stored form of a marker; `null` for what is none: a host may have a field of this name that means something else. */
 export function markerOf(value: unknown): LargeImageMarker | null {

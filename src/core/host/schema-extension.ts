@@ -8,7 +8,7 @@ import { refusedField } from './large-image-markers.js';
 /** Types that a field of the plugin may have, by the names of Mongoose; the first is that of a field that the host does not declare. */
 type FieldTypes = readonly ['Mixed' | 'String' | 'Boolean', ...string[]];
 
-/** Fields that the plugin keeps on the host's items and files (mission 2.5 and 2.6). */
+/** Fields that the plugin keeps on the host's items and files. */
 const itemExtension: Readonly<Record<string, FieldTypes>> = {
   largeImage: ['Mixed'],
   [refusedField]: ['String'],

@@ -10,8 +10,8 @@ import { AnnotationEdits } from './documents/edits.js';
 import { AnnotationHistory } from './history/history.js';
 import { ManyAnnotations } from './documents/many.js';
 import { AnnotationLists } from './documents/lists.js';
-import { AnnotationWriter, type AnnotationsOptions } from './documents/writer.js';
-import { Annotations } from './documents/annotations.js';
+import { AnnotationWriter, type AnnotationParts } from './documents/writer.js';
+import { AnnotationLifecycle } from './documents/lifecycle.js';
 import type { Items } from '../items/items.js';
 import type { OverlayImages } from './overlay/overlay-images.js';
 
@@ -22,7 +22,7 @@ export interface AnnotationServices {
   reading: WorkQueue;
   permissions: AnnotationPermissions;
   writer: AnnotationWriter;
-  lifecycle: Annotations;
+  lifecycle: AnnotationLifecycle;
   many: ManyAnnotations;
   edits: AnnotationEdits;
   history: AnnotationHistory;
@@ -43,7 +43,7 @@ export function createAnnotationServices(
     queues,
     own,
     ...given
-  }: Omit<AnnotationsOptions, 'bodies' | 'permissions' | 'overlayImages' | 'notify' | 'changing'> & {
+  }: Omit<AnnotationParts, 'bodies' | 'permissions' | 'overlayImages' | 'notify' | 'changing'> & {
     items: Items;
     overlayImages: OverlayImages;
     brand: string;
@@ -56,9 +56,9 @@ export function createAnnotationServices(
   const permissions = new AnnotationPermissions({ access, directory, items, records });
   const bodies = new AnnotationBodies(store, brand);
   const changing = queues.edits;
-  const options: AnnotationsOptions = { ...given, bodies, permissions, overlayImages, notify: host.notify, changing };
+  const options: AnnotationParts = { ...given, bodies, permissions, overlayImages, notify: host.notify, changing };
   const writer = new AnnotationWriter(options);
-  const lifecycle = new Annotations(options, writer);
+  const lifecycle = new AnnotationLifecycle(options, writer);
   return {
     store,
     reading: queues.elements,

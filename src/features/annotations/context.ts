@@ -8,6 +8,8 @@ export interface AnnotationContext {
   annotations: AnnotationServices;
   items: Items;
   records: HostRecords;
+  /** Ends event streams, those of jobs too. */
+  streamsEnd: AbortSignal;
 }
 
 /** Declares a route of this feature. */

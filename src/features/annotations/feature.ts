@@ -5,6 +5,7 @@ import type { InstallOptions } from '../../installation.js';
 import type { Feature } from '../feature.js';
 import type { Images } from '../images/images.js';
 import type { Items } from '../items/items.js';
+import type { JobStore } from '../jobs/jobs.js';
 import type { Settings } from '../settings/settings.js';
 import { createAnnotationServices, type AnnotationServices } from './annotation-services.js';
 import { annotationRoutes } from './annotations.routes.js';
@@ -26,6 +27,7 @@ interface AnnotationNeeds {
   settings: Settings;
   items: Items;
   images: Images;
+  jobs: JobStore;
 }
 
 /** What the features about annotations use of it. */
@@ -38,12 +40,12 @@ export interface AnnotationOffers {
   drawer: Drawer;
 }
 
-const usualCleanupMs = 60 * 60_000;
+const defaultCleanupMs = 60 * 60_000;
 
 /** Annotations of items: documents, millions of elements, versions, access. */
 export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
   name: 'annotations',
-  async open({ core, options, settings, items, images }, onClose) {
+  async open({ core, options, settings, items, images, jobs }, onClose) {
     const { host, own, records, events, logger, brand, queues } = core;
     const overlayImages = new OverlayImages({ records, images, access: host.access });
     const store = new PackedElementStore({
@@ -74,6 +76,7 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
     });
     onClose(async () => {
       annotations.many.close();
+      await annotations.cleanup.close();
       await annotations.writer.close();
       await densities.close();
     });
@@ -82,15 +85,15 @@ export const annotationsFeature: Feature<AnnotationNeeds, AnnotationOffers> = {
       schedule: new ScheduleModel(own),
       settings,
       logger,
-      everyMs: options.annotationCleanupMs ?? usualCleanupMs,
+      everyMs: options.annotationCleanupMs ?? defaultCleanupMs,
     });
     onClose(() => housekeeping.close());
     followHost(events, { annotations, model, records }, onClose);
     const metadataSearch = new AnnotationMetadataSearch(annotations, records, host.access);
     return {
       offers: { annotations, metadataSearch, model, densities, densityModel, drawer },
-      routes: bindRoutes(annotationRoutes, { annotations, items, records }),
-      // Elements of what is removed go with the second one.
+      routes: bindRoutes(annotationRoutes, { annotations, items, records, streamsEnd: jobs.closing }),
+      // The second sweep also removes the elements of the annotations that the first one removes.
       sweep: async (asked) => ({ ...(await annotations.many.sweep(asked)), ...(await annotations.cleanup.sweep(asked)) }),
     };
   },

@@ -1,7 +1,9 @@
 import type { Model } from 'mongoose';
 import type { StoredDocument } from '../../host.js';
 import { grouped } from '../../core/database/grouped.js';
-import type { HostRecords, ItemRecord } from '../../core/host/host-records.js';
+import { createIndexes } from '../../core/database/indexes.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import type { ItemRecord } from '../../core/host/records.js';
 
 /** Pictures are `thumbnail` files (thumbnails, associated images, tile frames), histograms are `data` files. */
 export type CachedFileKind = 'thumbnail' | 'data';
@@ -29,7 +31,7 @@ export interface ItemState {
   state: string | null;
 }
 
-/** Field that marks the files of each kind (mission 2.5). */
+/** Field that marks the files of each kind. */
 export const kindFields = { thumbnail: 'isLargeImageThumbnail', data: 'isLargeImageData' } as const;
 
 /** Queries on the files that are kept for items. */
@@ -43,12 +45,16 @@ export class CachedFileModel {
   }
 
   async createIndexes(): Promise<void> {
-    for (const field of Object.values(kindFields)) {
-      await this.#files.collection.createIndex({ attachedToId: 1, attachedToType: 1, [field]: 1, thumbnailKey: 1 });
-      await this.#files.collection.createIndex({ attachedToId: 1, attachedToType: 1, [field]: 1, _id: -1 });
-      // Counts over all items.
-      await this.#files.collection.createIndex({ [field]: 1, attachedToType: 1, thumbnailKey: 1 });
-    }
+    const indexes = Object.values(kindFields).flatMap(
+      (field) =>
+        [
+          { key: { attachedToId: 1, attachedToType: 1, [field]: 1, thumbnailKey: 1 } },
+          { key: { attachedToId: 1, attachedToType: 1, [field]: 1, _id: -1 } },
+          // Counts over all items.
+          { key: { [field]: 1, attachedToType: 1, thumbnailKey: 1 } },
+        ] as const,
+    );
+    await createIndexes(this.#files.collection, indexes);
   }
 
   /** The newest file of this key that shows what the item does. */

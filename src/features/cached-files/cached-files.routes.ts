@@ -2,6 +2,7 @@ import type { CachedFileFilter } from './cached-file.model.js';
 import { canonicalText, keyOfSpecification, parseSpecList } from './cached-file-key.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
+import { BadParameterError } from '../../errors.js';
 import { text } from '../../http/parameters.js';
 
 const shared = { access: 'admin', errors: ['access-denied'] } as const;
@@ -12,18 +13,19 @@ const spec = text({
 });
 const imageKey = text({ description: 'Name of the associated image, such as label; absent for all of them.' });
 
-/** Calls `each` for what the specifications select and adds up. @throws BadParameterError */
-async function sumOver(specText: string | undefined, each: (filter: CachedFileFilter) => Promise<number>): Promise<number> {
-  if (specText === undefined || specText === '') return each({ kind: 'thumbnail' });
-  const keys = parseSpecList(specText).map(keyOfSpecification);
-  let sum = 0;
-  for (const key of keys) sum += await each({ kind: 'thumbnail', key });
-  return sum;
+/** Databases take regular expressions of some length only. */
+const maxKeyLength = 1000;
+
+/** What the specifications select. @throws BadParameterError */
+function thumbnailFilters(specText: string | undefined): CachedFileFilter[] {
+  if (specText === undefined || specText === '') return [{ kind: 'thumbnail' }];
+  return parseSpecList(specText).map((entry) => ({ kind: 'thumbnail', key: keyOfSpecification(entry) }));
 }
 
 function associatedFilter(key: string | undefined): CachedFileFilter {
   // The mission's rule: other names do not restrict.
   const named = key !== undefined && /^[0-9A-Za-z]/.test(key);
+  if (named && key.length > maxKeyLength) throw new BadParameterError(`imageKey must have at most ${maxKeyLength} characters.`);
   return { kind: 'thumbnail', keyContains: named ? canonicalText({ imageKey: key }).slice(1, -1) : '"imageKey":' };
 }
 
@@ -38,7 +40,11 @@ const countThumbnails = defineRoute({
   query: { spec },
   returns: counts,
   errors: [...shared.errors, 'bad-parameter'],
-  handle: ({ query }, { cachedFiles }) => sumOver(query.spec, (filter) => cachedFiles.count(filter)),
+  async handle({ query }, { cachedFiles }) {
+    let sum = 0;
+    for (const filter of thumbnailFilters(query.spec)) sum += await cachedFiles.count(filter);
+    return sum;
+  },
 });
 
 const removeThumbnails = defineRoute({
@@ -50,7 +56,7 @@ const removeThumbnails = defineRoute({
   query: { spec },
   returns: counts,
   errors: [...shared.errors, 'bad-parameter'],
-  handle: ({ query }, { cachedFiles }) => sumOver(query.spec, (filter) => cachedFiles.remove(filter)),
+  handle: ({ query }, { cachedFiles }) => cachedFiles.remove(thumbnailFilters(query.spec)),
 });
 
 const countAssociated = defineRoute({
@@ -72,7 +78,7 @@ const removeAssociated = defineRoute({
   scope: scopes.write,
   query: { imageKey },
   returns: counts,
-  handle: ({ query }, { cachedFiles }) => cachedFiles.remove(associatedFilter(query.imageKey)),
+  handle: ({ query }, { cachedFiles }) => cachedFiles.remove([associatedFilter(query.imageKey)]),
 });
 
 const countHistograms = defineRoute({
@@ -92,7 +98,7 @@ const removeHistograms = defineRoute({
   summary: 'Remove the cached histograms of all items.',
   scope: scopes.write,
   returns: counts,
-  handle: (_input, { cachedFiles }) => cachedFiles.remove(histograms),
+  handle: (_input, { cachedFiles }) => cachedFiles.remove([histograms]),
 });
 
 /** Counting and removing the cached files of all items. */

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { inTime } from '../../core/concurrency/in-time.js';
 import { NoLargeImageError } from '../../errors.js';
 import type { HostFiles, HostLogger, NewFileContent, StoredDocument } from '../../host.js';
 import {
@@ -9,8 +10,9 @@ import {
   type ItemState,
 } from './cached-file.model.js';
 import { grouped } from '../../core/database/grouped.js';
-import type { Lease, Leases } from '../../core/database/leases.js';
-import type { HostRecords, ItemRecord } from '../../core/host/host-records.js';
+import type { Lease, Leases } from '../../core/database/leases/leases.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import type { ItemRecord } from '../../core/host/records.js';
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import type { Enqueue } from '../../core/concurrency/work-queue.js';
 import { SharedWork } from '../../tilesource/process/shared-work.js';
@@ -48,7 +50,7 @@ type Maker = (item: ItemRecord, signal: AbortSignal) => Promise<CachedContent>;
 interface ObtainOptions {
   /** There was no such file a moment ago. */
   known?: 'absent';
-  /** What is not kept is made when this says so. Default: at once. */
+  /** The queue in which the making of a missing file waits. Default: none. */
   enqueue?: Enqueue;
   /** Of whoever asks. */
   signal?: AbortSignal;
@@ -77,7 +79,7 @@ const createdTogether = 32;
 const createdPauseMs = 80;
 
 /**
- * Pictures and histograms that were made once and are kept as files attached to their items (mission 2.5). Of several requests for the same
+ * Pictures and histograms that were made once and are kept as files attached to their items. Of several requests for the same
  * file, in this process or in others, one makes it and the others wait.
  */
 export class CachedFiles {
@@ -302,7 +304,7 @@ export class CachedFiles {
     // First the leases: a maker who has lost its lease removes what it has stored.
     await this.options.leases.revoke(item.id);
     step('cached-file:revoked');
-    for (const kind of ['thumbnail', 'data'] as const) await this.remove({ kind, itemId: item.doc._id });
+    for (const kind of ['thumbnail', 'data'] as const) await this.#removeMatching({ kind, itemId: item.doc._id });
   }
 
   /** How many files match. */
@@ -310,15 +312,26 @@ export class CachedFiles {
     return this.options.model.count(filter);
   }
 
-  /** Removes the files that match, some at a time. @returns how many. */
-  async remove(filter: CachedFileFilter): Promise<number> {
+  /** Removes the files that match one of some filters. @returns how many; how many so far, where it goes on because clients would wait no longer. */
+  async remove(filters: readonly CachedFileFilter[]): Promise<number> {
+    const counted = { count: 0 };
+    const removing = async () => {
+      for (const filter of filters) await this.#removeMatching(filter, counted);
+      return counted.count;
+    };
+    return inTime(removing(), {
+      answer: () => counted.count,
+      failed: (err) => this.options.logger.warn({ err }, 'CachedFile:Removal:Failed'),
+    });
+  }
+
+  async #removeMatching(filter: CachedFileFilter, counted = { count: 0 }): Promise<void> {
     const { model, files } = this.options;
-    let removed = 0;
     let batch: StoredDocument[] = [];
     const removeBatch = async () => {
       if (files.removeMany) await files.removeMany(batch);
       else await mapConcurrently(batch, removalConcurrency, (doc) => files.remove(doc));
-      removed += batch.length;
+      counted.count += batch.length;
       batch = [];
     };
     for await (const doc of model.each(filter)) {
@@ -326,7 +339,6 @@ export class CachedFiles {
       if (batch.length >= removalBatch) await removeBatch();
     }
     await removeBatch();
-    return removed;
   }
 }
 

@@ -24,8 +24,8 @@ const get = defineRoute({
   returns: { schema: anything },
   async handle({ params, caller }, { items, records }) {
     const item = await items.load(params.itemId, 0, caller);
-    if (!records.mayReadItemField(params.key)) throw refusal(params.key);
-    return records.itemField(item, params.key) ?? null;
+    if (!records.itemFields.mayRead(params.key)) throw refusal(params.key);
+    return records.itemFields.get(item, params.key) ?? null;
   },
 });
 
@@ -41,7 +41,7 @@ const put = defineRoute({
   errors: [...shared.errors, 'login-required'],
   authorize: mayWrite,
   async handle({ params, granted: item, body }, { items, records }) {
-    if (!records.mayWriteItemField(params.key)) throw refusal(params.key);
+    if (!records.itemFields.mayWrite(params.key)) throw refusal(params.key);
     if (hasTooManyValues([body, { ...item.doc, [params.key]: null }])) {
       throw new BadParameterError(`The fields of an item may hold at most ${maxStoredValues} values together.`);
     }
@@ -49,7 +49,7 @@ const put = defineRoute({
     if (params.key === 'meta' && (typeof body !== 'object' || body === null || Array.isArray(body))) {
       throw new BadParameterError('The metadata of an item must be a JSON object.');
     }
-    await records.setItemField(item, params.key, body);
+    await records.itemFields.store(item, params.key, body);
     items.forget(item.id);
     return null;
   },
@@ -65,9 +65,9 @@ const remove = defineRoute({
   errors: [...shared.errors, 'login-required'],
   async handle({ params, caller }, { items, records }) {
     const item = await items.loadFresh(params.itemId, 1, caller);
-    if (!records.mayWriteItemField(params.key)) throw refusal(params.key);
+    if (!records.itemFields.mayWrite(params.key)) throw refusal(params.key);
     // Hosts rely on metadata being there.
-    await records.setItemField(item, params.key, params.key === 'meta' ? {} : undefined);
+    await records.itemFields.store(item, params.key, params.key === 'meta' ? {} : undefined);
     items.forget(item.id);
     return null;
   },

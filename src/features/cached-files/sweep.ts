@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
-import type { HostRecords, ItemRecord } from '../../core/host/host-records.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import type { ItemRecord } from '../../core/host/records.js';
 import { idText } from '../../core/database/id-text.js';
 import type { Sweep } from '../../core/database/sweeper.js';
 import type { HostFiles, StoredDocument } from '../../host.js';

@@ -7,7 +7,7 @@ import type { OpenImage } from './open-image.js';
 /** Reports by the name of the cache, as GET large_image/cache answers. */
 export type CacheReports = Record<string, CacheReport>;
 
-/** How long clearing waits for readers to let go of their files, and how often it looks (mission 4.1), in milliseconds. */
+/** How long clearing waits for readers to let go of their files, and how often it looks, in milliseconds. */
 const clearPatienceMs = 5000;
 const clearPollMs = 100;
 

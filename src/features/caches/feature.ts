@@ -1,5 +1,5 @@
 import type { Core } from '../../core/core.js';
-import type { LibrarySettings } from '../../configuration-text/read-settings.js';
+import type { FileSettings } from '../../configuration-text/read-settings.js';
 import { bindRoutes } from '../../http/route.js';
 import type { InstallOptions } from '../../installation.js';
 import type { Feature } from '../feature.js';
@@ -18,7 +18,7 @@ import { SourceCache } from './source-cache.js';
 interface CacheNeeds {
   core: Core;
   options: InstallOptions;
-  library: LibrarySettings;
+  fileSettings: FileSettings;
   settings: Settings;
   items: Items;
 }
@@ -30,20 +30,20 @@ export interface CacheOffers {
   sources: SourceCache<OpenImage>;
 }
 
-const usualOpenSources = 64;
+const defaultOpenSources = 64;
 
 /** Encoded tiles and open images that are kept for the next request, here and in the processes that share a Redis. */
 export const cachesFeature: Feature<CacheNeeds, CacheOffers> = {
   name: 'caches',
-  async open({ core: { connection, logger, callers }, options, library, settings, items }, onClose) {
+  async open({ core: { connection, logger, callers }, options, fileSettings, settings, items }, onClose) {
     const namespace = `large_image:${connection.name}`;
     const { tiles: opened, connection: redis } = await openTileCache({
-      backend: options.cacheBackend ?? library.cache_backend ?? 'memory',
-      maxBytes: options.tileCacheBytes ?? library.memory.tileCacheBytes,
+      backend: options.cacheBackend ?? fileSettings.cache_backend ?? 'memory',
+      maxBytes: options.tileCacheBytes ?? fileSettings.memory.tileCacheBytes,
       redis: {
-        url: options.redisUrl ?? library.cache_redis_url,
-        username: library.cache_redis_username,
-        password: library.cache_redis_password,
+        url: options.redisUrl ?? fileSettings.cache_redis_url,
+        username: fileSettings.cache_redis_username,
+        password: fileSettings.cache_redis_password,
         logger,
       },
       namespace,
@@ -53,8 +53,9 @@ export const cachesFeature: Feature<CacheNeeds, CacheOffers> = {
     onClose(() => redis?.close());
     onClose(() => tiles.close());
     const sources = new SourceCache<OpenImage>({
-      maxEntries: options.maxOpenSources ?? (library.cache_sources ? library.cache_tilesource_maximum || usualOpenSources : 0),
-      maxBytes: options.maxOpenSourceBytes ?? library.memory.openSourceBytes,
+      maxEntries:
+        options.maxOpenSources ?? (fileSettings.cache_sources ? fileSettings.cache_tilesource_maximum || defaultOpenSources : 0),
+      maxBytes: options.maxOpenSourceBytes ?? fileSettings.memory.openSourceBytes,
       sizeOf: (open) => open.retainedBytes,
       onCloseError: (err) => logger.warn({ err }, 'TileSource:Close:Failed'),
     });

@@ -20,7 +20,7 @@ const firstRetryMs = 100;
 const lastRetryMs = 2000;
 /** After a command that was not answered, Redis is left alone for this long, so that a hanging one delays few requests. */
 const pauseMs = 1000;
-const usualCommandTimeoutMs = 500;
+const defaultCommandTimeoutMs = 500;
 
 type Listener = () => void;
 
@@ -73,7 +73,7 @@ export class RedisConnection {
       retryStrategy: (attempt) => Math.min(lastRetryMs, firstRetryMs * 2 ** Math.min(attempt - 1, 10)),
       reconnectOnError: (error) => error.message.startsWith('READONLY'),
     };
-    const commandTimeout = options.commandTimeoutMs ?? usualCommandTimeoutMs;
+    const commandTimeout = options.commandTimeoutMs ?? defaultCommandTimeoutMs;
     const commands = new Redis({ ...shared, commandTimeout });
     // Subscriptions are renewed by ioredis on every connection.
     const messages = new Redis({ ...shared, enableOfflineQueue: true, maxRetriesPerRequest: null });

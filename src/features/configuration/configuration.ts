@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
 import { homedir, totalmem } from 'node:os';
 import { dirname } from 'node:path';
-import { readSettings, type LibrarySettings } from '../../configuration-text/read-settings.js';
+import { readSettings, type FileSettings } from '../../configuration-text/read-settings.js';
 import { configPath, defaultConfigPath, listBackups, readConfigFile, replaceConfig, type ReplaceResult } from './replace.js';
 import { decodeUtf8 } from '../../configuration-text/validate.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
@@ -17,6 +17,8 @@ export interface ConfigurationOptions {
   env: Readonly<Record<string, string | undefined>>;
   brand: string;
   logger: HostLogger;
+  /** How many processes share the memory. Default 1. */
+  processes?: number;
   /** Restarts the server, where the host can. */
   restart?: () => void;
 }
@@ -59,12 +61,12 @@ export class Configuration {
   }
 
   /** The plugin's section of the file as it is now, and the environment over it. What cannot be used is logged and passed over. */
-  async load(): Promise<LibrarySettings> {
-    const { env, logger } = this.options;
+  async load(): Promise<FileSettings> {
+    const { env, logger, processes = 1 } = this.options;
     return readSettings({
       config: await this.#readText(),
       env,
-      totalMemory: availableMemory(),
+      totalMemory: Math.floor(availableMemory() / processes),
       report: (problem) => logger.warn({ path: this.path, ...problem }, 'Configuration:Setting:Ignored'),
     });
   }

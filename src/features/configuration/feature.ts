@@ -1,4 +1,4 @@
-import type { LibrarySettings } from '../../configuration-text/read-settings.js';
+import type { FileSettings } from '../../configuration-text/read-settings.js';
 import type { WorkerHost } from '../../host.js';
 import type { InstallOptions } from '../../installation.js';
 import { bindRoutes } from '../../http/route.js';
@@ -10,7 +10,7 @@ import { configurationRoutes } from './configuration.routes.js';
 /** The configuration file of the server: what it says at the start, and its replacement by administrators. */
 export const configurationFeature: Feature<
   { host: WorkerHost; options: InstallOptions },
-  { configuration: Configuration; library: LibrarySettings }
+  { configuration: Configuration; fileSettings: FileSettings }
 > = {
   name: 'configuration',
   async open({ host, options }, onClose) {
@@ -18,12 +18,13 @@ export const configurationFeature: Feature<
       env: options.env ?? process.env,
       brand: host.brand ?? 'service',
       logger: harmlessLogger(host.logger),
+      ...(options.processes !== undefined && { processes: options.processes }),
       ...(options.configFile !== undefined && { path: options.configFile }),
       ...(host.restart && { restart: host.restart }),
     });
     onClose(() => configuration.close());
-    const library = await configuration.load();
+    const fileSettings = await configuration.load();
     const sweep = async () => ({ temporaryFiles: await configuration.sweep() });
-    return { offers: { configuration, library }, routes: bindRoutes(configurationRoutes, { configuration }), sweep };
+    return { offers: { configuration, fileSettings }, routes: bindRoutes(configurationRoutes, { configuration }), sweep };
   },
 };

@@ -1,7 +1,8 @@
 import type { Host, HostFiles } from '../../host.js';
 import { conversionField } from '../../core/host/conversion-traces.js';
-import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
-import { hasEnded } from '../../core/database/process-name.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import type { FolderRecord, FileRecord, ItemRecord } from '../../core/host/records.js';
+import { hasEnded } from '../../core/database/leases/process-name.js';
 import { step } from '../../core/steps.js';
 import type { JobRecord } from '../jobs/job-record.js';
 import { isFinished } from '../jobs/job-status.js';

@@ -24,7 +24,9 @@ const fileId: typeof anyFile = {
 export const conversionParameters = {
   fileId,
   localJob: boolean({ description: 'Whether the processes of the server run the job, not those that run nothing but jobs.' }),
-  tileSize: integer({ description: 'Side of a tile in pixels, a multiple of 16. Default 256.' }),
+  tileSize: integer({
+    description: 'Side of a tile in pixels, a multiple of 16. Default: that of tiles that are copied, else 256.',
+  }),
   compression: oneOf(conversionCompressions, {
     description: 'Default: jpeg for TIFFs of 8 bits that are lossy themselves, else lzw. jp2k is not written.',
   }),

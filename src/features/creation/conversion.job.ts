@@ -5,9 +5,11 @@ import { InvalidError, LargeImageError, TileSourceError } from '../../errors.js'
 import type { HostFiles } from '../../host.js';
 import { isFullDisk, outageOf } from '../../core/database/outage.js';
 import { conversionField } from '../../core/host/conversion-traces.js';
-import type { FileRecord, HostRecords } from '../../core/host/host-records.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import type { FileRecord } from '../../core/host/records.js';
 import type { ConversionItems } from './conversion-items.js';
 import { conversionJob, createdMessage } from './conversion-work.js';
+import type { Images } from '../images/images.js';
 import type { LargeImageCreation } from './large-image-creation.js';
 import { convertFile, type ConvertedFile } from '../../tilesource/convert/convert-file.js';
 import type { JobContext, JobDefinition } from '../jobs/running/definition.js';
@@ -17,6 +19,7 @@ import { temporaryDirectory } from '../../core/temporary-files.js';
 /** What the conversion job works with. */
 export interface ConversionParts {
   creation: LargeImageCreation;
+  images: Pick<Images, 'openForConversion'>;
   /** The items of converted copies. */
   copies: ConversionItems;
   records: HostRecords;
@@ -57,17 +60,25 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
     log('Finished large image conversion\n');
     return;
   }
-  const { work, item, file, folder } = await creation.load(job);
+  const { work, item, file, folder, owner } = await creation.load(job);
   const directory = await temporaryDirectory(parts.temporaryDirectory);
   try {
-    const path = (await parts.files.localPath(file.doc)) ?? (await fetchFile(parts.files, file, directory.path, signal));
-    const input = { path, name: file.name, mimeType: file.mimeType };
-    const converted = await convertFile(input, directory.path, {
-      options: work.options,
-      signal,
-      log,
-      progress: (done) => progress({ current: Math.floor(done * 100) }),
-    });
+    const opened = await parts.images.openForConversion(item, file, owner);
+    let converted: ConvertedFile;
+    try {
+      // What is open here is not read again.
+      const local = opened === null ? await parts.files.localPath(file.doc) : '';
+      const path = local ?? (await fetchFile(parts.files, file, directory.path, signal));
+      converted = await convertFile({ path, name: file.name, mimeType: file.mimeType }, directory.path, {
+        options: work.options,
+        signal,
+        log,
+        progress: (done) => progress({ current: Math.floor(done * 100) }),
+        source: opened?.borrowed,
+      });
+    } finally {
+      await opened?.close();
+    }
     step('conversion:converted');
     // That took its time: nobody may want it any more, or may have it.
     await creation.load(job);

@@ -1,6 +1,5 @@
 import { InvalidError } from '../../errors.js';
-import type { FolderImageCounts } from './folder-images.js';
-import { checkConversion } from '../../tilesource/convert/options.js';
+import type { FolderImageCounts } from './folder-images-job-data.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import { boolean, integer, isId, oneOf, required, text, withDefault } from '../../http/parameters.js';
@@ -24,7 +23,8 @@ const createInFolder = defineRoute({
   summary: 'Make large images of the items of a folder.',
   description:
     'Items with exactly one file become large images. With recurse, the folders below that the caller may read are handled first. ' +
-    'What an item has is not taken away before its new large image is known to work.',
+    'What an item has is not taken away before its new large image is known to work. ' +
+    'What takes longer than 20 seconds is carried on by a job: the answer counts what was done until then, and names it.',
   access: 'user',
   scope: scopes.write,
   params: { folderId: required(text({ description: 'The id of the folder.' })) },
@@ -43,7 +43,10 @@ const createInFolder = defineRoute({
   returns: {
     schema: {
       type: 'object',
-      properties: Object.fromEntries(counterNames.map((name) => [name, counter])),
+      properties: {
+        ...Object.fromEntries(counterNames.map((name) => [name, counter])),
+        jobId: { type: 'string', description: 'The job that goes on, where there is more to do than a request waits for.' },
+      },
       required: counterNames,
     },
   },
@@ -53,20 +56,10 @@ const createInFolder = defineRoute({
     // Existing clients know this text from the mission's table of errors, for whatever is wrong with the id.
     if (known === null || caller === null) throw new InvalidError('ID was invalid.', 'id');
     const folder = await items.loadFolder(known.id, 1, caller);
-    return folderImages.create(folder, caller, {
-      creation: {
-        createJob: ({ true: 'when needed', false: 'never', always: 'always' } as const)[query.createJobs],
-        localJob: query.localJobs,
-        notify: false,
-        options: checkConversion({}),
-        sent: {},
-        caller,
-      },
-      recurse: query.recurse,
-      cancelJobs: query.cancelJobs,
-      redoExisting: query.redoExisting,
-      signal,
-    });
+    const { createJobs, localJobs, recurse, cancelJobs, redoExisting } = query;
+    const options = { createJobs, localJobs, recurse, cancelJobs, redoExisting };
+    const { counts, job } = await folderImages.create(folder, caller, options, signal);
+    return { ...counts, ...(job !== null && { jobId: job.id }) };
   },
 });
 

@@ -8,6 +8,7 @@ import type { JobStore } from '../jobs/jobs.js';
 import { ConversionItems } from './conversion-items.js';
 import { conversionDefinition } from './conversion.job.js';
 import { creationRoutes } from './creation.routes.js';
+import { folderImagesDefinition } from './folder-images.job.js';
 import { FolderImages } from './folder-images.js';
 import { LargeImageCreation } from './large-image-creation.js';
 import { largeImageRoutes } from './large-image.routes.js';
@@ -40,12 +41,15 @@ export const creationFeature: Feature<CreationNeeds, null> = {
       notify,
       logger,
     });
-    const folderImages = new FolderImages({ records, items, images, jobs, creation, access, logger });
+    const folderImages = new FolderImages({ records, items, images, jobs, runner, creation, access, logger });
     onClose(jobs.onUpdate((event) => creation.jobChanged(event)));
     return {
       offers: null,
       routes: bindRoutes([...largeImageRoutes, ...creationRoutes], { records, items, images, creation, folderImages }),
-      jobs: [conversionDefinition({ creation, copies, records, files, temporaryDirectory })],
+      jobs: [
+        conversionDefinition({ creation, images, copies, records, files, temporaryDirectory }),
+        folderImagesDefinition({ folderImages, callers, items }),
+      ],
       sweep: ({ signal }) => creation.sweep(signal),
     };
   },

@@ -1,32 +1,34 @@
 import { LargeImageError } from '../../errors.js';
+import { answerMs } from '../../core/concurrency/in-time.js';
+import { checkConversion } from '../../tilesource/convert/options.js';
 import type { Caller, HostAccess, HostLogger } from '../../host.js';
-import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import type { FolderRecord, FileRecord, ItemRecord } from '../../core/host/records.js';
 import { activeStatuses, jobStatus } from '../jobs/job-status.js';
+import type { JobRecord } from '../jobs/job-record.js';
 import type { JobStore } from '../jobs/jobs.js';
 import type { Images } from '../images/images.js';
 import type { Items } from '../items/items.js';
+import type { JobStarter } from '../jobs/running/job-starter.js';
+import {
+  folderImagesJob,
+  newFolderImagesJob,
+  type FolderImageCounts,
+  type FolderImageOptions,
+  type FolderImageProgress,
+} from './folder-images-job-data.js';
+import { walkFolder } from './folder-walk.js';
 import type { CreationOptions, LargeImageCreation } from './large-image-creation.js';
 
-/** What PUT folder/:id/tiles counts. */
-export interface FolderImageCounts {
-  childFoldersRecursed: number;
-  itemsSkipped: number;
-  jobsCanceled: number;
-  jobsFailedToCancel: number;
-  largeImagesCreated: number;
-  largeImagesNotCreated: number;
-  largeImagesRemovedAndRecreated: number;
-  largeImagesRemovedAndNotRecreated: number;
-  totalItems: number;
-}
+/** The same, with how a large image is made. */
+type Handling = FolderImageOptions & { creation: CreationOptions };
 
-/** How the items of a folder are handled. */
-export interface FolderImageOptions {
-  creation: CreationOptions;
-  recurse: boolean;
-  cancelJobs: boolean;
-  redoExisting: boolean;
-  signal?: AbortSignal;
+/** How a pass over a folder goes on and ends. */
+interface Pass {
+  signal: AbortSignal;
+  /** Asked after each item. */
+  isOver?: () => boolean;
+  onItem?: (counts: FolderImageCounts) => void;
 }
 
 interface FolderImageParts {
@@ -34,6 +36,7 @@ interface FolderImageParts {
   items: Items;
   images: Images;
   jobs: JobStore;
+  runner: JobStarter;
   creation: LargeImageCreation;
   access: HostAccess;
   logger: HostLogger;
@@ -42,47 +45,78 @@ interface FolderImageParts {
 /** Statuses of a job that can still be cancelled by request. */
 const cancelable: readonly number[] = [jobStatus.inactive, jobStatus.queued, jobStatus.running];
 
+const nothing: FolderImageCounts = {
+  childFoldersRecursed: 0,
+  itemsSkipped: 0,
+  jobsCanceled: 0,
+  jobsFailedToCancel: 0,
+  largeImagesCreated: 0,
+  largeImagesNotCreated: 0,
+  largeImagesRemovedAndRecreated: 0,
+  largeImagesRemovedAndNotRecreated: 0,
+  totalItems: 0,
+};
+
+function creationOptions({ createJobs, localJobs }: FolderImageOptions, caller: Caller): CreationOptions {
+  const createJob = ({ true: 'when needed', false: 'never', always: 'always' } as const)[createJobs];
+  return { createJob, localJob: localJobs, notify: false, options: checkConversion({}), sent: {}, caller };
+}
+
 /** Makes large images of many items, and takes away those whose creation has not ended. */
 export class FolderImages {
   constructor(private readonly parts: FolderImageParts) {}
 
-  /** Handles every item of a folder on which the caller may write; with `recurse` also those of the folders that the caller may read. */
-  async create(folder: FolderRecord, caller: Caller, options: FolderImageOptions): Promise<FolderImageCounts> {
-    const counts: FolderImageCounts = {
-      childFoldersRecursed: 0,
-      itemsSkipped: 0,
-      jobsCanceled: 0,
-      jobsFailedToCancel: 0,
-      largeImagesCreated: 0,
-      largeImagesNotCreated: 0,
-      largeImagesRemovedAndRecreated: 0,
-      largeImagesRemovedAndNotRecreated: 0,
-      totalItems: 0,
-    };
-    await this.#visit(folder, caller, options, counts);
-    return counts;
+  /**
+   * Handles every item of a folder on which the caller may write; with `recurse` also those of the folders that the caller may read.
+   *
+   * @returns what was counted; beside it the job that goes on, where there is more to do than a request waits for.
+   */
+  async create(
+    folder: FolderRecord,
+    caller: Caller,
+    options: FolderImageOptions,
+    signal: AbortSignal,
+  ): Promise<{ counts: FolderImageCounts; job: JobRecord | null }> {
+    const ends = performance.now() + answerMs;
+    const begun: FolderImageProgress = { counts: { ...nothing }, position: null };
+    const done = await this.continue(folder, caller, options, begun, { signal, isOver: () => performance.now() >= ends });
+    const { counts, position } = done;
+    if (position === null) return { counts, job: null };
+    const { runner } = this.parts;
+    const work = newFolderImagesJob({ folderId: folder.id, caller, options, counts, position });
+    const job = await runner.create(folderImagesJob, work);
+    await runner.start(job);
+    return { counts, job };
   }
 
-  async #visit(folder: FolderRecord, caller: Caller, options: FolderImageOptions, counts: FolderImageCounts): Promise<void> {
+  /** Goes on behind a position until all is done, or the pass is over. @throws the reason of its signal. */
+  async continue(
+    folder: FolderRecord,
+    caller: Caller,
+    options: FolderImageOptions,
+    { counts: before, position: from }: FolderImageProgress,
+    { signal, isOver = () => false, onItem }: Pass,
+  ): Promise<FolderImageProgress> {
     const { records, access } = this.parts;
-    if (options.recurse) {
-      const readable = await access.filter(caller, 'folder', 0);
-      for (const child of await records.childFolders(folder, readable)) {
-        counts.childFoldersRecursed++;
-        await this.#visit(child, caller, options, counts);
+    const counts = { ...before };
+    const handling: Handling = { ...options, creation: creationOptions(options, caller) };
+    for await (const step of walkFolder({ records, access, caller, recurse: options.recurse }, folder, from)) {
+      signal.throwIfAborted();
+      if (step.kind === 'folder') counts.childFoldersRecursed++;
+      else {
+        counts.totalItems++;
+        // Below the folder that was asked for there may be some that the caller may only read.
+        const level = await access.level(caller, { type: 'item', doc: step.item.doc });
+        if (level < 1) counts.itemsSkipped++;
+        else await this.#handle(step.item, handling, counts);
+        onItem?.(counts);
       }
+      if (isOver()) return { counts, position: step.at };
     }
-    for await (const item of records.itemsOfFolder(folder)) {
-      options.signal?.throwIfAborted();
-      counts.totalItems++;
-      // Below the folder that was asked for there may be some that the caller may only read.
-      const level = await access.level(caller, { type: 'item', doc: item.doc });
-      if (level < 1) counts.itemsSkipped++;
-      else await this.#handle(item, options, counts);
-    }
+    return { counts, position: null };
   }
 
-  async #handle(item: ItemRecord, options: FolderImageOptions, counts: FolderImageCounts): Promise<void> {
+  async #handle(item: ItemRecord, options: Handling, counts: FolderImageCounts): Promise<void> {
     if (item.largeImage === null) {
       const files = await this.parts.records.filesOfItem(item);
       if (files.length !== 1) counts.itemsSkipped++;
@@ -106,7 +140,7 @@ export class FolderImages {
   }
 
   /** @param before the item as it was before its job was cancelled, which names the file to begin with. */
-  async #redo(item: ItemRecord, before: ItemRecord, options: FolderImageOptions, counts: FolderImageCounts): Promise<void> {
+  async #redo(item: ItemRecord, before: ItemRecord, options: Handling, counts: FolderImageCounts): Promise<void> {
     const { creation } = this.parts;
     const file = await this.#originalOf(before);
     const work = () =>
@@ -124,7 +158,7 @@ export class FolderImages {
   }
 
   /** @throws LargeImageError when nothing can be made of the file, now or by a job. */
-  async #make(item: ItemRecord, file: FileRecord, { creation: how }: FolderImageOptions): Promise<unknown> {
+  async #make(item: ItemRecord, file: FileRecord, { creation: how }: Handling): Promise<unknown> {
     const { creation, images } = this.parts;
     // Nobody reads the log of each of many jobs: one that could only fail is not begun.
     if (how.createJob === 'always') await images.requireImage(file);
@@ -169,8 +203,10 @@ export class FolderImages {
   async removeIncomplete(options: { signal?: AbortSignal } = {}): Promise<{ removed: number; message?: string }> {
     const { records, jobs, creation } = this.parts;
     let removed = 0;
+    const ends = performance.now() + answerMs;
     for (;;) {
       options.signal?.throwIfAborted();
+      if (performance.now() >= ends) return { removed, message: 'There are more. Send this again.' };
       const item = await records.markers.findUnfinished();
       if (item === null) return { removed };
       const { jobId } = item.largeImage ?? {};

@@ -1,6 +1,7 @@
 import { BadParameterError, InvalidError, TileSourceError } from '../../errors.js';
 import type { Caller, HostFiles, HostLogger, HostNotification } from '../../host.js';
-import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import type { FolderRecord, FileRecord, ItemRecord } from '../../core/host/records.js';
 import { idText } from '../../core/database/id-text.js';
 import type { JobRecord } from '../jobs/job-record.js';
 import type { ConversionOptions } from '../../tilesource/convert/options.js';
@@ -25,6 +26,15 @@ export interface CreationOptions {
   /** The parameters as sent, shown with the job. */
   sent: Readonly<Record<string, string>>;
   caller: Caller | null;
+}
+
+/** The work of a job, the documents it is about, and who has asked for it. */
+interface LoadedWork {
+  work: ConversionWork;
+  item: ItemRecord;
+  file: FileRecord;
+  folder: FolderRecord | null;
+  owner: Caller | null;
 }
 
 /** What {@link LargeImageCreation} works with. */
@@ -162,7 +172,7 @@ export class LargeImageCreation {
    *
    * @throws InvalidError when one of them is gone or wants no result any more, AccessDeniedError when the owner may not have it any more.
    */
-  async load(job: JobRecord): Promise<{ work: ConversionWork; item: ItemRecord; file: FileRecord; folder: FolderRecord | null }> {
+  async load(job: JobRecord): Promise<LoadedWork> {
     const { records, items, callers } = this.parts;
     const work = workOf(job);
     if (work === null) throw new InvalidError(`Job ${job.id} is no conversion.`);
@@ -174,12 +184,12 @@ export class LargeImageCreation {
     }
     const folder = work.target === null ? null : await records.findFolder(work.target.folderId);
     if (folder === null && work.target !== null) throw new InvalidError(`The folder ${work.target.folderId} is gone.`);
-    if (job.userId !== null) {
-      const owner = await callers.asker({ id: job.userId, admin: work.asAdmin });
+    const owner = job.userId === null ? null : await callers.asker({ id: job.userId, admin: work.asAdmin });
+    if (owner !== null) {
       await items.loadFresh(item.id, folder === null ? 1 : 0, owner);
       if (folder !== null) await items.loadFolder(folder.id, 1, owner);
     }
-    return { work, item, file, folder };
+    return { work, item, file, folder, owner };
   }
 
   /** The file of a job that has been delivered, although its process could not say so. */

@@ -1,10 +1,11 @@
 import { Readable } from 'node:stream';
 import { replacesField, unfinishedField } from '../../core/host/configuration-traces.js';
-import type { FileRecord, FolderRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import type { FolderRecord, FileRecord, ItemRecord } from '../../core/host/records.js';
 import { step } from '../../core/steps.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 import type { Host, HostFiles, HostLogger } from '../../host.js';
-import type { Lease, Leases } from '../../core/database/leases.js';
+import type { Lease, Leases } from '../../core/database/leases/leases.js';
 
 /** Largest file that is read as a configuration, in bytes. */
 export const maxFolderConfigurationBytes = 10 * 1024 * 1024;

@@ -1,4 +1,5 @@
-import type { FolderRecord, HostRecords } from '../../core/host/host-records.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import type { FolderRecord } from '../../core/host/records.js';
 import { AccessDeniedError, BadParameterError } from '../../errors.js';
 import type { Caller, Host } from '../../host.js';
 import { defaultLists } from '../items/folder-lists.js';
@@ -22,7 +23,7 @@ export interface FolderConfigurationOptions {
   texts: YamlTexts;
 }
 
-/** Configuration texts in YAML that lie in folders as items and hold for what is below (administration.md, section 11). */
+/** Configuration texts in YAML that lie in folders as items and hold for what is below. */
 export class FolderConfiguration {
   constructor(private readonly options: FolderConfigurationOptions) {}
 

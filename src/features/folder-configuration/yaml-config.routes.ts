@@ -5,6 +5,7 @@ import { scopes } from '../../http/scopes.js';
 import type { Items } from '../items/items.js';
 import type { FolderConfiguration } from './folder-configuration.js';
 import { Reply } from '../../http/reply.js';
+import { BadParameterError } from '../../errors.js';
 import { boolean, id, required, text, withDefault } from '../../http/parameters.js';
 
 const defineRoute = routeDefiner<{ folderConfiguration: FolderConfiguration; items: Items }>();
@@ -53,6 +54,8 @@ const write = defineRoute({
   errors: ['unknown-id', 'access-denied', 'bad-parameter', 'too-large', 'conflict', 'not-implemented', 'storage-full'],
   authorize: ({ params, query, caller }, { items }) => items.loadFolder(params.id, query.user_context ? 0 : 1, caller),
   async handle({ params: { id: folderId, name }, query, body, caller }, { folderConfiguration }) {
+    // Databases take no such text in conditions.
+    if (name.includes('\0')) throw new BadParameterError('The name of a configuration must not contain the character U+0000.');
     await folderConfiguration.write(folderId, name, body, { caller, ofUser: query.user_context });
     return null;
   },

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { step } from '../../core/steps.js';
 import type { DicomSeries } from '../../core/host/folder-dependants.js';
-import type { HostRecords, ItemRecord } from '../../core/host/host-records.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import type { ItemRecord } from '../../core/host/records.js';
 import { LargeImageError } from '../../errors.js';
 import type { Host, HostLogger } from '../../host.js';
 import type { Items } from '../items/items.js';

@@ -1,10 +1,16 @@
-import type { Readable } from 'node:stream';
-import { TileSourceError } from '../../errors.js';
+import { LargeImageError, TileSourceError } from '../../errors.js';
 import type { HostFiles } from '../../host.js';
-import type { FileRecord } from '../../core/host/host-records.js';
+import type { FileRecord } from '../../core/host/records.js';
+import type { BlockCache } from '../../tilesource/block-reader.js';
 import { openFileReader } from '../../tilesource/byte-reader.js';
-import type { ByteReader, SourceInput } from '../../tilesource/contract.js';
+import type { SourceInput } from '../../tilesource/contract.js';
 import { jpegQuality } from '../../tilesource/render/jpeg-quality.js';
+
+/** The host's files, and where blocks of those are kept that do not lie on this machine. */
+export interface ReadableFiles {
+  files: HostFiles;
+  blocks: BlockCache;
+}
 
 /**
  * A file of the host as tile sources open it: by its path where it has one, else through ranged reads.
@@ -13,17 +19,23 @@ import { jpegQuality } from '../../tilesource/render/jpeg-quality.js';
  */
 export async function hostFileInput(
   file: FileRecord,
-  files: HostFiles,
+  { files, blocks }: ReadableFiles,
   companions?: () => Promise<readonly FileRecord[]>,
 ): Promise<SourceInput> {
   const path = await files.localPath(file.doc);
+  // All who open this input have the same blocks: of the sources that are tried, each looks at the same first bytes.
+  const remote =
+    path === null ? blocks.file(file.name, file.size, (range, signal) => readRange(file, files, range, signal)) : null;
   return {
     name: file.name,
     mimeType: file.mimeType,
     path,
-    open: async () => (path === null ? new RangedReader(file, files) : openFileReader(path)),
+    open: async () =>
+      remote === null
+        ? openFileReader(path!)
+        : { size: remote.size, read: (...reading) => remote.read(...reading), close: async () => undefined },
     ...(companions && {
-      companions: async () => Promise.all((await companions()).map((companion) => hostFileInput(companion, files))),
+      companions: async () => Promise.all((await companions()).map((companion) => hostFileInput(companion, { files, blocks }))),
     }),
   };
 }
@@ -31,7 +43,7 @@ export async function hostFileInput(
 /** What a file is that browsers show as it is: its first bytes tell, whatever its name and type say. `null` for all others. */
 export async function storedPicture(
   file: FileRecord,
-  files: HostFiles,
+  files: ReadableFiles,
 ): Promise<{ encoding: 'JPEG'; quality: number | null } | { encoding: 'PNG' } | null> {
   const reader = await (await hostFileInput(file, files)).open();
   try {
@@ -43,34 +55,18 @@ export async function storedPicture(
   }
 }
 
-/** Reads a file through the host, a range at a time. */
-class RangedReader implements ByteReader {
-  readonly size: number;
-
-  constructor(
-    private readonly file: FileRecord,
-    private readonly files: HostFiles,
-  ) {
-    this.size = file.size;
-  }
-
-  async read(offset: number, length: number, options: { signal?: AbortSignal } = {}): Promise<Uint8Array> {
-    const start = Math.max(0, offset);
-    const end = Math.min(this.size, offset + length);
-    if (!(end > start)) return new Uint8Array(0);
-    const stream = await this.files.read(this.file.doc, { start, end }, options);
-    return collect(stream, end - start, this.file.name);
-  }
-
-  async close(): Promise<void> {
-    // Nothing is held between reads.
-  }
-}
-
-async function collect(stream: Readable, length: number, name: string): Promise<Uint8Array> {
+/** Reads a range of a file through the host. */
+async function readRange(
+  file: FileRecord,
+  files: HostFiles,
+  range: { start: number; end: number },
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array> {
+  const length = range.end - range.start;
   const bytes = new Uint8Array(length);
   let filled = 0;
   try {
+    const stream = await files.read(file.doc, range, signal && { signal });
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       const part = chunk.subarray(0, length - filled);
       bytes.set(part, filled);
@@ -78,7 +74,9 @@ async function collect(stream: Readable, length: number, name: string): Promise<
       if (filled === length) break;
     }
   } catch (cause) {
-    throw new TileSourceError(`The bytes of ${name} could not be read.`, { cause });
+    signal?.throwIfAborted();
+    if (cause instanceof LargeImageError) throw cause;
+    throw new TileSourceError(`The bytes of ${file.name} could not be read.`, { cause });
   }
   return bytes.subarray(0, filled);
 }

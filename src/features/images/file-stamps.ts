@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../../core/concurrency/at-most.js';
 
 /**
  * How long a look at a file on disk is believed, in milliseconds. Whoever replaces a file in its place without telling the host is
@@ -28,7 +29,7 @@ export interface FileStampsOptions {
 
 /** Tells by size and time of change whether a file is still the one that it was. */
 export class FileStamps {
-  readonly #known = new LRUCache<string, Known>({ max: maxFiles });
+  readonly #known = new LRUCache<string, Known>(atMost(maxFiles));
 
   constructor(private readonly options: FileStampsOptions) {}
 

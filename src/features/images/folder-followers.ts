@@ -1,6 +1,7 @@
 import type { HostLogger } from '../../host.js';
-import type { FileRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
-import type { TileSourceRegistry } from '../../tilesource/registry.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import type { FileRecord, ItemRecord } from '../../core/host/records.js';
+import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 
 /** Folders above a file whose images may be made of it, itself counted. */
 const maxAbove = 10;

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { idText } from '../../core/database/id-text.js';
-import type { FileRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import type { FileRecord, ItemRecord } from '../../core/host/records.js';
 import type { OnClose } from '../../core/undo.js';
 import { LargeImageError, MissingPartsError } from '../../errors.js';
 import type { HostEvents, HostLogger } from '../../host.js';
-import type { TileSourceRegistry } from '../../tilesource/registry.js';
+import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 import type { CachedFiles } from '../cached-files/cached-files.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
@@ -195,7 +196,7 @@ export class HostFollower {
     const [file, original] = await Promise.all([copyOf(item.largeImage.fileId), copyOf(item.largeImage.originalId)]);
     const { originalId: _of, expected: _pending, mergedInto: _merging, ...stored } = doc.largeImage as Record<string, unknown>;
     const marker = file && { ...stored, fileId: file.doc._id, ...(original && { originalId: original.doc._id }) };
-    await records.setItemField(item, 'largeImage', marker ?? undefined);
+    await records.itemFields.store(item, 'largeImage', marker ?? undefined);
     items.forget(item.id);
   }
 }

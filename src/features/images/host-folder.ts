@@ -1,10 +1,11 @@
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../../core/concurrency/at-most.js';
 import { TileSourceError } from '../../errors.js';
 import type { HostFiles } from '../../host.js';
+import type { BlockCache } from '../../tilesource/block-reader.js';
 import type { FolderContents, ItemFile } from '../../core/host/folder-contents.js';
-import type { FileRecord, FolderRecord, ItemRecord } from '../../core/host/host-records.js';
-import type { FileTree } from '../../tilesource/archive/file-tree.js';
-import type { BorrowedImage, ByteReader, FolderFile, SourceFolder } from '../../tilesource/contract.js';
+import type { FolderRecord, FileRecord, ItemRecord } from '../../core/host/records.js';
+import type { FileTree, BorrowedImage, ByteReader, FolderFile, SourceFolder } from '../../tilesource/contract.js';
 import { hostFileInput } from './file-input.js';
 
 /** Most folders of an image that is a folder. */
@@ -33,6 +34,7 @@ export type Borrow = <R>(
 export interface HostFolderParts {
   contents: FolderContents;
   files: HostFiles;
+  blocks: BlockCache;
   /** The file that looks around itself. */
   file: FileRecord;
   item: ItemRecord;
@@ -125,8 +127,8 @@ export class HostFolder implements SourceFolder {
   }
 
   async #fileOf(found: ItemFile): Promise<FolderFile> {
-    const { files, borrow } = this.with_;
-    const input = await hostFileInput(found.file, files);
+    const { borrow } = this.with_;
+    const input = await hostFileInput(found.file, this.with_);
     return { ...input, id: found.file.id, borrow: (use, options = {}) => borrow(found, use, options) };
   }
 }
@@ -134,7 +136,7 @@ export class HostFolder implements SourceFolder {
 /** A folder whose files are read by their paths. */
 class HostTree implements FileTree {
   readonly mayGrow = true;
-  readonly #found = new LRUCache<string, { file: FileRecord | null }>({ max: keptFiles });
+  readonly #found = new LRUCache<string, { file: FileRecord | null }>(atMost(keptFiles));
 
   constructor(
     private readonly with_: HostFolderParts,
@@ -150,7 +152,7 @@ class HostTree implements FileTree {
     const known = this.#found.get(path) ?? { file: this.own.get(path) ?? (await this.#find(path)) };
     this.#found.set(path, known);
     if (known.file === null) return null;
-    const input = await hostFileInput(known.file, this.with_.files);
+    const input = await hostFileInput(known.file, this.with_);
     return {
       size: known.file.size,
       read: async (offset, length, options) => {

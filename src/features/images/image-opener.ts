@@ -1,10 +1,12 @@
 import { TileSourceError } from '../../errors.js';
 import type { HostFiles, HostLogger } from '../../host.js';
 import type { ItemFile } from '../../core/host/folder-contents.js';
-import type { FileRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import type { FileRecord, ItemRecord } from '../../core/host/records.js';
 import type { BorrowedImage, FrameBox, SourceInput, TileSource } from '../../tilesource/contract.js';
 import { openLargeImage } from '../../tilesource/large-image.js';
-import type { TileSourceRegistry } from '../../tilesource/registry.js';
+import type { BlockCache } from '../../tilesource/block-reader.js';
+import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 import { asStored, Renderer } from '../../tilesource/render/renderer.js';
 import type { IccOption } from '../../tilesource/requests.js';
 import type { OpenImage } from '../caches/open-image.js';
@@ -20,6 +22,7 @@ const maxNested = 16;
 export interface ImageOpenerOptions {
   records: HostRecords;
   files: HostFiles;
+  blocks: BlockCache;
   registry: TileSourceRegistry;
   settings: Settings;
   logger: HostLogger;
@@ -105,10 +108,10 @@ export class ImageOpener {
   }
 
   async #input(file: FileRecord, nesting: Nesting, chain: readonly string[]): Promise<SourceInput> {
-    const { records, files } = this.options;
+    const { records, files, blocks } = this.options;
     const item = file.itemId === null ? null : await records.findItem(file.itemId);
     const ownFiles = async () => (item === null ? [] : records.filesOfItem(item));
-    const input = await hostFileInput(file, files, async () => (await ownFiles()).filter(({ id }) => id !== file.id));
+    const input = await hostFileInput(file, this.options, async () => (await ownFiles()).filter(({ id }) => id !== file.id));
     if (item === null) return input;
     let own: ReturnType<typeof ownFiles> | null = null;
     let folder: ReturnType<HostRecords['findFolder']> | null = null;
@@ -119,6 +122,7 @@ export class ImageOpener {
         new HostFolder({
           contents: records.contents,
           files,
+          blocks,
           file,
           item,
           folder: () => (folder ??= records.findFolder(item.folderId)),

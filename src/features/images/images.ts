@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../../core/concurrency/at-most.js';
 import {
   BadParameterError,
   InvalidError,
@@ -14,15 +15,17 @@ import type { CachedTile, TileCache } from '../caches/contract.js';
 import type { OpenImage } from '../caches/open-image.js';
 import type { SourceCache } from '../caches/source-cache.js';
 import type { ItemFile } from '../../core/host/folder-contents.js';
-import type { FileRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import type { FileRecord, ItemRecord } from '../../core/host/records.js';
 import { needsConversion } from '../../tilesource/convert/needs-conversion.js';
 import type { BorrowedImage } from '../../tilesource/contract.js';
 import { step } from '../../core/steps.js';
 import { SharedWork } from '../../tilesource/process/shared-work.js';
-import type { TileSourceRegistry } from '../../tilesource/registry.js';
+import type { BlockCache } from '../../tilesource/block-reader.js';
+import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 import type { IccOption, LargeImage } from '../../tilesource/requests.js';
 import { FileStamps } from './file-stamps.js';
-import { hostFileInput } from './file-input.js';
+import { hostFileInput, storedPicture } from './file-input.js';
 import { ImageOpener, sourceOf, type OpenOptions } from './image-opener.js';
 import type { CachedFiles } from '../cached-files/cached-files.js';
 import type { Items } from '../items/items.js';
@@ -35,6 +38,8 @@ export interface ImagesOptions {
   /** What is kept of an image goes with it. */
   cachedFiles: Pick<CachedFiles, 'removeAll'>;
   files: HostFiles;
+  /** Blocks of files that do not lie on this machine. */
+  blocks: BlockCache;
   registry: TileSourceRegistry;
   sources: SourceCache<OpenImage>;
   tiles: TileCache;
@@ -61,7 +66,7 @@ export class Images {
   readonly #stamps: FileStamps;
   readonly #opener: ImageOpener;
   /** What images are made of, by their states: known without opening them again. */
-  readonly #parts = new LRUCache<string, OpenImage['parts']>({ max: maxKnownParts });
+  readonly #parts = new LRUCache<string, OpenImage['parts']>(atMost(maxKnownParts));
 
   constructor(private readonly options: ImagesOptions) {
     this.#opener = new ImageOpener({ ...options, share: (...sharing) => this.#share(...sharing) });
@@ -226,6 +231,32 @@ export class Images {
   }
 
   /**
+   * Opens a file for a conversion, where a source reads it that needs more than the file, or that the process of a conversion does not know.
+   *
+   * @returns `null` where the file alone says all. The caller closes the image.
+   * @throws AccessDeniedError where the caller may not read all that the image is made of.
+   */
+  async openForConversion(item: ItemRecord, file: FileRecord, caller: Caller | null): Promise<OpenImage | null> {
+    let opened: OpenImage;
+    try {
+      opened = await this.#opener.open(file, { sourceName: sourceOf(item, file), icc: false });
+    } catch (error) {
+      // It may be too large for all sources: then the conversion says what it is.
+      if (error instanceof TileSourceError) return null;
+      throw error;
+    }
+    const isPlain = opened.sourceName === 'tiff' || opened.sourceName === 'sharp';
+    try {
+      if (isPlain) await opened.close();
+      else await this.options.items.requireParts(item, `conversion:${file.id}:${item.changed}`, opened.parts, caller);
+    } catch (error) {
+      await opened.close();
+      throw error;
+    }
+    return isPlain ? null : opened;
+  }
+
+  /**
    * {@link Images.findSource} of a file of an item, which notes what it waits for when files that belong to the image are missing.
    *
    * @throws TileSourceError that says why none can.
@@ -247,8 +278,12 @@ export class Images {
 
   /** Whether a file that no source opens is an image that is only too large for them. */
   async needsConversion(file: FileRecord): Promise<boolean> {
-    const { files, temporaryDirectory } = this.options;
-    return needsConversion(await hostFileInput(file, files), temporaryDirectory);
+    return needsConversion(await hostFileInput(file, this.options), this.options.temporaryDirectory);
+  }
+
+  /** What a file is that browsers show as it is; `null` for all others. */
+  storedPicture(file: FileRecord): ReturnType<typeof storedPicture> {
+    return storedPicture(file, this.options);
   }
 
   /** @throws TileSourceError when nothing can be made of a file: no source reads it, and it is not only too large for them. */

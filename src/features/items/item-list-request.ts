@@ -11,7 +11,7 @@ export interface GroupPass {
   counts: { source: string; target: string }[];
 }
 
-/** What the text of an item list asks for beside words (administration.md, section 12). */
+/** What the text of an item list asks for beside words. */
 export interface ExtendedText {
   recurse: boolean;
   passes: GroupPass[];
@@ -28,6 +28,8 @@ const countWord = '_count_';
 const maxFilterCharacters = 64 * 1024;
 const maxFilterDepth = 12;
 const maxGroupKeys = 20;
+/** Longest text of a list of them, in characters. */
+const maxSortText = 16 * 1024;
 const maxSortFields = 20;
 
 /** Operators that only compare what they are given. None runs code or reaches into other collections. */
@@ -153,6 +155,7 @@ function parseSortList(text: string): (readonly [string, 1 | -1])[] {
     new BadParameterError(`Parameter sort must be a field, or JSON such as [["name",1],["created",-1]]: ${text.slice(0, 200)}`, {
       cause,
     });
+  if (text.length > maxSortText) throw wrong();
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);

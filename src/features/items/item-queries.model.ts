@@ -2,6 +2,7 @@ import { BadParameterError } from '../../errors.js';
 import type { StoredDocument } from '../../host.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import { listTimeoutMs } from '../../core/database/outage.js';
+import { readInSlices } from '../../core/database/read-limits.js';
 import { idText } from '../../core/database/id-text.js';
 
 /** Conditions on a model. */
@@ -67,7 +68,7 @@ export class ItemQueries {
       const query = this.items.find(conditions).sort(sortOf(order)).skip(offset).maxTimeMS(listTimeoutMs);
       if (limit > 0) query.limit(limit);
       const [documents, total] = await Promise.all([
-        query.lean<StoredDocument[]>(),
+        readInSlices<StoredDocument>(query.lean()),
         this.items.countDocuments(conditions).maxTimeMS(listTimeoutMs),
       ]);
       return { documents, total };
@@ -90,7 +91,7 @@ export class ItemQueries {
 
   /** Items by id, in the order of the ids. */
   async byIds(ids: readonly unknown[]): Promise<StoredDocument[]> {
-    const documents = await this.items.find(amongMany('_id', ids)).lean<StoredDocument[]>();
+    const documents = await readInSlices<StoredDocument>(this.items.find(amongMany('_id', ids)).lean());
     const byId = new Map(documents.map((document) => [idText(document._id), document]));
     return ids.flatMap((id) => byId.get(idText(id)) ?? []);
   }

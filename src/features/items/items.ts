@@ -1,10 +1,12 @@
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../../core/concurrency/at-most.js';
 import { FreshCache } from '../../core/concurrency/fresh-cache.js';
 import { verdictLifetimeMs } from '../../core/host/callers.js';
 import { AccessDeniedError, UnknownIdError } from '../../errors.js';
 import type { AccessLevel, Caller, HostAccess } from '../../host.js';
 import { batches } from '../../core/database/id-batches.js';
-import type { FolderRecord, HostRecords, ItemRecord } from '../../core/host/host-records.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import type { FolderRecord, ItemRecord } from '../../core/host/records.js';
 
 /** Items kept, each with its callers. */
 const maxItems = 20_000;
@@ -23,7 +25,7 @@ const levelNames = { 0: 'Read', 1: 'Write', 2: 'Admin' } as const;
 export class Items {
   readonly #items = new FreshCache<ItemRecord>({ max: maxItems, lifetimeMs: itemLifetimeMs });
   /** By item, then by caller. */
-  readonly #verdicts = new LRUCache<string, FreshCache<Verdict>>({ max: maxItems });
+  readonly #verdicts = new LRUCache<string, FreshCache<Verdict>>(atMost(maxItems));
 
   /** By caller and image: how much of it they may not read. */
   readonly #parts = new FreshCache<{ hidden: number }>({ max: maxItems, lifetimeMs: verdictLifetimeMs });

@@ -2,6 +2,8 @@ import { BadParameterError } from '../../errors.js';
 
 const keyPrefix = 'key:';
 const maxPhrases = 50;
+/** Longest text of a search, in characters. */
+const maxText = 16 * 1024;
 
 /** Whether metadata hold what is searched for; or why there is nothing to search: the first word is being typed, or there is no phrase. */
 export type MetadataQuery = ((metadata: unknown) => boolean) | 'unfinished' | 'empty';
@@ -9,16 +11,19 @@ export type MetadataQuery = ((metadata: unknown) => boolean) | 'unfinished' | 'e
 /**
  * Reads a metadata search: words and quoted phrases, all of which must be found, in the fields that `key:<name>` names or in any.
  *
- * @throws BadParameterError for too many phrases.
+ * @throws BadParameterError for a text that is too long, and too many phrases or fields.
  */
 export function parseMetadataQuery(text: string): MetadataQuery {
+  if (text.length > maxText) throw new BadParameterError(`A search may have at most ${maxText} characters.`);
   const query = text.trim();
   if (keyPrefix.startsWith(query)) return 'unfinished';
   const words = splitQuery(query);
-  const fields = words.filter((word) => word.startsWith(keyPrefix)).map((word) => word.slice(keyPrefix.length));
+  const named = words.filter((word) => word.startsWith(keyPrefix)).map((word) => word.slice(keyPrefix.length));
+  const fields = [...new Set(named)];
   const phrases = [...new Set(words.filter((word) => !word.startsWith(keyPrefix)))].map(matcherOf);
   if (phrases.length === 0) return 'empty';
   if (phrases.length > maxPhrases) throw new BadParameterError(`A search may have at most ${maxPhrases} phrases.`);
+  if (fields.length > maxPhrases) throw new BadParameterError(`A search may name at most ${maxPhrases} fields.`);
   return (metadata) => {
     const values = valuesOf(metadata, fields).map((value) => (typeof value === 'string' ? value.toLowerCase() : value));
     return phrases.every((matches) => values.some(matches));

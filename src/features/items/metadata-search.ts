@@ -6,7 +6,7 @@ import type { Caller, HostAccess, StoredDocument } from '../../host.js';
 import type { ItemQueries } from './item-queries.model.js';
 import { parseMetadataQuery } from './metadata-query.js';
 
-/** What is searched for (administration.md, section 14). */
+/** What is searched for. */
 export interface MetadataSearchRequest {
   /** Words and `"quoted phrases"`, all of which must be found; `key:<name>` names the fields they are looked for in. */
   query: string;

@@ -31,6 +31,11 @@ export interface JobRun {
   starter: string;
 }
 
+/** Whether a job may be begun anew where its work has not come to its end. */
+export function mayBeBegunAgain(run: JobRun): boolean {
+  return run.resumable && run.attempts < run.maxAttempts;
+}
+
 /** A job record. Ids are text. */
 export interface JobRecord {
   id: string;

@@ -12,6 +12,7 @@ import {
   type JobRecord,
   type NewJobRecord,
 } from './job-record.js';
+import { createIndexesOf } from '../../core/database/indexes.js';
 import type { OwnCollections } from '../../core/database/own-collections.js';
 
 interface JobDocument extends Omit<JobRecord, 'id' | 'args' | 'kwargs' | 'other' | 'log'> {
@@ -88,7 +89,7 @@ export class JobModel {
   }
 
   async createIndexes(): Promise<void> {
-    await this.#model.createIndexes();
+    await createIndexesOf(this.#model);
   }
 
   async insert({ id, ...job }: NewJobRecord): Promise<JobRecord> {

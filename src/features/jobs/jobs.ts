@@ -16,7 +16,7 @@ import { entryLevel, fullSight, sightOf, type JobSight } from './job-document.js
 import { toChanges, type JobUpdate } from './job-update.js';
 import { JobNotifications } from './events/job-notifications.js';
 import { activeStatuses, checkTransition, isFinished, isWorkerHandler, jobStatus, localHandler } from './job-status.js';
-import { processName } from '../../core/database/process-name.js';
+import { processName } from '../../core/database/leases/process-name.js';
 import { step } from '../../core/steps.js';
 
 /** A job to be created. */
@@ -285,7 +285,7 @@ export class JobStore {
     return this.#closing.signal;
   }
 
-  /** Ends the streams of those who follow jobs: they come back, elsewhere where this process ends. */
+  /** Ends the streams of those who follow jobs or annotations: they come back, elsewhere where this process ends. */
   endStreams(): void {
     this.#closing.abort();
   }

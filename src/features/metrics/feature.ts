@@ -94,6 +94,8 @@ export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | 
     });
     new Gauge({
       name: named('jobs'),
+      // Each process tells of those of all.
+      aggregator: 'first',
       help: 'Jobs that have not ended, of all processes.',
       labelNames: ['status'],
       registers,

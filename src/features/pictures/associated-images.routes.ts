@@ -5,7 +5,7 @@ import { associatedImageSchema } from './schemas.js';
 import { defineRoute } from './context.js';
 import { mayRead } from './authorize.js';
 import { defined, dispositionParameters, encodingParameters, itemPath } from './parameters.js';
-import { dispositionHeader, keptPicture } from './picture-reply.js';
+import { dispositionHeader, replyFromCachedFile } from './picture-reply.js';
 
 const shared = {
   method: 'get',
@@ -53,7 +53,7 @@ const get = defineRoute({
     const request = defined(picture);
     const extraHeaders = dispositionHeader(item, params.image, { contentDisposition, contentDispositionFilename, ...picture });
     const route = { item, kind: 'associated', request: { ...request, name: params.image }, asked, extraHeaders };
-    return keptPicture(services, route, { ...request, imageKey: params.image });
+    return replyFromCachedFile(services, route, { ...request, imageKey: params.image });
   },
 });
 

@@ -2,7 +2,7 @@ import { LargeImageError } from '../../errors.js';
 import { callerFor } from '../../http/authentication.js';
 import { scopes } from '../../http/scopes.js';
 import type { RouteRequest } from '../../http/route.js';
-import type { ItemRecord } from '../../core/host/host-records.js';
+import type { ItemRecord } from '../../core/host/records.js';
 import type { Images } from '../images/images.js';
 import type { Items } from '../items/items.js';
 

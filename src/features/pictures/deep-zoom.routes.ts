@@ -1,10 +1,10 @@
 import { BadParameterError } from '../../errors.js';
-import { integer, required, text } from '../../http/parameters.js';
+import { integer, integerText, required, text } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute } from './context.js';
 import { defined, itemPath, renderParameters } from './parameters.js';
-import { cachedPicture } from './picture-reply.js';
+import { replyFromTileCache } from './picture-reply.js';
 
 const shared = {
   method: 'get',
@@ -42,7 +42,7 @@ const tile = defineRoute({
   description: 'The extension of the name chooses JPEG or PNG.',
   params: {
     ...itemPath,
-    level: required(text({ description: '0 is one pixel; each further level is twice as large.' })),
+    level: required(integerText({ description: '0 is one pixel; each further level is twice as large.', minimum: 0 })),
     xandy: required(text({ description: '<column>_<row>.<extension>' })),
   },
   query: { ...grid, ...renderParameters },
@@ -52,7 +52,7 @@ const tile = defineRoute({
     if (!/^\d{1,4}$/.test(params.level)) throw new BadParameterError('level must be between 0 and the image scale');
     const item = await services.images.load(params.itemId, caller);
     const request = { ...defined(query), level: Number(params.level), name: params.xandy };
-    return cachedPicture(services, { item, kind: 'dzi', request, asked }, (image, signal) =>
+    return replyFromTileCache(services, { item, kind: 'dzi', request, asked }, (image, signal) =>
       image.dziTile({ ...request, signal }),
     );
   },

@@ -1,5 +1,5 @@
 import { enqueueFor } from '../../core/concurrency/queues.js';
-import type { ItemRecord } from '../../core/host/host-records.js';
+import type { ItemRecord } from '../../core/host/records.js';
 import { histogramName, obtainHistogram, regionEntry, type CachedEntry } from './cached/cached-pictures.js';
 import type { Caller } from '../../host.js';
 import { answerConditional, cacheHeaders, entityTag } from '../../http/conditional.js';

@@ -1,6 +1,6 @@
 import { enqueueFor } from '../../core/concurrency/queues.js';
 import { create as contentDisposition } from 'content-disposition';
-import type { ItemRecord } from '../../core/host/host-records.js';
+import type { ItemRecord } from '../../core/host/records.js';
 import { obtainPicture, type CachedEntry, type ObtainOptions } from './cached/cached-pictures.js';
 import type { PictureContext } from './context.js';
 import type { EncodedPicture, LargeImage, StreamedPicture } from '../../tilesource/requests.js';
@@ -35,7 +35,7 @@ function keyOf({ images }: PictureContext, { item, kind, request }: PictureRoute
 /**
  * Answers with a picture that is kept in the tile cache: not at all (304) where the client has it, else from the cache, else made.
  */
-export async function cachedPicture(
+export async function replyFromTileCache(
   services: PictureContext,
   route: PictureRoute,
   make: (image: LargeImage, signal: AbortSignal) => Promise<EncodedPicture>,
@@ -50,7 +50,7 @@ export async function cachedPicture(
 }
 
 /** Answers with a picture that is kept as a file of the item: not at all (304) where the client has it, else from the file, else made and kept. */
-export async function keptPicture(services: PictureContext, route: PictureRoute, entry: CachedEntry): Promise<Reply> {
+export async function replyFromCachedFile(services: PictureContext, route: PictureRoute, entry: CachedEntry): Promise<Reply> {
   const key = await services.images.pictureKey(route.item, route.kind, route.request);
   const tag = entityTag(key);
   const headers = cacheHeaders(tag);
@@ -73,7 +73,7 @@ function safeType(type: string): string {
 }
 
 /** Answers with a picture that is made for this request: it may be large, so it is not kept. */
-export async function freshPicture(
+export async function replyFreshlyMade(
   services: PictureContext,
   route: PictureRoute,
   make: (image: LargeImage, signal: AbortSignal) => Promise<EncodedPicture | StreamedPicture>,

@@ -4,7 +4,7 @@ import { integer, number, text } from '../../http/parameters.js';
 import { defineRoute } from './context.js';
 import { mayRead } from './authorize.js';
 import { defined, dispositionParameters, integerList, regionParameters, regionRequest, renderParameters } from './parameters.js';
-import { dispositionHeader, freshPicture, keptPicture } from './picture-reply.js';
+import { dispositionHeader, replyFreshlyMade, replyFromCachedFile } from './picture-reply.js';
 import { pixelSchema } from './schemas.js';
 import { shared, types } from './picture-route.js';
 
@@ -28,9 +28,9 @@ const thumbnail = defineRoute({
     const extraHeaders = dispositionHeader(item, 'thumbnail', { contentDisposition, contentDispositionFilename, ...picture });
     const route = { item, kind: 'thumbnail', request, asked, extraHeaders };
     if (request.encoding === 'TILED') {
-      return freshPicture(services, route, (image, signal) => image.thumbnail({ ...request, signal }));
+      return replyFreshlyMade(services, route, (image, signal) => image.thumbnail({ ...request, signal }));
     }
-    return keptPicture(services, route, request);
+    return replyFromCachedFile(services, route, request);
   },
 });
 
@@ -60,7 +60,7 @@ const region = defineRoute({
     const request = { ...regionRequest(bounds), ...defined(picture) };
     const extraHeaders = dispositionHeader(item, 'region', { contentDisposition, contentDispositionFilename, encoding });
     const route = { item, kind: 'region', request, asked, extraHeaders };
-    return freshPicture(services, route, (image, signal) => image.region({ ...request, signal }));
+    return replyFreshlyMade(services, route, (image, signal) => image.region({ ...request, signal }));
   },
 });
 

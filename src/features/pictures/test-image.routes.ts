@@ -1,5 +1,5 @@
 import { enqueueFor } from '../../core/concurrency/queues.js';
-import { boolean, integer, required, text, withDefault, type ParameterValues } from '../../http/parameters.js';
+import { boolean, integer, text, withDefault, type ParameterValues } from '../../http/parameters.js';
 import { openLargeImage } from '../../tilesource/large-image.js';
 import type { LargeImage } from '../../tilesource/requests.js';
 import { openTestImage } from '../../tilesource/sources/test/test-source.js';
@@ -8,7 +8,7 @@ import { defineRoute } from './context.js';
 import { Reply } from '../../http/reply.js';
 import { defined, encodingParameters, renderParameters } from './parameters.js';
 import { largeImageSchema } from './schemas.js';
-import { tileAddress } from './tiles.routes.js';
+import { tileAddress, tilePath } from './tiles.routes.js';
 
 const shape = {
   minLevel: integer({ description: 'Coarser levels do not exist; 0 by default.' }),
@@ -50,7 +50,7 @@ const tile = defineRoute({
   path: '/item/test/tiles/zxy/:z/:x/:y',
   summary: 'Get a tile of the generated test image.',
   cookie: true,
-  params: { z: required(text()), x: required(text()), y: required(text()) },
+  params: tilePath,
   query: {
     ...shape,
     ...encodingParameters,

@@ -1,13 +1,13 @@
 import type { QuadInfoOptions } from '../../tilesource/quad-info.js';
 import { BadParameterError } from '../../errors.js';
-import type { ItemRecord } from '../../core/host/host-records.js';
-import { cacheJobNames, newCacheJob } from './cached/cache-job.js';
+import type { ItemRecord } from '../../core/host/records.js';
+import { cacheJobNames, newCacheJob } from './cached/cache-files-job-data.js';
 import { imageKeys, pictureName, regionEntry, type CachedEntry } from './cached/cached-pictures.js';
 import { boolean, integer, oneOf, text, withDefault, type ParameterValues } from '../../http/parameters.js';
 import { defineRoute, type PictureContext } from './context.js';
 import { mayRead, mayReadOrSchedule } from './authorize.js';
 import { defined, dispositionParameters, integerList, regionParameters, regionRequest, renderParameters } from './parameters.js';
-import { dispositionHeader, freshPicture, keptPicture } from './picture-reply.js';
+import { dispositionHeader, replyFreshlyMade, replyFromCachedFile } from './picture-reply.js';
 import { quadInfoSchema } from './schemas.js';
 import { shared, types } from './picture-route.js';
 
@@ -55,8 +55,8 @@ const tileFrames = defineRoute({
     const entry = tileFramesEntry(picture);
     const isKept = encoding !== 'TILED' && (cache || (await services.cachedFiles.read(item, pictureName(entry))) !== null);
     return isKept
-      ? keptPicture(services, route, entry)
-      : freshPicture(services, route, (image, signal) => image.tileFrames({ ...request, signal }));
+      ? replyFromCachedFile(services, route, entry)
+      : replyFreshlyMade(services, route, (image, signal) => image.tileFrames({ ...request, signal }));
   },
 });
 

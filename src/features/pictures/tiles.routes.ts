@@ -1,17 +1,17 @@
 import { BadParameterError } from '../../errors.js';
-import { oneOf, required, text, withDefault } from '../../http/parameters.js';
+import { integerText, oneOf, required, text, withDefault } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
 import { scopes } from '../../http/scopes.js';
 import { defineRoute, type PictureContext } from './context.js';
-import type { ItemRecord } from '../../core/host/host-records.js';
-import { storedPicture } from '../images/file-input.js';
+import type { ItemRecord } from '../../core/host/records.js';
 import { defined, itemPath, renderParameters } from './parameters.js';
-import { cachedPicture, type Asked } from './picture-reply.js';
+import { replyFromTileCache, type Asked } from './picture-reply.js';
 
-const address = {
-  z: required(text({ description: 'Level; 0 is the smallest.' })),
-  x: required(text({ description: 'Column, from 0 at the left.' })),
-  y: required(text({ description: 'Row, from 0 at the top.' })),
+/** Where a tile lies. */
+export const tilePath = {
+  z: required(integerText({ description: 'Level; 0 is the smallest.', minimum: 0 })),
+  x: required(integerText({ description: 'Column, from 0 at the left.', minimum: 0 })),
+  y: required(integerText({ description: 'Row, from 0 at the top.', minimum: 0 })),
 };
 
 const tileQuery = {
@@ -36,7 +36,7 @@ export function tileAddress(params: { z: string; x: string; y: string }): { leve
   return { level, x, y };
 }
 
-const usualQuality = 95;
+const defaultQuality = 95;
 
 type Redirect = 'false' | 'exact' | 'encoding' | 'any';
 
@@ -56,10 +56,10 @@ async function fileInstead(
   const file = await records.findFile(item.largeImage.fileId ?? '');
   const wanted = request.encoding ?? 'JPEG';
   if (file === null || (wanted !== 'JPEG' && wanted !== 'PNG')) return null;
-  const stored = await storedPicture(file, files);
+  const stored = await images.storedPicture(file);
   if (stored === null || (redirect !== 'any' && stored.encoding !== wanted)) return null;
   if (redirect === 'exact' && stored.encoding === 'JPEG') {
-    const quality = typeof request.jpegQuality === 'number' ? request.jpegQuality : usualQuality;
+    const quality = typeof request.jpegQuality === 'number' ? request.jpegQuality : defaultQuality;
     if (stored.quality === null || Math.abs(stored.quality - quality) > 1) return null;
   }
   const single = await images.use(item, (image) => image.metadata().levels === 1);
@@ -77,7 +77,7 @@ async function answerTile(
   const instead = await fileInstead(services, item, redirect, request);
   if (instead !== null) return Reply.redirect(instead);
   const route = { item, kind: 'tile', request, asked };
-  return cachedPicture(services, route, (image, signal) => image.tile({ ...request, signal }));
+  return replyFromTileCache(services, route, (image, signal) => image.tile({ ...request, signal }));
 }
 
 const shared = {
@@ -97,7 +97,7 @@ const zxy = defineRoute({
   summary: 'Get a tile of the image.',
   description:
     'Tiles at the right and bottom border are padded to full size: transparent in PNG and WEBP, black in JPEG, unless `edge` says otherwise.',
-  params: { ...itemPath, ...address },
+  params: { ...itemPath, ...tilePath },
   query: tileQuery,
   handle: (asked, services) =>
     answerTile(services, asked, { itemId: asked.params.itemId, ...tileAddress(asked.params) }, asked.query),
@@ -107,7 +107,7 @@ const fzxy = defineRoute({
   ...shared,
   path: '/item/:itemId/tiles/fzxy/:frame/:z/:x/:y',
   summary: 'Get a tile of one frame of the image.',
-  params: { ...itemPath, frame: required(text({ description: 'Plane, from 0.' })), ...address },
+  params: { ...itemPath, frame: required(integerText({ description: 'Plane, from 0.', minimum: 0 })), ...tilePath },
   query: tileQuery,
   handle(asked, services) {
     const { params, query } = asked;

@@ -96,12 +96,12 @@ export interface SettingDefaults {
   icc_correction: boolean | string;
 }
 
-const usualDefaults: SettingDefaults = { max_small_image_size: 4096, icc_correction: true };
+const builtInDefaults: SettingDefaults = { max_small_image_size: 4096, icc_correction: true };
 
 /** The settings of the plugin. The table in README comes from here. */
 export function settingDefinitions(
   checks: SettingChecks,
-  defaults: SettingDefaults = usualDefaults,
+  defaults: SettingDefaults = builtInDefaults,
 ): readonly SettingDefinition[] {
   return [
     booleanSetting('show_thumbnails', true, 'Clients show thumbnails in item lists.'),

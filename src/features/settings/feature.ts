@@ -1,5 +1,5 @@
 import type { Core } from '../../core/core.js';
-import type { LibrarySettings } from '../../configuration-text/read-settings.js';
+import type { FileSettings } from '../../configuration-text/read-settings.js';
 import { bindRoutes } from '../../http/route.js';
 import type { Feature } from '../feature.js';
 import { settingDefinitions } from './definitions.js';
@@ -8,13 +8,13 @@ import { Settings } from './settings.js';
 import { settingRoutes } from './settings.routes.js';
 
 /** Settings of plugin and host: kept in the database, served by `system/setting`. */
-export const settingsFeature: Feature<{ core: Core; library: LibrarySettings }, Settings> = {
+export const settingsFeature: Feature<{ core: Core; fileSettings: FileSettings }, Settings> = {
   name: 'settings',
-  async open({ core: { host, own, records }, library }) {
+  async open({ core: { host, own, records }, fileSettings }) {
     const model = new SettingModel(own);
     await model.createIndexes();
     const folderExists = async (id: string) => (await records.findFolder(id)) !== null;
-    const settings = new Settings(model, [...settingDefinitions({ folderExists }, library), ...(host.settings ?? [])]);
+    const settings = new Settings(model, [...settingDefinitions({ folderExists }, fileSettings), ...(host.settings ?? [])]);
     return { offers: settings, routes: bindRoutes(settingRoutes, { settings }) };
   },
 };

@@ -1,4 +1,5 @@
 import type { Model } from 'mongoose';
+import { createIndexesOf } from '../../core/database/indexes.js';
 import type { OwnCollections } from '../../core/database/own-collections.js';
 import { isDuplicateKey } from '../../core/database/refused-writes.js';
 
@@ -22,7 +23,7 @@ export class SettingModel {
   }
 
   async createIndexes(): Promise<void> {
-    await this.#model.createIndexes();
+    await createIndexesOf(this.#model);
   }
 
   /** All stored values by key. */

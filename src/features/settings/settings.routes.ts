@@ -57,7 +57,12 @@ function pairs(list: unknown[]): { key: string; value: unknown }[] {
 /** Writes settings one after another. @returns the keys of those that are another than before. */
 async function write(settings: Settings, changes: { key: string; value: unknown }[]): Promise<string[]> {
   const changed: string[] = [];
-  for (const { key, value } of changes) if (await settings.set(key, decode(value))) changed.push(settings.keyOf(key));
+  const known = new Set(settings.definitions.map(({ key }) => key));
+  for (const { key, value } of changes) {
+    // Pages of other servers' versions send all that they know, null for what is empty: there is nothing to go back to.
+    if (value === null && changes.length > 1 && !known.has(settings.keyOf(key))) continue;
+    if (await settings.set(key, decode(value))) changed.push(settings.keyOf(key));
+  }
   return changed;
 }
 

@@ -1,5 +1,6 @@
 import { LargeImageError } from '../../errors.js';
-import type { HostRecords, ItemRecord } from '../../core/host/host-records.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import type { ItemRecord } from '../../core/host/records.js';
 import { isDatabaseOutage } from '../../core/database/outage.js';
 import { WorkQueue } from '../../core/concurrency/work-queue.js';
 import type { HostLogger } from '../../host.js';

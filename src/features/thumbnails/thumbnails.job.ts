@@ -2,14 +2,14 @@ import { cpus } from 'node:os';
 import { BadParameterError } from '../../errors.js';
 import type { CachedEntry } from '../pictures/cached/cached-pictures.js';
 import { createThumbnailFiles, type ThumbnailCounts, type ThumbnailServices } from './thumbnail-files.js';
-import { thumbnailJobData, thumbnailJobName } from './thumbnail-job.js';
+import { thumbnailJobData, thumbnailJobName } from './thumbnails-job-data.js';
 import type { JobDefinition } from '../jobs/running/definition.js';
 
 const defaultLogIntervalSeconds = 10;
 /** Node's timers take no more. */
 const maxTimerMs = 2 ** 31 - 1;
 
-/** Makes thumbnail files of every large image (mission 3.1 and 4.2a). Begun anew after a crash, it finds what it had made. */
+/** Makes the missing thumbnail files of every large image. Run again after a crash, it finds the files that it had made. */
 export function thumbnailJob(services: ThumbnailServices): JobDefinition {
   return {
     name: thumbnailJobName,

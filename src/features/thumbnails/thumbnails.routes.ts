@@ -7,7 +7,7 @@ import type { CachedFiles } from '../cached-files/cached-files.js';
 import { storedJobSchema } from '../jobs/schema.js';
 import { unfilteredJobDocument } from '../jobs/job-document.js';
 import type { JobStarter } from '../jobs/running/job-starter.js';
-import { newThumbnailJob, thumbnailJobName } from './thumbnail-job.js';
+import { newThumbnailJob, thumbnailJobName } from './thumbnails-job-data.js';
 
 const defineRoute = routeDefiner<{ cachedFiles: CachedFiles; runner: JobStarter }>();
 

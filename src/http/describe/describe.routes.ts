@@ -1,20 +1,15 @@
 import { NotFoundError } from '../../errors.js';
 import { required, text } from '../parameters.js';
 import { Reply } from '../reply.js';
-import { routeDefiner, type RouteOutline } from '../route.js';
+import { routeDefiner } from '../route.js';
 import { anyObject } from '../schemas.js';
-import { openApi3, swagger2, type ApiInfo } from './openapi.js';
+import type { ApiDocuments } from './documents.js';
 import { readSwaggerFile } from './swagger-files.js';
 
 /** What is described. */
 interface DescribeContext {
-  /** The routes of plugin and host, as they are at the time of the request. */
-  routes(): readonly RouteOutline[];
-  apiRoot: string;
+  documents: ApiDocuments;
   title: string;
-  version: string;
-  /** Word that names the product on the wire. */
-  brand: string;
 }
 
 const defineRoute = routeDefiner<DescribeContext>();
@@ -22,6 +17,7 @@ const defineRoute = routeDefiner<DescribeContext>();
 /** Files of the page that browsers show, by name, with their media types. */
 const assets: Readonly<Record<string, string>> = {
   'describe.js': 'text/javascript; charset=utf-8',
+  'describe.css': 'text/css; charset=utf-8',
   'swagger-ui.css': 'text/css; charset=utf-8',
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
   'favicon-32x32.png': 'image/png',
@@ -29,7 +25,30 @@ const assets: Readonly<Record<string, string>> = {
 
 const script = `const url = document.getElementById('api').dataset.url;
 SwaggerUIBundle({ url, dom_id: '#api', docExpansion: 'none', filter: true, tagsSorter: 'alpha' });
+// What readers of the screen miss: names of inputs, and headings in order.
+const complete = () => {
+  document.getElementById('servers')?.setAttribute('aria-label', 'Server');
+  document.querySelector('.operation-filter-input')?.setAttribute('aria-label', 'Filter by tag');
+  for (const part of document.querySelectorAll('.information-container, .scheme-container, .filter-container')) {
+    part.setAttribute('role', 'region');
+    part.setAttribute('aria-label', part.classList[0].replace('-container', ''));
+  }
+  for (const title of document.querySelectorAll('.opblock-tag, #api h4')) title.setAttribute('aria-level', '2');
+};
+new MutationObserver(complete).observe(document.getElementById('api'), { childList: true, subtree: true });
 `;
+
+/** Colors that are told apart, where those of the library are not. */
+const style = `.swagger-ui .info .title small { background: #5a6170; }
+.swagger-ui .info .title small.version-stamp { background: #4a6b00; }
+.swagger-ui .info .title small pre { color: #fff; }
+.swagger-ui .info a, .swagger-ui .info .url { color: #1d5fb4; }
+.swagger-ui .btn.authorize { border-color: #1b7f4b; color: #1b7f4b; }
+.swagger-ui .operation-filter-input::placeholder { color: #5a6170; opacity: 1; }
+`;
+
+/** Files that are not the library's. */
+const own: Readonly<Record<string, string>> = { 'describe.js': script, 'describe.css': style };
 
 /** Nothing from elsewhere, no script in the page itself, in no frame. The pictures of the style sheet are in it as `data:`. */
 const pageHeaders = {
@@ -45,25 +64,22 @@ const pageHeaders = {
   ].join('; '),
 };
 
-function infoOf({ apiRoot, title, version, brand }: DescribeContext, origin: string): ApiInfo {
-  const { host, protocol } = new URL(origin);
-  return { title, version, basePath: apiRoot, brand, host, scheme: protocol === 'https:' ? 'https' : 'http' };
-}
-
-function page({ apiRoot, title }: DescribeContext): string {
-  const escaped = title.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+function page(root: string, title: string): string {
+  const escaped = (text: string) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+  const base = escaped(root);
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<title>${escaped}</title>
-<link rel="stylesheet" href="${apiRoot}/describe/assets/swagger-ui.css">
-<link rel="icon" href="${apiRoot}/describe/assets/favicon-32x32.png">
+<title>${escaped(title)}</title>
+<link rel="stylesheet" href="${base}/describe/assets/swagger-ui.css">
+<link rel="stylesheet" href="${base}/describe/assets/describe.css">
+<link rel="icon" href="${base}/describe/assets/favicon-32x32.png">
 </head>
 <body>
-<div id="api" data-url="${apiRoot}/describe/openapi.json"></div>
-<script src="${apiRoot}/describe/assets/swagger-ui-bundle.js"></script>
-<script src="${apiRoot}/describe/assets/describe.js"></script>
+<div id="api" data-url="${base}/describe/openapi.json"></div>
+<script src="${base}/describe/assets/swagger-ui-bundle.js"></script>
+<script src="${base}/describe/assets/describe.js"></script>
 </body>
 </html>
 `;
@@ -75,10 +91,10 @@ const describe = defineRoute({
   summary: 'Get the description of this API: a page for browsers, Swagger 2.0 for programs.',
   access: 'public',
   returns: { schema: anyObject },
-  handle({ headers, origin }, context) {
+  handle({ headers, origin, root }, { documents, title }) {
     const wantsPage = (headers.accept ?? '').split(',', 1)[0]!.trim().startsWith('text/html');
-    if (wantsPage) return Reply.content(page(context), 'text/html; charset=utf-8', { headers: pageHeaders });
-    return swagger2(context.routes(), infoOf(context, origin));
+    if (wantsPage) return Reply.content(page(root, title), 'text/html; charset=utf-8', { headers: pageHeaders });
+    return Reply.content(documents.swagger2(origin, root), 'application/json');
   },
 });
 
@@ -88,7 +104,7 @@ const openApi = defineRoute({
   summary: 'Get the description of this API as OpenAPI 3.1.',
   access: 'public',
   returns: { schema: anyObject },
-  handle: ({ origin }, context) => openApi3(context.routes(), infoOf(context, origin)),
+  handle: ({ root }, { documents }) => Reply.content(documents.openApi3(root), 'application/json'),
 });
 
 const asset = defineRoute({
@@ -102,7 +118,7 @@ const asset = defineRoute({
   async handle({ params }) {
     const type = Object.hasOwn(assets, params.name) ? assets[params.name] : undefined;
     if (type === undefined) throw new NotFoundError(`There is no file ${params.name} here.`);
-    const bytes = params.name === 'describe.js' ? script : await readSwaggerFile(params.name);
+    const bytes = own[params.name] ?? (await readSwaggerFile(params.name));
     return Reply.content(bytes, type, { headers: { 'Cache-Control': 'public, max-age=86400' } });
   },
 });

@@ -9,11 +9,8 @@ import { Components } from './components.js';
 export interface ApiInfo {
   title: string;
   version: string;
-  /** Path of the API: `/api/v1`. */
-  basePath: string;
-  /** Host and port, as the client reached it. */
-  host: string;
-  scheme: 'http' | 'https';
+  /** Name of the host's own header for tokens. */
+  headerName: string;
   /** Word that names the product on the wire. */
   brand: string;
 }
@@ -107,7 +104,7 @@ function successTypes(route: RouteOutline): readonly string[] {
 
 const bodyIsOptional = (route: RouteOutline) => route.bodyOptional === true;
 
-/** The API as a Swagger 2.0 document, which existing clients of this kind of API read. */
+/** The API as a Swagger 2.0 document, which existing clients of this kind of API read; without the address of the server. */
 export function swagger2(routes: readonly RouteOutline[], info: ApiInfo): Json {
   const components = new Components('#/definitions/', swagger2Members);
   const error = components.refer(errorSchema);
@@ -140,15 +137,11 @@ export function swagger2(routes: readonly RouteOutline[], info: ApiInfo): Json {
     (paths[wirePath(route.path)] ??= {})[route.method] = operation;
   }
   return {
-    swagger: '2.0',
     info: { title: info.title, version: info.version, license },
-    host: info.host,
-    basePath: info.basePath,
-    schemes: [info.scheme],
     paths: sorted(paths),
     definitions: components.all(),
     securityDefinitions: {
-      token: { type: 'apiKey', in: 'header', name: 'Girder-Token' },
+      token: { type: 'apiKey', in: 'header', name: info.headerName },
       tokenParameter: { type: 'apiKey', in: 'query', name: 'token' },
     },
   };
@@ -228,10 +221,7 @@ export function openApi3(routes: readonly RouteOutline[], info: ApiInfo): Json {
     (paths[wirePath(route.path)] ??= {})[route.method] = operation;
   }
   return {
-    openapi: '3.1.0',
     info: { title: info.title, version: info.version, license },
-    // Relative: behind a proxy the server does not know under which address it is reached.
-    servers: [{ url: info.basePath }],
     paths: sorted(paths),
     components: {
       schemas: components.all(),

@@ -10,6 +10,8 @@ import type { Sender } from './sender.js';
 /** A signal that is made when somebody looks at it: a tile from a cache needs none. */
 class Leaving {
   #controller: AbortController | undefined;
+  /** Whether the handler has said what is to be answered. */
+  isAnswering = false;
 
   constructor(private readonly response: ServerResponse) {}
 
@@ -18,7 +20,9 @@ class Leaving {
       this.#controller = sharedAbortController();
       const { response } = this;
       const leave = (): void => {
-        if (!response.writableFinished) this.abort(new LargeImageError('unavailable', 'The client has gone away.'));
+        // An answer that was sent before the handler has ended is the server's, which stops: the work is to stop, too.
+        const isAnswered = response.writableFinished && this.isAnswering;
+        if (!isAnswered) this.abort(new LargeImageError('unavailable', 'The client has gone away.'));
       };
       if (response.closed) leave();
       else response.once('close', leave);
@@ -88,11 +92,20 @@ export class Asked implements RouteRequest {
     return `${request.protocol}://${request.headers.host ?? 'localhost'}`;
   }
 
+  get root(): string {
+    return this.#values.request.baseUrl;
+  }
+
   get signal(): AbortSignal {
     return this.#leaving.signal;
   }
 
   abort(reason: LargeImageError): void {
     this.#leaving.abort(reason);
+  }
+
+  /** The work is done and is being sent. */
+  answering(): void {
+    this.#leaving.isAnswering = true;
   }
 }

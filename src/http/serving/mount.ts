@@ -6,7 +6,7 @@ import type { HostLogger } from '../../host.js';
 import { Asked } from './asked.js';
 import { admit, isAnonymous } from '../authentication.js';
 import { OpenRequests } from './open-requests.js';
-import type { Parameter, Parameters } from '../parameters.js';
+import { requireLength, type Parameter, type Parameters } from '../parameters.js';
 import { addFormParameters, dropRest, isForm, queryParameters, readRouteBody } from './request.js';
 import { Reply } from '../reply.js';
 import { respond, respondWithError } from './respond.js';
@@ -142,6 +142,7 @@ class Answering<C> {
       const result = await route.handle(asked as never, options.context);
       if (route.method === 'get' && performance.now() - this.#began > longMs) await this.#check(asked);
       this.#isSending = true;
+      asked.answering();
       if (route.anyOrigin === true) allowAnyOrigin(response);
       if (result instanceof Reply && result.content.kind === 'stream') this.#permitted = result.content.permitted;
       await respond(response, result, { onLong: watch });
@@ -226,6 +227,7 @@ function parseParameters(
       values[name] = parameter.absent;
       continue;
     }
+    requireLength(raw, name);
     values[name] = parseParameter(parameter, raw, name, route.parameterMessages);
   }
   return values;

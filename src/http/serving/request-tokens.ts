@@ -102,7 +102,7 @@ function settleToken(verify: VerifyToken, token: string, fromCookie: boolean, do
   const settle = (caller: Caller | null): void => done(null, { token, fromCookie, caller });
   try {
     const caller = verify(token);
-    // Most verdicts are known: they need no turn of the event loop.
+    // A known verdict, which most are, needs no turn of the event loop.
     if (caller instanceof Promise) caller.then(settle, done);
     else settle(caller);
   } catch (error) {

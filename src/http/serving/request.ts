@@ -9,6 +9,8 @@ import type { RouteBody, RouteOutline } from '../route.js';
 /** Request as Express hands it over, as far as it is read here. */
 export interface HttpRequest extends IncomingMessage {
   originalUrl: string;
+  /** The part of the path that led to the router. */
+  baseUrl: string;
   /** Set when a body parser of the host has run before. */
   body?: unknown;
 }

@@ -11,7 +11,7 @@ import { Reply, type ReplyHeaders } from '../reply.js';
 import { toWire } from './wire.js';
 
 /** What is out of order is worth another try after this time. */
-const usualPauseSeconds = 5;
+const defaultPauseSeconds = 5;
 const noCache = 'no-cache, must-revalidate';
 
 /** Types that browsers show as a document in which scripts could run. */
@@ -106,7 +106,7 @@ export function errorReply(
 ): Reply {
   const entry = errorReplies[error.code];
   const status = error.code === 'access-denied' && options.anonymous ? 401 : (options.errorStatus?.[error.code] ?? entry.status);
-  const retryAfter = error.retryAfterSeconds ?? (status === 503 ? usualPauseSeconds : null);
+  const retryAfter = error.retryAfterSeconds ?? (status === 503 ? defaultPauseSeconds : null);
   const headers: ReplyHeaders = retryAfter === null ? {} : { 'Retry-After': retryAfter };
   return Reply.json({ message: error.message, type: entry.type, ...error.details }, { status, headers });
 }

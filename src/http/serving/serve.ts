@@ -3,6 +3,7 @@ import type { OnClose } from '../../core/undo.js';
 import { packageVersion } from '../../core/version.js';
 import type { Host } from '../../host.js';
 import { describeRoutes } from '../describe/describe.routes.js';
+import { ApiDocuments } from '../describe/documents.js';
 import { bindRoutes, type BoundRoute, type RouteOutline } from '../route.js';
 import { mountRoutes, type RequestObserver } from './mount.js';
 import { mountAt } from './slot.js';
@@ -25,10 +26,13 @@ export async function serveRoutes(
   onClose: OnClose,
 ): Promise<RouteOutline[]> {
   const described: RouteOutline[] = [];
-  const describing = { routes: () => described, apiRoot: host.apiRoot, title: 'Large images', version: packageVersion, brand };
+  const { apiRoot } = host;
+  const title = 'Large images';
+  const { cookieName = 'girderToken', headerName = 'Girder-Token' } = host.auth;
+  const documents = new ApiDocuments(described, { title, version: packageVersion, headerName, brand });
+  const describing = { documents, title };
   const routes = [...bound, ...bindRoutes(describeRoutes, describing)];
   described.push(...routes, ...(host.routes ?? []));
-  const { cookieName = 'girderToken', headerName = 'Girder-Token' } = host.auth;
   const router = mountRoutes(routes, {
     context: undefined,
     authenticate: (token) => callers.authenticate(token),
@@ -36,6 +40,6 @@ export async function serveRoutes(
     logger,
     observe,
   });
-  if (app !== null) onClose(await mountAt(app, host.apiRoot, router));
+  if (app !== null) onClose(await mountAt(app, apiRoot, router));
   return described;
 }

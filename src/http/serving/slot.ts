@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import type { Application, NextFunction, Request, RequestHandler, Response } from 'express';
+import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { InvalidHostError } from '../../core/host/check-host.js';
+import type { HostApp } from '../../host.js';
 
 /** Where an application has an installation, or had one: Express cannot unmount, so a slot is used again. */
 interface Slot {
@@ -24,7 +25,7 @@ const slots = new WeakMap<object, Map<string, Slot>>();
  * @returns what takes the router off again; requests pass then.
  * @throws InvalidHostError when the path has an installation, or a route before it answers in its place.
  */
-export async function mountAt(app: Pick<Application, 'use'>, path: string, router: RequestHandler): Promise<() => void> {
+export async function mountAt(app: HostApp, path: string, router: RequestHandler): Promise<() => void> {
   const slot = slotOf(app, path);
   if (slot.router !== null) {
     throw new InvalidHostError(
@@ -46,7 +47,7 @@ export async function mountAt(app: Pick<Application, 'use'>, path: string, route
   };
 }
 
-function slotOf(app: Pick<Application, 'use'>, path: string): Slot {
+function slotOf(app: HostApp, path: string): Slot {
   let ofApp = slots.get(app);
   if (ofApp === undefined) slots.set(app, (ofApp = new Map()));
   const existing = ofApp.get(path);
@@ -62,7 +63,7 @@ function slotOf(app: Pick<Application, 'use'>, path: string): Slot {
 }
 
 /** The status with which something answers before the slot; `null` when the slot is reached, or nothing can be said. */
-function answeredBefore(app: Pick<Application, 'use'>, path: string, slot: Slot): Promise<number | null> {
+function answeredBefore(app: HostApp, path: string, slot: Slot): Promise<number | null> {
   if (typeof app !== 'function') return Promise.resolve(null);
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(null), probeTimeoutMs);

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Types } from 'mongoose';
-import { UnknownIdError, step } from '../../index.js';
+import { batches, readInSlices, UnknownIdError, step } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { AccessControlled, AccessList } from './access-list.model.js';
 import type { FolderDocument } from '../tree/folder.model.js';
@@ -73,15 +73,21 @@ export async function setAccessBelow(
   { id, change, administrator }: SpreadingAccess & { administrator: Rights },
   isRepeated = false,
 ): Promise<void> {
-  const pending = [id];
-  for (let parentId = pending.pop(); parentId !== undefined; parentId = pending.pop()) {
-    const children = await models.folder.find({ parentId }).lean<FolderDocument[]>();
-    for (const child of children) {
-      if (levelOn(child, administrator) < 2 && !(isRepeated && hasAccess(child, change))) continue;
-      await models.folder.updateOne({ _id: child._id }, { $set: accessUpdate(change) });
-      step('access:spread');
-      pending.push(child._id);
+  let level = [id];
+  while (level.length > 0) {
+    const below: Types.ObjectId[] = [];
+    for (const parents of batches(level)) {
+      const children = await readInSlices<FolderDocument>(
+        models.folder.find({ parentId: { $in: [...parents] } }, { meta: 0 }).lean(),
+      );
+      const changed = children.filter((child) => levelOn(child, administrator) >= 2 || (isRepeated && hasAccess(child, change)));
+      for (const some of batches(changed.map(({ _id }) => _id))) {
+        await models.folder.updateMany({ _id: { $in: [...some] } }, { $set: accessUpdate(change) });
+        step('access:spread');
+        below.push(...some);
+      }
     }
+    level = below;
   }
 }
 

@@ -10,6 +10,8 @@ export interface DatabaseOptions {
   env: Readonly<Record<string, string | undefined>>;
   /** Folder where a durable engine keeps its data; `null`: a throw-away folder that is removed at the end. */
   directory: string | null;
+  /** How long the server that the caller named is waited for, in milliseconds. Default 0. */
+  waitMs?: number;
   /** Is told what takes time. */
   report?: (progress: Progress) => void;
   /** Aborting it ends downloads and the start; what was started is ended again. */

@@ -3,6 +3,7 @@ import { downloadMongod } from './downloaded-mongod.js';
 import { findExecutable } from './executable.js';
 import { startJavaServer } from './java-server.js';
 import { hasMongodData, startMongod } from './mongod.js';
+import { whileDatabaseIsAway } from './while-away.js';
 import { hostsOf, ping, withDatabaseName, withoutCredentials } from './uri.js';
 
 /** Name of the database where a connection string names none. */
@@ -26,7 +27,7 @@ const advice = [
  */
 export async function startDatabase(options: DatabaseOptions): Promise<Database> {
   const named = options.env.MONGODB_URI;
-  if (named !== undefined && named !== '') return connectTo(named);
+  if (named !== undefined && named !== '') return connectTo(named, options);
 
   const { directory } = options;
   const tried: string[] = [];
@@ -67,7 +68,7 @@ export async function startDatabase(options: DatabaseOptions): Promise<Database>
 }
 
 /** A server that the caller runs. */
-async function connectTo(uri: string): Promise<Database> {
+async function connectTo(uri: string, { waitMs = 0, report, signal }: DatabaseOptions): Promise<Database> {
   const address = hostsOf(uri);
   if (address === null) {
     throw new DatabaseUnavailableError(
@@ -75,8 +76,9 @@ async function connectTo(uri: string): Promise<Database> {
     );
   }
   try {
-    await ping(uri, pingTimeoutMs);
+    await whileDatabaseIsAway(() => ping(uri, pingTimeoutMs), { uri, waitMs, report: (text) => report?.({ text }), signal });
   } catch (error) {
+    signal?.throwIfAborted();
     const reason = withoutCredentials(error instanceof Error ? error.message : String(error));
     throw new DatabaseUnavailableError(
       `MONGODB_URI: the server at ${address} cannot be used: ${reason}\n` +

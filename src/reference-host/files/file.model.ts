@@ -6,6 +6,8 @@ export type FileStorage =
   | { kind: 'stored'; key: string }
   /** Elsewhere on this machine; never written or removed by the host, but perhaps by others: `modified` is what it was last seen with. */
   | { kind: 'in-place'; path: string; modified?: Date }
+  /** An object in a bucket, under the key `path`; never written or removed by the host. */
+  | { kind: 'bucket'; bucket: string; path: string; etag: string }
   /** Nowhere: an address that clients are sent to. */
   | { kind: 'link' };
 
@@ -29,7 +31,10 @@ export interface FileDocument {
   updated?: Date;
 }
 
-const storage = new Schema({ kind: { type: String, required: true }, key: String, path: String, modified: Date }, { _id: false });
+const storage = new Schema(
+  { kind: { type: String, required: true }, key: String, path: String, modified: Date, bucket: String, etag: String },
+  { _id: false },
+);
 
 /** Schema of {@link FileDocument}. */
 export const fileSchema = new Schema<FileDocument>(

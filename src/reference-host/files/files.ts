@@ -10,6 +10,7 @@ import type { ItemDocument } from '../tree/item.model.js';
 import { checkedName } from '../tree/names/checked-name.js';
 import { requireLevel, type Principal } from '../access/access.js';
 import { releaseBytes, shareBytes } from './blobs.js';
+import { isInBucket, readInBucket } from './in-bucket.js';
 import { typeOfNewFile } from './mime-type.js';
 import { recountAround } from '../tree/recount.js';
 import { removeTree } from '../upkeep/removal.js';
@@ -204,7 +205,7 @@ export async function copyFile(
   }
 }
 
-/** Path of a file's bytes on this machine; `null` for links. */
+/** Path of a file's bytes on this machine; `null` for links and what lies in buckets. */
 export function localPathOf({ store }: HostContext, { storage }: FileDocument): string | null {
   if (storage.kind === 'stored') return store.pathOf(storage.key);
   return storage.kind === 'in-place' ? storage.path : null;
@@ -225,7 +226,9 @@ export async function readFile(
   context: HostContext,
   file: FileDocument,
   range: { start: number; end: number },
+  signal?: AbortSignal,
 ): Promise<Readable> {
+  if (isInBucket(file)) return readInBucket(context, file, range, signal);
   const path = localPathOf(context, file);
   if (path === null)
     throw new InvalidError(`The file ${file.name} is a link; its bytes are at ${file.linkUrl ?? 'its address'}.`);

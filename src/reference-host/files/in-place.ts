@@ -2,12 +2,14 @@ import { realpath, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { Types } from 'mongoose';
 import { InvalidError, step } from '../../index.js';
+import type { ListedObject } from '../../s3/index.js';
 import type { HostContext } from '../context.js';
 import type { FolderDocument } from '../tree/folder.model.js';
 import type { FileDocument } from './file.model.js';
 import type { ItemDocument } from '../tree/item.model.js';
 import { addItemSize } from '../tree/sizes.js';
 import { insertFile } from './files.js';
+import { refreshFileInBucket, type FileInBucket } from './in-bucket.js';
 import { createItem } from '../tree/items.js';
 
 /** A file on this machine that is to be served where it lies. */
@@ -56,4 +58,40 @@ export async function refreshFileInPlace(context: HostContext, file: FileDocumen
   const item = updated.itemId === null ? null : await models.item.findById(updated.itemId).lean<ItemDocument>();
   if (item !== null) await addItemSize(context, item, found.size - (file.size ?? 0));
   await events.emit('file.saved', { file: { ...updated }, created: false });
+}
+
+/** Makes an item whose file is an object in a bucket, which is neither copied nor ever changed; one that is there already is brought up to date. */
+export async function registerFileInBucket(
+  context: HostContext,
+  {
+    bucket,
+    object,
+    folder,
+    name,
+    creatorId,
+  }: {
+    bucket: string;
+    object: ListedObject;
+    folder: FolderDocument;
+    name: string;
+    creatorId: Types.ObjectId | null;
+  },
+): Promise<void> {
+  const { models } = context;
+  const known = await models.file
+    .find({ 'storage.kind': 'bucket', 'storage.path': object.key, 'storage.bucket': bucket })
+    .lean<FileInBucket[]>();
+  const itemIds = known.flatMap(({ itemId }) => (itemId === null ? [] : [itemId]));
+  const isThere = itemIds.length > 0 && (await models.item.exists({ _id: { $in: itemIds }, folderId: folder._id })) !== null;
+  if (isThere) {
+    for (const file of known) await refreshFileInBucket(context, file, object);
+    return;
+  }
+  const _id = new Types.ObjectId();
+  await context.journal.undertake({ kind: 'making', type: 'item', id: _id }, async () => {
+    const item = await createItem(context, folder, { _id, name, creatorId });
+    step('in-place:item');
+    const storage = { kind: 'bucket' as const, bucket, path: object.key, etag: object.etag };
+    await insertFile(context, item, { name, size: object.size, storage, creatorId });
+  });
 }

@@ -1,7 +1,8 @@
-import { ZipArchive } from 'archiver';
+import { makeZip } from 'client-zip';
 import type { Types } from 'mongoose';
 import { Readable } from 'node:stream';
-import { Reply, toWire, type Caller } from '../../index.js';
+import { buffer } from 'node:stream/consumers';
+import { inParts, readInSlices, Reply, toWire, withoutReadLimit, type Caller } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from './file.model.js';
 import type { FolderDocument } from '../tree/folder.model.js';
@@ -9,13 +10,12 @@ import type { ItemDocument } from '../tree/item.model.js';
 import { accessFilter, principalOf, type Principal } from '../access/access.js';
 import { contentDisposition } from './downloads.js';
 import { loadFile, readFile } from './files.js';
-import { filesOf } from '../tree/items.js';
 
-/** One entry of an archive: bytes of a file, or text. */
+/** One entry of an archive: bytes of a file, or text, which is read at its turn where it is long. */
 export interface ZipEntry {
   path: string;
   date: Date;
-  content: FileDocument | string;
+  content: FileDocument | string | (() => Promise<string>);
 }
 
 /** A name as part of a path in an archive: never a way out of the folder it is unpacked in. */
@@ -27,32 +27,75 @@ function segment(name: string): string {
 
 const metadataName = 'girder-item-metadata.json';
 
+/** What an archive says of an item. */
+type ArchivedItem = Pick<ItemDocument, '_id' | 'name' | 'updated'>;
+
+interface EntryOptions {
+  prefix?: string;
+  /** Leaves out files of other types, and metadata. */
+  mimeTypes?: ReadonlySet<string> | undefined;
+}
+
 /** The files of an item, below its name, and its metadata where it has some. */
-export async function* itemEntries(
+export function itemEntries(context: HostContext, item: ItemDocument): AsyncGenerator<ZipEntry> {
+  return entriesOfItems(context, [item], {});
+}
+
+/** The files of some items, which are asked for together: an archive of very many small ones would wait for the database most of the time. */
+async function* entriesOfItems(
   context: HostContext,
-  item: ItemDocument,
-  prefix = '',
-  mimeTypes?: ReadonlySet<string>,
+  items: readonly ArchivedItem[],
+  { prefix = '', mimeTypes }: EntryOptions,
 ): AsyncGenerator<ZipEntry> {
-  const files = (await filesOf(context, item)).filter((file) => mimeTypes === undefined || mimeTypes.has(file.mimeType));
-  const isAlone = files.length === 1 && files[0]!.name === item.name && prefix !== '';
-  const base = isAlone ? prefix : `${prefix}${segment(item.name)}/`;
-  for (const file of files) yield { path: base + segment(file.name), date: file.created, content: file };
-  if (!isAlone && mimeTypes === undefined && Object.keys(item.meta).length > 0) {
-    yield { path: base + metadataName, date: item.updated, content: JSON.stringify(toWire(item.meta)) };
+  const query = context.models.file
+    .find({ itemId: { $in: items.map(({ _id }) => _id) } }, null, withoutReadLimit)
+    .sort({ name: 1, _id: 1 })
+    .lean();
+  const found = await readInSlices<FileDocument>(items.length > 1 ? query.limit(filesAtOnce) : query);
+  if (found.length === filesAtOnce && items.length > 1) {
+    for (const item of items) yield* entriesOfItems(context, [item], { prefix, mimeTypes });
+    return;
+  }
+  const byItem = new Map(items.map(({ _id }): [string, FileDocument[]] => [_id.toHexString(), []]));
+  for (const file of found) byItem.get(String(file.itemId))?.push(file);
+  for (const item of items) {
+    const all = byItem.get(item._id.toHexString()) ?? [];
+    const files = all.filter((file) => mimeTypes === undefined || mimeTypes.has(file.mimeType));
+    const isAlone = files.length === 1 && files[0]!.name === item.name && prefix !== '';
+    const base = isAlone ? prefix : `${prefix}${segment(item.name)}/`;
+    for (const file of files) yield { path: base + segment(file.name), date: file.created, content: file };
+    if (isAlone || mimeTypes !== undefined) continue;
+    const text = await metadataText(context, item);
+    // It may be as long as a document can be: of such none waits for its turn.
+    const content = text.length <= wholeBytes ? text : () => metadataText(context, item);
+    if (text !== '') yield { path: base + metadataName, date: item.updated, content };
   }
 }
+
+/** The metadata of an item as JSON; empty where it has none. */
+async function metadataText({ models }: HostContext, { _id }: ArchivedItem): Promise<string> {
+  const { meta = {} } = (await models.item.findById(_id, { meta: 1 }).lean<ItemDocument>()) ?? {};
+  return Object.keys(meta).length > 0 ? JSON.stringify(toWire(meta)) : '';
+}
+
+/** Items whose files are asked for with one query, unless they have more than so many. */
+const itemsAtOnce = 100;
+const filesAtOnce = 5000;
 
 /** Everything in a folder that somebody may read, below its name. */
 export async function* folderEntries(
   context: HostContext,
   folder: FolderDocument,
   principal: Principal,
-  { prefix = '', mimeTypes }: { prefix?: string; mimeTypes?: ReadonlySet<string> | undefined } = {},
+  { prefix = '', mimeTypes }: EntryOptions = {},
 ): AsyncGenerator<ZipEntry> {
   const base = `${prefix}${segment(folder.name)}/`;
-  const items = context.models.item.find({ folderId: folder._id }).sort({ lowerName: 1, _id: 1 }).lean<ItemDocument>().cursor();
-  for await (const item of items) yield* itemEntries(context, item, base, mimeTypes);
+  const items = context.models.item
+    .find({ folderId: folder._id }, { name: 1, updated: 1 })
+    .sort({ lowerName: 1, _id: 1 })
+    .lean<ArchivedItem>()
+    .cursor();
+  for await (const some of inParts(items, itemsAtOnce)) yield* entriesOfItems(context, some, { prefix: base, mimeTypes });
   yield* foldersIn(context, folder._id, principal, { prefix: base, mimeTypes });
 }
 
@@ -61,7 +104,7 @@ export async function* foldersIn(
   context: HostContext,
   parentId: Types.ObjectId,
   principal: Principal,
-  options: { prefix: string; mimeTypes?: ReadonlySet<string> | undefined },
+  options: EntryOptions,
 ): AsyncGenerator<ZipEntry> {
   const children = await context.models.folder
     .find({ parentId, ...accessFilter(principal, 0) })
@@ -75,51 +118,117 @@ export async function* foldersIn(
  * images hardly get smaller.
  */
 export function zipReply(context: HostContext, caller: Caller | null, name: string, entries: AsyncIterable<ZipEntry>): Reply {
-  const archive = new ZipArchive({ store: true });
-  const fail = (error: unknown) => archive.destroy(error instanceof Error ? error : new Error(String(error)));
   let sent: FileDocument | null = null;
-  const begun = (content: ZipEntry['content']) => (sent = typeof content === 'string' ? sent : content);
-  append(context, archive, entries, begun).catch(fail);
+  const archive = zipStream(entries, {
+    open: async (file) => {
+      try {
+        return await readFile(context, file, { start: 0, end: file.size ?? 0 });
+      } catch (error) {
+        if ((await context.models.file.exists({ _id: file._id })) === null) return null;
+        throw error;
+      }
+    },
+    turn: (file) => (sent = file),
+  });
   return Reply.stream(archive, 'application/zip', {
     headers: { 'Content-Disposition': contentDisposition(`${name}.zip`, 'attachment') },
     permitted: async () => sent && loadFile(context, sent._id.toHexString(), await principalOf(context, caller), 0),
   });
 }
 
-async function append(
-  context: HostContext,
-  archive: ZipArchive,
+/** Bytes that are made in one turn of the event loop, however many entries they are of. */
+const pieceBytes = 16_384;
+/** Years that an archive can express. */
+const [firstYear, lastYear] = [1980, 2107];
+
+/** Files up to this length are read whole and ahead of their turn: opening one takes far longer than sending it. */
+const wholeBytes = 64 * 1024;
+/** Entries that are made ready at a time. */
+const readAhead = 16;
+
+/**
+ * An archive as bytes. Of large files one is open at a time, however many the archive holds.
+ *
+ * @param options `open` gives the bytes of a file, `null` where it has been removed since it was listed; `turn` is told which is sent.
+ */
+export function zipStream(
   entries: AsyncIterable<ZipEntry>,
-  begun: (content: ZipEntry['content']) => void,
-): Promise<void> {
-  const used = new Set<string>();
-  for await (const { path, date, content } of entries) {
-    if (archive.destroyed) return;
-    begun(content);
-    if (typeof content !== 'string' && content.linkUrl !== undefined) continue;
-    const body =
-      typeof content === 'string' ? Buffer.from(content) : await readFile(context, content, { start: 0, end: content.size ?? 0 });
-    // Whoever asked may have gone while the file was opened.
-    if (!archive.destroyed) {
-      // One entry at a time, so that one file is open at a time however many the archive holds.
-      const done = untilEntryEnds(archive);
-      archive.append(body, { name: freePath(path, used), date });
-      await done;
+  { open, turn }: { open: (file: FileDocument) => Promise<Readable | null>; turn?: (file: FileDocument) => void },
+): Readable {
+  let body: Readable | null = null;
+  const ready = async ({ path, date, content }: ZipEntry) => {
+    const isWhole = typeof content === 'object' && content.linkUrl === undefined && (content.size ?? 0) <= wholeBytes;
+    const opened = isWhole ? await open(content) : null;
+    return { path, date, content, isWhole, whole: opened && (await buffer(opened)) };
+  };
+  async function* inputs() {
+    const used = new Set<string>();
+    for await (const { path, date, content, isWhole, whole } of mapAhead(entries, readAhead, ready)) {
+      if (typeof content !== 'object') {
+        body = Readable.from(slicesOf(typeof content === 'string' ? content : await content()));
+      } else {
+        if (content.linkUrl !== undefined) continue;
+        turn?.(content);
+        body = isWhole ? null : await open(content);
+      }
+      const input: Buffer | AsyncIterable<Buffer> | null = whole ?? body;
+      if (input === null) continue;
+      try {
+        yield { name: freePath(path, used), lastModified: dateInArchive(date), input };
+      } catch {
+        // Whoever read the archive has gone.
+        return;
+      } finally {
+        body?.destroy();
+      }
     }
-    if (body instanceof Readable) body.destroy();
   }
-  await archive.finalize();
+  async function* bytes() {
+    try {
+      yield* inPieces(makeZip(inputs(), { buffersAreUTF8: true }));
+    } finally {
+      body?.destroy();
+    }
+  }
+  return Readable.from(bytes(), { objectMode: false });
 }
 
-function untilEntryEnds(archive: ZipArchive): Promise<void> {
-  const ends = ['entry', 'close', 'error'];
-  return new Promise((resolve) => {
-    const end = () => {
-      for (const name of ends) archive.off(name, end);
-      resolve();
-    };
-    for (const name of ends) archive.on(name, end);
-  });
+/** Calls `work` for each value, some ahead of those whose results have been taken. Results keep their order. */
+async function* mapAhead<T, R>(values: AsyncIterable<T>, ahead: number, work: (value: T) => Promise<R>): AsyncGenerator<R> {
+  const begun: Promise<R>[] = [];
+  for await (const value of values) {
+    const result = work(value);
+    // It is thrown at its turn.
+    result.catch(() => undefined);
+    if (begun.push(result) === ahead) yield await begun.shift()!;
+  }
+  for (const result of begun) yield await result;
+}
+
+function* slicesOf(text: string): Generator<Buffer> {
+  const bytes = Buffer.from(text);
+  for (let start = 0; start < bytes.length; start += pieceBytes) yield bytes.subarray(start, start + pieceBytes);
+}
+
+function dateInArchive(date: Date): Date {
+  if (date.getFullYear() < firstYear) return new Date(firstYear, 0, 1);
+  return date.getFullYear() > lastYear ? new Date(lastYear, 11, 31) : date;
+}
+
+/** Puts small pieces together, as those of the table of contents of an archive, and lets others have the event loop in between. */
+async function* inPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+  let piece: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of chunks) {
+    piece.push(chunk);
+    length += chunk.length;
+    if (length < pieceBytes) continue;
+    yield Buffer.concat(piece);
+    piece = [];
+    length = 0;
+    await new Promise(setImmediate);
+  }
+  if (length > 0) yield Buffer.concat(piece);
 }
 
 /** Two files of an item can have one name; two entries of an archive should not. */

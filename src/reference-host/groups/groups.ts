@@ -1,5 +1,5 @@
 import { Types } from 'mongoose';
-import { AccessDeniedError, InvalidError, UnknownIdError, searchWords } from '../../index.js';
+import { InvalidError, AccessDeniedError, LargeImageError, UnknownIdError, searchWords } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { GrantedLevel } from '../access/access-list.model.js';
 import type { GroupDocument } from './group.model.js';
@@ -8,6 +8,9 @@ import { checkedName } from '../tree/names/checked-name.js';
 import { levelOn, requireLevel, withUserLevel, type Principal } from '../access/access.js';
 import { isDuplicateKey } from '../duplicate-key.js';
 import { removeTree } from '../upkeep/removal.js';
+
+/** Most users who may wait to be let into a group. */
+const maxRequests = 10_000;
 
 /** A group on which somebody has a level. */
 export async function loadGroup(
@@ -120,7 +123,7 @@ async function grant({ models }: HostContext, group: GroupDocument, userId: Type
   await models.group.updateOne({ _id: group._id, 'access.users.id': { $ne: userId } }, { $push: { 'access.users': entry } });
 }
 
-/** Invites a user to a group, who then may read it; `force` makes the user a member at once. */
+/** Invites a user to a group, who then may read it; `force` makes the user a member at once, and so does having asked. */
 export async function inviteToGroup(
   context: HostContext,
   group: GroupDocument,
@@ -130,6 +133,8 @@ export async function inviteToGroup(
   const { models } = context;
   if (force) return addMember(context, group, user._id, level);
   if (user.groups.some((id) => id.equals(group._id))) throw new InvalidError('User is already in this group.');
+  // Who has asked need not be asked.
+  if (group.requests.some((id) => id.equals(user._id))) return addMember(context, group, user._id, level);
   await models.user.updateOne({ _id: user._id }, { $pull: { groupInvites: { groupId: group._id } } });
   await models.user.updateOne({ _id: user._id }, { $push: { groupInvites: { groupId: group._id, level } } });
   await grant(context, group, user._id, 0);
@@ -143,19 +148,64 @@ async function addMember(context: HostContext, group: GroupDocument, userId: Typ
     { _id: userId },
     { $addToSet: { groups: group._id }, $pull: { groupInvites: { groupId: group._id } } },
   );
+  await context.models.group.updateOne({ _id: group._id }, { $pull: { requests: userId } });
   await context.events.emit('access.changed', {});
 }
 
-/** Accepts an invitation. @throws AccessDeniedError when there is none. */
+/**
+ * Accepts an invitation; without one, asks to be invited.
+ *
+ * @throws InvalidError for members, and when too many wait for an answer
+ */
 export async function joinGroup(context: HostContext, group: GroupDocument, userId: Types.ObjectId): Promise<void> {
   const user = await context.models.user.findById(userId).lean<UserDocument>();
   const invitation = user?.groupInvites.find((invite) => invite.groupId.equals(group._id));
-  if (invitation === undefined) throw new AccessDeniedError('User was not invited to this group.');
-  await addMember(context, group, userId, invitation.level);
+  if (invitation !== undefined) return addMember(context, group, userId, invitation.level);
+  if (user?.groups.some((id) => id.equals(group._id))) throw new InvalidError('User is already in this group.');
+  const asked = await context.models.group.updateOne(
+    { _id: group._id, [`requests.${maxRequests - 1}`]: { $exists: false } },
+    { $addToSet: { requests: userId } },
+  );
+  if (asked.matchedCount === 0) throw new InvalidError(`More than ${maxRequests} users wait to be let into this group.`);
 }
 
 /**
- * Ends a membership or an invitation. Somebody still administers the group afterwards, unless a site administrator has it so.
+ * Gives a member another level, up or down.
+ *
+ * @throws InvalidError for somebody who is no member, and where nobody would administer the group, unless a site administrator has it so
+ */
+export async function setMemberLevel(
+  context: HostContext,
+  group: GroupDocument,
+  userId: Types.ObjectId,
+  { level, principal }: { level: GrantedLevel; principal: Principal },
+): Promise<void> {
+  const { models } = context;
+  if ((await models.user.exists({ _id: userId, groups: group._id })) === null)
+    throw new InvalidError('That user is not in this group.', 'userId');
+  await grant(context, group, userId, 0);
+  const found = await models.group.findById(group._id).lean<GroupDocument>();
+  const users = found?.access.users ?? [];
+  const changed = users.map((entry) => (entry.id.equals(userId) ? { ...entry, level } : entry));
+  if (!principal.admin && !changed.some((entry) => entry.level === 2)) throw leftAlone();
+  // Nobody else has changed the list meanwhile: two administrators who end each other's right would leave none.
+  const { matchedCount } = await models.group.updateOne(
+    { _id: group._id, 'access.users': users },
+    { $set: { 'access.users': changed } },
+  );
+  if (matchedCount === 0)
+    throw new LargeImageError('conflict', 'Somebody else has just changed who belongs to this group. Try again.');
+  await context.events.emit('access.changed', {});
+}
+
+function leftAlone(): InvalidError {
+  return new InvalidError(
+    'The group would be left without an administrator. Make somebody else administrator, or remove the group.',
+  );
+}
+
+/**
+ * Ends a membership, an invitation or a request. Somebody still administers the group afterwards, unless a site administrator has it so.
  *
  * @throws AccessDeniedError when the user has a higher level than whoever asks
  * @throws InvalidError when the user is the last administrator
@@ -172,13 +222,11 @@ export async function leaveGroup(
     throw new AccessDeniedError('You may not remove somebody with a higher level than yours.');
   const left = { 'access.users': { $elemMatch: { id: { $ne: userId }, level: 2 } } };
   const notAdministrator = { 'access.users': { $not: { $elemMatch: { id: userId, level: 2 } } } };
-  const filter = principal.admin ? {} : { $or: [left, notAdministrator] };
-  const removed = await models.group.updateOne({ _id: group._id, ...filter }, { $pull: { 'access.users': { id: userId } } });
-  if (removed.matchedCount === 0) {
-    throw new InvalidError(
-      'The group would be left without an administrator. Make somebody else administrator, or remove the group.',
-    );
-  }
+  const removed = await models.group.updateOne(
+    { _id: group._id, ...(!principal.admin && { $or: [left, notAdministrator] }) },
+    { $pull: { 'access.users': { id: userId }, requests: userId } },
+  );
+  if (removed.matchedCount === 0) throw leftAlone();
   await models.user.updateOne({ _id: userId }, { $pull: { groups: group._id, groupInvites: { groupId: group._id } } });
   await context.events.emit('access.changed', {});
 }

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 
 /** How long a server waits for clients, in milliseconds. */
 export interface Patience {
@@ -13,6 +13,8 @@ export interface Patience {
   stallMs: number;
   /** How often heads and requests are looked at. */
   checkMs: number;
+  /** How long a client that has its last answer may go on sending. */
+  lingerMs: number;
 }
 
 const usual: Patience = {
@@ -23,6 +25,7 @@ const usual: Patience = {
   requestMs: 24 * 60 * 60 * 1000,
   stallMs: 120_000,
   checkMs: 5000,
+  lingerMs: 30_000,
 };
 
 /**
@@ -30,7 +33,7 @@ const usual: Patience = {
  * make, or events that are rare, end nothing.
  */
 export function createPatientServer(listener: RequestListener, patience: Partial<Patience> = {}): Server {
-  const { keepAliveMs, headersMs, requestMs, stallMs, checkMs } = { ...usual, ...patience };
+  const { keepAliveMs, headersMs, requestMs, stallMs, checkMs, lingerMs } = { ...usual, ...patience };
   const server = createServer({
     keepAliveTimeout: keepAliveMs,
     headersTimeout: headersMs,
@@ -42,6 +45,7 @@ export function createPatientServer(listener: RequestListener, patience: Partial
     const { socket } = request;
     const entry = { request, stalledAt: null };
     asked.set(socket, entry);
+    closeAfterBody(request, lingerMs);
     response.once('close', () => asked.get(socket) === entry && asked.delete(socket));
   });
   server.on('request', listener);
@@ -63,4 +67,23 @@ export function createPatientServer(listener: RequestListener, patience: Partial
 /** Whether a request goes on only when its client sends or takes more. Bytes of a body that lie here unread wait for the server. */
 function isWaitedFor(request: IncomingMessage, socket: Socket): boolean {
   return (!request.complete && request.readableLength === 0) || socket.writableLength > 0;
+}
+
+/**
+ * Node closes a connection with its last answer. Where the client still sends, as after a refusal, that would be a reset, which may take the
+ * answer with it: what comes is read on for a while, and dropped.
+ */
+function closeAfterBody(request: IncomingMessage, lingerMs: number): void {
+  const { socket } = request;
+  const close = () => Socket.prototype.destroySoon.call(socket);
+  socket.destroySoon = () => {
+    if (request.complete || request.destroyed) {
+      close();
+      return;
+    }
+    const timer = setTimeout(close, lingerMs);
+    socket.once('close', () => clearTimeout(timer));
+    socket.end();
+    request.once('end', close).resume();
+  };
 }

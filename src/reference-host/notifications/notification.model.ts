@@ -27,5 +27,6 @@ export const notificationSchema = new Schema<NotificationDocument>(
 )
   .index({ userId: 1, updated: 1 })
   .index({ tokenId: 1, updated: 1 })
+  .index({ updated: 1 })
   // Tidies up where the database does so; readers compare dates themselves.
   .index({ expires: 1 }, { expireAfterSeconds: 0 });

@@ -14,13 +14,8 @@ import {
 } from '../../index.js';
 import { Types } from 'mongoose';
 import { defineRoute, type HostContext } from '../context.js';
-import {
-  isStreamEnabled,
-  listNotifications,
-  notificationView,
-  streamNotifications,
-  type NotificationOwner,
-} from './notifications.js';
+import { isStreamEnabled, listNotifications, notificationView, streamNotifications } from './notifications.js';
+import type { NotificationOwner } from './notification-feed.js';
 import { findToken, userScope } from '../accounts/tokens/tokens.js';
 
 /** Whose messages are asked for: those of a user, or of an anonymous session. */

@@ -1,35 +1,30 @@
 import { Types } from 'mongoose';
 import type { HostNotification } from '../../index.js';
 import type { HostContext } from '../context.js';
+import { overlapMs, type NotificationOwner } from './notification-feed.js';
 import type { NotificationDocument } from './notification.model.js';
 
 /** How long a message is kept that says nothing about it. */
 const defaultLifetimeMs = 60 * 60 * 1000;
-/** How often an open stream looks for messages that other processes wrote. */
-const pollMs = 1000;
-/** Messages of other processes may appear a little after the time written on them. */
-const overlapMs = 2000;
-
-/** Whose messages: a user's, or an anonymous session's. */
-export type NotificationOwner = { userId: Types.ObjectId } | { tokenId: Types.ObjectId };
 
 /** Keeps a message for a user, and wakes the user's open streams. */
 export async function notifyUser(
-  { models, wakeStreams }: HostContext,
+  { models, notificationFeed }: HostContext,
   { userId, type, data, expires }: HostNotification,
 ): Promise<void> {
   const now = new Date();
+  const owner = { userId: new Types.ObjectId(userId) };
   await models.notification.collection.insertOne({
     _id: new Types.ObjectId(),
     type,
     data,
-    userId: new Types.ObjectId(userId),
+    ...owner,
     tokenId: null,
     time: now,
     updated: now,
     expires: expires ?? new Date(now.getTime() + defaultLifetimeMs),
   });
-  for (const wake of wakeStreams) wake();
+  notificationFeed.wake(owner);
 }
 
 /** Messages changed after a date, oldest first. */
@@ -62,57 +57,49 @@ export async function isStreamEnabled(context: HostContext): Promise<boolean> {
   return context.setting('core.enable_notification_stream');
 }
 
-/** Server-sent events: the messages of one owner as they come, until `silenceMs` pass without one, or streams are switched off. */
-export function streamNotifications(
+/** How messages are followed. */
+interface Following {
+  since: Date;
+  /** It ends after this long without a message. */
+  silenceMs: number;
+  signal: AbortSignal;
+}
+
+/** The messages of one owner as they come, until `silenceMs` pass without one, or streams are switched off. */
+export async function* newNotifications(
   context: HostContext,
   owner: NotificationOwner,
-  {
-    since,
-    silenceMs,
-    signal,
-    format,
-  }: {
-    since: Date;
-    silenceMs: number;
-    signal: AbortSignal;
-    /** JSON text of a message. */
-    format: (message: object) => string;
-  },
-): AsyncIterable<string> {
+  { since, silenceMs, signal }: Following,
+): AsyncGenerator<ReturnType<typeof notificationView> & { _girderTime: number }> {
   const ended = AbortSignal.any([signal, context.closing]);
-  async function* messages(): AsyncGenerator<string> {
+  const stream = context.notificationFeed.open(owner);
+  try {
     let seen = new Set<string>();
     let from = since;
     let heardAt = Date.now();
-    // A first line at once: proxies and browsers then know that the stream is open.
-    yield ': open\n\n';
     while (!ended.aborted && Date.now() - heardAt < silenceMs && (await isStreamEnabled(context))) {
       const found = await listNotifications(context, owner, from);
       const fresh = found.filter(({ _id }) => !seen.has(_id.toHexString()));
       for (const message of fresh) {
-        const _girderTime = Math.floor(message.updated.getTime() / 1000);
-        yield `data: ${format({ ...notificationView(message), _girderTime })}\n\n`;
+        yield { ...notificationView(message), _girderTime: Math.floor(message.updated.getTime() / 1000) };
         heardAt = Date.now();
       }
       seen = new Set(found.map(({ _id }) => _id.toHexString()));
       from = new Date(Math.max(since.getTime(), Date.now() - overlapMs));
-      if (fresh.length === 0) await untilWoken(context, Math.min(pollMs, heardAt + silenceMs - Date.now()), ended);
+      if (fresh.length === 0) await stream.untilWoken(heardAt + silenceMs - Date.now(), ended);
     }
+  } finally {
+    stream.close();
   }
-  return messages();
 }
 
-function untilWoken({ wakeStreams }: HostContext, milliseconds: number, ended: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const finish = () => {
-      clearTimeout(timer);
-      wakeStreams.delete(finish);
-      ended.removeEventListener('abort', finish);
-      resolve();
-    };
-    const timer = setTimeout(finish, Math.max(0, milliseconds));
-    wakeStreams.add(finish);
-    ended.addEventListener('abort', finish);
-    if (ended.aborted) finish();
-  });
+/** The same as server-sent events. @param format gives the JSON text of a message */
+export async function* streamNotifications(
+  context: HostContext,
+  owner: NotificationOwner,
+  { format, ...following }: Following & { format: (message: object) => string },
+): AsyncGenerator<string> {
+  // A first line at once: proxies and browsers then know that the stream is open.
+  yield ': open\n\n';
+  for await (const message of newNotifications(context, owner, following)) yield `data: ${format(message)}\n\n`;
 }

@@ -11,7 +11,6 @@ import {
   required,
   text,
   withDefault,
-  isId,
   type RouteDefinition,
   listOf,
   mapOf,
@@ -30,54 +29,19 @@ import type { ItemDocument } from '../tree/item.model.js';
 import type { UserDocument } from '../accounts/users/user.model.js';
 import type { GrantedLevel } from '../access/access-list.model.js';
 import { levelOn, principalOf, type Principal } from '../access/access.js';
-import { loadCollection, removeCollection } from '../tree/collections.js';
-import { copyFolder, moveFolder, removeFolder } from '../tree/folder-trees.js';
-import { loadFolder, loadParent, type FolderParent } from '../tree/folders.js';
-import { copyItem, loadItem, removeItem, updateItem } from '../tree/items.js';
+import { copyFolder, moveFolder } from '../tree/folder-trees.js';
+import { viewsOf } from '../tree/lists.js';
+import { loadParent, type FolderParent } from '../tree/folders.js';
+import { copyItem, updateItem } from '../tree/items.js';
+import { loadResource, loadResources, parseResources, treeTypes, type TreeType } from './named-resources.js';
+import { removeResources } from './removals.js';
 import { lookUp, pathOf, search, searchedTypes, type Resource, type SearchedType } from './resources.js';
-import { loadUser, removeUser } from '../accounts/users/users.js';
 import { folderEntries, foldersIn, itemEntries, zipReply, type ZipEntry } from '../files/zip.js';
 import { byId, copyAnnotations, folderParentType, scopes } from '../http/parameters.js';
 import { collectionView, folderView, groupView, itemView, resourceView, userView } from '../views.js';
 
-const treeTypes = ['item', 'folder', 'collection', 'user'] as const;
-type TreeType = (typeof treeTypes)[number];
-
-async function load(
-  context: HostContext,
-  type: TreeType,
-  documentId: string,
-  principal: Principal,
-  level: GrantedLevel,
-): Promise<Resource> {
-  switch (type) {
-    case 'item':
-      return { type, doc: (await loadItem(context, documentId, principal, level)).item };
-    case 'folder':
-      return { type, doc: await loadFolder(context, documentId, principal, level) };
-    case 'collection':
-      return { type, doc: await loadCollection(context, documentId, principal, level) };
-    case 'user':
-      return { type, doc: await loadUser(context, documentId, principal, level) };
-  }
-}
-
-/** The ids of the parameter `resources`, by type. @throws BadParameterError, InvalidError */
-function parseResources(resources: Record<string, unknown>, allowed: readonly TreeType[]): [TreeType, string][] {
-  const found: [TreeType, string][] = [];
-  for (const [type, ids] of Object.entries(resources)) {
-    const known = allowed.find((name) => name === type);
-    if (known === undefined)
-      throw new BadParameterError(`Invalid resource type: ${type}. Allowed values: ${allowed.join(', ')}.`);
-    if (!Array.isArray(ids)) throw new BadParameterError(`Resources of type ${type} must be a list of ids.`);
-    for (const entry of ids) {
-      if (!isId(entry)) throw new InvalidError(`Invalid ObjectId: ${String(entry)}`, 'id');
-      found.push([known, entry.toLowerCase()]);
-    }
-  }
-  if (found.length === 0) throw new BadParameterError('No resources specified.');
-  return found;
-}
+/** Each takes some writes, one after the other; who names more would wait longer than clients do. */
+const maxMoved = 500;
 
 const resourcesParameter = required(json({ kind: 'object', description: 'Ids by type: {"item": [...], "folder": [...]}.' }));
 const progress = boolean({ description: 'Accepted for the sake of existing clients.' });
@@ -97,13 +61,6 @@ function searchView(type: SearchedType, doc: object, principal: Principal): Reco
   }
 }
 
-async function remove(context: HostContext, { type, doc }: Resource): Promise<void> {
-  if (type === 'item') await removeItem(context, doc);
-  else if (type === 'folder') await removeFolder(context, doc);
-  else if (type === 'collection') await removeCollection(context, doc);
-  else await removeUser(context, doc);
-}
-
 function entriesOf(context: HostContext, resource: Resource, principal: Principal): AsyncGenerator<ZipEntry> {
   if (resource.type === 'item') return itemEntries(context, resource.doc);
   if (resource.type === 'folder') return folderEntries(context, resource.doc, principal);
@@ -115,7 +72,7 @@ const maxPaths = 1000;
 
 async function readablePath(context: HostContext, type: TreeType, id: string, principal: Principal): Promise<string | null> {
   try {
-    return await pathOf(context, await load(context, type, id, principal, 0), principal);
+    return await pathOf(context, await loadResource(context, type, id, principal, 0), principal);
   } catch (error) {
     if (error instanceof UnknownIdError || error instanceof AccessDeniedError) return null;
     throw error;
@@ -154,13 +111,14 @@ const finding: RouteDefinition<HostContext>[] = [
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);
-      return pathOf(context, await load(context, query.type, params.id, principal, 0), principal);
+      return pathOf(context, await loadResource(context, query.type, params.id, principal, 0), principal);
     },
   }),
   defineRoute({
     method: 'post',
     path: '/resource/paths',
-    summary: 'The paths of several documents; those that are gone, or that you may not read, are left out.',
+    summary:
+      'The paths of several documents; those that are gone, that you may not read, or that have none (groups) are left out.',
     access: 'public',
     scope: scopes.read,
     body: 'json-object',
@@ -171,9 +129,11 @@ const finding: RouteDefinition<HostContext>[] = [
     // Each document is looked at by itself; nothing but who asks is known before the body.
     authorize: ({ caller }, context) => principalOf(context, caller),
     async handle({ body, granted: principal }, context) {
-      const asked = parseResources(body, treeTypes);
+      // Web clients ask for whatever a search has found; groups lie nowhere.
+      const { group, ...placed } = body;
+      const asked = group !== undefined && Object.keys(placed).length === 0 ? [] : parseResources(placed, treeTypes);
       if (asked.length > maxPaths) throw new BadParameterError(`At most ${maxPaths} paths can be asked for at once.`);
-      const paths: Record<string, Record<string, string>> = {};
+      const paths: Record<string, Record<string, string>> = group === undefined ? {} : { group: {} };
       for (const [type, id] of asked) {
         const found = (paths[type] ??= {});
         const path = await readablePath(context, type, id, principal);
@@ -221,7 +181,7 @@ const finding: RouteDefinition<HostContext>[] = [
           throw new BadParameterError(`Invalid value for types: "${String(type)}". Allowed values: ${searchedTypes.join(', ')}.`);
         }
         const documents = await search(context, known, principal, { query: q, mode, level, limit, offset });
-        results[known] = documents.map((doc) => searchView(known, doc, principal));
+        results[known] = await viewsOf(documents, (doc) => searchView(known, doc, principal));
       }
       return results;
     },
@@ -238,7 +198,7 @@ const finding: RouteDefinition<HostContext>[] = [
     errors: ['unknown-id', 'access-denied'],
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);
-      return resourceView(await load(context, query.type, params.id, principal, 0), principal);
+      return resourceView(await loadResource(context, query.type, params.id, principal, 0), principal);
     },
   }),
   defineRoute({
@@ -252,7 +212,7 @@ const finding: RouteDefinition<HostContext>[] = [
     errors: ['unknown-id', 'bad-parameter'],
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);
-      const resource = await load(context, query.type, params.id, principal, 2);
+      const resource = await loadResource(context, query.type, params.id, principal, 2);
       const { created, updated } = query;
       const dates = { ...(created && { created }), ...(updated && resource.type !== 'user' && { updated }) };
       const { _id } = resource.doc;
@@ -261,24 +221,12 @@ const finding: RouteDefinition<HostContext>[] = [
       else if (resource.type === 'folder') await models.folder.updateOne({ _id }, { $set: dates });
       else if (resource.type === 'collection') await models.collection.updateOne({ _id }, { $set: dates });
       else await models.user.updateOne({ _id }, { $set: dates });
-      const changed = await load(context, query.type, params.id, principal, 0);
+      const changed = await loadResource(context, query.type, params.id, principal, 0);
       if (changed.type === 'item') await context.events.emit('item.saved', { item: { ...changed.doc } });
       return resourceView(changed, principal);
     },
   }),
 ];
-
-async function loadAll(
-  context: HostContext,
-  resources: [TreeType, string][],
-  principal: Principal,
-  level: GrantedLevel,
-): Promise<Resource[]> {
-  // All of them before anything is done: nothing is changed when one of them may not be.
-  const loaded: Resource[] = [];
-  for (const [type, documentId] of resources) loaded.push(await load(context, type, documentId, principal, level));
-  return loaded;
-}
 
 const target = { parentType: required(folderParentType), parentId: required(id()) };
 
@@ -299,8 +247,8 @@ const changing: RouteDefinition<HostContext>[] = [
     errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
-      const resources = await loadAll(context, parseResources(query.resources, treeTypes), principal, 2);
-      for (const resource of resources) await remove(context, resource);
+      const resources = await loadResources(context, parseResources(query.resources, treeTypes), principal, 2);
+      await removeResources(context, resources);
       return null;
     },
   }),
@@ -316,7 +264,12 @@ const changing: RouteDefinition<HostContext>[] = [
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
       const parent = await loadParent(context, query.parentType, query.parentId, principal, 1);
-      const resources = await loadAll(context, parseResources(query.resources, ['item', 'folder']), principal, 2);
+      const resources = await loadResources(
+        context,
+        parseResources(query.resources, ['item', 'folder'], { limit: maxMoved }),
+        principal,
+        2,
+      );
       for (const resource of resources) {
         if (resource.type === 'item') await updateItem(context, resource.doc, { folder: folderOf(parent) });
         else if (resource.type === 'folder' && !resource.doc.parentId.equals(parent.doc._id)) {
@@ -339,7 +292,12 @@ const changing: RouteDefinition<HostContext>[] = [
       const principal = await principalOf(context, caller);
       const options = { creatorId: principal.id, copyAnnotations: query.copyAnnotations };
       const parent = await loadParent(context, query.parentType, query.parentId, principal, 1);
-      const resources = await loadAll(context, parseResources(query.resources, ['item', 'folder']), principal, 0);
+      const resources = await loadResources(
+        context,
+        parseResources(query.resources, ['item', 'folder'], { limit: maxMoved }),
+        principal,
+        0,
+      );
       const isReadable = (folder: FolderDocument) => levelOn(folder, principal) >= 0;
       for (const resource of resources) {
         if (resource.type === 'item') await copyItem(context, resource.doc, folderOf(parent), options);
@@ -361,7 +319,7 @@ const changing: RouteDefinition<HostContext>[] = [
       errors: ['bad-parameter', 'invalid', 'unknown-id', 'access-denied'],
       async handle({ query, caller }, context) {
         const principal = await principalOf(context, caller);
-        const resources = await loadAll(context, parseResources(query.resources, treeTypes), principal, 0);
+        const resources = await loadResources(context, parseResources(query.resources, treeTypes), principal, 0);
         async function* entries() {
           for (const resource of resources) yield* entriesOf(context, resource, principal);
         }

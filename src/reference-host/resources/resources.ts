@@ -1,5 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Model, QueryFilter, Types } from 'mongoose';
-import { BadParameterError, InvalidError, searchWords } from '../../index.js';
+import { BadParameterError, InvalidError, readInSlices, searchWords } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { AccessControlled, GrantedLevel } from '../access/access-list.model.js';
 import type { CollectionDocument } from '../tree/collection.model.js';
@@ -102,8 +103,12 @@ export interface SearchRequest {
   offset: number;
 }
 
+/** Databases take regular expressions of some length only. */
+const maxPrefixLength = 1000;
 /** Documents that are ranked by how well they match; more than these are not looked at. */
 const maxRanked = 10_000;
+/** Documents that are ranked before others have the event loop. */
+const rankedAtOnce = 100;
 const nameWeight = 10;
 
 interface Searchable {
@@ -137,19 +142,20 @@ export async function search(
     return (limit > 0 ? found.limit(limit) : found).lean();
   }
   const wanted = new Set(searchWords(query));
-  const candidates = await model
-    .find(filter, { name: 1, lowerName: 1, login: 1, words: 1 })
-    .limit(maxRanked)
-    .lean<Searchable[]>();
   const score = ({ name, login, words }: Searchable) => {
     const named = new Set(searchWords(name, login));
     return words.reduce((sum, word) => sum + (wanted.has(word) ? (named.has(word) ? nameWeight : 1) : 0), 0);
   };
+  const candidates: { id: Types.ObjectId; score: number; name: string }[] = [];
+  const found = model.find(filter, { name: 1, lowerName: 1, login: 1, words: 1 }).limit(maxRanked).lean<Searchable[]>().cursor();
+  for await (const candidate of found) {
+    candidates.push({ id: candidate._id, score: score(candidate), name: candidate.lowerName ?? candidate.login ?? '' });
+    if (candidates.length % rankedAtOnce === 0) await nextTurn();
+  }
   const ranked = candidates
-    .map((candidate) => ({ id: candidate._id, score: score(candidate), name: candidate.lowerName ?? candidate.login ?? '' }))
     .sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
     .slice(offset, end);
-  const documents = await model.find({ _id: { $in: ranked.map(({ id }) => id) } }).lean<Searchable[]>();
+  const documents = await readInSlices<Searchable>(model.find({ _id: { $in: ranked.map(({ id }) => id) } }).lean());
   const byId = new Map(documents.map((document) => [document._id.toHexString(), document]));
   return ranked.map(({ id }) => byId.get(id.toHexString())).filter((document) => document !== undefined);
 }
@@ -160,6 +166,9 @@ function matchFor(type: SearchedType, { mode, query }: SearchRequest): QueryFilt
     return words.length === 0 ? null : { words: { $in: words } };
   }
   if (mode === 'prefix') {
+    if (query.length > maxPrefixLength) {
+      throw new BadParameterError(`The beginning of a name that is searched for may have at most ${maxPrefixLength} characters.`);
+    }
     const start = { $regex: `^${query.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}` };
     if (type === 'user') return { $or: ['login', 'firstName', 'lastName'].map((field) => ({ [field]: start })) };
     return { $or: [{ lowerName: start }, { name: start }] };

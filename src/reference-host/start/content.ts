@@ -116,7 +116,8 @@ async function isFile(path: string): Promise<boolean> {
   );
 }
 
-async function ensureCollection(
+/** The public collection of a name. */
+export async function ensureCollection(
   context: HostContext,
   name: string,
   description: string,
@@ -126,7 +127,8 @@ async function ensureCollection(
   return existing ?? createCollection(context, { name, description, isPublic: true, creatorId });
 }
 
-async function ensureFolder(
+/** The folder at the end of a path below a collection. */
+export async function ensureFolder(
   context: HostContext,
   collection: CollectionDocument,
   names: readonly string[],

@@ -1,9 +1,16 @@
 import { createHash } from 'node:crypto';
-import { mkdir, realpath, rename, rm } from 'node:fs/promises';
+import { mkdir, open, realpath, rm, stat } from 'node:fs/promises';
 import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { askAt, listenAt } from '../upkeep/sockets.js';
+
+/** How long a process may take to remove a socket that another has left, in milliseconds, before it counts as killed. */
+const clearMs = 10_000;
+const retryMs = 50;
+/** Long enough for a process that was killed while it removed a socket. */
+const attempts = (2 * clearMs) / retryMs;
 
 /** Another server uses the folder. */
 export class DataDirectoryInUseError extends Error {
@@ -28,16 +35,43 @@ export async function lockDataDirectory(directory: string): Promise<() => Promis
       };
     }
     const holder = await askAt(path);
-    if (holder !== null || attempt >= 5) {
+    if (holder !== null || attempt >= attempts) {
       throw new DataDirectoryInUseError(
         `Another server${holder ? ` (process ${holder})` : ''} uses the data folder ${directory}. ` +
           'Stop it, or set DATA_DIR to another folder for this one.',
       );
     }
-    // The holder was killed and left its socket. Moved aside first: of two that find it, one moves it and the other tries again.
-    const aside = `${path}.${process.pid}`;
-    await rename(path, aside).catch(() => undefined);
-    await rm(aside, { force: true });
+    await clear(path);
+  }
+}
+
+/**
+ * Removes the socket that a killed process has left. One process does so at a time: another could remove the socket of who listens there since.
+ * Nobody can listen at a path that is taken, so what is dead while this process has the right to remove it stays dead.
+ */
+async function clear(path: string): Promise<void> {
+  const right = `${path}.clear`;
+  const file = await open(right, 'wx').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EEXIST') return null;
+    throw error;
+  });
+  if (file === null) {
+    const since = await stat(right).then(
+      ({ mtimeMs }) => mtimeMs,
+      () => null,
+    );
+    // Its process was killed, too.
+    if (since !== null && Date.now() - since > clearMs) await rm(right, { force: true });
+    else await wait(retryMs);
+    return;
+  }
+  try {
+    // Who is asked between taking the path and listening at it seems dead for that moment.
+    if ((await askAt(path)) !== null || (await wait(retryMs).then(() => askAt(path))) !== null) return;
+    await rm(path, { force: true });
+  } finally {
+    await file.close();
+    await rm(right, { force: true });
   }
 }
 
@@ -46,7 +80,7 @@ async function socketPath(directory: string): Promise<string> {
   const digest = createHash('sha256').update(real).digest('hex').slice(0, 24);
   if (process.platform === 'win32') return `\\\\.\\pipe\\large-image-${digest}`;
   const path = join(real, '.lock');
-  // The system allows 104 to 108 bytes for the path of a socket, and some for the name it is moved aside to.
+  // The system allows 104 to 108 bytes for the path of a socket.
   return Buffer.byteLength(path) <= 90 ? path : join(tmpdir(), `large-image-${digest}.lock`);
 }
 

@@ -15,12 +15,9 @@ function writeLine(descriptor: number, line: string): void {
   }
 }
 
-/** The log on standard error, a JSON object a line. It never ends the process. */
-export function openLog(level: string): HostLogger {
-  return pino(
-    { level, base: null, timestamp: stdTimeFunctions.isoTime },
-    { write: (line) => writeLine(process.stderr.fd, line) },
-  );
+/** The log on standard error, a JSON object a line, with `base` in each. It never ends the process. */
+export function openLog(level: string, base: Readonly<Record<string, unknown>> | null = null): HostLogger {
+  return pino({ level, base, timestamp: stdTimeFunctions.isoTime }, { write: (line) => writeLine(process.stderr.fd, line) });
 }
 
 /** Lets the process go on when what it prints cannot be written: without a listener such an error ends it. */

@@ -1,7 +1,15 @@
 import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { cac } from 'cac';
+
+/** Objects of a bucket that are to be served. */
+export interface BucketPlace {
+  bucket: string;
+  /** What their keys begin with; empty: all. */
+  prefix: string;
+}
 
 /** What `npm start` was asked to do. */
 export interface StartOptions {
@@ -14,16 +22,22 @@ export interface StartOptions {
   adminPassword: string | null;
   /** How many proxies stand before the server, or their addresses. */
   trustProxy: number | string | null;
+  /** How long the database of `MONGODB_URI` is waited for at the start. */
+  databaseWaitMs: number;
   /** Token with which numbers for Prometheus are read. */
   metricsToken: string | null;
   /** Neither slide nor user: the first to register is the administrator. */
   bare: boolean;
+  /** How many processes serve. */
+  processes: number;
   /** Only run jobs, beside a server on the same database and data folder. */
   worker: boolean;
   /** What of the log is written, to standard error. */
   logLevel: string;
   /** Absolute paths of the caller's own files and folders, to be served in place. */
   paths: string[];
+  /** Objects in buckets, to be served in place. */
+  buckets: BucketPlace[];
 }
 
 /** The command line or the environment asks for something that cannot be; the message is for the terminal. */
@@ -37,6 +51,7 @@ export const environmentVariables = [
   ['HOST', '127.0.0.1', 'Address to listen on; 0.0.0.0 opens the server to the network.'],
   ['DATA_DIR', 'data', 'Folder for uploaded files, the synthetic slide, the database that is started, and the password.'],
   ['MONGODB_URI', '', 'MongoDB to use. Without it a database is started (see Database).'],
+  ['DATABASE_WAIT', '60', 'Seconds for which a database of MONGODB_URI that cannot be reached is waited for at the start.'],
   ['ADMIN_PASSWORD', '', 'Password of the user `admin` when it is created. Without it one is made up and kept in DATA_DIR.'],
   [
     'TRUST_PROXY',
@@ -68,39 +83,52 @@ export function readOptions(
   words: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
   version: string,
+  command = 'npm start --',
 ): StartOptions | { help: string } {
-  const program = cac('npm start --');
+  const program = cac(command);
   program.option('--bare', 'start with no slide and no user: the first user to register is the administrator');
+  program.option('--processes <number>', 'how many processes serve; auto: as many as there are processors');
   program.option('--worker', 'only run jobs, for a server that uses the same MONGODB_URI and DATA_DIR');
-  const end = words.indexOf('--');
-  const own = end < 0 ? words : words.slice(0, end);
+  const own = beforeEnd(words);
   // cac would print a help text itself: it is not asked.
-  if (own.some((word) => word === '--help' || word === '-h')) return { help: helpText(version) };
+  const help = helpAskedFor(words, version, command);
+  if (help !== null) return { help };
   let parsed: ReturnType<typeof program.parse>;
   try {
     parsed = program.parse(['node', 'start', ...words], { run: false });
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error), { cause: error });
   }
-  const { '--': after = [], bare, worker, ...unknown } = parsed.options as Record<string, unknown> & { '--'?: string[] };
+  const {
+    '--': after = [],
+    bare,
+    worker,
+    processes,
+    ...unknown
+  } = parsed.options as Record<string, unknown> & { '--'?: string[] };
   for (const name of Object.keys(unknown))
-    throw new UsageError(`Unknown option: ${name.length > 1 ? '--' : '-'}${name}. See npm start -- --help`);
+    throw new UsageError(`Unknown option: ${name.length > 1 ? '--' : '-'}${name}. See ${command} --help`);
   // cac takes the value of an option that has none for a file.
   if (own.some((word) => word.startsWith('--bare='))) throw new UsageError('--bare takes no value.');
 
   if (own.some((word) => word.startsWith('--worker='))) throw new UsageError('--worker takes no value.');
+  if (worker && processes !== undefined) {
+    throw new UsageError('--worker is one process: start as many workers as you like.');
+  }
   if (worker && !env.MONGODB_URI) {
     throw new UsageError('--worker needs MONGODB_URI: the database of the server whose jobs it runs.');
   }
 
-  const paths = [...parsed.args, ...after].map((path) => resolve(path));
+  const given = [...parsed.args, ...after];
+  const buckets = given.flatMap((word) => parseBucketPlace(word) ?? []);
+  const paths = given.filter((word) => parseBucketPlace(word) === null).map((path) => resolve(path));
   const missing = paths.find((path) => !existsSync(path));
   if (missing !== undefined) throw new UsageError(`There is no file or folder ${missing}`);
-  if (bare && paths.length > 0) {
+  const hasFiles = paths.length + buckets.length > 0;
+  if (bare && hasFiles) {
     throw new UsageError('--bare starts with nothing in it: give no files with it, or leave it out to serve them.');
   }
-  if (worker && (bare || paths.length > 0))
-    throw new UsageError('--worker serves nothing: give neither files nor --bare with it.');
+  if (worker && (bare || hasFiles)) throw new UsageError('--worker serves nothing: give neither files nor --bare with it.');
   const adminPassword = env.ADMIN_PASSWORD ? env.ADMIN_PASSWORD : null;
   if (adminPassword !== null && (adminPassword.length < 6 || adminPassword.length > 1024)) {
     throw new UsageError('ADMIN_PASSWORD must have at least 6 characters, and at most 1024.');
@@ -118,12 +146,25 @@ export function readOptions(
     brand,
     adminPassword,
     trustProxy: readTrustProxy(env.TRUST_PROXY),
+    databaseWaitMs: readDatabaseWait(env.DATABASE_WAIT) * 1000,
     metricsToken: env.METRICS_TOKEN || null,
     bare: bare === true,
+    processes: readProcesses(processes as string | number | undefined),
     worker: worker === true,
     logLevel: readLogLevel(env.LOG_LEVEL),
     paths,
+    buckets,
   };
+}
+
+/** Reads `s3://bucket/prefix`; `null` for what does not begin like that. @throws UsageError */
+function parseBucketPlace(word: string): BucketPlace | null {
+  if (!/^s3:/i.test(word)) return null;
+  const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]*)\/?(.*)$/is.exec(word) ?? [];
+  if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket)) {
+    throw new UsageError(`${word} names no bucket; give s3://BUCKET or s3://BUCKET/PREFIX.`);
+  }
+  return { bucket, prefix };
 }
 
 function readPort(text: string | undefined): number {
@@ -133,6 +174,22 @@ function readPort(text: string | undefined): number {
     throw new UsageError(`PORT is ${JSON.stringify(text)}; it is a whole number from 0 (any free port) to 65535.`);
   }
   return port;
+}
+
+function readDatabaseWait(text: string | undefined): number {
+  if (text === undefined || text === '') return 60;
+  if (/^\d{1,5}$/.test(text)) return Number(text);
+  throw new UsageError(`DATABASE_WAIT is ${JSON.stringify(text)}; it is a whole number of seconds from 0 to 99999.`);
+}
+
+const mostProcesses = 256;
+
+function readProcesses(value: string | number | undefined): number {
+  if (value === undefined) return 1;
+  if (value === 'auto') return availableParallelism();
+  const count = Number(value);
+  if (Number.isSafeInteger(count) && count >= 1 && count <= mostProcesses) return count;
+  throw new UsageError(`--processes is ${value}; it is a whole number from 1 to ${mostProcesses}, or auto: one a processor.`);
 }
 
 function readTrustProxy(text: string | undefined): number | string | null {
@@ -160,18 +217,35 @@ function readLogLevel(text: string | undefined): string {
   throw new UsageError(`LOG_LEVEL is ${JSON.stringify(text)}; it is one of ${logLevels.join(', ')}.`);
 }
 
-function helpText(version: string): string {
+/** What is said to whoever asks for help on a command line; `null` where nobody does. */
+export function helpAskedFor(words: readonly string[], version: string, command: string): string | null {
+  return beforeEnd(words).some((word) => word === '--help' || word === '-h') ? helpText(version, command) : null;
+}
+
+/** The words among which options may stand. */
+function beforeEnd(words: readonly string[]): readonly string[] {
+  const end = words.indexOf('--');
+  return end < 0 ? words : words.slice(0, end);
+}
+
+function helpText(version: string, command: string): string {
+  const commands = [
+    [command.replace(/ --$/, ''), 'with a synthetic tissue slide'],
+    [`${command} slide.svs folder/`, 'with your own files, served in place and not copied'],
+    [`${command} s3://bucket/prefix`, 'with slides in a bucket, served in place (AWS_… as for the AWS SDK)'],
+    [`${command} --bare`, 'with no slide and no user: the first user to register is the administrator'],
+    [`${command} --processes auto`, 'served by as many processes as there are processors'],
+    [`${command} --worker`, 'only runs jobs, for a server with the same MONGODB_URI and DATA_DIR'],
+    [`${command} --help`, 'this text'],
+  ];
+  const width = Math.max(...commands.map(([words = '']) => words.length));
   const rows = environmentVariables.map(
     ([name, value, meaning]) => `  ${name.padEnd(22)} ${meaning}${value === '' ? '' : ` Default: ${value}.`}`,
   );
   return [
     `express-large-image ${version}: the reference host`,
     '',
-    'npm start                              with a synthetic tissue slide',
-    'npm start -- slide.svs folder/         with your own files, served in place and not copied',
-    'npm start -- --bare                    with no slide and no user: the first user to register is the administrator',
-    'npm start -- --worker                  only runs jobs, for a server with the same MONGODB_URI and DATA_DIR',
-    'npm start -- --help                    this text',
+    ...commands.map(([words = '', meaning = '']) => `${words.padEnd(width)}   ${meaning}`),
     '',
     'Environment:',
     ...rows,

@@ -17,6 +17,11 @@ export interface OwnFilesOptions {
 /** Files of a Zarr that describe what lies beside them. */
 const zarrNames: ReadonlySet<string> = new Set(['.zattrs', '.zgroup', '.zarray', '.zmetadata']);
 
+/** Whether a file or folder of this name is served. */
+export function isShownName(name: string): boolean {
+  return !name.startsWith('.') || zarrNames.has(name);
+}
+
 /**
  * The files among the paths given and, for folders, all files below them. Names that begin with a dot are left out, but for those of Zarr, and links to
  * folders that were seen already. Single files go into the folder `Files`, folders keep their names.
@@ -47,7 +52,7 @@ async function* filesBelow(
   seen.add(real);
   const names = await readdir(directory).catch((error: unknown) => leaveOut(directory, error));
   for (const name of (names ?? []).toSorted()) {
-    if (name.startsWith('.') && !zarrNames.has(name)) continue;
+    if (!isShownName(name)) continue;
     const path = join(directory, name);
     const entry = await stat(path).catch((error: unknown) => leaveOut(path, error));
     if (entry?.isDirectory()) yield* filesBelow(path, [...folders, name], seen, options);

@@ -6,6 +6,8 @@ import type { Listening } from './listen.js';
 export interface RunningHostOptions {
   /** Makes a host that calls `restart` when it is to be restarted. */
   make(restart: () => void): Promise<ReferenceHost>;
+  /** What must be done with the first host before anybody is served. */
+  prepare?(host: ReferenceHost): Promise<void>;
   server: Pick<Listening, 'serve' | 'pause'>;
   /** Is told that a restart begins or has ended. */
   report(text: string): void;
@@ -29,7 +31,7 @@ export class RunningHost {
   /** Makes the first host and serves it. */
   static async start(options: RunningHostOptions): Promise<RunningHost> {
     const running = new RunningHost(options);
-    await running.#open();
+    await running.#open((host) => options.prepare?.(host));
     return running;
   }
 
@@ -66,10 +68,11 @@ export class RunningHost {
     }).catch((error: unknown) => this.options.failed(error));
   }
 
-  async #open(): Promise<void> {
+  async #open(prepare?: (host: ReferenceHost) => Promise<void> | undefined): Promise<void> {
     const host = await this.options.make(() => this.#restart());
     this.#host = host;
-    this.options.server.serve(host.app);
+    await prepare?.(host);
+    this.options.server.serve(host.app, host.upgrade);
   }
 
   async #closeHost(): Promise<void> {

@@ -63,7 +63,7 @@ export const operationRoutes: RouteDefinition<HostContext>[] = [
       if (metrics === null) throw new NotFoundError('This server collects no metrics: the package prom-client is not installed.');
       const isScraper = metrics.token !== null && token !== null && isSame(token, metrics.token);
       if (!isScraper && caller?.admin !== true) throw new AccessDeniedError('Administrator access required.');
-      return Reply.content(await metrics.register.metrics(), metrics.register.contentType);
+      return Reply.content(await (metrics.text ?? (() => metrics.register.metrics()))(), metrics.register.contentType);
     },
   }),
 ];

@@ -33,6 +33,11 @@ export interface CoreSettings {
   'core.server_root': string;
   'core.brand_name': string;
   'core.contact_email_address': string;
+  'core.privacy_notice': string;
+  'core.banner_color': string;
+  'core.show_download': 'all' | 'user' | 'admin' | 'none';
+  'core.disable_anonymous_access': false;
+  'core.smtp.encryption': 'none';
   'core.add_to_group_policy': 'never' | 'yesadmin' | 'yesmod';
   'core.enable_notification_stream': boolean;
 }
@@ -241,6 +246,33 @@ export const coreSettingDefinitions = [
     parseText,
   ),
   define('core.contact_email_address', '', 'text', 'Email address of whoever runs the server.', parseText),
+  define('core.privacy_notice', '', 'text', 'Address of the privacy notice that web clients lead to.', parseText),
+  define('core.banner_color', '#3f3b3b', 'a color such as #3f3b3b', 'Color of the head of web clients.', (value) => {
+    const color = parseText(value).toLowerCase();
+    if (/^#([0-9a-f]{3}|[0-9a-f]{6})$/.test(color)) return color;
+    throw new InvalidError('The value must be a color such as #3f3b3b.', 'value');
+  }),
+  define(
+    'core.show_download',
+    'all',
+    'all, user, admin or none',
+    'To whom web clients offer downloads; who may download is said by the access lists.',
+    parseWord('all', 'user', 'admin', 'none'),
+  ),
+  define(
+    'core.disable_anonymous_access',
+    false,
+    'false',
+    'Sent by web clients. Who sees something without an account is said by the access lists.',
+    (value) => {
+      if (value === false) return value;
+      throw new InvalidError(
+        'The value must be false: who sees something without an account is said by the access lists.',
+        'value',
+      );
+    },
+  ),
+  define('core.smtp.encryption', 'none', 'none', 'Sent by web clients. This server sends no mail.', parseWord('none')),
   define(
     'core.add_to_group_policy',
     'never',

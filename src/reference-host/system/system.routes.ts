@@ -9,6 +9,7 @@ import {
   text,
   type RouteDefinition,
   anyNumber,
+  orNull,
   anyObject,
   anyText,
   anything,
@@ -22,7 +23,8 @@ import {
 } from '../../index.js';
 import { defineRoute, type HostContext } from '../context.js';
 import type { UploadDocument } from '../uploads/upload.model.js';
-import { listReply, readPage } from '../tree/lists.js';
+import { pageReply } from '../tree/lists.js';
+import { diskCapacity } from '../uploads/capacity.js';
 import { discardUpload } from '../uploads/upload-removal.js';
 import { accessFlags } from '../access/access.routes.js';
 import { scopes } from '../http/parameters.js';
@@ -106,6 +108,9 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
       const names = [
         'core.brand_name',
         'core.contact_email_address',
+        'core.privacy_notice',
+        'core.banner_color',
+        'core.show_download',
         'core.registration_policy',
         'core.enable_password_login',
       ] as const;
@@ -170,8 +175,7 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
     query: { ...uploadsQuery, ...paging('updated') },
     returns: { schema: listOf(uploadSchema) },
     async handle({ query }, { models }) {
-      const { documents, total } = await readPage(models.upload, uploadsFilter(query), query);
-      return listReply(documents.map(uploadView), total);
+      return pageReply(models.upload, uploadsFilter(query), query, uploadView);
     },
   }),
   defineRoute({
@@ -196,11 +200,21 @@ export const systemRoutes: RouteDefinition<HostContext>[] = [
     scope: scopes.readAssetstore,
     returns: {
       schema: listOf(
-        objectOf({ _id: idText, name: anyText, type: anyInteger, root: anyText, current: truth, created: dateText }),
+        objectOf({
+          _id: idText,
+          name: anyText,
+          type: anyInteger,
+          root: anyText,
+          current: truth,
+          created: dateText,
+          capacity: orNull(objectOf({ free: anyNumber, total: anyNumber })),
+        }),
       ),
     },
-    handle: (_input, { storeId, store, startDate }) => [
-      { _id: storeId, name: 'Data directory', type: 0, root: store.root, current: true, created: startDate },
-    ],
+    async handle(_input, context) {
+      const { storeId, store, startDate } = context;
+      const capacity = await diskCapacity(context);
+      return [{ _id: storeId, name: 'Data directory', type: 0, root: store.root, current: true, created: startDate, capacity }];
+    },
   }),
 ];

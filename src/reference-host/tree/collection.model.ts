@@ -6,6 +6,7 @@ export interface CollectionDocument extends AccessControlled {
   _id: Types.ObjectId;
   name: string;
   lowerName: string;
+  naturalName: string;
   description: string | null;
   creatorId: Types.ObjectId | null;
   created: Date;
@@ -21,6 +22,7 @@ export const collectionSchema = new Schema<CollectionDocument>(
   {
     name: { type: String, required: true },
     lowerName: { type: String, required: true },
+    naturalName: String,
     description: { type: String, default: null },
     creatorId: { type: Schema.Types.ObjectId, default: null },
     created: Date,
@@ -34,4 +36,5 @@ export const collectionSchema = new Schema<CollectionDocument>(
 )
   .index({ name: 1 }, { unique: true })
   .index({ lowerName: 1 })
+  .index({ naturalName: 1 })
   .index({ words: 1 });

@@ -12,7 +12,7 @@ import {
   setCollectionMetadata,
   updateCollection,
 } from './collections.js';
-import { listReply, readPage } from './lists.js';
+import { pageReply } from './lists.js';
 import { wordsFilter } from '../resources/resources.js';
 import { foldersIn, zipReply } from '../files/zip.js';
 import {
@@ -48,11 +48,7 @@ export const collectionRoutes: RouteDefinition<HostContext>[] = [
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
       const filter = { ...accessFilter(principal, 0), ...wordsFilter(query.text) };
-      const { documents, total } = await readPage(context.models.collection, filter, query);
-      return listReply(
-        documents.map((collection) => collectionView(collection, principal)),
-        total,
-      );
+      return pageReply(context.models.collection, filter, query, (collection) => collectionView(collection, principal));
     },
   }),
   defineRoute({

@@ -1,5 +1,6 @@
 import { Types } from 'mongoose';
-import { AccessDeniedError, InvalidError, step } from '../../index.js';
+import pLimit from 'p-limit';
+import { AccessDeniedError, batches, InvalidError, readInSlices, step, withoutReadLimit } from '../../index.js';
 import { accessFilter, type Principal } from '../access/access.js';
 import type { HostContext } from '../context.js';
 import type { FolderDocument, RootType } from './folder.model.js';
@@ -27,10 +28,10 @@ export async function clearFolder(context: HostContext, folder: FolderDocument):
   await context.events.emit('folder.removed', { folder: { ...folder } });
 }
 
-/** Removes everything in a folder, but not the folder. */
+/** Removes everything in a folder, but not the folder; what takes longer than clients wait goes on when this returns. */
 export function emptyFolder(context: HostContext, { _id }: FolderDocument): Promise<void> {
   const before = new Date();
-  return context.journal.undertake({ kind: 'emptying', id: _id, before }, () => emptySince(context, _id, before));
+  return context.journal.finish({ kind: 'emptying', id: _id, before }, () => emptySince(context, _id, before));
 }
 
 /** @throws AccessDeniedError when somebody may not remove each of the folders that lie directly in a folder */
@@ -60,7 +61,7 @@ async function removeContents(
   const { models } = context;
   await discardUploadsOf(context, folderId);
   const items = models.item
-    .find({ folderId, ...filter })
+    .find({ folderId, ...filter }, null, withoutReadLimit)
     .lean<ItemDocument>()
     .cursor();
   for await (const item of items) {
@@ -83,8 +84,8 @@ async function foldersBelow({ models }: Pick<HostContext, 'models'>, folder: Fol
   let parents = [folder._id];
   while (parents.length > 0) {
     const next: Types.ObjectId[] = [];
-    for (const parentId of parents) {
-      for (const child of await models.folder.find({ parentId }).lean<FolderDocument[]>()) {
+    for (const some of batches(parents)) {
+      for (const child of await readInSlices<FolderDocument>(models.folder.find({ parentId: { $in: [...some] } }).lean())) {
         const key = child._id.toHexString();
         if (seen.has(key)) continue;
         seen.add(key);
@@ -141,14 +142,13 @@ async function moveTo(context: HostContext, folder: FolderDocument, target: Fold
 
 /** Records which collection or user a folder and everything below it belong to. @returns the bytes there */
 async function setRootBelow({ models }: HostContext, folder: FolderDocument, root: Root): Promise<number> {
-  let bytes = 0;
-  for (const { _id, size } of [folder, ...(await foldersBelow({ models }, folder))]) {
-    bytes += size;
-    await models.folder.updateOne({ _id }, { $set: root });
-    await models.item.updateMany({ folderId: _id }, { $set: root });
+  const folders = [folder, ...(await foldersBelow({ models }, folder))];
+  for (const some of batches(folders.map(({ _id }) => _id))) {
+    await models.folder.updateMany({ _id: { $in: [...some] } }, { $set: root });
+    await models.item.updateMany({ folderId: { $in: [...some] } }, { $set: root });
     step('move:rooted');
   }
-  return bytes;
+  return folders.reduce((bytes, { size }) => bytes + size, 0);
 }
 
 /** Finishes a move that ended half way; can be done again. */
@@ -195,6 +195,11 @@ export async function copyFolder(
   );
 }
 
+/** Items and folders of one copy, which is made while its client waits: undone when it ends half way, it cannot be answered before. */
+const maxCopied = 5000;
+/** Items copied at the same time. */
+const copiedTogether = 4;
+
 async function copyFolderAs(
   context: HostContext,
   source: FolderDocument,
@@ -204,6 +209,20 @@ async function copyFolderAs(
   // Listed before anything is made: a folder can be copied into itself.
   const below = await foldersBelow(context, source);
   const { creatorId, copyAnnotations } = options;
+  const itemIds = new Map<string, Types.ObjectId[]>();
+  for (const folder of [source, ...below]) {
+    const items = await context.models.item.find({ folderId: folder._id }, { _id: 1 }).lean();
+    itemIds.set(
+      folder._id.toHexString(),
+      items.map((item) => item._id),
+    );
+  }
+  const count = below.length + [...itemIds.values()].reduce((sum, { length }) => sum + length, 0);
+  if (count > maxCopied) {
+    throw new InvalidError(
+      `A folder with at most ${maxCopied} items and folders in it can be copied at once; this one has ${count}. Copy those in it.`,
+    );
+  }
   const copy = await createFolder(context, target, {
     _id: options._id,
     name: options.name ?? source.name,
@@ -214,14 +233,7 @@ async function copyFolderAs(
     allowRename: true,
   });
   const copies = new Map([[source._id.toHexString(), copy]]);
-  const itemIds = new Map<string, Types.ObjectId[]>();
-  for (const folder of [source, ...below]) {
-    const items = await context.models.item.find({ folderId: folder._id }, { _id: 1 }).lean();
-    itemIds.set(
-      folder._id.toHexString(),
-      items.map((item) => item._id),
-    );
-  }
+  const copying = pLimit(copiedTogether);
   for (const folder of [source, ...below]) {
     const key = folder._id.toHexString();
     if (!copies.has(key)) {
@@ -231,12 +243,13 @@ async function copyFolderAs(
       const made = { name, description, public: folder.public, copiedMetadata: meta, creatorId, allowRename: true };
       copies.set(key, await createFolder(context, { type: 'folder', doc: parent }, made));
     }
-    for (const id of itemIds.get(key) ?? []) {
+    const copyOf = async (id: Types.ObjectId) => {
       const item = await context.models.item.findById(id).lean<ItemDocument>();
-      if (item === null) continue;
+      if (item === null) return;
       await copyItemAs(context, item, { _id: new Types.ObjectId(), folder: copies.get(key)!, creatorId, copyAnnotations });
       step('folder-copy:item');
-    }
+    };
+    await Promise.all((itemIds.get(key) ?? []).map((id) => copying(() => copyOf(id))));
   }
   return copy;
 }

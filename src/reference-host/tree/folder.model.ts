@@ -12,6 +12,7 @@ export interface FolderDocument extends AccessControlled {
   _id: Types.ObjectId;
   name: string;
   lowerName: string;
+  naturalName: string;
   description: string;
   parentId: Types.ObjectId;
   /** Type of the parent; the name is that of the wire. */
@@ -32,6 +33,7 @@ export const folderSchema = new Schema<FolderDocument>(
   {
     name: { type: String, required: true },
     lowerName: { type: String, required: true },
+    naturalName: String,
     description: { type: String, default: '' },
     parentId: { type: Schema.Types.ObjectId, required: true },
     parentCollection: { type: String, enum: ['folder', 'collection', 'user'], required: true },
@@ -48,4 +50,5 @@ export const folderSchema = new Schema<FolderDocument>(
   { versionKey: false, minimize: false },
 )
   .index({ parentId: 1, lowerName: 1 })
+  .index({ parentId: 1, naturalName: 1 })
   .index({ words: 1 });

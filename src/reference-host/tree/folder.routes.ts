@@ -18,7 +18,7 @@ import { accessFilter, levelOn, principalOf, requireLevel } from '../access/acce
 import { copyFolder, emptyFolder, moveFolder, removeFolder, requireRemovableFolders } from './folder-trees.js';
 import { ancestorsOf, countChildren, createFolder, loadFolder, loadParent, setFolderMetadata, updateFolder } from './folders.js';
 import { setFolderAccess } from '../access/folder-access.js';
-import { listReply, readPage } from './lists.js';
+import { pageReply } from './lists.js';
 import { metadataUpdate } from './metadata.js';
 import { wordsFilter } from '../resources/resources.js';
 import { folderEntries, zipReply } from '../files/zip.js';
@@ -74,11 +74,7 @@ export const folderRoutes: RouteDefinition<HostContext>[] = [
         const parent = await loadParent(context, query.parentType, query.parentId, principal, 0);
         Object.assign(filter, { parentId: parent.doc._id });
       } else if (query.text === undefined || query.text === '') throw new BadParameterError('Invalid search mode.');
-      const { documents, total } = await readPage(context.models.folder, filter, query);
-      return listReply(
-        documents.map((folder) => folderView(folder, principal)),
-        total,
-      );
+      return pageReply(context.models.folder, filter, query, (folder) => folderView(folder, principal));
     },
   }),
   defineRoute({

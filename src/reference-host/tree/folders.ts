@@ -5,7 +5,7 @@ import type { AccessList, GrantedLevel } from '../access/access-list.model.js';
 import type { CollectionDocument } from './collection.model.js';
 import type { FolderDocument, FolderParentType, RootType } from './folder.model.js';
 import type { UserDocument } from '../accounts/users/user.model.js';
-import { checkedName } from './names/checked-name.js';
+import { checkedName, orderOf } from './names/checked-name.js';
 import { accessFilter, levelOn, requireLevel, system, withUserLevel, type Principal } from '../access/access.js';
 import { newMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';
 import { claimFreeName, claimName, releaseName } from './names/names.js';
@@ -105,7 +105,7 @@ export async function createFolder(context: HostContext, parent: FolderParent, f
   const created: FolderDocument = {
     _id,
     name,
-    lowerName: name.toLowerCase(),
+    ...orderOf(name),
     description,
     parentId: parent.doc._id,
     parentCollection: parent.type,
@@ -170,7 +170,7 @@ export async function updateFolder(
 ): Promise<FolderDocument> {
   const name = changes.name === undefined ? folder.name : checkedName('Folder', changes.name);
   const description = changes.description?.trim() ?? folder.description;
-  const fields = { name, lowerName: name.toLowerCase(), description, words: searchWords(name, description) };
+  const fields = { name, ...orderOf(name), description, words: searchWords(name, description) };
   const move = () => updateParent(context, folder, fields);
   const naming = { kind: 'naming', type: 'folder', id: folder._id, before: new Date() } as const;
   const updated = name === folder.name ? await move() : await context.journal.undertake(naming, move);

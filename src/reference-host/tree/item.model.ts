@@ -6,6 +6,7 @@ export interface ItemDocument {
   _id: Types.ObjectId;
   name: string;
   lowerName: string;
+  naturalName: string;
   description: string;
   folderId: Types.ObjectId;
   baseParentType: RootType;
@@ -21,13 +22,14 @@ export interface ItemDocument {
 }
 
 /** An item, and what it lies in. */
-export type ItemPlace = Pick<ItemDocument, '_id' | 'folderId' | 'baseParentType' | 'baseParentId'>;
+export type ItemPosition = Pick<ItemDocument, '_id' | 'folderId' | 'baseParentType' | 'baseParentId'>;
 
 /** Schema of {@link ItemDocument}. */
 export const itemSchema = new Schema<ItemDocument>(
   {
     name: { type: String, required: true },
     lowerName: { type: String, required: true },
+    naturalName: String,
     description: { type: String, default: '' },
     folderId: { type: Schema.Types.ObjectId, required: true },
     baseParentType: { type: String, enum: ['collection', 'user'], required: true },
@@ -43,4 +45,5 @@ export const itemSchema = new Schema<ItemDocument>(
   { versionKey: false, minimize: false },
 )
   .index({ folderId: 1, lowerName: 1 })
+  .index({ folderId: 1, naturalName: 1 })
   .index({ words: 1 });

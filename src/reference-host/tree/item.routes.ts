@@ -6,7 +6,7 @@ import { itemAccessFilter, levelOn, principalOf, type Principal } from '../acces
 import { downloadFile } from '../files/downloads.js';
 import { ancestorsOf, loadTargetFolder } from './folders.js';
 import { copyItem, createItem, filesOf, loadItem, removeItem, setItemMetadata, updateItem } from './items.js';
-import { listReply, positionIn, readPage } from './lists.js';
+import { listReply, pageReply, positionIn, viewsOf } from './lists.js';
 import { metadataUpdate } from './metadata.js';
 import { wordsFilter } from '../resources/resources.js';
 import { itemEntries, zipReply } from '../files/zip.js';
@@ -63,11 +63,11 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
       const extended = await context.plugin.itemLists.list(query, caller, wordsFilter);
       if (extended !== null) {
         // They come from the model of items.
-        return listReply((extended.documents as unknown as ItemDocument[]).map(itemView), extended.total);
+        const documents = extended.documents as unknown as ItemDocument[];
+        return listReply(await viewsOf(documents, itemView), extended.total);
       }
       const filter = await listFilter(context, query, await principalOf(context, caller));
-      const { documents, total } = await readPage(context.models.item, filter, query);
-      return listReply(documents.map(itemView), total);
+      return pageReply(context.models.item, filter, query, itemView);
     },
   }),
   defineRoute({
@@ -123,11 +123,7 @@ export const itemRoutes: RouteDefinition<HostContext>[] = [
     async handle({ params, query, caller }, context) {
       const principal = await principalOf(context, caller);
       const { item } = await loadItem(context, params.id, principal, 0);
-      const { documents, total } = await readPage(context.models.file, { itemId: item._id }, query);
-      return listReply(
-        documents.map((file) => fileView(file, principal, context.storeId)),
-        total,
-      );
+      return pageReply(context.models.file, { itemId: item._id }, query, (file) => fileView(file, principal, context.storeId));
     },
   }),
   defineRoute({

@@ -1,11 +1,11 @@
 import { Types } from 'mongoose';
-import { InvalidError, UnknownIdError, step, searchWords } from '../../index.js';
+import { InvalidError, UnknownIdError, step, searchWords, withoutReadLimit } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { GrantedLevel } from '../access/access-list.model.js';
 import type { FileDocument } from '../files/file.model.js';
 import type { FolderDocument } from './folder.model.js';
 import type { ItemDocument } from './item.model.js';
-import { checkedName } from './names/checked-name.js';
+import { checkedName, orderOf } from './names/checked-name.js';
 import { requireLevel, type Principal } from '../access/access.js';
 import { copyFile, dropFile } from '../files/files.js';
 import { newMetadata, writeMetadata, type MetadataUpdate } from './metadata.js';
@@ -79,7 +79,7 @@ async function insertItem(context: HostContext, folder: FolderDocument, start: I
   const item: ItemDocument = {
     ...start,
     name,
-    lowerName: name.toLowerCase(),
+    ...orderOf(name),
     folderId: folder._id,
     baseParentType: folder.baseParentType,
     baseParentId: folder.baseParentId,
@@ -143,7 +143,7 @@ async function changeItem(context: HostContext, item: ItemDocument, changes: Ite
       {
         $set: {
           name,
-          lowerName: name.toLowerCase(),
+          ...orderOf(name),
           description,
           words: searchWords(name, description),
           folderId,
@@ -207,7 +207,8 @@ export async function clearItem(context: HostContext, item: ItemDocument, isRepe
   await discardUploadsOf(context, item._id);
   const { models } = context;
   const filter = { $or: [{ itemId: item._id }, { attachedToType: 'item', attachedToId: item._id }] };
-  for await (const file of models.file.find(filter).lean<FileDocument>().cursor()) await dropFile(context, file);
+  for await (const file of models.file.find(filter, null, withoutReadLimit).lean<FileDocument>().cursor())
+    await dropFile(context, file);
   step('item-removal:emptied');
   if (isRepeated) await recountAround(context, item);
   else {

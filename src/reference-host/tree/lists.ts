@@ -1,10 +1,10 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Model, QueryFilter, Types } from 'mongoose';
-import { BadParameterError, parseSortOrder, Reply } from '../../index.js';
+import { BadParameterError, parseSortOrder, readInSlices, Reply } from '../../index.js';
 
-/** How long the database may work on a list: clients choose by what it is sorted. */
-const listTimeoutMs = 10_000;
 /** Documents that come at a time: between them others have the event loop. */
 const batchSize = 1000;
+const viewsAtOnce = 100;
 
 /** Which part of a list is wanted, and in what order. `limit` 0: all. */
 export interface Page {
@@ -24,17 +24,20 @@ function orderOf({ sort, sortdir }: Pick<Page, 'sort' | 'sortdir'>, sortable?: r
   return Object.fromEntries(parseSortOrder(sort, sortdir));
 }
 
-/** Reads one page of what matches a filter, and counts all of it. Equal sort keys are ordered by id, so that pages never overlap. */
-export async function readPage<D>(
+/**
+ * Answers with one page of what matches a filter, each shown by `view`, and counts all of it. Equal sort keys are ordered by id, so that pages
+ * never overlap.
+ */
+export async function pageReply<D>(
   model: Model<D>,
   filter: QueryFilter<D>,
-  page: Page,
-  sortable?: readonly string[],
-): Promise<{ documents: D[]; total: number }> {
-  const query = model.find(filter).sort(orderOf(page, sortable)).skip(page.offset).maxTimeMS(listTimeoutMs);
+  page: Page & { sortable?: readonly string[] },
+  view: (document: D) => unknown,
+): Promise<Reply> {
+  const query = model.find(filter).sort(orderOf(page, page.sortable)).skip(page.offset);
   if (page.limit > 0) query.limit(page.limit);
-  const [documents, total] = await Promise.all([query.lean<D[]>(), model.countDocuments(filter).maxTimeMS(listTimeoutMs)]);
-  return { documents, total };
+  const [documents, total] = await Promise.all([readInSlices<D>(query.lean()), model.countDocuments(filter)]);
+  return listReply(await viewsOf(documents, view), total);
 }
 
 /** How many of the documents that match stand before one of them; all, when it is not among them. */
@@ -45,12 +48,7 @@ export async function positionIn<D>(
   page: Pick<Page, 'sort' | 'sortdir'>,
 ): Promise<number> {
   // Looked for in the list itself: conditions on what comes before miss documents without the field, or with values of another type.
-  const cursor = model
-    .find(filter, { _id: 1 })
-    .sort(orderOf(page))
-    .maxTimeMS(listTimeoutMs)
-    .lean<{ _id: Types.ObjectId }[]>()
-    .cursor({ batchSize });
+  const cursor = model.find(filter, { _id: 1 }).sort(orderOf(page)).lean<{ _id: Types.ObjectId }[]>().cursor({ batchSize });
   let before = 0;
   try {
     for await (const { _id } of cursor) {
@@ -61,6 +59,16 @@ export async function positionIn<D>(
     await cursor.close();
   }
   return before;
+}
+
+/** What documents look like to a client, made in parts: between them others have the event loop. */
+export async function viewsOf<D>(documents: readonly D[], view: (document: D) => unknown): Promise<unknown[]> {
+  const views: unknown[] = [];
+  for (const document of documents) {
+    views.push(view(document));
+    if (views.length % viewsAtOnce === 0) await nextTurn();
+  }
+  return views;
 }
 
 /** A list as an answer, with the number of all matches in its header. */

@@ -8,8 +8,7 @@ const maxKeys = 5000;
 
 /** Checks the names and the depth of metadata. @throws InvalidError naming the key. */
 function checkMetadata(metadata: Readonly<Record<string, unknown>>): void {
-  if (Object.keys(metadata).length > maxKeys)
-    throw new InvalidError(`At most ${maxKeys} keys can be changed at once.`, 'metadata');
+  requireFewKeys(Object.keys(metadata).length);
   requireFewValues(metadata);
   for (const [key, value] of Object.entries(metadata)) {
     if (key === '') throw new InvalidError('Key names must not be empty.');
@@ -18,6 +17,10 @@ function checkMetadata(metadata: Readonly<Record<string, unknown>>): void {
     if (key.includes('\0')) throw new InvalidError('Key names must not contain the character NUL.');
     checkValue(value, key, 1);
   }
+}
+
+function requireFewKeys(count: number): void {
+  if (count > maxKeys) throw new InvalidError(`At most ${maxKeys} keys can be changed at once.`, 'metadata');
 }
 
 function requireFewValues(metadata: unknown): void {
@@ -58,6 +61,7 @@ export function metadataUpdate(metadata: Readonly<Record<string, unknown>>, allo
 
 /** The update that takes keys away. @throws InvalidError for a list that holds anything else than keys. */
 export function metadataRemoval(keys: readonly unknown[]): MetadataUpdate {
+  requireFewKeys(keys.length);
   const names = keys.map((key) => {
     if (typeof key !== 'string') throw new InvalidError(`Key names must be text, not ${JSON.stringify(key)}.`);
     return key;

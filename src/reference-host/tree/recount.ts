@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Model, Types } from 'mongoose';
 import type { HostContext } from '../context.js';
-import type { ItemPlace } from './item.model.js';
+import type { ItemPosition } from './item.model.js';
 import { rootModel } from './sizes.js';
 
 /** Requests add a size in the moment after they have recorded what has it: a difference that stays so long is none of theirs. */
@@ -17,22 +17,27 @@ export type SumOf = (ids: readonly Types.ObjectId[]) => Promise<Map<string, numb
 
 /** Bytes of the files of items. */
 export function itemSums({ models }: HostContext): SumOf {
-  return async (ids) => sums(await models.file.aggregate([{ $match: { itemId: { $in: ids } } }, groupBy('$itemId')]));
+  return (ids) => sum(models.file, 'itemId', ids);
 }
 
 /** Bytes of the items that lie directly in folders. */
 export function folderSums({ models }: HostContext): SumOf {
-  return async (ids) => sums(await models.item.aggregate([{ $match: { folderId: { $in: ids } } }, groupBy('$folderId')]));
+  return (ids) => sum(models.item, 'folderId', ids);
 }
 
 /** Bytes of the items below collections and users. */
 export function rootSums({ models }: HostContext): SumOf {
-  return async (ids) => sums(await models.item.aggregate([{ $match: { baseParentId: { $in: ids } } }, groupBy('$baseParentId')]));
+  return (ids) => sum(models.item, 'baseParentId', ids);
 }
 
-const groupBy = (field: string) => ({ $group: { _id: field, size: { $sum: '$size' } } });
+/** How long the database may add up, in milliseconds: a collection may hold millions of items, and nobody waits. */
+const sumTimeoutMs = 10 * 60 * 1000;
 
-function sums(groups: readonly Sized[]): Map<string, number> {
+async function sum<D>(model: Model<D>, field: string, ids: readonly Types.ObjectId[]): Promise<Map<string, number>> {
+  const groups = await model.aggregate<Sized>(
+    [{ $match: { [field]: { $in: ids } } }, { $group: { _id: `$${field}`, size: { $sum: '$size' } } }],
+    { maxTimeMS: sumTimeoutMs },
+  );
   return new Map(groups.map(({ _id, size }) => [_id.toHexString(), size]));
 }
 
@@ -64,7 +69,7 @@ export async function recount(model: Model<never>, sumOf: SumOf, ids: readonly T
 }
 
 /** {@link recount} for an item and what it lies in. */
-export async function recountAround(context: HostContext, item: ItemPlace): Promise<void> {
+export async function recountAround(context: HostContext, item: ItemPosition): Promise<void> {
   const { models } = context;
   await recount(models.item as never, itemSums(context), [item._id]);
   await recount(models.folder as never, folderSums(context), [item.folderId]);

@@ -1,10 +1,10 @@
 import type { Model, Types } from 'mongoose';
 import type { HostContext } from '../context.js';
 import type { RootType } from './folder.model.js';
-import type { ItemPlace } from './item.model.js';
+import type { ItemPosition } from './item.model.js';
 
 /** Adds bytes to an item, to its folder, and to the collection or user at the root. */
-export async function addItemSize(context: HostContext, item: ItemPlace, bytes: number): Promise<void> {
+export async function addItemSize(context: HostContext, item: ItemPosition, bytes: number): Promise<void> {
   if (bytes === 0) return;
   await context.models.item.updateOne({ _id: item._id }, { $inc: { size: bytes } });
   await addFolderSize(context, item.folderId, bytes);

@@ -1,5 +1,5 @@
 import { Types } from 'mongoose';
-import { step, type HostLogger } from '../../index.js';
+import { inTime, step, type HostLogger } from '../../index.js';
 import type { Models } from '../models.js';
 import type { Undertaking, UndertakingDocument } from './undertaking.model.js';
 import type { ProcessLife } from './process-life.js';
@@ -11,6 +11,8 @@ export interface JournalOptions {
   logger: HostLogger;
   /** Finishes or undoes what ended half way. It may be done again. */
   recover: (undertaking: Undertaking) => Promise<void>;
+  /** How long {@link Journal.finish} waits, in milliseconds. Default: as long as clients wait. */
+  answerMs?: number;
 }
 
 /** Writes of several steps are noted in it while they are under way, so that none stays half done. */
@@ -26,6 +28,25 @@ export class Journal {
    * @throws What the work throws, after it has been recovered from as far as that is possible.
    */
   async undertake<T>(undertaking: Undertaking, work: () => Promise<T>): Promise<T> {
+    return this.#carryOut(await this.#note(undertaking), work);
+  }
+
+  /**
+   * The same for a write that recovering from finishes: it may be acknowledged once it is noted. So this returns when it has been done, or when
+   * clients would wait no longer, and the work goes on.
+   */
+  async finish(undertaking: Undertaking, work: () => Promise<void>): Promise<void> {
+    const { logger, answerMs } = this.options;
+    const noted = await this.#note(undertaking);
+    await inTime(this.#carryOut(noted, work), {
+      answer: () => undefined,
+      // It has been recovered from, or will be.
+      failed: (err) => logger.warn({ err, kind: noted.kind }, 'Undertaking:Failed'),
+      ...(answerMs !== undefined && { ms: answerMs }),
+    });
+  }
+
+  async #note(undertaking: Undertaking): Promise<UndertakingDocument> {
     const { models, life } = this.options;
     const noted: UndertakingDocument = { ...undertaking, _id: new Types.ObjectId(), process: life.id };
     const key = noted._id.toHexString();
@@ -33,14 +54,25 @@ export class Journal {
     try {
       // Past Mongoose, which would read operators into what users have written.
       await models.undertaking.collection.insertOne(noted as never);
+      return noted;
+    } catch (error) {
+      // Nothing has been done, but it may be noted.
+      await this.#recover(noted);
+      this.#active.delete(key);
+      throw error;
+    }
+  }
+
+  async #carryOut<T>(noted: UndertakingDocument, work: () => Promise<T>): Promise<T> {
+    try {
       const result = await work();
-      await models.undertaking.deleteOne({ _id: noted._id });
+      await this.options.models.undertaking.deleteOne({ _id: noted._id });
       return result;
     } catch (error) {
       await this.#recover(noted);
       throw error;
     } finally {
-      this.#active.delete(key);
+      this.#active.delete(noted._id.toHexString());
     }
   }
 

@@ -8,6 +8,7 @@ import { clearFolder, emptySince, finishMove, removeFolder, removeFoldersIn } fr
 import { hasAccess, setAccessBelow } from '../access/folder-access.js';
 import { clearGroup } from '../groups/groups.js';
 import { clearItem, removeItem } from '../tree/items.js';
+import { finishRemovals } from '../resources/removals.js';
 import { releaseOldNames } from '../tree/names/names.js';
 import { recountAround } from '../tree/recount.js';
 import { isThere } from './removal.js';
@@ -18,6 +19,8 @@ export async function recoverFrom(context: HostContext, undertaking: Undertaking
   switch (undertaking.kind) {
     case 'removal':
       return finishRemoval(context, undertaking);
+    case 'removals':
+      return finishRemovals(context, undertaking.named);
     case 'emptying':
       return emptySince(context, undertaking.id, undertaking.before);
     case 'making':

@@ -8,7 +8,8 @@ const notNoted = ['meta', 'words', 'description', 'passwordHash'];
 
 /**
  * Removes a document, which nobody sees any more from one moment to the next, and then clears what belonged to it. Of several removals at
- * once one does the work. When it ends half way the rest is cleared later, as `services/recovery.ts` says.
+ * once one does the work. What takes longer than clients wait goes on when this
+ * returns. When it ends half way the rest is cleared later, as `recovery.ts` says.
  */
 export async function removeTree<D extends { _id: Types.ObjectId }>(
   context: HostContext,
@@ -17,7 +18,7 @@ export async function removeTree<D extends { _id: Types.ObjectId }>(
   clear: (removed: D) => Promise<void>,
 ): Promise<void> {
   const noted = Object.fromEntries(Object.entries(doc).filter(([name]) => !notNoted.includes(name)));
-  await context.journal.undertake({ kind: 'removal', type, doc: { ...noted, _id: doc._id } }, async () => {
+  await context.journal.finish({ kind: 'removal', type, doc: { ...noted, _id: doc._id } }, async () => {
     const removed = await modelOf(context, type).findOneAndDelete({ _id: doc._id }).lean<D>();
     if (removed === null) return;
     step(`${type}-removal:hidden`);

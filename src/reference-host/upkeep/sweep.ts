@@ -1,4 +1,5 @@
 import type { Model, Types } from 'mongoose';
+import { withoutReadLimit } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { BlobDocument } from '../files/blob.model.js';
 import type { FileStorage } from '../files/file.model.js';
@@ -62,7 +63,7 @@ async function sweepRegistrations(context: HostContext, signal: AbortSignal): Pr
   };
   let registrations = 0;
   let missing = 0;
-  for await (const blobs of inBatches(models.blob.find().lean<BlobDocument>().cursor(), signal)) {
+  for await (const blobs of inBatches(models.blob.find({}, null, withoutReadLimit).lean<BlobDocument>().cursor(), signal)) {
     const keys = blobs.map(({ _id }) => _id);
     const unfinished = await uploadsAmong(context, keys);
     const files = await models.file.find({ 'storage.key': { $in: keys } }, { storage: 1 }).lean();
@@ -119,7 +120,10 @@ async function uploadsAmong({ models }: HostContext, keys: readonly string[]): P
 
 async function recountAll(model: Model<never>, sumOf: SumOf, signal: AbortSignal): Promise<number> {
   let count = 0;
-  const ids = (model as unknown as Model<{ _id: Types.ObjectId }>).find({}, { _id: 1 }).lean<{ _id: Types.ObjectId }>().cursor();
+  const ids = (model as unknown as Model<{ _id: Types.ObjectId }>)
+    .find({}, { _id: 1 }, withoutReadLimit)
+    .lean<{ _id: Types.ObjectId }>()
+    .cursor();
   for await (const batch of inBatches(ids, signal)) {
     count += await recount(
       model,

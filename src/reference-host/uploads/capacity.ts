@@ -55,9 +55,14 @@ export async function withCapacity<T>(
   });
 }
 
-async function requireDisk({ store }: HostContext, bytes: number): Promise<void> {
+/** Bytes of the disk that files are kept on; `null` where it does not say how large it is, as some network file systems. */
+export async function diskCapacity({ store }: HostContext): Promise<{ free: number; total: number } | null> {
   const { blocks, bavail, bsize } = await statfs(store.root);
-  // Some network file systems do not say how large they are.
-  if (blocks === 0 || bavail * bsize >= bytes) return;
+  return blocks === 0 ? null : { free: bavail * bsize, total: blocks * bsize };
+}
+
+async function requireDisk(context: HostContext, bytes: number): Promise<void> {
+  const capacity = await diskCapacity(context);
+  if (capacity === null || capacity.free >= bytes) return;
   throw new LargeImageError('storage-full', 'There is no space left on the disk of the server.');
 }

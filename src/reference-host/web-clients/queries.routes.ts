@@ -3,7 +3,7 @@ import { accessFilter, itemAccessFilter, principalOf } from '../access/access.js
 import { defineRoute, type HostContext } from '../context.js';
 import { fileSchema, folderSchema } from '../http/schemas.js';
 import { scopes } from '../http/parameters.js';
-import { listReply, readPage } from '../tree/lists.js';
+import { pageReply } from '../tree/lists.js';
 import { fileView, folderView, itemView } from '../views.js';
 
 const query = {
@@ -31,8 +31,7 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: listOf(itemSchema) },
     async handle({ query: asked, caller }, context) {
       const readable = await itemAccessFilter(context, await principalOf(context, caller), 0);
-      const { documents, total } = await readPage(context.models.item, { $and: [readable, checked(asked.query)] }, asked);
-      return listReply(documents.map(itemView), total);
+      return pageReply(context.models.item, { $and: [readable, checked(asked.query)] }, asked, itemView);
     },
   }),
   defineRoute({
@@ -44,11 +43,7 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     async handle({ query: asked, caller }, context) {
       const principal = await principalOf(context, caller);
       const filter = { $and: [accessFilter(principal, 0), checked(asked.query)] };
-      const { documents, total } = await readPage(context.models.folder, filter, asked);
-      return listReply(
-        documents.map((folder) => folderView(folder, principal)),
-        total,
-      );
+      return pageReply(context.models.folder, filter, asked, (folder) => folderView(folder, principal));
     },
   }),
   defineRoute({
@@ -59,11 +54,7 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: listOf(fileSchema) },
     async handle({ query: asked, caller }, context) {
       const principal = await principalOf(context, caller);
-      const { documents, total } = await readPage(context.models.file, checked(asked.query), asked);
-      return listReply(
-        documents.map((file) => fileView(file, principal, context.storeId)),
-        total,
-      );
+      return pageReply(context.models.file, checked(asked.query), asked, (file) => fileView(file, principal, context.storeId));
     },
   }),
 ];

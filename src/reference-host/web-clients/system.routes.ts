@@ -1,4 +1,6 @@
+import { Types } from 'mongoose';
 import {
+  accessSchema,
   anything,
   anyText,
   BadParameterError,
@@ -13,7 +15,7 @@ import {
   withDefault,
   type RouteDefinition,
 } from '../../index.js';
-import { accessFilter, principalOf } from '../access/access.js';
+import { accessFilter, describeAccessList, principalOf } from '../access/access.js';
 import { defineRoute, type HostContext } from '../context.js';
 import { scopes } from '../http/parameters.js';
 
@@ -54,6 +56,19 @@ export const webClientRoutes: RouteDefinition<HostContext>[] = [
       }
       if (query.key === undefined) throw new BadParameterError('Parameter "key" is required.');
       return valueOf(query.key);
+    },
+  }),
+  defineRoute({
+    method: 'get',
+    path: '/system/setting/collection_creation_policy/access',
+    summary: 'Who may create collections beside administrators, as a list of permissions.',
+    access: 'admin',
+    scope: 'core.setting.read',
+    returns: { schema: accessSchema },
+    async handle(_input, context) {
+      const { users, groups } = await context.setting('core.collection_create_policy');
+      const entries = (ids: readonly string[]) => ids.map((id) => ({ id: new Types.ObjectId(id), level: 0 as const, flags: [] }));
+      return describeAccessList(context, { access: { users: entries(users), groups: entries(groups) }, public: false });
     },
   }),
   defineRoute({

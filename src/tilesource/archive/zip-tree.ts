@@ -2,8 +2,7 @@ import { promisify } from 'node:util';
 import { inflateRaw } from 'node:zlib';
 import { fromRandomAccessReader, RandomAccessReader, type Entry, type ZipFile } from 'yauzl';
 import { TileSourceError } from '../../errors.js';
-import type { ByteReader, SourceInput } from '../contract.js';
-import type { FileTree } from './file-tree.js';
+import type { ByteReader, SourceInput, FileTree } from '../contract.js';
 
 /** Most files of an archive; each takes some 250 bytes of memory while it is open. */
 const maxEntries = 2 ** 19;

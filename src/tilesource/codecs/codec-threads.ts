@@ -8,6 +8,8 @@ import { codecNames, type CodecTask, type Decoded, type FrameInfo } from './task
 
 /** What takes longer than this is taken for hostile; a hundred times what ordinary tiles need. In milliseconds. */
 const timeoutMs = 30_000;
+/** What a thread may take for what it reads, beside the bytes of pictures; descriptions in XML may stand for much. In MiB. */
+const memoryMiB = 512;
 /** Decoders that run side by side, at most. */
 const maxThreads = Math.max(1, Math.min(4, availableParallelism()));
 
@@ -26,6 +28,7 @@ export class CodecThreads {
     name: 'tiles',
     maxThreads,
     timeoutMs,
+    memoryMiB,
   });
   /** In front of the pool: a signal given to the pool itself would end a thread that is at work, for each tile nobody waits for. */
   readonly #waiting = new WorkQueue({ name: 'tiles', running: maxThreads });
@@ -52,7 +55,9 @@ export class CodecThreads {
         return await this.#threads.run(name, input, { what });
       } catch (cause) {
         if (cause instanceof ThreadLimitError) {
-          throw new TileSourceError(`Decoding ${what} takes longer than ${timeoutMs / 1000} s.`, { cause });
+          throw new TileSourceError(`Decoding ${what} takes longer than ${timeoutMs / 1000} s, or more than ${memoryMiB} MiB.`, {
+            cause,
+          });
         }
         const reason = cause instanceof Error ? cause.message : String(cause);
         throw new TileSourceError(`Decoding ${what} failed: ${reason.replace(/\.$/, '')}.`, { cause });
@@ -63,7 +68,7 @@ export class CodecThreads {
 
   /** Decodes a picture. @throws TileSourceError as {@link CodecThreads.decode} does. */
   async picture(
-    task: Exclude<CodecTask, { codec: 'zstd' }>,
+    task: Exclude<CodecTask, { codec: 'zstd' | 'packbits' }>,
     what: string,
     signal?: AbortSignal,
   ): Promise<{ info: FrameInfo; data: Uint8Array<ArrayBuffer> }> {

@@ -13,6 +13,8 @@ export interface ReducedSize {
 export type CodecTask =
   /** Zstandard of at most `size` bytes. */
   | { codec: 'zstd'; bytes: Uint8Array; size: number; order?: SampleOrder }
+  /** PackBits of `size` bytes. */
+  | { codec: 'packbits'; bytes: Uint8Array; size: number }
   /** A JPEG 2000 code stream or file, of one or three components. */
   | { codec: 'jpeg2000'; bytes: Uint8Array; reduced?: ReducedSize }
   /** A JPEG XR file. */
@@ -40,6 +42,7 @@ export interface Decoded {
 /** Names of the codecs for messages. */
 export const codecNames: Readonly<Record<CodecTask['codec'], string>> = {
   zstd: 'Zstandard',
+  packbits: 'PackBits',
   jpeg2000: 'JPEG 2000',
   jpegxr: 'JPEG XR',
   jpegls: 'JPEG-LS',

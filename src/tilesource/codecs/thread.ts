@@ -7,12 +7,17 @@ import { ordered, type SampleOrder } from './sample-order.js';
 import { readDicomFacts, type DicomFacts } from '../sources/dicom/facts.js';
 import { readCziFacts, type CziFacts } from '../sources/czi/facts.js';
 import { readDescription, type MultiDescription } from '../sources/multi/description.js';
+import { fittingNames, type FittingName, type PatternSearch } from '../sources/multi/patterns.js';
 import { readOme } from '../sources/tiff/ome.js';
 import { TileSourceError } from '../../errors.js';
 import { decodeZarrChunk, type ZarrChunk, type ZarrLibraries } from './zarr-chunk.js';
+import { unpackBits } from './packbits.js';
 import { zstdContentSize } from './zstd-header.js';
 import { centre } from './centred.js';
+import { joinComponents, selectComponents } from './jpeg2000-components.js';
 import { resampleRows, type ResampleTask } from '../render/resample.js';
+import { decodeLerc, type LercTask } from './lerc.js';
+import { heifDecoder, jxlDecoder, type PictureTask, type WholePicture } from './whole-pictures.js';
 import type { CodecTask, Decoded, FrameInfo, ReducedSize } from './tasks.js';
 
 /** The program of a decoding thread. Libraries are loaded when first needed. */
@@ -105,8 +110,8 @@ const zstdLibrary = new Library(async () => {
 /** Samples after which the memory that the library has taken, and never gives back, is let go. */
 const manySamples = 2 ** 24;
 
-async function jpeg2000(bytes: Uint8Array, reduced: ReducedSize | undefined): Promise<Decoded> {
-  const decoded = await openJpeg.use((library): Decoded => {
+function decodeJpeg2000(bytes: Uint8Array, reduced: ReducedSize | undefined): Promise<Decoded> {
+  return openJpeg.use((library) => {
     const decoder = new library.J2KDecoder();
     try {
       decoder.getEncodedBuffer(bytes.length).set(bytes);
@@ -119,6 +124,25 @@ async function jpeg2000(bytes: Uint8Array, reduced: ReducedSize | undefined): Pr
       decoder.delete();
     }
   });
+}
+
+async function jpeg2000(bytes: Uint8Array, reduced: ReducedSize | undefined): Promise<Decoded> {
+  const selections = selectComponents(bytes);
+  let decoded: Decoded;
+  if (selections === null) decoded = await decodeJpeg2000(bytes, reduced);
+  else {
+    const parts: (Decoded & { components: readonly number[] })[] = [];
+    for (const { components, file } of selections) parts.push({ components, ...(await decodeJpeg2000(file, reduced)) });
+    const info = parts[0]!.info!;
+    const isAlike = parts.every(
+      (part) =>
+        part.info?.bitsPerSample === info.bitsPerSample &&
+        part.data.length * parts[0]!.components.length === parts[0]!.data.length * part.components.length,
+    );
+    if (!isAlike) throw new Error('components of different sizes or depths are not supported');
+    const componentCount = parts.reduce((sum, { components }) => sum + components.length, 0);
+    decoded = { info: { ...info, componentCount }, data: joinComponents(parts, info.bitsPerSample > 8 ? 2 : 1) };
+  }
   if (decoded.data.length > manySamples) openJpeg.letGo();
   return reduced === undefined ? decoded : centred(decoded, reduced);
 }
@@ -191,6 +215,8 @@ async function run(task: CodecTask): Promise<Decoded> {
   switch (task.codec) {
     case 'zstd':
       return zstd(task.bytes, task.size, task.order ?? {});
+    case 'packbits':
+      return { info: null, data: unpackBits(task.bytes, task.size) };
     case 'jpeg2000':
       return jpeg2000(task.bytes, task.reduced);
     case 'jpegxr':
@@ -200,14 +226,25 @@ async function run(task: CodecTask): Promise<Decoded> {
   }
 }
 
-const numcodecs = {
-  blosc: new Library(async () => (await import('numcodecs/blosc')).default.fromConfig({ id: 'blosc' })),
-  lz4: new Library(async () => (await import('numcodecs/lz4')).default.fromConfig({ id: 'lz4' })),
-};
+const pictureLibraries = { jpegxl: new Library(jxlDecoder), heif: new Library(heifDecoder) };
+/** Memory of a decoder that is kept for the next picture. */
+const keptMemory = 2 ** 26;
+
+async function wholePicture(task: PictureTask): Promise<WholePicture> {
+  const library = pictureLibraries[task.format];
+  return library.use(async (decoder) => {
+    try {
+      return await decoder.decode(task);
+    } finally {
+      if (decoder.memoryBytes() > keptMemory) library.letGo();
+    }
+  });
+}
+
+const bloscLibrary = new Library(async () => (await import('numcodecs/blosc')).default.fromConfig({ id: 'blosc' }));
 
 const zarrLibraries: ZarrLibraries = {
-  blosc: async (bytes) => numcodecs.blosc.use((codec) => codec.decode(bytes)),
-  lz4: async (bytes) => numcodecs.lz4.use((codec) => codec.decode(bytes)),
+  blosc: async (bytes) => bloscLibrary.use((codec) => codec.decode(bytes)),
   zstd: async (bytes, size) => (await zstd(bytes, size, {})).data,
 };
 
@@ -218,11 +255,37 @@ function moved<Result extends object>(result: Result, bytes: Uint8Array<ArrayBuf
   return wrapped as Result;
 }
 
+/** What is wrong with a text, as errors keep their class in one thread only. */
+interface Refusal {
+  refused: string;
+}
+
+function orRefusal<R>(work: () => R): R | Refusal {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof TileSourceError) return { refused: error.message };
+    throw error;
+  }
+}
+
 const functions = {
   /** Decodes what a task holds; an error's message says why it cannot be. */
   async decode(task: CodecTask): Promise<Decoded> {
     const decoded = await run(task);
     return moved(decoded, decoded.data);
+  },
+
+  /** Decodes a picture that has to be decoded as a whole. */
+  async picture(task: PictureTask): Promise<WholePicture> {
+    const decoded = await wholePicture(task);
+    return moved(decoded, decoded.data);
+  },
+
+  /** Decodes samples in LERC. */
+  async lerc(task: LercTask): Promise<Uint8Array<ArrayBuffer>> {
+    const data = await decodeLerc(task);
+    return moved(data, data);
   },
 
   /** Decodes a chunk of a Zarr array. */
@@ -248,24 +311,21 @@ const functions = {
   },
 
   /** Reads OME-XML, which may describe very many planes: its description as JSON, with the entries of maps; or what is wrong with it. */
-  omeDescription(xml: string): { json: string } | { refused: string } {
-    try {
+  omeDescription(xml: string): { json: string } | Refusal {
+    return orRefusal(() => {
       const described = readOme(xml);
       return { json: JSON.stringify({ ...described, associated: [...described.associated] }) };
-    } catch (error) {
-      if (error instanceof TileSourceError) return { refused: error.message };
-      throw error;
-    }
+    });
   },
 
   /** Reads the description of an image that is made of others, or says what is wrong with it. */
-  multiDescription(text: string): { description: MultiDescription } | { refused: string } {
-    try {
-      return { description: readDescription(text) };
-    } catch (error) {
-      if (error instanceof TileSourceError) return { refused: error.message };
-      throw error;
-    }
+  multiDescription(text: string): { description: MultiDescription } | Refusal {
+    return orRefusal(() => ({ description: readDescription(text) }));
+  },
+
+  /** Finds the files that the patterns of such a description fit. */
+  fittingNames(search: PatternSearch): { names: FittingName[][] } | Refusal {
+    return orRefusal(() => ({ names: fittingNames(search) }));
   },
 };
 

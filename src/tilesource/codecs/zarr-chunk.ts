@@ -1,4 +1,6 @@
-import { gunzipSync, inflateSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { gunzip, gunzipSync, inflate, inflateSync } from 'node:zlib';
+import { decodeLz4 } from './lz4.js';
 import { zstdContentSize } from './zstd-header.js';
 
 /** One step by which a chunk was packed, from bytes to bytes. */
@@ -53,7 +55,6 @@ export const zarrTypeBytes: Readonly<Record<ZarrType, number>> = {
 /** Decoders of the libraries, which are loaded when first needed. */
 export interface ZarrLibraries {
   blosc(bytes: Uint8Array): Promise<Uint8Array>;
-  lz4(bytes: Uint8Array): Promise<Uint8Array>;
   zstd(bytes: Uint8Array, size: number): Promise<Uint8Array>;
 }
 
@@ -77,7 +78,7 @@ async function unpack(bytes: Uint8Array, { name }: ByteCodec, most: number, libr
       return libraries.blosc(bytes);
     case 'lz4':
       declared(bytes, 0, most);
-      return libraries.lz4(bytes);
+      return decodeLz4(bytes);
     case 'zstd': {
       const size = zstdContentSize(bytes);
       if (size !== null && size > most) throw new Error(`${size} bytes are declared where ${most} are expected`);
@@ -137,12 +138,51 @@ function transposed(
   return out;
 }
 
+/** Bytes of all samples of a chunk as they are stored. */
+function storedBytes({ shape, type }: Pick<ZarrChunk, 'shape' | 'type'>): number {
+  return shape.reduce((product, size) => product * size, zarrTypeBytes[type]);
+}
+
+const inflaters = { gzip: promisify(gunzip), zlib: promisify(inflate) };
+
+/** Bytes behind the samples that are let pass until they are counted. */
+const spareBytes = 64;
+
+function requireLength(bytes: Uint8Array, length: number): void {
+  if (bytes.length !== length) throw new Error(`a chunk of ${bytes.length} bytes where ${length} are expected`);
+}
+
+/** What only deflates the samples of a chunk; `null` where more or something else was done to them. */
+function inflaterOf({ codecs, type, order, bigEndian }: ZarrChunk): (typeof inflaters)['gzip' | 'zlib'] | null {
+  const [codec, ...more] = codecs;
+  if (more.length > 0 || (codec?.name !== 'gzip' && codec?.name !== 'zlib')) return null;
+  const isWidened = type === 'float16' || type === 'int64' || type === 'uint64';
+  return order !== null || bigEndian || isWidened ? null : inflaters[codec.name];
+}
+
+/**
+ * What gives the samples of a chunk that is only deflated, as {@link decodeZarrChunk} gives them; `null` for other chunks. Node inflates beside
+ * the event loop by itself, without anything being copied to a thread and back.
+ */
+export function zarrInflation(chunk: ZarrChunk): (() => Promise<Uint8Array<ArrayBuffer>>) | null {
+  const inflater = inflaterOf(chunk);
+  return inflater === null ? null : () => inflated(chunk, inflater);
+}
+
+async function inflated(chunk: ZarrChunk, inflater: (typeof inflaters)['gzip' | 'zlib']): Promise<Uint8Array<ArrayBuffer>> {
+  const length = storedBytes(chunk);
+  const most = length + spareBytes;
+  const bytes = await inflater(chunk.bytes, { maxOutputLength: most, chunkSize: Math.max(most, 64) });
+  requireLength(bytes, length);
+  return new Uint8Array(bytes.buffer, bytes.byteOffset, length);
+}
+
 /** Decodes a chunk to samples in the order of the axes, little-endian. @throws Error where it is damaged or larger than it should be. */
 export async function decodeZarrChunk(chunk: ZarrChunk, libraries: ZarrLibraries): Promise<Uint8Array<ArrayBuffer>> {
-  const length = chunk.shape.reduce((product, size) => product * size, zarrTypeBytes[chunk.type]);
+  const length = storedBytes(chunk);
   let { bytes } = chunk;
-  for (const codec of chunk.codecs.toReversed()) bytes = await unpack(bytes, codec, length + 64, libraries);
-  if (bytes.length !== length) throw new Error(`a chunk of ${bytes.length} bytes where ${length} are expected`);
+  for (const codec of chunk.codecs.toReversed()) bytes = await unpack(bytes, codec, length + spareBytes, libraries);
+  requireLength(bytes, length);
   // A copy of its own, at the start of its buffer.
   const own = new Uint8Array(bytes);
   if (chunk.bigEndian) swap(own, zarrTypeBytes[chunk.type]);

@@ -6,36 +6,37 @@ import { createRaster, type Raster } from '../raster.js';
 import { convertSamples, type SampleMapping } from './samples.js';
 
 /** Block sides that are tried, so that no tile of the source has to be decoded twice. */
-const usualBlockSide = 1024;
+const defaultBlockSide = 1024;
 const largestBlockSide = 2048;
 
-/** Reads rectangles of the full size of a frame out of the tiles of a source. */
+/** Reads rectangles of a level of a frame, usually of the full size, out of the tiles of a source. */
 export class BlockReader {
   constructor(
     private readonly source: TileSource,
     private readonly frame: number,
     private readonly mapping: SampleMapping,
     private readonly concurrency: number,
+    private readonly level: number = source.metadata.levels - 1,
   ) {}
 
   /** A block side that suits tiles of the source, and of the file to be written. */
   static blockSide({ tileWidth, tileHeight }: ImageMetadata, tileSide: number): number {
     const step = 2 * tileSide;
-    for (let side = Math.ceil(usualBlockSide / step) * step; side <= largestBlockSide; side += step) {
+    for (let side = Math.ceil(defaultBlockSide / step) * step; side <= largestBlockSide; side += step) {
       if (side % tileWidth === 0 && side % tileHeight === 0) return side;
     }
-    return Math.ceil(usualBlockSide / step) * step;
+    return Math.ceil(defaultBlockSide / step) * step;
   }
 
   async read(box: Box): Promise<Raster> {
-    const { tileWidth, tileHeight, bandCount, levels } = this.source.metadata;
+    const { tileWidth, tileHeight, bandCount } = this.source.metadata;
     const positions: { x: number; y: number }[] = [];
     for (let y = Math.floor(box.top / tileHeight); y * tileHeight < box.top + box.height; y += 1) {
       for (let x = Math.floor(box.left / tileWidth); x * tileWidth < box.left + box.width; x += 1) positions.push({ x, y });
     }
     const block = createRaster({ width: box.width, height: box.height, bands: bandCount, dtype: this.mapping.dtype });
     await mapConcurrently(positions, Math.max(2, this.concurrency), async ({ x, y }) => {
-      const tile = await this.source.readTile({ level: levels - 1, x, y, frame: this.frame });
+      const tile = await this.source.readTile({ level: this.level, x, y, frame: this.frame });
       // Tiles may be far larger than the block: only what is shown is converted.
       const left = Math.max(0, box.left - x * tileWidth);
       const top = Math.max(0, box.top - y * tileHeight);

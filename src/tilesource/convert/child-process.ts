@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { programOf } from '../../core/concurrency/program.js';
 import { BadValueError, LargeImageError, TileSourceError } from '../../errors.js';
-import type { ConversionTask } from './convert.js';
+import type { ConversionTask } from './options.js';
+import { answer, type Answer, type OpenedSource, type Question } from './remote-source.js';
 import type { VipsPass } from './vips-pass.js';
 
 /** Work for a process of its own. */
@@ -24,11 +25,16 @@ export type ChildMessage =
   | { kind: 'log'; text: string }
   /** Asks for a pass of libvips in another process, beside this one. */
   | { kind: 'pass'; pass: VipsPass }
+  /** Asks about the image that is open in the process that has started this one. */
+  | { kind: 'ask'; id: number; question: Question }
   | { kind: 'done' }
   | ChildFailure;
 
 /** What a process that has asked for a pass hears of it. */
 export type PassMessage = { kind: 'progress'; done: number } | { kind: 'done' } | ChildFailure;
+
+/** What a process hears that has asked about an image. */
+export type AnswerMessage = { kind: 'answer'; id: number } & ({ answer: Answer } | { failure: ChildFailure });
 
 /** What whoever starts a process hears of it. */
 export interface ChildListener {
@@ -53,11 +59,13 @@ const program = programOf(import.meta.url, { source: './conversion-process.ts', 
 export async function runInChild(
   task: ChildTask,
   listener: ChildListener,
-  { signal, threads = 1 }: { signal?: AbortSignal | undefined; threads?: number } = {},
+  { signal, threads = 1, source }: { signal?: AbortSignal | undefined; threads?: number; source?: OpenedSource | undefined } = {},
 ): Promise<void> {
   signal?.throwIfAborted();
   const child = spawn(process.execPath, [...program.execArgv, program.filename], {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    // Samples are sent as they are.
+    serialization: 'advanced',
     env: {
       ...process.env,
       // libvips itself says on its output how far it is; for single tiles that would be a lot of nothing.
@@ -80,6 +88,14 @@ export async function runInChild(
       (error: unknown) => say(failureOf(error)),
     );
   };
+  const answerTo = async ({ id, question }: Extract<ChildMessage, { kind: 'ask' }>): Promise<void> => {
+    const say = (message: AnswerMessage) => child.connected && child.send(message, () => undefined);
+    if (source === undefined) return;
+    await answer(source, question, signal === undefined ? ended.signal : AbortSignal.any([signal, ended.signal])).then(
+      (given) => say({ kind: 'answer', id, answer: given }),
+      (error: unknown) => say({ kind: 'answer', id, failure: failureOf(error) }),
+    );
+  };
   try {
     await new Promise<void>((resolve, reject) => {
       let outcome: Extract<ChildMessage, { kind: 'done' | 'failed' }> | null = null;
@@ -98,6 +114,7 @@ export async function runInChild(
         else if (message.kind === 'progress') listener.progress(message.done);
         else if (message.kind === 'log') listener.log?.(message.text);
         else if (message.kind === 'pass') void runPass(message.pass);
+        else if (message.kind === 'ask') void answerTo(message);
         else outcome = message;
       });
       child.once('error', reject);

@@ -3,8 +3,16 @@ import { rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { BadValueError, LargeImageError } from '../../errors.js';
 import { isFullDisk } from '../../core/database/outage.js';
-import { errorOf, maxResidentBytes, type ChildMessage, type ChildTask, type PassMessage } from './child-process.js';
+import {
+  errorOf,
+  maxResidentBytes,
+  type AnswerMessage,
+  type ChildMessage,
+  type ChildTask,
+  type PassMessage,
+} from './child-process.js';
 import { convert } from './convert.js';
+import { remoteSource, type Answer, type Question } from './remote-source.js';
 import { runDrawing } from '../sources/sharp/drawing.js';
 import { runVipsPass, type VipsPass } from './vips-pass.js';
 import { vipsReason } from '../process/vips-reason.js';
@@ -38,6 +46,23 @@ function askForPass(pass: VipsPass, progress: (done: number) => void): Promise<v
   });
 }
 
+/** Asks whoever started this process about the image that is open there. */
+function asker(): (question: Question) => Promise<Answer> {
+  const waiting = new Map<number, { resolve(answer: Answer): void; reject(error: Error): void }>();
+  process.on('message', (message: AnswerMessage) => {
+    const asked = waiting.get(message.id);
+    waiting.delete(message.id);
+    if ('failure' in message) asked?.reject(errorOf(message.failure));
+    else asked?.resolve(message.answer);
+  });
+  let asked = 0;
+  return (question) =>
+    new Promise((resolve, reject) => {
+      waiting.set((asked += 1), { resolve, reject });
+      void say({ kind: 'ask', id: asked, question });
+    });
+}
+
 async function run(task: ChildTask): Promise<void> {
   if (task.kind === 'vips') return runVipsPass(task.pass);
   if (task.kind === 'svg') return runDrawing({ bytes: await readFile(task.drawing.input), output: task.drawing.output });
@@ -53,6 +78,7 @@ async function run(task: ChildTask): Promise<void> {
     progress,
     log: (text) => void say({ kind: 'log', text }),
     vipsPass: askForPass,
+    remote: (image) => remoteSource(image, asker()),
   });
 }
 

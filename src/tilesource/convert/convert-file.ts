@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { packageVersion } from '../../core/version.js';
 import { runInChild } from './child-process.js';
+import { describeRemote, type OpenedSource } from './remote-source.js';
 import { threadCount, type ConversionOptions } from './options.js';
 
 /** A finished conversion. */
@@ -19,6 +20,8 @@ export interface ConvertFileOptions {
   progress?: (done: number) => void;
   log?: (text: string) => void;
   signal?: AbortSignal;
+  /** The image, opened by a source that needs more than the file, or that only this process knows. */
+  source?: OpenedSource | undefined;
 }
 
 /**
@@ -30,14 +33,15 @@ export interface ConvertFileOptions {
 export async function convertFile(
   input: { path: string; name: string; mimeType: string },
   directory: string,
-  { options, progress, log, signal }: ConvertFileOptions,
+  { options, progress, log, signal, source }: ConvertFileOptions,
 ): Promise<ConvertedFile> {
   const output = join(directory, 'converted.tiff');
   const threads = threadCount(options.concurrent, availableParallelism());
+  const image = source && (await describeRemote(source));
   await runInChild(
-    { kind: 'convert', task: { input, output, directory, options, threads, version: packageVersion } },
+    { kind: 'convert', task: { input, image, output, directory, options, threads, version: packageVersion } },
     { progress: (done) => progress?.(done), log: (text) => log?.(text) },
-    { signal, threads },
+    { signal, threads, source },
   );
   progress?.(1);
   return { path: output, size: (await stat(output)).size };

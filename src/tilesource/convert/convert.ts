@@ -4,11 +4,8 @@ import sharp, { type Metadata } from 'sharp';
 import { BadValueError, TileSourceError } from '../../errors.js';
 import { fileInput, openFileReader } from '../byte-reader.js';
 import type { ImageMetadata, TileSource } from '../contract.js';
-import { PyramidWriter, type BlockImage } from '../pyramid/blocks.js';
 import { TiffContainer, tagOf, type DirectoryPlan, type Tag } from '../pyramid/container.js';
-import { isLossy, packingTags, packTile, storedBands, type TileCompression, type TilePacking } from '../pyramid/tiles.js';
-import { toPicture } from '../render/pixels.js';
-import type { Raster } from '../raster.js';
+import { isLossy, type TileCompression, type TilePacking } from '../pyramid/tiles.js';
 import { readFacts, sampleForm, type VipsFile } from '../sources/sharp/decode.js';
 import { recognizeFormat } from '../sources/sharp/format.js';
 import { countFrames } from '../sources/sharp/small-image.js';
@@ -19,26 +16,14 @@ import { leastResolution } from '../sources/tiff/descriptions.js';
 import { tiffSource } from '../sources/tiff/tiff-source.js';
 import { vipsReason } from '../process/vips-reason.js';
 import { associatedDirectories } from './associated.js';
-import { BlockReader } from './block-reader.js';
 import { describeConversion, describeFrame, redescribe, type ConversionFacts } from './description.js';
+import { writeLevels } from './frame-levels.js';
 import { isLossyTiff } from './lossy-tiff.js';
-import type { ConversionOptions } from './options.js';
+import { defaultTileSize, type ConversionOptions, type ConversionTask } from './options.js';
 import { isPlainStrips } from './plain-strips.js';
+import type { RemoteImage } from './remote-source.js';
 import { mapSamples } from './samples.js';
 import { vipsSettings, type VipsPass } from './vips-pass.js';
-
-/** What is to be converted. Plain data: it goes to a process. */
-export interface ConversionTask {
-  input: { path: string; name: string; mimeType: string };
-  /** Path of the file to be made. */
-  output: string;
-  /** For temporary files; the caller removes it. */
-  directory: string;
-  options: ConversionOptions;
-  threads: number;
-  /** Of the program, for the description in the file. */
-  version: string;
-}
 
 /** What a conversion tells while it runs. */
 export interface ConversionReport {
@@ -47,6 +32,8 @@ export interface ConversionReport {
   log: (text: string) => void;
   /** Has a pass of libvips run in another process. */
   vipsPass: (pass: VipsPass, progress: (done: number) => void) => Promise<void>;
+  /** Reads an image that is open in another process. */
+  remote?: (image: RemoteImage) => TileSource;
 }
 
 /** Longest side of a picture that is decoded as a whole. */
@@ -66,6 +53,10 @@ const vipsCompressions: readonly TileCompression[] = ['none', 'jpeg', 'deflate',
 export async function convert(task: ConversionTask, report: ConversionReport): Promise<void> {
   sharp.cache(false);
   sharp.concurrency(1);
+  if (task.image !== undefined && report.remote !== undefined) {
+    const first = report.remote(task.image);
+    return writeFrom([{ open: async () => first, first }], { task, report, lossy: task.image.lossy, from: 0 });
+  }
   const input = fileInput(task.input.path, { name: task.input.name, mimeType: task.input.mimeType });
   const limits = { maxSmallImageSize: maxUntiledSide, maxDecodedPixels: Infinity, temporaryDirectory: task.directory };
   const tiff = await tiffSource.open(input, limits).catch((error: unknown) => {
@@ -121,7 +112,7 @@ async function convertByVips(
     page: chosen[0] ?? 0,
     threads: task.threads,
     kind: 'pyramid',
-    tileSide: options.tileSize,
+    tileSide: options.tileSize ?? defaultTileSize,
     compression: 'none',
     quality: packing.quality,
     predictor: packing.predictor,
@@ -137,9 +128,13 @@ async function convertByVips(
     const metadata = { ...made.metadata, ...known };
     const levels = made.populatedLevels.length;
     await made.close();
-    await redescribe(task.output, describeConversion(factsOf(task, packing, facts, { metadata, levels, frames: 1 }), null), {
-      keepsResolution: pass.pixelsPerMm !== null,
-    });
+    await redescribe(
+      task.output,
+      describeConversion(factsOf(task, { ...packing, tileSide: pass.tileSide }, facts, { metadata, levels, frames: 1 }), null),
+      {
+        keepsResolution: pass.pixelsPerMm !== null,
+      },
+    );
     return;
   }
   if (Math.max(facts.width, facts.height) <= maxUntiledSide) {
@@ -248,31 +243,22 @@ async function writeFrom(opened: readonly Opened[], writing: Writing): Promise<v
       const { metadata } = source;
       const packing = packingFor(options, { lossyTiff: lossy && writing.facts === undefined, dtype: metadata.dtype });
       const mapping = await mapSamples(source, first ? frames : [0]);
-      const byteSamples = packing.compression === 'jpeg' || packing.compression === 'webp';
-      const blockSide = BlockReader.blockSide(metadata, options.tileSize);
-      const reader = new BlockReader(source, frame, mapping, task.threads);
-      const shown = async (raster: Raster): Promise<Raster> => (byteSamples ? toPicture(raster) : raster);
-      const bands = byteSamples && metadata.bandCount > 4 ? 3 : metadata.bandCount;
-      const image: BlockImage = {
-        width: metadata.sizeX,
-        height: metadata.sizeY,
-        bands,
-        dtype: byteSamples ? 'uint8' : mapping.dtype,
-        read: async (box) => shown(await reader.read(box)),
-      };
-      const pixels = metadata.sizeX * metadata.sizeY;
-      const directories = await new PyramidWriter(container, image, {
-        tileSide: options.tileSize,
-        blockSide,
+      const { directories, tileSide, copied } = await writeLevels({
+        source,
+        frame,
+        container,
+        options,
+        packing,
+        mapping,
         nearest: isNearest(options, lossy || isLossy(packing)),
-        encode: (tile) => packTile(tile, packing),
-        progress: (done) => report.progress((index + from + (1 - from) * (done / pixels)) / frames.length),
-      }).write();
-      const packed = packingTags({ bands: storedBands(bands, packing), dtype: image.dtype }, packing);
+        threads: task.threads,
+        progress: (done) => report.progress((index + from + (1 - from) * done) / frames.length),
+      });
+      if (copied > 0) report.log(`Copied the tiles of ${copied} of ${directories.length} levels of frame ${frame}\n`);
       const icc = source.iccProfile?.(frame) ?? null;
       const many = frames.length > 1;
       const associated = many || index > 0 ? [] : (source.associatedImages ?? []);
-      const facts = factsOf(task, packing, writing.facts, {
+      const facts = factsOf(task, { ...packing, tileSide }, writing.facts, {
         metadata,
         levels: directories.length,
         frames: frames.length,
@@ -284,7 +270,6 @@ async function writeFrom(opened: readonly Opened[], writing: Writing): Promise<v
         ...plan,
         tags: [
           ...plan.tags,
-          ...packed,
           ...resolution(metadata, level),
           ...(icc === null ? [] : [tagOf.bytes(34_675, icc)]),
           ...(level === 0 ? [tagOf.ascii(270, text)] : []),
@@ -310,7 +295,7 @@ function resolution({ mmX, mmY }: ImageMetadata, level: number): Tag[] {
 
 function factsOf(
   task: ConversionTask,
-  packing: TilePacking,
+  { compression, tileSide: tileSize }: { compression: TileCompression; tileSide: number },
   facts: Metadata | undefined,
   made: Partial<ConversionFacts> & Pick<ConversionFacts, 'metadata' | 'levels' | 'frames'>,
 ): ConversionFacts {
@@ -319,7 +304,7 @@ function factsOf(
   return {
     internal: source ?? {},
     associated: [],
-    arguments: { ...options, compression: packing.compression },
+    arguments: { ...options, compression, tileSize },
     version,
     ...made,
   };

@@ -3,8 +3,8 @@ import { openFileReader } from '../byte-reader.js';
 import { tags } from '../sources/tiff/file/tags.js';
 import { TiffBytes } from '../sources/tiff/file/tiff-bytes.js';
 
-/** Old and new JPEG, JPEG 2000 in its four numbers, WebP. */
-const lossyCodes = [6, 7, 33_003, 33_004, 33_005, 34_712, 50_001];
+/** Old and new JPEG, JPEG 2000 in its four numbers, WebP, JPEG XL. */
+const lossyCodes = [6, 7, 33_003, 33_004, 33_005, 34_712, 50_001, 50_002, 52_546];
 
 /** Whether the main image of a TIFF is stored in a way that drops detail. */
 export async function isLossyTiff(path: string): Promise<boolean> {

@@ -1,4 +1,5 @@
 import { BadValueError } from '../../errors.js';
+import type { RemoteImage } from './remote-source.js';
 
 /** Compressions by the names they have on the wire; `jp2k` is known but not written. */
 export const conversionCompressions = ['none', 'jpeg', 'deflate', 'lzw', 'zstd', 'packbits', 'webp', 'jp2k'] as const;
@@ -23,8 +24,8 @@ export interface ConversionRequest {
 
 /** Checked options of a conversion. They are plain data: jobs store them. */
 export interface ConversionOptions {
-  /** Side of a tile in pixels. */
-  tileSize: number;
+  /** Side of a tile in pixels; `null`: that of the source where its tiles are copied, else {@link defaultTileSize}. */
+  tileSize: number | null;
   /** `null`: JPEG for TIFFs that are lossy themselves and have samples of 8 bits, else LZW. */
   compression: Exclude<(typeof conversionCompressions)[number], 'jp2k'> | null;
   /** 0 to 100. */
@@ -39,8 +40,18 @@ export interface ConversionOptions {
   concurrent: number | null;
 }
 
+/** Side of a tile in pixels where nothing says otherwise. */
+export const defaultTileSize = 256;
+/** Quality of JPEG and WebP where nothing says otherwise. */
+export const defaultQuality = 90;
+
 const tileSizes = { least: 16, most: 4096, step: 16 };
 const levels = { deflate: 9, zstd: 22 } as const;
+
+/** Whether tiles may have sides of so many pixels. */
+export function isTileSize(side: number): boolean {
+  return side >= tileSizes.least && side <= tileSizes.most && side % tileSizes.step === 0;
+}
 
 /**
  * Checks what is asked of a conversion.
@@ -48,8 +59,8 @@ const levels = { deflate: 9, zstd: 22 } as const;
  * @throws BadValueError naming what is wrong and what is allowed.
  */
 export function checkConversion(request: ConversionRequest): ConversionOptions {
-  const { tileSize = 256, compression, quality = 90, level, predictor = 'horizontal', onlyFrame } = request;
-  if (tileSize < tileSizes.least || tileSize > tileSizes.most || tileSize % tileSizes.step !== 0) {
+  const { tileSize = null, compression, quality = defaultQuality, level, predictor = 'horizontal', onlyFrame } = request;
+  if (tileSize !== null && !isTileSize(tileSize)) {
     throw new BadValueError(
       `Invalid tileSize ${tileSize}: it must be a multiple of ${tileSizes.step} from ${tileSizes.least} to ${tileSizes.most}`,
     );
@@ -90,4 +101,19 @@ export function checkConversion(request: ConversionRequest): ConversionOptions {
 export function threadCount(concurrent: number | null, processors: number): number {
   if (concurrent === null) return processors;
   return Math.max(1, Math.min(concurrent > 0 ? concurrent : processors + concurrent, 64));
+}
+
+/** What is to be converted. Plain data: it goes to a process. */
+export interface ConversionTask {
+  input: { path: string; name: string; mimeType: string };
+  /** The image, where it is open in another process that has to be asked for its tiles: the input is not looked at. */
+  image?: RemoteImage | undefined;
+  /** Path of the file to be made. */
+  output: string;
+  /** For temporary files; the caller removes it. */
+  directory: string;
+  options: ConversionOptions;
+  threads: number;
+  /** Of the program, for the description in the file. */
+  version: string;
 }

@@ -5,12 +5,12 @@ import { readLayout, type ImageLayout } from '../sources/tiff/layout.js';
 import { compressions, photometrics } from '../sources/tiff/file/tags.js';
 import { TiffBytes } from '../sources/tiff/file/tiff-bytes.js';
 
+/** Not PackBits: libvips cuts off runs that go on from one row to the next. */
 const plainCompressions: readonly number[] = [
   compressions.none,
   compressions.lzw,
   compressions.deflate,
   compressions.deflateOld,
-  compressions.packbits,
   compressions.jpeg,
 ];
 

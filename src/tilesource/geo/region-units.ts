@@ -1,5 +1,5 @@
 import { BadValueError, TileSourceError } from '../../errors.js';
-import type { RegionBounds } from '../requests.js';
+import type { RegionBounds } from '../geometry.js';
 import { inverseOf, toModel, type GeoReference, type Point } from './georeference.js';
 import { projectionNamed, transformer } from './projections.js';
 

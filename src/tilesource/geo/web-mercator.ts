@@ -1,8 +1,10 @@
+import { inRuns } from '../../core/concurrency/slices.js';
 import { BadValueError, TileSourceError } from '../../errors.js';
 import type { ImageMetadata, TileAddress, TileSource } from '../contract.js';
 import { levelScale, preferredLevel, type Box } from '../geometry.js';
-import { createRaster, type Raster, type SampleType } from '../raster.js';
+import { createRaster, fullValue, leastValue, type Raster, type SampleType } from '../raster.js';
 import { TileReader } from '../render/compose.js';
+import { hasAlpha, isPicture } from '../render/pixels.js';
 import { boundsOf, inverseOf, toModel, type Bounds, type GeoReference, type Point } from './georeference.js';
 import { transformer } from './projections.js';
 
@@ -10,8 +12,8 @@ import { transformer } from './projections.js';
 const halfWorld = Math.PI * 6_378_137;
 const tileSide = 256;
 const maxLevels = 28;
-/** Output pixels between positions that are computed; those between them are interpolated. */
-const cellSide = 8;
+/** Output pixels between positions that are computed; those between them are interpolated. Where a tile is half the earth or more, it takes more. */
+const cellSide = (level: number) => (level < 2 ? 4 : 8);
 /** Most source pixels that are read for one tile, along one side. */
 const longestRead = 2048;
 
@@ -40,13 +42,13 @@ export function projectToWebMercator(source: TileSource): ProjectedSource {
   const inverse = inverseOf(geo.transform);
   if (inverse === null) throw new TileSourceError('The place of this image on the earth cannot be computed with.');
   const [there, back] = [transformer(geo.proj4, 'EPSG:3857'), transformer('EPSG:3857', geo.proj4)];
-  const place = (pixel: Point) => onMap(there(toModel(geo.transform, pixel)));
-  const bounds = boundsOf({ width: metadata.sizeX, height: metadata.sizeY }, place, 'epsg:3857');
+  const project = (pixel: Point) => onMap(there(toModel(geo.transform, pixel)));
+  const bounds = boundsOf({ width: metadata.sizeX, height: metadata.sizeY }, project, 'epsg:3857');
   if (![bounds.xmin, bounds.xmax, bounds.ymin, bounds.ymax].every(Number.isFinite)) {
     throw new TileSourceError('The image lies where the projection EPSG:3857 has no place.');
   }
   const centre = { x: metadata.sizeX / 2, y: metadata.sizeY / 2 };
-  const [here, beside] = [place(centre), place({ x: centre.x + 1, y: centre.y })];
+  const [here, beside] = [project(centre), project({ x: centre.x + 1, y: centre.y })];
   const metresPerPixel = Math.hypot(beside.x - here.x, beside.y - here.y);
   const finer = Math.ceil(Math.log2((2 * halfWorld) / tileSide / metresPerPixel) - 0.01);
   const levels = Math.min(maxLevels, Math.max(1, (Number.isFinite(finer) ? finer : 0) + 1));
@@ -77,15 +79,19 @@ function onMap({ x, y }: Point): Point {
   return { x: Number.isNaN(x) ? x : within(x), y: Number.isNaN(y) ? y : within(y) };
 }
 
-const opaque: Partial<Record<SampleType, number>> = {
-  uint8: 255,
-  uint16: 65_535,
-  uint32: 0xff_ff_ff_ff,
-  int8: 127,
-  int16: 32_767,
-};
+/** Positions of the original's pixels below the corners of the cells of a tile. */
+interface Positions {
+  cell: number;
+  /** Corners in a row. */
+  across: number;
+  /** Pairs of numbers, row by row. */
+  at: Float64Array;
+}
 
-/** Reads tiles of the nearest samples of another source. */
+/** Colours a pixel, by its number, with what lies at a position. */
+type Sample = (pixel: number, x: number, y: number) => void;
+
+/** Reads tiles of another source: pictures are mixed of four pixels, samples that stand for values are those of the nearest one. */
 class WebMercatorSource implements TileSource {
   readonly metadata: ImageMetadata;
   readonly populatedLevels: readonly number[];
@@ -113,58 +119,81 @@ class WebMercatorSource implements TileSource {
     this.#reader = new TileReader(original);
   }
 
-  async readTile({ level, x, y, frame }: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<Raster> {
-    const { bandCount: bands, dtype } = this.metadata;
-    const out = createRaster({ width: tileSide, height: tileSide, bands, dtype });
+  async readTile(
+    { level, x, y, frame }: TileAddress,
+    { signal, nearest = false }: { signal?: AbortSignal; nearest?: boolean } = {},
+  ): Promise<Raster> {
     const positions = this.#positions({ level, x, y });
     const box = this.#sourceBox(positions);
-    if (box === null) return out;
+    if (box === null) return this.#empty(tileSide);
     const { metadata, populatedLevels } = this.original;
     const finest = metadata.levels - 1;
     const coarser = Math.floor(Math.log2(Math.max(1, box.pixelsPerPixel)) + 0.01);
     const needed = Math.max(0, finest - Math.max(coarser, Math.ceil(Math.log2(Math.max(box.width, box.height) / longestRead))));
     const from = preferredLevel(populatedLevels, Math.min(finest, needed));
     const scale = levelScale(metadata, from);
-    const read = {
-      left: Math.floor(box.left / scale),
-      top: Math.floor(box.top / scale),
-      width: 0,
-      height: 0,
-    };
-    const end = (position: number, size: number) => Math.min(Math.ceil(size / scale), Math.floor(position / scale) + 1);
+    // Four pixels are mixed around each position.
+    const start = (position: number) => Math.max(0, Math.floor(position / scale - 0.5));
+    const end = (position: number, size: number) => Math.min(Math.ceil(size / scale), Math.floor(position / scale + 0.5) + 1);
+    const read = { left: start(box.left), top: start(box.top), width: 1, height: 1 };
     read.width = Math.max(1, end(box.left + box.width, metadata.sizeX) - read.left);
     read.height = Math.max(1, end(box.top + box.height, metadata.sizeY) - read.top);
-    const raster = await this.#reader.readBox({ level: from, frame, box: read }, signal);
-    this.#fill(out, raster, { positions, read, scale });
+    const isPicked = nearest || metadata.indexed === true;
+    const raster = await this.#reader.readBox({ level: from, frame, box: read, ...(isPicked && { nearest: true }) }, signal);
+    const toRead =
+      (sample: Sample): Sample =>
+      (to, px, py) =>
+        sample(to, px / scale - read.left, py / scale - read.top);
+    if (isPicked || !isPicture(raster)) {
+      const out = this.#empty(tileSide);
+      await this.#fill({ positions, side: tileSide, sample: toRead(this.#nearest(out, raster)) }, signal);
+      return out;
+    }
+    // Pixels of the original that are smaller than those of the tile would be left out between those that are mixed.
+    const side = box.pixelsPerPixel / scale > 1.02 ? 2 * tileSide : tileSide;
+    const out = this.#empty(side);
+    await this.#fill({ positions, side, sample: toRead(this.#mixed(out, raster)) }, signal);
+    return side === tileSide ? out : halved(out);
+  }
+
+  /** A square that shows nothing. */
+  #empty(side: number): Raster {
+    const { bandCount: bands, dtype } = this.metadata;
+    const out = createRaster({ width: side, height: side, bands, dtype });
+    const transparent = leastValue(dtype);
+    if (this.#alpha !== null && transparent !== 0) {
+      for (let at = this.#alpha; at < out.data.length; at += bands) out.data[at] = transparent;
+    }
     return out;
   }
 
   /** Pixels of the original at the corners of cells of a tile. */
-  #positions({ level, x, y }: Omit<TileAddress, 'frame'>): Float64Array {
-    const across = tileSide / cellSide + 1;
+  #positions({ level, x, y }: Omit<TileAddress, 'frame'>): Positions {
+    const cell = cellSide(level);
+    const across = tileSide / cell + 1;
     const resolution = (2 * halfWorld) / (tileSide * 2 ** level);
-    const positions = new Float64Array(across * across * 2);
+    const at = new Float64Array(across * across * 2);
     for (let row = 0; row < across; row++) {
       for (let column = 0; column < across; column++) {
         const point = this.toPixel({
-          x: -halfWorld + (x * tileSide + column * cellSide) * resolution,
-          y: halfWorld - (y * tileSide + row * cellSide) * resolution,
+          x: -halfWorld + (x * tileSide + column * cell) * resolution,
+          y: halfWorld - (y * tileSide + row * cell) * resolution,
         });
-        positions.set([point.x, point.y], (row * across + column) * 2);
+        at.set([point.x, point.y], (row * across + column) * 2);
       }
     }
-    return positions;
+    return { cell, across, at };
   }
 
   /** What of the original a tile may show, and how many of its pixels lie on one of the tile; `null` where it shows nothing. */
-  #sourceBox(positions: Float64Array): (Box & { pixelsPerPixel: number }) | null {
+  #sourceBox({ at: positions, cell }: Positions): (Box & { pixelsPerPixel: number }) | null {
     const { sizeX, sizeY } = this.original.metadata;
     let [left, top, right, bottom, longest] = [Infinity, Infinity, -Infinity, -Infinity, Infinity];
     for (let i = 0; i < positions.length; i += 2) {
       const [px, py] = [positions[i]!, positions[i + 1]!];
       if (!Number.isFinite(px) || !Number.isFinite(py)) continue;
       [left, right, top, bottom] = [Math.min(left, px), Math.max(right, px), Math.min(top, py), Math.max(bottom, py)];
-      const step = Math.hypot(positions[i + 2]! - px, positions[i + 3]! - py) / cellSide;
+      const step = Math.hypot(positions[i + 2]! - px, positions[i + 3]! - py) / cell;
       if (step > 0 && step < longest) longest = step;
     }
     [left, top] = [Math.max(0, left), Math.max(0, top)];
@@ -173,40 +202,72 @@ class WebMercatorSource implements TileSource {
     return { left, top, width: right - left, height: bottom - top, pixelsPerPixel: Number.isFinite(longest) ? longest : 1 };
   }
 
-  #fill(out: Raster, raster: Raster, { positions, read, scale }: { positions: Float64Array; read: Box; scale: number }): void {
-    const { sizeX, sizeY, geo } = this.original.metadata;
-    const nodata = geo?.nodata ?? null;
-    const full = opaque[out.dtype] ?? (out.dtype.startsWith('float') ? 255 : 0);
-    const across = tileSide / cellSide + 1;
-    for (let row = 0; row < tileSide; row++) {
-      const v = ((row + 0.5) % cellSide) / cellSide;
-      const cellRow = Math.floor(row / cellSide) * across;
-      for (let column = 0; column < tileSide; column++) {
-        const u = ((column + 0.5) % cellSide) / cellSide;
-        const corner = (cellRow + Math.floor(column / cellSide)) * 2;
+  /** Calls `sample` for each pixel of a tile, `side` in a row, that shows the original. */
+  async #fill(
+    { positions: { cell, across, at: positions }, side, sample }: { positions: Positions; side: number; sample: Sample },
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const { sizeX, sizeY } = this.original.metadata;
+    const cellPixels = (cell * side) / tileSide;
+    const work = (from: number, to: number) => {
+      for (let pixel = from; pixel < to; pixel++) {
+        const [row, column] = [Math.floor(pixel / side), pixel % side];
+        const [u, v] = [((column + 0.5) % cellPixels) / cellPixels, ((row + 0.5) % cellPixels) / cellPixels];
+        const corner = (Math.floor(row / cellPixels) * across + Math.floor(column / cellPixels)) * 2;
         const below = corner + across * 2;
-        const at = (axis: 0 | 1) =>
-          (positions[corner + axis]! * (1 - u) + positions[corner + 2 + axis]! * u) * (1 - v) +
-          (positions[below + axis]! * (1 - u) + positions[below + 2 + axis]! * u) * v;
-        const [px, py] = [at(0), at(1)];
-        if (!(px >= 0 && py >= 0 && px < sizeX && py < sizeY)) continue;
-        const sx = Math.min(raster.width - 1, Math.max(0, Math.floor(px / scale) - read.left));
-        const sy = Math.min(raster.height - 1, Math.max(0, Math.floor(py / scale) - read.top));
-        this.#copy(out, (row * tileSide + column) * out.bands, {
-          raster,
-          from: (sy * raster.width + sx) * raster.bands,
-          nodata,
-          full,
-        });
+        const px = mix(mix(positions[corner]!, positions[corner + 2]!, u), mix(positions[below]!, positions[below + 2]!, u), v);
+        const py = mix(
+          mix(positions[corner + 1]!, positions[corner + 3]!, u),
+          mix(positions[below + 1]!, positions[below + 3]!, u),
+          v,
+        );
+        if (px >= 0 && py >= 0 && px < sizeX && py < sizeY) sample(pixel, px, py);
       }
-    }
+    };
+    await inRuns(side ** 2, 4096, work, signal);
   }
 
-  #copy(
-    out: Raster,
-    at: number,
-    { raster, from, nodata, full }: { raster: Raster; from: number; nodata: number | null; full: number },
-  ): void {
+  /** Takes the sample of the pixel in which a position lies. */
+  #nearest(out: Raster, raster: Raster): Sample {
+    const opaque = opaqueValue(out.dtype);
+    return (pixel, x, y) => {
+      const sx = Math.min(raster.width - 1, Math.max(0, Math.floor(x)));
+      const sy = Math.min(raster.height - 1, Math.max(0, Math.floor(y)));
+      this.#copy(out, pixel * out.bands, { raster, from: (sy * raster.width + sx) * raster.bands, opaque });
+    };
+  }
+
+  /** Mixes the four pixels around a position, but nothing with what stands for nothing or is transparent. */
+  #mixed(out: Raster, raster: Raster): Sample {
+    const pick = this.#nearest(out, raster);
+    const { data, bands } = raster;
+    const nodata = this.original.metadata.geo?.nodata ?? null;
+    const isPlain = nodata === null && !hasAlpha(raster);
+    const isWhole = (at: number) => {
+      if (hasAlpha(raster) && data[at + bands - 1] !== 255) return false;
+      for (let band = 0; nodata !== null && band < bands; band++) if (data[at + band] !== nodata) return true;
+      return nodata === null;
+    };
+    return (pixel, x, y) => {
+      const left = Math.min(raster.width - 1, Math.max(0, x - 0.5));
+      const top = Math.min(raster.height - 1, Math.max(0, y - 0.5));
+      const [column, row] = [Math.floor(left), Math.floor(top)];
+      const a = (row * raster.width + column) * bands;
+      const b = column + 1 < raster.width ? a + bands : a;
+      const down = row + 1 < raster.height ? raster.width * bands : 0;
+      const [c, d] = [a + down, b + down];
+      if (!isPlain && !(isWhole(a) && isWhole(b) && isWhole(c) && isWhole(d))) return pick(pixel, x, y);
+      const [u, v] = [left - column, top - row];
+      const to = pixel * out.bands;
+      for (let band = 0; band < bands; band++) {
+        out.data[to + band] = mix(mix(data[a + band]!, data[b + band]!, u), mix(data[c + band]!, data[d + band]!, u), v) + 0.5;
+      }
+      if (bands < out.bands) out.data[to + bands] = 255;
+    };
+  }
+
+  #copy(out: Raster, at: number, { raster, from, opaque }: { raster: Raster; from: number; opaque: number }): void {
+    const nodata = this.original.metadata.geo?.nodata ?? null;
     let isNothing = nodata !== null;
     for (let band = 0; band < raster.bands; band++) {
       const value = raster.data[from + band]!;
@@ -214,8 +275,8 @@ class WebMercatorSource implements TileSource {
       if (value !== nodata && !Number.isNaN(value)) isNothing = false;
     }
     if (this.#alpha === null) return;
-    if (raster.bands < out.bands) out.data[at + this.#alpha] = isNothing ? 0 : full;
-    else if (isNothing) out.data[at + this.#alpha] = 0;
+    if (isNothing) out.data[at + this.#alpha] = leastValue(out.dtype);
+    else if (raster.bands < out.bands) out.data[at + this.#alpha] = opaque;
   }
 
   iccProfile(frame: number): Uint8Array | null {
@@ -228,4 +289,34 @@ class WebMercatorSource implements TileSource {
 
   /** The original stays with whoever opened it. */
   async close(): Promise<void> {}
+}
+
+/** Floats are shown as they are: of their alpha 255 is opaque. */
+function opaqueValue(dtype: SampleType): number {
+  return dtype.startsWith('float') ? 255 : fullValue(dtype);
+}
+
+function mix(a: number, b: number, part: number): number {
+  return a + (b - a) * part;
+}
+
+/** Half the size of bytes whose last band is opacity: colours count as much as they are opaque. */
+function halved({ data, width, bands }: Raster): Raster {
+  const side = width / 2;
+  const out = createRaster({ width: side, height: side, bands, dtype: 'uint8' });
+  const places = [0, bands, width * bands, (width + 1) * bands];
+  const alpha = bands - 1;
+  for (let to = 0, pixel = 0; pixel < side * side; pixel++, to += bands) {
+    const from = (Math.floor(pixel / side) * 2 * width + (pixel % side) * 2) * bands;
+    let opacity = 0;
+    for (const place of places) opacity += data[from + place + alpha]!;
+    if (opacity === 0) continue;
+    for (let band = 0; band < alpha; band++) {
+      let sum = 0;
+      for (const place of places) sum += data[from + place + band]! * data[from + place + alpha]!;
+      out.data[to + band] = sum / opacity + 0.5;
+    }
+    out.data[to + alpha] = opacity / 4 + 0.5;
+  }
+  return out;
 }

@@ -5,6 +5,8 @@ interface Shared<Result> {
   result: Promise<Result>;
   waiting: number;
   controller: AbortController;
+  /** Whether the result is there: nothing is left to be broken off then. */
+  done: boolean;
 }
 
 /** Work that is done once for all who ask for it at the same time, and ended early when nobody waits for it any more. */
@@ -25,7 +27,7 @@ export class SharedWork<Result> {
       return await orAborted(shared.result, signal);
     } finally {
       shared.waiting -= 1;
-      if (shared.waiting === 0) {
+      if (shared.waiting === 0 && !shared.done) {
         this.#forget(name, shared);
         shared.controller.abort(new LargeImageError('unavailable', 'Nobody waits for this any more.'));
       }
@@ -34,11 +36,14 @@ export class SharedWork<Result> {
 
   #begin(name: string, work: (signal: AbortSignal) => Promise<Result>): Shared<Result> {
     const controller = sharedAbortController();
-    const shared: Shared<Result> = { result: work(controller.signal), waiting: 0, controller };
+    const shared: Shared<Result> = { result: work(controller.signal), waiting: 0, controller, done: false };
     this.#underWay.set(name, shared);
-    // Whoever waits gets the failure; after the last has gone it is nobody's.
     shared.result.then(
-      () => this.#forget(name, shared),
+      () => {
+        shared.done = true;
+        this.#forget(name, shared);
+      },
+      // Whoever waits gets the failure; after the last has gone it is nobody's.
       () => this.#forget(name, shared),
     );
     return shared;

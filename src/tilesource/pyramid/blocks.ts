@@ -20,6 +20,8 @@ export interface PyramidOptions {
   blockSide: number;
   /** Whether a reduced pixel is the first of four, not their mean: for labels and other values that must not be mixed. */
   nearest: boolean;
+  /** Number of reduced levels that are made of the picture, which itself is not written; else all are, and the picture is. */
+  onlyReductions?: number | undefined;
   /** Makes the bytes of a tile, which is always of full size. */
   encode(tile: Raster): Promise<Uint8Array> | Uint8Array;
   /** Called with the pixels of the full size that are done. */
@@ -46,6 +48,7 @@ export class PyramidWriter {
     let size: Size = image;
     for (;;) {
       this.#levels.push(levelOf(size, tileSide));
+      if (this.#levels.length === (options.onlyReductions ?? Infinity) + 1) break;
       if (size.width <= tileSide && size.height <= tileSide) break;
       size = halfSize(size);
     }
@@ -56,7 +59,10 @@ export class PyramidWriter {
     await this.#build(this.#levels.length - 1, 0, 0);
     await this.#queue.settle();
     this.#queue.check();
-    return levelDirectories(this.#levels, this.#options.tileSide);
+    const { onlyReductions, tileSide } = this.#options;
+    return onlyReductions === undefined
+      ? levelDirectories(this.#levels, tileSide)
+      : levelDirectories(this.#levels.slice(1), tileSide, 1);
   }
 
   /** Makes a block of a level, from the blocks of the finer level below it, and writes the tiles of all of them. */
@@ -88,7 +94,7 @@ export class PyramidWriter {
         }
       }
     }
-    await this.#writeTiles(size, box, block);
+    if (level > 0 || this.#options.onlyReductions === undefined) await this.#writeTiles(size, box, block);
     return block;
   }
 

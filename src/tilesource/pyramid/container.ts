@@ -138,11 +138,12 @@ function encodeValue(value: Tag['value'], big: boolean): { type: number; count: 
   }
 }
 
-function rational(value: number): Buffer {
-  // As many digits as fit the numerator.
-  const denominator = Math.max(1, Math.min(1e6, Math.floor((2 ** 32 - 1) / Math.max(1, value))));
+/** A fraction of two 32-bit numbers with as many digits as fit both. */
+export function rational(value: number): Buffer {
+  const most = 2 ** 32 - 1;
+  const denominator = value > 0 ? Math.max(1, Math.min(most, Math.floor(Math.min(most / value, 1e6 / Math.min(1, value))))) : 1;
   const bytes = Buffer.alloc(8);
-  bytes.writeUInt32LE(Math.min(2 ** 32 - 1, Math.round(value * denominator)), 0);
+  bytes.writeUInt32LE(Math.min(most, Math.round(value * denominator)), 0);
   bytes.writeUInt32LE(denominator, 4);
   return bytes;
 }

@@ -24,11 +24,15 @@ export function halfSize({ width, height }: Size): Size {
   return { width: Math.max(1, Math.floor(width / 2)), height: Math.max(1, Math.floor(height / 2)) };
 }
 
-/** One directory for each level, the finest first, with what all TIFFs of tiles need. */
-export function levelDirectories(levels: readonly Level[], tileSide: number): DirectoryPlan[] {
-  return levels.map(({ width, height, offsets, lengths }, level): DirectoryPlan => {
+/**
+ * One directory for each level, the finest first, with what all TIFFs of tiles need.
+ *
+ * @param first how often the first of them is halved.
+ */
+export function levelDirectories(levels: readonly Level[], tileSide: number, first = 0): DirectoryPlan[] {
+  return levels.map(({ width, height, offsets, lengths }, index): DirectoryPlan => {
     const tags: Tag[] = [
-      tagOf.long(254, level === 0 ? 0 : 1),
+      tagOf.long(254, first + index === 0 ? 0 : 1),
       tagOf.long(256, width),
       tagOf.long(257, height),
       tagOf.short(284, 1),

@@ -4,7 +4,7 @@ import sharp from 'sharp';
 import { nextSlice } from '../../core/concurrency/slices.js';
 import { openPicture } from '../render/encode.js';
 import { hasAlpha, isPicture, withColor } from '../render/pixels.js';
-import { createRaster, sampleBytes, type Raster, type Samples, type SampleType } from '../raster.js';
+import { bitsOf, createRaster, sampleBytes, type Raster, type Samples, type SampleType } from '../raster.js';
 import { tagOf, type Tag } from './container.js';
 
 /** Ways in which tiles of a TIFF are packed, and the numbers that TIFF has for them. */
@@ -35,7 +35,7 @@ export interface TilePacking {
 }
 
 const deflateBytes = promisify(deflate);
-const usualZstdLevel = 3;
+const defaultZstdLevel = 3;
 
 /** Whether a compression drops detail with these settings. */
 export function isLossy({ compression, quality }: Pick<TilePacking, 'compression' | 'quality'>): boolean {
@@ -105,7 +105,7 @@ export async function packTile(tile: Raster, packing: TilePacking): Promise<Uint
     case 'zstd':
       // It runs on this thread: others get their turn between two tiles.
       await nextSlice();
-      return (await zstd())(bytes, level ?? usualZstdLevel);
+      return (await zstd())(bytes, level ?? defaultZstdLevel);
     case 'lzw':
     case 'packbits':
       return packByLibvips(bytes, tile.width, compression);
@@ -114,14 +114,16 @@ export async function packTile(tile: Raster, packing: TilePacking): Promise<Uint
 
 /** Each sample less the one of the same band to its left: the horizontal predictor of TIFF. */
 function differences({ data, width, height, bands, dtype }: Raster): Samples {
-  const out = createRaster({ width, height, bands, dtype }).data;
+  const samples = createRaster({ width, height, bands, dtype }).data;
+  const from = bitsOf(data);
+  const out = bitsOf(samples);
   const stride = width * bands;
   for (let row = 0; row < height; row += 1) {
     const start = row * stride;
-    for (let at = start; at < start + bands; at += 1) out[at] = data[at] ?? 0;
-    for (let at = start + bands; at < start + stride; at += 1) out[at] = (data[at] ?? 0) - (data[at - bands] ?? 0);
+    for (let at = start; at < start + bands; at += 1) out[at] = from[at] ?? 0;
+    for (let at = start + bands; at < start + stride; at += 1) out[at] = (from[at] ?? 0) - (from[at - bands] ?? 0);
   }
-  return out;
+  return samples;
 }
 
 /** libvips writes the bytes as a gray picture in a TIFF of a single tile, whose data are taken out. */

@@ -58,7 +58,7 @@ export class TileReader {
   /** What a tile shows of the image; partial pixels at the border count as whole ones. The address has been checked. */
   async readTile(address: TileAddress & { nearest?: boolean }, signal?: AbortSignal): Promise<Raster> {
     const { level, frame, x, y, nearest = false } = address;
-    if (this.#source.populatedLevels.includes(level)) return this.#readStored({ level, frame, x, y }, signal);
+    if (this.#source.populatedLevels.includes(level)) return this.#readStored({ level, frame, x, y }, { nearest, signal });
     const key = `${frame}/${level}/${x}/${y}${nearest ? '/nearest' : ''}`;
     const cached = this.#cache.get(key);
     if (cached) return cached;
@@ -185,9 +185,13 @@ export class TileReader {
     return stored?.encoding === 'JPEG' ? stored : null;
   }
 
-  async #readStored(address: TileAddress, signal?: AbortSignal): Promise<Raster> {
+  async #readStored(
+    address: TileAddress,
+    { nearest, signal }: { nearest: boolean; signal: AbortSignal | undefined },
+  ): Promise<Raster> {
     const { metadata } = this.#source;
-    const raster = await this.#reading.run(() => this.#source.readTile(address, signal && { signal }), { signal });
+    const options = { ...(signal && { signal }), ...(nearest && { nearest }) };
+    const raster = await this.#reading.run(() => this.#source.readTile(address, options), { signal });
     // Files round the sizes of their levels up or down; here a partial pixel is always a whole one.
     return fitBorder(raster, tileContent(metadata, address), metadata);
   }

@@ -2,17 +2,21 @@ import sharp from 'sharp';
 import { processed } from '../process/processing.js';
 import { hasAlpha, type Picture } from './pixels.js';
 
+/** Entries of a profile that are looked through, and bytes of a name: profiles have some twenty, and a line. */
+const maxTags = 1000;
+const maxNameBytes = 4096;
+
 /** Name that a colour profile gives itself; `null` where it gives none. */
 export function profileDescription(profile: Uint8Array): string | null {
   const view = Buffer.from(profile.buffer, profile.byteOffset, profile.byteLength);
   if (view.length < 132 || view.toString('latin1', 36, 40) !== 'acsp') return null;
-  const tags = Math.min(view.readUInt32BE(128), Math.floor((view.length - 132) / 12));
+  const tags = Math.min(maxTags, view.readUInt32BE(128), Math.floor((view.length - 132) / 12));
   for (let tag = 0; tag < tags; tag += 1) {
     const entry = 132 + tag * 12;
     if (view.toString('latin1', entry, entry + 4) !== 'desc') continue;
     const start = view.readUInt32BE(entry + 4);
     const end = start + view.readUInt32BE(entry + 8);
-    return end <= view.length ? readText(view.subarray(start, end)) : null;
+    return end <= view.length ? readText(view.subarray(start, Math.min(end, start + maxNameBytes))) : null;
   }
   return null;
 }

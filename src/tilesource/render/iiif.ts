@@ -1,7 +1,7 @@
 import { BadParameterError } from '../../errors.js';
 import type { ImageMetadata } from '../contract.js';
 import { levelScale, levelSize, type Box, type PyramidShape, type Size } from '../geometry.js';
-import type { Transform } from './transform.js';
+import type { Transform } from './pixels.js';
 
 /** A request of the IIIF Image API 3, by the segments of its path. */
 export interface IiifRequest {

@@ -1,9 +1,8 @@
+import { inDoubles } from '../doubles.js';
 import { inRuns } from '../../core/concurrency/slices.js';
-import type { Rgba } from '../color.js';
-import { luma } from '../color.js';
-import type { Box, Size } from '../geometry.js';
-import { createRaster, type Raster } from '../raster.js';
-import type { Window } from './resample.js';
+import { type Rgba, luma } from '../color.js';
+import type { Box, Size, Window } from '../geometry.js';
+import { bitsOf, createRaster, type Raster } from '../raster.js';
 
 /** A raster of bytes with 1 to 4 bands: gray, gray and alpha, RGB, RGB and alpha. What can be encoded. */
 export interface Picture extends Raster {
@@ -46,17 +45,14 @@ const pixelsAtOnce = 16_384;
 /** A raster as it is displayed: 8 bits, the first three bands as RGB where there are more than four. No copy if nothing changes. */
 export async function toPicture(raster: Raster): Promise<Picture> {
   if (isPicture(raster)) return raster;
-  const { data, width, height } = raster;
+  const { width, height } = raster;
   const bands = raster.bands > 4 ? 3 : (raster.bands as Picture['bands']);
   const convert = displayByte[raster.dtype];
   const out = new Uint8Array(width * height * bands);
-  await inRuns(width * height, pixelsAtOnce, (from, to) => {
-    if (bands === raster.bands) {
-      for (let position = from * bands; position < to * bands; position += 1) out[position] = convert(data[position]!);
-      return;
-    }
-    for (let pixel = from; pixel < to; pixel += 1) {
-      for (let band = 0; band < bands; band += 1) out[pixel * bands + band] = convert(data[pixel * raster.bands + band]!);
+  await inDoubles(raster, (samples, first) => {
+    let at = first * bands;
+    for (let from = 0; from < samples.length; from += raster.bands) {
+      for (let band = 0; band < bands; band += 1) out[at++] = convert(samples[from + band]!);
     }
   });
   return { data: out, width, height, bands, dtype: 'uint8' };
@@ -121,14 +117,15 @@ async function sampleNearest(
 ): Promise<Raster> {
   const { bands } = raster;
   const out = createRaster({ ...raster, ...size });
+  const samples = bitsOf(raster.data);
+  const moved = bitsOf(out.data);
   const columns = Array.from({ length: size.width }, (_, x) => atX(x) * bands);
   let at = 0;
   const rows = Math.ceil(pixelsAtOnce / Math.max(1, size.width));
   await inRuns(size.height, rows, (from, to) => {
     for (let y = from; y < to; y += 1) {
       const row = atY(y) * raster.width * bands;
-      for (const column of columns)
-        for (let band = 0; band < bands; band += 1) out.data[at++] = raster.data[row + column + band] ?? 0;
+      for (const column of columns) for (let band = 0; band < bands; band += 1) moved[at++] = samples[row + column + band] ?? 0;
     }
   });
   return out;
@@ -211,4 +208,13 @@ export async function completeBlock(
   const part = await read({ left: left - content.left, top: top - content.top, width, height });
   blit(block, part, { left: left - box.left, top: top - box.top });
   return block;
+}
+
+/** How a picture is turned and drained of colour after it has its size. */
+export interface Transform {
+  /** Left and right change sides, before it is turned. */
+  mirror: boolean;
+  /** Clockwise. */
+  degrees: 0 | 90 | 180 | 270;
+  tone: 'asItIs' | 'gray' | 'bitonal';
 }

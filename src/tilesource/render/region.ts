@@ -4,12 +4,12 @@ import {
   checkOutputSize,
   encodePicture,
   parseEncoding,
-  usualKernel,
+  defaultKernel,
   type EncodingOptions,
   type EncodingSteps,
 } from './encode.js';
-import { preferredLevel, type Box, type RegionPlan, type Size } from '../geometry.js';
-import type { Kernel, Window } from './resample.js';
+import { preferredLevel, type Box, type RegionPlan, type Size, type Window } from '../geometry.js';
+import type { Kernel } from './resample.js';
 import { isForLibvips, planScaling, scalePicture, windowAtLevel, type Scaling } from './scale.js';
 import { completeBlock, withColor, type Picture } from './pixels.js';
 import type { LevelBox } from './compose.js';
@@ -111,7 +111,7 @@ export class RegionMaker {
     const { frame = 0, signal } = request;
     this.#renderer.checkFrame(frame);
     checkOutputSize(wanted.output, encoding, this.#maxPixels);
-    const appearance = { ...(await this.#renderer.appearanceOf(request.style)), opaque: !encoding.alpha };
+    const appearance = { ...(await this.#renderer.shownAs({ ...request, ...encoding }, frame, signal)), opaque: !encoding.alpha };
     const { metadata, populatedLevels } = this.#renderer;
     const { box, output } = wanted;
     const octaves = Math.log2(Math.min(output.width / box.width, output.height / box.height));
@@ -119,7 +119,7 @@ export class RegionMaker {
     const needed = Math.max(0, finest + Math.min(0, Math.ceil(Math.round(octaves * 1e4) / 1e4)));
     const level = preferredLevel(populatedLevels, needed);
     const window = windowAtLevel(metadata, box, level);
-    const scaling = planScaling(metadata, level, window, { output, kernel: usualKernel(window, output) });
+    const scaling = planScaling(metadata, level, window, { output, kernel: defaultKernel(window, output) });
     const drawing = { level, frame, appearance, scaling };
     if (wanted.finish === undefined) return this.#encode(drawing, encoding, {}, signal);
     const scaled = await scalePicture(await this.#renderer.box(placed(drawing), appearance, signal), scaling, signal);
@@ -131,7 +131,7 @@ export class RegionMaker {
   async prepare(request: RegionRequest): Promise<PreparedRegion | null> {
     const { frame = 0 } = request;
     this.#renderer.checkFrame(frame);
-    const appearance = await this.#renderer.appearanceOf(request.style);
+    const appearance = await this.#renderer.shownAs(request, frame, request.signal);
     const fill = parseFill(request.fill);
     const wanted = parseResample(request.resample);
     const plan = this.#renderer.plan(request);
@@ -143,7 +143,7 @@ export class RegionMaker {
     const isPicked = wanted === 'nearest' && plan.base.width * plan.base.height <= pickedPixels;
     const level = isPicked ? metadata.levels - 1 : plan.level;
     const window = windowAtLevel(metadata, plan.base, level);
-    const kernel = wanted ?? usualKernel(window, plan.output);
+    const kernel = wanted ?? defaultKernel(window, plan.output);
     const scaling = planScaling(metadata, level, window, { output: plan.output, kernel });
     return { plan, frame, appearance, fill, canvas, level, scaling };
   }

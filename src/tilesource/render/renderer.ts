@@ -2,15 +2,26 @@ import { LRUCache } from 'lru-cache';
 import { TileOutsideError, TileSourceError } from '../../errors.js';
 import { TileReader, type LevelBox } from './compose.js';
 import type { ImageMetadata, TileSource } from '../contract.js';
+import { hasUsualStyle, defaultStyle, withOpacity } from '../geo/default-style.js';
 import { regionInPixels } from '../geo/region-units.js';
-import { resizePicture, usualKernel, type OpenedPicture } from './encode.js';
+import { resizePicture, defaultKernel, type OpenedPicture } from './encode.js';
 import type { Kernel } from './resample.js';
-import { boxAtLevel, levelScale, levelSize, planRegion, tileContent, type Box, type RegionPlan, type Size } from '../geometry.js';
-import { extremeBoxes, measuredBoxes, searchLevel, type MeasuredSamples } from './facts.js';
+import {
+  boxAtLevel,
+  levelScale,
+  levelSize,
+  planRegion,
+  tileContent,
+  type Box,
+  type RegionPlan,
+  type Size,
+  type RegionBounds,
+} from '../geometry.js';
+import { extremeBoxes, measuredBoxes, searchLevel, type MeasuredSamples } from '../measure/facts.js';
 import { convertToSrgb, isSrgbProfile } from './icc.js';
 import { blit, isPicture, resizeNearest, toPicture, type Picture } from './pixels.js';
 import type { Raster } from '../raster.js';
-import type { IccOption, LargeImageOptions, RegionBounds, RegionOutput } from '../requests.js';
+import type { IccOption, LargeImageOptions, RegionOutput } from '../requests.js';
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import { SharedWork } from '../process/shared-work.js';
 import { applyFunctions, functionReach } from '../style/functions.js';
@@ -61,10 +72,14 @@ export class Renderer {
   readonly #surveys = new Map<string, FrameSurvey>();
   readonly #surveying = new SharedWork<FrameSurvey>();
   readonly #memo = new StyleMemo();
+  readonly #usual = new Map<number, Awaited<ReturnType<typeof defaultStyle>>>();
+  readonly #measured: Renderer | undefined;
   #warned = false;
 
-  constructor(source: TileSource, options: LargeImageOptions) {
+  /** @param measured the image of which ranges are measured, where this one shows its samples elsewhere. */
+  constructor(source: TileSource, options: LargeImageOptions, measured?: Renderer) {
     this.#source = source;
+    this.#measured = measured;
     this.metadata = source.metadata;
     this.populatedLevels = source.populatedLevels;
     this.#icc = options.icc ?? true;
@@ -99,6 +114,35 @@ export class Renderer {
     };
     if (key !== null) this.#styles.set(key, appearance);
     return appearance;
+  }
+
+  /**
+   * {@link Renderer.appearanceOf} a picture of a frame that is to be looked at: without a style, measurements of the earth are shown in their range.
+   *
+   * @param encoding of the picture; those of TIFF hold samples as they are.
+   */
+  async shownAs(
+    { style, encoding }: { style?: string | object | undefined; encoding?: string | undefined },
+    frame: number,
+    signal?: AbortSignal,
+  ): Promise<Appearance> {
+    const isSamples = encoding === 'TIFF' || encoding === 'TILED';
+    const isPlain = (style === undefined || style === '') && !isSamples;
+    if (!isPlain || !hasUsualStyle(this.metadata)) return this.appearanceOf(style);
+    const bands = await this.defaultBands(frame, signal);
+    return this.appearanceOf(bands === null ? style : withOpacity(bands, this.metadata));
+  }
+
+  /** How the bands of a frame are usually shown; another image of the same samples may show them alike. */
+  async defaultBands(frame: number, signal?: AbortSignal): ReturnType<typeof defaultStyle> {
+    if (this.#measured) return this.#measured.defaultBands(frame, signal);
+    const kept = this.#usual.get(frame);
+    if (kept !== undefined) return kept;
+    const all = { left: 0, top: 0, width: this.metadata.sizeX, height: this.metadata.sizeY };
+    const found = await defaultStyle(this.metadata, await this.measured(all, frame, asStored, signal));
+    if (this.#usual.size >= keptSurveys) this.#usual.clear();
+    this.#usual.set(frame, found);
+    return found;
   }
 
   /** The profile that has to be applied to a frame for this appearance; `null` when there is none or it changes nothing. */
@@ -303,7 +347,7 @@ function sameSize(a: Size, b: Size): boolean {
 }
 
 async function resample(raster: Raster, size: Size, signal: AbortSignal | undefined): Promise<Raster> {
-  const kernel: Kernel = usualKernel(raster, size);
+  const kernel: Kernel = defaultKernel(raster, size);
   if (isPicture(raster)) return resizePicture(raster, { ...size, kernel }, signal);
   if (raster.dtype === 'int8' && raster.bands <= 4) return resizePicture(await toPicture(raster), { ...size, kernel }, signal);
   return resizeNearest(raster, size);

@@ -1,13 +1,7 @@
-import type { Size } from '../geometry.js';
+import type { Size, Window } from '../geometry.js';
 
 /** Ways to scale, by libvips name. */
 export type Kernel = 'nearest' | 'linear' | 'cubic' | 'lanczos3';
-
-/** A rectangle in pixels of a picture, with fractions; it may reach beyond the picture, whose border then goes on. */
-export interface Window extends Size {
-  left: number;
-  top: number;
-}
 
 /** Rows of a picture to be made out of rows of another. */
 export interface ResampleTask {

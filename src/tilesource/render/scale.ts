@@ -1,9 +1,9 @@
 import { codecThreads } from '../codecs/codec-threads.js';
-import { levelScale, levelSize, type Box, type PyramidShape, type Size } from '../geometry.js';
+import { levelScale, levelSize, type Box, type PyramidShape, type Size, type Window } from '../geometry.js';
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import { resizePicture } from './encode.js';
 import { resizeNearest, type Picture } from './pixels.js';
-import { reach, resampleCost, resampleRows, type Kernel, type ResampleTask, type Window } from './resample.js';
+import { reach, resampleCost, resampleRows, type Kernel, type ResampleTask } from './resample.js';
 
 /** How far, in pixels of the result, an edge may lie from where it belongs, where libvips scales whole pixels only. */
 const tolerance = 0.02;

@@ -1,15 +1,6 @@
 import { processed } from '../process/processing.js';
 import { openPicture } from './encode.js';
-import { hasAlpha, type Picture } from './pixels.js';
-
-/** How a picture is turned and drained of colour after it has its size. */
-export interface Transform {
-  /** Left and right change sides, before it is turned. */
-  mirror: boolean;
-  /** Clockwise. */
-  degrees: 0 | 90 | 180 | 270;
-  tone: 'asItIs' | 'gray' | 'bitonal';
-}
+import { hasAlpha, type Picture, type Transform } from './pixels.js';
 
 /** Gray values from this one on are white in two tones. */
 const whiteFrom = 128;

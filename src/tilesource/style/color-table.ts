@@ -9,8 +9,9 @@ export const channels = [0, 1, 2, 3] as const;
 /** How the samples of a band become colours. */
 export class Colors {
   readonly multiply: boolean;
-  /** Four numbers for each colour of the palette. */
-  readonly #palette: Float64Array;
+  readonly #colors: BandStyle['palette'];
+  /** Four numbers for each colour of the palette; made when first needed, as most tiles are coloured by tables that are there. */
+  #palette: Float64Array | undefined;
   readonly #last: number;
   readonly #min: number;
   readonly #divisor: number;
@@ -20,7 +21,7 @@ export class Colors {
 
   constructor({ palette, nodata, clamp, discrete, composite }: BandStyle, [min, max]: SampleRange) {
     this.multiply = composite === 'multiply';
-    this.#palette = Float64Array.from(palette.flat());
+    this.#colors = palette;
     this.#last = palette.length - 1;
     this.#min = min;
     this.#divisor = max === min ? 1 : max - min;
@@ -34,7 +35,7 @@ export class Colors {
     if (Number.isNaN(sample) || sample === this.#nodata) return false;
     const value = (sample - this.#min) / this.#divisor;
     if (!this.#clamp && (value < 0 || value > 1)) return false;
-    const palette = this.#palette;
+    const palette = (this.#palette ??= Float64Array.from(this.#colors.flat()));
     const last = this.#last;
     if (this.#discrete) {
       const from = Math.min(last, Math.max(0, Math.floor(value * (last + 1)))) * 4;
@@ -57,7 +58,7 @@ export class Colors {
 export interface ColorTable {
   offset: number;
   /** Colours as bytes, red in the lowest one. */
-  words: Uint32Array;
+  words: Int32Array;
   /** Values of each channel, 0 to 255 with fractions. Only for what is multiplied or multiplies. */
   planes: readonly Float32Array[];
   /** Least and greatest byte of each channel. */
@@ -98,7 +99,7 @@ export function makeColorTable(colors: Colors, dtype: Raster['dtype']): ColorTab
     planes.map((plane) => plane.reduce((found, value) => better(found, value), start));
   return {
     offset,
-    words: new Uint32Array(bytes.buffer),
+    words: new Int32Array(bytes.buffer),
     planes,
     lows: extreme(255, Math.min),
     highs: extreme(0, Math.max),
@@ -120,7 +121,7 @@ export class StyleMemo {
     sizeCalculation: ({ words }) => words.byteLength * 5,
   });
   readonly #numbers = new WeakMap<BandStyle, number>();
-  readonly #pairs: { tables: readonly [ColorTable, ColorTable]; colors: Uint32Array }[] = [];
+  readonly #pairs: { tables: readonly [ColorTable, ColorTable]; colors: Int32Array }[] = [];
   #next = 0;
 
   /** The range of a band in a frame, worked out once. */
@@ -148,7 +149,7 @@ export class StyleMemo {
   }
 
   /** The colours of two bands together, made once for the last few pairs. */
-  pair(a: ColorTable, b: ColorTable, make: () => Uint32Array): Uint32Array {
+  pair(a: ColorTable, b: ColorTable, make: () => Int32Array): Int32Array {
     const kept = this.#pairs.find(({ tables }) => tables[0] === a && tables[1] === b);
     if (kept) return kept.colors;
     const colors = make();

@@ -4,7 +4,7 @@ import { BadValueError } from '../../errors.js';
 import { tryParseColor, type Rgba } from '../color.js';
 
 /** Colours into which a continuous palette is cut when its name does not say a number. */
-const usualSteps = 256;
+const defaultSteps = 256;
 
 /** Most colours of a list or a named palette. */
 const maxColors = 4096;
@@ -95,7 +95,7 @@ function byName(name: string, count: number | null): Rgba[] | null {
   const exact: unknown = Array.isArray(listed) && count !== null ? listed[count] : undefined;
   if (isColorList(exact)) return parseAll(exact);
   return isInterpolator(interpolate)
-    ? sampled(count ?? usualSteps, (at) => tryParseColor(interpolate(at)) ?? [0, 0, 0, 255])
+    ? sampled(count ?? defaultSteps, (at) => tryParseColor(interpolate(at)) ?? [0, 0, 0, 255])
     : null;
 }
 

@@ -1,5 +1,5 @@
-import { bandStatistics, histogramOf, widened, type BandStatistics } from '../render/histogram.js';
-import type { MeasuredSamples } from '../render/facts.js';
+import { bandStatistics, histogramOf, widened, type BandStatistics } from '../measure/histogram.js';
+import type { MeasuredSamples } from '../measure/facts.js';
 import type { Raster } from '../raster.js';
 import type { BandStyle, StyleBound } from './parse.js';
 

@@ -167,11 +167,22 @@ const uploadAnnotations = (client: Client, item: string, elements: unknown, more
   return client.ok('POST', '/file', { query, body });
 };
 const isRead = async (client: Client, { item }: Place) => {
-  await until('they are read', async () => (await listed(client, item)).length > 0, 30_000);
+  await until('they are read', async () => (await listed(client, item)).length > 0);
   expect(await listed(client, item)).toHaveLength(1);
 };
+const uploadJobs = '["large_image_annotation_upload"]';
+type UploadJob = { _id: string; status: number; kwargs: Json };
+const jobsFor = async (client: Client, item: string) => {
+  const jobs = (await client.ok('GET', '/job', { query: { types: uploadJobs, limit: 0 } })) as unknown as UploadJob[];
+  return jobs.filter(({ kwargs }) => kwargs.itemId === item);
+};
 const onlyImage = async (client: Client, { item }: Place) => {
-  await until('the upload is gone', async () => ((await client.ok('GET', `/item/${item}/files`)) as unknown[]).length === 1);
+  await until('the upload is gone', async () => {
+    const files = (await client.ok('GET', `/item/${item}/files`)) as unknown[];
+    if (files.length === 1) return true;
+    const jobs = (await jobsFor(client, item)).map(({ _id }) => client.ok('GET', `/job/${_id}`));
+    throw new Error(JSON.stringify((await Promise.all(jobs)).map(({ status, log }) => ({ status, log }))));
+  });
 };
 const uuid = ({ item }: Place) => ({ uuid: `batch ${item}` });
 const uploadWaiting = (client: Client, place: Place) =>
@@ -183,8 +194,6 @@ const uploadLate = (client: Client, { folder, item }: Place) => {
 };
 
 const twoAnnotations = Buffer.from(JSON.stringify([{ name: 'a', elements: points(elementCount, 1) }, { name: 'b' }]));
-const uploadJobs = '["large_image_annotation_upload"]';
-type UploadJob = { status: number; kwargs: Json };
 
 /** Files of annotations, which jobs read. */
 export const annotationUploads: Record<string, PluginWrite> = {
@@ -217,8 +226,7 @@ export const annotationUploads: Record<string, PluginWrite> = {
       }
       await onlyImage(client, place);
       await until('the job has ended', async () => {
-        const jobs = (await client.ok('GET', '/job', { query: { types: uploadJobs, limit: 0 } })) as unknown as UploadJob[];
-        const own = jobs.filter(({ kwargs }) => kwargs.itemId === place.item);
+        const own = await jobsFor(client, place.item);
         expect(own).toHaveLength(1);
         return own[0]!.status === 3;
       });

@@ -24,13 +24,13 @@ export const dicomWrites: Record<string, PluginWrite> = {
       const known = await client.send('GET', '/file/offset', { query: { uploadId: made } });
       if (known.status === 200) await client.ok('POST', '/file/completion', { query: { uploadId: made } });
       const items = async () => (await client.ok('GET', '/item', { query: { folderId: folder } })) as unknown as Json[];
-      await until('it is one item', async () => (await items()).length === 1, 30_000);
+      await until('it is one item', async () => (await items()).length === 1);
       expect((await items())[0]!._id).toBe(item);
       const files = (await filesOf(client, item)).toSorted((a, b) => Number(a.size) - Number(b.size));
       const [small, large] = await levels;
       const bytes = files.map(async ({ _id }) => (await client.send('GET', `/file/${_id}/download`)).bytes);
       expect(await Promise.all(bytes)).toEqual([small, large].toSorted((a, b) => a.length - b.length));
-      await until('nobody joins it any more', async () => !Object.hasOwn((await markerOf(client, item))!, 'mergedInto'), 30_000);
+      await until('nobody joins it any more', async () => !Object.hasOwn((await markerOf(client, item))!, 'mergedInto'));
       expect(await client.ok('GET', `/item/${item}/tiles`)).toMatchObject({ sizeX: 128, levels: 2 });
       const whole = small.length + large.length;
       await until('the item has their size', async () => (await client.ok('GET', `/item/${item}`)).size === whole, 45_000);

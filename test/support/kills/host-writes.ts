@@ -203,6 +203,19 @@ export const hostWrites: Record<string, Write> = {
       expect(await foldersOf(client, ids.top!)).toEqual([]);
     },
   },
+  'the removal of several things': {
+    steps: ['removals:noted'],
+    async prepare(client, place) {
+      await tree(client, place);
+      await putItem(client, place);
+    },
+    act: (client, { ids }) =>
+      client.ok('DELETE', '/resource', { query: { resources: JSON.stringify({ item: [ids.item], folder: [ids.top] }) } }),
+    async check(client, { ids }) {
+      const paths = [`/item/${ids.item!}`, `/folder/${ids.top!}`, `/folder/${ids.inner!}`];
+      expect(await Promise.all(paths.map((path) => status(client, path)))).toEqual([400, 400, 400]);
+    },
+  },
   'the removal of a collection': {
     steps: ['collection-removal:hidden'],
     prepare: tree,

@@ -91,7 +91,7 @@ const servesOneOfItsFiles = async (client: Client, { item }: Place) => {
 };
 const convert = (client: Client, { item }: Place) => client.ok('POST', `/item/${item}/tiles`, { query: { force: true } });
 const isImageless = async (client: Client, { item }: Place) => {
-  await until('nobody waits', async () => (await markerOf(client, item)) === undefined, 30_000);
+  await until('nobody waits', async () => (await markerOf(client, item)) === undefined);
   await until('the one file is there', async () => (await filesOf(client, item)).length === 1);
 };
 
@@ -114,7 +114,7 @@ export const conversionWrites: Record<string, PluginWrite> = {
     act: convert,
     async check(client, place, step) {
       if (step === 'creation:job-stored') return isImageless(client, place);
-      await until('it is converted', async () => (await markerOf(client, place.item))?.fileId !== undefined, 30_000);
+      await until('it is converted', async () => (await markerOf(client, place.item))?.fileId !== undefined);
       const [files, marker] = [await filesOf(client, place.item), await markerOf(client, place.item)];
       expect(files).toHaveLength(2);
       expect(files.map(({ _id }) => _id)).toEqual(expect.arrayContaining([marker!.fileId, marker!.originalId]));
@@ -144,7 +144,7 @@ export const conversionWrites: Record<string, PluginWrite> = {
     async check(client, { folder }) {
       const copies = async () =>
         (await client.ok('GET', '/item', { query: { folderId: folder, name: 'copy.tiff' } })) as unknown as { _id: string }[];
-      await until('the copy', async () => (await copies()).length > 0, 30_000);
+      await until('the copy', async () => (await copies()).length > 0);
       const [copy, ...others] = await copies();
       expect(others).toEqual([]);
       await until('its file', async () => (await filesOf(client, copy!._id)).length === 1);

@@ -115,7 +115,7 @@ describe('export', () => {
             ],
           ],
         },
-        { radius: 5, pattern: 'circle', type: 'circle' },
+        { radius: 5, pattern: 'circle', type: 'circle', annotationType: 'circle' },
       ),
     );
     const turned = elementToFeature({ type: 'rectangle', center: [0, 0, 0], width: 4, height: 2, rotation: Math.PI / 2 });
@@ -668,4 +668,42 @@ describe('QuPath', () => {
       null,
     ]);
   });
+});
+
+test.each([
+  ['circle', 'circle'],
+  ['ellipse', 'ellipse'],
+  ['rectangle', 'rectangle'],
+  ['square', 'rectangle'],
+  ['polygon', 'polyline'],
+])('a %s of an annotation layer of geojs is a %s, also when it was ours', (annotationType, type) => {
+  const ring = [[10, 20], [50, 20], [50, 60], [10, 60], [10, 20]]; // prettier-ignore
+  const feature = {
+    type: 'Feature',
+    geometry: { type: 'Polygon', coordinates: [ring] },
+    properties: { annotationType, annotationId: 1 },
+  };
+  const [element] = geoJsonToAnnotation(feature, 'service').elements;
+  expect(element?.type).toBe(type);
+  const { properties } = elementToFeature(element as unknown as AnnotationElement);
+  expect(properties.annotationType).toBe(type === 'polyline' ? undefined : type);
+});
+
+test('colours and widths of an annotation layer of geojs are those of the element', () => {
+  const feature = {
+    type: 'Feature',
+    geometry: { type: 'LineString', coordinates: [[1, 2], [3, 4]] }, // prettier-ignore
+    properties: {
+      annotationType: 'line',
+      fill: false,
+      fillColor: '#00ff00',
+      strokeColor: '#123456',
+      strokeOpacity: 0.25,
+      strokeWidth: 3,
+    },
+  };
+  const expected = { fillColor: 'rgba(0, 255, 0, 0.000)', lineColor: 'rgba(18, 52, 86, 0.250)', lineWidth: 3 };
+  const { elements } = geoJsonToAnnotation(feature, 'service');
+  expect(elements).toMatchObject([{ type: 'polyline', ...expected }]);
+  expect(check({ elements }).elements).toHaveLength(1);
 });

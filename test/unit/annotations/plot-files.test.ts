@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { FileRecord } from '../../../src/core/host/host-records.js';
+import type { FileRecord } from '../../../src/core/host/records.js';
 import { DataFiles } from '../../../src/features/annotations/plot/files.js';
 import { ElementBoxes } from '../../../src/features/annotations/plot/boxes.js';
 import { noRow } from '../../../src/features/annotations/plot/table.js';

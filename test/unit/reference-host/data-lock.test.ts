@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { DataDirectoryInUseError, lockDataDirectory } from '../../../src/reference-host/start/data-lock.js';
 import { builtProgram } from '../../support/programs.js';
-import { until } from '../../support/until.js';
 
 let work: string;
 beforeEach(async () => {
@@ -39,16 +39,14 @@ it('takes the folder over from a process that was killed, and only one of many d
   const script = `
     import { lockDataDirectory } from ${JSON.stringify(builtProgram('data-lock'))};
     await lockDataDirectory(${JSON.stringify(work)});
+    process.stdout.write('held');
     setInterval(() => {}, 1000);`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
-    stdio: 'inherit',
+    stdio: ['ignore', 'pipe', 'inherit'],
   });
   try {
-    await until('the other process has the lock', async () => {
-      const taken = await lockDataDirectory(work).catch(() => null);
-      await taken?.();
-      return taken === null;
-    });
+    await once(child.stdout, 'data');
+    await expect(lockDataDirectory(work)).rejects.toThrow(DataDirectoryInUseError);
     const ended = new Promise((resolve) => child.once('exit', resolve));
     child.kill('SIGKILL');
     await ended;

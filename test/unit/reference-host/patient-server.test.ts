@@ -10,7 +10,7 @@ afterEach(async () => {
   for (const step of undo.splice(0).reverse()) await step();
 });
 
-const short: Patience = { keepAliveMs: 300, headersMs: 300, requestMs: 10_000, stallMs: 300, checkMs: 25 };
+const short: Patience = { keepAliveMs: 300, headersMs: 300, requestMs: 10_000, stallMs: 300, checkMs: 25, lingerMs: 300 };
 const longMs = 900;
 
 async function start(listener: (request: IncomingMessage, response: ServerResponse) => void, patience = short): Promise<number> {
@@ -122,6 +122,32 @@ describe('a server that is patient', () => {
     socket.resume();
     await closed;
     expect(socket.bytesRead).toBeLessThan(64 * 1024 * 1024);
+  });
+
+  it('answers a client that reads only when it has sent all, although the connection is to close', async () => {
+    const port = await start((_request, response) => void response.writeHead(413).end('too long'), {
+      ...short,
+      lingerMs: 60_000,
+    });
+    const { socket, received, closed } = await open(port);
+    socket.pause();
+    // More than lies in the buffers of both ends.
+    const bytes = Buffer.alloc(32 * 1024 * 1024);
+    socket.write(head(bytes.length));
+    await new Promise((resolve) => void socket.write(bytes, resolve));
+    socket.resume();
+    await closed;
+    expect(received()).toMatch(/^HTTP\/1.1 413 [^]*too long/);
+  });
+
+  it('does not read on for ever after its answer', async () => {
+    const port = await start((_request, response) => void response.writeHead(413).end('too long'));
+    const { socket, received, closed } = await open(port);
+    socket.write(head(1_000_000));
+    const timer = setInterval(() => socket.write('x'), 20);
+    await closed;
+    clearInterval(timer);
+    expect(received()).toContain('too long');
   });
 
   it('closes a connection on which nothing more is asked', async () => {

@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { createServer, request, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -8,6 +9,7 @@ import { listen } from '../../../src/reference-host/start/listen.js';
 import { environmentVariables, readOptions, UsageError } from '../../../src/reference-host/start/options.js';
 import { ownFiles, type OwnFile } from '../../../src/reference-host/start/own-files.js';
 import { keptPassword } from '../../../src/reference-host/start/password.js';
+import { until } from '../../support/until.js';
 
 let work: string;
 beforeEach(async () => {
@@ -25,12 +27,15 @@ describe('the command line and the environment', () => {
       dataDirectory: resolve('data'),
       brand: null,
       adminPassword: null,
+      databaseWaitMs: 60_000,
       metricsToken: null,
       trustProxy: null,
       bare: false,
+      processes: 1,
       worker: false,
       logLevel: 'info',
       paths: [],
+      buckets: [],
     });
   });
 
@@ -43,29 +48,37 @@ describe('the command line and the environment', () => {
       DATA_DIR: work,
       BRAND: 'girder',
       ADMIN_PASSWORD: 'secret!',
+      DATABASE_WAIT: '5',
       METRICS_TOKEN: 'a token of sixteen or more',
       TRUST_PROXY: '10.0.0.0/8, loopback',
     };
-    expect(readOptions([join(work, '1.5'), '--', join(work, '--odd')], env, '1.0.0')).toEqual({
+    expect(readOptions([join(work, '1.5'), 's3://slides/of/2026/', '--', join(work, '--odd')], env, '1.0.0')).toEqual({
       port: 0,
       host: '::1',
       dataDirectory: work,
       brand: 'girder',
       adminPassword: 'secret!',
+      databaseWaitMs: 5000,
       metricsToken: 'a token of sixteen or more',
       trustProxy: '10.0.0.0/8,loopback',
       bare: false,
+      processes: 1,
       worker: false,
       logLevel: 'info',
       paths: [join(work, '1.5'), join(work, '--odd')],
+      buckets: [{ bucket: 'slides', prefix: 'of/2026/' }],
     });
     expect(readOptions(['--bare'], { TRUST_PROXY: '2' }, '1.0.0')).toMatchObject({ bare: true, trustProxy: 2 });
+    expect(readOptions(['--processes', '3'], {}, '1.0.0')).toMatchObject({ processes: 3 });
   });
 
   it.each<[string[], Record<string, string>, string]>([
     [['--bear'], {}, 'Unknown option: --bear'],
     [['-x'], {}, 'Unknown option: -x'],
     [['--bare=3'], {}, '--bare takes no value'],
+    [['--processes', '0'], {}, '--processes is 0; it is a whole number from 1 to 256'],
+    [['--processes', 'many'], {}, '--processes is many;'],
+    [['--worker', '--processes', '2'], { MONGODB_URI: 'mongodb://127.0.0.1' }, '--worker is one process'],
     [['/does/not/exist.svs'], {}, 'There is no file or folder /does/not/exist.svs'],
     [['--bare', tmpdir()], {}, '--bare starts with nothing'],
     [[], { PORT: '80a' }, 'PORT is "80a"'],
@@ -73,6 +86,7 @@ describe('the command line and the environment', () => {
     [[], { PORT: '-1' }, 'PORT is "-1"'],
     [[], { ADMIN_PASSWORD: '12345' }, 'at least 6 characters'],
     [[], { ADMIN_PASSWORD: 'x'.repeat(1025) }, 'at most 1024'],
+    [[], { DATABASE_WAIT: 'long' }, 'DATABASE_WAIT is "long"'],
     [[], { TRUST_PROXY: 'true' }, 'TRUST_PROXY is "true"'],
     [[], { TRUST_PROXY: '10.0.0.0/33' }, 'TRUST_PROXY is "10.0.0.0/33"'],
     [[], { BRAND: 'two words' }, 'BRAND is "two words"'],
@@ -169,6 +183,32 @@ describe('listening', () => {
     await expect(fetch(server.url)).rejects.toThrow();
   });
 
+  it.each(['pause', 'close'] as const)('answers 503 to what does not end in time (%s), and to what waits', async (how) => {
+    const server = await listen('127.0.0.1', 0, 50);
+    const asked: string[] = [];
+    server.serve((request) => void asked.push(request.url!));
+    const get = async (path: string, init?: RequestInit) => {
+      const answer = await fetch(`${server.url}${path}`, init);
+      return [answer.status, answer.headers.get('retry-after'), ((await answer.json()) as { message: string }).message];
+    };
+    const refusal = [503, '2', expect.stringContaining('stops or restarts')];
+    const slow = [get('/get'), get('/post', { method: 'POST', body: 'x' })];
+    await until('both are asked', () => asked.length === 2);
+    if (how === 'pause') {
+      await server.pause();
+      expect(await Promise.all(slow)).toEqual([refusal, refusal]);
+      const late = request(server.url, { method: 'PUT', agent: false, headers: { Expect: '100-continue', 'Content-Length': 1 } });
+      late.flushHeaders();
+      await once(late, 'continue');
+      const [[answer]] = await Promise.all([once(late, 'response') as Promise<[IncomingMessage]>, server.close()]);
+      expect(answer.statusCode).toBe(503);
+      late.destroy();
+      return;
+    }
+    await server.close();
+    expect(await Promise.all(slow)).toEqual([refusal, refusal]);
+  });
+
   it('keeps idle connections longer than clients do, which would lose a request that is on its way', async () => {
     const server = await listen('127.0.0.1', 0);
     const { headers } = await fetch(server.url);
@@ -181,7 +221,7 @@ describe('listening', () => {
     await new Promise<void>((done) => other.listen(0, '127.0.0.1', done));
     const { port } = other.address() as AddressInfo;
     await expect(listen('127.0.0.1', port)).rejects.toThrow(`Port ${port} on 127.0.0.1 is taken`);
-    await expect(listen('127.0.0.1', port)).rejects.toThrow(`PORT=${port + 1} npm start`);
+    await expect(listen('127.0.0.1', port)).rejects.toThrow(`choose another port with PORT: ${port + 1}`);
     await new Promise((done) => other.close(done));
   });
 

@@ -1,16 +1,28 @@
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fileInput } from '../../../src/tilesource/byte-reader.js';
 import type { TileSource, TileSourceDefinition } from '../../../src/tilesource/contract.js';
 import { openLargeImage } from '../../../src/tilesource/large-image.js';
 import type { RegionRequest } from '../../../src/tilesource/requests.js';
+import { cziSource } from '../../../src/tilesource/sources/czi/czi-source.js';
+import { deepZoomSource } from '../../../src/tilesource/sources/deepzoom/deepzoom-source.js';
+import { dicomSource } from '../../../src/tilesource/sources/dicom/dicom-source.js';
+import { jpeg2000Source } from '../../../src/tilesource/sources/jpeg2000/jpeg2000-source.js';
+import { openSlideSource } from '../../../src/tilesource/sources/openslide/openslide-source.js';
+import { SlideProcesses } from '../../../src/tilesource/sources/openslide/slide-processes.js';
 import { scanlinesSource } from '../../../src/tilesource/sources/scanlines/scanlines-source.js';
 import { sharpSource } from '../../../src/tilesource/sources/sharp/sharp-source.js';
 import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js';
+import { zarrSource } from '../../../src/tilesource/sources/zarr/zarr-source.js';
+import { writeCzi } from '../../support/czi-writer.js';
+import { writeDicom } from '../../support/dicom-writer.js';
 import { memoryInput } from '../../support/memory-input.js';
 import { paint, rasterSource } from '../../support/raster-source.js';
+import { writeZip } from '../../support/zip-writer.js';
 
 /** Sides that are no multiples of anything: coarser levels end with a fraction of a pixel. */
 const width = 1111;
@@ -35,6 +47,72 @@ type Picture = ReturnType<typeof paint>;
 const opened = ({ data }: Picture) => sharp(data as Uint8Array, { raw: { width, height, channels: 3 } });
 const tiled = { tile: true, tileWidth: 128, tileHeight: 128 } as const;
 
+let slides = 0;
+/** Whether OpenSlide can be used here. */
+const openSlideIsThere = await new SlideProcesses().ask({ kind: 'open', path: join(tmpdir(), 'no such slide') }).then(
+  () => true,
+  ({ message }: Error) => message.includes('does not know the file'),
+);
+if (!openSlideIsThere) console.warn('skipped: the edges of slides that OpenSlide reads, which is not installed');
+
+/** Frames of 128 by 128 pixels, row by row. */
+function dicomOf({ data }: Picture): Buffer {
+  const side = 128;
+  const frames: Buffer[] = [];
+  for (let top = 0; top < height; top += side) {
+    for (let left = 0; left < width; left += side) {
+      const frame = Buffer.alloc(side * side * 3);
+      for (let y = 0; y < Math.min(side, height - top); y += 1) {
+        const from = ((top + y) * width + left) * 3;
+        frame.set((data as Uint8Array).subarray(from, from + Math.min(side, width - left) * 3), y * side * 3);
+      }
+      frames.push(frame);
+    }
+  }
+  const form = { transferSyntax: '1.2.840.10008.1.2.1', photometric: 'RGB', samples: 3, bits: 8 };
+  return writeDicom({ ...form, rows: side, columns: side, frames, matrix: { columns: width, rows: height } }).file;
+}
+
+/** One chunk of gray samples. */
+function zarrOf({ data }: Picture): Buffer {
+  const axes = ['y', 'x'].map((name) => ({ name, type: 'space' }));
+  const scale = [{ type: 'scale', scale: [1, 1] }];
+  const multiscales = [{ version: '0.4', axes, datasets: [{ path: '0', coordinateTransformations: scale }] }];
+  const shape = { shape: [height, width], chunks: [height, width], dtype: '|u1', order: 'C', fill_value: 0 };
+  return writeZip({
+    '.zgroup': JSON.stringify({ zarr_format: 2 }),
+    '.zattrs': JSON.stringify({ multiscales }),
+    '0/.zarray': JSON.stringify({ zarr_format: 2, ...shape, compressor: null, filters: null, dimension_separator: '/' }),
+    '0/0/0': Uint8Array.from({ length: width * height }, (_, at) => data[at * 3]!),
+  }).file;
+}
+
+interface Encoder {
+  getDecodedBuffer(info: {
+    width: number;
+    height: number;
+    bitsPerSample: number;
+    componentCount: number;
+    isSigned: boolean;
+  }): Uint8Array;
+  setQuality(lossless: boolean, ratio: number): void;
+  encode(): void;
+  getEncodedBuffer(): Uint8Array;
+}
+
+/** A code stream without loss, whose reductions are those of its wavelet. */
+async function jpeg2000Of({ data }: Picture): Promise<Buffer> {
+  const load = createRequire(import.meta.url)('@cornerstonejs/codec-openjpeg') as () => Promise<{
+    J2KEncoder: new () => Encoder;
+  }>;
+  const encoder = new (await load()).J2KEncoder();
+  const gray = Uint8Array.from({ length: width * height }, (_, at) => data[at * 3]!);
+  encoder.getDecodedBuffer({ width, height, bitsPerSample: 8, componentCount: 1, isSigned: false }).set(gray);
+  encoder.setQuality(true, 0);
+  encoder.encode();
+  return Buffer.from(encoder.getEncodedBuffer());
+}
+
 /** Ways in which the same image can come. */
 const sources: Record<string, (picture: Picture) => Promise<TileSource>> = {
   'a source of one level': async (picture) => rasterSource(picture, { tileWidth: 128, tileHeight: 128 }).source,
@@ -57,6 +135,39 @@ const sources: Record<string, (picture: Picture) => Promise<TileSource>> = {
   'a TIFF of strips': async (picture) =>
     openFile(tiffSource, 'strips.tiff', await opened(picture).tiff({ compression: 'lzw' }).toBuffer()),
   PNG: async (picture) => openFile(sharpSource, 'picture.png', await opened(picture).png({ compressionLevel: 1 }).toBuffer()),
+  DICOM: async (picture) => openFile(dicomSource, 'slide.dcm', dicomOf(picture)),
+  CZI: async ({ data }) => {
+    const block = {
+      axes: { C: 0, M: 0 },
+      left: 0,
+      top: 0,
+      storedWidth: width,
+      storedHeight: height,
+      pixelType: 3,
+      compression: 0,
+    };
+    return openFile(cziSource, 'slide.czi', writeCzi({ blocks: [{ ...block, data: data as Uint8Array }] }).file);
+  },
+  'OME-Zarr': async (picture) => openFile(zarrSource, 'image.zarr.zip', zarrOf(picture)),
+  'JPEG 2000, with its reductions': async (picture) => openFile(jpeg2000Source, 'picture.j2k', await jpeg2000Of(picture)),
+  'Deep Zoom': async (picture) =>
+    openFile(
+      deepZoomSource,
+      'picture.zip',
+      await opened(picture)
+        .png({ compressionLevel: 1 })
+        .tile({ size: 128, overlap: 1, layout: 'dz', container: 'zip', basename: 'picture' })
+        .toBuffer(),
+    ),
+  ...(openSlideIsThere && {
+    'a pyramid that OpenSlide reads': async (picture: Picture) => {
+      const path = join(folder, `slide-${(slides += 1)}.tiff`);
+      await opened(picture)
+        .tiff({ ...tiled, pyramid: true, compression: 'lzw' })
+        .toFile(path);
+      return openSlideSource.open(fileInput(path), { temporaryDirectory: folder });
+    },
+  }),
   Netpbm: async (picture) =>
     openFile(
       scanlinesSource,

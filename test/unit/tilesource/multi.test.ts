@@ -4,7 +4,7 @@ import { MissingPartsError, TileSourceError } from '../../../src/errors.js';
 import type { TileSource, TileSourceDefinition } from '../../../src/tilesource/contract.js';
 import { wireMetadata } from '../../../src/tilesource/metadata.js';
 import type { Raster } from '../../../src/tilesource/raster.js';
-import { TileSourceRegistry } from '../../../src/tilesource/registry.js';
+import { TileSourceRegistry } from '../../../src/tilesource/registry/registry.js';
 import { multiSource } from '../../../src/tilesource/sources/multi/multi-source.js';
 import { sharpSource } from '../../../src/tilesource/sources/sharp/sharp-source.js';
 import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js';

@@ -8,7 +8,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { fileInput } from '../../../src/tilesource/byte-reader.js';
 import type { SourceOptions, TileSource, TileSourceDefinition } from '../../../src/tilesource/contract.js';
 import { openLargeImage } from '../../../src/tilesource/large-image.js';
-import { TileSourceRegistry } from '../../../src/tilesource/registry.js';
+import { TileSourceRegistry } from '../../../src/tilesource/registry/registry.js';
 import { drawSvg } from '../../../src/tilesource/sources/sharp/drawing.js';
 import { sharpSource } from '../../../src/tilesource/sources/sharp/sharp-source.js';
 import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js';

@@ -117,6 +117,39 @@ describe('styles, against the rule pixel by pixel', () => {
     );
   });
 
+  it('gives the last pixels their colours, however many there are', async () => {
+    const range = { min: 0, max: 255 };
+    const styles = [
+      { bands: [1, 2, 3].map((band) => ({ band, ...range, palette: '#123456' })) },
+      { bands: ['#00f', '#f00', '#0f0'].map((palette, band) => ({ band: band + 1, ...range, palette })) },
+      { bands: [3, 1].map((band) => ({ band, ...range, palette: band === 1 ? '#0c0' : '#b0a' })) },
+      { band: 2, ...range, palette: '#fedcba' },
+      {
+        bands: [1, 3].map((band) => ({
+          band,
+          ...range,
+          palette: ['#123', '#fed'],
+          ...(band === 3 && { composite: 'multiply' }),
+        })),
+      },
+    ];
+    for (const each of styles) {
+      const style = (await parseStyle(each))!;
+      for (const [width, bands, dtype] of [1, 2, 3, 4, 5, 7, 4097, 4099].flatMap((size) => [
+        [size, 3, 'uint8'] as const,
+        [size, 5, 'uint8'] as const,
+        [size, 3, 'int8'] as const,
+      ])) {
+        const raster = createRaster({ width, height: 1, bands, dtype });
+        raster.data.forEach((_, at) => (raster.data[at] = at * 37));
+        const { data } = await styleRaster(style, inputsOf(raster));
+        const plain = await styleRaster(style, inputsOf(raster), { opaque: true });
+        expect(plain.bands).toBe(3);
+        expect([...plain.data]).toEqual([...data].filter((_, at) => at % 4 !== 3));
+      }
+    }
+  });
+
   it('leaves alpha away only where everything is opaque', async () => {
     const raster = createRaster({ width: 4, height: 1, bands: 3, dtype: 'uint8' });
     const bands = async (style: object) =>

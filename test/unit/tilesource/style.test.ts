@@ -112,6 +112,28 @@ describe('styles', () => {
     }
   });
 
+  it.each([
+    [
+      'a thousand bands',
+      JSON.stringify({ bands: Array.from({ length: 1000 }, () => ({ band: 1 })) }),
+      'has 1000 bands; at most 256 are allowed',
+    ],
+    ['a mebibyte of text', JSON.stringify({ palette: 'x'.repeat(2 ** 20) }), 'must not be longer than 262144 characters'],
+    ['bounds that no JSON has', '{"min":NaN}', 'not a valid json object'],
+  ])('with %s are refused', async (_name, style, message) => {
+    await expect(parseStyle(style)).rejects.toThrow(message);
+  });
+
+  it('with bounds that are no numbers show the range of the image', async () => {
+    const wide = paint({ width: 100, height: 10, bands: 1 }, (x) => 100 + x);
+    for (const bound of ['NaN', 'Infinity', null, [1], 'red']) {
+      expect((await styled(wide, { min: bound, max: bound })).at(50)).toEqual(
+        (await styled(wide, { min: 'auto', max: 'auto' })).at(50),
+      );
+    }
+    expect((await parseStyle('{"min":1e999}'))?.bands[0]?.min).toEqual({ kind: 'auto' });
+  });
+
   it('a single plain band of a gray image stays gray', async () => {
     const picture = await styled(gray, { min: 0, max: 50 });
     expect(picture.channels).toBe(1);

@@ -1,6 +1,6 @@
 import type { Caller } from '../../../host.js';
 import type { AnnotationRecord } from '../documents/annotation-record.js';
-import type { ItemRecord } from '../../../core/host/host-records.js';
+import type { ItemRecord } from '../../../core/host/records.js';
 import type { AnnotationContext } from '../context.js';
 
 interface Request {

@@ -3,7 +3,8 @@ import { readAccessList, readFlags } from '../../../core/host/access-list.js';
 import { requireUser } from '../../../http/require-user.js';
 import type { AccessEntry, AccessLevel, Caller, HostAccess, HostDirectory } from '../../../host.js';
 import type { AnnotationAccess, AnnotationFilter, AnnotationRecord } from '../documents/annotation-record.js';
-import type { HostRecords, ItemRecord } from '../../../core/host/host-records.js';
+import type { HostRecords } from '../../../core/host/host-records.js';
+import type { ItemRecord } from '../../../core/host/records.js';
 import type { Items } from '../../items/items.js';
 
 /** Flag on a folder: its holder may annotate items of the folder without writing to them. */
@@ -56,7 +57,7 @@ export class AnnotationPermissions {
     if (caller === null || caller.id === null) return -1;
     let level: AccessLevel = -1;
     for (const entry of access.users) if (entry.id === caller.id && entry.level > level) level = entry.level;
-    // Most lists name no group, or nothing above what the caller has: then the host need not be asked.
+    // The host is asked only where the list names a group above what the caller has: few do.
     if (!access.groups.some((entry) => entry.level > level)) return level;
     const groups = new Set(await this.groupsOf(caller));
     for (const entry of access.groups) if (groups.has(entry.id) && entry.level > level) level = entry.level;

@@ -137,13 +137,15 @@ export function searchFields({
 /** Longest word and most words kept of one annotation; the rest is not searched. */
 const maxWordLength = 64;
 const maxWords = 500;
+/** Characters of a text that are looked at for words. */
+const maxSearched = 32 * 1024;
 
 /** The words of texts: lower case, letters and digits only, each once. */
 export function searchWords(...texts: (string | null | undefined)[]): string[] {
   const words = new Set<string>();
   for (const text of texts) {
     // In pieces: normalizing takes the square of the length for what only looks like text.
-    for (const [piece] of (text ?? '').matchAll(/\S{1,256}/gu)) {
+    for (const [piece] of (text ?? '').slice(0, maxSearched).matchAll(/\S{1,256}/gu)) {
       for (const [word] of piece
         .normalize('NFKC')
         .toLowerCase()

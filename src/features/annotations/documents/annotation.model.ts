@@ -19,8 +19,11 @@ import {
   type VersionDocument,
 } from './annotation-documents.model.js';
 import { AnnotationVersions } from '../history/versions.model.js';
+import { listTimeoutMs } from '../../../core/database/outage.js';
+import { readInSlices } from '../../../core/database/read-limits.js';
 import { idText } from '../../../core/database/id-text.js';
 import { batches, idsPerQuery } from '../../../core/database/id-batches.js';
+import { createIndexesOf } from '../../../core/database/indexes.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { isDuplicateKey } from '../../../core/database/refused-writes.js';
 import { step } from '../../../core/steps.js';
@@ -72,8 +75,7 @@ export class AnnotationModel {
   }
 
   async createIndexes(): Promise<void> {
-    await this.#heads.createIndexes();
-    await this.former.createIndexes();
+    await Promise.all([createIndexesOf(this.#heads), this.former.createIndexes()]);
   }
 
   /** Stops what waits to be done later. */
@@ -242,7 +244,8 @@ export class AnnotationModel {
     for (let start = 0; start < ids.length; start += headsPerQuery) {
       const part = ids.slice(start, start + headsPerQuery);
       const found = new Map<string, HeadDocument>();
-      for (const doc of await this.#heads.find({ _id: { $in: part } }).lean<HeadDocument[]>()) found.set(idText(doc._id), doc);
+      const docs = await readInSlices<HeadDocument>(this.#heads.find({ _id: { $in: part } }).lean());
+      for (const doc of docs) found.set(idText(doc._id), doc);
       for (const id of part) {
         const doc = found.get(id);
         if (doc !== undefined) yield toRecord(doc);
@@ -258,10 +261,12 @@ export class AnnotationModel {
   async countByItem(filter: AnnotationFilter & { itemIds: readonly string[] }): Promise<Map<string, number>> {
     const counts = new Map<string, number>();
     for (const itemIds of batches(filter.itemIds)) {
-      const found = await this.#heads.aggregate<{ _id: string; count: number }>([
-        { $match: await this.#visible({ ...filter, itemIds }) },
-        { $group: { _id: '$itemId', count: { $sum: 1 } } },
-      ]);
+      const found = await this.#heads
+        .aggregate<{ _id: string; count: number }>([
+          { $match: await this.#visible({ ...filter, itemIds }) },
+          { $group: { _id: '$itemId', count: { $sum: 1 } } },
+        ])
+        .option({ maxTimeMS: listTimeoutMs });
       for (const { _id, count } of found) counts.set(_id, count);
     }
     return counts;
@@ -288,6 +293,7 @@ export class AnnotationModel {
         { $group: { _id: '$itemId', key: direction === 1 ? { $min: field } : { $max: field } } },
         { $sort: { key: direction, _id: 1 } },
       ])
+      .option({ maxTimeMS: listTimeoutMs })
       .cursor({ batchSize: idsPerQuery });
     let ids: string[] = [];
     for await (const { _id } of found) {
@@ -298,14 +304,13 @@ export class AnnotationModel {
     if (ids.length > 0) yield ids;
   }
 
-  /** The elements of all heads and former versions of a family, also of those that nobody sees yet. */
-  async heads(family: string): Promise<StoredElements[]> {
-    const query = { 'elements.family': family };
-    const [heads, versions] = await Promise.all([
-      this.#heads.find(query as QueryFilter<HeadDocument>, { elements: 1 }).lean<Pick<HeadDocument, 'elements'>[]>(),
-      this.former.elementsOf(family),
-    ]);
-    return [...heads.map(({ elements }) => elements), ...versions];
+  /** The elements of all heads and former versions of a family, also of those that nobody sees yet; read as they are asked for. */
+  async *heads(family: string): AsyncGenerator<StoredElements> {
+    const query = { 'elements.family': family } as QueryFilter<HeadDocument>;
+    // Heads first: one that is replaced meanwhile is a former version before.
+    const heads = this.#heads.find(query, { elements: 1 }).lean<Pick<HeadDocument, 'elements'>[]>().cursor();
+    for await (const { elements } of heads) yield elements;
+    yield* this.former.elementsOf(family);
   }
 
   /** Stamps of all annotations by ascending id, behind the id `after`; a page of them. */

@@ -37,9 +37,9 @@ function isGeoJson(value: unknown): value is JsonObject {
   return isObject(value) && isGeoJsonType(value.type);
 }
 
-/** GeoJSON that must be turned into an annotation document before it can be stored: small, as it was not stored on the way in. */
-class BareGeoJson {
-  constructor(readonly value: unknown) {}
+/** Annotation documents made of GeoJSON that was small enough to be turned into them at once. They are stored by a second reading. */
+class ConvertedGeoJson {
+  constructor(readonly document: unknown) {}
 }
 
 /** GeoJSON that is one annotation and too long to be turned into one at once: it is read again as a collection. */
@@ -52,7 +52,7 @@ async function* bodyOf(value: unknown): AsyncGenerator<Buffer, void, undefined> 
   for await (const piece of jsonPieces(value)) yield Buffer.from(piece);
 }
 
-type Interpreted = IncomingAnnotation[] | BareGeoJson | LongGeoJson;
+type Interpreted = IncomingAnnotation[] | ConvertedGeoJson | LongGeoJson;
 
 /** Reads bodies of requests that hold annotations. */
 export class AnnotationBodies {
@@ -78,12 +78,12 @@ export class AnnotationBodies {
     const first = await write.map((received) => this.#interpret(received, form, options.signal));
     const { given } = first;
     if (Array.isArray(given)) return first.map(() => Promise.resolve(given));
-    // It is read once more, as what it means.
+    // What was converted is read a second time, now as annotation documents, so that its elements are stored.
     await first.discard();
     if (given instanceof LongGeoJson) {
       return this.receive(bodyOf({ type: 'FeatureCollection', features: given.features }), 'created', options);
     }
-    const converted = await this.store.readBody(bodyOf(given.value), options);
+    const converted = await this.store.readBody(bodyOf(given.document), options);
     return converted.map(async (received) => {
       const { value } = received;
       const annotations: IncomingAnnotation[] = [];
@@ -124,14 +124,14 @@ export class AnnotationBodies {
     if (stored >= 0) {
       throw new BadParameterError(`GeoJSON entry ${stored}: a FeatureCollection must not stand among others; send it alone.`);
     }
-    return isLong(entries) ? new LongGeoJson(entries) : new BareGeoJson(geoJsonToAnnotation(entries, this.brand));
+    return isLong(entries) ? new LongGeoJson(entries) : new ConvertedGeoJson(geoJsonToAnnotation(entries, this.brand));
   }
 
   async #list(
     received: ReceivedBody,
     entries: readonly unknown[],
     signal: AbortSignal | undefined,
-  ): Promise<IncomingAnnotation[] | BareGeoJson> {
+  ): Promise<IncomingAnnotation[] | ConvertedGeoJson> {
     if (entries.length > maxAnnotations) {
       throw new BadParameterError(`A body may hold at most ${maxAnnotations} annotations, not ${entries.length}.`);
     }
@@ -148,9 +148,9 @@ export class AnnotationBodies {
       } catch (error) {
         throw inEntry(error, index);
       }
-      if (made instanceof BareGeoJson) {
+      if (made instanceof ConvertedGeoJson) {
         if (bare < 0) bare = index;
-        converted.push(made.value);
+        converted.push(made.document);
       } else {
         incoming.push(...made);
         converted.push(made[0]!.head);
@@ -164,7 +164,7 @@ export class AnnotationBodies {
         `Entry ${bare} of the annotation list is a bare GeoJSON object among annotations with elements; send it as a FeatureCollection.`,
       );
     }
-    return new BareGeoJson(converted);
+    return new ConvertedGeoJson(converted);
   }
 
   #one(received: ReceivedBody, value: unknown, form: BodyForm): Interpreted {
@@ -174,7 +174,7 @@ export class AnnotationBodies {
       if (value.type !== 'FeatureCollection' || elements === null || elements.count === 0) {
         const source = elements === null ? value : { ...value, features: [] };
         if (isLong(source)) return new LongGeoJson([source]);
-        return new BareGeoJson(geoJsonToAnnotation(source, this.brand));
+        return new ConvertedGeoJson(geoJsonToAnnotation(source, this.brand));
       }
       const head = headMembers(received.annotationOf(value) ?? {});
       return [{ head: this.checkHead(withDefaultName({ name: '', ...head }, new Date())), elements }];

@@ -5,7 +5,7 @@ import { itemField } from '../../../annotation-format/schema/common.js';
 import type { ChangedElements, ElementChanges, StoredElements } from '../elements/contract.js';
 import { createHeadValidator } from '../../../annotation-format/validate.js';
 import type { AnnotationRecord } from './annotation-record.js';
-import type { AnnotationsOptions, AnnotationWriter, ChangeRequest } from './writer.js';
+import type { AnnotationParts, AnnotationWriter, ChangeRequest } from './writer.js';
 
 /** Longest id that a message repeats. */
 const quotedLength = 60;
@@ -15,7 +15,7 @@ export class AnnotationEdits {
   readonly #checkPatchedHead = createHeadValidator(patchSchemaError);
 
   constructor(
-    private readonly options: AnnotationsOptions,
+    private readonly options: AnnotationParts,
     private readonly writer: AnnotationWriter,
     private readonly brand: string,
   ) {}

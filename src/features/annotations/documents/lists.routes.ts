@@ -6,6 +6,7 @@ import { scopes } from '../../../http/scopes.js';
 import { defineRoute } from '../context.js';
 import { id, integer, isId, required, text, withDefault } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
+import { annotationEventStream } from './changes.js';
 import { annotationPaging, pagingOf } from '../parameters.js';
 import { annotationListSchema } from '../schemas.js';
 import { replyPage } from '../replies.js';
@@ -44,6 +45,40 @@ const find = defineRoute({
     return replyPage(await annotations.lists.find(search, paging, caller), async (annotation) =>
       withoutElements(filteredView(annotation, await annotations.permissions.shownLevel(annotation, caller))),
     );
+  },
+});
+
+const events = defineRoute({
+  method: 'get',
+  path: '/annotation/events',
+  summary: 'Changes of the annotations of an item as server-sent events.',
+  description:
+    'Each event is `data: {"total": …, "version": …}`: how many annotations of the item you may read, and the newest of their versions (`null` ' +
+    'without any). The first is sent at once, others within some three seconds of a change, in whichever process it happens. A token in the ' +
+    'cookie or the parameter `token` will do.',
+  access: 'public',
+  scope: scopes.read,
+  cookie: true,
+  query: {
+    itemId: required(id({ description: 'The item.' })),
+    timeout: withDefault(integer({ minimum: 1, maximum: 3600, description: 'Seconds after which it ends.' }), 900),
+  },
+  returns: { types: ['text/event-stream'] },
+  errors: ['bad-parameter', 'unknown-id', 'access-denied'],
+  authorize: ({ query, caller }, { items }) => requireItem(items, query.itemId, caller),
+  handle({ query: { itemId, timeout }, caller, signal }, { items, annotations, streamsEnd }) {
+    const mayFollow = () =>
+      requireItem(items, itemId, caller).then(
+        () => true,
+        () => false,
+      );
+    return annotationEventStream(annotations.lists, {
+      itemId,
+      caller,
+      mayFollow,
+      durationMs: timeout * 1000,
+      signals: [signal, streamsEnd],
+    });
   },
 });
 
@@ -110,12 +145,15 @@ const oldQuery = {
 
 const oldSchema = {
   type: 'object',
-  properties: Object.fromEntries(
-    ['active', 'recentVersions', 'oldVersions', 'fromDeletedItems', 'abandonedVersions', 'removedVersions'].map((name) => [
-      name,
-      { type: 'integer' },
-    ]),
-  ),
+  properties: {
+    ...Object.fromEntries(
+      ['active', 'recentVersions', 'oldVersions', 'fromDeletedItems', 'abandonedVersions', 'removedVersions'].map((name) => [
+        name,
+        { type: 'integer' },
+      ]),
+    ),
+    complete: { type: 'boolean', description: 'False: it goes on, and the numbers are those of what was looked at in 20 s.' },
+  },
 };
 
 const old = defineRoute({
@@ -127,8 +165,8 @@ const old = defineRoute({
   query: oldQuery,
   returns: { schema: oldSchema },
   errors: ['bad-parameter', 'invalid'],
-  handle: ({ query, signal }, { annotations }) =>
-    annotations.cleanup.old({ ageDays: query.age, keep: query.versions, remove: false, signal }),
+  handle: ({ query }, { annotations }) =>
+    annotations.cleanup.oldInTime({ ageDays: query.age, keep: query.versions, remove: false }),
 });
 
 const removeOld = defineRoute({
@@ -140,9 +178,9 @@ const removeOld = defineRoute({
   query: oldQuery,
   returns: { schema: oldSchema },
   errors: ['bad-parameter', 'invalid'],
-  handle: ({ query, signal }, { annotations }) =>
-    annotations.cleanup.old({ ageDays: query.age, keep: query.versions, remove: true, signal }),
+  handle: ({ query }, { annotations }) =>
+    annotations.cleanup.oldInTime({ ageDays: query.age, keep: query.versions, remove: true }),
 });
 
 /** Lists over all annotations. */
-export const annotationListRoutes = [find, counts, images, old, removeOld];
+export const annotationListRoutes = [find, events, counts, images, old, removeOld];

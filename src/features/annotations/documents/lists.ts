@@ -3,8 +3,8 @@ import type { AnnotationFilter, AnnotationPaging, AnnotationRecord } from './ann
 import { compareKeys, type AnnotationKey } from './annotation.model.js';
 import { searchWords } from './annotation-documents.model.js';
 import { batches } from '../../../core/database/id-batches.js';
-import type { ItemRecord } from '../../../core/host/host-records.js';
-import type { AnnotationsOptions } from './writer.js';
+import type { ItemRecord } from '../../../core/host/records.js';
+import type { AnnotationParts } from './writer.js';
 import { AccessDeniedError, UnknownIdError } from '../../../errors.js';
 
 /** Which annotations a list shows. */
@@ -35,7 +35,7 @@ export interface AnnotationPage {
 /** Lists of annotations as a caller may see them. */
 export class AnnotationLists {
   constructor(
-    private readonly options: AnnotationsOptions,
+    private readonly options: AnnotationParts,
     private readonly access: HostAccess,
   ) {}
 
@@ -91,6 +91,14 @@ export class AnnotationLists {
     const counts = await model.countByItem({ ...permitted, itemIds });
     const referenced = await model.referencedItems(permitted, itemIds);
     return { counts, referenced };
+  }
+
+  /** What tells a list of an item's annotations from a later one: how many the caller may read, and the newest of their versions. */
+  async stateOf(itemId: string, caller: Caller | null): Promise<{ total: number; version: number | null }> {
+    const { annotations, total } = await this.find({ itemId }, { limit: 1, offset: 0, sort: [['_version', -1]] }, caller);
+    let version: number | null = null;
+    for await (const newest of annotations) version = newest.version;
+    return { total, version };
   }
 
   /** Items with active annotations that the caller may read, a page of them, and how many there are. */

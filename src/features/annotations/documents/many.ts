@@ -1,13 +1,14 @@
+import { inTime } from '../../../core/concurrency/in-time.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { isDatabaseOutage } from '../../../core/database/outage.js';
-import { hasEnded, processName } from '../../../core/database/process-name.js';
+import { hasEnded, processName } from '../../../core/database/leases/process-name.js';
 import type { Sweep } from '../../../core/database/sweeper.js';
 import type { HostRecords } from '../../../core/host/host-records.js';
 import { step } from '../../../core/steps.js';
 import type { HostLogger } from '../../../host.js';
 import type { AnnotationFilter } from './annotation-record.js';
 import { accessFields, type AccessFields, type AnnotationModel } from './annotation.model.js';
-import type { Annotations } from './annotations.js';
+import type { AnnotationLifecycle } from './lifecycle.js';
 
 /** Which annotations a change is about: those of an item, or of the items in a folder, on which somebody had a level. */
 export type AnnotationSelection = ({ itemId: string } | { folderId: string; recurse: boolean }) &
@@ -36,7 +37,7 @@ export interface ManyAnnotationsOptions {
   own: OwnCollections;
   model: AnnotationModel;
   records: HostRecords;
-  lifecycle: Annotations;
+  lifecycle: AnnotationLifecycle;
   logger: HostLogger;
 }
 
@@ -50,12 +51,12 @@ export class ManyAnnotations {
     return this.options.own.collection<IntentionDocument>('annotation_intention');
   }
 
-  /** Replaces their access lists. @returns how many there were. */
+  /** Replaces their access lists. @returns how many there were; how many so far, where it goes on because clients would wait no longer. */
   setAccess(selection: AnnotationSelection, access: AccessFields): Promise<number> {
     return this.#undertake(selection, { kind: 'access', access: accessFields(access) });
   }
 
-  /** Removes them, or marks them as deleted. @returns how many there were. */
+  /** Removes them, or marks them as deleted. @returns the same. */
   remove(selection: AnnotationSelection): Promise<number> {
     return this.#undertake(selection, { kind: 'removal' });
   }
@@ -67,26 +68,33 @@ export class ManyAnnotations {
     try {
       await this.#intentions.insertOne(intention);
       step('annotations:noted');
-      return await this.#carryOut(intention);
+      const counted = { count: 0 };
+      return await inTime(this.#carryOut(intention, counted), {
+        answer: () => counted.count,
+        failed: (err) => {
+          this.options.logger.warn({ err }, 'Annotations:Change:Failed');
+          this.#retryLater(intention);
+        },
+      });
     } catch (error) {
       this.#retryLater(intention);
       throw error;
     }
   }
 
-  async #carryOut({ _id, selection, change, version }: IntentionDocument): Promise<number> {
+  /** @param counted how many there were so far */
+  async #carryOut({ _id, selection, change, version }: IntentionDocument, counted = { count: 0 }): Promise<number> {
     const { model, lifecycle } = this.options;
-    let count = 0;
     for await (const filter of this.#filters(selection)) {
-      if (change.kind === 'access') count += await model.setAccessOfAll(filter, change.access, version);
+      if (change.kind === 'access') counted.count += await model.setAccessOfAll(filter, change.access, version);
       else
-        count += await lifecycle.discard(
+        counted.count += await lifecycle.discard(
           model.list({ ...filter, versionBelow: version }, { limit: 0, offset: 0, sort: [['_id', 1]] }),
         );
       step('annotations:changed');
     }
     await this.#intentions.deleteOne({ _id });
-    return count;
+    return counted.count;
   }
 
   async *#filters(selection: AnnotationSelection): AsyncGenerator<AnnotationFilter> {

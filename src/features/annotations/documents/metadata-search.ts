@@ -1,7 +1,8 @@
 import { BadParameterError } from '../../../errors.js';
 import type { Caller, HostAccess, StoredDocument } from '../../../host.js';
 import { batches } from '../../../core/database/id-batches.js';
-import type { HostRecords, ItemRecord } from '../../../core/host/host-records.js';
+import type { HostRecords } from '../../../core/host/host-records.js';
+import type { ItemRecord } from '../../../core/host/records.js';
 import type { AnnotationServices } from '../annotation-services.js';
 import { parseMetadataQuery } from '../../items/metadata-query.js';
 import type { MetadataSearchRequest } from '../../items/metadata-search.js';

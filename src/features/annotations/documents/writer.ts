@@ -17,7 +17,7 @@ import type { Settings } from '../../settings/settings.js';
 import { step } from '../../../core/steps.js';
 
 /** What the services for annotations work with. */
-export interface AnnotationsOptions {
+export interface AnnotationParts {
   model: AnnotationModel;
   store: ElementStore;
   densities: Pick<AnnotationDensities, 'prepare' | 'sweep'>;
@@ -73,7 +73,7 @@ export class AnnotationWriter {
   /** What was written last of annotations for which more changes wait. */
   readonly #latest = new Map<string, AnnotationRecord>();
 
-  constructor(private readonly options: AnnotationsOptions) {
+  constructor(private readonly options: AnnotationParts) {
     const { name, waiting } = options.changing.options;
     this.#queues = new NamedQueues({ name, running: 1, ...(waiting !== undefined && { waiting }) });
   }

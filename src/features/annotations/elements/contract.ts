@@ -217,7 +217,7 @@ export interface ScanOptions extends StoreOptions {
 export interface SweepReport {
   /** Families looked at; those in use by a write at the time are left for the next sweep. */
   families: number;
-  /** Documents removed: packs, directories, indexes. */
+  /** Documents removed: packs, windows, indexes. */
   removed: number;
   /** Families with something that no head refers to; only counted where all families are looked at. */
   abandoned: number;

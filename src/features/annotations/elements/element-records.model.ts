@@ -1,5 +1,6 @@
 import type { Model, Types } from 'mongoose';
 import type { ElementRecords, FetchedPack, IndexRecord, PackPart, PackRecord, RecordKind, WindowRecord } from './records.js';
+import { createIndexesOf } from '../../../core/database/indexes.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { step } from '../../../core/steps.js';
 
@@ -89,7 +90,7 @@ export class MongoElementRecords implements ElementRecords {
   }
 
   async createIndexes(): Promise<void> {
-    await Promise.all([this.#packs.createIndexes(), this.#windows.createIndexes(), this.#indexes.createIndexes()]);
+    await Promise.all([createIndexesOf(this.#packs), createIndexesOf(this.#windows), createIndexesOf(this.#indexes)]);
   }
 
   #id(text: string): Types.ObjectId {

@@ -1,8 +1,8 @@
 import { LargeImageError } from '../../../errors.js';
 import type { IdMaker } from './packs/ids.js';
 import type { ElementRecords } from './records.js';
-import { hasEnded, processName } from '../../../core/database/process-name.js';
-import { Renewal } from '../../../core/database/renewal.js';
+import { hasEnded, processName } from '../../../core/database/leases/process-name.js';
+import { Renewal } from '../../../core/database/leases/renewal.js';
 import { step } from '../../../core/steps.js';
 
 /** How often a leaseholder or sweeper says that it is alive. */

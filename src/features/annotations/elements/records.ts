@@ -14,7 +14,7 @@ export interface PackRecord {
 export interface WindowRecord {
   id: string;
   family: string;
-  /** See `encodeDirectory`. */
+  /** See `encodePackIndex`. */
   packIndex: Buffer;
   /** JSON text of the groups with their numbers of elements: `[[group or null, count], …]`. */
   groups: string;
@@ -40,7 +40,7 @@ export type FetchedPack = Pick<PackRecord, 'columns' | 'codec' | 'text'>;
 
 /**
  * The documents behind the element store; all queries on them are here. A family says which documents may be shared, and carries
- * the holds of writers and the claim of a sweeper, which exclude one another.
+ * the leases of writers and the claim of a sweeper, which exclude one another.
  */
 export interface ElementRecords {
   createIndexes(): Promise<void>;
@@ -54,14 +54,14 @@ export interface ElementRecords {
   findWindows(ids: readonly string[]): Promise<Map<string, WindowRecord>>;
   findIndexes(ids: readonly string[]): Promise<Map<string, IndexRecord>>;
 
-  /** Begins a family, held. */
+  /** Begins a family with a lease on it. */
   startFamily(family: string, leaseId: string, now: Date): Promise<void>;
   /** Adds a lease unless a sweep that showed itself after `sweepStale` is going on. @returns whether it was added. */
   addLease(family: string, leaseId: string, now: Date, sweepStale: Date): Promise<boolean>;
   /** Renews a lease. @returns false when it is gone. */
   renewLease(family: string, leaseId: string, now: Date): Promise<boolean>;
   dropLease(family: string, leaseId: string): Promise<void>;
-  /** The leases on a family, and when each has shown himself last. */
+  /** The leases on a family, and when each was last renewed. */
   leases(family: string): Promise<{ id: string; at: Date }[]>;
   /** Who sweeps a family, or has been killed while sweeping it; `null`: nobody. */
   claimOf(family: string): Promise<string | null>;
@@ -71,7 +71,7 @@ export interface ElementRecords {
   /** Those that somebody has leased or sweeps, or has when it was killed. */
   leasedFamilies(): Promise<{ family: string; leaseIds: string[] }[]>;
   /**
-   * Claims a family for a sweep: when nobody holds it, but for the holds given, which go, and nobody else sweeps it, but for sweeps not
+   * Claims a family for a sweep: when there are no leases on it but those given, which end, and nobody else sweeps it, but for sweeps not
    * renewed since `sweepStale`.
    *
    * @returns whether it was claimed.

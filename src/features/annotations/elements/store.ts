@@ -38,7 +38,7 @@ import type { ElementRecords } from './records.js';
 import { elementTexts, packMarks, packSummaries, scanElements } from './read/scan.js';
 import { sweepFamilies, type HeadsOfFamily, type SweepOptions } from './sweep.js';
 import { writeElements } from './write/write.js';
-import { hasEnded } from '../../../core/database/process-name.js';
+import { hasEnded } from '../../../core/database/leases/process-name.js';
 
 /** What a store is made of. */
 export interface ElementStoreOptions {
@@ -47,7 +47,7 @@ export interface ElementStoreOptions {
   brand: string;
   /** For the boxes of image and pixelmap elements. */
   overlaySizes: OverlaySizes;
-  /** Memory for directories, bytes. Default 64 MiB: those of 200 million elements need ten times as much. */
+  /** Memory for pack indexes, bytes. Default 64 MiB: those of 200 million elements need ten times as much. */
   packIndexCacheBytes?: number;
   /** Smaller packs and windows are for tests. */
   layout?: Layout;

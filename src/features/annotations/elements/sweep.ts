@@ -3,7 +3,7 @@ import { decodePackIndex } from './packs/pack-index.js';
 import { endLostClaim, newLeaseId, sweepStaleMs } from './leases.js';
 import type { IdMaker } from './packs/ids.js';
 import type { ElementRecords, RecordKind } from './records.js';
-import { hasEnded } from '../../../core/database/process-name.js';
+import { hasEnded } from '../../../core/database/leases/process-name.js';
 import { step } from '../../../core/steps.js';
 
 /** A lease not renewed for so long belongs to a process that died, even if it cannot be asked. */
@@ -37,7 +37,7 @@ export async function sweepFamilies(
     const leaseStale = new Date(now.getTime() - staleMs);
     const isEnded = ({ id, at }: { id: string; at: Date }) => at < leaseStale || hasEnded(id);
     if (families === undefined) {
-      // Most families are as they should be: their writers need not wait for a sweep that removes nothing.
+      // Where nothing is to be removed, as in most families, the writers need not wait.
       const unused = await findsUnused(records, family, heads, isEnded);
       if (unused === null) continue;
       report.families += 1;

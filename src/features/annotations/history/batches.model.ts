@@ -2,7 +2,7 @@ import type { Model, QueryFilter } from 'mongoose';
 import type { HeadDocument } from '../documents/annotation-documents.model.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { isDuplicateKey } from '../../../core/database/refused-writes.js';
-import { hasEnded, processName } from '../../../core/database/process-name.js';
+import { hasEnded, processName } from '../../../core/database/leases/process-name.js';
 import { step } from '../../../core/steps.js';
 
 interface BatchDocument {

@@ -1,5 +1,9 @@
+import pLimit from 'p-limit';
 import type { ElementStore, SweepReport } from '../elements/contract.js';
-import { InvalidError } from '../../../errors.js';
+import { sharedAbortController } from '../../../core/concurrency/abort.js';
+import { inTime } from '../../../core/concurrency/in-time.js';
+import { InvalidError, LargeImageError } from '../../../errors.js';
+import type { HostLogger } from '../../../host.js';
 import type { AnnotationModel, AnnotationStamp } from '../documents/annotation.model.js';
 import type { HostRecords } from '../../../core/host/host-records.js';
 import { idsPerQuery } from '../../../core/database/id-batches.js';
@@ -30,6 +34,8 @@ export interface OldVersionsReport {
   /** Versions that nobody can reach any more: of writes that were killed, and of annotations that are gone. */
   abandonedVersions: number;
   removedVersions?: number;
+  /** Present where it goes on because clients would wait no longer: the numbers are those of what was looked at until then. */
+  complete?: false;
 }
 
 /** What {@link AnnotationCleanup} works with. */
@@ -38,12 +44,18 @@ export interface AnnotationCleanupOptions {
   store: ElementStore;
   densities: Pick<AnnotationDensities, 'sweep'>;
   records: HostRecords;
+  logger: HostLogger;
 }
 
 const dayMs = 24 * 60 * 60 * 1000;
 
 /** Removes what is no longer wanted of annotations, and what writes that were killed have left. */
 export class AnnotationCleanup {
+  /** What clients have asked for and is under way, by what it is about. */
+  readonly #asked = new Map<string, { report: OldVersionsReport; work: Promise<void> }>();
+  readonly #oneAtATime = pLimit(1);
+  readonly #closing = sharedAbortController();
+
   constructor(private readonly options: AnnotationCleanupOptions) {}
 
   /**
@@ -52,32 +64,78 @@ export class AnnotationCleanup {
    *
    * @throws InvalidError
    */
-  async old({ ageDays, keep, remove, signal }: OldVersionsQuery): Promise<OldVersionsReport> {
-    if (ageDays < (remove ? 7 : 0)) throw new InvalidError('minAgeInDays must be >= 7');
-    if (keep < 0) throw new InvalidError('keepInactiveVersions must be non-negative');
+  async old({ signal, ...query }: OldVersionsQuery): Promise<OldVersionsReport> {
+    const report = newReport(query);
+    await this.#old({ ...query, ...(signal && { signal }) }, report);
+    return report;
+  }
+
+  /**
+   * The same for a client, in the time that clients wait. What takes longer goes on; whoever asks for the same meanwhile waits for that.
+   *
+   * @throws InvalidError
+   */
+  async oldInTime(query: Omit<OldVersionsQuery, 'signal'>): Promise<OldVersionsReport> {
+    const key = JSON.stringify([query.remove, query.ageDays, query.keep]);
+    const { report, work } = this.#asked.get(key) ?? this.#begin(key, query);
+    return inTime<OldVersionsReport>(
+      work.then(() => report),
+      {
+        answer: () => ({ ...report, complete: false }),
+        failed: (err) => this.options.logger.warn({ err }, 'Annotation:Cleanup:Failed'),
+      },
+    );
+  }
+
+  #begin(key: string, query: Omit<OldVersionsQuery, 'signal'>) {
+    const report = newReport(query);
+    const { signal } = this.#closing;
+    const work = this.#oneAtATime(() => this.#old({ ...query, signal }, report)).finally(() => this.#asked.delete(key));
+    const asked = { report, work };
+    this.#asked.set(key, asked);
+    return asked;
+  }
+
+  /** Ends what clients have asked for and goes on. */
+  async close(): Promise<void> {
+    this.#closing.abort(new LargeImageError('unavailable', 'The server is closing.'));
+    await Promise.allSettled([...this.#asked.values()].map(({ work }) => work));
+  }
+
+  /** Adds to a report as it goes on. */
+  async #old({ ageDays, keep, remove, signal }: OldVersionsQuery, report: OldVersionsReport): Promise<void> {
     const before = new Date(Date.now() - ageDays * dayMs);
-    const report = { active: 0, recentVersions: 0, oldVersions: 0, fromDeletedItems: 0, abandonedVersions: 0 };
     // First: what the removal of old versions leaves was not abandoned by anybody.
-    report.abandonedVersions = await this.abandoned({ remove, ...(signal && { signal }) });
+    await this.abandoned({ remove, report, ...(signal && { signal }) });
     let removed = 0;
     for await (const { stamp, itemIsGone } of this.#annotations()) {
       signal?.throwIfAborted();
-      removed += await this.#oldOf(stamp, { itemIsGone, before, keep, remove, report });
+      removed += await this.#oldOf(stamp, { itemIsGone, before, keep, remove, report, signal });
     }
     if (removed > 0) await this.#sweep({ remove, signal });
-    return remove ? { ...report, removedVersions: removed } : report;
   }
 
   /**
    * Counts, and removes where it is asked for, what nobody can reach: lists of annotations that were never finished, versions of
    * annotations that are gone, and elements that neither an annotation nor a version refers to.
    */
-  async abandoned({ remove, signal }: { remove: boolean; signal?: AbortSignal }): Promise<number> {
+  async abandoned({
+    remove,
+    report = { abandonedVersions: 0 },
+    signal,
+  }: {
+    remove: boolean;
+    /** What is found is added to it at once. */
+    report?: Pick<OldVersionsReport, 'abandonedVersions'>;
+    signal?: AbortSignal;
+  }): Promise<number> {
     const { model } = this.options;
-    const unfinished = remove ? await model.batches.tidy() : await model.batches.countStale();
+    report.abandonedVersions += remove ? await model.batches.tidy() : await model.batches.countStale();
     const orphans = await this.#orphans({ remove, ...(signal && { signal }) });
+    report.abandonedVersions += orphans;
     const { abandoned } = await this.#sweep({ remove, signal });
-    return unfinished + orphans + abandoned;
+    report.abandonedVersions += abandoned;
+    return report.abandonedVersions;
   }
 
   /** Removes what killed processes have left: all that nobody can reach, or only what says itself whose it was. */
@@ -109,28 +167,42 @@ export class AnnotationCleanup {
     }
   }
 
-  /** Adds one annotation to a report. @returns how many of its versions were removed. */
+  /** Adds one annotation to a report, however many versions it has. @returns how many of them were removed. */
   async #oldOf(
     stamp: AnnotationStamp,
-    given: { itemIsGone: boolean; before: Date; keep: number; remove: boolean; report: OldVersionsReport },
+    { itemIsGone, before, keep, remove, report, signal }: Judged & { itemIsGone: boolean },
   ): Promise<number> {
     const { model } = this.options;
-    const { itemIsGone, before, keep, remove, report } = given;
     const isOld = ({ updated }: { updated: Date }) => updated < before;
-    const former = (await model.former.stamps(stamp.id)).filter(({ version }) => version < stamp.version);
+    const addRemoved = (count: number) => {
+      report.removedVersions = (report.removedVersions ?? 0) + count;
+      return count;
+    };
     if (itemIsGone && isOld(stamp)) {
-      report.fromDeletedItems += 1 + former.length;
-      return remove && (await model.remove(stamp.id, stamp.version)) ? 1 + former.length : 0;
+      const versions = 1 + (await model.former.count(stamp.id, stamp.version));
+      report.fromDeletedItems += versions;
+      return remove && (await model.remove(stamp.id, stamp.version)) ? addRemoved(versions) : 0;
     }
     if (stamp.active) report.active += 1;
-    const inactive = stamp.active ? former : [stamp, ...former];
-    const old = inactive.filter((state, index) => index >= keep && isOld(state));
-    report.recentVersions += inactive.length - old.length;
-    report.oldVersions += old.length;
-    if (!remove || old.length === 0) return 0;
+    let seen = 0;
+    const isCleared = (state: { updated: Date }) => {
+      const cleared = seen >= keep && isOld(state);
+      seen += 1;
+      report[cleared ? 'oldVersions' : 'recentVersions'] += 1;
+      return cleared;
+    };
     // Without the record of a deleted annotation its former versions could not be reached.
-    if (old.some(({ id }) => id === stamp.id)) return (await model.remove(stamp.id, stamp.version)) ? old.length : 0;
-    return model.former.remove(old.map(({ id }) => id));
+    const goesWhole = !stamp.active && isCleared(stamp);
+    let cleared = goesWhole ? 1 : 0;
+    let removed = 0;
+    for await (const page of model.former.stamps(stamp.id, stamp.version)) {
+      signal?.throwIfAborted();
+      const ids = page.filter(isCleared).map(({ id }) => id);
+      cleared += ids.length;
+      if (remove && !goesWhole) removed += addRemoved(await model.former.remove(ids));
+    }
+    if (goesWhole && remove && (await model.remove(stamp.id, stamp.version))) removed += addRemoved(cleared);
+    return removed;
   }
 
   async #orphans({ remove, signal }: { remove: boolean; signal?: AbortSignal }): Promise<number> {
@@ -144,4 +216,21 @@ export class AnnotationCleanup {
     }
     return count;
   }
+}
+
+/** What former versions are judged by. */
+interface Judged {
+  before: Date;
+  keep: number;
+  remove: boolean;
+  report: OldVersionsReport;
+  signal: AbortSignal | undefined;
+}
+
+/** @throws InvalidError for a query that is not to be answered. */
+function newReport({ ageDays, keep, remove }: Omit<OldVersionsQuery, 'signal'>): OldVersionsReport {
+  if (ageDays < (remove ? 7 : 0)) throw new InvalidError('minAgeInDays must be >= 7');
+  if (keep < 0) throw new InvalidError('keepInactiveVersions must be non-negative');
+  const report = { active: 0, recentVersions: 0, oldVersions: 0, fromDeletedItems: 0, abandonedVersions: 0 };
+  return remove ? { ...report, removedVersions: 0 } : report;
 }

@@ -1,7 +1,7 @@
 import { BadParameterError } from '../../../errors.js';
 import type { AnnotationRecord, AnnotationState, AnnotationVersionRecord } from '../documents/annotation-record.js';
 import type { VersionField } from './versions.model.js';
-import type { AnnotationsOptions, AnnotationWriter, ChangeRequest } from '../documents/writer.js';
+import type { AnnotationParts, AnnotationWriter, ChangeRequest } from '../documents/writer.js';
 
 /** One version of an annotation. */
 export interface AnnotationVersion extends AnnotationState {
@@ -25,7 +25,7 @@ export interface VersionOrder {
 /** Former versions of annotations: read and restored. */
 export class AnnotationHistory {
   constructor(
-    private readonly options: AnnotationsOptions,
+    private readonly options: AnnotationParts,
     private readonly writer: AnnotationWriter,
   ) {}
 

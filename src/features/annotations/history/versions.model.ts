@@ -1,6 +1,7 @@
 import type { Connection, Model, QueryFilter } from 'mongoose';
 import type { StoredElements } from '../elements/contract.js';
 import type { AnnotationState, AnnotationVersionRecord } from '../documents/annotation-record.js';
+import { createIndexesOf } from '../../../core/database/indexes.js';
 import { stateFields, toVersion, type VersionDocument } from '../documents/annotation-documents.model.js';
 import { idText } from '../../../core/database/id-text.js';
 import { batches, idsPerQuery } from '../../../core/database/id-batches.js';
@@ -43,7 +44,7 @@ export class AnnotationVersions {
   ) {}
 
   async createIndexes(): Promise<void> {
-    await this.model.createIndexes();
+    await createIndexesOf(this.model);
   }
 
   /** Writes down a state as a former version. Writing the same one again changes nothing. */
@@ -89,25 +90,34 @@ export class AnnotationVersions {
     return doc === null ? null : toVersion(doc);
   }
 
-  /** Stamps of the former versions of an annotation, newest first. */
-  async stamps(annotationId: string): Promise<VersionStamp[]> {
-    const docs = await this.model
-      .find({ annotationId }, { _version: 1, updated: 1 })
-      .sort({ _version: -1 })
-      .lean<VersionDocument[]>();
-    return docs.map(({ _id, _version: version, updated }) => ({ id: idText(_id), version, updated }));
+  /** Stamps of the former versions of an annotation below one, newest first; some at a time. */
+  async *stamps(annotationId: string, before: number): AsyncGenerator<VersionStamp[]> {
+    for (let below = before; ;) {
+      const docs = await this.model
+        .find({ annotationId, _version: { $lt: below } }, { _version: 1, updated: 1 })
+        .sort({ _version: -1 })
+        .limit(idsPerQuery)
+        .lean<VersionDocument[]>();
+      if (docs.length === 0) return;
+      yield docs.map(({ _id, _version: version, updated }) => ({ id: idText(_id), version, updated }));
+      below = docs.at(-1)!._version;
+    }
   }
 
   /** Families of the elements of an annotation's former versions. */
   async families(annotationId: string): Promise<string[]> {
-    return (await this.model.distinct('elements.family', { annotationId })) as unknown as string[];
+    const families = this.model.aggregate<{ _id: string }>([
+      { $match: { annotationId } },
+      { $group: { _id: '$elements.family' } },
+    ]);
+    return (await families).map(({ _id }) => _id);
   }
 
-  /** The elements of all former versions of a family. */
-  async elementsOf(family: string): Promise<StoredElements[]> {
+  /** The elements of all former versions of a family, read as they are asked for. */
+  async *elementsOf(family: string): AsyncGenerator<StoredElements> {
     const query = { 'elements.family': family } as QueryFilter<VersionDocument>;
-    const docs = await this.model.find(query, { elements: 1 }).lean<Pick<VersionDocument, 'elements'>[]>();
-    return docs.map(({ elements }) => elements);
+    const cursor = this.model.find(query, { elements: 1 }).lean<Pick<VersionDocument, 'elements'>[]>().cursor();
+    for await (const { elements } of cursor) yield elements;
   }
 
   /** Removes versions by their own ids. @returns how many. */
@@ -119,15 +129,18 @@ export class AnnotationVersions {
 
   /** Removes all versions of an annotation. @returns how many. */
   async removeAll(annotationId: string): Promise<number> {
-    return (await this.model.deleteMany({ annotationId })).deletedCount;
+    let removed = 0;
+    for await (const page of this.stamps(annotationId, Infinity)) removed += await this.remove(page.map(({ id }) => id));
+    return removed;
   }
 
   async forgetCreator(userId: string): Promise<void> {
     await this.model.updateMany({ creatorId: userId }, { $set: { creatorId: null } });
   }
 
-  async count(annotationId: string): Promise<number> {
-    return this.model.countDocuments({ annotationId });
+  /** How many former versions there are below one. */
+  async count(annotationId: string, before = Infinity): Promise<number> {
+    return this.model.countDocuments({ annotationId, _version: { $lt: before } });
   }
 
   /** Ids of all annotations that have former versions, each once; some at a time. */

@@ -1,5 +1,5 @@
-import { crowdOf, usualGain, type CrowdedWindow } from './draw/density-gain.js';
-import { DensityCounter } from './draw/density.js';
+import { crowdOf, defaultGain, type CrowdedWindow } from './draw/density/density-gain.js';
+import { DensityCounter } from './draw/density/density.js';
 import { GroupColorCounter, type GroupColor } from './draw/group-colors.js';
 import type { Drawer } from './drawer.js';
 import type { ElementStore, PackMarks, StoredElements, StoredWindow } from '../elements/contract.js';
@@ -9,6 +9,7 @@ import type { AnnotationDensityModel, BlockAddress, DensityBlock, DensityHead } 
 import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../../../core/concurrency/at-most.js';
 import { orAborted } from '../../../tilesource/process/shared-work.js';
 
 /** Annotations with fewer elements have no densities in the database: counting them anew is as quick. */
@@ -34,9 +35,9 @@ export interface AnnotationDensitiesOptions {
 
 /** Densities of stored elements: made once for each window of elements, kept in the database, shared by all versions that share the window. */
 export class AnnotationDensities {
-  readonly #heads = new LRUCache<string, DensityHead>({ max: maxHeads });
+  readonly #heads = new LRUCache<string, DensityHead>(atMost(maxHeads));
   /** Of annotations whose densities are not kept in the database, by content. */
-  readonly #small = new LRUCache<string, { crowded: CrowdedWindow[]; groups: GroupColor[] }>({ max: maxHeads });
+  readonly #small = new LRUCache<string, { crowded: CrowdedWindow[]; groups: GroupColor[] }>(atMost(maxHeads));
   readonly #underWay = new Map<string, Promise<DensityHead>>();
   /** Counting keeps a processor busy; one window at a time leaves room for requests. */
   readonly #making = new WorkQueue({ name: 'densities', running: 1 });
@@ -144,16 +145,16 @@ export class AnnotationDensities {
     return head;
   }
 
-  /** The gain at which a level looks right; see {@link usualGain}. */
+  /** The gain at which a level looks right; see {@link defaultGain}. */
   async gain(stored: StoredElements, level: number, options: { signal?: AbortSignal | undefined } = {}): Promise<number> {
     if (stored.count >= countedAlways) {
       const heads = await this.heads(stored, options);
-      return usualGain(
+      return defaultGain(
         stored.windows.map(({ box }, i) => ({ box, crowds: heads[i]?.crowds ?? [] })),
         level,
       );
     }
-    return usualGain((await this.#countSmall(stored, options)).crowded, level);
+    return defaultGain((await this.#countSmall(stored, options)).crowded, level);
   }
 
   /** How many elements each group has in which color. @throws as {@link heads}. */
@@ -190,12 +191,12 @@ export class AnnotationDensities {
    * @param heads the stored elements of all heads of a family.
    * @param families only these. Default: all.
    */
-  async sweep(heads: (family: string) => Promise<Iterable<StoredElements>>, families?: Iterable<string>): Promise<number> {
+  async sweep(heads: (family: string) => AsyncIterable<StoredElements>, families?: Iterable<string>): Promise<number> {
     let removed = 0;
     for (const family of families ?? (await this.options.model.families())) {
       removed += await this.options.model.keepOnly(family, async () => {
         const windows = new Set<string>();
-        for (const { windows: listed } of await heads(family)) for (const { id } of listed) windows.add(id);
+        for await (const { windows: listed } of heads(family)) for (const { id } of listed) windows.add(id);
         return windows;
       });
     }

@@ -1,6 +1,7 @@
-import type { CountedBlock, CountedWindow } from './draw/count-window.js';
-import type { DensityClass } from './draw/density.js';
+import type { CountedBlock, CountedWindow } from './draw/density/count-window.js';
+import type { DensityClass } from './draw/density/density.js';
 import type { GroupColor } from './draw/group-colors.js';
+import { createIndexes } from '../../../core/database/indexes.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { step } from '../../../core/steps.js';
 
@@ -69,7 +70,7 @@ export class AnnotationDensityModel {
 
   async createIndexes(): Promise<void> {
     // The mark first: the families of the plugin are read from the index alone.
-    await this.#documents.createIndex({ plugin: 1, family: 1 });
+    await createIndexes(this.#documents, [{ key: { plugin: 1, family: 1 } }]);
   }
 
   /** Heads of these windows; those that are not there are absent. */

@@ -1,5 +1,5 @@
 import { threadFunctions } from '../../../core/concurrency/thread-functions.js';
-import { countWindow } from './draw/count-window.js';
+import { countWindow } from './draw/density/count-window.js';
 import { makeVectorTile, paint, paintRgba } from './draw/drawing.js';
 
 const functions = { paint, paintRgba, makeVectorTile, countWindow };

@@ -1,8 +1,8 @@
 import type { View } from './draw/canvas.js';
 import { drawnMargin } from './draw/draw.js';
 import type { DrawnTexts, PictureDrawing } from './draw/drawing.js';
-import type { DensityTile } from './draw/density-layer.js';
-import { blockTiles, densityBelow, DensityCounter, densityTile, tileAddress } from './draw/density.js';
+import type { DensityTile } from './draw/density/density-layer.js';
+import { blockTiles, densityBelow, DensityCounter, densityTile, tileAddress } from './draw/density/density.js';
 import { pointDiameter, type ColorMode, type GroupFilter } from './draw/shape.js';
 import { maxFeatures, VectorTile } from './draw/vector-tile.js';
 import type { BoundingBox } from '../../../annotation-format/bounding-box.js';
@@ -18,8 +18,9 @@ import type { Drawer, DrawingCost } from './drawer.js';
 /** What is drawn together: so that a thread has something else to do in between, and neither it nor this process holds much. */
 const partTextBytes = 4 * 1024 * 1024;
 const partPixels = 32_000_000;
-/** Pixels in the boxes of elements that lie over one another in a picture: tens of thousands of shapes that fill a tile. */
+/** Most pixels in the boxes of elements that lie over one another in a picture, and for each of its own pixels: shapes that fill it. */
 const mostPixels = 4_000_000_000;
+const mostOverlap = 32_000;
 
 /** Cells of a density in a vector tile: this many halvings above the pixels, so 8 × 8 pixels. */
 const vectorShrink = 3;
@@ -28,7 +29,7 @@ const vectorShrink = 3;
 export interface OverlayStyle {
   mode: ColorMode;
   groups: GroupFilter;
-  /** How often the density is counted; 1 shows shares as they are. `undefined`: what looks right, see `usualGain`. */
+  /** How often the density is counted; 1 shows shares as they are. `undefined`: what looks right, see `defaultGain`. */
   gain: number | undefined;
 }
 
@@ -95,6 +96,7 @@ export class AnnotationOverlay {
     let part = new DrawingPart(view);
     let pixels: Float32Array | null = null;
     let pixelsDrawn = 0;
+    const most = Math.min(mostPixels, mostOverlap * view.width * view.height);
     let densities: PictureDrawing['densities'] = { window, tiles, gain };
     const drawing = (): PictureDrawing => ({ view, mode, groups, level, pixels, densities, elements: part.elements() });
     for await (const found of this.#elements(stored, view, options)) {
@@ -102,7 +104,7 @@ export class AnnotationOverlay {
         pixels = await this.options.drawer.paint(drawing(), part.cost, options.signal);
         densities = null;
         pixelsDrawn += part.cost.pixels;
-        if (pixelsDrawn > mostPixels && Number.isFinite(pixelsDrawn))
+        if (pixelsDrawn > most && Number.isFinite(pixelsDrawn))
           throw new BadValueError('Too many large shapes lie over one another here.');
         part = new DrawingPart(view);
       }

@@ -3,8 +3,8 @@ import type { Caller } from '../../../host.js';
 import type { AnnotationTileRequest, AnnotationTiles } from './tiles.js';
 import { answerConditional, entityTag } from '../../../http/conditional.js';
 import { scopes } from '../../../http/scopes.js';
-import { tileAddress } from '../../pictures/tiles.routes.js';
-import { id, json, number, oneOf, required, text, withDefault, type Parameter } from '../../../http/parameters.js';
+import { tileAddress, tilePath as addressPath } from '../../pictures/tiles.routes.js';
+import { id, json, number, oneOf, required, withDefault, type Parameter } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
 import { routeDefiner } from '../../../http/route.js';
 
@@ -17,12 +17,7 @@ const defineRoute = routeDefiner<OverlayContext>();
 
 const annotationPath = { id: required(id({ description: 'The id of the annotation.' })) };
 
-const tilePath = {
-  ...annotationPath,
-  z: required(text({ description: 'Level; 0 is the smallest.' })),
-  x: required(text({ description: 'Column, from 0 at the left.' })),
-  y: required(text({ description: 'Row, from 0 at the top.' })),
-};
+const tilePath = { ...annotationPath, ...addressPath };
 
 /** Longest list of groups that a request may name. */
 const maxGroups = 1000;

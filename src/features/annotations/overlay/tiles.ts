@@ -1,6 +1,6 @@
 import { defaultLineColor, hexColor } from './draw/colors.js';
 import type { View } from './draw/canvas.js';
-import { densityBelow } from './draw/density.js';
+import { densityBelow } from './draw/density/density.js';
 import type { ColorMode } from './draw/shape.js';
 import { vectorExtent } from './draw/vector-tile.js';
 import type { StoredElements } from '../elements/contract.js';

@@ -1,8 +1,8 @@
 import { sharedAbortController } from '../../../core/concurrency/abort.js';
 import { boundingBox, unionBox, type BoundingBox } from '../../../annotation-format/bounding-box.js';
-import { encodeDensity } from './draw/density-codec.js';
-import { DensityCells } from './draw/density-cells.js';
-import { blockTiles, densityLevels, type DensityClass } from './draw/density.js';
+import { encodeDensity } from './draw/density/density-codec.js';
+import { DensityCells } from './draw/density/density-cells.js';
+import { blockTiles, densityLevels, type DensityClass } from './draw/density/density.js';
 import { matchesConditions } from '../../../annotation-format/element-query.js';
 import type { AnnotationElement } from '../../../annotation-format/schema/document.js';
 import type { ElementStore, ElementText, StoredElements } from '../elements/contract.js';

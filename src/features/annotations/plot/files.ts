@@ -1,7 +1,7 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { BadValueError } from '../../../errors.js';
 import type { HostFiles } from '../../../host.js';
-import type { FileRecord } from '../../../core/host/host-records.js';
+import type { FileRecord } from '../../../core/host/records.js';
 import { programOf } from '../../../core/concurrency/program.js';
 import { ThreadPool } from '../../../core/concurrency/thread-pool.js';
 import type { CsvColumns, CsvFunctions } from './csv-thread.js';

@@ -1,12 +1,11 @@
 import { BadParameterError, InvalidError } from '../../../errors.js';
 import type { Caller } from '../../../host.js';
-import type { ItemRecord } from '../../../core/host/host-records.js';
-import { plotSources, type PlotRequest, type PlotSource } from './plot-data.js';
+import type { ItemRecord } from '../../../core/host/records.js';
+import { plotSources, type PlotRequest, type PlotSource, type PlotData } from './plot-data.js';
 import type { LatestOnly } from '../../../core/concurrency/latest-only.js';
 import type { Items } from '../../items/items.js';
 import { Reply } from '../../../http/reply.js';
 import { started } from '../streams.js';
-import type { PlotData } from './plot-data.js';
 import type { PlotRows } from './table.js';
 import { Readable } from 'node:stream';
 import { routeDefiner } from '../../../http/route.js';

@@ -1,4 +1,4 @@
-import type { LibrarySettings } from '../../../configuration-text/read-settings.js';
+import type { FileSettings } from '../../../configuration-text/read-settings.js';
 import type { Core } from '../../../core/core.js';
 import type { Feature } from '../../feature.js';
 import type { Images } from '../../images/images.js';
@@ -12,7 +12,7 @@ import { AnnotationUploads } from './uploads.js';
 /** What the feature needs. */
 interface UploadNeeds {
   core: Core;
-  library: LibrarySettings;
+  fileSettings: FileSettings;
   items: Items;
   images: Images;
   annotations: AnnotationServices;
@@ -22,7 +22,7 @@ interface UploadNeeds {
 /** Uploaded files that are read as annotations of the item they were sent for. */
 export const annotationUploadFeature: Feature<UploadNeeds, null> = {
   name: 'annotation-upload',
-  async open({ core, library, items, images, annotations, runner }, onClose) {
+  async open({ core, fileSettings, items, images, annotations, runner }, onClose) {
     const { host, own, leases, records, callers, events, logger } = core;
     const model = new AnnotationUploadModel(own);
     await model.createIndexes();
@@ -36,7 +36,7 @@ export const annotationUploadFeature: Feature<UploadNeeds, null> = {
       images,
       files: host.files,
       runner,
-      maxBytes: library.max_annotation_input_file_length,
+      maxBytes: fileSettings.max_annotation_input_file_length,
       notify: host.notify,
       logger,
     });

@@ -1,5 +1,6 @@
 import type { UploadTask } from './upload.model.js';
 import { uploadJobName, type AnnotationUploads } from './uploads.js';
+import { mayBeBegunAgain } from '../../jobs/job-record.js';
 import type { JobDefinition } from '../../jobs/running/definition.js';
 
 /** Reads an uploaded file of annotations. Begun anew after a crash, it makes what is missing. */
@@ -13,7 +14,8 @@ export function annotationUploadJob(uploads: AnnotationUploads): JobDefinition<U
     // Only the plugin makes such jobs.
     parse: (kwargs) => kwargs as unknown as UploadTask,
     async run({ job, log, results, signal }, task) {
-      await uploads.ingest(task, { jobId: job.id, log, results, signal });
+      const isLastTry = job.run === null || !mayBeBegunAgain(job.run);
+      await uploads.ingest(task, { jobId: job.id, log, results, signal, isLastTry });
     },
   };
 }

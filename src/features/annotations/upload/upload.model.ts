@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Model } from 'mongoose';
+import { createIndexesOf } from '../../../core/database/indexes.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { isDuplicateKey } from '../../../core/database/refused-writes.js';
 
@@ -71,7 +72,7 @@ export class AnnotationUploadModel {
   }
 
   async createIndexes(): Promise<void> {
-    await Promise.all([this.#named.createIndexes(), this.#waiting.createIndexes()]);
+    await Promise.all([createIndexesOf(this.#named), createIndexesOf(this.#waiting)]);
   }
 
   /** Notes which item an identifier stands for in a user's batch; the latest upload counts. */

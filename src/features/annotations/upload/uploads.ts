@@ -2,14 +2,16 @@ import { createHash } from 'node:crypto';
 import { AccessDeniedError, BadParameterError, InvalidError, LargeImageError } from '../../../errors.js';
 import type { Caller, HostEventPayloads, HostFiles, HostLogger, HostNotification } from '../../../host.js';
 import type { AnnotationUploadModel, Batch, UploadTask } from './upload.model.js';
-import type { Leases } from '../../../core/database/leases.js';
-import type { FileRecord, HostRecords, ItemRecord } from '../../../core/host/host-records.js';
+import type { Leases } from '../../../core/database/leases/leases.js';
+import type { HostRecords } from '../../../core/host/host-records.js';
+import type { FileRecord, ItemRecord } from '../../../core/host/records.js';
 import type { AnnotationServices } from '../annotation-services.js';
 import type { Images } from '../../images/images.js';
 import type { Callers } from '../../../core/host/callers.js';
 import type { Items } from '../../items/items.js';
 import type { JobStarter } from '../../jobs/running/job-starter.js';
 import { annotationBytes, isItemId, maxNameLength, OverlayReferences, parseReference } from './references.js';
+import { isPassing } from '../../../core/database/outage.js';
 import { step } from '../../../core/steps.js';
 
 /** Name and type of the job that reads an uploaded file of annotations. */
@@ -47,6 +49,8 @@ export interface IngestContext {
   log: (text: string) => void;
   results: (results: Record<string, unknown>) => void;
   signal: AbortSignal;
+  /** Whether it is not tried again, also where the database is too busy for it. */
+  isLastTry: boolean;
 }
 
 /** Elements name uploads that are not there yet. */
@@ -165,12 +169,12 @@ export class AnnotationUploads {
     try {
       await this.#ingest(task, context);
     } catch (error) {
-      if (!context.signal.aborted) await this.#notify(task, context.jobId, error);
+      if (!context.signal.aborted && (context.isLastTry || !isPassing(error))) await this.#notify(task, context.jobId, error);
       throw error;
     }
   }
 
-  async #ingest(task: UploadTask, { log, results, signal }: IngestContext): Promise<void> {
+  async #ingest(task: UploadTask, { log, results, signal, isLastTry }: IngestContext): Promise<void> {
     const { records, files, annotations, maxBytes } = this.options;
     const { item, caller } = await this.#target(task);
     const file = await records.findFile(task.fileId);
@@ -206,7 +210,7 @@ export class AnnotationUploads {
       bytes.destroy();
     }
     step('annotation-upload:read');
-    await this.#removeUpload(file, item);
+    await this.#removeUpload(file, item, isLastTry);
     step('annotation-upload:removed');
   }
 
@@ -259,13 +263,15 @@ export class AnnotationUploads {
   }
 
   /** An upload that lies beside the image has done its work; one that was put elsewhere is somebody's file. */
-  async #removeUpload(file: FileRecord, item: ItemRecord): Promise<void> {
+  async #removeUpload(file: FileRecord, item: ItemRecord, isLastTry: boolean): Promise<void> {
     const { files, logger } = this.options;
     const { fileId, originalId } = item.largeImage ?? {};
     if (file.itemId !== item.id || file.id === fileId || file.id === originalId) return;
     try {
       await files.remove(file.doc);
     } catch (err) {
+      // The job is taken up again, finds the annotations there and removes it.
+      if (isPassing(err) && !isLastTry) throw err;
       logger.warn({ err, fileId: file.id }, 'Annotation:Upload:NotRemoved');
     }
   }

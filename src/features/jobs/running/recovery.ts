@@ -1,8 +1,8 @@
 import type { HostLogger } from '../../../host.js';
-import type { JobRecord } from '../job-record.js';
+import { mayBeBegunAgain, type JobRecord } from '../job-record.js';
 import { activeStatuses, jobStatus } from '../job-status.js';
 import type { JobStore } from '../jobs.js';
-import { hasEnded, processName } from '../../../core/database/process-name.js';
+import { hasEnded, processName } from '../../../core/database/leases/process-name.js';
 import { Silence } from '../../../core/database/silence.js';
 import { step } from '../../../core/steps.js';
 
@@ -26,6 +26,17 @@ interface RecoveryOptions {
 /** Most jobs looked at in one sweep; the oldest come first, and later ones get their turn. */
 const maxActive = 1000;
 const maxWaiting = 100;
+/**
+ * An entry that nobody begins with is replaced after this part of a lease. A process may have taken it and have ended, or have closed while
+ * Agenda was fetching it; Agenda unlocks, unawaited, what it took beyond its limit. For Agenda such an entry is taken until its lock runs out,
+ * 30 s later. An entry too many does no harm.
+ */
+const entryShare = 3;
+
+/** Whether a job was begun, has been taken from who worked on it, and is to be begun anew. */
+function waitsForEntry({ status, run }: JobRecord): boolean {
+  return status !== jobStatus.canceling && run?.owner === null && mayBeBegunAgain(run);
+}
 
 /**
  * Finds jobs that nobody works on although somebody should: their process has died, or it died between storing the job and
@@ -35,30 +46,36 @@ const maxWaiting = 100;
  */
 export class JobRecovery {
   #seen = new Map<string, Silence>();
-  #sweptAt = -Infinity;
+  #sweptAt: number | null = null;
+  /** Milliseconds in which signs of life would have been seen. */
+  #watched = 0;
 
   constructor(private readonly options: RecoveryOptions) {}
 
   /** Looks once at all jobs that are not over. */
   async sweep(): Promise<void> {
-    const { jobs, sweepMs } = this.options;
+    const { jobs, sweepMs, leaseMs } = this.options;
     const active = await jobs.findRuns(activeStatuses, maxActive);
-    const waiting = await jobs.findRuns([jobStatus.inactive, jobStatus.queued], maxWaiting);
+    const queued = await jobs.findRuns([jobStatus.inactive, jobStatus.queued], maxWaiting);
+    // What was taken from a dead process waits for its entry, too, whatever its status says.
+    const waiting = [...queued, ...active.filter((job) => waitsForEntry(job) && !this.options.isRunningHere(job.id))];
     const tickets = waiting.flatMap(({ run }) => (run?.ticket == null ? [] : [run.ticket]));
     const entries = tickets.length === 0 ? new Map<string, EntryState>() : await this.options.entryStates(tickets);
     const now = performance.now();
-    // After a time without an answer (the database was away) everybody gets a full lease to give a sign of life.
-    if (now - this.#sweptAt > 3 * sweepMs) this.#seen.clear();
+    const passed = now - (this.#sweptAt ?? now);
+    // Of a time without an answer (the database was away) little counts: nobody could give a sign of life. Some of it does, since on a busy
+    // machine every sweep may be late.
+    this.#watched += passed > 3 * sweepMs ? sweepMs : passed;
     this.#sweptAt = now;
 
     const before = this.#seen;
     this.#seen = new Map();
     for (const job of active) {
       if (job.status === jobStatus.canceling && job.run?.owner === null) await this.#end(job);
-      else if (this.options.isRunningHere(job.id)) continue;
+      else if (this.options.isRunningHere(job.id) || waitsForEntry(job)) continue;
       else if (
-        hasEnded(job.run?.owner ?? job.run?.starter ?? '') ||
-        this.#isSilent(job, `${job.run?.owner} ${job.run?.beat}`, before)
+        hasEnded(job.run?.owner ?? '') ||
+        this.#isSilent(job, { key: `${job.run?.owner} ${job.run?.beat}`, leaseMs }, before)
       ) {
         await this.#end(job);
       }
@@ -66,16 +83,18 @@ export class JobRecovery {
     for (const job of waiting) {
       const state = (job.run?.ticket != null && entries.get(job.run.ticket)) || 'gone';
       if (state === 'waiting') continue;
-      if (hasEnded(job.run?.starter ?? '') || this.#isSilent(job, `${job.status} ${job.run?.ticket} ${state}`, before)) {
+      const key = `${job.status} ${job.run?.ticket} ${state}`;
+      if (hasEnded(job.run?.starter ?? '') || this.#isSilent(job, { key, leaseMs: leaseMs / entryShare }, before)) {
         await this.#redeliver(job);
       }
     }
   }
 
-  /** Whether the key of a job has been the same for a whole lease. */
-  #isSilent(job: JobRecord, key: string, before: ReadonlyMap<string, Silence>): boolean {
-    const silence = before.get(job.id) ?? new Silence(this.options.leaseMs);
-    this.#seen.set(job.id, silence);
+  /** Whether the key of a job has been the same for the whole lease. */
+  #isSilent(job: JobRecord, { key, leaseMs }: { key: string; leaseMs: number }, before: ReadonlyMap<string, Silence>): boolean {
+    const name = `${job.id} ${leaseMs}`;
+    const silence = before.get(name) ?? new Silence(leaseMs, () => this.#watched);
+    this.#seen.set(name, silence);
     return silence.isOver(key);
   }
 
@@ -87,8 +106,8 @@ export class JobRecovery {
     const fields = { jobId: job.id, owner: run.owner, attempts: run.attempts };
     if (job.status === jobStatus.canceling) {
       await jobs.change(job, conditions, { status: jobStatus.canceled, owner: null });
-    } else if (run.resumable && run.attempts < run.maxAttempts) {
-      const log = run.owner === null ? [] : ['The process that ran this job has ended; it is taken up again.\n'];
+    } else if (mayBeBegunAgain(run)) {
+      const log = ['The process that ran this job has ended; it is taken up again.\n'];
       const released = await jobs.change(job, conditions, { owner: null, starter: processName(), log });
       if (released === null) return;
       step('job:released');
@@ -103,7 +122,6 @@ export class JobRecovery {
   }
 
   async #redeliver(job: JobRecord): Promise<void> {
-    this.#seen.delete(job.id);
     this.options.logger?.warn({ jobId: job.id, status: job.status }, 'Job:QueuedAgain');
     await this.options.deliver(job);
   }

@@ -1,11 +1,11 @@
 import { sharedAbortController } from '../../../core/concurrency/abort.js';
 import type { HostLogger } from '../../../host.js';
-import { isDatabaseOutage } from '../../../core/database/outage.js';
-import { logEntryBytes, maxLogBytes, type JobChanges, type JobProgress, type JobRecord } from '../job-record.js';
+import { isDatabaseOutage, isPassing } from '../../../core/database/outage.js';
+import { logEntryBytes, maxLogBytes, mayBeBegunAgain, type JobChanges, type JobProgress, type JobRecord } from '../job-record.js';
 import { isFinished, jobStatus } from '../job-status.js';
 import type { JobEvent, JobStore } from '../jobs.js';
 import { failureText, type JobContext, type JobDefinition } from './definition.js';
-import { processName } from '../../../core/database/process-name.js';
+import { processName } from '../../../core/database/leases/process-name.js';
 
 /** Why work on a job is to stop before its end. */
 export type StopReason = 'canceled' | 'removed' | 'ended' | 'lost' | 'closing';
@@ -249,6 +249,10 @@ export class JobRun {
       const log = says('The database could not be reached; the job is taken up again.\n');
       // What nobody else has noticed may be the fault of the job: it counts as an attempt.
       return this.#sawOutage ? { attempts: -1, ...log } : log;
+    }
+    if (job.run !== null && isPassing(failure.error) && mayBeBegunAgain(job.run)) {
+      this.#interrupted = true;
+      return says('The database was too busy for a part of the work; the job is taken up again.\n');
     }
     return { status: jobStatus.error, ...says(definition.failureLog?.(failure.error) ?? failureText(failure.error)) };
   }

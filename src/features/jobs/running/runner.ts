@@ -8,7 +8,7 @@ import type { JobStore } from '../jobs.js';
 import type { JobDefinition } from './definition.js';
 import { JobRecovery, type EntryState } from './recovery.js';
 import { JobRun, type RunTiming } from './run.js';
-import { processName } from '../../../core/database/process-name.js';
+import { processName } from '../../../core/database/leases/process-name.js';
 import { step } from '../../../core/steps.js';
 
 /** What a runner is made of. Times are in milliseconds. */

@@ -1,5 +1,5 @@
 import { UnknownIdError } from '../../../errors.js';
-import { cacheJobData, cacheJobKey, cacheJobNames } from './cache-job.js';
+import { cacheJobData, cacheJobKey, cacheJobNames } from './cache-files-job-data.js';
 import { obtainHistogram, obtainPicture } from './cached-pictures.js';
 import type { PictureContext } from '../context.js';
 import { failureText, type JobDefinition } from '../../jobs/running/definition.js';

@@ -1,6 +1,6 @@
 import { BadValueError } from '../../../errors.js';
-import type { ItemRecord } from '../../../core/host/host-records.js';
-import { defaultBins, type HistogramBand } from '../../../tilesource/render/histogram.js';
+import type { ItemRecord } from '../../../core/host/records.js';
+import { defaultBins, type HistogramBand } from '../../../tilesource/measure/histogram.js';
 import type { Enqueue } from '../../../core/concurrency/work-queue.js';
 import type {
   AssociatedImageRequest,
@@ -14,7 +14,7 @@ import type { CachedFileName, CachedFiles, Obtained } from '../../cached-files/c
 import type { Images } from '../../images/images.js';
 
 /**
- * What a cached file shows, in the words of its key (mission 2.5): without `imageKey` a thumbnail, with `tileFrames` a picture of several
+ * What a cached file shows, in the words of its key: without `imageKey` a thumbnail, with `tileFrames` a picture of several
  * frames, with `histogram` counts, else the associated image of this name.
  */
 export type CachedEntry = Readonly<Record<string, unknown>>;
@@ -28,12 +28,12 @@ export function pictureName(entry: CachedEntry): CachedFileName {
 }
 
 /** What a histogram is of where its entry does not say: saying it names no other file. */
-const usualCounting: Readonly<Record<string, unknown>> = { frame: 0, bins: defaultBins, density: false, style: '' };
+const defaultCounting: Readonly<Record<string, unknown>> = { frame: 0, bins: defaultBins, density: false, style: '' };
 
 /** Name of the cached histogram of an entry: the same for all entries that mean the same counts. */
 export function histogramName(entry: CachedEntry): CachedFileName {
   const unusual = Object.entries(entry).filter(
-    ([name, value]) => !Object.hasOwn(usualCounting, name) || usualCounting[name] !== value,
+    ([name, value]) => !Object.hasOwn(defaultCounting, name) || defaultCounting[name] !== value,
   );
   return { kind: 'data', key: cachedFileKey({ ...Object.fromEntries(unusual), imageKey: imageKeys.histogram }) };
 }
@@ -48,9 +48,9 @@ export interface ObtainOptions {
   keepMissing?: boolean;
   /** Whether it is an error that the picture cannot be kept. */
   mustKeep?: boolean;
-  /** What is not kept is made when this says so. */
+  /** The queue in which the whole making of a missing file waits, before its lease is taken. Default: none. */
   enqueue?: Enqueue;
-  /** Of making it, the drawing alone waits for this. */
+  /** The queue in which only the drawing waits, while look-ups and writes go on. Default: none. */
   drawing?: Enqueue;
   /** Aborted when the picture is not wanted any more. */
   signal?: AbortSignal;

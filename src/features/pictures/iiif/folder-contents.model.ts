@@ -1,4 +1,5 @@
-import type { FolderRecord, HostRecords, ItemRecord } from '../../../core/host/host-records.js';
+import type { HostRecords } from '../../../core/host/host-records.js';
+import type { FolderRecord, ItemRecord } from '../../../core/host/records.js';
 import type { StoredDocument } from '../../../host.js';
 
 type Conditions = Readonly<Record<string, unknown>>;

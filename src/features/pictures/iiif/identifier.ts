@@ -2,7 +2,7 @@ import { NotFoundError } from '../../../errors.js';
 import { required, type Parameter } from '../../../http/parameters.js';
 import type { RouteRequest } from '../../../http/route.js';
 import { scopes } from '../../../http/scopes.js';
-import type { ItemRecord } from '../../../core/host/host-records.js';
+import type { ItemRecord } from '../../../core/host/records.js';
 import type { PictureContext } from '../context.js';
 
 /** What all routes of IIIF have in common. */
@@ -49,7 +49,6 @@ export function mayReadImage(
 }
 
 /** The address below which all of IIIF lies, as this client reaches it. */
-export function iiifRoot({ origin, url }: Pick<RouteRequest, 'origin' | 'url'>): string {
-  const path = url.split('?', 1)[0]!;
-  return `${origin}${path.slice(0, path.toLowerCase().lastIndexOf('/iiif/'))}/iiif`;
+export function iiifRoot({ origin, root }: Pick<RouteRequest, 'origin' | 'root'>): string {
+  return `${origin}${root}/iiif`;
 }

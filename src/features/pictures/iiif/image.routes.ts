@@ -2,7 +2,7 @@ import { required, text } from '../../../http/parameters.js';
 import { Reply } from '../../../http/reply.js';
 import { iiifExtraFormats } from '../../../tilesource/render/iiif.js';
 import { defineRoute } from '../context.js';
-import { cachedPicture, freshPicture } from '../picture-reply.js';
+import { replyFromTileCache, replyFreshlyMade } from '../picture-reply.js';
 import { identifierOf, iiifRoot, iiifRoute, imagePath, mayReadImage } from './identifier.js';
 import { jsonLd, jsonLdTypes } from './json-ld.js';
 import { rightsOf } from './rights.js';
@@ -97,7 +97,7 @@ const picture = defineRoute({
     const canonical = `${iiifRoot(asked)}/${identifierOf(identifier)}/${plan.canonical}`;
     const extraHeaders = { Link: `<${canonical}>;rel="canonical", ${profileLink}` };
     const route = { item, kind: 'iiif', request: { frame, picture: plan.canonical }, asked, extraHeaders };
-    const answer = plan.output.width * plan.output.height <= keptPixels ? cachedPicture : freshPicture;
+    const answer = plan.output.width * plan.output.height <= keptPixels ? replyFromTileCache : replyFreshlyMade;
     return answer(services, route, (image, signal) => image.iiifPicture(plan, { frame, signal }));
   },
 });

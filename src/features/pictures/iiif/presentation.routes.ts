@@ -1,5 +1,5 @@
 import { enqueueFor } from '../../../core/concurrency/queues.js';
-import type { FolderRecord, ItemRecord } from '../../../core/host/host-records.js';
+import type { FolderRecord, ItemRecord } from '../../../core/host/records.js';
 import { LargeImageError } from '../../../errors.js';
 import type { Caller } from '../../../host.js';
 import { id, required } from '../../../http/parameters.js';

@@ -17,17 +17,20 @@ import {
 } from '../../../index.js';
 import { defineRoute, type HostContext } from '../../context.js';
 import { createApiKey, exchangeApiKey, loadApiKey, removeApiKey, updateApiKey } from './api-keys.js';
-import { listReply, readPage } from '../../tree/lists.js';
+import { pageReply } from '../../tree/lists.js';
 import { byId, returnsMessage } from '../../http/parameters.js';
 import { signedIn } from '../../http/signed-in.js';
 import { apiKeyView } from '../../views.js';
 
 const keySort = ['name', 'created', 'lastUse', 'active', '_id'];
 
+const days = number({ description: 'Days that its tokens live; empty for as long as a sign-in.' });
+
 const keyChanges = {
   name: text({ description: 'What the key is for.' }),
   scope: json({ description: 'List of scopes; null for everything.' }),
-  tokenDuration: number({ description: 'Days that its tokens live.' }),
+  // Web clients send the field of a form that nothing stands in.
+  tokenDuration: { ...days, parse: (value: string, name: string) => (value.trim() === '' ? undefined : days.parse(value, name)) },
   active: boolean(),
 };
 
@@ -59,8 +62,7 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
       if (!principal.admin && !userId.equals(principal.id)) {
         throw new AccessDeniedError(`Admin access denied for user ${String(query.userId)} (user ${principal.id.toHexString()}).`);
       }
-      const { documents, total } = await readPage(context.models.apiKey, { userId }, query, keySort);
-      return listReply(documents.map(apiKeyView), total);
+      return pageReply(context.models.apiKey, { userId }, { ...query, sortable: keySort }, apiKeyView);
     },
   }),
   defineRoute({
@@ -68,11 +70,14 @@ export const apiKeyRoutes: RouteDefinition<HostContext>[] = [
     path: '/api_key',
     summary: 'Make an API key. This answer alone shows it.',
     access: 'user',
-    query: keyChanges,
+    query: { ...keyChanges, targetUserId: id({ description: 'Whose key it is to be: your own, nobody makes one for others.' }) },
     returns: { schema: apiKeySchema },
-    errors: ['invalid'],
+    errors: ['invalid', 'access-denied'],
     async handle({ query, caller }, context) {
-      const { document, text: key } = await createApiKey(context, await signedIn(context, caller), query);
+      const principal = await signedIn(context, caller);
+      if (query.targetUserId !== undefined && !principal.id.equals(query.targetUserId))
+        throw new AccessDeniedError('API keys are made by those who use them.');
+      const { document, text: key } = await createApiKey(context, principal, query);
       return Reply.json({ ...apiKeyView(document), key }, { headers: { 'Cache-Control': 'no-store' } });
     },
   }),

@@ -42,11 +42,11 @@ class Lane {
   readonly #limit = pLimit(concurrency);
   readonly #hash = pLimit(1);
   /** How long the line takes for one who waits in it, as seen lately. */
-  #usualMs = 50;
+  #defaultMs = 50;
 
   /** Whether whoever comes now need not wait longer than this. */
   hasCapacity(longestMs: number): boolean {
-    return this.#limit.pendingCount * this.#usualMs <= longestMs;
+    return this.#limit.pendingCount * this.#defaultMs <= longestMs;
   }
 
   /** @throws BusyError when whoever comes now would wait longer than this */
@@ -62,7 +62,7 @@ class Lane {
       try {
         return await around(() => this.#hash(hashOne));
       } finally {
-        this.#usualMs += ((performance.now() - begun) / concurrency - this.#usualMs) / 8;
+        this.#defaultMs += ((performance.now() - begun) / concurrency - this.#defaultMs) / 8;
       }
     });
   }

@@ -5,6 +5,7 @@ import { RateLimiterMemory, RateLimiterMongo, RateLimiterRes } from 'rate-limite
 import { TooOftenError, type HostLogger } from '../../../index.js';
 import type { CoreSettings } from '../../system/settings.js';
 import type { AttemptDocument } from './attempt.model.js';
+import { CountingCollection } from './counting-collection.js';
 import { networkOf } from './network-of.js';
 import type { PasswordHasher } from './passwords.js';
 import type { UserDocument } from '../users/user.model.js';
@@ -55,7 +56,11 @@ export class SignInLimits {
   /** Budgets of which nothing was left a moment ago: whoever goes on is refused without asking the database. */
   readonly #exhausted = new LRUCache<string, RateLimiterRes>({ max: 10_000, ttl: exhaustedMs });
 
-  constructor(private readonly options: SignInLimitsOptions) {}
+  readonly #counting: CountingCollection;
+
+  constructor(private readonly options: SignInLimitsOptions) {
+    this.#counting = new CountingCollection(() => options.attempts().collection);
+  }
 
   /**
    * Tries a password if that may be tried. A wrong one counts against the login in the client's network, against the network, and against
@@ -179,7 +184,7 @@ export class SignInLimits {
     let limiter = this.#limiters.get(name);
     if (limiter === undefined) {
       limiter = new RateLimiterMongo({
-        storeClient: { collection: () => countingIn(this.options.attempts().collection) },
+        storeClient: { collection: () => this.#counting },
         disableIndexesCreation: true,
         keyPrefix,
         points,
@@ -199,27 +204,6 @@ const reasons: Record<Counted, string> = {
   'wrong-key': 'Too many wrong API keys from your network.',
   creation: 'Too many new accounts and sessions from your network.',
 };
-
-/**
- * The collection as the limiter uses it. Where engines on PostgreSQL refuse the second of two first attempts by a message of their own, which
- * the limiter does not know for a duplicate key, the attempt is made again: it then finds what the first one wrote.
- */
-function countingIn(collection: Model<AttemptDocument>['collection']) {
-  const findOneAndUpdate = async (...args: Parameters<typeof collection.findOneAndUpdate>) => {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await collection.findOneAndUpdate(...args);
-      } catch (error) {
-        if (attempt === 5 || !String(error).includes('violates exclusion constraint')) throw error;
-      }
-    }
-  };
-  return {
-    findOneAndUpdate,
-    findOne: collection.findOne.bind(collection),
-    deleteOne: collection.deleteOne.bind(collection),
-  };
-}
 
 function refusal({ counted }: Budget, { msBeforeNext }: RateLimiterRes): TooOftenError {
   const seconds = Math.max(1, Math.ceil(msBeforeNext / 1000));

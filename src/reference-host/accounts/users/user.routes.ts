@@ -17,7 +17,7 @@ import {
 import { defineRoute, type HostContext } from '../../context.js';
 import type { UserDocument } from './user.model.js';
 import { accessFilter, principalOf } from '../../access/access.js';
-import { readPage, listReply } from '../../tree/lists.js';
+import { pageReply } from '../../tree/lists.js';
 import { wordsFilter } from '../../resources/resources.js';
 import { issueSignIn } from '../tokens/tokens.js';
 import { changePassword } from '../sign-in/sign-in.js';
@@ -46,11 +46,7 @@ export const userRoutes: RouteDefinition<HostContext>[] = [
     async handle({ query, caller }, context) {
       const principal = await principalOf(context, caller);
       const filter = { ...accessFilter(principal, 0), ...wordsFilter(query.text) };
-      const { documents, total } = await readPage(context.models.user, filter, query, userSort);
-      return listReply(
-        documents.map((user) => userView(user, principal)),
-        total,
-      );
+      return pageReply(context.models.user, filter, { ...query, sortable: userSort }, (user) => userView(user, principal));
     },
   }),
   defineRoute({

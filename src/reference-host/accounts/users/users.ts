@@ -210,6 +210,7 @@ export async function clearUser(context: HostContext, _id: Types.ObjectId): Prom
   await models.folder.updateMany({ 'access.users.id': _id }, mention);
   await models.collection.updateMany({ 'access.users.id': _id }, mention);
   await models.group.updateMany({ 'access.users.id': _id }, mention);
+  await models.group.updateMany({ requests: _id }, { $pull: { requests: _id } });
   await events.emit('user.removed', { userId: _id.toHexString() });
   await events.emit('access.changed', {});
 }

@@ -15,3 +15,16 @@ export function checkedName(what: string, name: string, field = 'name'): string 
   if (trimmed.length > maxLength) throw new InvalidError(`${what} name must have at most ${maxLength} characters.`, field);
   return trimmed;
 }
+
+/**
+ * What lists are ordered by, from a name: `lowerName`, and `naturalName`, where numbers count as such (`slide 2` before `slide 10`): each run of
+ * digits has its length before it.
+ */
+export function orderOf(name: string): { lowerName: string; naturalName: string } {
+  const lowerName = name.toLowerCase();
+  const naturalName = lowerName.replace(/\d+/g, (digits) => {
+    const number = digits.replace(/^0+(?=\d)/, '');
+    return `${number.length < 10 ? number.length : `:${String(number.length).padStart(4, '0')}`}${number}`;
+  });
+  return { lowerName, naturalName };
+}

@@ -78,9 +78,10 @@ function readColor(text: string | undefined): string | null {
 function readChannels(metadata: XmlElement): CziFacts['channels'] {
   const acquired = children(at(metadata, 'Information', 'Image', 'Dimensions', 'Channels'), 'Channel');
   const displayed = children(at(metadata, 'DisplaySetting', 'Channels'), 'Channel');
+  const byId = new Map(displayed.toReversed().map((channel) => [attribute(channel, 'Id'), channel]));
   return acquired.map((channel, index) => {
     const id = attribute(channel, 'Id');
-    const shown = displayed.find((each) => attribute(each, 'Id') === id) ?? displayed[index] ?? {};
+    const shown = byId.get(id) ?? displayed[index] ?? {};
     const name = attribute(channel, 'Name') ?? attribute(shown, 'Name');
     const number = /^Channel:(\d+)$/.exec(id ?? '')?.[1];
     return {

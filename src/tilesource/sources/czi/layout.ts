@@ -1,6 +1,6 @@
 import { TileSourceError } from '../../../errors.js';
 import type { Box } from '../../geometry.js';
-import { nextSlice } from '../../../core/concurrency/slices.js';
+import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import type { SampleType } from '../../raster.js';
 import { commonType, pixelTypeOf } from './pixel-types.js';
 import type { SubBlock, SubBlocks } from './sub-blocks.js';
@@ -14,7 +14,7 @@ const sceneAxis = 'XY';
 /** Comparisons after which scenes are taken for ones beside each other, as the format demands. */
 const maxComparisons = 5_000_000;
 /** Sub-blocks after which others get their turn. */
-const blocksAtOnce = 10_000;
+const blocksAtOnce = 256;
 /** Pixels of one tile that may be read beyond what it shows, for scenes that lack a reduced layer. */
 const sparePixels = 2 ** 20;
 
@@ -108,7 +108,7 @@ async function scenesOverlap(base: readonly SubBlock[]): Promise<boolean> {
       comparisons += open.length;
       if (comparisons > maxComparisons) return false;
     }
-    await nextSlice();
+    if (isSliceOver()) await nextSlice();
   }
   return false;
 }
@@ -148,7 +148,7 @@ async function extentsOf(blocks: readonly SubBlock[]): Promise<Extents> {
   const scenes = new Map<number, Extent>();
   const base: SubBlock[] = [];
   for (const [index, block] of blocks.entries()) {
-    if (index % blocksAtOnce === blocksAtOnce - 1) await nextSlice();
+    if (index % blocksAtOnce === 0 && isSliceOver()) await nextSlice();
     if (scaleOf(block) !== 1) continue;
     image = extend(image, block);
     scenes.set(block.scene, extend(scenes.get(block.scene), block));
@@ -169,7 +169,7 @@ async function ofFrames(
   }));
   const found = new Map<number, Map<number, Reductions>>();
   for (const [index, block] of blocks.entries()) {
-    if (index % blocksAtOnce === blocksAtOnce - 1) await nextSlice();
+    if (index % blocksAtOnce === 0 && isSliceOver()) await nextSlice();
     let [frame, stride] = [0, 1];
     for (const { axis, positions: ofAxis } of positions) {
       const value = axis === sceneAxis ? block.scene : planes[block.plane]?.get(axis);

@@ -2,6 +2,7 @@ import { TileSourceError } from '../../../errors.js';
 import type { Box } from '../../geometry.js';
 import type { FileBlocks } from '../../process/decoded-blocks.js';
 import { createRaster, type Raster } from '../../raster.js';
+import { crop } from '../../render/pixels.js';
 import { hasPlainRows, readBlock, type Rows } from './block-pixels.js';
 import { groupFor, type BlockGroup, type CziLayout } from './layout.js';
 import { paint } from './paint.js';
@@ -32,12 +33,31 @@ export class CziPixels {
   /** A rectangle; what no sub-block covers is zero. @throws TileSourceError where a sub-block cannot be decoded. */
   async read({ frame, scale, box }: CziRegion, signal?: AbortSignal): Promise<Raster> {
     const { dtype, bands } = this.layout;
+    const groups = (this.layout.frames[frame]?.scenes ?? []).flatMap((scene) => groupFor(scene, scale) ?? []);
+    const [only, ...others] = groups;
+    const alone = only === undefined || others.length > 0 ? null : await this.#alone(only, { scale, box }, signal);
+    if (alone !== null) return alone;
     const target = createRaster({ width: box.width, height: box.height, bands, dtype });
-    for (const scene of this.layout.frames[frame]?.scenes ?? []) {
-      const group = groupFor(scene, scale);
-      if (group !== undefined) await this.#draw(target, group, { scale, box }, signal);
-    }
+    for (const group of groups) await this.#draw(target, group, { scale, box }, signal);
     return target;
+  }
+
+  /** A rectangle that is all of a single sub-block, or its upper left part, without being drawn anew; `null` for others. */
+  async #alone(
+    { scale: stored, blocks }: BlockGroup,
+    { scale, box }: { scale: number; box: Box },
+    signal: AbortSignal | undefined,
+  ): Promise<Raster | null> {
+    const { left, top, width, height } = box;
+    const wanted = { left: left * scale, top: top * scale, width: width * scale, height: height * scale };
+    const [block, ...others] = blocks.filter((each) => meet(this.#boxOf(each), wanted));
+    if (block === undefined || others.length > 0 || stored !== scale || hasPlainRows(block)) return null;
+    const own = this.#boxOf(block);
+    const isThere =
+      own.left === wanted.left && own.top === wanted.top && block.storedWidth >= width && block.storedHeight >= height;
+    if (!isThere) return null;
+    const { raster } = await this.#picture(block, stored, wanted, signal);
+    return raster.dtype === this.layout.dtype && raster.bands === this.layout.bands ? crop(raster, box) : null;
   }
 
   async #draw(

@@ -1,5 +1,5 @@
 import { TileSourceError } from '../../../errors.js';
-import { nextSlice } from '../../../core/concurrency/slices.js';
+import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { positionAt, type CziBytes } from './segments.js';
 
 /** Most sub-blocks of a file; each takes some 130 bytes of memory while the file is open. */
@@ -16,7 +16,7 @@ const dimensionBytes = 20;
 /** Dimensions that exist are fewer than 20. */
 const maxDimensions = 40;
 /** Entries after which others get their turn. */
-const entriesAtOnce = 10_000;
+const entriesAtOnce = 256;
 
 /** A plane: its position on every axis but X, Y, M (tile) and S (scene). */
 type PlanePosition = ReadonlyMap<string, number>;
@@ -128,7 +128,7 @@ export async function readSubBlocks(file: CziBytes, position: number, signal?: A
   };
   let offset = segment.start + directoryHeaderBytes;
   for (let index = 0; index < count; index++) {
-    if (index % entriesAtOnce === entriesAtOnce - 1) await nextSlice();
+    if (index % entriesAtOnce === 0 && isSliceOver()) await nextSlice();
     let at = await viewOf(offset, entryBytes);
     const schema = window.view.getUint16(at);
     if (schema !== 0x44_56) throw new TileSourceError(`Corrupt CZI: entry ${index} of the directory has an unknown schema.`);

@@ -1,8 +1,7 @@
 import sharp from 'sharp';
 import { MissingPartsError, TileOutsideError, TileSourceError } from '../../../errors.js';
-import type { FileTree } from '../../archive/file-tree.js';
-import { openInZip } from '../../archive/zip-tree.js';
 import {
+  type FileTree,
   priorities,
   type EncodedImage,
   type ImageMetadata,
@@ -12,6 +11,7 @@ import {
   type TileSource,
   type TileSourceDefinition,
 } from '../../contract.js';
+import { openInZip } from '../../archive/zip-tree.js';
 import { levelCount, levelSize, tileContent, type Size } from '../../geometry.js';
 import { processed } from '../../process/processing.js';
 import { vipsReason } from '../../process/vips-reason.js';
@@ -123,9 +123,8 @@ class DeepZoomTileSource implements TileSource {
   async readTile(address: TileAddress, { signal }: { signal?: AbortSignal } = {}): Promise<Raster> {
     const { path, before, size, content } = this.#tileAt(address);
     const { bands } = this.#format;
-    const target = createRaster({ ...content, bands, dtype: 'uint8' });
     const file = await this.#tree.file(path);
-    if (file === null) return target;
+    if (file === null) return createRaster({ ...content, bands, dtype: 'uint8' });
     const bytes = await tileBytes(file, path, signal);
     try {
       const limitInputPixels = size.width * size.height;
@@ -139,6 +138,8 @@ class DeepZoomTileSource implements TileSource {
         );
       }
       const raster: Raster = { data: new Uint8Array(data.buffer, data.byteOffset, data.length), ...size, bands, dtype: 'uint8' };
+      if (size.width === content.width && size.height === content.height) return raster;
+      const target = createRaster({ ...content, bands, dtype: 'uint8' });
       blit(target, raster, { left: -before.x, top: -before.y });
       return target;
     } catch (cause) {

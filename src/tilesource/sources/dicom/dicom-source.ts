@@ -15,7 +15,7 @@ import { levelCount, levelSize, type Box } from '../../geometry.js';
 import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js';
 import { createRaster, type Raster } from '../../raster.js';
-import { blit } from '../../render/pixels.js';
+import { blit, crop } from '../../render/pixels.js';
 import { extend } from '../tiff/region.js';
 import { DicomInstance } from './instance.js';
 import { layOut, type DicomLayout, type DicomLevel } from './layout.js';
@@ -105,11 +105,16 @@ class DicomTileSource implements TileSource {
     // Reduced levels may be a pixel smaller than the pyramid has it.
     const width = Math.max(1, Math.min(box.width, level.width - box.left));
     const height = Math.max(1, Math.min(box.height, level.height - box.top));
-    const target = createRaster({ width, height, bands, dtype });
     const rasters = await mapConcurrently(tiles, sideBySide, (tile) => this.#frame(tile, signal));
+    if (rasters.some((raster) => raster.dtype !== dtype || raster.bands !== bands))
+      throw new TileSourceError('Corrupt DICOM: frames of different samples.');
+    const [first] = rasters;
+    const isAlone = first !== undefined && tiles.length === 1 && tiles[0]!.left === box.left && tiles[0]!.top === box.top;
+    // Most tiles are a frame as it is.
+    if (isAlone && first.width >= width && first.height >= height)
+      return extend(crop(first, { width, height }), box.width, box.height);
+    const target = createRaster({ width, height, bands, dtype });
     for (const [i, raster] of rasters.entries()) {
-      if (raster.dtype !== dtype || raster.bands !== bands)
-        throw new TileSourceError('Corrupt DICOM: frames of different samples.');
       blit(target, raster, { left: tiles[i]!.left - box.left, top: tiles[i]!.top - box.top });
     }
     return extend(target, box.width, box.height);

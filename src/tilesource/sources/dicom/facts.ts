@@ -18,6 +18,8 @@ export interface DicomFacts {
   bitsAllocated: number;
   bitsStored: number;
   isSigned: boolean;
+  /** Whether the samples are numbers with fractions. */
+  isFloat: boolean;
   isPlanar: boolean;
   photometric: string;
   /** Size of the image that the frames are tiles of; the size of a frame where they are none. */
@@ -46,11 +48,15 @@ export interface DicomFacts {
   attributes: Record<string, string | number | (string | number)[]>;
 }
 
-const pixelTag = 'x7fe00010';
+/** Samples that are whole numbers, or encoded; floats; doubles. A file has one of them, at its end. */
+const pixelTags = ['x7fe00010', 'x7fe00008', 'x7fe00009'] as const;
 const slideClass = '1.2.840.10008.5.1.4.1.1.77.1.6';
 const maxFrames = 10_000_000;
 const explicitBigEndian = '1.2.840.10008.1.2.2';
-const deflated = '1.2.840.10008.1.2.1.99';
+/** The transfer syntax of files that are deflated as a whole, as it stands in the file. */
+const deflated = Buffer.from('\x02\0\x10\0UI\x16\x001.2.840.10008.1.2.1.99', 'latin1');
+/** Where the transfer syntax is, far from the samples. */
+const metaBytes = 4096;
 
 function text(dataSet: DataSet | undefined, tag: string): string {
   return dataSet?.string(tag)?.trim() ?? '';
@@ -158,13 +164,20 @@ function parse(bytes: Uint8Array): DataSet | null {
   if (bytes.length < 132 || Buffer.from(bytes.subarray(128, 132)).toString('latin1') !== 'DICM') {
     throw new TileSourceError('Not a DICOM file: the letters DICM are missing.');
   }
-  try {
-    const dataSet = dicomParser.parseDicom(withKnownTypes(bytes), { untilTag: pixelTag });
-    return dataSet.elements[pixelTag] === undefined ? null : dataSet;
-  } catch {
-    // The library throws texts; that the bytes end is the ordinary one.
-    return null;
+  // The library would inflate it, however much it becomes.
+  if (Buffer.from(bytes.subarray(0, metaBytes)).includes(deflated)) {
+    throw new TileSourceError('The DICOM file is deflated as a whole: this is not supported.');
   }
+  const known = withKnownTypes(bytes);
+  for (const tag of pixelTags) {
+    try {
+      const dataSet = dicomParser.parseDicom(known, { untilTag: tag });
+      if (dataSet.elements[tag] !== undefined) return dataSet;
+    } catch {
+      // The library throws texts; that the bytes end is the ordinary one, and samples of another kind are longer than they are.
+    }
+  }
+  return null;
 }
 
 function pixelModule(
@@ -210,10 +223,10 @@ export function readDicomFacts(bytes: Uint8Array): DicomFacts | null {
 }
 
 function factsOf(dataSet: DataSet): DicomFacts | null {
-  const element = dataSet.elements[pixelTag];
+  const tag = pixelTags.find((each) => dataSet.elements[each] !== undefined);
+  const element = tag && dataSet.elements[tag];
   if (element === undefined) return null;
   const transferSyntax = text(dataSet, 'x00020010') || '1.2.840.10008.1.2';
-  if (transferSyntax === deflated) throw new TileSourceError('The DICOM file is deflated as a whole, which is not supported.');
   const pixels = pixelModule(dataSet);
   const isSlide = text(dataSet, 'x00080016') === slideClass;
   const [shared] = items(dataSet, 'x52009229');
@@ -223,6 +236,7 @@ function factsOf(dataSet: DataSet): DicomFacts | null {
   const spacing = measures?.elements.x00280030 === undefined ? dataSet : measures;
   return {
     ...pixels,
+    isFloat: tag !== pixelTags[0],
     transferSyntax,
     seriesUid: text(dataSet, 'x0020000e'),
     instanceUid: text(dataSet, 'x00080018'),

@@ -51,7 +51,14 @@ function codecOf({ transferSyntax }: DicomFacts): Codec {
 /** The type and number of samples that frames have once they are decoded. */
 export function sampleShape(facts: DicomFacts): { dtype: SampleType; bands: 1 | 3 } {
   const { bitsAllocated, bitsStored, samples, isSigned, photometric } = facts;
-  codecOf(facts);
+  const codec = codecOf(facts);
+  if (facts.isFloat) {
+    if (samples !== 1 || codec !== 'native' || (bitsAllocated !== 32 && bitsAllocated !== 64))
+      throw new TileSourceError(
+        `The DICOM file has ${samples} floats of ${bitsAllocated} bits a pixel, encoded or not: this is not supported.`,
+      );
+    return { dtype: `float${bitsAllocated}`, bands: 1 };
+  }
   if (![8, 16, 32].includes(bitsAllocated) || bitsStored < 1 || bitsStored > bitsAllocated) {
     throw new TileSourceError(`The DICOM file has samples of ${bitsStored} of ${bitsAllocated} bits, which is not supported.`);
   }
@@ -72,6 +79,8 @@ const constructors = {
   int16: Int16Array,
   uint32: Uint32Array,
   int32: Int32Array,
+  float32: Float32Array,
+  float64: Float64Array,
 } as const;
 
 /** Bytes as samples of a type, little-endian. */
@@ -116,6 +125,7 @@ function decodeRle(bytes: Uint8Array, facts: DicomFacts): Uint8Array {
 function swapBytes(bytes: Uint8Array, size: number): void {
   if (size === 2) Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength & ~1).swap16();
   else if (size === 4) Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength & ~3).swap32();
+  else if (size === 8) Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength & ~7).swap64();
 }
 
 /** Samples of three planes, side by side. */
@@ -233,10 +243,10 @@ export async function readFrame(instance: DicomInstance, frame: number, signal?:
     ({ data } = picture);
   } else if (codec === 'native' || codec === 'rle') {
     const raw = codec === 'rle' ? decodeRle(bytes, facts) : bytes;
-    const dtype = `${facts.isSigned ? 'int' : 'uint'}${bitsAllocated}` as SampleType;
+    const dtype = facts.isFloat ? shape.dtype : (`${facts.isSigned ? 'int' : 'uint'}${bitsAllocated}` as SampleType);
     if (facts.bigEndian) swapBytes(raw, bitsAllocated / 8);
     data = samplesOf(raw, dtype, count);
-    masked(data, facts);
+    if (!facts.isFloat) masked(data, facts);
     if (samples === 3 && facts.isPlanar && codec === 'native') data = interleaved(data);
     if (photometric === 'YBR_FULL') toRgb(data);
     else if (samples === 3 && photometric !== 'RGB')
@@ -245,7 +255,7 @@ export async function readFrame(instance: DicomInstance, frame: number, signal?:
     data = await decodePicture(codec, bytes, facts, signal);
     if (photometric === 'YBR_FULL' || photometric === 'YBR_FULL_422') toRgb(data);
   }
-  if (photometric === 'MONOCHROME1') inverted(data, facts);
+  if (photometric === 'MONOCHROME1' && !facts.isFloat) inverted(data, facts);
   if (facts.palette !== null) data = colored(data, facts.palette);
   return result(data);
 }

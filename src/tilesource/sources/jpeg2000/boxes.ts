@@ -30,7 +30,6 @@ export interface ColourFacts {
   palette: Palette | null;
   /** For each output channel, the component that holds it; `null` where they are in order. */
   order: readonly number[] | null;
-  hasOpacity: boolean;
   /** Samples per metre. */
   perMetreX: number | null;
   perMetreY: number | null;
@@ -50,7 +49,6 @@ const noFacts: Omit<FileFacts, 'codeStreams'> = {
   profile: null,
   palette: null,
   order: null,
-  hasOpacity: false,
   perMetreX: null,
   perMetreY: null,
   xml: [],
@@ -136,7 +134,6 @@ function readHeader(bytes: Buffer): ColourFacts {
         type: content.readUInt16BE(4 + i * 6),
         colour: content.readUInt16BE(6 + i * 6),
       }));
-      facts.hasOpacity = channels.some((each) => each.type === 1 || each.type === 2);
       // Colours in their order, what belongs to the whole picture last.
       const rank = (each: { type: number; colour: number }): number =>
         each.type === 0 && each.colour > 0 && each.colour < 65_535 ? each.colour : 65_535;

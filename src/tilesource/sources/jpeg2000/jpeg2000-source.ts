@@ -20,7 +20,7 @@ import { CodeStreamPixels, maxDecodedSamples, type Shape } from './pixels.js';
 const keptBytes = 2 ** 27;
 /** Tiles of files up to this size are our tiles. */
 const largestTile = 1024;
-const usualTile = 512;
+const defaultTile = 512;
 /** Tiles of the file that are decoded for one of a coarser level, at most; still coarser ones are made of those. */
 const maxTilesAtOnce = 64;
 /** What a tile-part takes in memory. */
@@ -39,8 +39,8 @@ interface Parts {
 
 /** Side of our tiles: the file's own where they are handy. */
 function tileSide(own: number): number {
-  if (own > largestTile) return usualTile;
-  return own < usualTile / 2 ? own * Math.ceil(usualTile / 2 / own) : own;
+  if (own > largestTile) return defaultTile;
+  return own < defaultTile / 2 ? own * Math.ceil(defaultTile / 2 / own) : own;
 }
 
 function describe({ streams, facts, shape }: Parts): ImageMetadata {
@@ -139,17 +139,23 @@ function shapeOf({ size }: CodeStream, { palette, space }: FileFacts): Shape {
   const { components } = size;
   const [first] = components;
   const refuse = (what: string): never => {
-    throw new TileSourceError(`The JPEG 2000 file has ${what}, which is not supported.`);
+    throw new TileSourceError(`The JPEG 2000 file has ${what}: this is not supported.`);
   };
   if (space !== null && otherSpaces[space] !== undefined) refuse(`colours of the space ${otherSpaces[space]}`);
-  if (components.length !== 1 && components.length !== 3) refuse(`${components.length} components; one and three are, and`);
+  if (components.length > 4) refuse(`${components.length} components, where at most four are read`);
   const { bits, signed } = first!;
   if (bits > 16) refuse(`samples of ${bits} bits`);
   if (components.some((each) => each.bits !== bits || each.signed !== signed)) refuse('components of different depths');
   const subsampled = components.some(({ dx, dy }) => dx !== 1 || dy !== 1);
   const [, second, third] = components;
   const isColour =
-    first!.dx === 1 && first!.dy === 1 && second?.dx === 2 && third?.dx === 2 && second.dy <= 2 && second.dy === third.dy;
+    components.length === 3 &&
+    first!.dx === 1 &&
+    first!.dy === 1 &&
+    second?.dx === 2 &&
+    third?.dx === 2 &&
+    second.dy <= 2 &&
+    second.dy === third.dy;
   if (subsampled && !isColour) refuse('subsampled components other than 4:2:2 and 4:2:0 colours');
   const limit = maxDecodedSamples / components.length;
   const width = Math.min(size.tileWidth, size.right - size.left);

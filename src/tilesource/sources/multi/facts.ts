@@ -75,7 +75,7 @@ export async function memberFacts(
   const known = new Map<string, MemberFacts>();
   const profiles = new Profiles();
   const failures: { path: string; reason: string }[] = [];
-  const look = async ([name, member]: [string, Member]): Promise<void> => {
+  const inspect = async ([name, member]: [string, Member]): Promise<void> => {
     signal?.throwIfAborted();
     try {
       const { sourceName } = member.entry;
@@ -88,7 +88,7 @@ export async function memberFacts(
     }
   };
   const all = [...distinct];
-  await mapConcurrently(all.slice(0, 2), sideBySide, look);
+  await mapConcurrently(all.slice(0, 2), sideBySide, inspect);
   const [first, second] = [...known.values()];
   const isUniform = uniformSources && first !== undefined && second !== undefined && areAlike(first, second);
   if (!isUniform) {
@@ -97,7 +97,7 @@ export async function memberFacts(
         `The image is made of ${all.length} files; at most ${maxOpened} are looked at, unless the description says uniformSources: true.`,
       );
     }
-    await mapConcurrently(all.slice(2), sideBySide, look);
+    await mapConcurrently(all.slice(2), sideBySide, inspect);
   }
   if (failures.length > 0) throw refusal(failures, all.length);
   return members.map((member) => known.get(imageOf(member)) ?? first!);

@@ -1,3 +1,4 @@
+import { inRuns } from '../../../core/concurrency/slices.js';
 import { TileSourceError } from '../../../errors.js';
 import type { FrameMetadata, ImageMetadata } from '../../contract.js';
 import { wireFrames } from '../../metadata.js';
@@ -5,6 +6,8 @@ import type { MultiDescription, SourceEntry } from './description.js';
 
 /** Most frames of an image, and most frames of sources that are in it. */
 const maxFrames = 100_000;
+/** Frames that are put in their places between two looks at the time. */
+const framesAtATime = 200;
 
 /** One frame of a source, as part of a frame of the image. */
 export interface FramePart {
@@ -23,7 +26,7 @@ export interface MultiFrames {
 type Facts = Pick<ImageMetadata, 'frames' | 'channels'>;
 
 /** Axes that every image may have; channels first, because they have names. */
-const usualAxes = ['c', 'z', 't', 'xy'];
+const defaultAxes = ['c', 'z', 't', 'xy'];
 
 function member(entry: SourceEntry, name: string): unknown {
   return Object.hasOwn(entry, name) ? entry[name] : undefined;
@@ -49,15 +52,18 @@ function positionOf(entry: SourceEntry, axis: string, value: number): number {
   return last + (last - values.at(-2)!) * (value - values.length + 1) + base;
 }
 
-/** Places of the frames of a source by axis, as `framesAsAxes` counts them, or as the source itself does. */
-function sourceAxes(entry: SourceEntry, facts: Facts, axes: readonly string[]): Record<string, number>[] {
-  const frames = facts.frames ?? [{ axes: {} }];
-  const { framesAsAxes } = entry;
+/** Place of a frame of a source by axis, as `framesAsAxes` counts them, or as the source itself does. */
+function sourceAxes(
+  { framesAsAxes }: SourceEntry,
+  frames: readonly FrameMetadata[],
+  axes: readonly string[],
+): (frame: number) => Record<string, number> {
   if (framesAsAxes === undefined) {
-    return frames.map((frame) => Object.fromEntries(axes.map((axis) => [axis, frame.axes[axis.toUpperCase()] ?? 0])));
+    const upper = axes.map((axis) => axis.toUpperCase());
+    return (index) => Object.fromEntries(axes.map((axis, i) => [axis, frames[index]!.axes[upper[i]!] ?? 0]));
   }
   const strides = Object.entries(framesAsAxes).toSorted(([, a], [, b]) => b - a);
-  return frames.map((_, index) => {
+  return (index) => {
     const allAxisIndices: Record<string, number> = {};
     let length = frames.length;
     for (const [axis, stride] of strides) {
@@ -65,7 +71,7 @@ function sourceAxes(entry: SourceEntry, facts: Facts, axes: readonly string[]): 
       length = stride;
     }
     return allAxisIndices;
-  });
+  };
 }
 
 /** Puts the frames of sources together, one source after the other. */
@@ -80,27 +86,30 @@ class FrameTable {
   #count = 0;
 
   constructor({ axes = [], channels = [] }: Pick<MultiDescription, 'axes' | 'channels'>) {
-    this.#axes = [...new Set([...usualAxes, ...axes])];
+    this.#axes = [...new Set([...defaultAxes, ...axes])];
     this.channels = [...channels];
   }
 
-  add(source: number, entry: SourceEntry, facts: Facts): void {
+  async add(source: number, entry: SourceEntry, facts: Facts, signal: AbortSignal | undefined): Promise<void> {
     const positioned = this.#positioned(entry);
     const names = [...(facts.channels ?? [])];
     const named = entry.channels ?? (entry.channel === undefined ? [] : [entry.channel]);
     names.splice(0, named.length, ...named);
     if (names.length > this.channels.length) this.channels.push(...names.slice(this.channels.length));
-    const allAxisIndices = sourceAxes(entry, facts, this.#axes);
+    const frames = facts.frames ?? [{ axes: {} }];
+    const axesOfFrame = sourceAxes(entry, frames, this.#axes);
     const isChosen = entry.frames === undefined ? null : new Set(entry.frames);
-    const isCounted = allAxisIndices.length <= 1 || wireFrames(facts.frames ?? []).IndexRange !== undefined;
-    for (const [frame, axisIndices] of allAxisIndices.entries()) {
-      if (isChosen?.has(frame) === false) continue;
+    const isCounted = frames.length <= 1 || wireFrames(frames).IndexRange !== undefined;
+    const addOne = (frame: number) => {
+      if (isChosen?.has(frame) === false) return;
+      const axisIndices = axesOfFrame(frame);
       const key = this.#axes.map((axis) => positionOf(positioned, axis, axisIndices[axis] ?? 0));
       const channel = names[axisIndices.c ?? 0];
       if (channel !== undefined) key[0] = this.#channelOf(channel, key[0]!, { entry: positioned, isNamed: named.length > 0 });
       this.#put(key, positionOf(positioned, 'frame', frame), { source, frame });
       this.#hasAxes = (this.#hasAxes && isCounted) || key.some((value) => value !== 0);
-    }
+    };
+    await forEachFrame(frames.length, addOne, signal);
   }
 
   /** A source that says nothing of its place comes behind all others. */
@@ -122,8 +131,8 @@ class FrameTable {
 
   #put(key: readonly number[], frame: number, part: FramePart): void {
     this.#count += 1;
-    const isWhole = [...key, frame].every((value) => Number.isInteger(value) && value >= 0);
-    if (!isWhole || frame >= maxFrames || this.#count > maxFrames) {
+    const areIntegers = [...key, frame].every((value) => Number.isInteger(value) && value >= 0);
+    if (!areIntegers || frame >= maxFrames || this.#count > maxFrames) {
       throw new TileSourceError(
         `The image has more than ${maxFrames} frames, or some at places that are no whole numbers from 0.`,
       );
@@ -139,7 +148,7 @@ class FrameTable {
     this.#lastZ = Math.max(this.#lastZ, key[this.#axes.indexOf('z')]!);
   }
 
-  result(): MultiFrames {
+  async result(signal: AbortSignal | undefined): Promise<MultiFrames> {
     if (this.#byAxes.size === 0) throw new TileSourceError('The image has no frames: its sources have none that are chosen.');
     const { channels } = this;
     if (!this.#hasAxes) {
@@ -152,7 +161,7 @@ class FrameTable {
     if (total > maxFrames) throw new TileSourceError(`The image has ${total} frames; at most ${maxFrames} are supported.`);
     const parts: (readonly FramePart[])[] = [];
     const frames: FrameMetadata[] = [];
-    for (let frame = 0; frame < total; frame++) {
+    const addOne = (frame: number) => {
       let rest = frame;
       const key = counts.map((count) => {
         const value = rest % count;
@@ -162,9 +171,17 @@ class FrameTable {
       const used = this.#axes.flatMap((axis, i) => (counts[i]! > 1 ? [[axis.toUpperCase(), key[i]!] as const] : []));
       parts.push(this.#byAxes.get(key.join())?.parts ?? []);
       frames.push({ axes: Object.fromEntries(used) });
-    }
+    };
+    await forEachFrame(total, addOne, signal);
     return { parts, frames, channels };
   }
+}
+
+function forEachFrame(count: number, work: (frame: number) => void, signal: AbortSignal | undefined): Promise<void> {
+  const some = (from: number, to: number) => {
+    for (let frame = from; frame < to; frame += 1) work(frame);
+  };
+  return inRuns(count, framesAtATime, some, signal);
 }
 
 /**
@@ -173,17 +190,18 @@ class FrameTable {
  * @param facts of each source, in the order of the entries.
  * @throws TileSourceError where there are too many or none.
  */
-export function frameTable(
+export async function frameTable(
   description: Pick<MultiDescription, 'axes' | 'channels'>,
   entries: readonly SourceEntry[],
   facts: readonly Facts[],
-): MultiFrames {
+  signal?: AbortSignal,
+): Promise<MultiFrames> {
   const table = new FrameTable(description);
-  for (const [source, entry] of entries.entries()) table.add(source, entry, facts[source]!);
-  return table.result();
+  for (const [source, entry] of entries.entries()) await table.add(source, entry, facts[source]!, signal);
+  return table.result(signal);
 }
 
 /** Names of the axes that a description may speak of. */
 export function axesOf({ axes = [] }: Pick<MultiDescription, 'axes'>): string[] {
-  return [...new Set([...usualAxes, ...axes])];
+  return [...new Set([...defaultAxes, ...axes])];
 }

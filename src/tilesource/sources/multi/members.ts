@@ -1,7 +1,7 @@
-import { RE2JS, type RE2JSException } from 're2js';
 import { MissingPartsError, TileSourceError } from '../../../errors.js';
 import type { FolderFile, SourceFolder } from '../../contract.js';
-import { missingParts } from '../../missing-parts.js';
+import { codecThreads } from '../../codecs/codec-threads.js';
+import { missingParts } from '../../registry/missing-parts.js';
 import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { axesOf } from './frames.js';
 import { maxSources, type MultiDescription, type SourceEntry } from './description.js';
@@ -32,15 +32,6 @@ function plainPath(...parts: string[]): string {
     );
   }
   return names.join('/');
-}
-
-function compile(pattern: string): RE2JS {
-  try {
-    return RE2JS.compile(pattern);
-  } catch (cause) {
-    const reason = (cause as RE2JSException).message;
-    throw new TileSourceError(`The pathPattern "${pattern.slice(0, 200)}" cannot be used: ${reason.slice(0, 200)}.`, { cause });
-  }
 }
 
 /**
@@ -74,31 +65,42 @@ function written(entry: SourceEntry, index: number, groups: Record<string, unkno
   return own;
 }
 
-async function matching(folder: SourceFolder, base: string, entry: SourceEntry, axes: readonly string[]): Promise<Member[]> {
-  const where = plainPath(base, entry.path);
-  const pattern = compile(entry.pathPattern!);
-  const names = (await folder.files(where)) ?? [];
-  const found: { path: string; groups: Record<string, unknown> }[] = [];
-  for (const path of names) {
-    const matcher = pattern.matcher(path.slice(path.lastIndexOf('/') + 1));
-    if (!matcher.find()) continue;
-    const groups = Object.fromEntries(Object.keys(pattern.namedGroups()).map((name) => [name, matcher.group(name)]));
-    found.push({ path, groups: groupValues(groups, axes) });
+/** A file that a pattern fits. */
+interface FittingFile {
+  path: string;
+  groups: Record<string, unknown>;
+}
+
+/** The files that the pattern of each entry fits; nothing of entries without one. */
+async function fittingFiles(
+  { sources, basePath = '.' }: MultiDescription,
+  folder: SourceFolder,
+  { axes, signal }: { axes: readonly string[]; signal: AbortSignal | undefined },
+): Promise<Map<SourceEntry, FittingFile[]>> {
+  const entries = sources.filter(({ pathPattern }) => pathPattern !== undefined);
+  if (entries.length === 0) return new Map();
+  const wheres = entries.map(({ path }) => plainPath(basePath, path));
+  const searched = [...new Set(wheres)];
+  const paths = await mapConcurrently(searched, sideBySide, async (where) => (await folder.files(where)) ?? []);
+  const search = {
+    folders: paths.map((all) => all.map((path) => path.slice(path.lastIndexOf('/') + 1))),
+    patterns: entries.map(({ pathPattern }, i) => ({ pattern: pathPattern!, folder: searched.indexOf(wheres[i]!) })),
+  };
+  const found = await codecThreads.call('fittingNames', search, 'the patterns of a description', signal);
+  if ('refused' in found) throw new TileSourceError(found.refused);
+  const fitting = new Map<SourceEntry, FittingFile[]>();
+  for (const [i, entry] of entries.entries()) {
+    const where = wheres[i]!;
+    const all = paths[search.patterns[i]!.folder]!;
+    fitting.set(
+      entry,
+      found.names[i]!.map(({ name, groups }) => ({ path: all[name]!, groups: groupValues(groups, axes) })),
+    );
+    if (found.names[i]!.length > 0) continue;
+    const place = where === '' ? 'the folder' : where;
+    throw new MissingPartsError(`No file of ${place} fits the pathPattern "${entry.pathPattern!.slice(0, 200)}".`, [anyFile]);
   }
-  if (found.length === 0) {
-    const searched = where === '' ? 'the folder' : where;
-    throw new MissingPartsError(`No file of ${searched} fits the pathPattern "${entry.pathPattern!.slice(0, 200)}".`, [anyFile]);
-  }
-  if (found.length > maxSources)
-    throw new TileSourceError(`More than ${maxSources} files fit the pathPattern "${entry.pathPattern!.slice(0, 200)}".`);
-  const members = await mapConcurrently(found, sideBySide, async ({ path, groups }) => ({
-    path,
-    groups,
-    file: await folder.file(path),
-  }));
-  return members.flatMap(({ groups, file }, index) =>
-    file === null ? [] : [{ entry: written(entry, index, groups, axes), file }],
-  );
+  return fitting;
 }
 
 /**
@@ -106,26 +108,30 @@ async function matching(folder: SourceFolder, base: string, entry: SourceEntry, 
  *
  * @throws TileSourceError for paths that are not allowed, MissingPartsError where some are not there.
  */
-export async function findMembers(description: MultiDescription, folder: SourceFolder): Promise<Member[]> {
+export async function findMembers(
+  description: MultiDescription,
+  folder: SourceFolder,
+  signal: AbortSignal | undefined,
+): Promise<Member[]> {
   const { sources, basePath = '.' } = description;
   const axes = axesOf(description);
   const paths = sources.map(({ path, pathPattern }) => (pathPattern === undefined ? plainPath(basePath, path) : null));
-  const missing: string[] = [];
-  const found = await mapConcurrently([...sources.entries()], sideBySide, async ([index, entry]): Promise<Member[]> => {
+  const fitting = await fittingFiles(description, folder, { axes, signal });
+  const wanted = sources.flatMap((entry, index): { path: string; entry: SourceEntry }[] => {
     const path = paths[index]!;
-    if (path === null) return matching(folder, basePath, entry, axes);
-    const file = await folder.file(path);
-    if (file !== null) return [{ entry, file }];
-    missing.push(path);
-    return [];
+    if (path !== null) return [{ path, entry }];
+    return fitting.get(entry)!.map(({ path: name, groups }, at) => ({ path: name, entry: written(entry, at, groups, axes) }));
   });
-  if (missing.length > 0) {
-    const absent = new Set(missing);
-    const inOrder = new Set(paths.filter((path): path is string => path !== null && absent.has(path)));
-    throw missingParts('Files that the image is made of are not there', [...inOrder]);
-  }
-  const members = found.flat();
-  if (members.length > maxSources)
-    throw new TileSourceError(`The image is made of ${members.length} sources; at most ${maxSources} are supported.`);
-  return members;
+  if (wanted.length > maxSources)
+    throw new TileSourceError(`The image is made of ${wanted.length} sources; at most ${maxSources} are supported.`);
+  const distinct = [...new Set(wanted.map(({ path }) => path))];
+  const looked = await mapConcurrently(distinct, sideBySide, async (path) => [path, await folder.file(path)] as const);
+  const files = new Map(looked);
+  const missing = distinct.filter((path) => files.get(path) === null && paths.includes(path));
+  if (missing.length > 0) throw missingParts('Files that the image is made of are not there', missing);
+  // A file that fitted a pattern may be gone since.
+  return wanted.flatMap(({ path, entry }) => {
+    const file = files.get(path) ?? null;
+    return file === null ? [] : [{ entry, file }];
+  });
 }

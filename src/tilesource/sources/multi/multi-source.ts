@@ -13,16 +13,15 @@ import {
 } from '../../contract.js';
 import { levelCount, levelScale, tileContent } from '../../geometry.js';
 import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
-import { createRaster, type Raster } from '../../raster.js';
+import { createRaster, fullValue, type Raster } from '../../raster.js';
 import { maxDescriptionBytes, type MultiDescription } from './description.js';
-import { memberFacts, type MemberFacts } from './facts.js';
+import { memberFacts } from './facts.js';
 import { frameTable, type FramePart, type MultiFrames } from './frames.js';
-import { findMembers, type Member } from './members.js';
+import { findMembers } from './members.js';
 import { paint, readPart } from './paint.js';
-import { placementOf, shiftOf, type Placement } from './placement.js';
-import { fullValue } from './resample.js';
+import { placementOf, shiftOf, type MultiMember } from './placement.js';
 
-const usualTile = 256;
+const defaultTile = 256;
 const tileLimits = { least: 64, most: 4096 };
 /** Largest side of an image. */
 const maxSide = 2 ** 31 - 1;
@@ -34,12 +33,6 @@ const maxTold = 20;
 const bytesPerSource = 2000;
 const bytesPerFrame = 200;
 
-/** A source of the image as it is drawn. */
-export interface MultiMember extends Member {
-  facts: MemberFacts;
-  placement: Placement;
-}
-
 function describe(description: MultiDescription, members: readonly MultiMember[], table: MultiFrames): ImageMetadata {
   const { facts: first } = members[0]!;
   const { scale = {} } = description;
@@ -49,8 +42,8 @@ function describe(description: MultiDescription, members: readonly MultiMember[]
   const size = {
     sizeX: description.width ?? covered('right'),
     sizeY: description.height ?? covered('bottom'),
-    tileWidth: tile(description.tileWidth ?? first.tileWidth ?? usualTile),
-    tileHeight: tile(description.tileHeight ?? first.tileHeight ?? usualTile),
+    tileWidth: tile(description.tileWidth ?? first.tileWidth ?? defaultTile),
+    tileHeight: tile(description.tileHeight ?? first.tileHeight ?? defaultTile),
   };
   if (!(size.sizeX >= 1 && size.sizeY >= 1 && size.sizeX <= maxSide && size.sizeY <= maxSide)) {
     throw new TileSourceError(`The image would have ${size.sizeX} by ${size.sizeY} pixels, which cannot be.`);
@@ -97,22 +90,17 @@ class MultiTileSource implements TileSource {
   readonly #profile: Uint8Array | null;
   readonly #isMixed: boolean;
 
-  constructor(description: MultiDescription, members: readonly MultiMember[]) {
+  constructor(description: MultiDescription, members: readonly MultiMember[], frames: MultiFrames) {
     this.#description = description;
     this.#members = members;
-    const facts = members.map((member) => member.facts);
-    this.#frames = frameTable(
-      description,
-      members.map(({ entry }) => entry),
-      facts,
-    );
+    this.#frames = frames;
     this.metadata = describe(description, members, this.#frames);
     this.populatedLevels = Array.from({ length: this.metadata.levels }, (_, level) => level);
     this.#associated = associatedOf(members);
     this.associatedImages = [...this.#associated.keys()].toSorted();
-    const profiles = new Set(facts.map(({ profile }) => profile));
+    const profiles = new Set(members.map(({ facts }) => facts.profile));
     this.#isMixed = profiles.size > 1;
-    this.#profile = this.#isMixed ? null : facts[0]!.profile;
+    this.#profile = this.#isMixed ? null : members[0]!.facts.profile;
   }
 
   get retainedBytes(): number {
@@ -287,12 +275,13 @@ export const multiSource: TileSourceDefinition = {
     const folder = input.folder?.();
     if (folder === undefined)
       throw new TileSourceError('The description speaks of other files, and there is no folder to find them in.');
-    const found = await findMembers(read.description, folder);
+    const found = await findMembers(read.description, folder, signal);
     const facts = await memberFacts(found, read.description, signal);
     const members = found.map((member, i): MultiMember => {
       const { sizeX: width, sizeY: height } = facts[i]!;
       return { ...member, facts: facts[i]!, placement: placementOf(member.entry.position, { width, height }) };
     });
-    return new MultiTileSource(read.description, members);
+    const entries = members.map(({ entry }) => entry);
+    return new MultiTileSource(read.description, members, await frameTable(read.description, entries, facts, signal));
   },
 };

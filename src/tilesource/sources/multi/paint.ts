@@ -2,8 +2,8 @@ import { levelScale, levelSize, type Box } from '../../geometry.js';
 import type { Raster } from '../../raster.js';
 import { blit } from '../../render/pixels.js';
 import type { Point } from './description.js';
-import type { MultiMember } from './multi-source.js';
-import type { Affine, Edges } from './placement.js';
+import type { MultiMember, Edges } from './placement.js';
+import type { Affine } from './warp.js';
 import { draw, sampleChange, type Drawing, type SampleChange } from './resample.js';
 
 /** A tile of the image: where it begins in full resolution, and how many pixels of that make one of the tile. */

@@ -1,16 +1,8 @@
 import { TileSourceError } from '../../../errors.js';
 import type { Point, Position } from './description.js';
-import { fitAffine, fitSimilarity, thinPlate, type Mapping } from './warp.js';
-
-/** The matrix (a b; c d) and the shift (x, y). */
-export interface Affine {
-  a: number;
-  b: number;
-  c: number;
-  d: number;
-  x: number;
-  y: number;
-}
+import type { Member } from './members.js';
+import type { MemberFacts } from './facts.js';
+import { fitAffine, fitSimilarity, thinPlate, type Affine, type Mapping } from './warp.js';
 
 /** A rectangle by its edges. */
 export interface Edges {
@@ -155,4 +147,10 @@ export function shiftOf({ affine }: Placement): { x: number; y: number } | null 
   const { a, b, c, d, x, y } = affine;
   const isStraight = a === 1 && b === 0 && c === 0 && d === 1;
   return isStraight && Number.isInteger(x) && Number.isInteger(y) ? { x, y } : null;
+}
+
+/** A source of the image as it is drawn. */
+export interface MultiMember extends Member {
+  facts: MemberFacts;
+  placement: Placement;
 }

@@ -1,8 +1,8 @@
 import { inRuns } from '../../../core/concurrency/slices.js';
-import type { Raster, SampleType } from '../../raster.js';
+import { fullValue, leastValue, type Raster, type SampleType } from '../../raster.js';
 import type { Point } from './description.js';
-import type { Affine, Edges } from './placement.js';
-import type { Mapping } from './warp.js';
+import type { Edges } from './placement.js';
+import type { Affine, Mapping } from './warp.js';
 
 /** A part of a level of a source. */
 interface SourcePart {
@@ -22,7 +22,7 @@ export interface SampleChange {
   /** Least and most of the image's samples; whole numbers are rounded. */
   least: number;
   most: number;
-  isWhole: boolean;
+  isInteger: boolean;
   /** What is opaque in the source. */
   opaque: number;
 }
@@ -52,37 +52,21 @@ const pixelsAtOnce = 16_384;
 /** Pixels between two places at which a bent mapping is computed; between them it is taken for straight. */
 const meshStep = 16;
 
-/** The largest value of samples, which is what is opaque; 1 of floats. */
-export function fullValue(dtype: SampleType): number {
-  const values: Record<SampleType, number> = {
-    uint8: 255,
-    int8: 127,
-    uint16: 65_535,
-    int16: 32_767,
-    uint32: 2 ** 32 - 1,
-    int32: 2 ** 31 - 1,
-    float32: 1,
-    float64: 1,
-  };
-  return values[dtype];
-}
-
 /** How samples of one type become those of another. */
 export function sampleChange(
   from: SampleType,
   to: SampleType,
   { sampleOffset, sampleScale }: { sampleOffset?: number | undefined; sampleScale?: number | undefined },
 ): SampleChange {
-  const isWhole = !to.startsWith('float');
+  const isInteger = !to.startsWith('float');
   const isGiven = (sampleOffset ?? 0) !== 0 || (sampleScale ?? 1) !== 1;
-  const least = to.startsWith('int') ? -fullValue(to) - 1 : 0;
   return {
     offset: sampleOffset ?? 0,
     // Whoever says how samples are scaled says what they are in the image.
     divisor: isGiven ? sampleScale || 1 : from === to ? 1 : fullValue(from) / fullValue(to),
-    least: isWhole ? least : -Infinity,
-    most: isWhole ? fullValue(to) : Infinity,
-    isWhole,
+    least: isInteger ? leastValue(to) : -Infinity,
+    most: isInteger ? fullValue(to) : Infinity,
+    isInteger,
     opaque: fullValue(from),
   };
 }
@@ -200,8 +184,8 @@ class Brush {
   }
 
   #bounded(value: number): number {
-    const { least, most, isWhole } = this.drawing.change;
-    if (!isWhole) return value;
+    const { least, most, isInteger } = this.drawing.change;
+    if (!isInteger) return value;
     return Math.min(most, Math.max(least, Math.round(value)));
   }
 }

@@ -1,6 +1,5 @@
 import { TileSourceError } from '../../../errors.js';
 import type { Point } from './description.js';
-import type { Affine } from './placement.js';
 
 /** Where a point goes. */
 export type Mapping = (point: Point) => Point;
@@ -77,4 +76,14 @@ export function thinPlate(from: readonly Point[], to: readonly Point[]): Mapping
     }
     return [u, v];
   };
+}
+
+/** The matrix (a b; c d) and the shift (x, y). */
+export interface Affine {
+  a: number;
+  b: number;
+  c: number;
+  d: number;
+  x: number;
+  y: number;
 }

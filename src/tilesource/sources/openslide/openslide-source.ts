@@ -10,8 +10,10 @@ import {
   type TileSource,
   type TileSourceDefinition,
 } from '../../contract.js';
-import { levelCount, levelScale, tileContent } from '../../geometry.js';
-import type { Raster } from '../../raster.js';
+import { levelCount, tileContent } from '../../geometry.js';
+import { blit } from '../../render/pixels.js';
+import { createRaster, type Raster } from '../../raster.js';
+import { extend } from '../tiff/region.js';
 import type { SlideFacts } from './messages.js';
 import { makeSlideFolder, type SlideFolder } from './slide-folder.js';
 import { mayHoldPart } from './slide-parts.js';
@@ -38,6 +40,28 @@ function boundsOf({ properties, levels }: SlideFacts): { left: number; top: numb
     [left, top, width, height].every((value) => Number.isSafeInteger(value) && value! >= 0) && width! > 0 && height! > 0;
   const fits = isSound && left! + width! <= full.width && top! + height! <= full.height;
   return fits ? { left: left!, top: top!, width: width!, height: height! } : full;
+}
+
+/** Pixels that may be read before a tile to begin at a good place, and how near to a whole number that place is. */
+const mostSkipped = 63;
+const nearWhole = 0.03;
+
+/**
+ * Where to read from, so that a tile begins at a pixel of its level: OpenSlide takes whole pixels of full resolution, and divides them by the ratio of the
+ * sizes, which is seldom whole.
+ */
+function startBefore(position: number, downsample: number): { base: number; skipped: number } {
+  const offOf = (skipped: number) => Math.abs((position - skipped) * downsample - Math.round((position - skipped) * downsample));
+  let skipped = 0;
+  for (let tried = 0; tried <= Math.min(mostSkipped, position) && offOf(skipped) > nearWhole; tried += 1) {
+    if (offOf(tried) < offOf(skipped)) skipped = tried;
+  }
+  return { base: Math.round((position - skipped) * downsample), skipped };
+}
+
+/** How much of a side lies in what is left of a level; at least a pixel. */
+function within(side: number, left: number): number {
+  return Math.max(1, Math.min(side, Math.floor(left + nearWhole)));
 }
 
 class OpenSlideTileSource implements TileSource {
@@ -82,11 +106,22 @@ class OpenSlideTileSource implements TileSource {
     if (level === undefined || !(width > 0 && height > 0 && address.x >= 0 && address.y >= 0)) {
       throw new TileOutsideError(`Tile outside level ${address.level}: x=${address.x}, y=${address.y}.`);
     }
-    const side = tileSide * levelScale(this.metadata, address.level);
-    const [left, top] = [this.#bounds.left + address.x * side, this.#bounds.top + address.y * side];
+    const { downsample, ...stored } = this.#facts.levels[level]!;
+    const [column, row] = [startBefore(address.x * tileSide, downsample), startBefore(address.y * tileSide, downsample)];
+    // Levels are rounded down, where the pyramid has one more column or row: beyond the level there is nothing but background.
+    const content = {
+      width: within(width, stored.width - this.#bounds.left / downsample - address.x * tileSide),
+      height: within(height, stored.height - this.#bounds.top / downsample - address.y * tileSide),
+    };
+    const shape = { width: content.width + column.skipped, height: content.height + row.skipped };
+    const at = { left: this.#bounds.left + column.base, top: this.#bounds.top + row.base };
     const { path } = this.#folder;
-    const data = await processes.ask({ kind: 'region', path, left, top, level, width, height }, signal);
-    return { data, width, height, bands: 3, dtype: 'uint8' };
+    const data = await processes.ask({ kind: 'region', path, ...at, level, ...shape }, signal);
+    const read: Raster = { data, ...shape, bands: 3, dtype: 'uint8' };
+    if (column.skipped + row.skipped === 0) return extend(read, width, height);
+    const tile = createRaster({ ...read, ...content });
+    blit(tile, read, { left: 0, top: 0 }, { left: column.skipped, top: row.skipped, ...content });
+    return extend(tile, width, height);
   }
 
   async readAssociatedImage(name: string, { signal }: { signal?: AbortSignal } = {}): Promise<AssociatedImage | null> {
@@ -135,7 +170,7 @@ export const openSlideSource: TileSourceDefinition = {
   readsFolder: 'files',
   mayHold: mayHoldPart,
   async open(input: SourceInput, { signal, temporaryDirectory }: SourceOptions = {}): Promise<TileSource> {
-    const folder = await makeSlideFolder(input, temporaryDirectory ?? tmpdir());
+    const folder = await makeSlideFolder(input, temporaryDirectory ?? tmpdir(), signal);
     try {
       const facts = await processes.ask({ kind: 'open', path: folder.path }, signal);
       if (facts.levels.length === 0 || !(facts.levels[0]!.width > 0))

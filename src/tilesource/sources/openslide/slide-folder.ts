@@ -1,8 +1,9 @@
-import { mkdir, symlink } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { temporaryDirectory } from '../../../core/temporary-files.js';
 import { TileSourceError } from '../../../errors.js';
 import type { SourceInput } from '../../contract.js';
+import { makeLocal, maxCopiedBytes } from '../../local-copy.js';
 import { plainName, slideParts } from './slide-parts.js';
 
 /** Files of a slide beside each other under their own names, as OpenSlide looks for them. */
@@ -13,25 +14,33 @@ export interface SlideFolder {
 }
 
 /**
- * Makes a temporary folder of links to a file and to those that belong to it.
+ * Makes a temporary folder of links to a file and to those that belong to it, or copies where they lie elsewhere.
  *
- * @throws TileSourceError where the file lies on another machine; MissingPartsError where files that it names are not there yet.
+ * @throws TileSourceError where there is too much to copy; BusyError; MissingPartsError where files that it names are not there yet.
  */
-export async function makeSlideFolder(input: SourceInput, parent: string): Promise<SlideFolder> {
+export async function makeSlideFolder(input: SourceInput, parent: string, signal?: AbortSignal): Promise<SlideFolder> {
   const name = plainName(input.name);
-  if (input.path === null || name === null) throw new TileSourceError('OpenSlide reads files of this machine only.');
+  if (name === null) throw new TileSourceError('The file has no name that a file can have.');
   const parts = (await slideParts(input, name)).filter((part) => part.name !== name);
   const made = await temporaryDirectory(parent);
   const folder = made.path;
-  const remove = () => made.remove();
+  const releases: (() => void)[] = [];
+  const remove = async () => {
+    for (const release of releases.splice(0)) release();
+    await made.remove();
+  };
+  let left = maxCopiedBytes;
+  const put = async (part: SourceInput, path: string) => {
+    const local = await makeLocal(part, path, left, signal);
+    releases.push(() => local.release());
+    left -= local.bytes;
+  };
   try {
-    await symlink(resolve(input.path), join(folder, name));
+    await put(input, join(folder, name));
     // Of MIRAX files, the others lie in a folder with the name of the first.
     const beside = /\.mrxs$/i.test(name) ? join(folder, name.slice(0, -5)) : folder;
     await mkdir(beside, { recursive: true });
-    for (const part of parts) {
-      if (part.input.path !== null) await symlink(resolve(part.input.path), join(beside, part.name));
-    }
+    for (const part of parts) await put(part.input, join(beside, part.name));
     return { path: join(folder, name), remove };
   } catch (error) {
     await remove();

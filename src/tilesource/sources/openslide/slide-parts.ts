@@ -1,6 +1,6 @@
 import { TileSourceError } from '../../../errors.js';
 import type { SourceInput } from '../../contract.js';
-import { missingParts } from '../../missing-parts.js';
+import { missingParts } from '../../registry/missing-parts.js';
 
 /** Most files of a slide, and most bytes of the text that names them. */
 const maxParts = 5000;

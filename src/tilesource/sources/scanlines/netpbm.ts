@@ -51,6 +51,10 @@ function byteSamples(bands: number, most: number): Pick<Rows, 'dtype' | 'pixelBi
     dtype: bytes === 2 ? 'uint16' : 'uint8',
     pixelBits: bands * bytes * 8,
     unpack: (row, { skip, count }, out, at) => {
+      if (bytes === 1 && factor === 1) {
+        out.set(row.subarray(skip * bands, (skip + count) * bands), at);
+        return;
+      }
       for (let i = 0; i < count * bands; i++) {
         const sample = bytes === 2 ? row.readUInt16BE((skip * bands + i) * 2) : row[skip * bands + i]!;
         out[at + i] = factor === 1 ? sample : Math.round(Math.min(sample, most) * factor);

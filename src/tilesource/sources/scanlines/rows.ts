@@ -1,6 +1,6 @@
 import type { SampleType, Samples } from '../../raster.js';
 
-/** A picture whose file holds its rows one after the other, without compression. */
+/** A picture whose file holds its rows one after the other. */
 export interface Rows {
   format: string;
   width: number;
@@ -15,6 +15,8 @@ export interface Rows {
   step: number;
   /** Turns pixels into samples: `count` of them from the pixel `skip` of these bytes. */
   unpack: (bytes: Buffer, pixels: { skip: number; count: number }, out: Samples, at: number) => void;
+  /** The rows, where the file holds them packed: `first` is a place in them. */
+  unpacked?: Buffer;
   /** What the header says, for internal metadata. */
   header: Record<string, unknown>;
 }
@@ -82,6 +84,22 @@ export function fielded(fields: readonly BitField[], bytesPerPixel: 2 | 4): Rows
 
 /** Bytes in another order: `order[band]` is where the byte of a band lies in a pixel. */
 export function bytewise(order: readonly number[], bytesPerPixel: number): Rows['unpack'] {
+  if (order.length === bytesPerPixel && order.every((from, band) => from === band)) {
+    return (bytes, { skip, count }, out, at) => {
+      out.set(bytes.subarray(skip * bytesPerPixel, (skip + count) * bytesPerPixel), at);
+    };
+  }
+  if (order.length === 3) {
+    const [red = 0, green = 0, blue = 0] = order;
+    return (bytes, { skip, count }, out, at) => {
+      const end = at + count * 3;
+      for (let to = at, from = skip * bytesPerPixel; to < end; to += 3, from += bytesPerPixel) {
+        out[to] = bytes[from + red]!;
+        out[to + 1] = bytes[from + green]!;
+        out[to + 2] = bytes[from + blue]!;
+      }
+    };
+  }
   return (bytes, { skip, count }, out, at) => {
     for (let i = 0; i < count; i++) {
       for (let band = 0; band < order.length; band++)

@@ -1,3 +1,4 @@
+import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
 import { TileOutsideError, TileSourceError } from '../../../errors.js';
 import {
   priorities,
@@ -22,6 +23,8 @@ const tileSide = 512;
 const headBytes = 2 ** 13;
 /** Bytes of whole rows up to which they are read together. */
 const togetherBytes = 2 ** 22;
+/** Rows that are read at the same time where each is read by itself. */
+const rowsAtOnce = 8;
 /** Longest side. */
 const maxSide = 2 ** 31;
 
@@ -76,6 +79,8 @@ class ScanlinesTileSource implements TileSource {
   async #parts(offsets: readonly number[], length: number, options: { signal?: AbortSignal }): Promise<Buffer[]> {
     const first = Math.min(...offsets);
     const all = Math.max(...offsets) + length - first;
+    const { unpacked } = this.#rows;
+    if (unpacked) return offsets.map((offset) => unpacked.subarray(offset, offset + length));
     const read = async (offset: number, wanted: number): Promise<Buffer> => {
       const bytes = await this.#reader.read(offset, wanted, options);
       if (bytes.length < wanted) throw new TileSourceError('The file has become shorter.');
@@ -85,13 +90,15 @@ class ScanlinesTileSource implements TileSource {
       const image = await read(first, all);
       return offsets.map((offset) => image.subarray(offset - first, offset - first + length));
     }
-    const parts: Buffer[] = [];
-    for (const offset of offsets) parts.push(await read(offset, length));
-    return parts;
+    return mapConcurrently(offsets, rowsAtOnce, (offset) => read(offset, length));
   }
 
   async internalMetadata(): Promise<Record<string, unknown>> {
     return { scanlines: { format: this.#rows.format, ...this.#rows.header } };
+  }
+
+  get retainedBytes(): number {
+    return this.#rows.unpacked?.length ?? 0;
   }
 
   close(): Promise<void> {
@@ -119,7 +126,7 @@ const types = ['image/bmp', 'image/x-ms-bmp', 'image/fits', 'application/fits', 
 const netpbmTypes = ['bitmap', 'graymap', 'pixmap', 'anymap'].map((kind) => `image/x-portable-${kind}`);
 const low = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, priorities.low]));
 
-/** Reads pictures that are stored in rows without compression, the rows of a tile at a time: BMP, Netpbm, FITS, TGA. */
+/** Reads pictures that are stored in rows, those of a tile at a time where they are not compressed: BMP, Netpbm, FITS, TGA. */
 export const scanlinesSource: TileSourceDefinition = {
   name: 'scanlines',
   extensions: { default: priorities.fallback, ...low(extensions) },

@@ -1,23 +1,29 @@
+import { inRuns } from '../../../core/concurrency/slices.js';
 import { TileSourceError } from '../../../errors.js';
 import { bytewise, fielded, fieldOf, indexed, type HeaderReader, type Rows } from './rows.js';
 
 /** Reads the header of a TGA file, which nothing but its name and its plausibility show to be one. */
-export const readTga: HeaderReader = ({ name, head, size }) => {
+export const readTga: HeaderReader = async ({ name, head, size, read }) => {
   if (!/\.(tga|icb|vda|vst)$/i.test(name) || head.length < 18) return null;
-  const [idBytes, mapType, kind] = [head[0]!, head[1]!, head[2]!];
+  const [idBytes, mapType] = [head[0]!, head[1]!];
+  const isPacked = (head[2]! & packedFlag) !== 0;
+  const kind = head[2]! & ~packedFlag;
   const [mapLength, mapBits] = [head.readUInt16LE(5), head[7]!];
   const [width, height, bits, descriptor] = [head.readUInt16LE(12), head.readUInt16LE(14), head[16]!, head[17]!];
-  if (kind >= 9 && kind <= 11) throw new TileSourceError('The TGA is compressed (RLE), which is not supported.');
   if (kind < 1 || kind > 3 || mapType > 1 || width < 1 || height < 1) {
-    throw new TileSourceError(`Corrupt or unsupported TGA: type ${kind} of ${width} by ${height} pixels.`);
+    throw new TileSourceError(`Corrupt or unsupported TGA: type ${head[2]} of ${width} by ${height} pixels.`);
   }
   if ((descriptor & 0x10) !== 0) throw new TileSourceError('The TGA has rows from right to left, which is not supported.');
   const mapBytes = mapType === 1 ? mapLength * Math.ceil(mapBits / 8) : 0;
-  const start = 18 + idBytes + mapBytes;
-  const rowBytes = width * Math.ceil(bits / 8);
-  if (start + rowBytes * height > size)
+  const pixelsAt = 18 + idBytes + mapBytes;
+  const pixelBytes = Math.ceil(bits / 8);
+  const rowBytes = width * pixelBytes;
+  if (!isPacked && pixelsAt + rowBytes * height > size)
     throw new TileSourceError(`Truncated or corrupt TGA: ${size} bytes for ${width} by ${height} pixels.`);
   const isTopDown = (descriptor & 0x20) !== 0;
+  const meaning = colours(head, { kind, bits, descriptor, mapAt: 18 + idBytes, mapLength, mapBits });
+  const unpacked = isPacked ? await unpackRuns({ pixelBytes, length: rowBytes * height }, (most) => read(pixelsAt, most)) : null;
+  const start = unpacked === null ? pixelsAt : 0;
   return {
     format: 'TGA',
     width,
@@ -27,10 +33,45 @@ export const readTga: HeaderReader = ({ name, head, size }) => {
     pixelBits: Math.ceil(bits / 8) * 8,
     first: () => start + (isTopDown ? 0 : rowBytes * (height - 1)),
     step: isTopDown ? rowBytes : -rowBytes,
-    header: { kind, bits },
-    ...colours(head, { kind, bits, descriptor, mapAt: 18 + idBytes, mapLength, mapBits }),
+    header: { kind: head[2], bits },
+    ...(unpacked && { unpacked }),
+    ...meaning,
   };
 };
+
+/** Rows are packed in runs of equal pixels and stretches of others. */
+const packedFlag = 8;
+/** Bytes of pixels that are unpacked and kept: runs tell nothing of where a row begins. */
+const mostUnpacked = 2 ** 26;
+/** Bytes that are unpacked before other work gets its turn. */
+const unpackedAtOnce = 2 ** 16;
+
+async function unpackRuns(
+  { pixelBytes, length }: { pixelBytes: number; length: number },
+  read: (most: number) => Promise<Buffer>,
+): Promise<Buffer> {
+  if (length > mostUnpacked)
+    throw new TileSourceError(`The TGA is compressed (RLE) and has ${length} bytes of pixels; at most ${mostUnpacked} are read.`);
+  // At worst each pixel is a stretch of its own.
+  const bytes = await read(length + Math.ceil(length / pixelBytes));
+  const out = Buffer.alloc(length);
+  let [at, to] = [0, 0];
+  await inRuns(length, unpackedAtOnce, (_from, until) => {
+    while (to < until) {
+      const head = bytes[at++];
+      const count = ((head ?? 0) & 0x7f) + 1;
+      const isRun = ((head ?? 0) & 0x80) !== 0;
+      const stored = pixelBytes * (isRun ? 1 : count);
+      if (head === undefined || at + stored > bytes.length) throw new TileSourceError('Truncated TGA: its pixels end too early.');
+      const end = Math.min(length, to + count * pixelBytes);
+      if (isRun) out.fill(bytes.subarray(at, at + pixelBytes), to, end);
+      else bytes.copy(out, to, at, at + end - to);
+      at += stored;
+      to = end;
+    }
+  });
+  return out;
+}
 
 function colours(
   head: Buffer,

@@ -27,13 +27,6 @@ export function recognizeFormat(head: Uint8Array): FileFormat | null {
 
 /** Beginnings of pictures that nothing here reads. */
 const foreignBeginnings: readonly [start: string, name: string][] = [
-  ['\xff\x0a', 'JPEG XL'],
-  ['\0\0\0\x0cJXL ', 'JPEG XL'],
-  ['\0\0\x01\0', 'ICO'],
-  ['\0\0\x02\0', 'CUR'],
-  ['\x0a\x05\x01', 'PCX'],
-  ['\x0a\x03\x01', 'PCX'],
-  ['\x0a\x02\x01', 'PCX'],
   ['8BPS\0', 'Photoshop'],
   ['\x76\x2f\x31\x01', 'OpenEXR'],
 ];
@@ -41,6 +34,5 @@ const foreignBeginnings: readonly [start: string, name: string][] = [
 /** Name of a format that nothing here reads, by the first bytes of a file; `null` where it is another. */
 export function foreignFormat(head: Uint8Array): string | null {
   const text = Buffer.from(head.buffer, head.byteOffset, Math.min(16, head.byteLength)).toString('latin1');
-  if (text.startsWith('ftyp', 4) && /^(?:hei[cxms]|hev[cxms]|mif1|msf1)/.test(text.slice(8))) return 'HEIC';
   return foreignBeginnings.find(([start]) => text.startsWith(start))?.[1] ?? null;
 }

@@ -1,10 +1,7 @@
-import { createWriteStream } from 'node:fs';
-import { symlink, unlink } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import { unlink } from 'node:fs/promises';
 import { TileSourceError } from '../../../errors.js';
-import type { ByteReader, SourceInput } from '../../contract.js';
+import type { SourceInput } from '../../contract.js';
+import { makeLocal, maxCopiedBytes } from '../../local-copy.js';
 import { foreignFormat, recognizeFormat, type FileFormat } from './format.js';
 import { checkPng } from './png.js';
 import { refuseStoredInTiles } from './stored-in-tiles.js';
@@ -45,23 +42,13 @@ export async function prepare(file: SourceInput, directory: string, signal: Abor
     }
     // A name of its own: libvips must never take another file, or another state of it, for this one.
     const path = temporaryPath(directory);
-    const release = () => unlink(path).catch(() => {});
-    try {
-      if (file.path !== null) await symlink(resolve(file.path), path);
-      else await pipeline(Readable.from(chunks(reader, signal)), createWriteStream(path, { flags: 'wx', mode: 0o600 }));
-    } catch (error) {
-      await release();
-      throw error;
-    }
+    const local = await makeLocal(file, path, maxCopiedBytes, signal);
+    const release = async () => {
+      local.release();
+      await unlink(path).catch(() => undefined);
+    };
     return { input: path, format, release };
   } finally {
     await reader.close();
-  }
-}
-
-async function* chunks(reader: ByteReader, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
-  const length = 2 ** 20;
-  for (let offset = 0; offset < reader.size; offset += length) {
-    yield await reader.read(offset, Math.min(length, reader.size - offset), signal && { signal });
   }
 }

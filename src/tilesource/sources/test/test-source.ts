@@ -33,7 +33,7 @@ export interface TestImageParameters {
 }
 
 const limits = { tile: 1024, size: 2 ** 31 - 1, level: 22, frames: 10_000, axes: 16 };
-const usualAxes = ['C', 'Z', 'T', 'XY'];
+const defaultAxes = ['C', 'Z', 'T', 'XY'];
 
 function within(value: number, minimum: number, maximum: number, name: string): number {
   if (Number.isInteger(value) && value >= minimum && value <= maximum) return value;
@@ -46,7 +46,7 @@ function parseFrames(text: string | undefined): FrameMetadata[] {
   if (parts.length > limits.axes) throw new BadValueError(`Invalid frames: more than ${limits.axes} axes`);
   const axes = parts.map((part, position): { name: string; count: number } => {
     const [first = '', second] = part.split('=').map((word) => word.trim());
-    const name = second === undefined ? (usualAxes[position] ?? '') : first.toUpperCase().replace(/^INDEX/, '');
+    const name = second === undefined ? (defaultAxes[position] ?? '') : first.toUpperCase().replace(/^INDEX/, '');
     if (!/^[A-Z][A-Z0-9_]*$/.test(name))
       throw new BadValueError(`Invalid frames "${text}": must be counts of c, z, t, xy, or axis=count`);
     return { name, count: within(Number(second ?? first), 1, limits.frames, `frames "${text}"`) };

@@ -1,9 +1,6 @@
-import type { Raster, Samples } from '../../raster.js';
+import { fullValue, type Raster, type Samples } from '../../raster.js';
 import type { ImageLayout } from './layout.js';
 import { photometrics } from './file/tags.js';
-
-/** Value of a full sample, by type; types that are not here have no full value. */
-const fullValues: Partial<Record<Raster['dtype'], number>> = { uint8: 255, uint16: 65_535, uint32: 4_294_967_295 };
 
 function applyPalette(indexes: Raster, layout: ImageLayout): Raster {
   const map = layout.colorMap ?? new Uint16Array(0);
@@ -45,7 +42,8 @@ function unpremultiply(data: Samples, full: number, bands: number, alpha: number
 export function interpretColours(raster: Raster, layout: ImageLayout): Raster {
   const { photometric } = layout;
   if (photometric === photometrics.palette) return applyPalette(raster, layout);
-  const full = fullValues[raster.dtype] ?? 1;
+  // Signed samples are left as they are.
+  const full = raster.dtype.startsWith('int') ? 1 : fullValue(raster.dtype);
   const colours = photometric === photometrics.rgb ? 3 : 1;
   if (photometric === photometrics.whiteIsZero && full > 1) {
     // 12-bit samples lie in 16-bit arrays without being spread.

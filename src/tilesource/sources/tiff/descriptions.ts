@@ -1,3 +1,4 @@
+import { TileSourceError } from '../../../errors.js';
 import type { FrameMetadata } from '../../contract.js';
 import type { Directory } from './file/directory.js';
 import { tags } from './file/tags.js';
@@ -113,10 +114,34 @@ function readPhilips(description: string): DescribedImage {
   return { magnification: null, mmX: positive(columns), mmY: positive(rows), channels: null };
 }
 
-/** The element of a PerkinElmer (QPTIFF) description, or `null`. */
+/** The longest XML that is read here, in characters: some milliseconds of the event loop. */
+const maxXmlLength = 32_768;
+
+/** The description that was read last: several ask about the same one. */
+let lastPerkinElmer: { description: string; element: XmlElement | null } | null = null;
+
+/**
+ * The element of a PerkinElmer (QPTIFF) description, without the profile of the scan, or `null`.
+ *
+ * @throws TileSourceError where it is not well formed, or too long beside that profile.
+ */
 export function perkinElmer(description: string): XmlElement | null {
   if (!description.slice(0, 4096).includes('<PerkinElmer-QPI-ImageDescription')) return null;
-  return children(parseXml(description), 'PerkinElmer-QPI-ImageDescription')[0] ?? null;
+  if (lastPerkinElmer?.description === description) return lastPerkinElmer.element;
+  const xml = withoutScanProfile(description);
+  if (xml.length > maxXmlLength) {
+    throw new TileSourceError(`The XML in this TIFF has ${xml.length} characters; at most ${maxXmlLength} are read.`);
+  }
+  const element = children(parseXml(xml), 'PerkinElmer-QPI-ImageDescription')[0] ?? null;
+  lastPerkinElmer = { description, element };
+  return element;
+}
+
+/** How a slide was scanned is most of a description, and nothing is read in it. */
+function withoutScanProfile(description: string): string {
+  const [tag, endTag] = ['<ScanProfile>', '</ScanProfile>'];
+  const [start, end] = [description.indexOf(tag), description.lastIndexOf(endTag)];
+  return start < 0 || end < start ? description : description.slice(0, start) + description.slice(end + endTag.length);
 }
 
 function readPerkinElmer(element: XmlElement): DescribedImage {

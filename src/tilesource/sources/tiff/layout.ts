@@ -1,4 +1,5 @@
 import { TileSourceError } from '../../../errors.js';
+import type { CodecThreads } from '../../codecs/codec-threads.js';
 import type { SampleType } from '../../raster.js';
 import type { Directory, TagNumbers } from './file/directory.js';
 import { compressions, photometrics, tags } from './file/tags.js';
@@ -17,7 +18,10 @@ type Decoding =
   /** libvips decodes to 8-bit pictures. */
   | 'picture'
   | 'webp'
-  | 'jpeg2000';
+  | 'jpeg2000'
+  | 'jpegxl'
+  /** Old-style JPEG that is whole: one picture of the size of the image. */
+  | 'interchange';
 
 /** How one directory stores its pixels, checked for consistency. A chunk is a tile or a strip. */
 export interface ImageLayout {
@@ -50,6 +54,10 @@ export interface ImageLayout {
   /** Red, green, blue in thirds, 16 bits each. */
   colorMap: TagNumbers | null;
   jpegTables: Uint8Array | null;
+  /** Where the whole picture of old-style JPEG lies. */
+  interchange: { offset: number; length: number } | null;
+  /** How LERC is packed once more. */
+  lercPacking: 'none' | 'deflate' | 'zstd';
   subsampling: readonly [number, number];
   /** Whether a ReferenceBlackWhite tag asks for something else than full range. */
   hasReferenceBlackWhite: boolean;
@@ -65,7 +73,9 @@ const byteCompressions: ReadonlySet<number> = new Set([
   compressions.deflateOld,
   compressions.packbits,
   compressions.zstd,
+  compressions.lerc,
 ]);
+const jpegXlCompressions: ReadonlySet<number> = new Set([compressions.jpegXl, compressions.jpegXlDng]);
 const faxCompressions: ReadonlySet<number> = new Set([compressions.ccittRle, compressions.ccittFax3, compressions.ccittFax4]);
 const jpeg2000Compressions: ReadonlySet<number> = new Set([
   compressions.jpeg2000YCbCr,
@@ -110,11 +120,8 @@ const foreignCompressions: Readonly<Record<number, string>> = {
   34_661: 'JBIG',
   34_676: 'SGI Log',
   34_677: 'SGI Log of 24 bits',
-  34_887: 'LERC',
   34_892: 'lossy JPEG of DNG',
   34_925: 'LZMA',
-  50_002: 'JPEG XL',
-  52_546: 'JPEG XL of DNG',
 };
 
 function decodingOf(compression: number, photometric: number): Decoding {
@@ -123,11 +130,11 @@ function decodingOf(compression: number, photometric: number): Decoding {
   if (compression === compressions.jpeg || faxCompressions.has(compression)) return 'picture';
   if (compression === compressions.webp) return 'webp';
   if (jpeg2000Compressions.has(compression)) return 'jpeg2000';
-  if (compression === compressions.oldJpeg)
-    return refuse('old-style JPEG (compression 6) is not supported; new JPEG is compression 7');
+  if (jpegXlCompressions.has(compression)) return 'jpegxl';
+  if (compression === compressions.oldJpeg) return 'interchange';
   const name = Object.hasOwn(foreignCompressions, compression) ? ` (it is ${foreignCompressions[compression]})` : '';
   return refuse(
-    `compression ${compression} is not supported${name}; none, LZW, deflate, PackBits, JPEG, JPEG 2000, zstd, WebP and CCITT are`,
+    `compression ${compression} is not supported${name}; none, LZW, deflate, PackBits, JPEG, JPEG 2000, JPEG XL, LERC, zstd, WebP and CCITT are`,
   );
 }
 
@@ -155,6 +162,18 @@ function outputOf(shape: Shape): { bands: number; dtype: SampleType } {
     if (photometric > photometrics.rgb) refuse(`photometric interpretation ${photometric} is not supported with JPEG`);
     return { bands: samples, dtype: 'uint8' };
   }
+  if (decoding === 'interchange') {
+    if (!eight || (samples !== 1 && samples !== 3) || shape.planes !== 1)
+      refuse('old-style JPEG goes with one or three 8-bit samples, stored together');
+    return { bands: samples, dtype: 'uint8' };
+  }
+  if (decoding === 'jpegxl') {
+    if ((bits !== 8 && bits !== 16) || sampleFormat !== 1 || samples > 4 || shape.planes !== 1)
+      refuse(`JPEG XL goes with one to four samples of 8 or 16 bits, stored together, not ${samples} of ${bits} bits`);
+    if (photometric !== photometrics.blackIsZero && photometric !== photometrics.rgb)
+      refuse(`JPEG XL with photometric interpretation ${photometric} is not supported`);
+    return { bands: samples, dtype: sampleType(sampleFormat, bits) };
+  }
   if (decoding === 'webp') {
     if (!eight || (samples !== 3 && samples !== 4) || shape.planes !== 1)
       refuse('WebP goes with three or four 8-bit samples, stored together');
@@ -164,8 +183,7 @@ function outputOf(shape: Shape): { bands: number; dtype: SampleType } {
     if ((bits !== 8 && bits !== 16) || sampleFormat === 3)
       refuse(`JPEG 2000 with ${bits}-bit samples is not supported (8 or 16 are)`);
     if (shape.planes !== 1) refuse('JPEG 2000 with planes stored apart is not supported');
-    // The decoder refuses alpha.
-    if (samples !== 1 && samples !== 3) refuse(`JPEG 2000 with ${samples} samples per pixel is not supported (1 and 3 are)`);
+    if (samples > 4) refuse(`JPEG 2000 with ${samples} samples per pixel is not supported (1 to 4 are)`);
     if (!jpeg2000Photometrics.has(photometric))
       refuse(`JPEG 2000 with photometric interpretation ${photometric} is not supported`);
     return { bands: samples, dtype: sampleType(sampleFormat, bits) };
@@ -205,10 +223,12 @@ function checkPredictor(layout: ImageLayout): void {
 export async function readLayout(directory: Directory, inherited: { sampleFormat?: number } = {}): Promise<ImageLayout> {
   const { width, height } = await directory.size();
   if (width < 1 || height < 1 || width > maxSide || height > maxSide) refuse(`its size is ${width} by ${height} pixels`);
-  const tiled = directory.isTiled;
+  const interchange = await readInterchange(directory);
+  const tiled = directory.isTiled && interchange === null;
   const rowsPerStrip = await directory.number(tags.rowsPerStrip, height);
   const chunkWidth = tiled ? await directory.number(tags.tileWidth, 0) : width;
-  const chunkHeight = tiled ? await directory.number(tags.tileLength, 0) : Math.min(height, rowsPerStrip);
+  const stripHeight = interchange === null ? Math.min(height, rowsPerStrip) : height;
+  const chunkHeight = tiled ? await directory.number(tags.tileLength, 0) : stripHeight;
   if (chunkWidth < 1 || chunkHeight < 1) refuse(`its tiles or strips are ${chunkWidth} by ${chunkHeight} pixels`);
 
   const compression = await directory.number(tags.compression, compressions.none);
@@ -254,6 +274,9 @@ export async function readLayout(directory: Directory, inherited: { sampleFormat
     extraSamples: [...((await directory.numbers(tags.extraSamples)) ?? [])],
     colorMap: await directory.numbers(tags.colorMap, 3 * 65_536),
     jpegTables: compression === compressions.jpeg ? await directory.bytes(tags.jpegTables) : null,
+    interchange,
+    lercPacking:
+      lercPackings[(await directory.numbers(tags.lercParameters))?.[1] ?? 0] ?? refuse('LERC is packed in an unknown way'),
     subsampling: [subsampling?.[0] ?? 2, subsampling?.[1] ?? 2],
     hasReferenceBlackWhite: blackWhite !== null && blackWhite.some((value, i) => value !== fullRange[i]),
     t4Options: await directory.number(compression === compressions.ccittFax4 ? tags.t6Options : tags.t4Options, 0),
@@ -272,8 +295,22 @@ export async function readLayout(directory: Directory, inherited: { sampleFormat
   return layout;
 }
 
+const lercPackings = ['none', 'deflate', 'zstd'] as const;
+
+/** Where old-style JPEG has a whole picture; `null` for all other compressions. */
+async function readInterchange(directory: Directory): Promise<ImageLayout['interchange']> {
+  if ((await directory.number(tags.compression, compressions.none)) !== compressions.oldJpeg) return null;
+  const [offset, length] = [
+    await directory.number(tags.jpegInterchangeFormat, 0),
+    await directory.number(tags.jpegInterchangeFormatLength, 0),
+  ];
+  if (offset > 0 && length > 0) return { offset, length };
+  return refuse('old-style JPEG (compression 6) without a whole picture (tags 513 and 514) is not supported');
+}
+
 function checkCounts(layout: ImageLayout): void {
   const { directory, tiled } = layout;
+  if (layout.interchange !== null) return;
   const needed = layout.chunksAcross * layout.chunksDown * layout.planes;
   const what = tiled ? 'tiles' : 'strips';
   if (needed > maxChunks) refuse(`it would have ${needed} ${what}; at most ${maxChunks} are supported`);
@@ -283,4 +320,11 @@ function checkCounts(layout: ImageLayout): void {
   if (offsets < needed) refuse(`its size asks for ${needed} ${what}, but offsets of ${offsets} are given`);
   const countsMayLack = counts === 0 && !tiled && layout.compression === compressions.none;
   if (counts < needed && !countsMayLack) refuse(`its size asks for ${needed} ${what}, but lengths of ${counts} are given`);
+}
+
+/** What the decoders need beside the layout. */
+export interface DecodeContext {
+  littleEndian: boolean;
+  threads: CodecThreads;
+  signal?: AbortSignal | undefined;
 }

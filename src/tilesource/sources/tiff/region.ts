@@ -1,9 +1,9 @@
 import type { LRUCache } from 'lru-cache';
 import { TileSourceError } from '../../../errors.js';
 import { createRaster, type Raster } from '../../raster.js';
-import { decodeChunks, type DecodeContext } from './decode.js';
+import { decodeChunks } from './decode.js';
+import { type DecodeContext, maxDecodedBytes, type ImageLayout } from './layout.js';
 import type { Directory, TagNumbers } from './file/directory.js';
-import { maxDecodedBytes, type ImageLayout } from './layout.js';
 import { compressions, tags } from './file/tags.js';
 import type { TiffBytes } from './file/tiff-bytes.js';
 
@@ -60,11 +60,16 @@ function storedLimit(layout: ImageLayout): number {
   return Math.min(maxDecodedBytes, decoded * 4 + 1024 * 1024);
 }
 
+async function chunkRange(reader: ChunkReader, layout: ImageLayout, index: number): Promise<{ offset: number; length: number }> {
+  if (layout.interchange !== null) return layout.interchange;
+  const { offsets, lengths } = await chunkTable(reader, layout);
+  return { offset: offsets[index] ?? 0, length: lengths[index] ?? 0 };
+}
+
 /** The stored bytes of a chunk, or `null` for one that was never written. @throws TileSourceError where they lie outside the file. */
 export async function storedChunk(reader: ChunkReader, layout: ImageLayout, index: number): Promise<Uint8Array | null> {
-  const table = await chunkTable(reader, layout);
-  const offset = table.offsets[index] ?? 0;
-  let length = table.lengths[index] ?? 0;
+  const { offset, length: claimed } = await chunkRange(reader, layout, index);
+  let length = claimed;
   if (offset === 0 || length === 0) return null;
   if (layout.compression === compressions.none) {
     const samples = layout.planes > 1 ? 1 : layout.samplesPerPixel;
@@ -106,9 +111,11 @@ function copyChunk(chunk: Raster, chunkLeft: number, chunkTop: number, { raster,
 
 async function readTiles(reader: ChunkReader, layout: ImageLayout, region: StoredRegion): Promise<Raster> {
   const { chunkWidth, chunkHeight, chunksAcross, chunksDown, planes } = layout;
-  const target: Target = {
-    raster: createRaster({ width: region.width, height: region.height, bands: layout.bands, dtype: layout.dtype }),
-    region,
+  let made: Target | null = null;
+  const target = (): Target => {
+    const { width, height } = region;
+    made ??= { raster: createRaster({ width, height, bands: layout.bands, dtype: layout.dtype }), region };
+    return made;
   };
   const lastX = Math.floor((region.left + region.width - 1) / chunkWidth);
   const lastY = Math.floor((region.top + region.height - 1) / chunkHeight);
@@ -129,10 +136,10 @@ async function readTiles(reader: ChunkReader, layout: ImageLayout, region: Store
       if (isFull && region.height <= chunkHeight) {
         return { ...chunk, height: region.height, data: chunk.data.subarray(0, region.width * region.height * chunk.bands) };
       }
-      copyChunk(chunk, x * chunkWidth, y * chunkHeight, target);
+      copyChunk(chunk, x * chunkWidth, y * chunkHeight, target());
     }
   }
-  return target.raster;
+  return target().raster;
 }
 
 /** Whether single rows of a strip can be read. */

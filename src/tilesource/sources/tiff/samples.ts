@@ -1,4 +1,4 @@
-import { createRaster, type Raster, type Samples } from '../../raster.js';
+import { bitsOf, createRaster, type Raster, type Samples } from '../../raster.js';
 import type { ImageLayout } from './layout.js';
 
 /** Bytes of `rows` rows of one plane, uncompressed but otherwise as stored, and what they hold. */
@@ -134,8 +134,9 @@ export function interpretSamples(stored: StoredRows, layout: Interpretation): Sa
 /** Puts separately stored planes of equal size side by side. */
 export function interleave(planes: readonly Samples[], shape: { width: number; height: number; dtype: Raster['dtype'] }): Raster {
   const raster = createRaster({ ...shape, bands: planes.length });
-  const { data } = raster;
-  for (const [band, plane] of planes.entries()) {
+  const data = bitsOf(raster.data);
+  for (const [band, samples] of planes.entries()) {
+    const plane = bitsOf(samples);
     for (let i = 0, out = band; i < plane.length; i++, out += planes.length) data[out] = plane[i] ?? 0;
   }
   return raster;

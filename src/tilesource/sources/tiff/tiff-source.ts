@@ -27,7 +27,7 @@ import { storedEncoding, storedPicture } from './stored-tile.js';
 import { StripPyramids } from './strip-pyramids.js';
 import { stripTileSide } from './strips.js';
 import { readStructure, type TiffStructure } from './file/structure.js';
-import { textTags } from './file/tags.js';
+import { photometrics, textTags } from './file/tags.js';
 import { TiffBytes } from './file/tiff-bytes.js';
 
 /** Longest side in pixels of an untiled image that is served as one tile, where the options do not say. */
@@ -80,6 +80,7 @@ function describe(structure: TiffStructure, geo: GeoTiff | null): ImageMetadata 
     ...(frames.length > 1 ? { frames: frames.map(({ metadata }) => metadata) } : {}),
     ...(described.channels === null ? {} : { channels: described.channels }),
     ...(geo === null ? {} : { geo }),
+    ...(base.photometric === photometrics.palette ? { indexed: true } : {}),
   };
 }
 

@@ -1,7 +1,9 @@
 import { TileSourceError } from '../../../errors.js';
-import type { FileTree } from '../../archive/file-tree.js';
+import type { FileTree } from '../../contract.js';
 import { codecThreads } from '../../codecs/codec-threads.js';
+import { zarrInflation, type ZarrChunk } from '../../codecs/zarr-chunk.js';
 import type { FileBlocks } from '../../process/decoded-blocks.js';
+import { processed } from '../../process/processing.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { sampleTypeOf, type ArrayMetadata } from './array-metadata.js';
 
@@ -37,11 +39,24 @@ export class ZarrArray {
     const bytes = await this.#packed(position, signal);
     if (bytes === null) return createRaster({ width: 0, height: 1, bands: 1, dtype });
     const task = { bytes, type, bigEndian, shape: chunk, codecs, order };
-    const samples = await codecThreads.call('zarrChunk', task, `a chunk of the Zarr array ${this.path}`, signal);
+    const samples = await this.#samples(task, signal);
     const raster = createRaster({ width: 0, height: 1, bands: 1, dtype });
-    const constructor = raster.data.constructor as new (buffer: ArrayBuffer) => Raster['data'];
-    const data = new constructor(samples.buffer);
+    const constructor = raster.data.constructor as new (buffer: ArrayBuffer, at: number, length: number) => Raster['data'];
+    const data = new constructor(samples.buffer, samples.byteOffset, samples.byteLength / raster.data.BYTES_PER_ELEMENT);
     return { ...raster, data, width: data.length };
+  }
+
+  async #samples(task: ZarrChunk, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+    const what = `a chunk of the Zarr array ${this.path}`;
+    const inflate = zarrInflation(task);
+    if (inflate === null) return codecThreads.call('zarrChunk', task, what, signal);
+    try {
+      return await processed(inflate, signal);
+    } catch (cause) {
+      signal.throwIfAborted();
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new TileSourceError(`Decoding ${what} failed: ${reason.replace(/\.$/, '')}.`, { cause });
+    }
   }
 
   async #packed(position: readonly number[], signal: AbortSignal): Promise<Uint8Array | null> {

@@ -1,7 +1,6 @@
 import { TileOutsideError, TileSourceError } from '../../../errors.js';
-import type { FileTree } from '../../archive/file-tree.js';
-import { openInZip } from '../../archive/zip-tree.js';
 import {
+  type FileTree,
   priorities,
   type FrameMetadata,
   type ImageMetadata,
@@ -11,6 +10,7 @@ import {
   type TileSource,
   type TileSourceDefinition,
 } from '../../contract.js';
+import { openInZip } from '../../archive/zip-tree.js';
 import { levelCount, tileContent } from '../../geometry.js';
 import { DecodedBlocks, type FileBlocks } from '../../process/decoded-blocks.js';
 import type { Raster } from '../../raster.js';
@@ -23,7 +23,7 @@ import { openZarrImage, rootOf, type ZarrImage } from './zarr-group.js';
 
 /** Bytes of decoded chunks that are kept for all open files together. */
 const keptBytes = 2 ** 27;
-const usualTile = 512;
+const defaultTile = 512;
 /** Most bytes of the description of a group. */
 const maxGroupBytes = 2 ** 22;
 /** Most frames of an image. */
@@ -81,7 +81,7 @@ function framesOf({ counted }: Planes, { ome }: ZarrImage): FrameMetadata[] {
 
 function describe(image: ZarrImage, planes: Planes): ImageMetadata {
   const { shape, chunk, type } = image.arrays[0]!.metadata;
-  const handy = (size: number): number => (size >= usualTile / 4 && size <= usualTile * 2 ? size : usualTile);
+  const handy = (size: number): number => (size >= defaultTile / 4 && size <= defaultTile * 2 ? size : defaultTile);
   const extent = {
     sizeX: shape[planes.xAxis]!,
     sizeY: shape[planes.yAxis]!,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DensityCells } from '../../../../src/features/annotations/overlay/draw/density-cells.js';
+import { DensityCells } from '../../../../src/features/annotations/overlay/draw/density/density-cells.js';
 
 const entries = fc.array(fc.tuple(fc.nat(2 ** 28), fc.integer({ min: 1, max: 1000 })), { maxLength: 300 });
 

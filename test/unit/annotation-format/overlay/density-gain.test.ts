@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { crowdOf, usualGain, type DensityCrowd } from '../../../../src/features/annotations/overlay/draw/density-gain.js';
-import { DensityCounter } from '../../../../src/features/annotations/overlay/draw/density.js';
+import {
+  crowdOf,
+  defaultGain,
+  type DensityCrowd,
+} from '../../../../src/features/annotations/overlay/draw/density/density-gain.js';
+import { DensityCounter } from '../../../../src/features/annotations/overlay/draw/density/density.js';
 import type { AnnotationElement } from '../../../../src/annotation-format/schema/document.js';
 import { marksOf, randomNumbers } from '../../../support/marks.js';
 
@@ -24,7 +28,7 @@ function crowds(elements: readonly AnnotationElement[]): DensityCrowd[] {
 describe('the usual gain', () => {
   it('shows an evenly covered level at 75 %', () => {
     const level = 9;
-    const gain = usualGain([{ box, crowds: crowds(nuclei(20_000, 1)) }], level);
+    const gain = defaultGain([{ box, crowds: crowds(nuclei(20_000, 1)) }], level);
     const share = (20_000 * Math.PI * 36) / side ** 2;
     expect(1 - Math.exp(-gain * share)).toBeGreaterThan(0.7);
     expect(1 - Math.exp(-gain * share)).toBeLessThan(0.8);
@@ -35,7 +39,7 @@ describe('the usual gain', () => {
     const together = [{ box, crowds: crowds(elements) }];
     const apart = [0, 1, 2, 3].map((i) => ({ box: { ...box }, crowds: crowds(elements.filter((_, at) => at % 4 === i)) }));
     for (const level of [5, 7, 9]) {
-      const ratio = usualGain(apart, level) / usualGain(together, level);
+      const ratio = defaultGain(apart, level) / defaultGain(together, level);
       expect(ratio).toBeGreaterThan(0.9);
       expect(ratio).toBeLessThan(1.1);
     }
@@ -50,11 +54,11 @@ describe('the usual gain', () => {
       fillColor: '#f00',
       lineWidth: 0,
     }));
-    expect(usualGain([{ box, crowds: crowds(solid) }], 0)).toBe(4);
-    expect(usualGain([], 3)).toBe(4);
+    expect(defaultGain([{ box, crowds: crowds(solid) }], 0)).toBe(4);
+    expect(defaultGain([], 3)).toBe(4);
   });
 
   it('is bounded for a shape alone', () => {
-    expect(usualGain([{ box, crowds: crowds(nuclei(1, 3)) }], 13)).toBe(4096);
+    expect(defaultGain([{ box, crowds: crowds(nuclei(1, 3)) }], 13)).toBe(4096);
   });
 });

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { Canvas } from '../../../../src/features/annotations/overlay/draw/canvas.js';
-import { decodeDensity, encodeDensity } from '../../../../src/features/annotations/overlay/draw/density-codec.js';
-import { DensityLayer, DensityPoints } from '../../../../src/features/annotations/overlay/draw/density-layer.js';
+import { decodeDensity, encodeDensity } from '../../../../src/features/annotations/overlay/draw/density/density-codec.js';
+import { DensityLayer, DensityPoints } from '../../../../src/features/annotations/overlay/draw/density/density-layer.js';
 import {
   DensityCounter,
   firstDensityLevel,
   tileAddress,
   type DensityLevel,
-} from '../../../../src/features/annotations/overlay/draw/density.js';
+} from '../../../../src/features/annotations/overlay/draw/density/density.js';
 import { drawElement } from '../../../../src/features/annotations/overlay/draw/draw.js';
 import type { AnnotationElement } from '../../../../src/annotation-format/schema/document.js';
 import { marksOf, randomNumbers } from '../../../support/marks.js';

@@ -34,7 +34,7 @@ function elementsGone(): LargeImageError {
   return new LargeImageError('unavailable', 'The elements were removed while they were read; try again.');
 }
 
-/** Fetches directories, which are kept in memory, and packs, which are not. */
+/** Fetches pack indexes, which are kept in memory, and packs, which are not. */
 export class ElementLoader {
   readonly #windows: LRUCache<string, LoadedWindow>;
   readonly #indexParts = new LRUCache<string, Buffer>({ maxSize: maxIndexBytes, sizeCalculation: ({ length }) => length + 64 });

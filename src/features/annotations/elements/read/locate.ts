@@ -57,7 +57,7 @@ export async function locate(
 ): Promise<Map<string, Location>> {
   const found = new Map<string, Location>();
   const wanted = [...new Set(ids)];
-  // One query for the directories of all windows that an id may be in, not one for each.
+  // One query for the pack indexes of all windows that an id may be in, not one for each.
   const numbers = [...stored.windows.keys()].filter((number) => {
     const { lowId, highId } = stored.windows[number]!;
     return wanted.some((id) => id >= lowId && id <= highId);

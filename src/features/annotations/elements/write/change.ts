@@ -189,7 +189,7 @@ async function rewrite(
   return storedElements(base.family, tools.ids.make(), windows, groups, [...base.references, ...shown]);
 }
 
-/** The groups of all windows; their directories are mostly in memory. */
+/** The groups of all windows; their pack indexes are mostly in memory. */
 async function groupsOf(
   loader: ElementLoader,
   base: StoredElements,

@@ -5,7 +5,8 @@ import { ThreadPool } from '../../../../core/concurrency/thread-pool.js';
 import { programOf } from '../../../../core/concurrency/program.js';
 import { BadParameterError } from '../../../../errors.js';
 import { jsonPieces } from '../../../../http/serving/json-pieces.js';
-import type { FeatureElements, LongElement, LongFunctions } from './long-thread.js';
+import { invalidJson } from '../packs/json-text.js';
+import type { FeatureElements, LongElement, LongFunctions, Refusal } from './long-thread.js';
 
 const timeoutMs = 60_000;
 const memoryMiB = 2048;
@@ -31,7 +32,7 @@ export class LongElements {
   async check(element: unknown, { name, newId, sizes, raise = schemaError, signal }: CheckOptions): Promise<LongElement> {
     const text = element instanceof Uint8Array ? element : await jsonText(element);
     const checked = await this.#threads.run('check', { text, brand: this.brand, name, newId }, { what: name, signal });
-    if ('refused' in checked) throw raise(checked.refused);
+    if ('refused' in checked) throw malformed(checked) ?? raise(checked.refused);
     const { overlay } = checked;
     if (overlay === null) return checked;
     if (sizes.isMissing(overlay)) await sizes.load(overlay);
@@ -42,7 +43,7 @@ export class LongElements {
   async readFeature(text: Uint8Array, index: number, signal?: AbortSignal): Promise<FeatureElements> {
     const options = { what: `GeoJSON feature ${index}`, signal };
     const read = await this.#threads.run('readFeature', { text, brand: this.brand, index }, options);
-    if ('refused' in read) throw new BadParameterError(read.refused);
+    if ('refused' in read) throw malformed(read) ?? new BadParameterError(read.refused);
     return read;
   }
 
@@ -61,6 +62,10 @@ export interface CheckOptions {
   sizes: KnownOverlaySizes;
   raise?: RaiseProblem;
   signal?: AbortSignal | undefined;
+}
+
+function malformed({ refused, isMalformed }: Refusal): BadParameterError | null {
+  return isMalformed ? invalidJson(refused) : null;
 }
 
 /** The JSON text of a value of any size. */

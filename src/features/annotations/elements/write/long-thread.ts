@@ -9,6 +9,8 @@ import { AppearanceTable } from '../read/appearances.js';
 /** What is wrong with an input, without what the raised error says around it. */
 export interface Refusal {
   refused: string;
+  /** It is no JSON. */
+  isMalformed?: true;
 }
 
 /** A long element, checked, as it is stored. */
@@ -26,6 +28,7 @@ export interface LongElement {
 }
 
 function refusal(error: unknown): Refusal {
+  if (error instanceof SyntaxError) return { refused: error.message, isMalformed: true };
   if (error instanceof BadParameterError || error instanceof InvalidError) return { refused: error.message };
   throw error;
 }

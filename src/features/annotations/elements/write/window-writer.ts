@@ -12,8 +12,9 @@ import type { ElementRecords, IndexRecord, PackRecord, WindowRecord } from '../r
 export const packsWithoutIndex = 4;
 /** Packs compressed at the same time; the thread pool has four threads. */
 const compressing = 8;
-/** Entries of the id index for one pack. */
-function packIndexEntries(rows: Pick<PackRows, 'count' | 'ids'>, slot: number): number[] {
+
+/** The entries of one pack in the index of element ids. */
+function idIndexEntries(rows: Pick<PackRows, 'count' | 'ids'>, slot: number): number[] {
   const { high, middle, low } = rows.ids;
   return Array.from({ length: rows.count }, (_, i) =>
     indexEntry(idHash(high[i] as number, middle[i] as number, low[i] as number), slot),
@@ -56,7 +57,7 @@ export class WindowWriter {
       for await (const { rows, text } of draft.packs()) {
         this.signal?.throwIfAborted();
         const id = this.ids.make();
-        indexEntries.push(packIndexEntries(rows, entries.length));
+        indexEntries.push(idIndexEntries(rows, entries.length));
         idRange(rows, range);
         entries.push(packEntry(id, rows));
         await running.start(async () => void (await this.pack(id, rows, text)));

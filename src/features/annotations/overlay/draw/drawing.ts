@@ -1,6 +1,6 @@
 import { Canvas, type View } from './canvas.js';
-import { DensityLayer, DensityPoints, type CellWindow, type DensityTile } from './density-layer.js';
-import { firstDensityLevel } from './density.js';
+import { DensityLayer, DensityPoints, type CellWindow, type DensityTile } from './density/density-layer.js';
+import { firstDensityLevel } from './density/density.js';
 import { drawElement } from './draw.js';
 import { drawnSize, type ColorMode, type GroupFilter } from './shape.js';
 import { maxFeatures, VectorTile } from './vector-tile.js';

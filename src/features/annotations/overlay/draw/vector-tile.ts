@@ -5,7 +5,7 @@ import type { Coordinate } from '../../../../annotation-format/schema/common.js'
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import type { View } from './canvas.js';
 import { hexColor } from './colors.js';
-import type { DensityPoint } from './density-layer.js';
+import type { DensityPoint } from './density/density-layer.js';
 import { isOutlined, paintOf, shapeOf, type ColorMode } from './shape.js';
 
 /** Units along the width of a tile. */

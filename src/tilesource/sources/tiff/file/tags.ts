@@ -42,6 +42,8 @@ export const tags = {
   yCbCrSubSampling: 530,
   yCbCrPositioning: 531,
   referenceBlackWhite: 532,
+  jpegInterchangeFormat: 513,
+  jpegInterchangeFormatLength: 514,
   copyright: 33432,
   modelPixelScale: 33550,
   modelTiepoint: 33922,
@@ -51,6 +53,7 @@ export const tags = {
   geoDoubleParams: 34736,
   geoAsciiParams: 34737,
   gdalNodata: 42113,
+  lercParameters: 50674,
 } as const;
 
 /** Bytes of one value of each TIFF field type. */
@@ -118,7 +121,10 @@ export const compressions = {
   jpeg2000Lossy: 33004,
   jpeg2000Rgb: 33005,
   jpeg2000: 34712,
+  lerc: 34887,
   zstd: 50000,
+  jpegXl: 50002,
+  jpegXlDng: 52546,
   webp: 50001,
 } as const;
 

@@ -1,0 +1,197 @@
+/**
+ * What each kind of request costs the server in processor time, which other programs on the machine hardly change:
+ * `npm run bench -- capacity [--seconds 5] [--shapes 1000000] [--database durable|embedded]`. See docs/capacity.md. Linux only.
+ */
+import { createReadStream } from 'node:fs';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { createConnection } from 'mongoose';
+import { runClients, type Kind } from './load/clients.js';
+import type { ProcessorTimes, ServerState } from './load/host.js';
+import { mixedKinds } from './load/kinds.js';
+import { prepareScene, type Scene } from './load/scene.js';
+import { startChild, type Answering } from './support/children.js';
+import { benchDatabase } from './support/database.js';
+import { writePolygons } from './support/polygons.js';
+
+const { values } = parseArgs({
+  args: process.argv.slice(3),
+  options: {
+    seconds: { type: 'string', default: '5' },
+    shapes: { type: 'string', default: '1000000' },
+    database: { type: 'string', default: 'durable' },
+  },
+});
+const seconds = Number(values.seconds);
+const shapes = Number(values.shapes);
+/** So few clients that nothing waits, and what is asked for at once is not made together. */
+const clientsAtOnce = 2;
+const streamCount = 500;
+
+interface Cost {
+  main: number;
+  all: number;
+}
+
+/** Processor time for each of the things that `work` says it has done, without what the server takes while nobody asks. */
+async function cost(
+  host: Answering,
+  idle: Cost,
+  work: () => Promise<number>,
+): Promise<Cost & { count: number; seconds: number }> {
+  const times = () => host.ask('processor') as Promise<ProcessorTimes>;
+  const [before, begun] = [await times(), performance.now()];
+  const count = await work();
+  const [after, elapsed] = [await times(), performance.now() - begun];
+  const main = after.mainMs - before.mainMs - (idle.main * elapsed) / 1000;
+  const all = after.threadsMs + after.childrenMs - before.threadsMs - before.childrenMs - (idle.all * elapsed) / 1000;
+  return { main: main / count, all: all / count, count, seconds: elapsed / 1000 };
+}
+
+function print(name: string, { main, all, count }: Cost & { count: number }, unit = 'each'): void {
+  const number = (value: number) => value.toFixed(value < 10 ? 2 : 0).padStart(9);
+  console.log(`${name.padEnd(34)}${number(main)} ms${number(all)} ms  ${unit}   (${count})`);
+}
+
+async function asked(kind: Kind): Promise<number> {
+  const [outcome] = await runClients([{ ...kind, clients: clientsAtOnce }], seconds);
+  if (outcome === undefined || outcome.times.length === 0) throw new Error(`No request of the kind ${kind.name} was answered.`);
+  return outcome.times.length;
+}
+
+async function call(
+  url: string,
+  token: string,
+  method: string,
+  path: string,
+  body?: RequestInit['body'],
+): Promise<{ _id: string }> {
+  const sent: RequestInit = { method, headers: { 'Girder-Token': token }, ...(body !== undefined && { body, duplex: 'half' }) };
+  const response = await fetch(`${url}/api/v1${path}`, sent);
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`);
+  return JSON.parse(text) as { _id: string };
+}
+
+/** Bytes of all that is stored of elements. */
+async function storedBytes(): Promise<number> {
+  const connection = await createConnection(uri.href).asPromise();
+  try {
+    let bytes = 0;
+    for (const name of ['pack', 'window', 'index']) {
+      const documents = connection.collection(`large_image_annotation_element_${name}`).find({}, { raw: true });
+      // Raw documents are the bytes themselves.
+      for await (const document of documents) bytes += (document as unknown as Buffer).length;
+    }
+    return bytes;
+  } finally {
+    await connection.close();
+  }
+}
+
+async function residentMiB(host: Answering): Promise<string> {
+  const { rss } = (await host.ask('state')) as ServerState;
+  return `${(rss / 2 ** 20).toFixed(0)} MiB`;
+}
+
+/** Opens event streams of the users in turn, and gives what one costs while nothing happens. */
+async function printStreams(host: Answering, { tokens }: Scene, nothing: Cost, name: string, path: string): Promise<void> {
+  const held = async () => (await host.ask('state')) as ServerState;
+  const ended = new AbortController();
+  const before = await held();
+  const opened = await Promise.all(
+    Array.from({ length: streamCount }, (_, index) =>
+      fetch(`${host.url}/api/v1${path}token=${tokens[index % tokens.length]}`, { signal: ended.signal }),
+    ),
+  );
+  const refused = opened.find(({ ok }) => !ok);
+  if (refused !== undefined) throw new Error(`An event stream was answered ${refused.status}: ${await refused.text()}`);
+  const after = await held();
+  const streams = await cost(host, nothing, () => pause(seconds * 1000, seconds * streamCount));
+  print(`a stream of ${name}`, streams, 'a second');
+  const kib = (bytes: number) => (bytes / streamCount / 1024).toFixed(0);
+  console.log(
+    `${kib(after.heapUsed - before.heapUsed)} KiB of heap, ${kib(after.rss - before.rss)} KiB resident, for each of ${streamCount} streams`,
+  );
+  ended.abort();
+}
+
+/** Converts the slide, and waits for the job's end. */
+async function convert(url: string, { tokens, itemId }: Scene): Promise<void> {
+  const token = tokens[0]!;
+  const { _id } = await call(
+    url,
+    token,
+    'POST',
+    `/item/${itemId}/tiles/convert?localJob=false&name=converted.tiff&compression=jpeg&quality=91`,
+  );
+  for (;;) {
+    const { status } = (await call(url, token, 'GET', `/job/${_id}`)) as unknown as { status: number };
+    if (status === 3) return;
+    if (status > 3) throw new Error(`The conversion has ended with status ${status}.`);
+    await pause(200);
+  }
+}
+
+const directory = await mkdtemp(join(tmpdir(), 'bench-capacity-'));
+const database = await benchDatabase(directory, values.database === 'embedded' ? 'embedded' : 'durable');
+const uri = new URL(database.uri);
+uri.pathname = `/bench_${process.pid}`;
+const script = fileURLToPath(new URL('load/host.ts', import.meta.url));
+const host = await startChild(script, [uri.href, join(directory, 'data')], ['--expose-gc']);
+try {
+  const scene = await prepareScene(host.url, directory);
+  const kinds = mixedKinds(host.url, host.url, scene, 200, new Map()).filter(({ name }) => name !== 'bare Express');
+  await runClients(
+    kinds.map((kind) => ({ ...kind, clients: 1 })),
+    3,
+  );
+
+  // What the warm-up has left to collect is no cost of nothing.
+  await host.ask('state');
+  await pause(3000);
+  const nothing = await cost(host, { main: 0, all: 0 }, () => pause(seconds * 1000, seconds));
+  console.log(`Processor time of the server, ${database.engine}: of its main thread, and of all threads and children\n`);
+  print('nothing', nothing, 'a second');
+  for (const kind of kinds) print(kind.name, await cost(host, nothing, () => asked(kind)));
+
+  const signIn: Kind = {
+    name: 'sign-in',
+    clients: 1,
+    url: host.url,
+    headers: () => ({ Authorization: `Basic ${Buffer.from('bench0:bench.password').toString('base64')}` }),
+    next: () => ({ method: 'GET', path: '/api/v1/user/authentication' }),
+  };
+  print('sign-in (8 KiB hashes)', await cost(host, nothing, () => asked(signIn)));
+
+  await printStreams(host, scene, nothing, 'messages', '/notification/stream?');
+  await printStreams(host, scene, nothing, 'changes', `/annotation/events?itemId=${scene.itemId}&`);
+
+  const pixels = 8192 * 8192;
+  print(
+    'conversion to JPEG tiles',
+    await cost(host, nothing, () => convert(host.url, scene).then(() => pixels / 1e6)),
+    'a megapixel',
+  );
+
+  const resident = await residentMiB(host);
+  const polygons = join(directory, 'polygons.json');
+  await writePolygons(polygons, shapes);
+  const before = await storedBytes();
+  const stored = await cost(host, nothing, async () => {
+    await call(host.url, scene.tokens[0]!, 'POST', `/annotation?itemId=${scene.itemId}`, createReadStream(polygons));
+    return shapes / 1000;
+  });
+  print(`annotation of ${shapes} polygons`, stored, 'a thousand');
+  const [sent, kept] = [(await stat(polygons)).size, (await storedBytes()) - before];
+  console.log(`\na polygon: ${(sent / shapes).toFixed(0)} bytes of JSON, ${(kept / shapes).toFixed(0)} in the database`);
+  console.log(`resident: ${resident} before the annotation, ${await residentMiB(host)} after it`);
+} finally {
+  await host.stop();
+  await database.stop();
+  await rm(directory, { recursive: true, force: true });
+}

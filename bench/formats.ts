@@ -1,0 +1,171 @@
+/**
+ * Tiles of each format against its library in a loop, what is read of a large file for its first tile, what the thousandth open file costs,
+ * and memory over many requests. docs/benchmarks.md says what the lines mean.
+ */
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { SourceCache } from '../src/features/caches/source-cache.js';
+import { fileInput } from '../src/tilesource/byte-reader.js';
+import type { SourceInput, TileSource } from '../src/tilesource/contract.js';
+import { samples, type Sample } from './formats/samples.js';
+import { median, megabytes } from './support/measure.js';
+import { compare, loop } from './tiles/measure.js';
+
+const value = (name: string, usual: number) => {
+  const at = process.argv.indexOf(`--${name}`);
+  return at < 0 ? usual : Number(process.argv[at + 1]);
+};
+const bytes = value('bytes', 2 ** 30);
+const requests = value('requests', 100_000);
+const rounds = value('rounds', 5);
+/** `--only TEXT`: formats whose name holds the text. */
+const only = process.argv.includes('--only') ? process.argv[process.argv.indexOf('--only') + 1]! : '';
+const openFiles = 1000;
+const requestedFiles = 200;
+/** Decoded at the same time on both sides. */
+const concurrency = 4;
+
+const random = (below: number) => Math.floor(Math.random() * below);
+
+/** Counts the bytes that are read of a file. */
+function counted(path: string): { input: SourceInput; read(): number; size(): number } {
+  let [read, size] = [0, 0];
+  const input = fileInput(path);
+  return {
+    read: () => read,
+    size: () => size,
+    input: {
+      ...input,
+      open: async () => {
+        const reader = await input.open();
+        ({ size } = reader);
+        return {
+          ...reader,
+          size,
+          read: async (offset, length, options) => {
+            const found = await reader.read(offset, length, options);
+            read += found.length;
+            return found;
+          },
+          close: () => reader.close(),
+        };
+      },
+    },
+  };
+}
+
+function anyTile(source: TileSource): Promise<unknown> {
+  const { sizeX, sizeY, tileWidth, tileHeight, levels } = source.metadata;
+  const [x, y] = [random(Math.max(1, Math.floor(sizeX / tileWidth))), random(Math.max(1, Math.floor(sizeY / tileHeight)))];
+  return source.readTile({ level: levels - 1, x, y, frame: 0 });
+}
+
+async function speed({ name, source, path, library }: Sample): Promise<void> {
+  const watched = counted(path);
+  const opened = await source.open(watched.input, { temporaryDirectory: directory });
+  try {
+    await anyTile(opened);
+    const share = watched.read() / watched.size();
+    const isLarge = watched.size() > bytes / 2;
+    const verdict = isLarge ? ` (to reach: 0.02; ${share < 0.02 ? 'reached' : 'NOT REACHED'})` : '';
+    console.log(
+      `${name}: opened, and the first tile: ${megabytes(watched.read())} of ${megabytes(watched.size())}, ${share.toFixed(4)}${verdict}`,
+    );
+    const ours = loop(concurrency, () => anyTile(opened));
+    await compare(
+      name,
+      { ours, reference: loop(concurrency, async () => library()), against: 'its library' },
+      { rounds, seconds: 1, target: 0.7, cpu: true },
+    );
+  } finally {
+    await opened.close();
+  }
+}
+
+/** Opens a thousand files and keeps them open. */
+async function manyOpen({ name, source }: Sample, paths: readonly string[]): Promise<void> {
+  const opened: TileSource[] = [];
+  const times: number[] = [];
+  const processor: number[] = [];
+  try {
+    for (let index = 0; index < openFiles; index += 1) {
+      const start = performance.now();
+      const used = process.cpuUsage();
+      const each = await source.open(fileInput(paths[index % paths.length]!), { temporaryDirectory: directory });
+      opened.push(each);
+      await anyTile(each);
+      times.push(performance.now() - start);
+      const { user, system } = process.cpuUsage(used);
+      processor.push(user + system);
+    }
+    const ends = (values: readonly number[]) => [median(values.slice(10, 110)), median(values.slice(-100))] as const;
+    const [first, last] = ends(times);
+    const [firstUsed, lastUsed] = ends(processor);
+    const ratio = last / first;
+    console.log(
+      `${name}: of ${openFiles} open files the last hundred took ${last.toFixed(1)} ms each, the first ${first.toFixed(1)} ms: ${ratio.toFixed(2)} ×` +
+        ` (to reach: 1.2; ${ratio <= 1.2 ? 'reached' : 'NOT REACHED'}), by processor time ${(lastUsed / firstUsed).toFixed(2)} ×`,
+    );
+  } finally {
+    for (const each of opened) await each.close();
+  }
+}
+
+/** Asks for tiles of many files, of which some are kept open, and looks at the memory of the process. */
+async function manyRequests({ name, source }: Sample, paths: readonly string[]): Promise<void> {
+  const cache = new SourceCache<TileSource>({
+    maxEntries: 64,
+    maxBytes: 2 ** 28,
+    sizeOf: ({ retainedBytes = 0 }) => retainedBytes,
+    onCloseError: (error) => console.error(error),
+  });
+  const resident: number[] = [];
+  const samplesOfMemory = 20;
+  for (let round = 0; round < samplesOfMemory; round += 1) {
+    await loopOf(requests / samplesOfMemory, () => {
+      const path = paths[random(paths.length)]!;
+      return cache.use(path, () => source.open(fileInput(path), { temporaryDirectory: directory }), anyTile);
+    });
+    resident.push(process.memoryUsage.rss());
+  }
+  await cache.clear();
+  const [early, late] = [median(resident.slice(2, 7)), median(resident.slice(-5))];
+  const growth = late - early;
+  console.log(
+    `${name}: ${requests} requests on ${paths.length} files: ${megabytes(early)} resident after a quarter, ${megabytes(late)} at the end` +
+      ` (to reach: 50 MB more; ${growth < 50e6 ? 'reached' : 'NOT REACHED'})`,
+  );
+}
+
+async function loopOf(count: number, work: () => Promise<unknown>): Promise<void> {
+  let left = count;
+  const worker = async () => {
+    while (left > 0) {
+      left -= 1;
+      await work();
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, worker));
+}
+
+const directory = await mkdtemp(join(tmpdir(), 'bench-formats-'));
+try {
+  for await (const sample of samples(directory, bytes, only)) await speed(sample);
+  // Smaller files: what is looked at is their number.
+  for await (const sample of samples(directory, 2 ** 20, only)) {
+    if (sample.isVariant === true) continue;
+    const paths = await Promise.all(
+      Array.from({ length: requestedFiles }, async (_, index) => {
+        const path = join(directory, `${index}-${basename(sample.path)}`);
+        await copyFile(sample.path, path);
+        return path;
+      }),
+    );
+    await manyOpen(sample, paths);
+    await manyRequests(sample, paths);
+    await Promise.all(paths.map((path) => rm(path)));
+  }
+} finally {
+  await rm(directory, { recursive: true, force: true });
+}

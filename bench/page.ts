@@ -1,0 +1,197 @@
+/**
+ * The viewer in a headless Chromium that draws in software: what annotations add to a frame while the view is panned, tasks that keep
+ * the page busy, and how long the first picture takes. docs/benchmarks.md says what the lines mean.
+ */
+import { chromium, type Page } from 'playwright-core';
+import { chromiumPath } from '../test/support/chromium.js';
+import { median } from './support/measure.js';
+import { randomNumbers } from './support/polygons.js';
+import { slideSize, startSlideHost, type SlideHost } from './tiles/slide-host.js';
+
+const [scale = '1'] = process.argv.slice(3);
+const frames = 100;
+const rounds = 3;
+
+/** Shapes all over the slide: nuclei of 12 corners, or boxes. */
+function* shapeTexts(count: number, isNucleus: boolean): Generator<string, void, undefined> {
+  const random = randomNumbers(11);
+  for (let index = 0; index < count; index += 1) {
+    const [x, y] = [Math.round(random() * slideSize), Math.round(random() * slideSize)];
+    const look = { group: `group ${index % 3}`, lineColor: ['#0072b2', '#d55e00', '#009e73'][index % 3], lineWidth: 2 };
+    const points = Array.from({ length: isNucleus ? 12 : 0 }, (_, at) => {
+      const radius = 5 + 3 * random();
+      return [Math.round(x + radius * Math.cos((at * Math.PI) / 6)), Math.round(y + radius * Math.sin((at * Math.PI) / 6)), 0];
+    });
+    yield JSON.stringify(
+      isNucleus
+        ? { type: 'polyline', closed: true, points, fillColor: 'rgba(0, 114, 178, 0.25)', ...look }
+        : { type: 'rectangle', center: [x, y, 0], width: 6, height: 4, rotation: 0, ...look },
+    );
+  }
+}
+
+async function annotate(host: SlideHost, name: string, texts: Iterable<string>): Promise<string> {
+  const encoder = new TextEncoder();
+  const pieces = (async function* () {
+    let piece = `{"name":${JSON.stringify(name)},"elements":[`;
+    let isFirst = true;
+    for (const text of texts) {
+      piece += `${isFirst ? '' : ','}${text}`;
+      isFirst = false;
+      if (piece.length < 1 << 20) continue;
+      yield encoder.encode(piece);
+      piece = '';
+    }
+    yield encoder.encode(`${piece}]}`);
+  })();
+  const headers = { ...host.headers, 'Content-Type': 'application/json' };
+  const init = { method: 'POST', headers, body: ReadableStream.from(pieces), duplex: 'half' as const };
+  const response = await fetch(`${host.url}/api/v1/annotation?itemId=${host.itemId}`, init);
+  if (!response.ok) throw new Error(await response.text());
+  const head = /"_id":\s*"([0-9a-f]{24})"/.exec(await response.text());
+  return head![1]!;
+}
+
+/** What a round of panning gave, in milliseconds. */
+interface Panned {
+  frame: number;
+  longest: number;
+}
+
+/** Pans in a circle, by a hundredth of the view a frame. */
+function pan(page: Page, width: number): Promise<Panned> {
+  return page.evaluate<Panned>(`new Promise((resolve) => {
+    const viewer = document.querySelector('large-image-viewer');
+    let longest = 0;
+    const observer = new PerformanceObserver((list) => {
+      for (const { duration } of list.getEntries()) longest = Math.max(longest, duration);
+    });
+    observer.observe({ type: 'longtask' });
+    const radius = Math.min(${width * 0.4}, ${slideSize / 4});
+    let angle = 0, count = -20, start = 0;
+    const step = (now) => {
+      if (count === 0) start = now;
+      if (count === ${frames}) {
+        observer.disconnect();
+        return resolve({ frame: (now - start) / ${frames}, longest });
+      }
+      count += 1;
+      angle += ${width / 100} / radius;
+      viewer.goTo({ x: ${slideSize / 2} + radius * Math.cos(angle), y: ${slideSize / 2} + radius * Math.sin(angle), width: ${width} });
+      requestAnimationFrame(step);
+    };
+    requestAnimationFrame(step);
+  })`);
+}
+
+/** Shows a place with some annotations hidden, until nothing is loading. */
+async function show(page: Page, width: number, hidden: readonly string[], isFirst: boolean): Promise<void> {
+  await page.evaluate(
+    `document.querySelector('large-image-viewer').view = 'at=${slideSize / 2},${slideSize / 2},${width}&hide=${hidden.join(',')}'`,
+  );
+  await page.waitForLoadState('networkidle');
+  if (hidden.length < 2)
+    await page.waitForFunction(
+      `document.querySelector('large-image-viewer').shadowRoot.querySelector('.cells:not([hidden]) canvas')`,
+    );
+  if (!isFirst) return;
+  // Once, for tiles and shapes of all of the way.
+  await pan(page, width);
+  await page.waitForLoadState('networkidle');
+}
+
+/** The element on an empty page of the host. */
+async function openElement(page: Page, host: SlideHost): Promise<void> {
+  const html = await (await fetch(host.url)).text();
+  const script = /src="([^"]+)app\.js"/.exec(html)![1]!;
+  const token = host.headers['Girder-Token'];
+  const body = `<!doctype html><script type="module" src="${script}element.js"></script>
+    <style>large-image-viewer { height: 96vh }</style><large-image-viewer item="${host.itemId}" token="${token}" panels="annotations">`;
+  // The network is never idle while changes are followed; without the stream they are asked for now and then.
+  await page.route('**/annotation/events?*', (route) => route.abort());
+  await page.route('**/bench', (route) => route.fulfill({ contentType: 'text/html', body }));
+  await page.goto(`${host.url}/bench`);
+  await page.getByRole('list', { name: 'Annotations' }).waitFor();
+}
+
+function report(name: string, value: string, target: string, reached: boolean): void {
+  if (!reached) process.exitCode = 1;
+  console.log(`${name.padEnd(52)} ${value.padStart(24)} (to reach: ${target}; ${reached ? 'reached' : 'NOT REACHED'})`);
+}
+
+async function panning(host: SlideHost, page: Page): Promise<void> {
+  const cases = [
+    { name: '230 000 nuclei', count: 230_000, target: 1.3, widths: [slideSize * 1.5, 2400, 700] },
+    { name: '1 000 000 boxes', count: 1_000_000, target: 1.5, widths: [slideSize * 1.5, 2400, 350] },
+  ];
+  const ids: string[] = [];
+  for (const { name, count, target } of cases)
+    ids.push(await annotate(host, name, shapeTexts(Math.round(count * Number(scale)), target < 1.5)));
+  await openElement(page, host);
+  for (const [index, { name, target, widths }] of cases.entries()) {
+    for (const width of widths) {
+      const alone: Panned[] = [];
+      const shown: Panned[] = [];
+      for (let round = 0; round < rounds; round += 1) {
+        await show(page, width, ids, round === 0);
+        alone.push(await pan(page, width));
+        await show(page, width, ids.toSpliced(index, 1), round === 0);
+        shown.push(await pan(page, width));
+      }
+      const frame = (of: readonly Panned[]) => median(of.map((each) => each.frame));
+      const ratio = frame(shown) / frame(alone);
+      const what = `${name}, ${Math.round(width)} px across`;
+      report(what, `${ratio.toFixed(2)} x (${frame(alone).toFixed(1)} ms alone)`, `${target} x`, ratio <= target);
+      const longest = Math.max(...shown.map((each) => each.longest));
+      report(`${what}: longest task`, longest === 0 ? 'below 50 ms' : `${longest.toFixed(0)} ms`, '100 ms', longest <= 100);
+    }
+  }
+}
+
+/** From the click on an item to its picture, on the page of the host. */
+async function firstPicture(host: SlideHost, page: Page): Promise<void> {
+  const token = host.headers['Girder-Token']!;
+  // Pictures come with the cookie, all else with the header.
+  await page.context().addCookies([{ name: 'girderToken', value: token, url: host.url }]);
+  await page.goto(host.url);
+  await page.evaluate(`localStorage.setItem('token /api/v1', '${token}')`);
+  const times: number[] = [];
+  for (let round = 0; round < 5; round += 1) {
+    await page.goto('about:blank');
+    await page.goto(`${host.url}/#folder/${host.folderId}`);
+    await page.locator(`a[href="#item/${host.itemId}"]`).first().waitFor();
+    await page.waitForLoadState('networkidle');
+    const took = await page.evaluate<number>(`new Promise((resolve) => {
+      const start = performance.now();
+      document.querySelector('a[href="#item/${host.itemId}"]').click();
+      const look = () => {
+        const canvas = document.querySelector('.drawing .openseadragon-canvas canvas');
+        const [, , , alpha] = canvas?.width > 0 ? canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height / 2, 1, 1).data : [];
+        if (alpha === 255) resolve(performance.now() - start);
+        else requestAnimationFrame(look);
+      };
+      look();
+    })`);
+    times.push(took);
+  }
+  // The first one warms the server.
+  const took = median(times.slice(1));
+  report('first picture after the click', `${took.toFixed(0)} ms`, '1000 ms', took <= 1000);
+}
+
+const executablePath = chromiumPath();
+if (executablePath === null) throw new Error('There is no browser.');
+const host = await startSlideHost();
+const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
+// Frames as fast as they can be drawn: at a fixed rate all would seem to cost the same.
+const args = [...sandbox, '--disable-gpu', '--disable-frame-rate-limit', '--disable-gpu-vsync'];
+const browser = await chromium.launch({ executablePath, args });
+try {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, deviceScaleFactor: 1 });
+  page.setDefaultTimeout(60_000);
+  await firstPicture(host, page);
+  await panning(host, page);
+} finally {
+  await browser.close();
+  await host.close();
+}

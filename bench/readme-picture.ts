@@ -1,0 +1,46 @@
+/** `npm run picture`: the picture at the head of README, of the page of the reference host in a browser. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { chromium } from 'playwright-core';
+import sharp from 'sharp';
+import { createReferenceHost, startDatabase } from '../src/reference-host/index.js';
+import { addSyntheticSlide, ensureAdmin } from '../src/reference-host/start/content.js';
+import { addNuclei, nucleiName } from '../src/reference-host/start/nuclei.js';
+import { makeSyntheticSlide } from '../src/reference-host/synthetic-slide/slide.js';
+import { chromiumPath } from '../test/support/chromium.js';
+
+const size = { slide: 8192, width: 1280, height: 760 };
+const target = fileURLToPath(new URL('../docs/images/viewer.webp', import.meta.url));
+
+const executablePath = chromiumPath();
+if (executablePath === null) throw new Error('There is no browser.');
+const folder = await mkdtemp(join(tmpdir(), 'readme-picture-'));
+const database = await startDatabase({ env: process.env, directory: null });
+const host = await createReferenceHost({ mongoUri: database.uri, dataDirectory: join(folder, 'data'), passwordMemoryKiB: 8 });
+const browser = await chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] });
+try {
+  const { url } = await host.listen();
+  const { user } = await ensureAdmin(host.context, 'of.no.importance');
+  const path = join(folder, 'slide.tiff');
+  await makeSyntheticSlide(path, { size: size.slide });
+  const creatorId = user?._id ?? null;
+  const itemId = await addSyntheticSlide(host.context, { path, creatorId, register: (file) => host.registerFileInPlace(file) });
+  await addNuclei(host.context, { url, itemId, report: () => undefined, signal: new AbortController().signal });
+  const page = await browser.newPage({ viewport: size, deviceScaleFactor: 1 });
+  await page.route('**/annotation/events?*', (route) => route.abort());
+  await page.goto(`${url}/#item/${itemId.toHexString()}?at=${size.slide / 2},${size.slide / 2},1400`);
+  await page.getByText(nucleiName).first().waitFor();
+  await page.getByTestId('scale-bar').waitFor();
+  await page.waitForLoadState('networkidle');
+  await sharp(await page.screenshot())
+    .webp({ quality: 74 })
+    .toFile(target);
+  console.log(target);
+} finally {
+  await browser.close();
+  await host.close();
+  await database.stop();
+  await rm(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,30 @@
+/** The server in `host-adapter.ts` behind a proxy, with what servers usually have before their routes, in an order that works. */
+import compression from 'compression';
+import express from 'express';
+import helmet from 'helmet';
+import { answerUnknownPaths, install, type Installation } from 'express-large-image';
+import { specimenHost, type SpecimenServer } from './host-adapter.js';
+
+export async function serveSpecimens(server: SpecimenServer): Promise<Installation> {
+  const { app, Badges } = server;
+  // One proxy stands before the server: addresses of clients, https and the name of the site are taken from its headers.
+  app.set('trust proxy', 1);
+  // Before the plugin: what changes answers. Pictures come with nosniff and a policy of their own; streams of events are passed on as they come.
+  app.use(helmet());
+  app.use(compression());
+  // A sign-in gives a cookie, which <img> and viewers send by themselves: the name that `auth.cookieName` says.
+  app.post('/sign-in', express.json(), async (request, response) => {
+    const { secret } = request.body as { secret?: unknown };
+    const badge = typeof secret === 'string' ? await Badges.findOne({ secret }) : null;
+    if (badge === null) return void response.status(401).json({ message: 'That badge is not known.' });
+    response.cookie('badge', secret, { httpOnly: true, sameSite: 'lax', secure: request.secure, path: '/' });
+    response.json({ person: badge.person });
+  });
+  const installation = await install(specimenHost(server));
+  // After the plugin: what reads bodies, and routes of your own. The plugin reads its bodies itself, uploads as streams.
+  app.use(express.json());
+  app.post('/echo', (request, response) => void response.json(request.body));
+  // Last: what nobody knows.
+  app.use('/specimens/api', answerUnknownPaths(installation.routes));
+  return installation;
+}

@@ -1,0 +1,34 @@
+import { readFile } from 'node:fs/promises';
+import { totalmem } from 'node:os';
+import { extname } from 'node:path';
+import { decodeUtf8, validateConfig } from '../configuration-text/validate.js';
+import { readSettings } from '../configuration-text/read-settings.js';
+import { parseYaml } from '../core/yaml.js';
+import { LargeImageError } from '../errors.js';
+import { existingFile } from './usage.js';
+
+/**
+ * What is wrong with a configuration file (INI), or with the YAML configuration of a folder, a line each; nothing where it is right.
+ */
+export async function checkConfig(path: string): Promise<string[]> {
+  const bytes = await readFile(await existingFile(path));
+  try {
+    const text = decodeUtf8(bytes);
+    if (['.yaml', '.yml'].includes(extname(path).toLowerCase())) {
+      parseYaml(text, path);
+      return [];
+    }
+    const problems = validateConfig(text).map(({ line, message }) => `${path}:${line + 1}: ${message}`);
+    if (problems.length > 0) return problems;
+    readSettings({
+      config: text,
+      env: {},
+      totalMemory: totalmem(),
+      report: ({ source, message }) => problems.push(`${path}:${Number(source.split(/\D/).at(-1) ?? 0) + 1}: ${message}`),
+    });
+    return problems;
+  } catch (error) {
+    if (error instanceof LargeImageError) return [`${path}: ${error.message}`];
+    throw error;
+  }
+}

@@ -1,0 +1,166 @@
+#!/usr/bin/env node
+/** The program `express-large-image`. */
+import { createRequire } from 'node:module';
+import { cac, type CAC } from 'cac';
+import { LargeImageError } from '../errors.js';
+import { conversionCompressions, conversionPredictors, reductions } from '../tilesource/convert/options.js';
+import { helpAskedFor } from '../reference-host/start/options.js';
+import { progressDisplay } from '../reference-host/start/progress.js';
+import { MissingPackagesError, requirePackages } from '../reference-host/packages.js';
+import { CommandError } from './usage.js';
+
+const name = 'express-large-image';
+// The package's own name leads to its package.json from the sources and from what is built of them.
+const { version } = createRequire(import.meta.url)(`${name}/package.json`) as { version: string };
+
+const exitCodes = { done: 0, failed: 1, wrongCommand: 2, interrupted: 130 } as const;
+const footer = [
+  'Exit codes:',
+  `  ${exitCodes.done} done, ${exitCodes.failed} failed or found something wrong, ${exitCodes.wrongCommand} wrong command line, ` +
+    `${exitCodes.interrupted} interrupted`,
+].join('\n');
+
+const print = (text: string): void => void process.stdout.write(`${text}\n`);
+const complain = (text: string): void => void process.stderr.write(`${name}: ${text}\n`);
+
+/** What cac makes of the value of an option. */
+type Given = string | number | boolean | undefined;
+
+/** An option that is one of some words. */
+function word<const Words extends readonly string[]>(value: Given, words: Words, option: string): Words[number] | undefined {
+  if (value === undefined) return undefined;
+  const found = words.find((each) => each === String(value));
+  if (found === undefined) throw new CommandError(`--${option} is ${String(value)}; it is one of ${words.join(', ')}.`);
+  return found;
+}
+
+/** An option that is a whole number. */
+function whole(value: Given, option: string): number | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value !== 'number' || !Number.isSafeInteger(value))
+    throw new CommandError(`--${option} is ${String(value)}; it is a whole number.`);
+  return value;
+}
+
+async function runConvert(from: string, to: string, options: Record<string, Given>): Promise<number> {
+  const { convertTo } = await import('./convert.js');
+  const interrupted = new AbortController();
+  const interrupt = () => interrupted.abort(new Error('Interrupted; nothing was written.'));
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt);
+  // The result may go to a pipe: what is on its way is told beside it.
+  const display = progressDisplay(process.stderr);
+  try {
+    const bytes = await convertTo(from, to, {
+      request: {
+        tileSize: whole(options.tileSize, 'tile-size'),
+        compression: word(options.compression, conversionCompressions, 'compression'),
+        quality: whole(options.quality, 'quality'),
+        level: whole(options.level, 'level'),
+        predictor: word(options.predictor, conversionPredictors, 'predictor'),
+        reduction: word(options.reduction, reductions, 'reduction'),
+        onlyFrame: whole(options.onlyFrame, 'only-frame'),
+        concurrent: whole(options.concurrent, 'concurrent'),
+      },
+      overwrite: options.overwrite === true,
+      progress: (fraction) => display.report({ text: `Converting ${from}`, fraction }),
+      signal: interrupted.signal,
+    });
+    display.end();
+    print(`${to}: ${(bytes / 1e6).toFixed(1)} MB`);
+    return exitCodes.done;
+  } catch (error) {
+    display.end();
+    if (!interrupted.signal.aborted) throw error;
+    complain('Interrupted; nothing was written.');
+    return exitCodes.interrupted;
+  }
+}
+
+async function runInfo(file: string, internal: boolean): Promise<number> {
+  const { info } = await import('./info.js');
+  print(JSON.stringify(await info(file, { internal }), null, 2));
+  return exitCodes.done;
+}
+
+async function runCheck(file: string): Promise<number> {
+  const { checkConfig } = await import('./check-config.js');
+  const problems = await checkConfig(file);
+  print(problems.length === 0 ? `${file} is valid.` : problems.join('\n'));
+  return problems.length === 0 ? exitCodes.done : exitCodes.failed;
+}
+
+/** The server reads its own command line. */
+async function runServe(words: readonly string[]): Promise<void> {
+  const command = `npx ${name} serve`;
+  const help = helpAskedFor(words, version, command);
+  if (help !== null) return print(help);
+  requirePackages();
+  const { serve } = await import('../reference-host/start/serve.js');
+  await serve(words, command);
+}
+
+function commands(result: { code: Promise<number> | null }): CAC {
+  const program = cac(name);
+  const run = (code: Promise<number>): void => {
+    result.code = code;
+  };
+  program.command('serve [...files]', 'Serve images in files and folders where they lie (see serve --help)');
+  program
+    .command('convert <in> <out>', 'Convert an image to a TIFF with a pyramid of tiles')
+    .option('--tile-size <pixels>', 'Side of a tile, a multiple of 16 (default: 256)')
+    .option(
+      '--compression <name>',
+      `${conversionCompressions.filter((each) => each !== 'jp2k').join(', ')} (default: what suits the image)`,
+    )
+    .option('--quality <number>', 'Of JPEG and WebP, 0 to 100 (default: 90)')
+    .option('--level <number>', 'Of deflate (1 to 9) and zstd (1 to 22)')
+    .option('--predictor <name>', 'none or horizontal (default: horizontal)')
+    .option('--reduction <name>', `${reductions.join(' or ')} (default: nearest where nothing is lossy)`)
+    .option('--only-frame <number>', 'The only frame to convert, from 0 (default: all)')
+    .option('--concurrent <number>', 'Threads; 0 or less: so many less than there are processors (default: all)')
+    .option('--overwrite', 'Replace the file that is there')
+    .action((from: string, to: string, options: Record<string, Given>) => run(runConvert(from, to, options)));
+  program
+    .command('info <file>', 'Print what an image is, as JSON')
+    .option('--internal', 'Also what the file says of itself')
+    .action((file: string, { internal }: { internal?: boolean }) => run(runInfo(file, internal === true)));
+  program
+    .command('check-config <file>', 'Check a configuration file, or the YAML configuration of a folder')
+    .action((file: string) => run(runCheck(file)));
+  program.help((sections) => [...sections, { body: footer }]);
+  program.version(version);
+  return program;
+}
+
+async function main(words: readonly string[]): Promise<number | null> {
+  if (words[0] === 'serve') {
+    await runServe(words.slice(1));
+    return null;
+  }
+  const result: { code: Promise<number> | null } = { code: null };
+  const program = commands(result);
+  const { options, args } = program.parse(['node', name, ...words], { run: false });
+  if (options.help === true || options.version === true) return exitCodes.done;
+  if (program.matchedCommand === undefined) {
+    const what = args[0] === undefined ? 'There is no command' : `There is no command ${args[0]}`;
+    throw new CommandError(`${what}. Commands: serve, convert, info, check-config. See ${name} --help`);
+  }
+  program.runMatchedCommand();
+  return result.code;
+}
+
+async function start(): Promise<void> {
+  try {
+    process.exitCode = (await main(process.argv.slice(2))) ?? undefined;
+  } catch (error) {
+    // Those of cac have this name.
+    const isWrongCommand = error instanceof CommandError || (error instanceof Error && error.name === 'CACError');
+    const isPlain = isWrongCommand || error instanceof LargeImageError || error instanceof MissingPackagesError;
+    // What the operating system says has a code.
+    if (isPlain || (error instanceof Error && 'code' in error)) complain(error.message);
+    else complain(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    process.exitCode = isWrongCommand ? exitCodes.wrongCommand : exitCodes.failed;
+  }
+}
+
+void start();

@@ -1,0 +1,115 @@
+import { readdir, stat } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { TileSourceError } from '../errors.js';
+import { borrowImage } from '../tilesource/borrow-image.js';
+import { fileInput, openFileReader } from '../tilesource/byte-reader.js';
+import type { ByteReader, FolderFile, SourceFolder, SourceInput, TileSource } from '../tilesource/contract.js';
+import { findTileSources } from '../tilesource/registry/installed-sources.js';
+import { ownSources } from '../tilesource/registry/own-sources.js';
+import { TileSourceRegistry } from '../tilesource/registry/registry.js';
+
+/** Images made of images that are made of images: how deep. */
+const maxDepth = 4;
+
+/**
+ * Opens an image file of this machine, by a source of this package or of one that is installed where the command is given.
+ *
+ * @throws TileSourceError that says why no source reads it
+ */
+export async function openLocalFile(path: string): Promise<{ name: string; source: TileSource }> {
+  const logger = { warn: tellOfSource };
+  const installed = await findTileSources(process.cwd(), { logger });
+  const registry = new TileSourceRegistry({ logger }).register(...ownSources, ...installed);
+  return registry.open(localInput(path, registry));
+}
+
+/** Says what went wrong in a source, for who writes it. */
+function tellOfSource({
+  folder,
+  sourceName,
+  err,
+  error,
+}: {
+  folder?: string;
+  sourceName?: string;
+  err?: unknown;
+  error?: unknown;
+}) {
+  const which = folder === undefined ? `The tile source ${sourceName}` : `The tile source in ${folder}`;
+  process.stderr.write(`${which} failed: ${error instanceof Error ? error.stack : String(err ?? error)}\n`);
+}
+
+/** A file as tile sources open it: with the files beside it, of which some formats are made. */
+function localInput(path: string, registry: TileSourceRegistry, chain: readonly string[] = []): SourceInput {
+  const folder = dirname(path);
+  return {
+    ...fileInput(path),
+    companions: async () =>
+      (await filesIn(folder)).filter((name) => name !== basename(path)).map((name) => fileInput(join(folder, name))),
+    folder: () => localFolder(folder, registry, [...chain, path]),
+  };
+}
+
+function localFolder(folder: string, registry: TileSourceRegistry, chain: readonly string[]): SourceFolder {
+  const below = (path: string): string | null => {
+    const found = resolve(folder, path);
+    return found === folder || found.startsWith(folder.endsWith(sep) ? folder : folder + sep) ? found : null;
+  };
+  return {
+    async file(path) {
+      const found = below(path);
+      return found === null || !(await isKind(found, 'isFile')) ? null : folderFile(found, registry, chain);
+    },
+    async files(path) {
+      const found = below(path);
+      if (found === null || !(await isKind(found, 'isDirectory'))) return null;
+      return (await filesIn(found)).map((name) => relative(folder, join(found, name)).replaceAll(sep, '/'));
+    },
+    async tree(path) {
+      const found = below(path);
+      if (found === null || !(await isKind(found, 'isDirectory'))) return null;
+      const opened: ByteReader[] = [];
+      return {
+        async file(each) {
+          const inside = resolve(found, each);
+          if (!inside.startsWith(found + sep) || !(await isKind(inside, 'isFile'))) return null;
+          const reader = await openFileReader(inside);
+          opened.push(reader);
+          return reader;
+        },
+        retainedBytes: 0,
+        close: async () => {
+          await Promise.all(opened.map((reader) => reader.close()));
+        },
+      };
+    },
+  };
+}
+
+function folderFile(path: string, registry: TileSourceRegistry, chain: readonly string[]): FolderFile {
+  const input = localInput(path, registry, chain);
+  return {
+    ...input,
+    id: path,
+    async borrow(use, options) {
+      if (chain.includes(path)) throw new TileSourceError(`${input.name} is made of itself.`);
+      if (chain.length > maxDepth) throw new TileSourceError(`Images are made of images more than ${maxDepth} deep.`);
+      return borrowImage(registry, input, use, options);
+    },
+  };
+}
+
+async function filesIn(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  return entries
+    .filter((entry) => !entry.isDirectory())
+    .map(({ name }) => name)
+    .toSorted();
+}
+
+function isKind(path: string, kind: 'isFile' | 'isDirectory'): Promise<boolean> {
+  return stat(path).then(
+    (entry) => entry[kind](),
+    () => false,
+  );
+}

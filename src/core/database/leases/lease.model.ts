@@ -1,0 +1,120 @@
+import type { Model } from 'mongoose';
+import { grouped } from '../grouped.js';
+import { createIndexesOf } from '../indexes.js';
+import { isCollision } from '../outage.js';
+import { ownMark, type OwnCollections } from '../own-collections.js';
+import { hasEnded } from './process-name.js';
+import { isDuplicateKey } from '../refused-writes.js';
+
+interface LeaseDocument {
+  /** Digest of the name of the work. */
+  _id: string;
+  /** The document that the work is about. */
+  subject: string;
+  /** One process at one time: each taking has an owner of its own, so that none is taken for another. */
+  owner: string;
+  /** Counts up while the owner is alive. */
+  beat: number;
+  at: Date;
+}
+
+interface OwnedLease {
+  id: string;
+  owner: string;
+}
+
+/** Leases that nobody ever asked for again are forgotten after this time. */
+const forgottenSeconds = 3600;
+
+/** All queries on leases. Each change is one atomic write on the condition that the owner is still the one that was seen. */
+export class LeaseModel {
+  readonly #model: Model<LeaseDocument>;
+  readonly #insertGrouped = grouped((leases: readonly (OwnedLease & { subject: string })[]) => this.#insertMany(leases));
+  readonly #removeGrouped = grouped((leases: readonly OwnedLease[]) => this.#removeMany(leases));
+
+  constructor(own: OwnCollections) {
+    const { Schema } = own.connection.base;
+    const schema = new Schema<LeaseDocument>({ _id: String, subject: String, owner: String, beat: Number, at: Date });
+    schema.index({ subject: 1 });
+    schema.index({ at: 1 }, { expireAfterSeconds: forgottenSeconds, partialFilterExpression: ownMark });
+    this.#model = own.model<LeaseDocument>('LargeImageLease', 'lease', schema);
+  }
+
+  async createIndexes(): Promise<void> {
+    await createIndexesOf(this.#model);
+  }
+
+  /** Stores a lease. @returns false when there is one already. */
+  insert(id: string, subject: string, owner: string): Promise<boolean> {
+    return this.#insertGrouped({ id, subject, owner });
+  }
+
+  async #insertMany(leases: readonly (OwnedLease & { subject: string })[]): Promise<boolean[]> {
+    const at = new Date();
+    const docs = leases.map(({ id, subject, owner }) => ({ _id: id, subject, owner, beat: 0, at }));
+    try {
+      await this.#model.insertMany(docs, { ordered: false, lean: true });
+      return leases.map(() => true);
+    } catch (error) {
+      if (!isDuplicateKey(error) && !isCollision(error)) throw error;
+      // What an error says of the others is not the same with every database; the owners are.
+      return this.#areOwned(leases);
+    }
+  }
+
+  async #areOwned(leases: readonly OwnedLease[]): Promise<boolean[]> {
+    const found = await this.#model
+      .find({ _id: { $in: leases.map(({ id }) => id) } }, { owner: 1 })
+      .lean<{ _id: string; owner: string }[]>();
+    const owners = new Map(found.map(({ _id, owner }) => [_id, owner]));
+    return leases.map(({ id, owner }) => owners.get(id) === owner);
+  }
+
+  /** Who has a lease, and how often they gave a sign of life; `null` when nobody has it. */
+  async find(id: string): Promise<{ owner: string; beat: number } | null> {
+    return this.#model.findById(id, { owner: 1, beat: 1 }).lean<{ owner: string; beat: number }>();
+  }
+
+  /** Says that the owner is alive. @returns false when the lease is somebody else's, or gone. */
+  async renew(id: string, owner: string): Promise<boolean> {
+    const renewed = await this.#model.updateOne({ _id: id, owner }, { $inc: { beat: 1 }, $set: { at: new Date() } });
+    return renewed.matchedCount > 0;
+  }
+
+  /** Takes a lease over from an owner who has ended. @returns whether it was still as seen. */
+  async takeOver(id: string, seen: { owner: string; beat: number }, owner: string): Promise<boolean> {
+    const { owner: former, beat } = seen;
+    const taken = await this.#model.updateOne({ _id: id, owner: former, beat }, { $set: { owner, beat: 0, at: new Date() } });
+    return taken.matchedCount > 0;
+  }
+
+  /** Gives a lease back. @returns false when it was taken over or revoked meanwhile. */
+  remove(id: string, owner: string): Promise<boolean> {
+    return this.#removeGrouped({ id, owner });
+  }
+
+  /** Who revokes a lease after this has looked removes what was made under it: it looks for that after revoking. */
+  async #removeMany(leases: readonly OwnedLease[]): Promise<boolean[]> {
+    const owned = await this.#areOwned(leases);
+    const ids = { $in: leases.map(({ id }) => id) };
+    await this.#model.deleteMany({ _id: ids, owner: { $in: leases.map(({ owner }) => owner) } });
+    return owned;
+  }
+
+  /** Revokes all leases about a document. */
+  async revoke(subject: string): Promise<void> {
+    await this.#model.deleteMany({ subject });
+  }
+
+  /** Forgets the leases of processes that have ended. @returns how many. */
+  async forget(): Promise<number> {
+    const forgotten = new Date(Date.now() - forgottenSeconds * 1000);
+    let count = 0;
+    const leases = await this.#model.find({}, { owner: 1, at: 1 }).lean<Pick<LeaseDocument, '_id' | 'owner' | 'at'>[]>();
+    for (const { _id, owner, at } of leases) {
+      if (!hasEnded(owner) && at >= forgotten) continue;
+      count += (await this.#model.deleteOne({ _id, owner })).deletedCount;
+    }
+    return count;
+  }
+}

@@ -1,0 +1,112 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { HostLogger } from '../../../host.js';
+import { NamedQueues } from '../../concurrency/named-queues.js';
+import type { LeaseModel } from './lease.model.js';
+import { hasEnded, processName } from './process-name.js';
+import { Renewal } from './renewal.js';
+import { Silence } from '../silence.js';
+
+interface LeasesOptions {
+  model: LeaseModel;
+  logger: HostLogger;
+  /** How long the owner of a lease may be silent before another takes it over, in milliseconds. Default 15 000. */
+  leaseMs?: number;
+}
+
+/** What a lease is wanted for. */
+interface LeaseRequest {
+  /** Id of the document that the work is about: {@link Leases.revoke}. */
+  subject: string;
+  signal?: AbortSignal;
+  /** Asked while others have the lease: whether it is not wanted any more, as what it was wanted for is there. */
+  isDone?: () => Promise<boolean>;
+}
+
+/** Between two looks whether others have given a lease back, in milliseconds. */
+const waitMs = 40;
+
+/** The right of this process to do a piece of work. */
+export interface Lease {
+  /** Makes sure that it was not lost meanwhile; to be asked before the work becomes visible. @throws LargeImageError `unavailable` */
+  confirm(): Promise<void>;
+  /** Gives it back. @returns false when it was taken over or revoked meanwhile: what was made must go then. */
+  release(): Promise<boolean>;
+}
+
+/**
+ * Work of which one piece at a time is done under each name, in this process and in all others on the same database. A lease is renewed while
+ * its process lives, and taken over when that process has ended or is silent.
+ */
+export class Leases {
+  readonly #model: LeaseModel;
+  readonly #logger: HostLogger;
+  readonly #leaseMs: number;
+  /** Owners of this process that could not give their lease back. */
+  readonly #departed = new Set<string>();
+  /** In this process one waits for the other, so that only one asks the database. */
+  readonly #queues = new NamedQueues({ name: 'leases', running: 1 });
+
+  constructor({ model, logger, leaseMs = 15_000 }: LeasesOptions) {
+    this.#model = model;
+    this.#logger = logger;
+    this.#leaseMs = leaseMs;
+  }
+
+  /** Does work while nobody else does any of the same name. */
+  run<Result>(name: string, subject: string, work: (lease: Pick<Lease, 'confirm'>) => Promise<Result>): Promise<Result> {
+    return this.#queues.run(name, async () => {
+      const lease = (await this.take(name, { subject }))!;
+      try {
+        return await work(lease);
+      } finally {
+        // Who waits takes it over when it cannot be given back.
+        await lease.release().catch((err: unknown) => this.#logger.warn({ err, name }, 'Lease:Release:Failed'));
+      }
+    });
+  }
+
+  /** Waits until the lease is this process's. @returns `null` when it is wanted no more. */
+  async take(name: string, { subject, signal, isDone }: LeaseRequest): Promise<Lease | null> {
+    const id = createHash('sha256').update(name).digest('hex');
+    const owner = `${processName()}:${randomUUID()}`;
+    const silence = new Silence(this.#leaseMs);
+    while (!(await this.#model.insert(id, subject, owner))) {
+      await pause(waitMs, undefined, signal === undefined ? {} : { signal });
+      if ((await isDone?.()) === true) return null;
+      const seen = await this.#model.find(id);
+      if (seen === null) continue;
+      const isSilent = silence.isOver(`${seen.owner} ${seen.beat}`);
+      if (!isSilent && !this.#departed.has(seen.owner) && !hasEnded(seen.owner)) continue;
+      if (!(await this.#model.takeOver(id, seen, owner))) continue;
+      this.#departed.delete(seen.owner);
+      break;
+    }
+    return this.#taken(id, owner);
+  }
+
+  #taken(id: string, owner: string): Lease {
+    const renew = () => this.#model.renew(id, owner);
+    const renewal = new Renewal({ renew, everyMs: this.#leaseMs / 4, trustedMs: this.#leaseMs / 2 });
+    return {
+      confirm: () => renewal.confirm(),
+      release: async () => {
+        renewal.stop();
+        this.#departed.add(owner);
+        const isOwn = await this.#model.remove(id, owner);
+        this.#departed.delete(owner);
+        return isOwn;
+      },
+    };
+  }
+
+  /** Revokes all leases about a document: {@link Lease.release} tells whoever has one. */
+  revoke(subject: string): Promise<void> {
+    return this.#model.revoke(subject);
+  }
+
+  /** Forgets the leases of processes that have ended. @returns how many. */
+  forget(): Promise<number> {
+    return this.#model.forget();
+  }
+}

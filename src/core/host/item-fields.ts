@@ -1,0 +1,67 @@
+import type { Model } from 'mongoose';
+import { durable } from '../database/durable.js';
+import { unfinishedField } from './configuration-traces.js';
+import { conversionField } from './conversion-traces.js';
+import type { ItemRecord } from './records.js';
+import { refusedField } from './large-image-markers.js';
+
+/** Fields that no client writes, whether the host declares them or not. */
+const protectedFields: ReadonlySet<string> = new Set([
+  'largeImage',
+  refusedField,
+  conversionField,
+  unfinishedField,
+  'access',
+  'public',
+  'name',
+  'lowerName',
+  'folderId',
+  'baseParentId',
+  'baseParentType',
+  'creatorId',
+  'created',
+  'updated',
+  'size',
+  'copyOfItem',
+]);
+
+/** Top-level fields of items by the names that clients know: `meta` is the metadata, whatever the host calls them. */
+export class ItemFields {
+  constructor(
+    private readonly items: Model<Record<string, unknown>>,
+    private readonly metaField: string,
+  ) {}
+
+  #nameOf(key: string): string {
+    return key === 'meta' ? this.metaField : key;
+  }
+
+  /** The value; `undefined` where there is none. */
+  get({ doc }: ItemRecord, key: string): unknown {
+    const name = this.#nameOf(key);
+    return Object.hasOwn(doc, name) ? doc[name] : undefined;
+  }
+
+  /** Whether clients may see it. Lists of permissions are for who manages them. */
+  mayRead(key: string): boolean {
+    return isPlainName(key) && key !== 'access';
+  }
+
+  /** Whether clients may write it: metadata, and what neither host nor plugin keep on items. */
+  mayWrite(key: string): boolean {
+    if (key === 'meta') return true;
+    if (!isPlainName(key) || protectedFields.has(key)) return false;
+    return !Object.keys(this.items.schema.paths).some((path) => path.split('.', 1)[0] === key);
+  }
+
+  /** Stores a value, or removes the field where it is undefined. */
+  async store(item: ItemRecord, key: string, value: unknown): Promise<void> {
+    const name = this.#nameOf(key);
+    const change = value === undefined ? { $unset: { [name]: 1 } } : { $set: { [name]: value } };
+    await this.items.collection.updateOne({ _id: item.doc._id } as object, change, durable);
+  }
+}
+
+function isPlainName(key: string): boolean {
+  return /^[^_$.\0][^.\0]*$/.test(key);
+}

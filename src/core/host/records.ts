@@ -1,0 +1,60 @@
+import type { StoredDocument } from '../../host.js';
+
+/** What the plugin knows of an item. */
+export interface ItemRecord {
+  id: string;
+  name: string;
+  folderId: string;
+  /** Time of the last change in milliseconds; of creation where the host keeps no such time; else 0. */
+  changed: number;
+  largeImage: LargeImageMarker | null;
+  /** The files that its image waits for, where it is none yet. */
+  waiting: Waiting | null;
+  doc: StoredDocument;
+}
+
+/** What the plugin knows of a file. */
+export interface FileRecord {
+  id: string;
+  name: string;
+  /** `null` for files that are attached to something and listed nowhere. */
+  itemId: string | null;
+  mimeType: string;
+  /** Length in bytes. */
+  size: number;
+  doc: StoredDocument;
+}
+
+/** What the plugin knows of a folder. */
+export interface FolderRecord {
+  id: string;
+  name: string;
+  parentId: string | null;
+  doc: StoredDocument;
+}
+
+/** What an item waits for. */
+export interface Waiting {
+  /** The file that speaks of the others. */
+  fileId: string;
+  /** Paths of files that are not there, from that file; `*` for any. */
+  missing: readonly string[];
+}
+
+/** The record on an item that makes it a large image (`item.largeImage`). Ids are text here. */
+export interface LargeImageMarker {
+  /** The file that is served. Absent while a job is making it. */
+  fileId?: string;
+  /** Tile source that reads the file. */
+  sourceName?: string;
+  /** The uploaded file, where {@link LargeImageMarker.fileId} was made from it by a job. */
+  originalId?: string;
+  /** True while the creation is unfinished. */
+  expected?: boolean;
+  /** The job that makes or made the file. */
+  jobId?: string;
+  /** Whether somebody is to be told when the job ends. */
+  notify?: boolean;
+  /** Changes when another file of the item does that the tile source reads, too. */
+  revision?: string;
+}

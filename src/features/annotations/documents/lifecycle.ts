@@ -1,0 +1,206 @@
+import type { ElementStore, ReceiveOptions } from '../elements/contract.js';
+import { UnknownIdError } from '../../../errors.js';
+import type { Caller } from '../../../host.js';
+import type { AnnotationRecord } from './annotation-record.js';
+import type { NewAnnotation } from './annotation.model.js';
+import type { ItemRecord } from '../../../core/host/records.js';
+import type { AccessChange } from '../access/permissions.js';
+import type { BodyForm, IncomingAnnotation } from './body.js';
+import type { AnnotationParts, AnnotationWriter, ChangeRequest } from './writer.js';
+
+/** Bytes of a body as it comes in. */
+export type BodySource = Parameters<ElementStore['readBody']>[0];
+
+/** How annotations are made of a body. */
+export interface CreateOptions extends ReceiveOptions {
+  /** Who makes them, and owns them then. */
+  caller: Caller | null;
+  /** Called when all has been read and checked, before anything is visible; what it throws is thrown, and nothing is stored. */
+  confirm?: () => void;
+  /** Ids for annotations by their place, for work that may be done twice: those that are there are not made again. */
+  idAt?: (index: number) => string;
+}
+
+/** Whole annotations: made, replaced, copied, removed. Elements are in the store; what is visible is what heads refer to. */
+export class AnnotationLifecycle {
+  constructor(
+    private readonly options: AnnotationParts,
+    private readonly writer: AnnotationWriter,
+  ) {}
+
+  /** Makes annotations of a body. The caller's right is to be checked before. */
+  async create(
+    item: ItemRecord,
+    body: BodySource,
+    form: BodyForm,
+    { caller, confirm, idAt, ...receiving }: CreateOptions,
+  ): Promise<AnnotationRecord[]> {
+    const overlaySizes = this.options.overlayImages.sizesFor(caller);
+    const write = await this.options.bodies.receive(body, form, { ...receiving, overlaySizes });
+    const created = await write.commit(async (incoming) => {
+      confirm?.();
+      return this.#insert(item, incoming, caller?.id ?? null, idAt);
+    });
+    for (const annotation of created) await this.writer.notify(annotation.creatorId, 'create', annotation);
+    return created;
+  }
+
+  /** Whether there is such an annotation, deleted or not. */
+  async exists(id: string): Promise<boolean> {
+    return (await this.options.model.find(id)) !== null;
+  }
+
+  async #insert(
+    item: ItemRecord,
+    incoming: readonly IncomingAnnotation[],
+    creatorId: string | null,
+    idAt?: CreateOptions['idAt'],
+  ) {
+    const { model, store, permissions } = this.options;
+    const initial = await permissions.initial(item, creatorId);
+    const now = new Date();
+    const first = await model.nextVersions(incoming.length);
+    const annotations: NewAnnotation[] = [];
+    for (const [index, { head, elements }] of incoming.entries()) {
+      const id = idAt?.(index);
+      if (id !== undefined && (await model.find(id)) !== null) {
+        // Made before; what was stored for it now is referred to by nobody.
+        if (elements !== null) this.writer.tidy([elements.family]);
+        continue;
+      }
+      annotations.push({
+        ...(id !== undefined && { id }),
+        ...initial,
+        itemId: item.id,
+        creatorId,
+        created: now,
+        updated: now,
+        updatedId: creatorId,
+        version: first + index,
+        head,
+        elements: elements ?? store.empty,
+      });
+    }
+    const made = await model.insert(annotations);
+    for (const annotation of made) this.options.densities.prepare(annotation.elements);
+    return made;
+  }
+
+  /**
+   * Replaces an annotation by a body, moves it to another item, or writes it anew as it is.
+   *
+   * @throws LargeImageError `conflict` when somebody else changed it since this call began.
+   */
+  async replace(request: ChangeRequest, { body, item }: { body: BodySource | null; item: ItemRecord | null }) {
+    const { bodies, permissions } = this.options;
+    const current = request.current ?? (await this.writer.loadForChange(request));
+    request.precondition?.(current);
+    if (item !== null) await permissions.requireAnnotate(item, request.caller);
+    const itemId = item?.id ?? current.itemId;
+    const commit = ({ head, elements }: IncomingAnnotation) =>
+      this.writer.commit(current, { head, elements: elements ?? current.elements, itemId }, request.caller);
+    let result: { annotation: AnnotationRecord; elementsSent: boolean };
+    try {
+      if (body === null) {
+        result = { annotation: await commit({ head: current.head, elements: null }), elementsSent: true };
+      } else {
+        const { signal, caller } = request;
+        const overlaySizes = this.options.overlayImages.sizesFor(caller);
+        const write = await bodies.receive(body, 'document', { ...(signal && { signal }), overlaySizes });
+        const [incoming] = write.given;
+        const annotation = await write.commit(() => commit(incoming!));
+        result = { annotation, elementsSent: incoming!.elements !== null };
+      }
+    } catch (error) {
+      throw await this.writer.explain(error, request, current);
+    }
+    await this.writer.changed(current, result.annotation);
+    return result;
+  }
+
+  /** Marks an annotation as deleted, or removes it where no history is kept. Once more does nothing. */
+  async remove(request: ChangeRequest): Promise<void> {
+    const { model } = this.options;
+    for (;;) {
+      const current = await this.writer.loadForChange(request, { deletedToo: true });
+      const keeps = await this.writer.keepsHistory();
+      if (keeps && !current.active) return;
+      if (keeps ? await model.deactivate(current.id, current.version) : await this.#removeNow(current)) {
+        await this.writer.notify(current.creatorId, 'remove', current);
+        return;
+      }
+      if ((await model.find(current.id)) === null) return;
+    }
+  }
+
+  async #removeNow(current: AnnotationRecord): Promise<boolean> {
+    const families = await this.#familiesOf(current);
+    if (!(await this.options.model.remove(current.id, current.version))) return false;
+    this.writer.tidy(families);
+    return true;
+  }
+
+  async #familiesOf(current: AnnotationRecord): Promise<string[]> {
+    const former = await this.options.model.former.families(current.id);
+    return [...new Set([current.elements.family, ...former])];
+  }
+
+  /** Removes annotations or marks them as deleted, without asking anybody. */
+  async discard(annotations: AsyncIterable<AnnotationRecord> | Iterable<AnnotationRecord>): Promise<number> {
+    const { model } = this.options;
+    const keeps = await this.writer.keepsHistory();
+    let count = 0;
+    for await (const listed of annotations) {
+      let annotation: AnnotationRecord | null = listed;
+      while (annotation !== null && (annotation.active || !keeps)) {
+        const done: boolean = keeps
+          ? await model.deactivate(annotation.id, annotation.version)
+          : await this.#removeNow(annotation);
+        if (done) {
+          count += listed.active ? 1 : 0;
+          if (listed.active) await this.writer.notify(listed.creatorId, 'remove', listed);
+          break;
+        }
+        annotation = await model.find(annotation.id);
+      }
+    }
+    return count;
+  }
+
+  /** A new annotation of the caller's on an item, sharing the elements. The caller's rights are to be checked before. */
+  async copy(id: string, item: ItemRecord, caller: Caller | null): Promise<AnnotationRecord> {
+    const { store } = this.options;
+    const source = await this.writer.load(id, 0, caller);
+    const copied = await store.share(source.elements.family, async () => {
+      const { head, elements } = await this.writer.load(id, 0, caller);
+      const [made] = await this.#insert(item, [{ head, elements }], caller?.id ?? null);
+      return made!;
+    });
+    await this.writer.notify(copied.creatorId, 'create', copied);
+    return copied;
+  }
+
+  /** Copies of all annotations of an item, with their makers and times, for a copy of the item. */
+  async copyAll(sourceItemId: string, item: ItemRecord, ownerId: string | null): Promise<void> {
+    const { model, store, permissions } = this.options;
+    const initial = await permissions.initial(item, ownerId);
+    const listed = model.list({ itemIds: [sourceItemId] }, { limit: 0, offset: 0, sort: [['_id', 1]] });
+    for await (const { id, elements } of listed) {
+      await store.share(elements.family, async () => {
+        const source = await model.find(id);
+        if (source === null || !source.active || source.itemId !== sourceItemId) return;
+        const version = await model.nextVersion();
+        const { creatorId, created, updated, updatedId, head } = source;
+        const copied = { creatorId, created, updated, updatedId, head, elements: source.elements };
+        await model.insert([{ ...initial, ...copied, itemId: item.id, version }]);
+      });
+    }
+  }
+
+  /** Replaces the access list. The caller's right is to be checked before. */
+  async setAccess(id: string, change: AccessChange): Promise<AnnotationRecord> {
+    const changed = await this.options.model.setAccess(id, change);
+    if (changed === null) throw new UnknownIdError('annotation', id);
+    return changed;
+  }
+}

@@ -1,0 +1,188 @@
+import type { Canvas } from '../canvas.js';
+import { groupColor, type PaintColor } from '../colors.js';
+import { decodeDensity } from './density-codec.js';
+import type { ClassCells } from './density-cells.js';
+import { densityTile, type DensityClass } from './density.js';
+import type { ColorMode, GroupFilter } from '../shape.js';
+
+/** Which cells are shown, from this one on; in cells of `level`. */
+export interface CellWindow {
+  level: number;
+  column: number;
+  row: number;
+  width: number;
+  height: number;
+}
+
+/** A tile of densities, as it was counted or as it is stored. Its level is that of the window, or finer. */
+export interface DensityTile {
+  level: number;
+  /** Place among the tiles of the level. */
+  column: number;
+  row: number;
+  content: readonly ClassCells[] | Uint8Array;
+  classes: readonly DensityClass[];
+}
+
+/** Receives what cells of the window, `row * width + column`, get of one class: the first `count` of both lists. */
+type CellSink = (cells: Uint32Array, shares: Float64Array, count: number) => void;
+
+// Used again for every tile.
+const cells = new Uint32Array(densityTile * densityTile);
+const kept = new Float64Array(cells.length);
+
+/** Brings the cells of a tile into the cells of a window. `sinkOf` is asked once for each class; `null`: not wanted. */
+function eachCell(tile: DensityTile, window: CellWindow, sinkOf: (entry: DensityClass) => CellSink | null): void {
+  const { column, row, width, height } = window;
+  const shrink = window.level - tile.level;
+  const [tileLeft, tileTop] = [tile.column * densityTile, tile.row * densityTile];
+  const part = 4 ** -shrink;
+  const sinks = tile.classes.map(sinkOf);
+  const put = (sink: CellSink, positions: Uint16Array, shares: Float64Array, count: number) => {
+    let inside = 0;
+    for (let i = 0; i < count; i += 1) {
+      const position = positions[i]!;
+      const x = ((tileLeft + (position & 255)) >> shrink) - column;
+      const y = ((tileTop + (position >> 8)) >> shrink) - row;
+      if (x < 0 || y < 0 || x >= width || y >= height) continue;
+      cells[inside] = y * width + x;
+      kept[inside] = shares[i]! * part;
+      inside += 1;
+    }
+    if (inside > 0) sink(cells, kept, inside);
+  };
+  if (tile.content instanceof Uint8Array) {
+    decodeDensity(tile.content, (classIndex, positions, shares, count) => {
+      const sink = sinks[classIndex];
+      if (sink) put(sink, positions, shares, count);
+    });
+    return;
+  }
+  for (const { classIndex, positions, shares } of tile.content) {
+    const sink = sinks[classIndex];
+    if (sink) put(sink, positions, shares, positions.length);
+  }
+}
+
+function isShown({ group }: DensityClass, groups: GroupFilter): boolean {
+  return groups === undefined || (group !== undefined && groups.has(group));
+}
+
+function shownColor({ group, color }: DensityClass, mode: ColorMode): PaintColor {
+  if (mode === 'element') return color;
+  const [red, green, blue] = groupColor(group ?? null);
+  return [red, green, blue, color[3]];
+}
+
+/**
+ * Gathers densities from tiles and turns them into pixels: opacity 1 - exp(-gain × sum of shares × their opacities), and the
+ * mean colour weighted by them.
+ */
+export class DensityLayer {
+  readonly #window: CellWindow;
+  readonly #mode: ColorMode;
+  readonly #groups: GroupFilter;
+  /** For each cell: red, green, blue times weight, and weight. */
+  readonly #sums: Float32Array;
+
+  constructor(window: CellWindow, options: { mode: ColorMode; groups: GroupFilter }) {
+    this.#window = window;
+    this.#mode = options.mode;
+    this.#groups = options.groups;
+    this.#sums = new Float32Array(window.width * window.height * 4);
+  }
+
+  add(tile: DensityTile): void {
+    const sums = this.#sums;
+    eachCell(tile, this.#window, (entry) => {
+      if (!isShown(entry, this.#groups)) return null;
+      const [red, green, blue, alpha] = shownColor(entry, this.#mode);
+      return (cells, shares, count) => {
+        for (let i = 0; i < count; i += 1) {
+          const at = cells[i]! * 4;
+          const weight = shares[i]! * alpha;
+          sums[at]! += red * weight;
+          sums[at + 1]! += green * weight;
+          sums[at + 2]! += blue * weight;
+          sums[at + 3]! += weight;
+        }
+      };
+    });
+  }
+
+  /** Sum of the shares of all cells, each times its opacity. */
+  total(): number {
+    let total = 0;
+    for (let at = 3; at < this.#sums.length; at += 4) total += this.#sums[at]!;
+    return total;
+  }
+
+  /** Lays the densities over a canvas of the same size. */
+  drawOn(canvas: Canvas, gain: number): void {
+    const { width, height } = this.#window;
+    const sums = this.#sums;
+    for (let row = 0, at = 0; row < height; row += 1) {
+      for (let column = 0; column < width; column += 1, at += 4) {
+        const weight = sums[at + 3]!;
+        if (weight === 0) continue;
+        const opacity = 1 - Math.exp(-gain * weight);
+        canvas.blend(column, row, [sums[at]! / weight, sums[at + 1]! / weight, sums[at + 2]! / weight, opacity]);
+      }
+    }
+  }
+}
+
+/** A cell of the density of shapes too small to be drawn. */
+export interface DensityPoint {
+  /** Middle of the cell in base-layer pixels. */
+  x: number;
+  y: number;
+  /** Share of the cell that shapes cover; more than 1 where they overlap. */
+  coverage: number;
+  group: string | null | undefined;
+  color: PaintColor;
+}
+
+/** Gathers densities from tiles by group and colour. */
+export class DensityPoints {
+  readonly #window: CellWindow;
+  readonly #mode: ColorMode;
+  readonly #groups: GroupFilter;
+  readonly #sums = new Map<string, { group: string | null | undefined; color: PaintColor; cells: Map<number, number> }>();
+
+  constructor(window: CellWindow, options: { mode: ColorMode; groups: GroupFilter }) {
+    this.#window = window;
+    this.#mode = options.mode;
+    this.#groups = options.groups;
+  }
+
+  add(tile: DensityTile): void {
+    eachCell(tile, this.#window, (entry) => {
+      if (!isShown(entry, this.#groups)) return null;
+      const color = shownColor(entry, this.#mode);
+      const key = JSON.stringify([entry.group ?? null, color]);
+      let sums = this.#sums.get(key);
+      if (sums === undefined) this.#sums.set(key, (sums = { group: entry.group, color, cells: new Map<number, number>() }));
+      const into = sums.cells;
+      return (cells, shares, count) => {
+        for (let i = 0; i < count; i += 1) into.set(cells[i]!, (into.get(cells[i]!) ?? 0) + shares[i]!);
+      };
+    });
+  }
+
+  /** The cells that anything is in; of more than `limit`, the most covered. */
+  points(limit: number): DensityPoint[] {
+    const { level, column, row, width } = this.#window;
+    const side = 2 ** level;
+    const points = [...this.#sums.values()].flatMap(({ group, color, cells }) =>
+      Array.from(cells, ([cell, coverage]) => ({
+        x: (column + (cell % width) + 0.5) * side,
+        y: (row + Math.floor(cell / width) + 0.5) * side,
+        coverage,
+        group,
+        color,
+      })),
+    );
+    return points.length > limit ? points.sort((a, b) => b.coverage - a.coverage).slice(0, limit) : points;
+  }
+}

@@ -1,0 +1,64 @@
+import type { Caller } from '../../host.js';
+import type { JobRecord } from '../jobs/job-record.js';
+import type { NewDefinedJob } from '../jobs/running/job-starter.js';
+import type { FolderPosition } from './folder-walk.js';
+
+/** Name of the job that makes large images of the rest of a folder, and type of its records. */
+export const folderImagesJob = 'large_image_folder_images';
+
+/** What PUT folder/:id/tiles counts. */
+export interface FolderImageCounts {
+  childFoldersRecursed: number;
+  itemsSkipped: number;
+  jobsCanceled: number;
+  jobsFailedToCancel: number;
+  largeImagesCreated: number;
+  largeImagesNotCreated: number;
+  largeImagesRemovedAndRecreated: number;
+  largeImagesRemovedAndNotRecreated: number;
+  totalItems: number;
+}
+
+/** How the items of a folder are handled, as it was sent. */
+export interface FolderImageOptions {
+  createJobs: 'true' | 'false' | 'always';
+  localJobs: boolean;
+  recurse: boolean;
+  cancelJobs: boolean;
+  redoExisting: boolean;
+}
+
+/** How far the items of a folder have been handled. */
+export interface FolderImageProgress {
+  counts: FolderImageCounts;
+  /** `null`: all have been handled, or none. */
+  position: FolderPosition | null;
+}
+
+/** What the job goes on with, kept with its record. */
+interface FolderImagesWork extends FolderImageProgress {
+  folderId: string;
+  options: FolderImageOptions;
+  position: FolderPosition;
+  /** Whether the owner was a site administrator when they asked. */
+  asAdmin: boolean;
+}
+
+/** The job for the rest of a folder. */
+export function newFolderImagesJob(begun: {
+  folderId: string;
+  caller: Caller;
+  options: FolderImageOptions;
+  counts: FolderImageCounts;
+  position: FolderPosition;
+}): NewDefinedJob {
+  const { folderId, caller, options, counts, position } = begun;
+  const work: FolderImagesWork = { folderId, options, counts, position, asAdmin: caller.admin };
+  return { userId: caller.id, asynchronous: true, kwargs: { folderId, ...options }, other: { folderImages: work } };
+}
+
+/** The work of a stored job. */
+export function folderImagesWork({ other }: Pick<JobRecord, 'other'>): FolderImagesWork {
+  // Only this file writes that member.
+  return other.folderImages as FolderImagesWork;
+}

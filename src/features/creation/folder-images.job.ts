@@ -1,0 +1,37 @@
+import { InvalidError } from '../../errors.js';
+import type { Callers } from '../../core/host/callers.js';
+import type { Items } from '../items/items.js';
+import type { JobDefinition } from '../jobs/running/definition.js';
+import type { FolderImages } from './folder-images.js';
+import { type FolderImageCounts, folderImagesJob, folderImagesWork } from './folder-images-job-data.js';
+
+/** What the job works with. */
+interface FolderImagesParts {
+  folderImages: FolderImages;
+  callers: Pick<Callers, 'asker'>;
+  items: Items;
+}
+
+/**
+ * Makes large images of the items of a folder behind those that a request has handled. Begun anew after a crash, it passes by what it has
+ * made, unless it was to make all anew.
+ */
+export function folderImagesDefinition({ folderImages, callers, items }: FolderImagesParts): JobDefinition {
+  return {
+    name: folderImagesJob,
+    title: 'Large images of the items of a folder',
+    type: folderImagesJob,
+    resumable: true,
+    async run({ job, signal, log, progress, results }) {
+      const { folderId, options, counts, position, asAdmin } = folderImagesWork(job);
+      if (job.userId === null) throw new InvalidError('Nobody has asked for this.');
+      const caller = await callers.asker({ id: job.userId, admin: asAdmin });
+      const folder = await items.loadFolder(folderId, 1, caller);
+      log(`Going on behind ${counts.totalItems} items\n`);
+      const onItem = ({ totalItems }: FolderImageCounts) => progress({ current: totalItems });
+      const done = await folderImages.continue(folder, caller, options, { counts, position }, { signal, onItem });
+      results({ ...done.counts });
+      log(`Finished: ${JSON.stringify(done.counts)}\n`);
+    },
+  };
+}

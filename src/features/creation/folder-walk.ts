@@ -1,0 +1,48 @@
+import type { Caller, HostAccess } from '../../host.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import type { FolderRecord, ItemRecord } from '../../core/host/records.js';
+
+/** Where a walk has come to, as ids. */
+export interface FolderPosition {
+  /** The folders from below the one that the walk began in to the one it is in. */
+  path: readonly string[];
+  /** The last item that was handled; `null`: the folder is to be begun. */
+  itemId: string | null;
+}
+
+/** What a walk comes to: a folder below the first one, or an item. */
+export type FolderStep = { at: FolderPosition } & ({ kind: 'folder' } | { kind: 'item'; item: ItemRecord });
+
+interface Walk {
+  records: HostRecords;
+  access: HostAccess;
+  caller: Caller;
+  /** Whether folders below that the caller may read are walked through, each before the items beside it. */
+  recurse: boolean;
+}
+
+/** Goes through the items of a folder, from the beginning or from where a walk has come to. */
+export async function* walkFolder(
+  walk: Walk,
+  folder: FolderRecord,
+  from: FolderPosition | null,
+  path: readonly string[] = [],
+): AsyncGenerator<FolderStep> {
+  const { records, access, caller, recurse } = walk;
+  const [current, ...rest] = from?.path ?? [];
+  const isInItems = from !== null && current === undefined && from.itemId !== null;
+  if (recurse && !isInItems) {
+    const readable = await access.filter(caller, 'folder', 0);
+    for await (const child of records.childFolders(folder, readable, current)) {
+      // A host may not keep folders from being below themselves.
+      if (path.includes(child.id)) continue;
+      const childPath = [...path, child.id];
+      const isCurrent = child.id === current;
+      if (!isCurrent) yield { kind: 'folder', at: { path: childPath, itemId: null } };
+      yield* walkFolder(walk, child, isCurrent ? { path: rest, itemId: from!.itemId } : null, childPath);
+    }
+  }
+  for await (const item of records.itemsOfFolder(folder, isInItems ? from.itemId : null)) {
+    yield { kind: 'item', item, at: { path, itemId: item.id } };
+  }
+}

@@ -1,0 +1,37 @@
+import type { RouteOutline } from '../route.js';
+import { openApi3, swagger2, type ApiInfo } from './openapi.js';
+
+/** The documents that describe an API, each built when it is first asked for. */
+export class ApiDocuments {
+  #swagger2: string | null = null;
+  #openApi3: string | null = null;
+
+  /** @param routes all of them, once they are mounted. */
+  constructor(
+    private readonly routes: readonly RouteOutline[],
+    private readonly info: ApiInfo,
+  ) {}
+
+  /**
+   * @param origin scheme, host and port, as the client reached the server.
+   * @param root path of the API there.
+   */
+  swagger2(origin: string, root: string): string {
+    this.#swagger2 ??= JSON.stringify(swagger2(this.routes, this.info));
+    const { host, protocol } = new URL(origin);
+    const schemes = [protocol === 'https:' ? 'https' : 'http'];
+    return joined({ swagger: '2.0', host, schemes, basePath: root }, this.#swagger2);
+  }
+
+  /** @param root path of the API, as the client reached it. */
+  openApi3(root: string): string {
+    this.#openApi3 ??= JSON.stringify(openApi3(this.routes, this.info));
+    // Without an origin: behind a proxy the server does not know under which address it is reached.
+    return joined({ openapi: '3.1.0', servers: [{ url: root }] }, this.#openApi3);
+  }
+}
+
+/** The text of one object, of members of its own and those of a text that is long. */
+function joined(members: Readonly<Record<string, unknown>>, text: string): string {
+  return `${JSON.stringify(members).slice(0, -1)},${text.slice(1)}`;
+}

@@ -1,0 +1,42 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { isDatabaseOutage } from '../../index.js';
+import { DatabaseUnavailableError } from './contract.js';
+import { hostsOf, withoutCredentials } from './uri.js';
+
+const pauseMs = 500;
+
+/** How {@link whileDatabaseIsAway} waits. */
+export interface Waiting {
+  uri: string;
+  /** For how long, in milliseconds. */
+  waitMs: number;
+  /** Is told once, with a sentence, that it is waited for. */
+  report: (text: string) => void;
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * Does what needs the database, and again while that cannot be reached: it may be starting, too.
+ *
+ * @throws DatabaseUnavailableError when it could not be reached in time, anything else at once.
+ */
+export async function whileDatabaseIsAway<T>(work: () => Promise<T>, { uri, waitMs, report, signal }: Waiting): Promise<T> {
+  const deadline = performance.now() + waitMs;
+  for (let isTold = false; ; isTold = true) {
+    try {
+      return await work();
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!isDatabaseOutage(error)) throw error;
+      const reason = withoutCredentials(error instanceof Error ? error.message : String(error));
+      const address = hostsOf(uri) ?? 'MONGODB_URI';
+      if (performance.now() >= deadline) {
+        const time = waitMs > 0 ? ` within ${waitMs / 1000} s` : '';
+        throw new DatabaseUnavailableError(`The database at ${address} could not be reached${time}: ${reason}`, { cause: error });
+      }
+      if (!isTold)
+        report(`The database at ${address} cannot be reached (${reason}). It is waited for, up to ${waitMs / 1000} s.`);
+      await delay(pauseMs, undefined, signal === undefined ? {} : { signal });
+    }
+  }
+}

@@ -1,0 +1,31 @@
+import type { S3Client } from '@aws-sdk/client-s3';
+import type { Bucket } from '../../s3/bucket.js';
+
+/** Buckets of the store that the environment names, as the SDK reads it; opened when the first file of one is asked for. */
+export class Buckets {
+  #client: Promise<S3Client> | null = null;
+
+  constructor(private readonly env: Readonly<Record<string, string | undefined>> = process.env) {}
+
+  async bucket(name: string): Promise<Bucket> {
+    const { Bucket } = await import('../../s3/index.js');
+    this.#client ??= this.#connect();
+    return new Bucket(await this.#client, name);
+  }
+
+  async close(): Promise<void> {
+    (await this.#client)?.destroy();
+  }
+
+  async #connect(): Promise<S3Client> {
+    const { S3Client } = await import('@aws-sdk/client-s3');
+    const { AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION } = this.env;
+    const endpoint = AWS_ENDPOINT_URL_S3 || AWS_ENDPOINT_URL;
+    return new S3Client({
+      // Gateways have no names for their buckets, and rarely regions.
+      ...(endpoint && { endpoint, forcePathStyle: true, region: AWS_REGION || 'us-east-1' }),
+      requestChecksumCalculation: 'WHEN_REQUIRED',
+      responseChecksumValidation: 'WHEN_REQUIRED',
+    });
+  }
+}

@@ -1,0 +1,181 @@
+import {
+  accessSchema,
+  AccessDeniedError,
+  BadParameterError,
+  boolean,
+  id,
+  integer,
+  InvalidError,
+  listOf,
+  objectOf,
+  anyText,
+  idText,
+  paging,
+  required,
+  withDefault,
+  type RouteDefinition,
+} from '../../index.js';
+import { Types } from 'mongoose';
+import { defineRoute, type HostContext } from '../context.js';
+import type { GrantedLevel } from '../access/access-list.model.js';
+import { describeAccessList, levelOn, principalOf, type Principal } from '../access/access.js';
+import type { UserDocument } from '../accounts/users/user.model.js';
+import { byId } from '../http/parameters.js';
+import { groupSchema, userSchema } from '../http/schemas.js';
+import { signedIn } from '../http/signed-in.js';
+import { pageReply } from '../tree/lists.js';
+import { groupView, userView } from '../views.js';
+import type { GroupDocument } from './group.model.js';
+import { inviteToGroup, joinGroup, leaveGroup, loadGroup, mayForce, setMemberLevel } from './groups.js';
+
+function levelOf(level: number): GrantedLevel {
+  if (level === 0 || level === 1 || level === 2) return level;
+  throw new BadParameterError(`Invalid value for level: "${level}". Allowed values: 0, 1, 2.`);
+}
+
+/** A group with who has which level in it, and who asks to be let in. */
+const returnsRoles = {
+  schema: {
+    ...groupSchema,
+    ...objectOf({ access: accessSchema, requests: listOf(objectOf({ id: idText, login: anyText, name: anyText })) }),
+    additionalProperties: true,
+  },
+};
+
+/** Requests are shown to moderators, and to whoever made them. */
+async function withRoles(context: HostContext, { _id }: GroupDocument, principal: Principal) {
+  const { models } = context;
+  const group = await models.group.findById(_id).lean<GroupDocument>();
+  if (group === null) throw new InvalidError(`No such group: ${_id.toHexString()}`, 'id');
+  const isModerator = levelOn(group, principal) >= 1;
+  const shown = group.requests.filter((asking) => isModerator || principal.id?.equals(asking) === true);
+  const users = await models.user.find({ _id: { $in: shown } }, { login: 1, firstName: 1, lastName: 1 }).lean();
+  return {
+    ...groupView(group, principal),
+    access: await describeAccessList(context, group),
+    requests: users.map((user) => ({ id: user._id, login: user.login, name: `${user.firstName} ${user.lastName}` })),
+    _addToGroupPolicy: await context.setting('core.add_to_group_policy'),
+  };
+}
+
+/** Lists the users who have the group's id in a field. */
+function usersRoute(name: 'member' | 'invitation', summary: string, field: string) {
+  return defineRoute({
+    method: 'get',
+    path: `/group/:id/${name}`,
+    summary,
+    access: 'public',
+    params: byId,
+    query: paging('lastName'),
+    returns: { schema: listOf(userSchema) },
+    errors: ['unknown-id', 'access-denied'],
+    async handle({ params, query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const group = await loadGroup(context, params.id, principal, 0);
+      const sortable = ['lastName', 'firstName', 'login', 'created', '_id'];
+      return pageReply(context.models.user, { [field]: group._id }, { ...query, sortable }, (user) => userView(user, principal));
+    },
+  });
+}
+
+/** Gives a level to a member of a group, or takes it. */
+function roleRoute(method: 'post' | 'delete', role: 'moderator' | 'admin') {
+  const what = role === 'admin' ? 'administrator' : 'moderator';
+  return defineRoute({
+    method,
+    path: `/group/:id/${role}`,
+    summary: method === 'post' ? `Make a member ${what} of a group.` : `Make the ${what} of a group an ordinary member.`,
+    access: 'user',
+    params: byId,
+    query: { userId: required(id()) },
+    returns: returnsRoles,
+    errors: ['unknown-id', 'invalid', 'access-denied', 'conflict'],
+    async handle({ params, query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const group = await loadGroup(context, params.id, principal, 2);
+      const level = method === 'delete' ? 0 : role === 'admin' ? 2 : 1;
+      await setMemberLevel(context, group, new Types.ObjectId(query.userId), { level, principal });
+      return withRoles(context, group, await principalOf(context, caller));
+    },
+  });
+}
+
+/** Who belongs to groups, and how they come in and go. */
+export const membershipRoutes: RouteDefinition<HostContext>[] = [
+  defineRoute({
+    method: 'get',
+    path: '/group/:id/access',
+    summary: 'A group with who has which level in it, and who asks to be let in.',
+    access: 'public',
+    params: byId,
+    returns: returnsRoles,
+    errors: ['unknown-id', 'access-denied'],
+    async handle({ params, caller }, context) {
+      const principal = await principalOf(context, caller);
+      return withRoles(context, await loadGroup(context, params.id, principal, 0), principal);
+    },
+  }),
+  usersRoute('member', 'Who belongs to a group.', 'groups'),
+  usersRoute('invitation', 'Who is invited to a group.', 'groupInvites.groupId'),
+  ...(['moderator', 'admin'] as const).flatMap((role) => [roleRoute('post', role), roleRoute('delete', role)]),
+  defineRoute({
+    method: 'post',
+    path: '/group/:id/invitation',
+    summary: 'Invite a user to a group.',
+    access: 'user',
+    params: byId,
+    query: {
+      userId: required(id()),
+      level: withDefault(integer({ description: '0 member, 1 moderator, 2 administrator.' }), 0),
+      quiet: withDefault(boolean({ description: 'Accepted for the sake of existing clients: no messages are sent.' }), false),
+      force: withDefault(boolean({ description: 'Whether the user becomes a member without being asked.' }), false),
+    },
+    returns: returnsRoles,
+    errors: ['unknown-id', 'invalid', 'access-denied'],
+    async handle({ params, query, caller }, context) {
+      const principal = await principalOf(context, caller);
+      const level = levelOf(query.level);
+      // Nobody makes somebody else more than they are themselves.
+      const group = await loadGroup(context, params.id, principal, level === 0 ? 1 : 2);
+      const user = await context.models.user.findById(query.userId).lean<UserDocument>();
+      if (user === null) throw new InvalidError(`No such user: ${query.userId}`, 'id');
+      if (query.force && !(await mayForce(context, group, principal))) {
+        throw new AccessDeniedError('You are not authorized to add members to this group without inviting them.');
+      }
+      await inviteToGroup(context, group, user, { level, force: query.force });
+      return withRoles(context, group, principal);
+    },
+  }),
+  defineRoute({
+    method: 'post',
+    path: '/group/:id/member',
+    summary: 'Accept an invitation to a group; without one, ask to be let in.',
+    access: 'user',
+    params: byId,
+    returns: returnsRoles,
+    errors: ['unknown-id', 'access-denied'],
+    async handle({ params, caller }, context) {
+      const principal = await signedIn(context, caller);
+      const group = await loadGroup(context, params.id, principal, 0);
+      await joinGroup(context, group, principal.id);
+      return withRoles(context, group, await principalOf(context, caller));
+    },
+  }),
+  defineRoute({
+    method: 'delete',
+    path: '/group/:id/member',
+    summary: 'Leave a group, take somebody out of it, or end an invitation or a request.',
+    access: 'user',
+    params: byId,
+    query: { userId: id({ description: 'Whom to take out; by default yourself.' }) },
+    returns: returnsRoles,
+    errors: ['unknown-id', 'access-denied', 'invalid'],
+    async handle({ params, query, caller }, context) {
+      const principal = await signedIn(context, caller);
+      const userId = query.userId === undefined ? principal.id : new Types.ObjectId(query.userId);
+      const group = await loadGroup(context, params.id, principal, userId.equals(principal.id) ? 0 : 1);
+      await leaveGroup(context, group, userId, principal);
+      return withRoles(context, group, await principalOf(context, caller));
+    },
+  }),
+];

@@ -1,0 +1,119 @@
+import type { Model } from 'mongoose';
+import type { NotificationDocument } from './notification.model.js';
+
+/** How often the messages that other processes wrote are looked for. */
+const pollMs = 1000;
+/** Messages of other processes may appear a little after the time written on them. */
+export const overlapMs = 2000;
+/** Beyond so many new messages all streams look for themselves. */
+const mostAtOnce = 10_000;
+
+/** Whose messages: a user's, or an anonymous session's. */
+export type NotificationOwner = Pick<NotificationDocument, 'userId'> | Pick<NotificationDocument, 'tokenId'>;
+
+const keyOf = (owner: Partial<Pick<NotificationDocument, 'userId' | 'tokenId'>>) => String(owner.userId ?? owner.tokenId);
+
+/** A stream that is open, told when it should look for messages of its owner. */
+export class OpenStream {
+  #isWoken = false;
+  #wake: (() => void) | undefined;
+
+  constructor(readonly close: () => void) {}
+
+  wake(): void {
+    this.#isWoken = true;
+    this.#wake?.();
+  }
+
+  /** Resolves when the stream was woken since the last time, when the time is over, or with the signal. */
+  async untilWoken(milliseconds: number, ended: AbortSignal): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    let finish = () => {};
+    await new Promise<void>((resolve) => {
+      if (this.#isWoken || ended.aborted) return resolve();
+      finish = resolve;
+      this.#wake = resolve;
+      // A timer knows no longer times.
+      if (milliseconds < 2 ** 31) timer = setTimeout(resolve, Math.max(0, milliseconds));
+      ended.addEventListener('abort', finish);
+    });
+    clearTimeout(timer);
+    ended.removeEventListener('abort', finish);
+    this.#wake = undefined;
+    this.#isWoken = false;
+  }
+}
+
+/** Wakes the open streams of those who have new messages, for all of this process by one question a second to the database. */
+export class NotificationFeed {
+  readonly #notifications: () => Model<NotificationDocument>;
+  readonly #isEnabled: () => Promise<boolean>;
+  readonly #streams = new Map<string, Set<OpenStream>>();
+  #isLooking = false;
+
+  constructor({
+    notifications,
+    isEnabled,
+  }: {
+    notifications: () => Model<NotificationDocument>;
+    /** Whether streams are allowed: all are woken to see for themselves when not. */
+    isEnabled: () => Promise<boolean>;
+  }) {
+    this.#notifications = notifications;
+    this.#isEnabled = isEnabled;
+  }
+
+  /** How many owners have streams open. */
+  get owners(): number {
+    return this.#streams.size;
+  }
+
+  open(owner: NotificationOwner): OpenStream {
+    const key = keyOf(owner);
+    const streams = this.#streams.get(key) ?? new Set();
+    this.#streams.set(key, streams);
+    const stream: OpenStream = new OpenStream(() => {
+      streams.delete(stream);
+      if (streams.size === 0 && this.#streams.get(key) === streams) this.#streams.delete(key);
+    });
+    streams.add(stream);
+    if (!this.#isLooking) void this.#look();
+    return stream;
+  }
+
+  /** Wakes the streams of somebody. */
+  wake(owner: NotificationOwner): void {
+    for (const stream of this.#streams.get(keyOf(owner)) ?? []) stream.wake();
+  }
+
+  /** Looks for messages until no stream is open. */
+  async #look(): Promise<void> {
+    this.#isLooking = true;
+    let from = new Date(Date.now() - overlapMs);
+    let told = new Set<string>();
+    while (this.#streams.size > 0) {
+      await new Promise((resolve) => setTimeout(resolve, pollMs).unref());
+      const begun = Date.now();
+      try {
+        const filter = { updated: { $gt: from } };
+        const found = await this.#notifications()
+          .find(filter, { userId: 1, tokenId: 1, updated: 1 })
+          .limit(mostAtOnce)
+          .lean<NotificationDocument[]>();
+        const key = ({ _id, updated }: NotificationDocument) => `${_id.toHexString()} ${updated.getTime()}`;
+        if (found.length === mostAtOnce || !(await this.#isEnabled())) this.#wakeAll();
+        else for (const message of found) if (!told.has(key(message))) this.wake(message);
+        told = new Set(found.map(key));
+        from = new Date(begun - overlapMs);
+      } catch {
+        // What is wrong is theirs to say.
+        this.#wakeAll();
+      }
+    }
+    this.#isLooking = false;
+  }
+
+  #wakeAll(): void {
+    for (const streams of this.#streams.values()) for (const stream of streams) stream.wake();
+  }
+}

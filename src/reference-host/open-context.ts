@@ -1,0 +1,134 @@
+import { Mongoose, Types, type Connection } from 'mongoose';
+import { resolve } from 'node:path';
+import type { HostLogger, Installation } from '../index.js';
+import { PasswordHasher } from './accounts/sign-in/passwords.js';
+import { SignInLimits } from './accounts/sign-in/sign-in-limits.js';
+import { repairFirstUser } from './accounts/users/first-user.js';
+import type { HostContext } from './context.js';
+import type { ReferenceHostOptions } from './options.js';
+import { watchEndedConnections } from './database/ended-connections.js';
+import { isDuplicateKey } from './duplicate-key.js';
+import { EventHub } from './event-hub.js';
+import { ByteStore } from './files/byte-store.js';
+import { Buckets } from './files/buckets.js';
+import { compileModels, type Models } from './models.js';
+import { NotificationFeed } from './notifications/notification-feed.js';
+import { coreSettingDefinitions, type CoreSettings } from './system/settings.js';
+import { checkStoredFormat } from './system/stored-format.js';
+import { Claims } from './upkeep/claims.js';
+import { Journal } from './upkeep/journal.js';
+import { ProcessLife } from './upkeep/process-life.js';
+import { recoverFrom } from './upkeep/recovery.js';
+
+/**
+ * How long the database is waited for, in milliseconds. Requests are refused after `serverSelectionTimeoutMS` when the database refuses
+ * connections, and after the sum of these times when it does not answer.
+ */
+const databaseTimes = {
+  serverSelectionTimeoutMS: 5000,
+  connectTimeoutMS: 5000,
+  heartbeatFrequencyMS: 5000,
+  waitQueueTimeoutMS: 5000,
+  // After a rush, connections that nobody needs are let go.
+  maxIdleTimeMS: 10_000,
+};
+/** What is acknowledged is on disk, whatever the address says. */
+const onDisk = { w: 'majority', journal: true } as const;
+
+/** A context, and what only the making of its host needs. */
+interface OpenedContext {
+  context: HostContext;
+  mongoose: Mongoose;
+  connection: Connection;
+  closing: AbortController;
+  /** What the plugin does for the host: to be filled in when it is installed. */
+  installed: Partial<Installation>;
+}
+
+/** Opens database and data folder. Each thing that is to be closed is put on `undo`, also when opening another fails. */
+export async function openContext(
+  options: ReferenceHostOptions,
+  logger: HostLogger,
+  undo: (() => Promise<unknown>)[],
+): Promise<OpenedContext> {
+  const mongoose = new Mongoose();
+  const connection = await connect(mongoose, options.mongoUri, undo);
+  const models = await compileModels(connection);
+  await checkStoredFormat(models);
+  const store = new ByteStore(resolve(options.dataDirectory));
+  const storeId = await idOfStore(models);
+  await store.prepare(storeId.toHexString());
+
+  const buckets = new Buckets();
+  undo.push(() => buckets.close());
+  const life = await ProcessLife.start({ models, root: store.root, logger });
+  undo.push(() => life.stop());
+  const closing = new AbortController();
+  undo.push(async () => closing.abort());
+  const events = new EventHub(logger);
+  const installed: Partial<Installation> = {};
+  const passwords = new PasswordHasher(options.passwordMemoryKiB);
+  const context: HostContext = {
+    models,
+    store,
+    buckets,
+    events,
+    life,
+    claims: new Claims({ models, life, logger, closing: closing.signal }),
+    journal: new Journal({ models, life, logger, recover: (undertaking) => recoverFrom(context, undertaking) }),
+    async setting<K extends keyof CoreSettings>(key: K) {
+      const value = await installed.settings?.get(key);
+      // Values come out of the store as their definition has parsed them.
+      return (value ?? coreSettingDefinitions.find((definition) => definition.key === key)!.default) as CoreSettings[K];
+    },
+    get plugin() {
+      // No request comes before the routes are mounted, behind the installation.
+      return installed as Installation;
+    },
+    logger,
+    apiRoot: options.apiRoot ?? '/api/v1',
+    cookieName: 'girderToken',
+    passwords,
+    signInLimits: new SignInLimits({
+      passwords,
+      attempts: () => models.attempt,
+      setting: (key) => context.setting(key),
+      logger,
+    }),
+    storeId,
+    startDate: new Date(),
+    closing: closing.signal,
+    metrics: options.metrics ?? null,
+    notificationFeed: new NotificationFeed({
+      notifications: () => models.notification,
+      isEnabled: () => context.setting('core.enable_notification_stream'),
+    }),
+  };
+  await repairFirstUser(context);
+  return { context, mongoose, connection, closing, installed };
+}
+
+async function connect(mongoose: Mongoose, uri: string, undo: (() => Promise<unknown>)[]): Promise<Connection> {
+  const ended = watchEndedConnections();
+  undo.push(async () => ended.stop());
+  const connection = mongoose.createConnection(uri, { ...timesFor(uri), writeConcern: onDisk });
+  undo.push(() => connection.close());
+  await connection.asPromise();
+  ended.follow(connection);
+  return connection;
+}
+
+/** The times above, without those that the address itself sets. */
+function timesFor(uri: string): Partial<typeof databaseTimes> {
+  const isOpen = ([name]: [string, number]) => !new RegExp(`[?&]${name}=`, 'i').test(uri);
+  return Object.fromEntries(Object.entries(databaseTimes).filter(isOpen));
+}
+
+async function idOfStore({ hostState }: Models): Promise<Types.ObjectId> {
+  try {
+    await hostState.create({ _id: 'store', subject: new Types.ObjectId() });
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+  }
+  return (await hostState.findById('store').lean())!.subject;
+}

@@ -1,0 +1,107 @@
+import type { Model, Types } from 'mongoose';
+import { BadParameterError, batches, InvalidError, isId, UnknownIdError } from '../../index.js';
+import type { AccessControlled, GrantedLevel } from '../access/access-list.model.js';
+import { requireLevel, type Principal } from '../access/access.js';
+import type { HostContext } from '../context.js';
+import type { FolderDocument } from '../tree/folder.model.js';
+import type { ItemDocument } from '../tree/item.model.js';
+import type { Resource } from './resources.js';
+
+/** Models whose documents can be named together. */
+export const treeTypes = ['item', 'folder', 'collection', 'user'] as const;
+/** Name of a model whose documents can be named together. */
+export type TreeType = (typeof treeTypes)[number];
+
+/** The ids of the parameter `resources`, by type. @throws BadParameterError, InvalidError */
+export function parseResources(
+  resources: Record<string, unknown>,
+  allowed: readonly TreeType[],
+  { limit = Infinity } = {},
+): [TreeType, string][] {
+  // What is named twice is meant once.
+  const found = new Map<string, [TreeType, string]>();
+  for (const [type, ids] of Object.entries(resources)) {
+    const known = allowed.find((name) => name === type);
+    if (known === undefined)
+      throw new BadParameterError(`Invalid resource type: ${type}. Allowed values: ${allowed.join(', ')}.`);
+    if (!Array.isArray(ids)) throw new BadParameterError(`Resources of type ${type} must be a list of ids.`);
+    for (const entry of ids) {
+      if (!isId(entry)) throw new InvalidError(`Invalid ObjectId: ${String(entry)}`, 'id');
+      found.set(`${known} ${entry.toLowerCase()}`, [known, entry.toLowerCase()]);
+    }
+  }
+  if (found.size === 0) throw new BadParameterError('No resources specified.');
+  if (found.size > limit) throw new BadParameterError(`At most ${limit} resources can be named here, not ${found.size}.`);
+  return [...found.values()];
+}
+
+type Found = Map<string, { _id: Types.ObjectId }>;
+
+/** The documents of a model that have one of these ids, asked for together. */
+async function findAll<D extends { _id: Types.ObjectId }>(model: Model<D>, ids: readonly string[]): Promise<Map<string, D>> {
+  const found = new Map<string, D>();
+  for (const some of batches([...new Set(ids)])) {
+    const query = model.find({ _id: { $in: [...some] } } as never).lean<D>();
+    for await (const document of query.cursor() as AsyncIterable<D>) found.set(document._id.toHexString(), document);
+  }
+  return found;
+}
+
+/**
+ * All documents that are named, in order, before anything is done with one: nothing is changed when one of them may not be.
+ *
+ * @throws UnknownIdError, AccessDeniedError for the first that is not there, or on which somebody has not the level.
+ */
+export async function loadResources(
+  { models }: HostContext,
+  resources: readonly [TreeType, string][],
+  principal: Principal,
+  level: GrantedLevel,
+): Promise<Resource[]> {
+  const idsOf = (wanted: TreeType) => resources.flatMap(([type, id]) => (type === wanted ? [id] : []));
+  const items = await findAll<ItemDocument>(models.item, idsOf('item'));
+  const around = [...items.values()].map(({ folderId }) => folderId.toHexString());
+  const folders = await findAll<FolderDocument>(models.folder, [...idsOf('folder'), ...around]);
+  const found: Record<TreeType, Found> = {
+    item: items,
+    folder: folders,
+    collection: await findAll(models.collection, idsOf('collection')),
+    user: await findAll(models.user, idsOf('user')),
+  };
+  return resources.map(([type, id]) => {
+    const doc = found[type].get(id);
+    // Rights on an item are those on its folder.
+    const controlled = type === 'item' ? folders.get(String(items.get(id)?.folderId)) : doc;
+    if (doc === undefined || controlled === undefined) throw new UnknownIdError(type, id);
+    requireLevel(type === 'item' ? 'folder' : type, controlled as AccessControlled & typeof doc, principal, level);
+    // The document was read from the model of its type.
+    return { type, doc } as Resource;
+  });
+}
+
+/** Those of some documents that are there. */
+export async function presentResources(
+  { models }: HostContext,
+  named: readonly { type: string; id: Types.ObjectId }[],
+): Promise<Resource[]> {
+  const found: Resource[] = [];
+  for (const type of treeTypes) {
+    const ids = named.flatMap((each) => (each.type === type ? [each.id.toHexString()] : []));
+    const documents = await findAll(models[type] as unknown as Model<Resource['doc']>, ids);
+    // The document was read from the model of its type.
+    for (const doc of documents.values()) found.push({ type, doc } as Resource);
+  }
+  return found;
+}
+
+/** The document that is named alone. @throws UnknownIdError, AccessDeniedError */
+export async function loadResource(
+  context: HostContext,
+  type: TreeType,
+  id: string,
+  principal: Principal,
+  level: GrantedLevel,
+): Promise<Resource> {
+  const [resource] = await loadResources(context, [[type, id.toLowerCase()]], principal, level);
+  return resource!;
+}

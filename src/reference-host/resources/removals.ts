@@ -1,0 +1,42 @@
+import pLimit from 'p-limit';
+import { batches, step } from '../../index.js';
+import { removeUser } from '../accounts/users/users.js';
+import type { HostContext } from '../context.js';
+import { removeCollection } from '../tree/collections.js';
+import { removeFolder } from '../tree/folder-trees.js';
+import { removeItem } from '../tree/items.js';
+import type { NamedDocument } from '../upkeep/undertaking.model.js';
+import { presentResources } from './named-resources.js';
+import type { Resource } from './resources.js';
+
+/** Things removed at the same time, each of which may take as long as clients wait. */
+const removedTogether = 8;
+
+/** Removes several things. All are noted before the first one is removed; what takes longer than clients wait goes on when this returns. */
+export function removeResources(context: HostContext, resources: readonly Resource[]): Promise<void> {
+  const named = resources.map(({ type, doc }) => ({ type, id: doc._id }));
+  return context.journal.finish({ kind: 'removals', named }, async () => {
+    step('removals:noted');
+    await removeEach(context, resources);
+  });
+}
+
+/** Removes those that are still there; can be done again. */
+export async function finishRemovals(context: HostContext, named: readonly NamedDocument[]): Promise<void> {
+  for (const some of batches(named)) await removeEach(context, await presentResources(context, some));
+}
+
+/** @throws the first error, when all others have been removed. */
+async function removeEach(context: HostContext, resources: readonly Resource[]): Promise<void> {
+  const removing = pLimit(removedTogether);
+  const removed = await Promise.allSettled(resources.map((resource) => removing(() => remove(context, resource))));
+  const failed = removed.find(({ status }) => status === 'rejected');
+  if (failed?.status === 'rejected') throw failed.reason;
+}
+
+async function remove(context: HostContext, { type, doc }: Resource): Promise<void> {
+  if (type === 'item') await removeItem(context, doc);
+  else if (type === 'folder') await removeFolder(context, doc);
+  else if (type === 'collection') await removeCollection(context, doc);
+  else await removeUser(context, doc);
+}

@@ -1,0 +1,26 @@
+import { LargeImageError } from '../../index.js';
+import { isDuplicateKey } from '../duplicate-key.js';
+import type { Models } from '../models.js';
+
+/** How the reference host stores its own documents: a release that stores them otherwise counts on, and says how it reads the former ones. */
+const hostFormat = 1;
+
+/**
+ * Says in a new database how the host stores its documents, and looks in others whether this release knows how.
+ *
+ * @throws LargeImageError when a later release has stored them otherwise
+ */
+export async function checkStoredFormat({ hostState }: Pick<Models, 'hostState'>): Promise<void> {
+  try {
+    await hostState.create({ _id: 'format', format: hostFormat });
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+  }
+  const { format } = (await hostState.findById('format').lean()) ?? {};
+  if (format === undefined || format <= hostFormat) return;
+  throw new LargeImageError(
+    'conflict',
+    `The database holds documents of the reference host in format ${format}, which a later release has written; ` +
+      `this one knows ${hostFormat} and nothing later. Nothing was changed.`,
+  );
+}

@@ -1,0 +1,40 @@
+import { cp, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The sources of the page and of the element, beside this folder; a built package has no sources. */
+export const viewerSources = fileURLToPath(new URL('../viewer/', import.meta.url));
+
+/**
+ * Bundles what browsers run, in a fraction of a second: `app.js`, the page of the reference host, `element.js`, the element for any page,
+ * and the parts that they share.
+ *
+ * @returns scripts by their names
+ */
+export async function bundleViewer(): Promise<Map<string, Buffer>> {
+  const { build, stop } = await import('esbuild');
+  const { outputFiles } = await build({
+    absWorkingDir: viewerSources,
+    entryPoints: ['app.ts', 'element.ts'],
+    outdir: viewerSources,
+    write: false,
+    bundle: true,
+    splitting: true,
+    minify: true,
+    format: 'esm',
+    target: 'es2022',
+    legalComments: 'none',
+    loader: { '.css': 'text' },
+  });
+  // A server is not to keep the process of the bundler.
+  await stop();
+  return new Map(outputFiles.map(({ path, contents }) => [path.slice(viewerSources.length), Buffer.from(contents)]));
+}
+
+/** Writes all that is served of the page and the element into a folder: bundles, styles, the picture and the template. */
+export async function writeViewer(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const kept = /\.(css|html|svg)$|\/(style)?$/;
+  await cp(viewerSources, folder, { recursive: true, filter: (path) => kept.test(path) || path.endsWith('/style') });
+  for (const [name, bytes] of await bundleViewer()) await writeFile(join(folder, name), bytes);
+}

@@ -1,0 +1,349 @@
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  DeleteObjectCommand,
+  DeleteObjectsCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListMultipartUploadsCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  UploadPartCommand,
+  type CompletedPart,
+  type S3Client,
+} from '@aws-sdk/client-s3';
+import { Readable } from 'node:stream';
+import { setTimeout as wait } from 'node:timers/promises';
+import { InvalidError } from '../errors.js';
+import { asLargeImageError, isPassing, statusOf } from './errors.js';
+
+/** Smallest part of an upload in parts, and largest file that is sent as one, in bytes. This much of an upload is held in memory. */
+const partBytes = 8 * 2 ** 20;
+/** Most parts that a store takes. */
+const maxParts = 10_000;
+/** Most objects that a store removes, or lists, at once. */
+const pageLength = 1000;
+/** An answer that begins, or goes on, no sooner than after this counts as lost, in milliseconds. */
+const silenceMs = 30_000;
+/** The same for sending a part, and for putting parts together. */
+const sendingMs = 10 * 60_000;
+/** How often a read that was broken off goes on from where it was, without a byte in between. */
+const maxResumptions = 3;
+const firstPauseMs = 100;
+/** The metadata of an object that says who has stored it. */
+const ownerName = 'stored-by';
+/** Kinds of storage that answer no reads. */
+const archives: ReadonlySet<string> = new Set(['GLACIER', 'DEEP_ARCHIVE']);
+
+/** An object as it is now. */
+export interface ObjectState {
+  size: number;
+  etag: string;
+  modified?: Date;
+  /** Who has stored it, where that was said. */
+  owner?: string;
+}
+
+/** An object among those that a listing finds. */
+export interface ListedObject extends ObjectState {
+  key: string;
+  /** Where it must be restored from before it can be read. */
+  archived?: string;
+}
+
+/** The bytes of a file to be stored. */
+export interface NewObject {
+  /** Name of the file, for messages. */
+  name: string;
+  mimeType: string;
+  size: number;
+  content: Readable;
+  /** Who stores it, kept with it. */
+  owner?: string | undefined;
+}
+
+/** One bucket of an S3-compatible store. */
+export class Bucket {
+  constructor(
+    private readonly client: S3Client,
+    readonly name: string,
+  ) {}
+
+  /** @throws the error of the SDK. */
+  async state(key: string, signal?: AbortSignal): Promise<ObjectState> {
+    const found = await this.#send((o) => this.client.send(new HeadObjectCommand(this.#at(key)), o), signal);
+    return {
+      size: found.ContentLength ?? 0,
+      etag: found.ETag ?? '',
+      ...(found.LastModified && { modified: found.LastModified }),
+      ...(found.Metadata?.[ownerName] !== undefined && { owner: found.Metadata[ownerName] }),
+    };
+  }
+
+  /** The objects whose keys begin with a text, in order, a page at a time. @throws the error of the SDK. */
+  async *list(
+    prefix: string,
+    { signal, perPage = pageLength }: { signal?: AbortSignal | undefined; perPage?: number } = {},
+  ): AsyncGenerator<ListedObject> {
+    let token: string | undefined;
+    do {
+      const query = {
+        Bucket: this.name,
+        Prefix: prefix,
+        MaxKeys: perPage,
+        ...(token !== undefined && { ContinuationToken: token }),
+      };
+      const page = await this.#send((o) => this.client.send(new ListObjectsV2Command(query), o), signal);
+      for (const {
+        Key: key,
+        Size: size = 0,
+        ETag: etag = '',
+        LastModified: modified,
+        StorageClass: kind = '',
+      } of page.Contents ?? []) {
+        const archived = archives.has(kind) ? { archived: kind } : {};
+        if (key !== undefined) yield { key, size, etag, ...(modified && { modified }), ...archived };
+      }
+      token = page.IsTruncated === true ? page.NextContinuationToken : undefined;
+    } while (token !== undefined);
+  }
+
+  /**
+   * Bytes of an object from `start` up to, not including, `end`. A connection that breaks is taken up again from where it was, as long as the
+   * object is the same.
+   *
+   * @param etag of the object that is meant; without it, of that which is there now.
+   * @throws ReplacedObjectError where it is another one; NotFoundError; LargeImageError `unavailable`. Also the stream fails with them.
+   */
+  async read(
+    { key, etag, name }: { key: string; etag?: string | undefined; name: string },
+    { start, end }: { start: number; end: number },
+    signal?: AbortSignal,
+  ): Promise<Readable> {
+    if (end <= start) return Readable.from([], { objectMode: false });
+    const stopped = new AbortController();
+    const both = signal === undefined ? stopped.signal : AbortSignal.any([signal, stopped.signal]);
+    const fail = (error: unknown): never => {
+      signal?.throwIfAborted();
+      throw asLargeImageError(error, name);
+    };
+    const first = await this.#get(key, etag, { start, end }, both).catch(fail);
+    const stream = Readable.from(this.#chunks({ key, first, range: { start, end }, signal: both, fail }), { objectMode: false });
+    // Whoever does not want the rest does not pay for it.
+    stream.once('close', () => stopped.abort());
+    return stream;
+  }
+
+  async *#chunks(reading: {
+    key: string;
+    first: Opened;
+    range: { start: number; end: number };
+    signal: AbortSignal;
+    fail: (error: unknown) => never;
+  }): AsyncGenerator<Uint8Array> {
+    const { key, first, range, signal, fail } = reading;
+    let { start } = range;
+    let opened: Opened | null = first;
+    for (let resumptions = 0; start < range.end;) {
+      try {
+        opened ??= await this.#get(key, first.etag, { start, end: range.end }, signal);
+        for await (const chunk of opened.body as AsyncIterable<Uint8Array>) {
+          opened.watch(false);
+          start += chunk.length;
+          resumptions = 0;
+          yield chunk;
+          opened.watch(true);
+        }
+        if (start < range.end) throw new Error('The answer of the store ended early.');
+      } catch (error) {
+        if (signal.aborted || resumptions >= maxResumptions || !isPassing(error)) fail(error);
+        await wait(firstPauseMs * 2 ** resumptions, undefined, { signal });
+        resumptions += 1;
+      } finally {
+        opened?.end();
+        opened = null;
+      }
+    }
+  }
+
+  async #get(key: string, etag: string | undefined, range: { start: number; end: number }, signal: AbortSignal): Promise<Opened> {
+    let body: Readable | null = null;
+    const silence = new AbortController();
+    const hush = () => {
+      silence.abort(new Error('The store is silent.'));
+      body?.destroy(new Error('The store is silent.'));
+    };
+    const leave = () => void body?.destroy(signal.reason as Error);
+    let timer = setTimeout(hush, silenceMs);
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', leave);
+      body?.destroy();
+    };
+    try {
+      const command = new GetObjectCommand({
+        ...this.#at(key),
+        Range: `bytes=${range.start}-${range.end - 1}`,
+        ...(etag && { IfMatch: etag }),
+      });
+      const answer = await this.client.send(command, { abortSignal: AbortSignal.any([signal, silence.signal]) });
+      body = answer.Body as Readable;
+      signal.throwIfAborted();
+      signal.addEventListener('abort', leave, { once: true });
+      if ((answer.ContentLength ?? 0) > range.end - range.start)
+        throw new Error('The store answers more than the range asked for.');
+      const watch = (isWaiting: boolean) => {
+        clearTimeout(timer);
+        if (isWaiting) timer = setTimeout(hush, silenceMs);
+      };
+      return { body, etag: answer.ETag, watch, end };
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  /** Sends a command that must be answered in time. */
+  async #send<T>(send: (options: { abortSignal: AbortSignal }) => Promise<T>, signal?: AbortSignal, ms = silenceMs): Promise<T> {
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(new Error('The store is silent.')), ms);
+    try {
+      return await send({ abortSignal: signal === undefined ? late.signal : AbortSignal.any([signal, late.signal]) });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /**
+   * Stores a stream as a new object, in parts where it is long; what has failed or was aborted leaves nothing.
+   *
+   * @throws InvalidError where the stream has more or fewer bytes; the error of the stream; LargeImageError `unavailable`.
+   */
+  async write(key: string, { name, mimeType, size, content, owner }: NewObject, signal?: AbortSignal): Promise<ObjectState> {
+    const stop = () =>
+      void content.destroy(signal!.reason instanceof Error ? signal!.reason : new Error('The upload was ended.'));
+    if (signal?.aborted === true) stop();
+    signal?.addEventListener('abort', stop, { once: true });
+    const described = {
+      ...this.#at(key),
+      ContentType: mimeType,
+      ...(owner !== undefined && { Metadata: { [ownerName]: owner } }),
+    };
+    try {
+      const parts = partsOf(content, { name, size, length: Math.max(partBytes, Math.ceil(size / maxParts)) });
+      if (size <= partBytes) {
+        const { value } = await parts.next();
+        const Body = value ?? Buffer.alloc(0);
+        await parts.next();
+        const put = new PutObjectCommand({ ...described, Body, ContentLength: size });
+        const { ETag = '' } = await this.#send((o) => this.client.send(put, o), signal, sendingMs);
+        return { size, etag: ETag };
+      }
+      const create = new CreateMultipartUploadCommand(described);
+      const { UploadId } = await this.#send((o) => this.client.send(create, o), signal);
+      try {
+        return { size, etag: await this.#sendParts(key, UploadId!, parts, signal) };
+      } catch (error) {
+        const abort = new AbortMultipartUploadCommand({ ...this.#at(key), UploadId });
+        await this.#send((o) => this.client.send(abort, o)).catch(() => undefined);
+        throw error;
+      }
+    } catch (error) {
+      const failure = content.errored;
+      content.destroy();
+      // What the store was told may have been done although its answer did not come.
+      if (statusOf(error) === null) await this.remove(key).catch(() => undefined);
+      signal?.throwIfAborted();
+      throw error === failure ? error : asLargeImageError(error, name);
+    } finally {
+      signal?.removeEventListener('abort', stop);
+    }
+  }
+
+  async #sendParts(key: string, UploadId: string, parts: AsyncGenerator<Buffer, void>, signal?: AbortSignal): Promise<string> {
+    const done: CompletedPart[] = [];
+    for await (const Body of parts) {
+      signal?.throwIfAborted();
+      const PartNumber = done.length + 1;
+      const command = new UploadPartCommand({ ...this.#at(key), UploadId, PartNumber, Body, ContentLength: Body.length });
+      const { ETag } = await this.#send((o) => this.client.send(command, o), signal, sendingMs);
+      done.push({ PartNumber, ETag });
+    }
+    signal?.throwIfAborted();
+    const complete = new CompleteMultipartUploadCommand({ ...this.#at(key), UploadId, MultipartUpload: { Parts: done } });
+    const { ETag = '' } = await this.#send((o) => this.client.send(complete, o), signal, sendingMs);
+    return ETag;
+  }
+
+  /** Ends uploads in parts of keys that begin with a text which were begun before some time, and never completed. @returns how many. */
+  async endUploads(prefix: string, before: Date, signal: AbortSignal): Promise<number> {
+    let ended = 0;
+    const list = new ListMultipartUploadsCommand({ Bucket: this.name, Prefix: prefix });
+    const { Uploads = [] } = await this.#send((o) => this.client.send(list, o), signal);
+    for (const { Key, UploadId, Initiated } of Uploads) {
+      if (Key === undefined || Initiated === undefined || Initiated >= before) continue;
+      const abort = new AbortMultipartUploadCommand({ ...this.#at(Key), UploadId });
+      await this.#send((o) => this.client.send(abort, o), signal);
+      ended += 1;
+    }
+    return ended;
+  }
+
+  /** Removes an object; one that is gone already is no error. */
+  async remove(key: string): Promise<void> {
+    await this.#send((o) => this.client.send(new DeleteObjectCommand(this.#at(key)), o));
+  }
+
+  /** Removes objects, a thousand at a time. @throws where the store keeps some of them. */
+  async removeMany(keys: readonly string[]): Promise<void> {
+    for (let from = 0; from < keys.length; from += pageLength) {
+      const Objects = keys.slice(from, from + pageLength).map((Key) => ({ Key }));
+      const command = new DeleteObjectsCommand({ Bucket: this.name, Delete: { Objects, Quiet: true } });
+      const { Errors = [] } = await this.#send((o) => this.client.send(command, o));
+      const [failed] = Errors.filter(({ Code }) => Code !== 'NoSuchKey');
+      if (failed !== undefined)
+        throw new Error(`The store keeps ${failed.Key ?? 'an object'}: ${failed.Message ?? failed.Code ?? ''}`);
+    }
+  }
+
+  #at(key: string): { Bucket: string; Key: string } {
+    return { Bucket: this.name, Key: key };
+  }
+}
+
+/** An answer that comes in. */
+interface Opened {
+  body: Readable;
+  etag: string | undefined;
+  /** Whether bytes are waited for: only then is the store silent. */
+  watch(isWaiting: boolean): void;
+  end(): void;
+}
+
+/** A stream in parts of a length, the last one shorter. @throws InvalidError where its length is not `size`. */
+async function* partsOf(
+  content: Readable,
+  { name, size, length }: { name: string; size: number; length: number },
+): AsyncGenerator<Buffer, void> {
+  let received = 0;
+  let chunks: Uint8Array[] = [];
+  let held = 0;
+  const wrong = (found: string) =>
+    new InvalidError(`The file ${name} should have ${size} bytes, but its stream has ${found}.`, 'size');
+  for await (const chunk of content as AsyncIterable<Uint8Array>) {
+    received += chunk.length;
+    if (received > size) throw wrong('more');
+    chunks.push(chunk);
+    held += chunk.length;
+    if (held >= length && received < size) {
+      const all = Buffer.concat(chunks);
+      let from = 0;
+      for (; all.length - from >= length; from += length) yield all.subarray(from, from + length);
+      chunks = [all.subarray(from)];
+      held = all.length - from;
+    }
+  }
+  if (received !== size) throw wrong(`only ${received}`);
+  yield Buffer.concat(chunks);
+}

@@ -1,0 +1,65 @@
+import { S3ServiceException } from '@aws-sdk/client-s3';
+import { LargeImageError, NotFoundError } from '../errors.js';
+
+const retryAfterSeconds = 10;
+/** What gateways say of keys that they do not know, or that may not do this. */
+const refusals = new Set(['AccessDenied', 'InvalidAccessKeyId', 'SignatureDoesNotMatch', 'ExpiredToken', 'InvalidToken']);
+
+/** The object is not, or no longer, the one that was asked for. */
+export class ReplacedObjectError extends LargeImageError {
+  constructor(name: string, options: { cause?: unknown } = {}) {
+    super('unavailable', `${name} was replaced in its bucket while it was read. Please try again.`, {
+      ...options,
+      retryAfterSeconds: 1,
+    });
+  }
+}
+
+/** HTTP status of an answer of the store; `null` where there was none. */
+export function statusOf(error: unknown): number | null {
+  return error instanceof S3ServiceException ? (error.$metadata.httpStatusCode ?? null) : null;
+}
+
+/** Why a bucket cannot be used, as a sentence for its operator. */
+export function reasonOf(error: unknown, bucket: string): string {
+  const name = error instanceof Error ? error.name : '';
+  const status = statusOf(error);
+  if (name === 'CredentialsProviderError') {
+    return 'there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE';
+  }
+  if (name === 'NoSuchBucket') return `there is no bucket ${bucket}`;
+  if (name === 'InvalidAccessKeyId') return 'the access key is not known there';
+  if (name === 'SignatureDoesNotMatch') return 'the secret access key is wrong';
+  if (name === 'ExpiredToken' || name === 'InvalidToken') return 'the credentials have expired or are not valid';
+  if (name === 'PermanentRedirect' || status === 301) return `the bucket ${bucket} is in another region; set AWS_REGION`;
+  if (status === 403 || refusals.has(name)) return `these credentials may not do this in the bucket ${bucket}`;
+  if (status === 404) return `there is no bucket ${bucket}, or not this object in it`;
+  if (error instanceof Error && error.message.includes('Region is missing')) return 'there is no region; set AWS_REGION';
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string'
+    ? `the store cannot be reached (${code})`
+    : `the store cannot be used (${error instanceof Error ? error.message || name : String(error)})`;
+}
+
+/**
+ * What whoever asked for bytes is told: 404 where they are gone, else 503; the operator finds the rest in `cause`.
+ *
+ * @param name of the file.
+ */
+export function asLargeImageError(error: unknown, name: string): LargeImageError {
+  if (error instanceof LargeImageError) return error;
+  const status = statusOf(error);
+  if (status === 412 || status === 416) return new ReplacedObjectError(name, { cause: error });
+  if (status === 404) return new NotFoundError(`The bytes of ${name} are no longer in their place.`);
+  const text =
+    status === 403
+      ? 'The store in which the files lie refuses access. Its operator must look at it.'
+      : 'The store in which the files lie cannot be reached at the moment. Try again later.';
+  return new LargeImageError('unavailable', text, { cause: error, retryAfterSeconds });
+}
+
+/** Whether the same request may succeed in a moment. */
+export function isPassing(error: unknown): boolean {
+  const status = statusOf(error);
+  return status === null ? !(error instanceof LargeImageError) : status >= 500 || status === 429;
+}

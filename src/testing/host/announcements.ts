@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import type { HostEventName, StoredDocument } from '../../host.js';
+import { ModelEvents } from '../../core/host/host-events.js';
+import type { HostChecks } from './trial.js';
+
+/** What several write at a time, and what is heard of it. */
+export const announcementChecks: HostChecks = {
+  'announces what happens: items, files, access, tokens': async (trial) => {
+    const modelEvents = trial.host.events === undefined ? new ModelEvents(trial.host.models) : null;
+    const events = trial.host.events ?? modelEvents!;
+    const heard: HostEventName[] = [];
+    const names: HostEventName[] = [
+      'item.saved',
+      'item.removed',
+      'file.saved',
+      'file.removed',
+      'access.changed',
+      'folder.saved',
+      'token.revoked',
+    ];
+    const offs = names.map((event) => events.on(event, () => void heard.push(event)));
+    const expectAfter = async (work: () => Promise<unknown>, expected: HostEventName[]) => {
+      heard.length = 0;
+      await work();
+      assert.ok(
+        expected.some((event) => heard.includes(event)),
+        `one of ${expected.join(', ')}; heard ${heard.join(', ') || 'nothing'}`,
+      );
+    };
+    const { folder, item } = await trial.newItem(false);
+    await expectAfter(() => trial.made.renameItem(item, 'another name'), ['item.saved']);
+    let file: StoredDocument | undefined;
+    await expectAfter(async () => (file = await trial.createFile(item)), ['file.saved']);
+    await expectAfter(() => trial.host.files.remove(file!), ['file.removed']);
+    await expectAfter(() => trial.made.grant(folder, trial.stranger, 0), ['access.changed', 'folder.saved']);
+    await expectAfter(() => trial.made.removeItem(item), ['item.removed']);
+    if (trial.host.events !== undefined) await expectAfter(() => trial.made.revokeToken(trial.stranger), ['token.revoked']);
+    else await trial.made.revokeToken(trial.stranger);
+    assert.equal(await trial.verify(trial.stranger.token), null);
+    for (const off of offs) off();
+    modelEvents?.close();
+  },
+};

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import type { StoredDocument } from '../../host.js';
+import { idText } from '../../core/database/id-text.js';
+import { attachedTo, content, readAll, type HostChecks } from './trial.js';
+
+/** Files are stored, read and removed, or come to nothing. */
+export const fileChecks: HostChecks = {
+  'stores a stream as a file of the item, and gives its bytes back by range and by path': async (trial) => {
+    const { item } = await trial.newItem(false);
+    const file = trial.records.fileOf(await trial.createFile(item));
+    assert.equal(file.name, 'fox.txt');
+    assert.equal(file.mimeType, 'text/plain');
+    assert.equal(file.size, content.length);
+    const record = trial.records.itemOf(item);
+    assert.deepEqual(
+      (await trial.records.filesOfItem(record)).map(({ id }) => id),
+      [file.id],
+    );
+    const range = await readAll(await trial.host.files.read(file.doc, { start: 4, end: 9 }));
+    assert.equal(range.toString(), 'quick');
+    const path = await trial.host.files.localPath(file.doc);
+    if (path !== null) assert.deepEqual(await readFile(path), content);
+  },
+
+  'keeps files attached to an item out of its list, with the fields of the plugin': async (trial) => {
+    const { item } = await trial.newItem(false);
+    const attached = await trial.host.files.create(attachedTo(item, 16), Readable.from([content]));
+    const stored = await trial.records.findFile(idText(attached._id));
+    assert.equal(stored?.doc.isLargeImageThumbnail, true);
+    assert.equal(stored?.doc.thumbnailKey, '{"width":16}');
+    assert.deepEqual(await trial.records.filesOfItem(trial.records.itemOf(item)), []);
+  },
+
+  'leaves nothing of a file whose stream fails or is too short': async (trial) => {
+    const { item } = await trial.newItem(false);
+    const failing = Readable.from(
+      (async function* () {
+        yield content.subarray(0, 3);
+        throw new Error('the other end went away');
+      })(),
+    );
+    await trial.leavingNothing(async () => {
+      await assert.rejects(async () => trial.createFile(item, failing));
+      await assert.rejects(async () => trial.createFile(item, Readable.from([content.subarray(0, 3)])));
+    });
+    assert.deepEqual(await trial.records.filesOfItem(trial.records.itemOf(item)), []);
+  },
+
+  'breaks off the storing of a file when its signal is aborted, and leaves nothing of it': async (trial) => {
+    const { item } = await trial.newItem(false);
+    const leaving = new AbortController();
+    // Whoever does not look at the signal gets the whole file.
+    const stream = Readable.from(
+      (async function* () {
+        yield content.subarray(0, 3);
+        leaving.abort(new Error('the caller has left'));
+        await new Promise((resolve) => void setImmediate(resolve));
+        yield content.subarray(3);
+      })(),
+    );
+    await trial.leavingNothing(async () => {
+      await assert.rejects(
+        async () => trial.createFile(item, stream, { signal: leaving.signal }),
+        'a file is not stored when the signal of `create` is aborted before its bytes are complete',
+      );
+      await assert.rejects(
+        async () => trial.createFile(item, Readable.from([content]), { signal: AbortSignal.abort() }),
+        'a file is not stored when the signal of `create` is aborted already',
+      );
+    });
+    assert.deepEqual(await trial.records.filesOfItem(trial.records.itemOf(item)), []);
+  },
+
+  'removes record and bytes of a file': async (trial) => {
+    const { item } = await trial.newItem(false);
+    const { files } = trial.host;
+    let file!: StoredDocument;
+    let path = null as string | null;
+    await trial.leavingNothing(async () => {
+      file = await trial.createFile(item);
+      path = await files.localPath(file);
+      await files.remove(file);
+    });
+    assert.equal(await trial.records.findFile(idText(file._id)), null);
+    const left = await files
+      .read(file, { start: 0, end: content.length })
+      .then(readAll)
+      .catch(() => Buffer.alloc(0));
+    assert.equal(left.length, 0, 'bytes of a removed file that can still be read');
+    if (path !== null) await assert.rejects(readFile(path));
+  },
+
+  'creates several files at once where it offers that, each for itself': async (trial) => {
+    const { files, models } = trial.host;
+    if (!files.createMany) return;
+    const { item } = await trial.newItem(false);
+    const gone = { ...item, _id: '0123456789abcdef01234567' };
+    const entry = (owner: StoredDocument, size: number, stream: Readable) => ({
+      file: { ...attachedTo(owner, size), size },
+      content: stream,
+    });
+    const broken = new Readable({ read: () => void broken.destroy(new Error('the disk has gone')) });
+    const results = await files.createMany([
+      entry(item, content.length, Readable.from([content])),
+      entry(item, content.length + 1, Readable.from([content])),
+      entry(item, 3, Readable.from([Buffer.from('abc')])),
+      entry(item, 3, broken),
+      entry(gone, 3, Readable.from([Buffer.from('abc')])),
+      entry(item, 0, Readable.from([])),
+    ]);
+    const states = ['fulfilled', 'rejected', 'fulfilled', 'rejected', 'rejected', 'fulfilled'];
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      states,
+    );
+    const [first, , third] = results.map((each) => (each.status === 'fulfilled' ? each.value : null));
+    assert.deepEqual(await readAll(await files.read(first!, { start: 0, end: content.length })), content);
+    assert.deepEqual(await readAll(await files.read(third!, { start: 0, end: 3 })), Buffer.from('abc'));
+    assert.equal(await models.file.countDocuments({ attachedToId: item._id } as never), 3);
+  },
+
+  'removes several files at once where it offers that, also some that are gone already': async (trial) => {
+    const { files, models } = trial.host;
+    if (!files.removeMany) return;
+    const { item } = await trial.newItem(false);
+    const docs = [await trial.createFile(item), await trial.createFile(item)];
+    for (let width = 1; width <= 5; width += 1) docs.push(await files.create(attachedTo(item, width), Readable.from([content])));
+    const paths = await Promise.all(docs.map((doc) => files.localPath(doc)));
+    await files.remove(docs[1]!);
+    await files.remove(docs[2]!);
+    await Promise.all([files.removeMany(docs), files.removeMany(docs)]);
+    await files.removeMany([]);
+    assert.equal(await models.file.countDocuments({ _id: { $in: docs.map(({ _id }) => _id) } } as never), 0);
+    for (const path of paths) if (path !== null) await assert.rejects(readFile(path), { code: 'ENOENT' });
+  },
+
+  'keeps the large-image record of an item, claimed by one of two at a time': async (trial) => {
+    const { item } = await trial.newItem(false);
+    const file = await trial.createFile(item);
+    const record = trial.records.itemOf(item);
+    const claims = await Promise.all(
+      [1, 2].map(() => trial.records.markers.claim(record, { fileId: file._id, sourceName: 'tiff' })),
+    );
+    assert.equal(claims.filter((claim) => claim !== null).length, 1);
+    assert.equal((await trial.records.findItem(record.id))?.largeImage?.sourceName, 'tiff');
+  },
+};

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import type { AccessLevel } from '../../host.js';
+import { idText } from '../../core/database/id-text.js';
+import type { TestUser } from './host-under-test.js';
+import type { HostChecks } from './trial.js';
+
+/** Who is who, and may do what. */
+export const rightsChecks: HostChecks = {
+  'knows who a token belongs to, and nobody for any other text': async (trial) => {
+    const caller = await trial.verify(trial.owner.token);
+    assert.equal(caller?.id, trial.owner.id);
+    assert.equal(caller?.admin, false);
+    assert.ok(caller !== null && caller.scopes.length > 0, 'a sign-in has scopes');
+    for (const text of ['', 'x', `${trial.owner.token}x`, '{"$gt":""}']) assert.equal(await trial.verify(text), null);
+  },
+
+  'gives owners at least write, strangers and the anonymous what the folder gives them': async (trial) => {
+    const caller = await trial.verify(trial.owner.token);
+    const other = await trial.verify(trial.stranger.token);
+    for (const isPublic of [false, true]) {
+      const { folder, item } = await trial.newItem(isPublic);
+      for (const subject of [{ type: 'item', doc: item } as const, { type: 'folder', doc: folder } as const]) {
+        assert.ok((await trial.host.access.level(caller, subject)) >= 1);
+        assert.equal(await trial.host.access.level(other, subject), isPublic ? 0 : -1);
+        assert.equal(await trial.host.access.level(null, subject), isPublic ? 0 : -1);
+      }
+    }
+  },
+
+  'gives viewers and editors what they were given, and no more': async (trial) => {
+    for (const [user, level, word] of [
+      [await trial.made.createUser(), 0, 'a viewer'],
+      [await trial.made.createUser(), 1, 'an editor'],
+    ] as const) {
+      const { folder, item } = await trial.newItem(false);
+      await trial.made.grant(folder, user, level);
+      const current = await trial.records.findFolder(idText(folder._id));
+      assert.ok(current !== null, 'the folder is found by its id');
+      const caller = await trial.verify(user.token);
+      assert.equal(caller?.admin, false, `${word} is no site administrator`);
+      for (const subject of [{ type: 'item', doc: item } as const, { type: 'folder', doc: current.doc } as const]) {
+        assert.equal(await trial.host.access.level(caller, subject), level, `the level of ${word} on the ${subject.type}`);
+      }
+      for (const asked of [0, 1, 2] as const) {
+        const seen = await trial.listed('item', [item], { user, level: asked });
+        assert.equal(seen.length, asked <= level ? 1 : 0, `items in the list of ${word} who asks for level ${asked}`);
+        const folders = await trial.listed('folder', [folder], { user, level: asked });
+        assert.equal(folders.length, asked <= level ? 1 : 0, `folders in the list of ${word} who asks for level ${asked}`);
+      }
+    }
+  },
+
+  'lists the permissions on a folder where it offers that: the owner, and everybody who was given some': async (trial) => {
+    const { access, directory } = trial.host;
+    if (!access.list) return;
+    const { folder } = await trial.newItem(false);
+    const editor = await trial.made.createUser();
+    await trial.made.grant(folder, editor, 1);
+    const current = (await trial.records.findFolder(idText(folder._id)))!.doc;
+    const list = await access.list(current);
+    const levelIn = async ({ id }: TestUser): Promise<number> => {
+      const groups = (await directory?.groupsOf(id)) ?? [];
+      const entries = [
+        ...list.users.filter((entry) => entry.id === id),
+        ...list.groups.filter((entry) => groups.includes(entry.id)),
+      ];
+      return Math.max(-1, ...entries.map(({ level }) => level));
+    };
+    for (const [user, word] of [
+      [trial.owner, 'the owner'],
+      [editor, 'an editor'],
+      [trial.stranger, 'a stranger'],
+    ] as const) {
+      const level = await access.level(await trial.verify(user.token), { type: 'folder', doc: current });
+      assert.equal(await levelIn(user), level, `the level of ${word} in the list`);
+    }
+    assert.equal(list.public, false, 'the list of a folder that nobody else may read is not public');
+    const open = await trial.made.createFolder({ owner: trial.owner, public: true });
+    assert.equal((await access.list(open)).public, true, 'the list of a folder that everybody may read is public');
+  },
+
+  'knows users and groups by their ids, and says nothing of others, where it has a directory': async (trial) => {
+    const { directory } = trial.host;
+    if (directory === undefined) return;
+    const unknown = '0123456789abcdef01234567';
+    const idsOf = (found: readonly { id: string }[]) => found.map(({ id }) => id).toSorted();
+    assert.deepEqual(idsOf(await directory.users([])), [], 'nobody was asked for');
+    assert.deepEqual(idsOf(await directory.users([unknown])), [], 'there is no such user');
+    assert.deepEqual(idsOf(await directory.users([trial.owner.id])), [trial.owner.id], 'one user was asked for');
+    assert.deepEqual(
+      idsOf(await directory.users([trial.owner.id, unknown, trial.stranger.id])),
+      [trial.owner.id, trial.stranger.id].toSorted(),
+    );
+    const seen = idsOf(await directory.users([trial.owner.id], await trial.verify(trial.stranger.token)));
+    assert.ok(seen.length === 0 || (seen.length === 1 && seen[0] === trial.owner.id), 'one user was asked for by another');
+    assert.deepEqual(idsOf(await directory.groups([])), [], 'no group was asked for');
+    assert.deepEqual(idsOf(await directory.groups([unknown])), [], 'there is no such group');
+    assert.deepEqual(await directory.groupsOf(unknown), [], 'who does not exist belongs to no group');
+  },
+
+  'filters lists by the very same permissions': async (trial) => {
+    const shown = await trial.newItem(true);
+    const hidden = await trial.newItem(false);
+    const docs = [shown.item, hidden.item];
+    const ids = docs.map(({ _id }) => _id);
+    const seenBy = (user: TestUser | null, level: AccessLevel) => trial.listed('item', docs, { user, level });
+    assert.deepEqual(await seenBy(trial.owner, 0), ids.map(idText).sort());
+    assert.deepEqual(await seenBy(trial.stranger, 0), [idText(shown.item._id)]);
+    assert.deepEqual(await seenBy(null, 0), [idText(shown.item._id)]);
+    assert.deepEqual(await seenBy(trial.stranger, 1), []);
+  },
+};

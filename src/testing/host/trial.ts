@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import type { AccessLevel, Host, NewFile, StoredDocument } from '../../host.js';
+import { HostRecords } from '../../core/host/host-records.js';
+import { idText } from '../../core/database/id-text.js';
+import { tokenVerifier } from '../../core/host/token-verifier.js';
+import type { HostUnderTest, TestUser } from './host-under-test.js';
+
+/** What is checked of a host, by the sentence that says it. */
+export type HostChecks = Readonly<Record<string, (trial: HostTrial) => Promise<void>>>;
+
+/** What the files of the checks hold. */
+export const content = Buffer.from('The quick brown fox jumps over the lazy dog.');
+
+/** A host with two users, and what the checks do with it. */
+export class HostTrial {
+  readonly host: Host;
+  readonly records: HostRecords;
+  readonly verify: ReturnType<typeof tokenVerifier>;
+
+  private constructor(
+    readonly made: HostUnderTest,
+    readonly owner: TestUser,
+    readonly stranger: TestUser,
+  ) {
+    this.host = made.host;
+    this.records = new HostRecords(made.host);
+    this.verify = tokenVerifier(made.host.auth);
+  }
+
+  static async open(makeHost: () => Promise<HostUnderTest>): Promise<HostTrial> {
+    const made = await makeHost();
+    try {
+      return new HostTrial(made, await made.createUser(), await made.createUser());
+    } catch (error) {
+      await made.close();
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.records.restoreSchemas();
+    await this.made.close();
+  }
+
+  async newItem(isPublic: boolean): Promise<{ folder: StoredDocument; item: StoredDocument }> {
+    const { made, owner } = this;
+    const folder = await made.createFolder({ owner, public: isPublic });
+    return { folder, item: await made.createItem({ owner, folder, name: 'an item' }) };
+  }
+
+  createFile(
+    item: StoredDocument,
+    stream = Readable.from([content]),
+    options?: { signal: AbortSignal },
+  ): Promise<StoredDocument> {
+    const parent = { type: 'item', itemId: idText(item._id) } as const;
+    return this.host.files.create({ name: 'fox.txt', mimeType: 'text/plain', size: content.length, parent }, stream, options);
+  }
+
+  /** Ids of those of the documents that a user has in a list. */
+  async listed(
+    type: 'item' | 'folder',
+    docs: readonly StoredDocument[],
+    { user, level }: { user: TestUser | null; level: AccessLevel },
+  ): Promise<string[]> {
+    const model = this.host.models[type] as unknown as { find(filter: object): { lean(): Promise<StoredDocument[]> } };
+    const filter = await this.host.access.filter(user === null ? null : await this.verify(user.token), type, level);
+    const found = await model.find({ $and: [filter, { _id: { $in: docs.map(({ _id }) => _id) } }] }).lean();
+    return found.map((doc) => idText(doc._id)).toSorted();
+  }
+
+  /** Does what must leave nothing in the store of bytes. */
+  async leavingNothing(work: () => Promise<unknown>): Promise<void> {
+    const before = await this.made.countStored?.();
+    await work();
+    assert.equal(await this.made.countStored?.(), before, 'bytes in the store, which nobody knows of');
+  }
+}
+
+/** A picture of the plugin beside an item. */
+export const attachedTo = (item: StoredDocument, width: number): NewFile => ({
+  name: '_largeImageThumbnail',
+  mimeType: 'image/png',
+  size: content.length,
+  parent: { type: 'attached', itemId: idText(item._id) },
+  fields: {
+    attachedToType: 'item',
+    attachedToId: item._id,
+    isLargeImageThumbnail: true,
+    thumbnailKey: `{"width":${width}}`,
+  },
+});
+
+export async function readAll(stream: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,27 @@
+import type { BorrowedImage, SourceInput } from './contract.js';
+import type { TileSourceRegistry } from './registry/registry.js';
+import { asStored, Renderer } from './render/renderer.js';
+
+/** Opens a file as an image for as long as it is used: what `borrow` of a file in a folder does where nothing is kept open. */
+export async function borrowImage<T>(
+  registry: TileSourceRegistry,
+  input: SourceInput,
+  use: (image: BorrowedImage) => T | Promise<T>,
+  { sourceName, signal }: { sourceName?: string; signal?: AbortSignal } = {},
+): Promise<T> {
+  const { name, source } = await registry.open(input, {
+    ...(sourceName !== undefined && { sourceName }),
+    ...(signal && { signal }),
+  });
+  const renderer = new Renderer(source, {});
+  try {
+    return await use({
+      sourceName: name,
+      source,
+      samples: (where) => renderer.samples(where, asStored),
+      styled: async (where, style) => renderer.box(where, { ...(await renderer.appearanceOf(style)), opaque: true }),
+    });
+  } finally {
+    await source.close();
+  }
+}

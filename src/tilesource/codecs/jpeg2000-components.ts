@@ -1,0 +1,72 @@
+/** Pictures of components that the library does not put side by side by itself: which of them are decoded together. */
+const decodedTogether: Readonly<Record<number, readonly (readonly number[])[]>> = { 2: [[0], [1]], 4: [[0, 1, 2], [3]] };
+
+/** Where the size segment of a code stream has the number of components, and the first of them. */
+const countAt = 40;
+
+/**
+ * The library decodes one component or three. A code stream of two or four is therefore put into files whose header selects one or three of
+ * them; `null` where it can be decoded as it is.
+ */
+export function selectComponents(codeStream: Uint8Array): { components: readonly number[]; file: Uint8Array }[] | null {
+  const bytes = Buffer.from(codeStream.buffer, codeStream.byteOffset, codeStream.byteLength);
+  if (bytes.length < countAt + 3 || bytes.readUInt32BE(0) !== 0xff_4f_ff_51) return null;
+  const groups = decodedTogether[bytes.readUInt16BE(countAt)];
+  return groups?.map((components) => ({ components, file: wrap(bytes, components) })) ?? null;
+}
+
+function box(type: string, ...parts: readonly Uint8Array[]): Buffer {
+  const head = Buffer.alloc(8);
+  head.writeUInt32BE(parts.reduce((sum, { length }) => sum + length, head.length));
+  head.write(type, 4, 'latin1');
+  return Buffer.concat([head, ...parts]);
+}
+
+/** A JP2 file that shows some components: each of its channels is mapped to one directly, so that the palette is of no use but has to be there. */
+function wrap(codeStream: Buffer, components: readonly number[]): Buffer {
+  const unsigned = (at: number) => codeStream.readUInt32BE(at);
+  const header = Buffer.alloc(14);
+  header.writeUInt32BE(unsigned(12) - unsigned(20), 0);
+  header.writeUInt32BE(unsigned(8) - unsigned(16), 4);
+  header.writeUInt16BE(codeStream.readUInt16BE(countAt), 8);
+  // Depth and sign, which the channels of the palette have to have, too.
+  const depth = codeStream.readUInt8(countAt + 2);
+  header.set([depth, 7, 0, 0], 10);
+  const count = components.length;
+  const entryBytes = Math.ceil(((depth & 127) + 1) / 8);
+  return Buffer.concat([
+    box('jP  ', Buffer.from([0x0d, 0x0a, 0x87, 0x0a])),
+    box('ftyp', Buffer.from('jp2 \0\0\0\0jp2 ', 'latin1')),
+    box(
+      'jp2h',
+      box('ihdr', header),
+      box('colr', Buffer.from([1, 0, 0, 0, 0, 0, count === 3 ? 16 : 17])),
+      box('pclr', Buffer.from([0, 1, count]), Buffer.alloc(count, depth), Buffer.alloc(count * entryBytes)),
+      box('cmap', Buffer.from(components.flatMap((component) => [0, component, 0, 0]))),
+    ),
+    box('jp2c', codeStream),
+  ]);
+}
+
+/** Samples of some components, side by side. */
+interface Selected {
+  components: readonly number[];
+  data: Uint8Array;
+}
+
+/** Puts the components of one picture side by side again. */
+export function joinComponents(selected: readonly Selected[], sampleBytes: 1 | 2): Uint8Array<ArrayBuffer> {
+  const bands = selected.reduce((sum, { components }) => sum + components.length, 0);
+  const out = new Uint8Array(selected.reduce((sum, { data }) => sum + data.length, 0));
+  const samples = (bytes: Uint8Array) =>
+    sampleBytes === 1 ? bytes : new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 2);
+  const joined = samples(out);
+  for (const { components, data } of selected) {
+    const own = samples(data);
+    const step = components.length;
+    for (const [position, component] of components.entries()) {
+      for (let from = position, to = component; from < own.length; from += step, to += bands) joined[to] = own[from]!;
+    }
+  }
+  return out;
+}

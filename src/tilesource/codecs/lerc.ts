@@ -1,0 +1,77 @@
+import { createRequire } from 'node:module';
+
+/** A picture in LERC, and what the file says of it. */
+export interface LercTask {
+  bytes: Uint8Array;
+  width: number;
+  height: number;
+  /** Of a pixel. */
+  samples: number;
+  sampleBytes: number;
+  isFloat: boolean;
+}
+
+/** The part of the package lerc that is used. */
+interface Lerc {
+  load(options: { locateFile: () => string }): Promise<void>;
+  getBlobInfo(bytes: Uint8Array): { width: number; height: number };
+  decode(
+    bytes: Uint8Array,
+    options: { returnInterleaved: boolean },
+  ): {
+    pixels: (Uint8Array | Float32Array | Float64Array)[];
+    mask: Uint8Array | null;
+    bandMasks: Uint8Array[] | null;
+  };
+}
+
+const require = createRequire(import.meta.url);
+
+let loaded: Promise<Lerc> | null = null;
+
+async function load(): Promise<Lerc> {
+  let library: Lerc;
+  try {
+    library = require('lerc') as Lerc;
+  } catch {
+    throw new Error('the package lerc is not installed (npm install lerc)');
+  }
+  await library.load({ locateFile: () => require.resolve('lerc/lerc-wasm.wasm') });
+  return library;
+}
+
+/** Decodes samples: those of a pixel side by side. Pixels without a value are NaN, or 0 where samples are whole numbers. */
+export async function decodeLerc(task: LercTask): Promise<Uint8Array<ArrayBuffer>> {
+  loaded ??= load();
+  const library = await loaded;
+  const { width, height, samples, sampleBytes, isFloat } = task;
+  const info = library.getBlobInfo(task.bytes);
+  if (info.width !== width || info.height !== height) {
+    throw new Error(`it holds ${info.width} by ${info.height} pixels where ${width} by ${height} are declared`);
+  }
+  const { pixels, mask, bandMasks } = library.decode(task.bytes, { returnInterleaved: true });
+  const [first] = pixels;
+  const perPlane = pixels.length === samples ? 1 : samples;
+  if (first === undefined || first.BYTES_PER_ELEMENT !== sampleBytes || pixels.length * perPlane !== samples) {
+    throw new Error('its samples are not those that are declared');
+  }
+  const length = width * height * perPlane;
+  if (pixels.some((plane) => plane.length !== length)) throw new Error('it does not hold all samples');
+  for (const [index, plane] of pixels.entries()) {
+    const own = bandMasks?.[index] ?? mask;
+    if (own !== null)
+      for (let at = 0; at < length; at += 1) if (own[Math.floor(at / perPlane)] === 0) plane[at] = isFloat ? NaN : 0;
+  }
+  const out = new Uint8Array(width * height * samples * sampleBytes);
+  if (pixels.length === 1) {
+    out.set(new Uint8Array(first.buffer, first.byteOffset, first.byteLength));
+    return out;
+  }
+  for (const [band, plane] of pixels.entries()) {
+    const bytes = new Uint8Array(plane.buffer, plane.byteOffset, plane.byteLength);
+    for (let at = 0; at < length; at += 1) {
+      out.set(bytes.subarray(at * sampleBytes, (at + 1) * sampleBytes), (at * samples + band) * sampleBytes);
+    }
+  }
+  return out;
+}

@@ -1,0 +1,39 @@
+/** Number of the section of a WebAssembly module that describes its memory. */
+const memorySection = 5;
+
+/** Bytes of a page of its memory. */
+const pageBytes = 2 ** 16;
+
+/** An unsigned number in seven bits a byte, and where the next one begins. */
+function readNumber(bytes: Uint8Array, from: number): [value: number, next: number] {
+  for (let at = from, value = 0, factor = 1; at < bytes.length; at += 1, factor *= 128) {
+    const byte = bytes[at]!;
+    value += (byte & 127) * factor;
+    if (byte < 128) return [value, at + 1];
+  }
+  throw new Error('The WebAssembly module is damaged.');
+}
+
+function numberBytes(value: number): number[] {
+  return value < 128 ? [value] : [(value % 128) + 128, ...numberBytes(Math.floor(value / 128))];
+}
+
+/**
+ * A WebAssembly module whose memory grows no further than `maxBytes`: a file that asks its decoder for more ends the decoding, not the server.
+ *
+ * @param module one that has a memory of its own.
+ */
+export function limitedWasm(module: Uint8Array, maxBytes: number): Uint8Array<ArrayBuffer> {
+  for (let at = 8; at < module.length;) {
+    const [size, body] = readNumber(module, at + 1);
+    if (module[at] === memorySection) {
+      const [, flagsAt] = readNumber(module, body);
+      const [least] = readNumber(module, flagsAt + 1);
+      const content = [1, 1, ...numberBytes(least), ...numberBytes(Math.max(least, Math.floor(maxBytes / pageBytes)))];
+      const section = Uint8Array.of(memorySection, ...numberBytes(content.length), ...content);
+      return Uint8Array.from(Buffer.concat([module.subarray(0, at), section, module.subarray(body + size)]));
+    }
+    at = body + size;
+  }
+  throw new Error('The WebAssembly module has no memory of its own.');
+}

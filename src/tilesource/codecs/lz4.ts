@@ -1,0 +1,55 @@
+/**
+ * Decodes LZ4 as Zarr has it: the size of the samples in four bytes, and one block. In WebAssembly a corrupt block would leave the memory of
+ * the library, and with it the next image, in disorder.
+ *
+ * @throws Error where the block is corrupt.
+ */
+export function decodeLz4(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  if (bytes.length < sizeBytes) throw new Error('the size is missing');
+  const out = new Uint8Array(new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true));
+  let at = sizeBytes;
+  let to = 0;
+  /** A length that begins in a token and may go on in further bytes. */
+  const lengthFrom = (part: number): number => {
+    let length = part;
+    for (let more = part === longPart ? 255 : 0; more === 255; length += more) {
+      if (at >= bytes.length) throw new Error('a length is cut off');
+      more = bytes[at++]!;
+    }
+    return length;
+  };
+  while (at < bytes.length) {
+    const token = bytes[at++]!;
+    const literals = lengthFrom(token >> 4);
+    if (literals > bytes.length - at || literals > out.length - to) throw new Error('there are more samples than there may be');
+    out.set(bytes.subarray(at, at + literals), to);
+    at += literals;
+    to += literals;
+    // The last sequence has no match.
+    if (at === bytes.length) break;
+    if (bytes.length - at < 2) throw new Error('a match is cut off');
+    const offset = bytes[at]! | (bytes[at + 1]! << 8);
+    at += 2;
+    const length = lengthFrom(token & longPart) + shortestMatch;
+    if (offset === 0 || offset > to || length > out.length - to) throw new Error('a match lies outside of the samples');
+    copyMatch(out, to, { offset, length });
+    to += length;
+  }
+  if (to !== out.length) throw new Error(`there are ${to} bytes where ${out.length} are declared`);
+  return out;
+}
+
+const sizeBytes = 4;
+/** The part of a token behind which a length goes on. */
+const longPart = 15;
+const shortestMatch = 4;
+
+/** Repeats what stands before; a match may reach into itself. */
+function copyMatch(out: Uint8Array, to: number, { offset, length }: { offset: number; length: number }): void {
+  for (let done = 0; done < length;) {
+    // What is there doubles with each copy.
+    const part = Math.min(length - done, offset + done);
+    out.copyWithin(to + done, to - offset, to - offset + part);
+    done += part;
+  }
+}

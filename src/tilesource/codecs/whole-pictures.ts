@@ -1,0 +1,160 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { compileFunction } from 'node:vm';
+import { limitedWasm } from './limited-wasm.js';
+
+/** Pictures that a library decodes as a whole. */
+export interface PictureTask {
+  format: 'jpegxl' | 'heif';
+  bytes: Uint8Array;
+  /** What it may have at most; for tiles, all that it may have. */
+  maxPixels: number;
+  exactly?: { width: number; height: number };
+}
+
+/** A decoded picture: as PNG, or as red, green, blue and opacity in bytes. */
+export interface WholePicture {
+  kind: 'png' | 'rgba';
+  data: Uint8Array<ArrayBuffer>;
+  width: number;
+  height: number;
+  hasAlpha: boolean;
+  icc: Uint8Array | null;
+}
+
+const require = createRequire(import.meta.url);
+
+/** Memory that a decoder may take. */
+const maxMemory = 3 * 2 ** 28;
+
+/** The part of jxl-oxide-wasm that is used. */
+interface JxlOxide {
+  initSync(options: { module: Uint8Array<ArrayBuffer> }): { memory: { buffer: ArrayBuffer } };
+  JxlImage: new () => {
+    feedBytes(bytes: Uint8Array): void;
+    tryInit(): boolean;
+    readonly loaded: boolean;
+    readonly width: number | undefined;
+    readonly height: number | undefined;
+    render(): { encodeToPng(): Uint8Array<ArrayBuffer>; readonly iccProfile: Uint8Array };
+    free(): void;
+  };
+}
+
+/** The part of libheif-js that is used. */
+interface LibHeif {
+  HEAPU8: Uint8Array;
+  HeifDecoder: new () => { decode(bytes: Uint8Array): HeifImage[] };
+}
+
+interface HeifImage {
+  get_width(): number;
+  get_height(): number;
+  is_primary(): boolean;
+  has_alpha_channel(): boolean;
+  display(to: { data: Uint8ClampedArray; width: number; height: number }, done: (result: object | null) => void): void;
+  free(): void;
+}
+
+/** Where a file of an optional package is. @throws an error that says what to install. */
+function optionalFile(path: string): string {
+  try {
+    return require.resolve(path);
+  } catch {
+    const [name] = path.split('/');
+    throw new Error(`the package ${name} is not installed (npm install ${name})`);
+  }
+}
+
+/** A decoder and how much memory it has taken. */
+export interface PictureDecoder {
+  decode(task: PictureTask): Promise<WholePicture>;
+  memoryBytes(): number;
+}
+
+/** A decoder of JPEG XL with a memory of its own. */
+export async function jxlDecoder(): Promise<PictureDecoder> {
+  const folder = dirname(optionalFile('jxl-oxide-wasm/package.json'));
+  const module = limitedWasm(readFileSync(join(folder, 'jxl_oxide_wasm_bg.wasm')), maxMemory);
+  // An imported module stays for ever, and its memory with it; what a function holds goes with it.
+  const code = readFileSync(join(folder, 'jxl_oxide_wasm.js'), 'utf8')
+    .split('\n')
+    .filter((line) => !line.startsWith('export {') && !line.startsWith('export default'))
+    .join('\n')
+    .replace(/^export /gm, '')
+    .replaceAll('import.meta.url', '""');
+  const library = (compileFunction(`${code}\nreturn { JxlImage, initSync };`) as () => JxlOxide)();
+  const { memory } = library.initSync({ module });
+  return {
+    memoryBytes: () => memory.buffer.byteLength,
+    async decode(task) {
+      const image = new library.JxlImage();
+      image.feedBytes(task.bytes);
+      if (!image.tryInit()) throw new Error('the file ends too early');
+      const { width = 0, height = 0 } = image;
+      checkSize({ width, height }, task);
+      if (!image.loaded) throw new Error('the file ends too early');
+      const rendered = image.render();
+      const icc = rendered.iccProfile;
+      // The result is gone with this call.
+      const data = rendered.encodeToPng();
+      image.free();
+      return { kind: 'png', data, width, height, hasAlpha: false, icc: icc.length > 0 ? icc : null };
+    },
+  };
+}
+
+/** A decoder of HEIF with a memory of its own. */
+export async function heifDecoder(): Promise<PictureDecoder> {
+  const program = optionalFile('libheif-js/libheif-wasm/libheif.js');
+  const wasmBinary = limitedWasm(readFileSync(optionalFile('libheif-js/libheif-wasm/libheif.wasm')), maxMemory);
+  const module = { exports: {} };
+  const names = ['module', 'exports', 'require', '__filename', '__dirname', 'console'];
+  // It prints what is wrong with a file.
+  const silent = { log() {}, warn() {}, error() {} };
+  compileFunction(readFileSync(program, 'utf8'), names)(module, module.exports, require, program, dirname(program), silent);
+  const make = module.exports as (options: object) => LibHeif | Promise<LibHeif>;
+  const library = await make({ wasmBinary });
+  return {
+    memoryBytes: () => library.HEAPU8.byteLength,
+    async decode(task) {
+      const images = new library.HeifDecoder().decode(task.bytes);
+      try {
+        const image = images.find((each) => each.is_primary()) ?? images[0];
+        if (image === undefined) throw new Error('the file holds no picture');
+        const [width, height] = [image.get_width(), image.get_height()];
+        checkSize({ width, height }, task);
+        const pixels = new Uint8ClampedArray(width * height * 4);
+        await new Promise<void>((resolve, reject) => {
+          image.display({ data: pixels, width, height }, (result) =>
+            result === null ? reject(new Error('the picture is damaged')) : resolve(),
+          );
+        });
+        const data = new Uint8Array(pixels.buffer);
+        return { kind: 'rgba', data, width, height, hasAlpha: image.has_alpha_channel(), icc: heifProfile(task.bytes) };
+      } finally {
+        for (const image of images) image.free();
+      }
+    },
+  };
+}
+
+function checkSize({ width, height }: { width: number; height: number }, { maxPixels, exactly }: PictureTask): void {
+  if (exactly !== undefined && (exactly.width !== width || exactly.height !== height)) {
+    throw new Error(`it holds ${width} by ${height} pixels where ${exactly.width} by ${exactly.height} are declared`);
+  }
+  if (width * height > maxPixels) throw new Error(`${width} by ${height} pixels are more than the ${maxPixels} that are decoded`);
+}
+
+/** Bytes in which the boxes about the pictures are, before their data. */
+const headBytes = 2 ** 20;
+
+/** The colour profile, which the library does not give: the content of the first `colr` box of the kind `prof`. */
+function heifProfile(bytes: Uint8Array): Uint8Array | null {
+  const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, headBytes));
+  const at = head.indexOf('colrprof', 0, 'latin1');
+  if (at < 4) return null;
+  const end = at - 4 + head.readUInt32BE(at - 4);
+  return end <= head.length && end > at + 8 + 128 ? Uint8Array.from(head.subarray(at + 8, end)) : null;
+}

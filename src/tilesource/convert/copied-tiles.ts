@@ -1,0 +1,92 @@
+import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
+import type { TileSource } from '../contract.js';
+import type { Size } from '../geometry.js';
+import type { TiffContainer } from '../pyramid/container.js';
+import { jpegFormOf, packJpegTile, sameForm, type JpegForm } from '../pyramid/jpeg-form.js';
+import { levelOf, type Level } from '../pyramid/levels.js';
+import { createRaster } from '../raster.js';
+import { blit } from '../render/pixels.js';
+import { isTileSize, defaultQuality, type ConversionOptions } from './options.js';
+
+/** A level whose tiles are those of the source. */
+export interface CopiedLevel {
+  level: Level;
+  form: JpegForm;
+}
+
+/** Which level of which frame is copied, and whereto. */
+export interface Copying {
+  source: TileSource;
+  container: TiffContainer;
+  frame: number;
+  /** Of the source. */
+  level: number;
+  /** Of the level that is written: the source's may have a column or a row more. */
+  size: Size;
+  threads: number;
+  progress(pixels: number): void;
+}
+
+/** Tiles that are looked at to learn whether a level holds what can be copied. */
+const probes = 64;
+/** Reading and writing small pieces gains by it. */
+const leastConcurrency = 8;
+
+/** Side of the tiles that a conversion with these options may copy; `null` where it decodes all, as pixels other than the source's are wanted. */
+export function copiedTileSide(source: TileSource, options: ConversionOptions): number | null {
+  const { tileWidth, tileHeight, dtype, bandCount } = source.metadata;
+  if (source.readStoredTile === undefined || dtype !== 'uint8' || (bandCount !== 1 && bandCount !== 3)) return null;
+  if (tileWidth !== tileHeight || !isTileSize(tileWidth) || (options.tileSize ?? tileWidth) !== tileWidth) return null;
+  return options.quality === defaultQuality ? tileWidth : null;
+}
+
+/** Copies the JPEG tiles of a level; those that cannot be are decoded and encoded in the same form. `null` where the level holds none. */
+export async function copyLevel(copying: Copying): Promise<CopiedLevel | null> {
+  const form = await formOf(copying);
+  if (form === null) return null;
+  const { size, container, threads, source, frame } = copying;
+  const { tileWidth: side, bandCount: bands } = source.metadata;
+  const level = levelOf(size, side);
+  const columns = Array.from({ length: level.columns }, (_, x) => x);
+  for (let y = 0; y * side < size.height; y += 1) {
+    await mapConcurrently(columns, Math.max(leastConcurrency, threads), async (x) => {
+      let bytes = await storedTile(copying, x, y);
+      const own = bytes && jpegFormOf(bytes, { width: side, height: side });
+      if (bytes === null || own === null || !sameForm(own, form)) {
+        const tile = createRaster({ width: side, height: side, bands, dtype: 'uint8' });
+        blit(tile, await source.readTile({ level: copying.level, x, y, frame }), { left: 0, top: 0 });
+        bytes = await packJpegTile(tile, form, defaultQuality);
+      }
+      const index = y * level.columns + x;
+      level.lengths[index] = bytes.length;
+      level.offsets[index] = await container.append(bytes);
+    });
+    copying.progress(Math.min(side, size.height - y * side) * size.width);
+  }
+  return { level, form };
+}
+
+/** The form of the tiles, as the first one has it that is found. */
+async function formOf(copying: Copying): Promise<JpegForm | null> {
+  const { size, source } = copying;
+  const { tileWidth: side, bandCount } = source.metadata;
+  const columns = Math.ceil(size.width / side);
+  const tiles = columns * Math.ceil(size.height / side);
+  const step = Math.max(1, tiles / probes);
+  for (let at = 0; at < tiles; at += step) {
+    const index = Math.floor(at);
+    const bytes = await storedTile(copying, index % columns, Math.floor(index / columns));
+    const form = bytes && jpegFormOf(bytes, { width: side, height: side });
+    if (form && (form.color === 'gray' ? 1 : 3) === bandCount) return form;
+  }
+  return null;
+}
+
+/** The bytes of a tile that shows all of the level that is to be written. */
+async function storedTile({ source, frame, level, size }: Copying, x: number, y: number): Promise<Uint8Array | null> {
+  const stored = await source.readStoredTile?.({ level, x, y, frame }, { partial: true });
+  if (!stored || stored.encoding !== 'JPEG') return null;
+  const { bytes, width, height, content = stored } = stored;
+  const isFullWidth = content.width >= Math.min(width, size.width - x * width);
+  return isFullWidth && content.height >= Math.min(height, size.height - y * height) ? bytes : null;
+}

@@ -1,0 +1,126 @@
+import type { TileSource } from '../contract.js';
+import type { Size } from '../geometry.js';
+import { PyramidWriter, type BlockImage } from '../pyramid/blocks.js';
+import type { DirectoryPlan, TiffContainer } from '../pyramid/container.js';
+import { jpegFormTags } from '../pyramid/jpeg-form.js';
+import { halfSize, levelDirectories } from '../pyramid/levels.js';
+import { packingTags, packTile, storedBands, type TileCompression, type TilePacking } from '../pyramid/tiles.js';
+import type { Raster } from '../raster.js';
+import { toPicture } from '../render/pixels.js';
+import { BlockReader } from './block-reader.js';
+import { copiedTileSide, copyLevel, type CopiedLevel } from './copied-tiles.js';
+import { defaultTileSize, type ConversionOptions } from './options.js';
+import type { SampleMapping } from './samples.js';
+
+/** A frame whose levels are to be written. */
+export interface FrameWork {
+  source: TileSource;
+  frame: number;
+  container: TiffContainer;
+  options: ConversionOptions;
+  packing: TilePacking & { compression: TileCompression };
+  mapping: SampleMapping;
+  /** Whether reduced pixels are the first of four, not their mean. */
+  nearest: boolean;
+  threads: number;
+  /** How much is done, from 0 to 1. */
+  progress(done: number): void;
+}
+
+/** What was written of a frame. */
+export interface WrittenLevels {
+  /** One for each level, the finest first, with all tags that its tiles need. */
+  directories: DirectoryPlan[];
+  tileSide: number;
+  /** Number of levels whose tiles are those of the source. */
+  copied: number;
+}
+
+/** Share of the work that a copied pixel is, of that of one that is decoded, reduced and encoded. */
+const copyShare = 0.05;
+
+/** Writes all levels of a frame: copies of those whose tiles the source has as they are wanted; the others made of the next finer level. */
+export async function writeLevels(work: FrameWork): Promise<WrittenLevels> {
+  const { source, packing, mapping, options } = work;
+  const copySide = packing.compression === 'jpeg' && mapping.convert === null ? copiedTileSide(source, options) : null;
+  const { levels, copied } = copySide === null ? { levels: [], copied: [] } : await copyLevels(work, copySide);
+  const isCopied = copied.some((each) => each !== null);
+  const tileSide = (isCopied ? copySide : options.tileSize) ?? defaultTileSize;
+  if (!isCopied || copySide === null)
+    return { directories: await makeLevels(work, tileSide, (pixels) => work.progress(pixels)), tileSide, copied: 0 };
+  const directories: DirectoryPlan[] = [];
+  const missing = levels.map((_, index) => copied[index] === null);
+  const pixelsAt = (index: number) => (levels[index]?.width ?? 0) * (levels[index]?.height ?? 0);
+  const madeOf = missing.map((isMissing, index) => (isMissing && !missing[index - 1] ? pixelsAt(index - 1) : 0));
+  const total = madeOf.reduce((sum, pixels) => sum + pixels, 0);
+  let done = 0;
+  for (let index = 0; index < levels.length;) {
+    const copy = copied[index];
+    if (copy) {
+      const [plan] = levelDirectories([copy.level], tileSide, index);
+      directories.push({ ...plan!, tags: [...plan!.tags, ...jpegFormTags(copy.form)] });
+      index += 1;
+      continue;
+    }
+    const next = missing.indexOf(false, index);
+    const count = (next < 0 ? levels.length : next) - index;
+    const pixels = madeOf[index]!;
+    const from = { level: source.metadata.levels - index, size: levels[index - 1]!, reductions: count };
+    const begun = done;
+    const progress = (part: number) => work.progress(copyShare + ((1 - copyShare) * (begun + part * pixels)) / total);
+    directories.push(...(await makeLevels(work, tileSide, progress, from)));
+    done += pixels;
+    index += count;
+  }
+  return { directories, tileSide, copied: copied.filter((each) => each !== null).length };
+}
+
+/** Sizes of all levels, finest first, and which of them are copied: none, where the finest cannot be. */
+async function copyLevels(work: FrameWork, side: number): Promise<{ levels: Size[]; copied: (CopiedLevel | null)[] }> {
+  const { source, frame, container, threads, options } = work;
+  const { sizeX, sizeY, levels: sourceLevels } = source.metadata;
+  const levels: Size[] = [{ width: sizeX, height: sizeY }];
+  for (let size = levels[0]!; size.width > side || size.height > side; levels.push(size)) size = halfSize(size);
+  const copied: (CopiedLevel | null)[] = [];
+  let [done, share] = [0, 1];
+  const isStored = (index: number) => source.populatedLevels.includes(sourceLevels - 1 - index);
+  // Pixels that were chosen, not mixed, are wanted of all reduced levels, which those of the source are not.
+  const wanted = levels.map((_, index) => index === 0 || (options.reduction !== 'nearest' && isStored(index)));
+  if (wanted.includes(false)) share = copyShare;
+  const total = levels.reduce((sum, { width, height }, index) => sum + (wanted[index] ? width * height : 0), 0);
+  for (const [index, size] of levels.entries()) {
+    const progress = (pixels: number) => work.progress((share * (done += pixels)) / total);
+    const level = sourceLevels - 1 - index;
+    const copy = wanted[index] ? await copyLevel({ source, container, frame, level, size, threads, progress }) : null;
+    if (index === 0 && copy === null) return { levels: [], copied: [] };
+    copied.push(copy);
+  }
+  return { levels, copied };
+}
+
+/** Makes levels of what a tile source reads: all, or only the next coarser ones of a level. */
+async function makeLevels(
+  { source, frame, container, packing, mapping, nearest, threads }: FrameWork,
+  tileSide: number,
+  progress: (done: number) => void,
+  from?: { level: number; size: Size; reductions: number },
+): Promise<DirectoryPlan[]> {
+  const { metadata } = source;
+  const reader = new BlockReader(source, frame, mapping, threads, from?.level);
+  const { width, height } = from?.size ?? { width: metadata.sizeX, height: metadata.sizeY };
+  const isPacked = packing.compression === 'jpeg' || packing.compression === 'webp';
+  const shown = async (raster: Raster): Promise<Raster> => (isPacked ? toPicture(raster) : raster);
+  const bands = isPacked && metadata.bandCount > 4 ? 3 : metadata.bandCount;
+  const dtype = isPacked ? 'uint8' : mapping.dtype;
+  const image: BlockImage = { width, height, bands, dtype, read: async (box) => shown(await reader.read(box)) };
+  const directories = await new PyramidWriter(container, image, {
+    tileSide,
+    blockSide: BlockReader.blockSide(metadata, tileSide),
+    nearest,
+    onlyReductions: from?.reductions,
+    encode: (tile) => packTile(tile, packing),
+    progress: (pixels) => progress(pixels / (width * height)),
+  }).write();
+  const tags = packingTags({ bands: storedBands(bands, packing), dtype }, packing);
+  return directories.map((plan) => ({ ...plan, tags: [...plan.tags, ...tags] }));
+}

@@ -1,0 +1,88 @@
+import { TileSourceError } from '../../errors.js';
+import type { AssociatedImage, EncodedImage, ImageMetadata, TileAddress, TileSource } from '../contract.js';
+import type { Raster } from '../raster.js';
+
+/** An opened image as another process is told of it. Plain data. */
+export interface RemoteImage {
+  metadata: ImageMetadata;
+  populatedLevels: readonly number[];
+  associatedImages: readonly string[];
+  internal: Record<string, unknown>;
+  /** Of each frame; equal ones are sent once. */
+  profiles: readonly (Uint8Array | null)[];
+  hasStoredTiles: boolean;
+  /** Whether the image is stored in a way that drops detail, as far as that is known. */
+  lossy: boolean;
+}
+
+/** What a process that converts asks of the one that has the image open. */
+export type Question =
+  | { method: 'tile'; address: TileAddress }
+  | { method: 'stored'; address: TileAddress; partial: boolean }
+  | { method: 'associated'; name: string };
+
+/** What it hears. */
+export type Answer = Raster | EncodedImage | AssociatedImage | null;
+
+/** Sources of which all images have lost detail, although they give no tile as it is stored. */
+const lossySources: readonly string[] = ['openslide'];
+
+/** An image that is open here, for a process that cannot open it: what it is made of may lie anywhere. */
+export interface OpenedSource {
+  sourceName: string;
+  source: Omit<TileSource, 'close'>;
+}
+
+/** Describes an image for another process. */
+export async function describeRemote({ sourceName, source }: OpenedSource): Promise<RemoteImage> {
+  const { geo: _geo, ...metadata } = source.metadata;
+  const internal = JSON.parse(JSON.stringify((await source.internalMetadata?.()) ?? {})) as Record<string, unknown>;
+  const frames = Array.from({ length: metadata.frames?.length ?? 1 }, (_, frame) => frame);
+  const { levels, sizeX, sizeY, tileWidth, tileHeight } = metadata;
+  const [x, y] = [Math.floor(sizeX / 2 / tileWidth), Math.floor(sizeY / 2 / tileHeight)];
+  const stored = await source.readStoredTile?.({ level: levels - 1, x, y, frame: 0 }, { partial: true });
+  return {
+    metadata,
+    populatedLevels: [...source.populatedLevels],
+    associatedImages: [...(source.associatedImages ?? [])],
+    internal,
+    profiles: frames.map((frame) => source.iccProfile?.(frame) ?? null),
+    hasStoredTiles: source.readStoredTile !== undefined,
+    lossy: stored?.encoding === 'JPEG' || lossySources.includes(sourceName),
+  };
+}
+
+/** Answers a question about an image that is open here. */
+export async function answer({ source }: OpenedSource, question: Question, signal: AbortSignal): Promise<Answer> {
+  switch (question.method) {
+    case 'tile':
+      return source.readTile(question.address, { signal });
+    case 'stored':
+      return (await source.readStoredTile?.(question.address, { signal, partial: question.partial })) ?? null;
+    case 'associated':
+      return (await source.readAssociatedImage?.(question.name, { signal })) ?? null;
+  }
+}
+
+/** An image that is open in another process. */
+export function remoteSource(image: RemoteImage, ask: (question: Question) => Promise<Answer>): TileSource {
+  const expected = async <T extends Answer>(question: Question, is: (given: Answer) => given is T): Promise<T> => {
+    const given = await ask(question);
+    if (!is(given)) throw new TileSourceError(`A ${question.method} could not be read.`);
+    return given;
+  };
+  return {
+    metadata: image.metadata,
+    populatedLevels: image.populatedLevels,
+    associatedImages: image.associatedImages,
+    readTile: (address) => expected({ method: 'tile', address }, (given) => given !== null && 'data' in given),
+    ...(image.hasStoredTiles && {
+      readStoredTile: (address: TileAddress, { partial = false } = {}) =>
+        expected({ method: 'stored', address, partial }, (given) => given === null || 'encoding' in given),
+    }),
+    readAssociatedImage: (name) => expected({ method: 'associated', name }, (given) => given === null || 'raster' in given),
+    internalMetadata: async () => image.internal,
+    iccProfile: (frame) => image.profiles[frame] ?? null,
+    close: async () => {},
+  };
+}

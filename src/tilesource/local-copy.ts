@@ -1,0 +1,74 @@
+import { createWriteStream } from 'node:fs';
+import { symlink, unlink } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { BusyError, TileSourceError } from '../errors.js';
+import type { ByteReader, SourceInput } from './contract.js';
+
+/** Most bytes of an image that are copied to this machine for a library that reads paths only. */
+export const maxCopiedBytes = 4 * 2 ** 30;
+/** Most bytes of such copies at the same time, in one process. */
+const maxAllCopiedBytes = 16 * 2 ** 30;
+/** Bytes of one read: more than what is kept for others, so that a copy drives nothing out. */
+const chunkBytes = 16 * 2 ** 20;
+const busySeconds = 30;
+
+let copied = 0;
+
+/** A file under a path of our own, for a library that reads paths. */
+export interface LocalFile {
+  /** Bytes that were copied; 0 where it is a link. */
+  bytes: number;
+  /** Gives the room back that the copy takes. The file itself is the caller's to remove. */
+  release(): void;
+}
+
+/**
+ * Makes a file readable at a path that does not exist yet: a link where it lies on this machine, else a copy. What has failed leaves nothing.
+ *
+ * @param most bytes that may be copied, `maxCopiedBytes` where nothing of the image was copied before.
+ * @throws TileSourceError where that is not enough; BusyError where other images have taken the room for copies.
+ */
+export async function makeLocal(input: SourceInput, path: string, most: number, signal?: AbortSignal): Promise<LocalFile> {
+  if (input.path !== null) {
+    await symlink(resolve(input.path), path);
+    return { bytes: 0, release: () => undefined };
+  }
+  const reader = await input.open();
+  try {
+    const bytes = reader.size;
+    if (bytes > most) {
+      throw new TileSourceError(
+        `${input.name} does not lie on this machine, and is read by path only: at most ${maxCopiedBytes / 2 ** 30} GiB of an image are copied. Convert it.`,
+      );
+    }
+    if (copied + bytes > maxAllCopiedBytes) {
+      throw new BusyError('Too many images that do not lie on this machine are open. Try again later.', busySeconds);
+    }
+    copied += bytes;
+    let isHeld = true;
+    const release = () => {
+      if (isHeld) copied -= bytes;
+      isHeld = false;
+    };
+    try {
+      await pipeline(Readable.from(chunks(reader, signal)), createWriteStream(path, { flags: 'wx', mode: 0o600 }), {
+        ...(signal && { signal }),
+      });
+    } catch (error) {
+      release();
+      await unlink(path).catch(() => undefined);
+      throw error;
+    }
+    return { bytes, release };
+  } finally {
+    await reader.close();
+  }
+}
+
+async function* chunks(reader: ByteReader, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+  for (let offset = 0; offset < reader.size; offset += chunkBytes) {
+    yield await reader.read(offset, Math.min(chunkBytes, reader.size - offset), signal && { signal });
+  }
+}

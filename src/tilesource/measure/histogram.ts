@@ -1,0 +1,185 @@
+import { inDoubles } from '../doubles.js';
+import { BadValueError } from '../../errors.js';
+import type { Raster } from '../raster.js';
+
+/** The samples of one band counted in bins. */
+export interface HistogramBand {
+  min: number;
+  max: number;
+  mean: number;
+  /** Population standard deviation. */
+  stdev: number;
+  /** Lowest and highest edge. */
+  range: [number, number];
+  bins: number;
+  /** Counts, or fractions where `density` is true. Bins are half open, the last one closed. */
+  hist: number[];
+  /** One more than bins. */
+  bin_edges: number[];
+  /** Number of samples inside the range. */
+  samples: number;
+  density: boolean;
+}
+
+/** Bins where a request names no number. */
+export const defaultBins = 256;
+
+/** How to count. */
+export interface HistogramOptions {
+  bins?: number;
+  rangeMin?: number;
+  rangeMax?: number;
+  roundRange?: boolean;
+  density?: boolean;
+}
+
+/** Minimum, maximum, mean and population standard deviation of one band. Samples that are no finite number do not count. */
+export interface BandStatistics {
+  min: number;
+  max: number;
+  mean: number;
+  stdev: number;
+  /** Number of samples that are finite numbers. */
+  count: number;
+}
+
+/** Largest number of bins that may be asked for, and of those of all bands together. */
+const maxBins = 65_536;
+const maxBinsOfAll = 2 ** 19;
+
+/** Facts of each band of rasters of one kind; all 0 where there are no samples. */
+export async function bandStatistics(rasters: readonly Raster[]): Promise<BandStatistics[]> {
+  const bandCount = rasters[0]?.bands ?? 0;
+  const found = Array.from({ length: bandCount }, () => ({
+    min: Infinity,
+    max: -Infinity,
+    sum: 0,
+    squares: 0,
+    count: 0,
+    shift: NaN,
+  }));
+  const count = (samples: Float64Array, bands: number) => {
+    for (const [band, facts] of found.entries()) {
+      let { min, max, sum, squares, count, shift } = facts;
+      for (let position = band; position < samples.length; position += bands) {
+        const value = samples[position]!;
+        if (!Number.isFinite(value)) continue;
+        // Sums are taken of the distance to the first sample, so that large values with small differences keep their digits.
+        if (count === 0) shift = value;
+        if (value < min) min = value;
+        if (value > max) max = value;
+        const distance = value - shift;
+        sum += distance;
+        squares += distance * distance;
+        count += 1;
+      }
+      found[band] = { min, max, sum, squares, count, shift };
+    }
+  };
+  for (const raster of rasters) await inDoubles(raster, (samples) => count(samples, raster.bands));
+  return found.map(({ min, max, sum, squares, count, shift }) => {
+    if (count === 0) return { min: 0, max: 0, mean: 0, stdev: 0, count: 0 };
+    const mean = sum / count;
+    return { min, max, mean: shift + mean, stdev: Math.sqrt(Math.max(0, squares / count - mean * mean)), count };
+  });
+}
+
+/**
+ * Histogram of each band of rasters of one kind.
+ *
+ * @param facts of each band, where the rasters are some of the samples that they are of.
+ * @throws BadValueError for a number of bins that is not 1 to 65536, too many bins of all bands, or a range that is empty.
+ */
+export async function histogramOf(
+  rasters: readonly Raster[],
+  options: HistogramOptions = {},
+  facts?: readonly BandStatistics[],
+): Promise<HistogramBand[]> {
+  const { bins = defaultBins, rangeMin = 0, rangeMax = 0 } = options;
+  if (!Number.isInteger(bins) || bins < 1 || bins > maxBins) {
+    throw new BadValueError(`Invalid bins: ${bins}. Allowed values: 1 to ${maxBins}.`);
+  }
+  const bandCount = rasters[0]?.bands ?? 0;
+  if (bins * bandCount > maxBinsOfAll) {
+    throw new BadValueError(`Invalid bins: ${bins}. The ${bandCount} bands have at most ${maxBinsOfAll} bins together.`);
+  }
+  if (!Number.isFinite(rangeMin) || !Number.isFinite(rangeMax)) {
+    throw new BadValueError(`Invalid range: rangeMin ${rangeMin} and rangeMax ${rangeMax} must be finite numbers.`);
+  }
+  const isInteger = rasters[0]?.dtype.startsWith('float') !== true;
+  const counters = (facts ?? (await bandStatistics(rasters))).map((each, band) => bandCounter(isInteger, band, each, options));
+  for (const raster of rasters) {
+    await inDoubles(raster, (samples) => {
+      for (const { count } of counters) count(samples, raster.bands);
+    });
+  }
+  return counters.map(({ counted }) => counted());
+}
+
+/** Facts of each band, with the smallest and largest sample of further ones. */
+export function widened([first = [], ...further]: readonly (readonly BandStatistics[])[]): BandStatistics[] {
+  return first.map((facts, band) => {
+    const known = [facts, ...further.flatMap((each) => each[band] ?? [])].filter(({ count }) => count > 0);
+    if (known.length === 0) return facts;
+    const ends = { min: Math.min(...known.map(({ min }) => min)), max: Math.max(...known.map(({ max }) => max)) };
+    return { ...facts, ...ends };
+  });
+}
+
+/** Counts the samples of a band, run by run. */
+function bandCounter(isInteger: boolean, band: number, facts: BandStatistics, options: HistogramOptions) {
+  let { bins: binCount = defaultBins } = options;
+  const { rangeMin, rangeMax, roundRange = false, density = false } = options;
+  // A missing end of an explicit range is that of the data: better than the peer's 0 and 256.
+  let low = rangeMin ?? facts.min;
+  // Far from 0, numbers lie further apart than 1.
+  let high = rangeMax ?? facts.max + Math.max(1, Math.abs(facts.max) * 2 ** -50);
+  if (rangeMin !== undefined && rangeMax === undefined && high <= low) high = low + 1;
+  if (rangeMax !== undefined && rangeMin === undefined && low >= high) low = high - 1;
+  if (!(low < high)) throw new BadValueError(`Invalid range: rangeMin ${low} must be less than rangeMax ${high}.`);
+  if (roundRange && isInteger && rangeMin === undefined && rangeMax === undefined && high - low < 10 * binCount) {
+    const span = high - low;
+    const step = Math.ceil(span / binCount);
+    binCount = Math.ceil(span / step);
+    high = low + step * binCount;
+  }
+  const counts = Array.from({ length: binCount }, () => 0);
+  const width = (high - low) / binCount;
+  let samples = 0;
+  const count = (run: Float64Array, bands: number) => {
+    let inside = 0;
+    for (let position = band; position < run.length; position += bands) {
+      const value = run[position]!;
+      if (!(value >= low && value <= high)) continue;
+      counts[Math.min(binCount - 1, Math.floor((value - low) / width))]! += 1;
+      inside += 1;
+    }
+    samples += inside;
+  };
+  const counted = (): HistogramBand => ({
+    min: facts.min,
+    max: facts.max,
+    mean: facts.mean,
+    stdev: facts.stdev,
+    range: [low, high],
+    bins: binCount,
+    hist: density && samples > 0 ? counts.map((each) => each / samples) : counts,
+    bin_edges: Array.from({ length: binCount + 1 }, (_, edge) => (edge === binCount ? high : low + width * edge)),
+    samples,
+    density,
+  });
+  return { count, counted };
+}
+
+const interpretations: Readonly<Record<number, readonly string[]>> = {
+  1: ['gray'],
+  2: ['gray', 'alpha'],
+  3: ['red', 'green', 'blue'],
+  4: ['red', 'green', 'blue', 'alpha'],
+};
+
+/** What the bands of an image mean, by their number. */
+export function bandInterpretations(bandCount: number): string[] {
+  const known = interpretations[bandCount] ?? interpretations[3] ?? [];
+  return Array.from({ length: bandCount }, (_, band) => known[band] ?? 'unknown');
+}

@@ -1,0 +1,113 @@
+import { inRuns } from '../../core/concurrency/slices.js';
+import { positionInPixels } from '../geo/region-units.js';
+import { regionBox, type Size } from '../geometry.js';
+import { createRaster, type Raster, type SampleType } from '../raster.js';
+import type { Style } from '../style/parse.js';
+import { stylePixel } from '../style/render.js';
+import { isPicture } from '../render/pixels.js';
+import type { BandFacts, LargeImage, PixelRequest, PixelValue } from '../requests.js';
+import { pickSamples } from './facts.js';
+import { bandInterpretations, bandStatistics, histogramOf, widened, type HistogramBand } from './histogram.js';
+import type { Renderer } from '../render/renderer.js';
+
+/** The samples of a region counted, in the colours that the region is shown in. */
+export async function readHistogram(
+  renderer: Renderer,
+  request: Parameters<LargeImage['histogram']>[0],
+): Promise<HistogramBand[]> {
+  const frame = request.frame ?? 0;
+  renderer.checkFrame(frame);
+  const appearance = await renderer.appearanceOf(request.style);
+  const plan = renderer.plan(request);
+  if (!plan) return [];
+  const { signal, resample = false } = request;
+  const isMixed = resample !== false && resample !== 0 && !appearance.style && !sameSize(plan.base, plan.output);
+  if (isMixed) return histogramOf([await renderer.mixedSamples(plan, frame, appearance, signal)], request);
+  const read = await renderer.measured(plan.base, frame, appearance, signal);
+  const { style } = appearance;
+  const measured = style ? { ...read, samples: await typedRasters(read.samples, style, renderer.metadata.dtype) } : read;
+  const facts = widened([await bandStatistics(measured.samples), await bandStatistics(measured.extremes)]);
+  return histogramOf(await pickSamples(measured.samples, plan.output), request, facts);
+}
+
+/** What the values of each band are, by the number of the band from 1. */
+export async function readBands(
+  renderer: Renderer,
+  { frame = 0, signal }: Parameters<LargeImage['bands']>[0],
+): Promise<Record<string, BandFacts>> {
+  renderer.checkFrame(frame);
+  const appearance = await renderer.appearanceOf(undefined);
+  const { sizeX, sizeY } = renderer.metadata;
+  const all = { left: 0, top: 0, width: sizeX, height: sizeY };
+  const { samples, extremes } = await renderer.measured(all, frame, appearance, signal);
+  const names = bandInterpretations(renderer.metadata.bandCount);
+  const facts = widened([await bandStatistics(samples), await bandStatistics(extremes)]);
+  return Object.fromEntries(
+    facts.map(({ min, max, mean, stdev }, band): [string, BandFacts] => [
+      String(band + 1),
+      { interpretation: names[band] ?? 'unknown', min, max, mean, stdev },
+    ]),
+  );
+}
+
+/** The values of one pixel, and the colour that it is shown in. */
+export async function readPixel(renderer: Renderer, request: PixelRequest): Promise<PixelValue> {
+  const { left = 0, top = 0, units, frame = 0, signal } = request;
+  renderer.checkFrame(frame);
+  const { metadata } = renderer;
+  const appearance = await renderer.appearanceOf(request.style);
+  const { style } = appearance;
+  const box = regionBox(metadata, {
+    ...positionInPixels(metadata, { left, top, ...(units !== undefined && { units }) }),
+    regionWidth: 1,
+    regionHeight: 1,
+    unitsWH: 'base_pixels',
+  });
+  if (box.width === 0 || box.height === 0) return {};
+  const where = { level: metadata.levels - 1, frame, box: { ...box, width: 1, height: 1 } };
+  if (style && style.functions.length > 0) {
+    const value = [...(await renderer.box(where, appearance, signal)).data];
+    return { value: value.map((sample) => typed(sample, style, metadata.dtype)), ...channels(value) };
+  }
+  if (style) {
+    const value = await stylePixel(style, await renderer.styleInputs(where, { ...appearance, style }, signal));
+    const shown = value.map((sample) => Math.floor(sample));
+    return { value: value.map((sample) => typed(sample, style, metadata.dtype)), ...channels(shown) };
+  }
+  const raster = await renderer.samples(where, appearance, signal);
+  const shown = isPicture(raster) ? raster : await renderer.box(where, await renderer.shownAs(request, frame, signal), signal);
+  return { value: Array.from(raster.data), ...channels([...shown.data]) };
+}
+
+/** A colour of 0 to 255 in the type that its style asks for. */
+function typed(sample: number, { dtype }: Style, source: SampleType): number {
+  const wanted = dtype === 'source' ? source : dtype;
+  if (wanted === 'uint8') return Math.floor(sample);
+  if (wanted === 'uint16') return Math.floor((sample * 65_535) / 255);
+  return wanted !== null && wanted.startsWith('float') ? sample / 255 : sample;
+}
+
+/** Coloured bytes in the type that their style asks for. */
+async function typedRasters(rasters: readonly Raster[], style: Style, source: SampleType): Promise<readonly Raster[]> {
+  const wanted = style.dtype === 'source' ? source : style.dtype;
+  const dtype = wanted === 'uint16' ? 'uint16' : wanted?.startsWith('float') ? 'float32' : 'uint8';
+  if (dtype === 'uint8') return rasters;
+  const made: Raster[] = [];
+  for (const raster of rasters) {
+    const out = createRaster({ ...raster, dtype });
+    await inRuns(raster.data.length, 65_536, (from, to) => {
+      for (let at = from; at < to; at += 1) out.data[at] = typed(raster.data[at]!, style, source);
+    });
+    made.push(out);
+  }
+  return made;
+}
+
+function channels(samples: readonly number[]): PixelValue {
+  const names = samples.length <= 2 ? (['l', 'a'] as const) : (['r', 'g', 'b', 'a'] as const);
+  return Object.fromEntries(samples.map((sample, position) => [names[position], sample]));
+}
+
+function sameSize(a: Size, b: Size): boolean {
+  return a.width === b.width && a.height === b.height;
+}

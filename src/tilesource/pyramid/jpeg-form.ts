@@ -1,0 +1,134 @@
+import { createRaster, type Raster } from '../raster.js';
+import { tagOf, type Tag } from './container.js';
+import { packTile } from './tiles.js';
+
+/** What all JPEG tiles of a directory have in common, because its tags say it: colours, and how far apart their samples lie. */
+export interface JpegForm {
+  color: 'gray' | 'rgb' | 'yCbCr';
+  /** Samples of the first component for each one of the others, across and down. */
+  sampling: readonly [number, number];
+}
+
+interface Segment {
+  marker: number;
+  /** Of the marker. */
+  start: number;
+  body: Uint8Array;
+}
+
+const markers = { frame: 0xc0, huffman: 0xc4, quantization: 0xdb, scan: 0xda, jfif: 0xe0, adobe: 0xee } as const;
+
+/** Segments up to and with the first scan's header; `null` where the bytes are no JPEG. */
+function segmentsOf(bytes: Uint8Array): Segment[] | null {
+  if (bytes[0] !== 0xff || bytes[1] !== 0xd8) return null;
+  const segments: Segment[] = [];
+  for (let start = 2; start + 4 <= bytes.length;) {
+    const marker = bytes[start + 1] ?? 0;
+    const end = start + 2 + (((bytes[start + 2] ?? 0) << 8) | (bytes[start + 3] ?? 0));
+    if (bytes[start] !== 0xff || end > bytes.length || end < start + 4) return null;
+    segments.push({ marker, start, body: bytes.subarray(start + 4, end) });
+    if (marker === markers.scan) return segments;
+    start = end;
+  }
+  return null;
+}
+
+/** The form of a whole JPEG picture of 8 bits and a size; `null` where it is none, or TIFF has no tags for it. */
+export function jpegFormOf(bytes: Uint8Array, size: { width: number; height: number }): JpegForm | null {
+  const segments = segmentsOf(bytes);
+  const frame = segments?.find(({ marker }) => marker >= markers.frame && marker <= markers.frame + 2)?.body;
+  if (segments === null || frame === undefined || frame[0] !== 8) return null;
+  const [, high = 0, low = 0, wideHigh = 0, wideLow = 0, components = 0] = frame;
+  if (high * 256 + low !== size.height || wideHigh * 256 + wideLow !== size.width) return null;
+  if (components === 1) return { color: 'gray', sampling: [1, 1] };
+  if (components !== 3 || frame.length < 15) return null;
+  const [first = 0, second = 0, third = 0] = [7, 10, 13].map((at) => frame[at]);
+  const sampling = [first >> 4, first & 15] as const;
+  if (second !== 0x11 || third !== 0x11 || sampling.some((each) => each !== 1 && each !== 2 && each !== 4)) return null;
+  const adobe = segments.find(({ marker, body }) => marker === markers.adobe && body.length >= 12 && body[0] === 0x41);
+  const isRgb = adobe?.body[11] === 0 && !segments.some(({ marker }) => marker === markers.jfif);
+  return { color: isRgb ? 'rgb' : 'yCbCr', sampling };
+}
+
+export function sameForm(a: JpegForm, b: JpegForm): boolean {
+  return a.color === b.color && a.sampling[0] === b.sampling[0] && a.sampling[1] === b.sampling[1];
+}
+
+/** The tags of a directory of such tiles that say how they are packed. */
+export function jpegFormTags({ color, sampling }: JpegForm): Tag[] {
+  const bands = color === 'gray' ? 1 : 3;
+  return [
+    tagOf.short(258, ...Array.from({ length: bands }, () => 8)),
+    tagOf.short(259, 7),
+    tagOf.short(262, color === 'gray' ? 1 : color === 'rgb' ? 2 : 6),
+    tagOf.short(277, bands),
+    ...(color === 'yCbCr' ? [tagOf.short(530, ...sampling)] : []),
+  ];
+}
+
+/** Adobe's segment that says: the components are red, green and blue. */
+const adobeRgb = Uint8Array.from([0xff, markers.adobe, 0, 14, 0x41, 0x64, 0x6f, 0x62, 0x65, 0, 100, 0, 0, 0, 0, 0]);
+const jfif = Uint8Array.from([0xff, markers.jfif, 0, 16, 0x4a, 0x46, 0x49, 0x46, 0, 1, 1, 0, 0, 1, 0, 1, 0, 0]);
+
+/**
+ * Encodes a tile of bytes in a form. libvips writes neither red, green and blue nor colours at half the resolution across alone: each
+ * component is written as a gray picture, and the three become scans of one picture.
+ *
+ * @param tile of one band for gray, else three; its sides are multiples of 16.
+ */
+export async function packJpegTile(tile: Raster, { color, sampling }: JpegForm, quality: number): Promise<Uint8Array> {
+  const packing = { compression: 'jpeg', quality, halfColor: false, predictor: false, level: null } as const;
+  if (color === 'gray') return packTile(tile, packing);
+  const planes = color === 'rgb' ? planesOf(tile) : yCbCrPlanes(tile, sampling);
+  const [across, down] = color === 'rgb' ? [1, 1] : sampling;
+  const parts: Uint8Array[] = [Uint8Array.of(0xff, 0xd8), color === 'rgb' ? adobeRgb : jfif];
+  for (const [index, plane] of planes.entries()) {
+    const bytes = await packTile(plane, packing);
+    const segments = segmentsOf(bytes);
+    const scan = segments?.at(-1);
+    const frame = segments?.find(({ marker }) => marker === markers.frame);
+    if (segments == null || scan === undefined || frame === undefined) throw new Error('libvips wrote no baseline JPEG');
+    const whole = ({ start, body }: Segment) => bytes.subarray(start, start + 4 + body.length);
+    if (index === 0) {
+      parts.push(...segments.filter(({ marker }) => marker === markers.quantization).map(whole));
+      const components = [1, 2, 3].flatMap((id) => [id, id === 1 ? across * 16 + down : 0x11, 0]);
+      parts.push(Uint8Array.of(0xff, markers.frame, 0, 17, ...frame.body.subarray(0, 5), 3, ...components));
+    }
+    parts.push(...segments.filter(({ marker }) => marker === markers.huffman).map(whole));
+    parts.push(Uint8Array.of(0xff, markers.scan, 0, 8, 1, index + 1, 0, 0, 63, 0));
+    parts.push(bytes.subarray(scan.start + 4 + scan.body.length, bytes.length - 2));
+  }
+  return Buffer.concat([...parts, Uint8Array.of(0xff, 0xd9)]);
+}
+
+function planesOf(tile: Raster): Raster[] {
+  return [0, 1, 2].map((band) => {
+    const plane = createRaster({ ...tile, bands: 1 });
+    for (let at = 0; at < plane.data.length; at += 1) plane.data[at] = tile.data[at * 3 + band] ?? 0;
+    return plane;
+  });
+}
+
+/** Luminance and two differences of colour, as JFIF defines them; those are means of the pixels that share one. */
+function yCbCrPlanes({ data, width, height, dtype }: Raster, [across, down]: readonly [number, number]): Raster[] {
+  const luminance = createRaster({ width, height, bands: 1, dtype });
+  const [blue, red] = [0, 0].map(() => createRaster({ width: width / across, height: height / down, bands: 1, dtype }));
+  const sums = [new Float64Array(blue!.data.length), new Float64Array(blue!.data.length)] as const;
+  for (let y = 0, at = 0; y < height; y += 1) {
+    for (let x = 0; x < width; x += 1, at += 1) {
+      const [r = 0, g = 0, b = 0] = [data[at * 3], data[at * 3 + 1], data[at * 3 + 2]];
+      luminance.data[at] = Math.round(0.299 * r + 0.587 * g + 0.114 * b);
+      const shared = Math.floor(y / down) * blue!.width + Math.floor(x / across);
+      sums[0][shared]! += 128 - 0.168_736 * r - 0.331_264 * g + 0.5 * b;
+      sums[1][shared]! += 128 + 0.5 * r - 0.418_688 * g - 0.081_312 * b;
+    }
+  }
+  const pixels = across * down;
+  for (const [plane, sum] of [
+    [blue!, sums[0]],
+    [red!, sums[1]],
+  ] as const) {
+    for (let at = 0; at < sum.length; at += 1) plane.data[at] = Math.min(255, Math.round(sum[at]! / pixels));
+  }
+  return [luminance, blue!, red!];
+}

@@ -1,0 +1,77 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { HostLogger } from '../../host.js';
+import { sourceFault } from './source-fault.js';
+import type { TileSourceDefinition } from '../contract.js';
+
+/** What a package says of itself in its `plugin.json`, as far as it is looked at. */
+interface PluginDescription {
+  extends?: unknown;
+  tileSources?: unknown;
+}
+
+/**
+ * Finds the tile sources of installed packages: of those in the `node_modules` folders at and above a place whose `plugin.json` says
+ * `"extends": "express-large-image"` and names as `tileSources` a module that exports a list `tileSources`. One that cannot be loaded is left out,
+ * and the logger is told why.
+ *
+ * @param from a folder, or `import.meta.url` of a module.
+ */
+export async function findTileSources(
+  from: string,
+  { logger }: { logger?: Pick<HostLogger, 'warn'> } = {},
+): Promise<TileSourceDefinition[]> {
+  const found = new Map<string, TileSourceDefinition>();
+  const start = from.startsWith('file:') ? dirname(fileURLToPath(from)) : from;
+  for (const folder of await packagesAbove(start)) {
+    const description = await descriptionOf(folder);
+    if (description?.extends !== 'express-large-image' || typeof description.tileSources !== 'string') continue;
+    try {
+      const path = join(folder, description.tileSources);
+      const { tileSources } = (await import(pathToFileURL(path).href)) as { tileSources?: unknown };
+      if (!Array.isArray(tileSources)) throw new TypeError(`${description.tileSources} exports no list "tileSources"`);
+      for (const source of tileSources as unknown[]) {
+        const fault = sourceFault(source);
+        if (fault !== null) throw new TypeError(fault);
+        const definition = source as TileSourceDefinition;
+        // The nearest package of a name is the one that modules find, too.
+        if (!found.has(definition.name)) found.set(definition.name, definition);
+      }
+    } catch (err) {
+      logger?.warn({ err, folder }, 'TileSource:Package:Failed');
+    }
+  }
+  return [...found.values()];
+}
+
+async function descriptionOf(folder: string): Promise<PluginDescription | null> {
+  try {
+    const parsed: unknown = JSON.parse(await readFile(join(folder, 'plugin.json'), 'utf8'));
+    return typeof parsed === 'object' && parsed !== null ? parsed : null;
+  } catch {
+    // Most packages have none, and those of others are none of our business.
+    return null;
+  }
+}
+
+/** Folders of the packages that modules in a folder can import, the nearest first. */
+async function packagesAbove(start: string): Promise<string[]> {
+  const folders: string[] = [];
+  for (let at = start; ; at = dirname(at)) {
+    const modules = join(at, 'node_modules');
+    for (const name of await namesIn(modules)) {
+      if (!name.startsWith('@')) folders.push(join(modules, name));
+      else for (const scoped of await namesIn(join(modules, name))) folders.push(join(modules, name, scoped));
+    }
+    if (dirname(at) === at) return folders;
+  }
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return (await readdir(folder)).filter((name) => !name.startsWith('.')).toSorted();
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,213 @@
+import { RE2JS } from 're2js';
+import { LargeImageError, MissingPartsError, TileSourceError } from '../../errors.js';
+import { checkedSource } from './checked-source.js';
+import {
+  priorities,
+  type Priority,
+  type SourceInput,
+  type SourceOptions,
+  type TileSource,
+  type TileSourceDefinition,
+} from '../contract.js';
+
+/** What decides about the order in which sources try a file. */
+export type FileFacts = Pick<SourceInput, 'name' | 'mimeType'>;
+
+/** An opened file and the source that reads it. */
+export interface OpenedSource {
+  /** Name of the source. */
+  name: string;
+  source: TileSource;
+}
+
+/** A source as GET large_image/sources lists it. */
+export interface SourceListing {
+  extensions: Record<string, number>;
+  mimeTypes: Record<string, number>;
+  version?: string;
+}
+
+/** Switches of a registry. */
+export interface RegistryOptions {
+  /** Regular expression, of any case: files of these names are only tried by sources that know their extension or mime type. */
+  ignoredNames?: string;
+  /** Regular expressions, of any case, by the name of a source: files of these names are not opened by it. */
+  sourceIgnoredNames?: Readonly<Record<string, string>>;
+  /** Hears of sources that fail in a way they should not. */
+  logger?: { warn(fields: object, event: string): void };
+}
+
+/** A source that may read a file, and how much it wants to. */
+interface Candidate {
+  definition: TileSourceDefinition;
+  priority: Priority;
+  /** Whether only the default priority speaks for it. */
+  fallback: boolean;
+}
+
+const usuallyIgnored = String.raw`(\.mrxs|\.vsi)$`;
+
+/** Whether an operator's expression is found in a name. Time grows with the length of the name only, whatever the expression is. */
+function isNamed(name: string, expression: string): boolean {
+  return RE2JS.compile(expression, RE2JS.CASE_INSENSITIVE).matcher(name).find();
+}
+
+/** The sources that files are tried with. Registries never change: `register` gives a new one. */
+export class TileSourceRegistry {
+  readonly #definitions: ReadonlyMap<string, TileSourceDefinition>;
+  readonly #options: RegistryOptions;
+
+  constructor(options: RegistryOptions = {}, definitions: readonly TileSourceDefinition[] = []) {
+    this.#definitions = new Map(definitions.map((definition) => [definition.name, definition]));
+    this.#options = options;
+  }
+
+  /** A registry that also has these sources; one with the name of a former one takes its place. */
+  register(...definitions: TileSourceDefinition[]): TileSourceRegistry {
+    return new TileSourceRegistry(this.#options, [...this.#definitions.values(), ...definitions]);
+  }
+
+  /** The source of that name. */
+  get(name: string): TileSourceDefinition | undefined {
+    return this.#definitions.get(name);
+  }
+
+  /** Sources whose images may be made of other files of a folder, by name. */
+  readingFolders(): ReadonlyMap<string, TileSourceDefinition> {
+    return new Map([...this.#definitions].filter(([, { readsFolder }]) => readsFolder !== undefined));
+  }
+
+  /** All sources, as GET large_image/sources answers. */
+  list(): Record<string, SourceListing> {
+    const sorted = [...this.#definitions.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+    return Object.fromEntries(
+      sorted.map(({ name, extensions, mimeTypes, version }) => [
+        name,
+        { extensions: { ...extensions }, mimeTypes: { ...mimeTypes }, ...(version !== undefined && { version }) },
+      ]),
+    );
+  }
+
+  /** Whether a source knows the mime type, or one of the last two extensions, of a file. */
+  knows(file: FileFacts): boolean {
+    const extensions = extensionsOf(file.name).slice(-2);
+    const mimeType = plainMimeType(file.mimeType);
+    return [...this.#definitions.values()].some(
+      (source) =>
+        extensions.some((extension) => isListed(source.extensions, extension)) ||
+        (source.fileNames !== undefined && Object.hasOwn(source.fileNames, baseName(file.name))) ||
+        (mimeType !== undefined && isListed(source.mimeTypes, mimeType)),
+    );
+  }
+
+  /** Sources that may be tried with a file, in the order in which they are. */
+  candidates(file: FileFacts): TileSourceDefinition[] {
+    const ignored = isNamed(file.name, this.#options.ignoredNames ?? usuallyIgnored);
+    return [...this.#definitions.values()]
+      .map((definition) => rank(definition, file))
+      .filter(({ priority, fallback }) => priority < priorities.manual && !(fallback && ignored))
+      .sort(
+        (a, b) =>
+          Number(a.fallback) - Number(b.fallback) || a.priority - b.priority || (a.definition.name < b.definition.name ? -1 : 1),
+      )
+      .map(({ definition }) => definition);
+  }
+
+  /**
+   * Opens a file with the first source that can read it, or with the one that is named.
+   *
+   * @throws TileSourceError that says which sources were tried and why each failed.
+   */
+  async open(input: SourceInput, options: SourceOptions & { sourceName?: string } = {}): Promise<OpenedSource> {
+    const { sourceName, ...sourceOptions } = options;
+    const chosen = sourceName === undefined ? undefined : this.get(sourceName);
+    if (sourceName !== undefined && !chosen) {
+      const known = [...this.#definitions.keys()].join(', ') || 'none';
+      throw new TileSourceError(`No tile source "${sourceName}" is registered; registered are: ${known}.`);
+    }
+    const failures: string[] = [];
+    const causes: unknown[] = [];
+    for (const definition of chosen ? [chosen] : this.candidates(input)) {
+      options.signal?.throwIfAborted();
+      try {
+        if (!chosen && this.#ignores(definition, input.name)) {
+          throw new TileSourceError(`File will not be opened by ${definition.name} reader`);
+        }
+        return {
+          name: definition.name,
+          source: checkedSource(definition.name, await definition.open(input, sourceOptions)),
+        };
+      } catch (error) {
+        options.signal?.throwIfAborted();
+        const outage = outageIn(error);
+        if (outage !== null) throw outage;
+        failures.push(`${definition.name}: ${this.#reason(definition, input, error)}`);
+        causes.push(error);
+      }
+    }
+    const missing = causes.flatMap((cause) => (cause instanceof MissingPartsError ? cause.missing : []));
+    const reasons = failures.length > 0 ? ` Tried ${failures.join('; ')}` : ' No registered source is meant for such files';
+    const message = `No tile source can read ${input.name}.${reasons.replace(/\.?$/, '.')}`;
+    const reason = { cause: causes.length > 1 ? new AggregateError(causes) : causes[0] };
+    throw missing.length > 0 ? new MissingPartsError(message, missing, reason) : new TileSourceError(message, reason);
+  }
+
+  #ignores({ name, ignoredNames }: TileSourceDefinition, fileName: string): boolean {
+    const { sourceIgnoredNames = {} } = this.#options;
+    const given = Object.hasOwn(sourceIgnoredNames, name) ? sourceIgnoredNames[name] : undefined;
+    return given === undefined ? ignoredNames?.test(fileName) === true : isNamed(fileName, given);
+  }
+
+  /** What may be told of a failure: purposeful errors explain themselves, others are logged. */
+  #reason(definition: TileSourceDefinition, input: SourceInput, error: unknown): string {
+    if (error instanceof TileSourceError) return error.message;
+    this.#options.logger?.warn({ sourceName: definition.name, file: input.name, error }, 'TileSource:Open:Crashed');
+    return 'the reader failed unexpectedly';
+  }
+}
+
+/** An error that says nothing of the file, but that it cannot be read at the moment; also where a source has put another one around it. */
+function outageIn(error: unknown): LargeImageError | null {
+  for (let each = error, depth = 0; each instanceof Error && depth < 8; each = each.cause, depth += 1) {
+    if (each instanceof LargeImageError && ['unavailable', 'busy', 'storage-full'].includes(each.code)) return each;
+  }
+  return null;
+}
+
+function isListed(table: Readonly<Record<string, Priority>>, key: string): boolean {
+  return key !== 'default' && Object.hasOwn(table, key);
+}
+
+/** Extensions of a name, in lower case, the text before a blank: `a.ome.tif` has `ome` and `tif`. */
+function extensionsOf(name: string): string[] {
+  return name
+    .split('.')
+    .slice(1)
+    .map((part) => (part.split(' ')[0] ?? '').toLowerCase())
+    .filter((part) => part !== '');
+}
+
+/** Name of a file without folders, in lower case. */
+function baseName(name: string): string {
+  return name.slice(name.lastIndexOf('/') + 1).toLowerCase();
+}
+
+function plainMimeType(mimeType: string | undefined): string | undefined {
+  return mimeType?.split(';')[0]?.trim().toLowerCase();
+}
+
+function rank(definition: TileSourceDefinition, file: FileFacts): Candidate {
+  const matches: Priority[] = [];
+  for (const extension of extensionsOf(file.name)) {
+    const priority = isListed(definition.extensions, extension) ? definition.extensions[extension] : undefined;
+    if (priority !== undefined) matches.push(priority);
+  }
+  const mimeType = plainMimeType(file.mimeType);
+  const byType = mimeType !== undefined && isListed(definition.mimeTypes, mimeType) ? definition.mimeTypes[mimeType] : undefined;
+  if (byType !== undefined) matches.push(byType);
+  const byName = definition.fileNames?.[baseName(file.name)];
+  if (byName !== undefined) matches.push(byName);
+  const { default: usual } = definition.extensions;
+  const priority = matches.reduce((lowest, each) => (each < lowest ? each : lowest), usual);
+  return { definition, priority, fallback: matches.length === 0 };
+}

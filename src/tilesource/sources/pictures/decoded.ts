@@ -1,0 +1,89 @@
+import sharp from 'sharp';
+import { TileSourceError } from '../../../errors.js';
+import { codecThreads } from '../../codecs/codec-threads.js';
+import type { PictureTask } from '../../codecs/whole-pictures.js';
+import type { ByteReader, SourceInput, SourceOptions, TileSource } from '../../contract.js';
+import { processed } from '../../process/processing.js';
+import { sharpSource } from '../sharp/sharp-source.js';
+
+/** Longest file that is read at once. */
+const maxFileBytes = 2 ** 27;
+/** Most pixels of a picture that a library decodes as a whole. */
+const maxPixels = 2 ** 26;
+
+/** A picture that was decoded, and what is said of it in internal metadata. */
+export interface DecodedPicture {
+  png: Uint8Array;
+  icc: Uint8Array | null;
+  facts: Record<string, unknown>;
+}
+
+/** All bytes of a file that is decoded as a whole. */
+export async function wholeFile(
+  input: SourceInput,
+  is: (head: Buffer) => boolean,
+  what: string,
+  signal?: AbortSignal,
+): Promise<Buffer> {
+  const reader = await input.open();
+  try {
+    const read = async (length: number) => Buffer.from(await reader.read(0, length, signal && { signal }));
+    if (!is(await read(Math.min(64, reader.size)))) throw new TileSourceError(`The file is no ${what}.`);
+    if (reader.size > maxFileBytes) throw new TileSourceError(`${what} files of more than ${maxFileBytes} bytes are not read.`);
+    return await read(reader.size);
+  } finally {
+    await reader.close();
+  }
+}
+
+/** Decodes a picture in a thread. @throws TileSourceError where it is corrupt or too large, or the library is not installed. */
+export async function decodePicture(
+  { format, bytes, what }: Pick<PictureTask, 'format' | 'bytes'> & { what: string },
+  signal?: AbortSignal,
+): Promise<DecodedPicture> {
+  const { kind, data, width, height, hasAlpha, icc } = await codecThreads.call(
+    'picture',
+    { format, bytes, maxPixels },
+    what,
+    signal,
+  );
+  const facts = { width, height };
+  return { png: kind === 'png' ? data : await pngOf({ data, width, height, hasAlpha }, signal), icc, facts };
+}
+
+/** Red, green, blue and opacity as PNG. */
+export async function pngOf(
+  { data, width, height, hasAlpha }: { data: Uint8Array; width: number; height: number; hasAlpha: boolean },
+  signal?: AbortSignal,
+): Promise<Uint8Array> {
+  const image = sharp(data, { raw: { width, height, channels: 4 }, limitInputPixels: false });
+  const shown = (hasAlpha ? image : image.removeAlpha()).png({ compressionLevel: 1 });
+  return processed(() => shown.toBuffer(), signal);
+}
+
+/** Serves a picture that was decoded: small ones as a tile, large ones through a temporary pyramid. */
+export async function openDecoded(
+  name: string,
+  { png, icc, facts }: DecodedPicture,
+  options: SourceOptions = {},
+): Promise<TileSource> {
+  const source = await sharpSource.open(
+    { name: `${name}.png`, mimeType: 'image/png', path: null, open: async () => bytesReader(png) },
+    options,
+  );
+  return {
+    metadata: source.metadata,
+    populatedLevels: source.populatedLevels,
+    readTile: (...call) => source.readTile(...call),
+    internalMetadata: async () => ({ [name]: facts }),
+    iccProfile: (frame) => icc ?? source.iccProfile?.(frame) ?? null,
+    get retainedBytes() {
+      return source.retainedBytes ?? 0;
+    },
+    close: () => source.close(),
+  };
+}
+
+function bytesReader(bytes: Uint8Array): ByteReader {
+  return { size: bytes.length, read: async (offset, length) => bytes.slice(offset, offset + length), close: async () => {} };
+}

@@ -1,0 +1,55 @@
+import decodeIco from 'decode-ico';
+import { TileSourceError } from '../../../errors.js';
+import { priorities, type TileSourceDefinition } from '../../contract.js';
+import { openDecoded, pngOf, wholeFile } from './decoded.js';
+
+/** Pictures in one file, at most. */
+const maxPictures = 256;
+/** Bytes of the header of a bitmap. */
+const leastPicture = 40;
+/** Longest side of a bitmap; those of PNG have the limits of PNG. */
+const maxSide = 1024;
+
+/** Reads icons and cursors: of the pictures in a file the one with most pixels. */
+export const icoSource: TileSourceDefinition = {
+  name: 'ico',
+  extensions: { default: priorities.manual, ico: priorities.low, cur: priorities.low },
+  mimeTypes: { default: priorities.manual, 'image/vnd.microsoft.icon': priorities.low, 'image/x-icon': priorities.low },
+  async open(input, options = {}) {
+    const isIcon = (head: Buffer) => head.length >= 22 && head.readUInt16LE(0) === 0 && [1, 2].includes(head.readUInt16LE(2));
+    const bytes = await wholeFile(input, isIcon, 'ICO', options.signal);
+    const count = bytes.readUInt16LE(4);
+    if (count === 0 || count > maxPictures || 6 + count * 16 > bytes.length) {
+      throw new TileSourceError(`Corrupt ICO: it claims ${count} pictures; it may have 1 to ${maxPictures}.`);
+    }
+    // Sides and colours of an entry are bytes, of which 0 stands for 256.
+    const entries = Array.from({ length: count }, (_, index) => {
+      const entry = bytes.subarray(6 + index * 16, 22 + index * 16);
+      return { entry, pixels: (entry[0] || 256) * (entry[1] || 256), bits: entry.readUInt16LE(6) };
+    });
+    const [best] = entries.toSorted((a, b) => b.pixels - a.pixels || b.bits - a.bits);
+    const [length, offset] = [best!.entry.readUInt32LE(8), best!.entry.readUInt32LE(12)];
+    if (length < leastPicture || offset + length > bytes.length)
+      throw new TileSourceError('Corrupt ICO: its largest picture lies outside the file.');
+    const picture = bytes.subarray(offset, offset + length);
+    const facts = { pictures: count };
+    if (picture.readUInt32BE(0) === 0x89504e47) return openDecoded('ico', { png: picture, icc: null, facts }, options);
+    // The height counts the mask, too.
+    const sides = [picture.readInt32LE(4), Math.abs(picture.readInt32LE(8)) / 2];
+    if (sides.some((side) => side < 1 || side > maxSide)) {
+      throw new TileSourceError(`Corrupt ICO: its largest picture has ${sides.join(' by ')} pixels; sides may have ${maxSide}.`);
+    }
+    const alone = Buffer.concat([bytes.subarray(0, 4), Buffer.of(1, 0), best!.entry, picture]);
+    alone.writeUInt32LE(22, 18);
+    let decoded: { width: number; height: number; data: ArrayLike<number> } | undefined;
+    try {
+      [decoded] = decodeIco(alone);
+    } catch (cause) {
+      throw new TileSourceError(`Corrupt ICO: its largest picture cannot be decoded (${String(cause)}).`, { cause });
+    }
+    if (decoded === undefined) throw new TileSourceError('Corrupt ICO: it holds no picture.');
+    const { width, height } = decoded;
+    const png = await pngOf({ data: Uint8Array.from(decoded.data), width, height, hasAlpha: true }, options.signal);
+    return openDecoded('ico', { png, icc: null, facts }, options);
+  },
+};

@@ -1,0 +1,17 @@
+import { priorities, type TileSourceDefinition } from '../../contract.js';
+import { decodePicture, openDecoded, wholeFile } from './decoded.js';
+
+const container = Buffer.from('\0\0\0\x0cJXL \r\n\x87\n', 'latin1');
+
+/** Reads JPEG XL, decoded as a whole by the optional package jxl-oxide-wasm. */
+export const jpegXlSource: TileSourceDefinition = {
+  name: 'jpegxl',
+  extensions: { default: priorities.manual, jxl: priorities.low },
+  mimeTypes: { default: priorities.manual, 'image/jxl': priorities.low },
+  async open(input, options = {}) {
+    const isJpegXl = (head: Buffer) => head.readUInt16BE(0) === 0xff0a || head.subarray(0, container.length).equals(container);
+    const bytes = await wholeFile(input, (head) => head.length >= 12 && isJpegXl(head), 'JPEG XL', options.signal);
+    const decoded = await decodePicture({ format: 'jpegxl', bytes, what: 'the picture (JPEG XL)' }, options.signal);
+    return openDecoded('jpegxl', decoded, options);
+  },
+};

@@ -1,0 +1,35 @@
+import sharp from 'sharp';
+import { TileSourceError } from '../../../errors.js';
+import type { CodecThreads } from '../../codecs/codec-threads.js';
+import { processed } from '../../process/processing.js';
+import { vipsReason } from '../../process/vips-reason.js';
+import type { Raster } from '../../raster.js';
+import type { Jpeg2000Tile } from './jpeg2000.js';
+
+/**
+ * Decodes a JPEG XL tile of `layout.chunkWidth` by `rows` pixels.
+ *
+ * @throws TileSourceError where it is corrupt, of another shape, or its decoder is not installed.
+ */
+export async function decodeJpegXl(threads: CodecThreads, { bytes, layout, rows, signal }: Jpeg2000Tile): Promise<Raster> {
+  const { chunkWidth: width, bands, bits } = layout;
+  const task = { format: 'jpegxl' as const, bytes, maxPixels: width * rows, exactly: { width, height: rows } };
+  const { data: png } = await threads.call('picture', task, 'a tile (JPEG XL)', signal);
+  const isWide = bits === 16;
+  const gray = isWide ? 'grey16' : 'b-w';
+  const colour = isWide ? 'rgb16' : 'srgb';
+  try {
+    const picture = sharp(png, { failOn: 'error', limitInputPixels: width * rows });
+    const raw = picture.toColourspace(bands <= 2 ? gray : colour).raw({ depth: isWide ? 'ushort' : 'uchar' });
+    const { data, info } = await processed(() => raw.toBuffer({ resolveWithObject: true }), signal);
+    if (info.channels !== bands) {
+      throw new TileSourceError(`Corrupt TIFF: a JPEG XL tile has ${info.channels} samples where ${bands} are declared.`);
+    }
+    const own = new Uint8Array(data);
+    return { data: isWide ? new Uint16Array(own.buffer) : own, width, height: rows, bands, dtype: isWide ? 'uint16' : 'uint8' };
+  } catch (cause) {
+    signal?.throwIfAborted();
+    if (cause instanceof TileSourceError) throw cause;
+    throw new TileSourceError(`Corrupt TIFF: a JPEG XL tile cannot be decoded (${vipsReason(cause)}).`, { cause });
+  }
+}

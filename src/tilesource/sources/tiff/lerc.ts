@@ -1,0 +1,46 @@
+import { promisify } from 'node:util';
+import { inflate } from 'node:zlib';
+import { TileSourceError } from '../../../errors.js';
+import type { DecodeContext, ImageLayout } from './layout.js';
+
+const inflateBytes = promisify(inflate);
+
+/** Samples of consecutive strips, or of a tile, of LERC: little-endian, those of a pixel side by side. */
+export async function decompressLerc(
+  layout: ImageLayout,
+  strips: readonly Uint8Array[],
+  rows: number,
+  { threads, signal }: DecodeContext,
+): Promise<Uint8Array> {
+  const samples = layout.planes > 1 ? 1 : layout.samplesPerPixel;
+  const parts: Uint8Array[] = [];
+  for (const [index, strip] of strips.entries()) {
+    const height = Math.min(layout.chunkHeight, rows - index * layout.chunkHeight);
+    const shape = { width: layout.chunkWidth, height, samples, sampleBytes: layout.bits / 8, isFloat: layout.sampleFormat === 3 };
+    const bytes = await unpack(layout, strip, { threads, signal });
+    parts.push(await threads.call('lerc', { bytes, ...shape }, 'a tile or strip (LERC)', signal));
+  }
+  const [only] = parts;
+  return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts);
+}
+
+/** Undoes the compression around it. LERC itself is hardly longer than the samples. */
+async function unpack(
+  { lercPacking, chunkWidth, chunkHeight, samplesPerPixel, bits }: ImageLayout,
+  bytes: Uint8Array,
+  { threads, signal }: Pick<DecodeContext, 'threads'> & { signal: AbortSignal | undefined },
+): Promise<Uint8Array> {
+  const most = chunkWidth * chunkHeight * samplesPerPixel * (bits / 8) * 2 + 2 ** 16;
+  switch (lercPacking) {
+    case 'none':
+      return Uint8Array.from(bytes);
+    case 'zstd':
+      return (await threads.decode({ codec: 'zstd', bytes, size: most }, 'a tile or strip', signal)).data;
+    case 'deflate':
+      try {
+        return Uint8Array.from(await inflateBytes(bytes, { maxOutputLength: most }));
+      } catch (cause) {
+        throw new TileSourceError('Corrupt TIFF: a tile or strip of LERC cannot be inflated.', { cause });
+      }
+  }
+}

@@ -1,0 +1,30 @@
+/** Buffers kept for the next pictures, of each length, and the longest that is kept. Together they take 8 MiB for each length. */
+const mostKept = 8;
+const longestKept = 2 ** 20;
+const keptLengths = 4;
+
+const free = new Map<number, Uint8Array<ArrayBuffer>[]>();
+const lent = new WeakSet<ArrayBuffer>();
+
+/**
+ * Bytes of any content for a coloured picture. Where every tile gets memory of its own, finding, clearing and collecting it takes as long as
+ * a third of colouring it.
+ */
+export function borrowBytes(length: number): Uint8Array<ArrayBuffer> {
+  const found = free.get(length)?.pop();
+  const bytes = found ?? new Uint8Array(Buffer.allocUnsafeSlow(length).buffer);
+  lent.add(bytes.buffer);
+  return bytes;
+}
+
+/** Takes the bytes of a picture back that nobody looks at any more; those that were not borrowed here, or are a part of such, are left alone. */
+export function returnBytes({ buffer, byteLength }: Uint8Array): void {
+  if (!(buffer instanceof ArrayBuffer) || byteLength !== buffer.byteLength || !lent.delete(buffer) || byteLength > longestKept)
+    return;
+  const kept = free.get(byteLength) ?? [];
+  if (kept.length < mostKept) kept.push(new Uint8Array(buffer));
+  free.delete(byteLength);
+  free.set(byteLength, kept);
+  // The length that was not used for the longest time goes.
+  if (free.size > keptLengths) for (const oldest of free.keys()) return void free.delete(oldest);
+}

@@ -1,0 +1,44 @@
+import { ApiError } from '../api.js';
+import { fill, h } from '../dom.js';
+import { routeHash, type Route } from '../router.js';
+import { currentUser } from '../session.js';
+import { accountTexts, adminTexts } from '../texts.js';
+import { configurationSection } from './configuration.js';
+import { groupsSection } from './groups.js';
+import { imagesSection } from './images.js';
+import { jobsSection } from './jobs.js';
+import { peopleSection } from './people.js';
+import { serverSection } from './server.js';
+import { settingsSection } from './settings.js';
+import { thumbnailsSection } from './thumbnails.js';
+import type { ViewContext, View } from '../view.js';
+import type { Section } from './section.js';
+
+const sections: Record<string, Section> = {
+  '': serverSection,
+  people: peopleSection,
+  groups: groupsSection,
+  images: imagesSection,
+  thumbnails: thumbnailsSection,
+  jobs: jobsSection,
+  settings: settingsSection,
+  configuration: configurationSection,
+};
+
+/** What administrators do with the server, a section at a time. */
+export async function adminView(route: Route, { main, signal }: ViewContext): Promise<View> {
+  const user = currentUser();
+  if (user === null) throw new ApiError(401, adminTexts.administratorsFirst);
+  if (!user.admin) throw new Error(adminTexts.administratorsOnly);
+  const build = sections[route.id];
+  if (build === undefined) throw new Error(adminTexts.noSection(route.id));
+  const content = await build({ signal, route });
+  signal.throwIfAborted();
+  const tab = (id: string) => {
+    const attributes = { href: routeHash('admin', id), 'aria-current': id === route.id ? 'page' : null };
+    return h('a', attributes, adminTexts.sections[id]);
+  };
+  const tabs = h('nav.tabs.wrap', { 'aria-label': accountTexts.administration }, ...Object.keys(sections).map(tab));
+  fill(main, h('div.page.admin.column', h('h1', accountTexts.administration), tabs, ...content));
+  return { title: adminTexts.titleOf(adminTexts.sections[route.id] ?? '') };
+}

@@ -1,0 +1,138 @@
+import { list, request } from '../api.js';
+import { askToRemove } from '../browse/create-dialog.js';
+import { personSearch, type Found } from '../browse/person-search.js';
+import { pageNumber, paging } from '../browse/paging.js';
+import { button, errorNotice, fill, h, icon } from '../dom.js';
+import { ask } from '../forms.js';
+import { plainDialog } from '../help.js';
+import { nameOf, type User } from '../session.js';
+import { adminTexts, browseTexts, commonTexts } from '../texts.js';
+import { outcome, panel, table } from './parts.js';
+import type { Section } from './section.js';
+
+interface Group {
+  _id: string;
+  name: string;
+  description: string;
+  public: boolean;
+}
+
+const pageSize = 50;
+
+/** Groups, and who belongs to them. */
+export async function groupsSection({ signal, route }: Parameters<Section>[0]): ReturnType<Section> {
+  const page = pageNumber(route.query, 'page');
+  const said = outcome();
+  const place = h('div.stack.column');
+  await show();
+  const create = button(adminTexts.newGroup, () => editGroup(null), { picture: 'plus', kind: 'primary' });
+  return [panel(adminTexts.groups, h('div.actions.wrap', create), said.element, place)];
+
+  async function show() {
+    const query = { limit: pageSize, offset: (page - 1) * pageSize, sort: 'lowerName' };
+    const { entries, total } = await list<Group>('group', { query, signal });
+    const pages = paging({ parameter: 'page', page, size: pageSize, total, label: browseTexts.pagesOf('groups') });
+    const columns = [commonTexts.name, commonTexts.description, adminTexts.members, commonTexts.edit];
+    if (total === 0) fill(place, h('p.quiet-text', commonTexts.none));
+    else fill(place, table(columns, entries.map(row), adminTexts.groups), pages);
+  }
+
+  function row(group: Group) {
+    return [
+      group.name,
+      group.description,
+      link(adminTexts.members, adminTexts.membersOf(group.name), () => membersDialog(group)),
+      link(commonTexts.edit, browseTexts.editNamed(group.name), () => editGroup(group)),
+    ];
+  }
+
+  async function done(text: string) {
+    said.good(text);
+    await show();
+    return text;
+  }
+
+  function editGroup(group: Group | null) {
+    const remove = () => {
+      dialog.close();
+      removeGroup(group as Group);
+    };
+    const dialog = ask({
+      title: group ? browseTexts.editNamed(group.name) : adminTexts.newGroup,
+      action: group ? commonTexts.save : adminTexts.createGroup,
+      fields: [
+        { name: 'name', label: commonTexts.name, value: group?.name, required: true },
+        { name: 'description', label: browseTexts.descriptionOptional, type: 'textarea', value: group?.description },
+        { name: 'public', label: adminTexts.publicGroup, type: 'checkbox', value: group?.public ?? false },
+      ],
+      others: group ? [button(commonTexts.delete, remove)] : [],
+      async send(form) {
+        if (group) await request('PUT', `group/${group._id}`, { form });
+        else await request('POST', 'group', { form });
+        await done(commonTexts.saved);
+      },
+    });
+  }
+
+  function removeGroup({ _id, name }: Group) {
+    askToRemove({
+      title: browseTexts.deleteNamed(name),
+      text: adminTexts.deleteGroupText,
+      async remove() {
+        const { message } = await request<{ message: string }>('DELETE', `group/${_id}`);
+        return done(message);
+      },
+    });
+  }
+}
+
+function link(label: string, name: string, onclick: () => void) {
+  return h('button.link-button', { 'aria-label': name, onclick }, label);
+}
+
+/** Who belongs to a group, who is invited, and who asks to be let in. */
+function membersDialog({ _id: id, name }: Group) {
+  const people = h('ul.grants.column');
+  const said = h('div');
+  const invite = h('input', { type: 'checkbox' });
+  const search = personSearch((found) => void act(() => add(found)), ['user']);
+  plainDialog(adminTexts.membersOf(name), search, h('label.row', invite, ` ${adminTexts.inviteOnly}`), said, people);
+  void act(async () => {});
+
+  async function act(change: () => Promise<unknown>) {
+    fill(said);
+    try {
+      await change();
+      const query = { limit: 0 };
+      const [members, invited, { requests }] = await Promise.all([
+        list<User>(`group/${id}/member`, { query }),
+        list<User>(`group/${id}/invitation`, { query }),
+        request<{ requests: { id: string; name: string }[] }>('GET', `group/${id}/access`),
+      ]);
+      fill(
+        people,
+        ...requests.map((one) => row(one.id, one.name, adminTexts.asks)),
+        ...invited.entries.map((user) => row(user._id, nameOf(user), adminTexts.invited)),
+        ...members.entries.map((user) => row(user._id, nameOf(user), '')),
+      );
+    } catch (error) {
+      fill(said, errorNotice(error));
+    }
+  }
+
+  function add({ id: userId }: Pick<Found, 'id'>, force = !invite.checked) {
+    return request('POST', `group/${id}/invitation`, { query: { userId, force } });
+  }
+
+  function row(userId: string, label: string, note: string) {
+    const leave = () => void act(() => request('DELETE', `group/${id}/member`, { query: { userId } }));
+    const admit = () => void act(() => add({ id: userId }, true));
+    return h(
+      'li.row.wrap',
+      icon('person'),
+      h('span', label, note && h('em.quiet-text', ` ${note}`)),
+      note !== '' && button(adminTexts.admit, admit, { name: adminTexts.admitNamed(label) }),
+      button('', leave, { picture: 'close', name: browseTexts.removeNamed(label) }),
+    );
+  }
+}

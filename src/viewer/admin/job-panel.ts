@@ -1,0 +1,118 @@
+import { apiUrl, request } from '../api.js';
+import { h, icon } from '../dom.js';
+import { formatDate } from '../format.js';
+import { adminTexts } from '../texts.js';
+import { outcome } from './parts.js';
+
+export interface Job {
+  _id: string;
+  title: string;
+  type: string;
+  status: number;
+  created: string;
+  progress?: { total: number | null; current: number | null; message: string | null } | null;
+}
+
+export function isFinished(status: number) {
+  return status === 3 || status === 4 || status === 5;
+}
+
+export function statusTag(status: number) {
+  const tag = h('span.tag.status');
+  showStatus(tag, status);
+  return tag;
+}
+
+export function showStatus(tag: HTMLElement, status: number) {
+  tag.textContent = adminTexts.jobStatus[status] ?? adminTexts.jobStatusOther(status);
+  tag.dataset.status = status === 3 ? 'good' : status === 4 ? 'bad' : isFinished(status) ? 'ended' : 'active';
+}
+
+/** Longest log that is kept on the page, in characters. */
+const maxLog = 200_000;
+
+/** A job as it goes on: status, progress and log come by the event stream of the job, without asking again. */
+export function jobPanel(job: Job, { signal, onStatus }: { signal: AbortSignal; onStatus?: (status: number) => void }) {
+  const status = statusTag(job.status);
+  const bar = h('progress.job-progress', { 'aria-label': adminTexts.jobProgress, max: 1 });
+  const message = h('span.quiet-text', { 'data-testid': 'job-message' });
+  const log = h('pre.job-log.break', { tabindex: 0, 'aria-label': adminTexts.jobLog, 'data-testid': 'job-log' });
+  const said = outcome();
+  const cancel = h('button.button', { onclick: cancelJob }, icon('close'), adminTexts.cancelJob);
+  const element = h(
+    'article.job.column',
+    { 'data-job': job._id },
+    h(
+      'header.job-heading.row.wrap',
+      h('h3', job.title),
+      status,
+      h('time.quiet-text', { datetime: job.created }, formatDate(job.created)),
+      cancel,
+    ),
+    h('div.job-state.row', bar, message),
+    said.element,
+    log,
+  );
+  take(job);
+  follow();
+  return element;
+
+  function take(document: Job) {
+    showStatus(status, document.status);
+    cancel.hidden = isFinished(document.status) || document.status === 824;
+    if (document.progress) showProgress(document.progress);
+    bar.hidden = isFinished(document.status) || !document.progress;
+    onStatus?.(document.status);
+  }
+
+  function showProgress(options: { total?: number | null; current?: number | null; message?: string | null }) {
+    const { total, current, message: text } = options;
+    bar.hidden = false;
+    if (typeof total === 'number' && total > 0) {
+      bar.max = total;
+      bar.value = Math.min(current ?? 0, total);
+    } else bar.removeAttribute('value');
+    message.textContent = text ?? '';
+  }
+
+  function addLog(text: string, overwrite: boolean) {
+    const atEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 4;
+    const full = overwrite ? text : (log.textContent ?? '') + text;
+    log.textContent = full.length > maxLog ? `…${full.slice(-maxLog)}` : full;
+    if (atEnd) log.scrollTop = log.scrollHeight;
+  }
+
+  function follow() {
+    const events = new EventSource(apiUrl(`job/${job._id}/events`), { withCredentials: true });
+    signal.addEventListener('abort', () => events.close(), { once: true });
+    if (signal.aborted) events.close();
+    // A connection that was lost is taken up again by the browser; one that was refused is not.
+    events.addEventListener('error', () => {
+      if (events.readyState === EventSource.CLOSED && !signal.aborted) said.bad(adminTexts.jobEventsLost);
+    });
+    events.addEventListener('message', ({ data: text }) => {
+      const { type, data } = JSON.parse(text);
+      if (type === 'job_log') addLog(data.text, data.overwrite === true);
+      else if (type === 'progress') showProgress(data);
+      else if (type === 'job_removed') {
+        events.close();
+        cancel.hidden = true;
+        said.good(adminTexts.jobRemoved);
+      } else if (type === 'job_status') {
+        take(data);
+        if (isFinished(data.status)) events.close();
+      }
+    });
+  }
+
+  async function cancelJob() {
+    cancel.disabled = true;
+    try {
+      take(await request('PUT', `job/${job._id}/cancel`));
+    } catch (error) {
+      said.bad(error);
+    } finally {
+      cancel.disabled = false;
+    }
+  }
+}

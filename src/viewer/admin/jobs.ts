@@ -1,0 +1,95 @@
+import { list } from '../api.js';
+import { fill, h } from '../dom.js';
+import { formatDate } from '../format.js';
+import { isFinished, jobPanel, showStatus, statusTag, type Job } from './job-panel.js';
+import { actionButton, outcome, panel } from './parts.js';
+import { adminTexts, commonTexts } from '../texts.js';
+import type { Section } from './section.js';
+
+const pageSize = 25;
+
+/** How often the status of unfinished jobs is asked for, in milliseconds. */
+const refreshMs = 3000;
+
+type Row = { id: string; element: HTMLElement; status: number; show: (status: number) => void };
+
+/**
+ * All jobs, newest first, each with its status as it changes; one that is opened shows its log as it grows, and can be cancelled.
+ */
+export async function jobsSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
+  const said = outcome();
+  const entries = h('ul.job-list', { 'aria-label': adminTexts.jobs });
+  let rows: Row[] = [];
+  const more = actionButton({ label: adminTexts.olderJobs, run: () => load(entries.children.length), failed: said.bad });
+  await load(0);
+  const timer = setInterval(() => void refresh().catch(said.bad), refreshMs);
+  signal.addEventListener('abort', () => clearInterval(timer), { once: true });
+  return [
+    panel(
+      adminTexts.jobs,
+      said.element,
+      entries,
+      h(
+        'div.actions.wrap',
+        actionButton({ label: commonTexts.refresh, name: adminTexts.refreshJobs, run: () => load(0), failed: said.bad }),
+        more,
+      ),
+    ),
+  ];
+
+  async function load(offset: number) {
+    const jobs = await newest(pageSize, offset);
+    more.hidden = jobs.length < pageSize;
+    const loaded = jobs.map((job) => row(job, signal));
+    const elements = loaded.map(({ element }) => element);
+    if (offset === 0) fill(entries, ...elements, loaded.length === 0 && h('li.quiet-text', adminTexts.noJobsAtAll));
+    else entries.append(...elements);
+    rows = offset === 0 ? loaded : [...rows, ...loaded];
+  }
+
+  /** What has become of the jobs that have not ended, wherever they were changed. */
+  async function refresh() {
+    const last = rows.findLastIndex(({ status }) => !isFinished(status));
+    if (last < 0 || document.hidden) return;
+    const now = new Map((await newest(last + 1 + pageSize, 0)).map((job) => [job._id, job.status]));
+    for (const each of rows) each.show(now.get(each.id) ?? each.status);
+  }
+
+  async function newest(limit: number, offset: number): Promise<Job[]> {
+    const query = { limit, offset, sort: 'created', sortdir: -1 };
+    return (await list<Job>('job/all', { query, signal })).entries;
+  }
+}
+
+function row(job: Job, signal: AbortSignal): Row {
+  const tag = statusTag(job.status);
+  const details = h(
+    'details.job-row',
+    { ontoggle: toggled },
+    h(
+      'summary.row.wrap',
+      h('span.job-title.strong.break', job.title),
+      tag,
+      h('time.quiet-text', { datetime: job.created }, formatDate(job.created)),
+    ),
+  );
+  let leaving: AbortController | null = null;
+  signal.addEventListener('abort', () => leaving?.abort(), { once: true });
+  const made: Row = { id: job._id, element: h('li', details), status: job.status, show };
+  return made;
+
+  function show(status: number) {
+    made.status = status;
+    showStatus(tag, status);
+  }
+
+  // The events of a job are followed only while it is open: browsers allow few connections.
+  function toggled() {
+    leaving?.abort();
+    leaving = null;
+    details.querySelector('.job')?.remove();
+    if (!details.open || signal.aborted) return;
+    leaving = new AbortController();
+    details.append(jobPanel({ ...job, status: made.status }, { signal: leaving.signal, onStatus: show }));
+  }
+}

@@ -1,0 +1,146 @@
+import { list, request } from '../api.js';
+import { askToRemove } from '../browse/create-dialog.js';
+import { findNamed } from '../browse/person-search.js';
+import { pageNumber, paging } from '../browse/paging.js';
+import { button, fill, h } from '../dom.js';
+import { ask } from '../forms.js';
+import { currentUser, nameOf, type User } from '../session.js';
+import { accountTexts, adminTexts, browseTexts, commonTexts } from '../texts.js';
+import { registerFields } from '../views/account.js';
+import { outcome, panel, table } from './parts.js';
+import type { Section } from './section.js';
+
+/** As administrators see them. */
+type Account = User & { email?: string; status?: string };
+
+const pageSize = 50;
+const delayMs = 250;
+
+/** Everybody with an account: made, changed, let in or kept out, and given a new password. */
+export async function peopleSection({ signal, route }: Parameters<Section>[0]): ReturnType<Section> {
+  const page = pageNumber(route.query, 'page');
+  const said = outcome();
+  const place = h('div.stack.column');
+  const search = h('input', {
+    type: 'search',
+    'aria-label': adminTexts.findPeople,
+    placeholder: commonTexts.search,
+    oninput: later,
+  });
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  await show();
+  const create = button(adminTexts.newUser, createUser, { picture: 'plus', kind: 'primary' });
+  return [panel(adminTexts.people, h('div.actions.wrap', h('div.field.column', search), create), said.element, place)];
+
+  function later() {
+    clearTimeout(timer);
+    timer = setTimeout(() => void show().catch(said.bad), delayMs);
+  }
+
+  async function show() {
+    const words = search.value.trim();
+    const query = { limit: pageSize, offset: (page - 1) * pageSize, sort: 'lastName' };
+    const { entries, total } =
+      words === ''
+        ? await list<Account>('user', { query, signal })
+        : { entries: (await findNamed(words, ['user'])).user, total: 0 };
+    if (search.value.trim() !== words) return;
+    const pages =
+      words === '' && paging({ parameter: 'page', page, size: pageSize, total, label: browseTexts.pagesOf('people') });
+    const columns = [commonTexts.name, commonTexts.login, commonTexts.email, adminTexts.state, commonTexts.edit];
+    fill(place, table(columns, (entries as Account[]).map(row), adminTexts.people), pages);
+  }
+
+  function row(user: Account) {
+    const name = nameOf(user);
+    const state = [user.admin && adminTexts.administrator, adminTexts.states[user.status ?? 'enabled']]
+      .filter(Boolean)
+      .join(', ');
+    const edit = {
+      class: 'link-button',
+      type: 'button',
+      'aria-label': browseTexts.editNamed(name),
+      onclick: () => editUser(user),
+    };
+    return [name, user.login, user.email, state, h('button', edit, commonTexts.edit)];
+  }
+
+  async function done(text: string) {
+    said.good(text);
+    await show();
+  }
+
+  function createUser() {
+    ask({
+      title: adminTexts.newUser,
+      action: accountTexts.createAccount,
+      fields: [...registerFields.map((one) => ({ ...one, autocomplete: 'off' })), adminField(false)],
+      async send(values) {
+        // The answer of a registration would sign in whoever is made; an administrator stays who they are.
+        await request('POST', 'user', { form: values });
+        await done(adminTexts.made(values.login ?? ''));
+      },
+    });
+  }
+
+  function editUser(user: Account) {
+    const name = nameOf(user);
+    const other = (label: string, next: () => void) => {
+      return button(label, () => {
+        dialog.close();
+        next();
+      });
+    };
+    const isSelf = user._id === currentUser()?._id;
+    const dialog = ask({
+      title: browseTexts.editNamed(name),
+      action: commonTexts.save,
+      fields: [
+        { name: 'firstName', label: commonTexts.firstName, value: user.firstName, required: true },
+        { name: 'lastName', label: commonTexts.lastName, value: user.lastName, required: true },
+        { name: 'email', label: commonTexts.email, type: 'email', value: user.email, required: true },
+        // Who takes this from themselves cannot give it back.
+        ...(isSelf ? [] : [{ name: 'status', label: adminTexts.mayUse, options: adminTexts.statusChoices, value: user.status }]),
+        ...(isSelf ? [] : [adminField(user.admin)]),
+      ],
+      others: [
+        other(adminTexts.resetPassword, () => resetPassword(user)),
+        ...(isSelf ? [] : [other(commonTexts.delete, () => removeUser(user))]),
+      ],
+      async send(form) {
+        await request('PUT', `user/${user._id}`, { form });
+        await done(commonTexts.saved);
+      },
+    });
+  }
+
+  function resetPassword(user: Account) {
+    const password = { name: 'password', label: accountTexts.newPassword, minlength: 6, required: true };
+    ask({
+      title: adminTexts.passwordOf(nameOf(user)),
+      text: adminTexts.passwordHint,
+      action: adminTexts.resetPassword,
+      fields: [password],
+      async send(form) {
+        await request('PUT', `user/${user._id}/password`, { form });
+        await done(adminTexts.passwordSet(nameOf(user)));
+      },
+    });
+  }
+
+  function removeUser(user: Account) {
+    askToRemove({
+      title: browseTexts.deleteNamed(nameOf(user)),
+      text: adminTexts.deleteUserText,
+      async remove() {
+        const { message } = await request<{ message: string }>('DELETE', `user/${user._id}`);
+        await done(message);
+        return message;
+      },
+    });
+  }
+}
+
+function adminField(value: boolean) {
+  return { name: 'admin', label: adminTexts.isAdministrator, type: 'checkbox', value };
+}

@@ -1,0 +1,107 @@
+import { request } from '../api.js';
+import { fill, h } from '../dom.js';
+import { formatBytes, formatCount, formatDate, plural } from '../format.js';
+import { factList } from '../image/facts.js';
+import { adminTexts, commonTexts } from '../texts.js';
+import { actionButton, outcome, panel, table } from './parts.js';
+import type { Section } from './section.js';
+
+interface CacheReport {
+  maxsize: number;
+  used: number;
+  items?: number;
+  processes?: number;
+  available?: boolean;
+  errors?: number;
+  error?: string;
+}
+
+interface Store {
+  root: string;
+  capacity: { free: number; total: number } | null;
+}
+
+/** Below this share of the disk little is left. */
+const lowShare = 0.05;
+
+/** Whether the server is well, how much it can take, and its caches. */
+export async function serverSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
+  return Promise.all([statePanel(signal), cachePanel(signal)]);
+}
+
+async function statePanel(signal: AbortSignal) {
+  const [check, stores, uploads] = await Promise.all([
+    request<{ bootTime: string; database: string }>('GET', 'system/check', { signal }),
+    request<Store[]>('GET', 'assetstore', { signal }),
+    request<unknown[]>('GET', 'system/uploads', { query: { limit: 1000 }, signal }),
+  ]);
+  const { serverFacts } = adminTexts;
+  const capacity = stores[0]?.capacity;
+  const share = capacity ? capacity.free / capacity.total : 1;
+  const facts = factList([
+    [serverFacts.state, check.database === 'ok' ? adminTexts.ok : check.database],
+    [serverFacts.since, formatDate(check.bootTime)],
+    [serverFacts.folder, stores[0]?.root],
+    [
+      serverFacts.capacity,
+      capacity
+        ? adminTexts.capacity(formatBytes(capacity.free), formatBytes(capacity.total), Math.round(share * 100))
+        : adminTexts.unknown,
+    ],
+    [serverFacts.uploads, formatCount(uploads.length)],
+  ]);
+  const low = share < lowShare && h('p.notice.notice-warning.surface', { role: 'status' }, adminTexts.capacityLow);
+  return panel(adminTexts.sections[''] ?? '', facts, low);
+}
+
+async function cachePanel(signal: AbortSignal) {
+  const said = outcome();
+  const output = h('div.stack.column');
+  const load = async () => fill(output, reportTable(await request('GET', 'large_image/cache', { signal }), adminTexts.caches));
+  await load();
+  const clear = async () => {
+    said.clear();
+    const { before, after } = await request<Record<'before' | 'after', Record<string, CacheReport>>>(
+      'PUT',
+      'large_image/cache/clear',
+    );
+    fill(
+      output,
+      h('div', h('h3', adminTexts.before), reportTable(before, adminTexts.before)),
+      h('div', h('h3', adminTexts.after), reportTable(after, adminTexts.after)),
+    );
+    said.good(adminTexts.cachesCleared);
+  };
+  return panel(
+    adminTexts.caches,
+    output,
+    said.element,
+    h(
+      'div.actions.wrap',
+      actionButton({ label: commonTexts.refresh, name: adminTexts.refreshCaches, run: load, failed: said.bad }),
+      actionButton({ label: adminTexts.clearCaches, kind: 'danger', failed: said.bad, run: clear }),
+    ),
+  );
+}
+
+function reportTable(reports: Record<string, CacheReport>, label: string) {
+  const rows = Object.entries(reports).map(([name, report]) => [
+    name,
+    amount(name, report.used),
+    amount(name, report.maxsize),
+    report.items === undefined ? '' : formatCount(report.items),
+    report.processes === undefined ? '' : formatCount(report.processes),
+    state(report),
+  ]);
+  return table(adminTexts.cacheColumns, rows, label);
+}
+
+/** `tileCache` counts bytes, the others count files. */
+function amount(name: string, value: number) {
+  return name === 'tileCache' ? formatBytes(value) : formatCount(value);
+}
+
+function state({ available, errors = 0, error }: CacheReport) {
+  if (available === false) return `${adminTexts.notReachable}${error ? `: ${error}` : ''}`;
+  return errors === 0 ? adminTexts.ok : plural(errors, 'error');
+}

@@ -1,0 +1,126 @@
+import { request } from '../api.js';
+import { h, messageOf } from '../dom.js';
+import { field } from '../forms.js';
+import { outcome, panel } from './parts.js';
+import { adminTexts, commonTexts } from '../texts.js';
+import type { Section } from './section.js';
+
+interface Definition {
+  key: string;
+  description: string;
+  /** what may be written, in words */
+  allowed: string;
+  default: unknown;
+  value: unknown;
+}
+
+type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
+
+function nameOf(key: string) {
+  const words = key
+    .slice(key.indexOf('.') + 1)
+    .replaceAll(/[._]/g, ' ')
+    .replace(/^cors/, 'CORS:');
+  return adminTexts.settingNames[key] ?? words[0]?.toUpperCase() + words.slice(1);
+}
+
+/** All settings in one form. What is refused keeps its reason beside it and changes nothing else. */
+export async function settingsSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
+  const definitions: Definition[] = await request('GET', 'system/setting/definitions', { signal });
+  const rows = definitions.map(settingRow);
+  const said = outcome();
+  const save = h('button.button.primary', { type: 'submit' }, commonTexts.save);
+  const starts = Object.keys(adminTexts.settingGroups);
+  const panels = starts.flatMap((start) => {
+    const own = rows.filter(({ key }) => starts.find((one) => key.startsWith(one)) === start);
+    return own.length === 0 ? [] : [panel(adminTexts.settingGroups[start] ?? '', ...own.map(({ element }) => element))];
+  });
+  return [
+    h('form.stack.column', { onsubmit: submit, novalidate: true }, ...panels, h('div.settings-end.row', said.element, save)),
+  ];
+
+  async function submit(event: SubmitEvent) {
+    event.preventDefault();
+    save.disabled = true;
+    said.clear();
+    const changed = rows.filter((row) => row.isChanged());
+    // One after another: each is refused or stored by itself.
+    let refused = 0;
+    for (const row of changed) refused += (await row.save()) ? 0 : 1;
+    save.disabled = false;
+    const stored = adminTexts.settingsSaved(changed.length - refused);
+    if (refused === 0) said.good(changed.length === 0 ? adminTexts.nothingChanged : stored);
+    else said.bad(`${stored} ${adminTexts.settingsRefused(refused)}`);
+    if (refused > 0) document.querySelector('.setting [aria-invalid="true"]')?.scrollIntoView({ block: 'center' });
+  }
+}
+
+function settingRow(definition: Definition) {
+  const { key, description, allowed, default: byDefault } = definition;
+  const id = `setting-${key.replaceAll('.', '-')}`;
+  const input = control(definition, id);
+  let shown = textOf(definition.value);
+  put(shown);
+  const message = h('p.form-error', { role: 'alert' });
+  const name = nameOf(key);
+  const reset = h(
+    'button.link-button',
+    { 'aria-label': adminTexts.defaultOf(name), onclick: () => put(textOf(byDefault)) },
+    adminTexts.byDefault,
+  );
+  const hint = `${description} ${adminTexts.defaultIs(textOf(byDefault))}`;
+  const isBox = input.type === 'checkbox';
+  const labelled = isBox
+    ? h('div.stack.column', h('label.row', input, ` ${name}`), h('p.hint.break.quiet-text.small', hint))
+    : field(name, input, hint);
+  const element = h('div.setting', { 'data-key': key, title: key }, labelled, h('div.setting-actions.row', reset), message);
+  return { key, element, isChanged: () => value() !== shown, save };
+
+  function value() {
+    return isBoxed(input) ? String(input.checked) : input.value;
+  }
+
+  function put(text: string) {
+    if (isBoxed(input)) input.checked = text === 'true';
+    else input.value = text;
+  }
+
+  async function save() {
+    message.textContent = '';
+    try {
+      // The route reads JSON where it can: a text that happens to look like a number must stay a text.
+      const isDefault = value() === textOf(byDefault);
+      const sent = typeof byDefault === 'string' ? JSON.stringify(value()) : value();
+      if (isDefault) await request('DELETE', 'system/setting', { query: { key } });
+      else await request('PUT', 'system/setting', { form: { key, value: sent } });
+      // What is stored may be written otherwise than what was sent.
+      shown = textOf(await request('GET', 'system/setting', { query: { key } }));
+      put(shown);
+      input.removeAttribute('aria-invalid');
+      return true;
+    } catch (error) {
+      input.setAttribute('aria-invalid', 'true');
+      message.textContent = `${messageOf(error).replace(key, name)} ${adminTexts.allowed(allowed)}`;
+      return false;
+    }
+  }
+}
+
+function isBoxed(input: Control): input is HTMLInputElement {
+  return input.type === 'checkbox';
+}
+
+function control({ default: byDefault, allowed }: Definition, id: string): Control {
+  const choices = (allowed.split(';')[0] ?? '').replaceAll('"', '').split(/, | or /);
+  if (typeof byDefault === 'boolean' && choices.join() === 'true,false') return h('input', { id, type: 'checkbox' });
+  if (choices.length > 1 && allowed.includes(' or ') && choices.every((word) => /^\w+$/.test(word)))
+    return h('select', { id }, ...choices.map((word) => h('option', { value: word }, word)));
+  if (typeof byDefault === 'object' && (byDefault !== null || allowed.startsWith('JSON')))
+    return h('textarea.code', { id, rows: 2, spellcheck: 'false' });
+  return h('input', { id, autocomplete: 'off', spellcheck: 'false' });
+}
+
+function textOf(value: unknown) {
+  if (value === null || value === undefined) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

@@ -1,0 +1,99 @@
+import { request } from '../api.js';
+import { askToRemove } from '../browse/create-dialog.js';
+import { fill, h } from '../dom.js';
+import { choice, field, form } from '../forms.js';
+import { formatCount } from '../format.js';
+import { adminTexts, commonTexts } from '../texts.js';
+import { jobPanel, type Job } from './job-panel.js';
+import { actionButton, outcome, panel, table } from './parts.js';
+import type { Section } from './section.js';
+
+/** Pixels each way that may be asked for. */
+const maxSide = 10_000;
+
+const formats = { JPEG: 'JPEG', PNG: 'PNG', WEBP: 'WebP' };
+
+/** Kinds of files that are kept for items, each with the route that counts and removes them. */
+const kinds = adminTexts.keptKinds;
+
+/** Thumbnails of all large images: made by a job, counted and removed. */
+export async function thumbnailsSection({ signal }: Parameters<Section>[0]): ReturnType<Section> {
+  const types = '["large_image_create_thumbnails"]';
+  const jobs: Job[] = await request('GET', 'job/all', { query: { types, limit: 5, sort: 'created', sortdir: -1 }, signal });
+  const list = h('div.stack.column', { 'data-testid': 'thumbnail-jobs' }, ...jobs.map((job) => jobPanel(job, { signal })));
+  const none = jobs.length === 0 && h('p.quiet-text', adminTexts.noJobs);
+  const onStarted = (job: Job) => {
+    if (none) none.remove();
+    fill(list, jobPanel(job, { signal }), ...list.children);
+  };
+  return [createPanel(onStarted), panel(adminTexts.thumbnailJobs, list, none), await keptFilesPanel(signal)];
+}
+
+function createPanel(onStarted: (job: Job) => void) {
+  const boxes = Object.entries(adminTexts.pictureKinds).map(([key, words]) => {
+    const box = h('input', { type: 'checkbox', checked: true });
+    return { key, box, label: h('label.row', box, ` ${words}`) };
+  });
+  const sizes = h('input', { value: '160 × 100, 440 × 440', autocomplete: 'off' });
+  const format = choice(formats);
+  const pictures = h('fieldset.checks', h('legend', adminTexts.pictures), ...boxes.map(({ label }) => label));
+  const columns = h('div.columns', field(adminTexts.sizes, sizes, adminTexts.sizesHint), field(adminTexts.format, format));
+  const element = form({
+    content: [pictures, columns],
+    action: adminTexts.createThumbnails,
+    async send() {
+      const chosen = boxes.filter(({ box }) => box.checked);
+      if (chosen.length === 0) throw new Error(adminTexts.atLeastOne);
+      const encoding = format.value === 'JPEG' ? {} : { encoding: format.value };
+      const spec = readSizes(sizes.value).flatMap((size) =>
+        chosen.map(({ key }) => ({ ...size, ...encoding, ...(key !== '' && { imageKey: key }) })),
+      );
+      onStarted(await request<Job>('PUT', 'large_image/thumbnails', { form: { spec: JSON.stringify(spec) } }));
+    },
+  });
+  return panel(adminTexts.createThumbnails, element);
+}
+
+/** @throws for what is no list of sizes */
+function readSizes(text: string) {
+  return text.split(/[,;]/).map((part) => {
+    const [width = 0, height = 0] = (/^\s*(\d+)\s*[x×*]\s*(\d+)\s*$/i.exec(part) ?? []).slice(1).map(Number);
+    if (width < 1 || height < 1 || Math.max(width, height) > maxSide) throw new Error(adminTexts.noSizes);
+    return { width, height };
+  });
+}
+
+async function keptFilesPanel(signal: AbortSignal) {
+  const said = outcome();
+  const counts = kinds.map(({ path }) => h('span', { 'data-testid': `count-${path}` }));
+  const load = async () => {
+    const found = await Promise.all(kinds.map(({ path }) => request<number>('GET', `large_image/${path}`, { signal })));
+    for (const [index, count] of found.entries()) fill(counts[index] as HTMLElement, formatCount(count));
+  };
+  await load();
+  const rows = kinds.map(({ path, one, title, what }, index) => {
+    const onclick = () =>
+      askToRemove({
+        title: adminTexts.deleteAll(what),
+        text: adminTexts.deleteAllText,
+        async remove() {
+          const message = adminTexts.removed(await request<number>('DELETE', `large_image/${path}`), one);
+          await load();
+          said.good(message);
+          return message;
+        },
+      });
+    const attributes = { class: 'button', type: 'button', 'aria-label': adminTexts.deleteKind(what), onclick };
+    return [title, counts[index], h('button', attributes, commonTexts.delete)];
+  });
+  return panel(
+    adminTexts.keptFiles,
+    h('p.quiet-text', adminTexts.keptHint),
+    table(adminTexts.keptColumns, rows, adminTexts.keptFiles),
+    said.element,
+    h(
+      'div.actions.wrap',
+      actionButton({ label: commonTexts.refresh, name: adminTexts.refreshCounts, run: load, failed: said.bad }),
+    ),
+  );
+}

@@ -1,0 +1,245 @@
+import { messageOf } from '../dom.js';
+import { displayOf, type Display } from './display.js';
+import { editAnnotation } from './editor.js';
+import { drawingLayer } from './drawing/layer.js';
+import { OverlayPictures } from './drawing/overlay-pictures.js';
+import { annotationPanel } from './panel.js';
+import { shapeCard } from './shape-card.js';
+import { Sheet } from './sheet.js';
+import { toolbar } from './toolbar.js';
+import { Tools } from './drawing/tools.js';
+import type { AnnotationRecord, Coordinate, Element, Point } from './model.js';
+import type { Stage } from '../stage/contract.js';
+import type { ImageMetadata } from '../image/metadata.js';
+import type { Item } from '../browse/model.js';
+import { annotationTexts } from '../texts.js';
+
+/** While the view moves, what is shown is brought in line with it this often, in milliseconds. */
+const refreshMs = 150;
+
+/** The annotations of an image, on the stage and in the panel beside it. */
+export function showAnnotations(options: {
+  item: Item;
+  metadata: ImageMetadata;
+  stage: Stage;
+  /** that the image is drawn in */
+  drawing: HTMLElement;
+  /** where the tools go */
+  container: HTMLElement;
+  /** ids of annotations that are not to be seen */
+  hide: string[];
+  /** called when others are hidden */
+  onHide: () => void;
+  signal: AbortSignal;
+}) {
+  const { item, metadata, stage, drawing, container, hide, onHide, signal } = options;
+  for (const id of hide) displayOf(id).visible = false;
+  let isListed = false;
+  /** by the id of the annotation */
+  const sheets: Map<string, Sheet> = new Map();
+  let work: { sheet: Sheet; editor: ReturnType<typeof editAnnotation>; end: AbortController } | null = null;
+  let hovered: Element | null = null;
+  const accent = getComputedStyle(container).getPropertyValue('--annotation-accent').trim() || '#5b3fd6';
+
+  const bar = toolbar((tool) => tools.use(tool === tools.tool ? 'select' : tool));
+  const card = shapeCard(metadata);
+  container.append(card.element);
+  container.append(bar.element);
+  const tools = new Tools({
+    stage,
+    shapes: () => (work?.sheet.visible ? work.sheet.elements() : []),
+    selected: () => work?.editor.selected() ?? null,
+    select: (element) => work?.editor.select(element),
+    commit: (before, after) => work?.editor.commit(before, after),
+    make: (members) => {
+      if (!work) throw new Error(annotationTexts.notEdited);
+      return work.editor.make(members);
+    },
+    editing: () => work !== null,
+    inspect: (at) => card.pin(shapeAt(at)),
+    redraw: () => redrawLive(),
+    onTool: () => bar.show(tools.tool),
+  });
+  const pictures = new OverlayPictures({ signal, onLoad: () => redraw(), onProblem: (text) => panel.say(text) });
+  const { redraw, redrawMore, redrawLive } = drawingLayer(stage, drawing, {
+    *overlays() {
+      for (const sheet of sheets.values()) yield* sheet.overlays();
+    },
+    picture: (element) => pictures.of(element),
+    *shapes() {
+      for (const sheet of sheets.values())
+        if (sheet.visible) yield { elements: sheet.elements(), opacity: sheet.display.opacity };
+    },
+    covers: (box) => [...sheets.values()].every((sheet) => sheet.covers(box)),
+    live: () => (tools.draft && tools.tool !== 'measure' && work?.sheet.visible ? [tools.draft] : []),
+    hovered: () => hovered,
+    above(painter) {
+      const ruler = tools.tool === 'measure' ? (tools.draft ?? tools.measured) : null;
+      const selected = ruler ?? tools.draft ?? work?.editor.selected();
+      card.show(selected ?? hovered);
+      if (!selected || !(ruler || work?.sheet.visible)) return false;
+      const shown = tools.tip && selected.points ? { ...selected, points: [...selected.points, tipOf(tools.tip)] } : selected;
+      if (tools.tip) card.show(shown);
+      painter.selection(shown, { accent, handles: tools.tool === 'select' || selected.points !== undefined });
+      return true;
+    },
+  });
+  const panel = annotationPanel({
+    item,
+    signal,
+    onList,
+    onShow,
+    onEdit: edit,
+    onRenamed: async () => work?.editor.reload(),
+    onConflict: async (reason) => (await work?.editor.takeOver(reason)) ?? reason,
+  });
+  followPointer();
+  const root = container.getRootNode();
+  root.addEventListener('keydown', (event) => onKey(event as KeyboardEvent), { signal });
+  stage.onMove(throttled(refresh, signal));
+  stage.onRest(refresh);
+  signal.addEventListener('abort', () => closeAll(), { once: true });
+  return {
+    panel: panel.element,
+    /** Ids of the annotations that the reader has hidden. */
+    hidden: () =>
+      isListed ? [...sheets].flatMap(([id, { display, visible }]) => (display.visible === false && !visible ? [id] : [])) : hide,
+    /** Hides these and no others. */
+    hideOnly(ids: string[]) {
+      for (const [id, sheet] of sheets)
+        if (ids.includes(id) || sheet.display.visible === false) sheet.show({ visible: !ids.includes(id) });
+      panel.refresh();
+    },
+  };
+
+  function showError(error: unknown) {
+    if (!signal.aborted) panel.say(messageOf(error));
+  }
+
+  function refresh() {
+    if (!signal.aborted) for (const sheet of sheets.values()) sheet.refresh();
+  }
+
+  function closeAll() {
+    work?.end.abort();
+    for (const sheet of sheets.values()) sheet.close();
+    sheets.clear();
+  }
+
+  /** Takes over what the server says there is. */
+  function onList(records: AnnotationRecord[]) {
+    const kept = new Set(records.map(({ _id }) => _id));
+    for (const [id, sheet] of sheets) {
+      if (kept.has(id)) continue;
+      if (work?.sheet === sheet) edit(null);
+      sheet.close();
+      sheets.delete(id);
+    }
+    for (const record of records) {
+      const known = sheets.get(record._id);
+      if (known) {
+        if (known.record !== record) known.update(record);
+        continue;
+      }
+      const sheet = new Sheet({ record, stage, metadata, redraw, onMore: redrawMore, onError: showError });
+      sheets.set(record._id, sheet);
+      sheet.show({});
+    }
+    // What was hidden before this image was left stands in the address from now on.
+    const isFirst = !isListed;
+    isListed = true;
+    if (isFirst) onHide();
+    redraw();
+    return (id: string) => sheets.get(id)?.visible ?? false;
+  }
+
+  function onShow(id: string, changes: Partial<Display>) {
+    sheets.get(id)?.show(changes);
+    if (changes.visible !== undefined) onHide();
+  }
+
+  /** Begins to work on an annotation; `null` ends it. */
+  function edit(id: string | null) {
+    work?.end.abort();
+    tools.use('select');
+    work = null;
+    const sheet = id === null ? null : sheets.get(id);
+    bar.setEditing(sheet !== null && sheet !== undefined);
+    card.pin(null);
+    if (sheet) {
+      sheet.show({ visible: true });
+      onHide();
+      const end = new AbortController();
+      const onSaved = () => panel.update(sheet.record);
+      const say = (text: string) => panel.say(text);
+      work = { sheet, end, editor: editAnnotation({ sheet, signal: end.signal, redraw, report: say, onSaved }) };
+    }
+    redraw();
+    return work?.editor.element ?? null;
+  }
+
+  function followPointer() {
+    let asked = false;
+    drawing.addEventListener('pointermove', (event) => {
+      if (asked) return;
+      asked = true;
+      requestAnimationFrame(() => {
+        asked = false;
+        if (!signal.aborted) hover(event);
+      });
+    });
+  }
+
+  /** The topmost shape at a point of the stage, of any annotation. */
+  function shapeAt(at: Point) {
+    let found: Element | null = null;
+    for (const sheet of sheets.values()) if (sheet.visible) found = tools.topmost(sheet.elements(), at) ?? found;
+    return found;
+  }
+
+  function hover(event: PointerEvent) {
+    const box = drawing.getBoundingClientRect();
+    const at = { x: event.clientX - box.left, y: event.clientY - box.top };
+    tools.hover(at);
+    stage.canvas.style.cursor = event.buttons === 0 ? tools.cursor(at) : stage.canvas.style.cursor;
+    if (event.buttons !== 0) return;
+    const found = shapeAt(at);
+    if (found === hovered) return;
+    hovered = found;
+    redrawLive();
+  }
+
+  function onKey(event: KeyboardEvent) {
+    const target = event.target as HTMLElement;
+    if (target.closest('input, textarea, select, dialog')) return;
+    if (event.key === 'Escape') card.pin(null);
+    if (!work && tools.tool !== 'measure') return;
+    const isButton = target.closest('button, a, summary') !== null;
+    if (event.key === 'Escape') tools.cancel();
+    else if (event.key === 'Enter' && !isButton) tools.finish();
+    else if ((event.key === 'Delete' || event.key === 'Backspace') && !isButton) {
+      if (!(event.key === 'Backspace' && tools.dropVertex())) work?.editor.removeSelected();
+    } else if (event.ctrlKey || event.metaKey) {
+      const key = event.key.toLowerCase();
+      if (key !== 'z' && key !== 'y') return;
+      work?.editor.step(key === 'y' || event.shiftKey ? 'redo' : 'undo');
+    } else return;
+    event.preventDefault();
+  }
+}
+
+function tipOf({ x, y }: Point): Coordinate {
+  return [x, y, 0];
+}
+
+/** Calls at most once in a while, and once more at the end. */
+function throttled(call: () => void, signal: AbortSignal) {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
+  return () => {
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      call();
+    }, refreshMs);
+  };
+}

@@ -1,0 +1,174 @@
+import { h } from '../../dom.js';
+import { canvasOf, cellLayer, snapped, type Cell, type Cut } from '../../stage/cells.js';
+import { boxAround, type Box, type Element } from '../model.js';
+import { Painter, type Context } from './paint.js';
+import type { Stage } from '../../stage/contract.js';
+import type { OverlayPicture } from './overlay-pictures.js';
+
+/** What lies on the stage, lowest first: overlays, shapes, then labels and whatever `above` paints. */
+export type Content = {
+  overlays: () => Iterable<Element>;
+  picture: (element: Element) => OverlayPicture | null;
+  shapes: () => Iterable<{ elements: Iterable<Element>; opacity: number }>;
+  /** whether all shapes that meet a box of the image are at hand */
+  covers: (box: Box) => boolean;
+  /** shapes that are being changed: these are drawn in each frame */
+  live: () => readonly Element[];
+  hovered: () => Element | null;
+  /** whether it has painted anything */
+  above: (painter: Painter) => boolean;
+};
+
+/** Side of a cell, in CSS pixels. */
+const cellSide = 256;
+
+/** Points that are drawn in one frame, so that none keeps the page busy. */
+const pointsAtATime = 6000;
+
+/** What a shape costs beside its points. */
+const pointsOfShape = 8;
+
+/**
+ * What is drawn above the image: cells of shapes, which are moved with the view, and a canvas for what changes under the pointer.
+ *
+ * @param element that the stage fills
+ * @returns asks for the content, for what has come to it, or only for what is live to be drawn
+ */
+export function drawingLayer(stage: Stage, element: HTMLElement, content: Content) {
+  const ground = h('div.raft', { 'aria-hidden': 'true' });
+  const live = h('canvas.live-layer', { 'aria-hidden': 'true' });
+  let labelled: Element[] = [];
+  /** Those that the shapes were drawn without. */
+  let left = '';
+  let lists: { elements: Element[]; opacity: number }[] = [];
+  /** Points that may still be drawn in this frame. */
+  let room = pointsAtATime;
+  const easel = new OffscreenCanvas(1, 1);
+  let isDirty = false;
+  let isAsked = false;
+  // Below the overview in the corner.
+  element.querySelector('.navigator')?.before(ground, live);
+  const cells = cellLayer({ stage, ground, cut, parallel: 1, onShown: redrawLive });
+  // Within the frame in which the image is drawn: shapes must not swim on it.
+  stage.onMove(drawLive);
+  return { redraw: cells.redraw, redrawMore, redrawLive };
+
+  function redrawLive() {
+    if (isAsked) return;
+    isAsked = true;
+    requestAnimationFrame(() => {
+      isAsked = false;
+      if (live.isConnected) drawLive();
+    });
+  }
+
+  /** Draws what was not at hand before, where it lies. */
+  function redrawMore() {
+    list();
+    cells.redrawCells((cell) => !(cell as ShapeCell).isWhole);
+    redrawLive();
+  }
+
+  function list() {
+    const without = content.live();
+    left = idsOf(without);
+    lists = [...content.shapes()].map(({ elements, opacity }) => ({
+      elements: [...elements].filter(({ id }) => !without.some((shape) => shape.id === id)),
+      opacity,
+    }));
+    labelled = lists.flatMap(({ elements }) => elements.filter(({ label }) => label?.visibility === 'always'));
+  }
+
+  function cut(placement: DOMMatrix): Cut {
+    list();
+    const side = snapped(cellSide);
+    const endless = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
+    return {
+      toImage: placement.inverse(),
+      width: side,
+      height: side,
+      origin: { x: 0, y: 0 },
+      range: endless,
+      draw: (cell, signal) => drawCell(cell, placement, signal),
+      isReady: (cell) => content.covers(inImage(cell, placement)),
+    };
+  }
+
+  async function drawCell(cell: ShapeCell, placement: DOMMatrix, signal: AbortSignal) {
+    const { left: x, top: y, right, bottom } = cell.box;
+    const placed = new DOMMatrix().translate(-x, -y).multiply(placement);
+    const box = inImage(cell, placement);
+    cell.isWhole = content.covers(box);
+    const painter = painterOf(easel, { width: right - x, height: bottom - y }, placed, box);
+    let isEmpty = true;
+    for (const overlay of content.overlays()) {
+      const picture = content.picture(overlay);
+      if (picture) painter.overlay(overlay, picture);
+      isEmpty = false;
+    }
+    for (const { elements, opacity } of lists) {
+      const seen = elements.filter((shape) => painter.reaches(shape));
+      isEmpty &&= seen.length === 0;
+      for (let start = 0, end = 0; start < seen.length; start = end) {
+        if (room <= 0) {
+          painter.flush();
+          await nextFrame();
+          signal.throwIfAborted();
+          room = pointsAtATime;
+        }
+        for (; end < seen.length && room > 0; end += 1) room -= pointsOfShape + (seen[end]?.points?.length ?? 4);
+        painter.shapes(seen.slice(start, end), opacity);
+      }
+    }
+    return isEmpty ? null : canvasOf(easel.transferToImageBitmap(), { 'data-testid': 'annotation-cell' });
+  }
+
+  function drawLive() {
+    const hovered = content.hovered();
+    const painter = painterOf(live, stage.size(), stage.placement(), stage.view(), isDirty);
+    const shapes = content.live();
+    if (idsOf(shapes) !== left) cells.redraw();
+    painter.shapes(shapes, 1);
+    const labels = hovered && !labelled.includes(hovered) ? [...labelled, hovered] : labelled;
+    for (const shape of labels) if (shape.label?.visibility !== 'hidden') painter.label(shape);
+    isDirty = content.above(painter) || shapes.length > 0 || labels.length > 0;
+    live.hidden = !isDirty;
+  }
+}
+
+/** The box of the image that a cell shows. */
+function inImage({ box: { left, top, right, bottom } }: Cell, placement: DOMMatrix) {
+  const back = placement.inverse();
+  return boxAround([left, right].flatMap((x) => [top, bottom].map((y) => back.transformPoint({ x, y }))));
+}
+
+/** `isWhole`: whether all shapes were at hand when it was drawn. */
+type ShapeCell = Cell & { isWhole?: boolean };
+
+function idsOf(shapes: readonly Element[]) {
+  return shapes.map(({ id }) => id).join(' ');
+}
+
+function nextFrame() {
+  return new Promise<void>((resolve) => requestAnimationFrame(() => resolve()));
+}
+
+/** @param isUsed whether anything is to be wiped off */
+function painterOf(
+  canvas: HTMLCanvasElement | OffscreenCanvas,
+  { width, height }: { width: number; height: number },
+  placement: DOMMatrix,
+  view: Box,
+  isUsed: boolean = true,
+) {
+  const ratio = devicePixelRatio;
+  const size = { width: Math.round(width * ratio), height: Math.round(height * ratio) };
+  // In software: it is read while it is drawn on, so that no frame has to do all of it.
+  const context = canvas.getContext('2d', { willReadFrequently: canvas instanceof OffscreenCanvas }) as Context;
+  if (canvas.width !== size.width || canvas.height !== size.height) Object.assign(canvas, size);
+  else if (isUsed) {
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, canvas.width, canvas.height);
+  }
+  return new Painter(context, ratio, placement, view);
+}

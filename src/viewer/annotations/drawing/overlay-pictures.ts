@@ -1,0 +1,94 @@
+import { apiUrl, request, requestPicture } from '../../api.js';
+import type { ImageMetadata } from '../../image/metadata.js';
+import type { Element } from '../model.js';
+import { annotationTexts } from '../../texts.js';
+
+/** What an overlay shows; `width` and `height` are those of its image at full resolution, the picture may have fewer pixels. */
+export type OverlayPicture = { picture: CanvasImageSource; width: number; height: number };
+
+/** Longest side of the picture of an overlay: one picture is enough at usual zooms, and finer ones would be tiles. */
+const maxSide = 2048;
+/** Longest side of a pixelmap: its pixels are numbers, of which no smaller picture can be made. */
+const maxMapSide = 4096;
+
+/** Whether an element lays another image over this one. */
+export function isOverlay({ type }: Element) {
+  return type === 'image' || type === 'pixelmap';
+}
+
+/** The item that an overlay shows: the field is called after the host's brand. */
+function itemOf(element: Element): string {
+  const field = Object.keys(element).find((key) => key.endsWith('Id')) ?? '';
+  return String((element as unknown as Record<string, unknown>)[field]);
+}
+
+/** Pictures of overlays, fetched when they are first to be drawn. */
+export class OverlayPictures {
+  /** `null` while it is being fetched, and where there is none */
+  #pictures: Map<string, OverlayPicture | null> = new Map();
+
+  constructor(private readonly options: { signal: AbortSignal; onLoad: () => void; onProblem: (text: string) => void }) {}
+
+  /** The picture of an element, as soon as it is here. */
+  of(element: Element): OverlayPicture | null {
+    const { type, values, categories, boundaries } = element;
+    const key = JSON.stringify([itemOf(element), type, values, categories, boundaries]);
+    const known = this.#pictures.get(key);
+    if (known === undefined) {
+      this.#pictures.set(key, null);
+      void this.#load(key, element);
+    }
+    return known ?? null;
+  }
+
+  async #load(key: string, element: Element) {
+    const { signal, onLoad, onProblem } = this.options;
+    try {
+      const id = itemOf(element);
+      const { sizeX: width, sizeY: height } = await request<ImageMetadata>('GET', `item/${id}/tiles`, { signal });
+      const isMap = element.type === 'pixelmap';
+      if (isMap && Math.max(width, height) > maxMapSide) throw new Error(annotationTexts.overlayTooLarge);
+      const shrink = isMap ? 1 : Math.min(1, maxSide / Math.max(width, height));
+      const size = { width: Math.ceil(width * shrink), height: Math.ceil(height * shrink) };
+      const image = await requestPicture(apiUrl(`item/${id}/tiles/region`, { ...size, encoding: 'PNG' }), signal);
+      if (signal.aborted) return;
+      this.#pictures.set(key, { picture: isMap ? colored(image, element) : image, width, height });
+      onLoad();
+    } catch (error) {
+      if (!signal.aborted) onProblem(annotationTexts.overlayFailed((error as Error).message));
+    }
+  }
+}
+
+/** A picture in which each pixel has the color of the category that its value stands for. */
+function colored(image: ImageBitmap, element: Element) {
+  const canvas = document.createElement('canvas');
+  Object.assign(canvas, { width: image.width, height: image.height });
+  const context = canvas.getContext('2d', { willReadFrequently: true }) as CanvasRenderingContext2D;
+  context.drawImage(image, 0, 0);
+  const pixels = context.getImageData(0, 0, canvas.width, canvas.height);
+  const colors = colorsOf(element);
+  const { data } = pixels;
+  for (let at = 0; at < data.length; at += 4) {
+    // The picture is gray: red is the value.
+    const color = (data[at] ?? 0) * 4;
+    for (let channel = 0; channel < 4; channel += 1) data[at + channel] = colors[color + channel] ?? 0;
+  }
+  context.putImageData(pixels, 0, 0);
+  return canvas;
+}
+
+/** Red, green, blue and opacity for each pixel value; values without a category are not seen. */
+function colorsOf({ values = [], categories = [], boundaries = false }: Element) {
+  const canvas = document.createElement('canvas');
+  Object.assign(canvas, { width: 256, height: 1 });
+  const context = canvas.getContext('2d', { willReadFrequently: true }) as CanvasRenderingContext2D;
+  for (let value = 0; value < 256; value += 1) {
+    const category = categories[values[boundaries ? value >> 1 : value] ?? -1];
+    if (!category) continue;
+    const isStroke = boundaries && value % 2 === 1;
+    context.fillStyle = (isStroke ? category.strokeColor : undefined) ?? category.fillColor;
+    context.fillRect(value, 0, 1, 1);
+  }
+  return context.getImageData(0, 0, 256, 1).data;
+}

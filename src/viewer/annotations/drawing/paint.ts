@@ -1,0 +1,286 @@
+import { clipped } from '../../format.js';
+import { overlaps } from '../model.js';
+import { boxOf, cornersOf, handlesOf, isArea } from './shapes.js';
+import type { Box, Element, Point } from '../model.js';
+import type { OverlayPicture } from './overlay-pictures.js';
+
+/** Where elements say nothing, as the server's pictures of them have it. */
+const defaultLine = 'rgb(0,0,0)';
+const defaultLineWidth = 2;
+/** On the screen, in CSS pixels. */
+const pointRadius = 5;
+const handleSize = 9;
+/** Length of an arrow's head. */
+const arrowHead = 14;
+/** How far the turning handle of a box lies above it. */
+export const rotationHandleDistance = 26;
+/** Shapes smaller than this are a dot. */
+const dotBelow = 2.5;
+/** More labels than this cannot be read. */
+const maxLabels = 200;
+/** A label that is wider, in CSS pixels, ends in an ellipsis: all of it stands on the card of its shape. */
+const maxLabelWidth = 240;
+
+const paths: WeakMap<Element, Path2D> = new WeakMap();
+
+/** The outline of an element in image pixels. */
+function pathOf(element: Element) {
+  const known = paths.get(element);
+  if (known) return known;
+  const path = makePath(element);
+  paths.set(element, path);
+  return path;
+}
+
+function makePath(element: Element) {
+  const { type, center = [0, 0, 0], width = 0, height = 0, radius = 0, rotation = 0, points = [], holes = [] } = element;
+  const path = new Path2D();
+  if (type === 'circle') path.arc(center[0], center[1], radius, 0, 2 * Math.PI);
+  else if (type === 'ellipse') path.ellipse(center[0], center[1], width / 2, height / 2, rotation, 0, 2 * Math.PI);
+  else if (type === 'rectangle' || type === 'rectanglegrid') {
+    const corners = cornersOf(element);
+    trace(
+      path,
+      corners.map(({ x, y }) => [x, y]),
+      true,
+    );
+    if (type === 'rectanglegrid') grid(path, corners, element);
+  } else {
+    trace(path, points, element.closed === true);
+    for (const hole of holes) trace(path, hole, true);
+  }
+  return path;
+}
+
+function trace(path: Path2D, points: readonly (readonly number[])[], closed: boolean) {
+  for (const [index, [x = 0, y = 0]] of points.entries()) {
+    if (index === 0) path.moveTo(x, y);
+    else path.lineTo(x, y);
+  }
+  if (closed) path.closePath();
+}
+
+/** Most lines of a grid that are drawn each way. */
+const maxGridLines = 1000;
+
+function grid(path: Path2D, corners: Point[], { widthSubdivisions = 1, heightSubdivisions = 1 }: Element) {
+  const [topLeft, topRight, bottomRight, bottomLeft] = corners;
+  if (!topLeft || !topRight || !bottomRight || !bottomLeft) return;
+  lines(widthSubdivisions, topLeft, topRight, bottomLeft, bottomRight);
+  lines(heightSubdivisions, topLeft, bottomLeft, topRight, bottomRight);
+
+  function lines(count: number, from: Point, fromEnd: Point, to: Point, toEnd: Point) {
+    for (let index = 1; index < Math.min(count, maxGridLines); index += 1) {
+      const share = index / count;
+      path.moveTo(from.x + (fromEnd.x - from.x) * share, from.y + (fromEnd.y - from.y) * share);
+      path.lineTo(to.x + (toEnd.x - to.x) * share, to.y + (toEnd.y - to.y) * share);
+    }
+  }
+}
+
+/** Labels as they are written, by the elements that they are of. */
+const written: WeakMap<Element, string> = new WeakMap();
+
+/** What can be drawn on. */
+export type Context = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D;
+
+/** Draws on one canvas. */
+export class Painter {
+  private labels = 0;
+  /** CSS pixels per image pixel */
+  readonly #scale: number;
+
+  /**
+   * @param ratio pixels of the canvas per CSS pixel
+   * @param placement from image pixels to CSS pixels of the canvas
+   * @param view the box around what is seen, in image pixels
+   */
+  constructor(
+    private readonly context: Context,
+    private readonly ratio: number,
+    private readonly placement: DOMMatrix,
+    private readonly view: Box,
+  ) {
+    this.#scale = Math.hypot(placement.a, placement.b);
+  }
+
+  /** Coordinates are image pixels from here on. */
+  #inImage() {
+    this.context.setTransform(new DOMMatrix().scale(this.ratio).multiply(this.placement));
+  }
+
+  /** Coordinates are CSS pixels of the stage from here on. */
+  #onStage() {
+    this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+  }
+
+  /** Another image, laid over this one: a point of it lies at `[x, y] · matrix + offsets`. */
+  overlay({ transform = {}, opacity = 1 }: Element, { picture, width, height }: OverlayPicture) {
+    const { context } = this;
+    const {
+      xoffset = 0,
+      yoffset = 0,
+      matrix = [
+        [1, 0],
+        [0, 1],
+      ],
+    } = transform;
+    this.#inImage();
+    context.transform(...matrix[0], ...matrix[1], xoffset, yoffset);
+    context.globalAlpha = opacity;
+    context.drawImage(picture, 0, 0, width, height);
+    context.globalAlpha = 1;
+  }
+
+  /** Has the browser draw now what it would otherwise keep for later, all at once. */
+  flush() {
+    this.context.getImageData(0, 0, 1, 1);
+  }
+
+  /** Whether anything of a shape is seen, its line and its head included. */
+  reaches(element: Element) {
+    const { left, top, right, bottom } = this.view;
+    const line = (element.lineWidth ?? defaultLineWidth) * Math.min(1, this.#scale);
+    const margin = ((element.type === 'arrow' ? arrowHead : pointRadius) + 2 + line / 2) / this.#scale;
+    return overlaps(boxOf(element), { left: left - margin, top: top - margin, right: right + margin, bottom: bottom + margin });
+  }
+
+  /** @param elements in the order in which they cover one another */
+  shapes(elements: Iterable<Element>, opacity: number) {
+    const { context } = this;
+    this.#inImage();
+    context.lineJoin = 'round';
+    context.lineCap = 'round';
+    context.globalAlpha = opacity;
+    for (const element of elements) this.#shape(element, boxOf(element));
+    context.globalAlpha = 1;
+  }
+
+  #shape(element: Element, box: Box) {
+    const { context } = this;
+    const scale = this.#scale;
+    const { lineColor = defaultLine, lineWidth = defaultLineWidth, fillColor } = element;
+    if (element.type === 'point') {
+      const [x, y] = element.center ?? [0, 0];
+      context.beginPath();
+      context.arc(x, y, pointRadius / scale, 0, 2 * Math.PI);
+      if (fillColor) this.#fill(fillColor);
+      this.#stroke(lineColor, lineWidth);
+      return;
+    }
+    const size = Math.max(box.right - box.left, box.bottom - box.top) * scale;
+    if (size < dotBelow) {
+      const side = Math.max(size, 1) / scale;
+      context.fillStyle = lineColor;
+      context.fillRect((box.left + box.right - side) / 2, (box.top + box.bottom - side) / 2, side, side);
+      return;
+    }
+    const path = pathOf(element);
+    if (fillColor && isArea(element)) this.#fill(fillColor, path);
+    this.#stroke(lineColor, lineWidth, path);
+    if (element.type === 'arrow') this.#arrowHead(element, lineWidth);
+  }
+
+  #fill(color: string, path?: Path2D) {
+    this.context.fillStyle = color;
+    if (path) this.context.fill(path, 'evenodd');
+    else this.context.fill();
+  }
+
+  /** Lines have their width in image pixels when zoomed out, and in pixels of the screen when zoomed in: they hide nothing. */
+  #stroke(color: string, width: number, path?: Path2D) {
+    if (width <= 0) return;
+    const { context } = this;
+    const scale = this.#scale;
+    context.strokeStyle = color;
+    context.lineWidth = Math.max(1, width * Math.min(1, scale)) / scale;
+    if (path) context.stroke(path);
+    else context.stroke();
+  }
+
+  /** The head lies at the first point. */
+  #arrowHead({ points = [], lineColor = defaultLine }: Element, lineWidth: number) {
+    const [head, tail] = points;
+    if (!head || !tail) return;
+    const angle = Math.atan2(tail[1] - head[1], tail[0] - head[0]);
+    const length = arrowHead / this.#scale;
+    const { context } = this;
+    context.beginPath();
+    for (const side of [-0.45, 0.45]) {
+      context.moveTo(head[0], head[1]);
+      context.lineTo(head[0] + Math.cos(angle + side) * length, head[1] + Math.sin(angle + side) * length);
+    }
+    this.#stroke(lineColor, lineWidth);
+  }
+
+  /** Marks a shape as the one being worked on. */
+  selection(element: Element, { accent, handles }: { accent: string; handles: boolean }) {
+    const { context } = this;
+    const scale = this.#scale;
+    this.#inImage();
+    if (element.type === 'point') {
+      const [x, y] = element.center ?? [0, 0];
+      context.beginPath();
+      context.arc(x, y, (pointRadius + 4) / scale, 0, 2 * Math.PI);
+      this.#mark(accent);
+    } else this.#mark(accent, pathOf(element));
+    if (handles) this.handles(element, accent);
+  }
+
+  #mark(accent: string, path?: Path2D) {
+    const { context } = this;
+    for (const [color, width] of [
+      ['#ffffff', 5],
+      [accent, 2.5],
+    ] as const) {
+      context.strokeStyle = color;
+      context.lineWidth = width / this.#scale;
+      if (path) context.stroke(path);
+      else context.stroke();
+    }
+  }
+
+  handles(element: Element, accent: string) {
+    const { context } = this;
+    this.#onStage();
+    for (const handle of handlesOf(element, rotationHandleDistance / this.#scale)) {
+      const size = handle.kind === 'middle' ? handleSize - 3 : handleSize;
+      const at = this.placement.transformPoint(handle);
+      context.beginPath();
+      if (handle.kind === 'corner' || handle.kind === 'vertex') context.rect(at.x - size / 2, at.y - size / 2, size, size);
+      else context.arc(at.x, at.y, size / 2, 0, 2 * Math.PI);
+      context.fillStyle = '#ffffff';
+      context.fill();
+      context.strokeStyle = accent;
+      context.lineWidth = 1.5;
+      context.stroke();
+    }
+  }
+
+  /** Writes the label of an element beside it. */
+  label(element: Element) {
+    if (!element.label || element.label.value === '' || this.labels >= maxLabels) return;
+    const box = boxOf(element);
+    if (!overlaps(box, this.view)) return;
+    this.labels += 1;
+    const { context } = this;
+    this.#onStage();
+    context.font = `600 ${Math.min(40, Math.max(9, element.label.fontSize ?? 13))}px system-ui, sans-serif`;
+    context.textAlign = 'center';
+    context.textBaseline = 'bottom';
+    context.lineJoin = 'round';
+    context.lineWidth = 3.5;
+    context.strokeStyle = '#ffffff';
+    const corners = [box.left, box.right].flatMap((x) =>
+      [box.top, box.bottom].map((y) => this.placement.transformPoint({ x, y })),
+    );
+    const middle = corners.reduce((sum, { x }) => sum + x / corners.length, 0);
+    const above = element.type === 'point' ? pointRadius + 3 : 4;
+    const top = Math.max(Math.min(...corners.map(({ y }) => y)), 24) - above;
+    const text = written.get(element) ?? clipped(element.label.value, maxLabelWidth, (part) => context.measureText(part).width);
+    written.set(element, text);
+    context.strokeText(text, middle, top);
+    context.fillStyle = element.label.color ?? '#16181f';
+    context.fillText(text, middle, top);
+  }
+}

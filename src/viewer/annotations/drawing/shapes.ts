@@ -1,0 +1,210 @@
+import { boxAround } from '../model.js';
+import type { Box, Coordinate, Element, Point } from '../model.js';
+
+/**
+ * A place by which a shape is changed: a corner or the turning handle of a box, the rim of a circle, a vertex, or the middle of a
+ * side, where a new vertex begins.
+ */
+export type Handle = Point & { kind: 'corner' | 'turn' | 'rim' | 'vertex' | 'middle'; index: number };
+
+/** Types of elements that can be drawn as outlines. */
+const outlined = new Set(['arrow', 'circle', 'ellipse', 'point', 'polyline', 'rectangle', 'rectanglegrid']);
+/** Corners of a box of sides 1, in the order of the handles. */
+const corners = [
+  [-0.5, -0.5],
+  [0.5, -0.5],
+  [0.5, 0.5],
+  [-0.5, 0.5],
+] as const;
+/** Vertices are too close together to be grasped when there are more of them. */
+const maxVertexHandles = 400;
+/** Smaller sides of rectangles and ellipses, in pixels, are slips of the hand. */
+const minSide = 1e-3;
+
+/** Whether this page can draw an element itself. Others are left to the server's pictures. */
+export function isOutlined({ type }: Element) {
+  return outlined.has(type);
+}
+
+function isBox({ type }: Element) {
+  return type === 'rectangle' || type === 'ellipse' || type === 'rectanglegrid';
+}
+
+/** Whether the shape encloses an area. */
+export function isArea(element: Element) {
+  return isBox(element) || element.type === 'circle' || (element.type === 'polyline' && element.closed === true);
+}
+
+/**
+ * Turns a vector.
+ *
+ * @param angle radians
+ */
+function rotated(x: number, y: number, angle: number = 0): Point {
+  const cos = Math.cos(angle);
+  const sin = Math.sin(angle);
+  return { x: x * cos - y * sin, y: x * sin + y * cos };
+}
+
+/** The four corners of a rectangle or of the box around an ellipse, upper left first. */
+export function cornersOf({ center = [0, 0, 0], width = 0, height = 0, rotation }: Element): Point[] {
+  return corners.map(([x, y]) => {
+    const corner = rotated(x * width, y * height, rotation);
+    return { x: center[0] + corner.x, y: center[1] + corner.y };
+  });
+}
+
+const boxes: WeakMap<Element, Box> = new WeakMap();
+
+/** The box around a shape, without its line. */
+export function boxOf(element: Element): Box {
+  const known = boxes.get(element);
+  if (known) return known;
+  const box = measure(element);
+  boxes.set(element, box);
+  return box;
+}
+
+function measure(element: Element): Box {
+  const { center = [0, 0, 0], radius = 0, points } = element;
+  const [x, y] = center;
+  if (points) return boxAround(points.map(([pointX, pointY]) => ({ x: pointX, y: pointY })));
+  if (element.type === 'circle') return { left: x - radius, top: y - radius, right: x + radius, bottom: y + radius };
+  if (element.type === 'ellipse') {
+    const { width = 0, height = 0, rotation = 0 } = element;
+    const across = Math.hypot(width * Math.cos(rotation), height * Math.sin(rotation)) / 2;
+    const down = Math.hypot(width * Math.sin(rotation), height * Math.cos(rotation)) / 2;
+    return { left: x - across, top: y - down, right: x + across, bottom: y + down };
+  }
+  return isBox(element) ? boxAround(cornersOf(element)) : { left: x, top: y, right: x, bottom: y };
+}
+
+/** Whether a point touches a shape: its area, or its line within `reach` pixels. */
+export function touches(element: Element, point: Point, reach: number) {
+  const box = boxOf(element);
+  if (point.x < box.left - reach || point.x > box.right + reach || point.y < box.top - reach || point.y > box.bottom + reach)
+    return false;
+  const { type, center = [0, 0, 0], radius = 0, width = 0, height = 0, rotation = 0, points = [], holes = [] } = element;
+  const away = rotated(point.x - center[0], point.y - center[1], -rotation);
+  if (type === 'point') return true;
+  if (type === 'circle') return Math.hypot(away.x, away.y) <= radius + reach;
+  if (type === 'ellipse') return Math.hypot(away.x / (width / 2 + reach), away.y / (height / 2 + reach)) <= 1;
+  if (isBox(element)) return Math.abs(away.x) <= width / 2 + reach && Math.abs(away.y) <= height / 2 + reach;
+  if (element.closed && insideRing(points, point)) return !holes.some((hole) => insideRing(hole, point));
+  const last = element.closed ? points.length : points.length - 1;
+  for (let index = 0; index < last; index += 1) {
+    const from = points[index];
+    const to = points[(index + 1) % points.length];
+    if (from && to && distanceToSide(point, from, to) <= reach) return true;
+  }
+  return false;
+}
+
+/** By the even-odd rule. */
+function insideRing(ring: readonly Coordinate[], { x, y }: Point) {
+  let inside = false;
+  let [beforeX, beforeY] = ring.at(-1) ?? [0, 0];
+  for (const [toX, toY] of ring) {
+    if (toY > y !== beforeY > y && x < ((beforeX - toX) * (y - toY)) / (beforeY - toY) + toX) inside = !inside;
+    [beforeX, beforeY] = [toX, toY];
+  }
+  return inside;
+}
+
+function distanceToSide({ x, y }: Point, [fromX, fromY]: Coordinate, [toX, toY]: Coordinate) {
+  const across = toX - fromX;
+  const down = toY - fromY;
+  const length = across * across + down * down;
+  const share = length === 0 ? 0 : Math.min(1, Math.max(0, ((x - fromX) * across + (y - fromY) * down) / length));
+  return Math.hypot(x - fromX - share * across, y - fromY - share * down);
+}
+
+/**
+ * Where a shape can be grasped.
+ *
+ * @param handleDistance how far the turning handle lies above a box
+ */
+export function handlesOf(element: Element, handleDistance: number): Handle[] {
+  const { type, center = [0, 0, 0], radius = 0, height = 0, rotation, points = [] } = element;
+  if (type === 'circle') return [{ kind: 'rim', index: 0, x: center[0] + radius, y: center[1] }];
+  if (isBox(element)) {
+    const top = rotated(0, -height / 2 - handleDistance, rotation);
+    const corners = cornersOf(element).map((corner, index) => ({ ...corner, kind: 'corner' as const, index }));
+    return [...corners, { kind: 'turn', index: 0, x: center[0] + top.x, y: center[1] + top.y }];
+  }
+  if (points.length > maxVertexHandles) return [];
+  const vertices = points.map(([x, y], index) => ({ kind: 'vertex' as const, index, x, y }));
+  if (type !== 'polyline') return vertices;
+  const sides = element.closed ? points.length : points.length - 1;
+  const middles = points.slice(0, sides).map(([x, y], index) => {
+    const [nextX, nextY] = points[(index + 1) % points.length] ?? [x, y];
+    return { kind: 'middle' as const, index, x: (x + nextX) / 2, y: (y + nextY) / 2 };
+  });
+  // The last ones are grasped first where several lie together.
+  return [...middles, ...vertices];
+}
+
+/** A number as it is stored: no more digits than a thousandth of a pixel. */
+function rounded(value: number) {
+  return Math.round(value * 1000) / 1000;
+}
+
+export function coordinate(x: number, y: number, z: number = 0): Coordinate {
+  return [rounded(x), rounded(y), z];
+}
+
+/**
+ * The shape elsewhere.
+ *
+ * @param y how far
+ */
+export function moved(element: Element, x: number, y: number): Element {
+  const shift = (point: Coordinate) => coordinate(point[0] + x, point[1] + y, point[2]);
+  const result = { ...element };
+  if (element.center) result.center = shift(element.center);
+  if (element.points) result.points = element.points.map(shift);
+  if (element.holes) result.holes = element.holes.map((hole) => hole.map(shift));
+  return result;
+}
+
+/** The shape with one of its handles elsewhere. The corner across from a moved one stays where it is. */
+export function reshaped(element: Element, { kind, index }: Handle, to: Point): Element {
+  const { center = [0, 0, 0], rotation, points = [] } = element;
+  if (kind === 'rim') return { ...element, radius: rounded(Math.hypot(to.x - center[0], to.y - center[1])) };
+  if (kind === 'turn') {
+    const angle = Math.atan2(to.y - center[1], to.x - center[0]) + Math.PI / 2;
+    return { ...element, rotation: Number(Math.atan2(Math.sin(angle), Math.cos(angle)).toFixed(5)) };
+  }
+  if (kind === 'corner') {
+    const still = cornersOf(element)[(index + 2) % 4] ?? { x: center[0], y: center[1] };
+    return boxBetween(element, still, to, rotation);
+  }
+  const z = points[index]?.[2] ?? 0;
+  if (kind === 'vertex') return { ...element, points: points.with(index, coordinate(to.x, to.y, z)) };
+  return { ...element, points: points.toSpliced(index + 1, 0, coordinate(to.x, to.y, z)) };
+}
+
+/** A rectangle or ellipse that reaches from one corner to another. */
+export function boxBetween(element: Element, from: Point, to: Point, rotation: number = 0): Element {
+  const sides = rotated(to.x - from.x, to.y - from.y, -rotation);
+  return {
+    ...element,
+    center: coordinate((from.x + to.x) / 2, (from.y + to.y) / 2, element.center?.[2]),
+    width: rounded(Math.abs(sides.x)),
+    height: rounded(Math.abs(sides.y)),
+  };
+}
+
+/** The shape without a vertex; the same when no vertex can be spared. */
+export function withoutVertex(element: Element, index: number): Element {
+  const { points = [], closed, type } = element;
+  const least = closed ? 3 : 2;
+  return type !== 'polyline' || points.length <= least ? element : { ...element, points: points.toSpliced(index, 1) };
+}
+
+/** Whether a shape that was just drawn is more than a slip of the hand. */
+export function isDrawn(element: Element) {
+  const { type, width = 0, height = 0, points = [] } = element;
+  if (isBox(element)) return width > minSide && height > minSide;
+  return type === 'point' || points.length >= (element.closed ? 3 : 2);
+}

@@ -1,0 +1,284 @@
+import { rotationHandleDistance } from './paint.js';
+import { boxBetween, coordinate, handlesOf, isDrawn, moved, reshaped, touches, withoutVertex, type Handle } from './shapes.js';
+import type { Element, Point } from '../model.js';
+import type { Stage } from '../../stage/contract.js';
+
+export type Tool = 'select' | 'rectangle' | 'ellipse' | 'polygon' | 'line' | 'point' | 'hole' | 'measure';
+
+/** What tools work on. */
+export interface Bench {
+  stage: Stage;
+  /** that can be grasped, topmost last; none while nothing is edited */
+  shapes: () => Iterable<Element>;
+  selected: () => Element | null;
+  select: (element: Element | null) => void;
+  /** a finished change */
+  commit: (before: Element | null, after: Element | null) => void;
+  /** a new element in the group and colour that are chosen */
+  make: (members: Pick<Element, 'type'> & Partial<Element>) => Element;
+  editing: () => boolean;
+  /** a click while nothing is edited */
+  inspect: (at: Point) => void;
+  redraw: () => void;
+  /** called when another tool is taken up */
+  onTool: () => void;
+}
+
+/** How near is near enough, in pixels of the screen. */
+const reach = 6;
+const handleReach = 9;
+
+/** A drag adds a vertex each time it has come this far. */
+const freehandStep = 5;
+
+/** Rectangles that are smaller are slips of the hand. */
+const minDrag = 4;
+
+/** Turns gestures on the stage into changes of shapes. */
+export class Tools {
+  tool: Tool = 'select';
+  /** The shape being drawn or changed. */
+  draft: Element | null = null;
+  /** Where the next vertex would be. */
+  tip: Point | null = null;
+  /** What was measured last. */
+  measured: Element | null = null;
+  /** The polygon that is to get a hole. */
+  #holed: Element | null = null;
+  #grasp: { before: Element; handle: Handle | null; from: Point } | null = null;
+  #press: { at: Point; dragged: boolean; first: boolean } | null = null;
+
+  constructor(private readonly bench: Bench) {
+    bench.stage.onPointer({
+      press: (at) => this.#pressed(at),
+      drag: (at) => this.#dragged(at),
+      release: (at) => this.#released(at),
+      click: (at) => this.#clicked(at),
+      doubleClick: (at) => this.#doubleClicked(at),
+    });
+  }
+
+  use(tool: Tool) {
+    this.#drop();
+    const selected = this.bench.selected();
+    const isPolygon = selected?.type === 'polyline' && selected.closed === true;
+    this.#holed = tool === 'hole' && isPolygon ? selected : null;
+    this.measured = null;
+    this.tool = tool === 'hole' && !isPolygon ? 'select' : tool;
+    if (this.tool !== 'select') this.bench.select(null);
+    this.bench.onTool();
+    this.bench.redraw();
+  }
+
+  /** Gives up what is being drawn, then the selection, then the tool. */
+  cancel() {
+    if (this.draft || this.measured) {
+      this.#drop();
+      this.measured = null;
+      this.bench.redraw();
+    } else if (this.bench.selected()) this.bench.select(null);
+    else if (this.tool !== 'select') this.use('select');
+  }
+
+  /** Ends a polygon or line with the vertices that it has. */
+  finish() {
+    const { draft } = this;
+    if (!draft || !draft.points) return;
+    this.#drop();
+    if (isDrawn(draft)) this.#keep(draft);
+    this.bench.redraw();
+  }
+
+  /** Takes back the last vertex of what is being drawn; whether there was one. */
+  dropVertex() {
+    if (!this.draft?.points) return false;
+    const points = this.draft.points.slice(0, -1);
+    this.draft = points.length === 0 ? null : { ...this.draft, points };
+    this.bench.redraw();
+    return true;
+  }
+
+  /**
+   * The pointer moves without a button.
+   *
+   * @param at in pixels of the stage
+   */
+  hover(at: Point) {
+    // What is grasped follows the pointer by itself.
+    if (!this.draft?.points || this.#press || this.#grasp) return;
+    this.tip = this.bench.stage.toImage(at.x, at.y);
+    this.bench.redraw();
+  }
+
+  /** What a cursor at this place should look like. */
+  cursor(at: Point): string {
+    if (this.tool !== 'select') return 'crosshair';
+    if (!this.bench.editing()) return '';
+    const selected = this.bench.selected();
+    const point = this.bench.stage.toImage(at.x, at.y);
+    if (selected && this.#handleAt(selected, point)) return 'pointer';
+    if (selected && touches(selected, point, reach / this.#scale)) return 'move';
+    return this.at(at) ? 'pointer' : '';
+  }
+
+  /** The topmost shape at a place of the stage that can be grasped. */
+  at(at: Point) {
+    return this.topmost(this.bench.shapes(), at);
+  }
+
+  /** The last of some shapes that lies at a place of the stage. */
+  topmost(shapes: Iterable<Element>, at: Point): Element | null {
+    const point = this.bench.stage.toImage(at.x, at.y);
+    let found: Element | null = null;
+    for (const element of shapes) if (touches(element, point, reach / this.#scale)) found = element;
+    return found;
+  }
+
+  #isActive() {
+    return this.tool === 'measure' || this.bench.editing();
+  }
+
+  get #scale() {
+    return this.bench.stage.zoom();
+  }
+
+  #drop() {
+    this.draft = null;
+    this.tip = null;
+    this.#grasp = null;
+    this.#press = null;
+  }
+
+  #keep(element: Element) {
+    if (this.tool === 'measure') {
+      this.measured = element;
+      return;
+    }
+    if (this.#holed) {
+      const before = this.#holed;
+      const after = { ...before, holes: [...(before.holes ?? []), element.points ?? []] };
+      this.bench.commit(before, after);
+      this.use('select');
+      this.bench.select(after);
+      return;
+    }
+    this.bench.commit(null, element);
+    this.use('select');
+    this.bench.select(element);
+  }
+
+  #handleAt(element: Element, point: Point): Handle | null {
+    const near = handleReach / this.#scale;
+    const handles = handlesOf(element, rotationHandleDistance / this.#scale);
+    return handles.findLast(({ x, y }) => Math.hypot(x - point.x, y - point.y) <= near) ?? null;
+  }
+
+  #pressed(at: Point) {
+    const { stage, selected, make } = this.bench;
+    if (!this.#isActive()) return false;
+    const point = stage.toImage(at.x, at.y);
+    if (this.tool === 'select') {
+      const before = selected();
+      if (!before) return false;
+      const handle = this.#handleAt(before, point);
+      if (!handle && !touches(before, point, reach / this.#scale)) return false;
+      this.#grasp = { before, handle, from: point };
+      return true;
+    }
+    this.#press = { at, dragged: false, first: this.draft === null };
+    if (this.tool === 'rectangle' || this.tool === 'ellipse') {
+      this.#grasp = {
+        before: make({ type: this.tool, center: [0, 0, 0], width: 0, height: 0, rotation: 0 }),
+        handle: null,
+        from: point,
+      };
+    }
+    return true;
+  }
+
+  #dragged(at: Point) {
+    const point = this.bench.stage.toImage(at.x, at.y);
+    if (this.tool === 'select') {
+      if (!this.#grasp) return;
+      const { before, handle, from } = this.#grasp;
+      this.draft = handle ? reshaped(before, handle, point) : moved(before, point.x - from.x, point.y - from.y);
+    } else if (this.#grasp) {
+      this.draft = boxBetween(this.#grasp.before, this.#grasp.from, point);
+    } else if (this.#press && this.tool !== 'point') {
+      const { at: last } = this.#press;
+      if (Math.hypot(at.x - last.x, at.y - last.y) < freehandStep) return;
+      if (!this.#press.dragged) this.#addVertex(last);
+      this.#press = { ...this.#press, at, dragged: true };
+      this.#addVertex(at);
+    }
+    this.bench.redraw();
+  }
+
+  #released(at: Point) {
+    const { draft } = this;
+    const grasp = this.#grasp;
+    const press = this.#press;
+    this.#grasp = null;
+    this.#press = null;
+    if (this.tool === 'select') {
+      this.draft = null;
+      if (grasp && draft) this.bench.commit(grasp.before, draft);
+    } else if (grasp) {
+      this.draft = null;
+      const far = press && Math.min(Math.abs(at.x - press.at.x), Math.abs(at.y - press.at.y)) >= minDrag;
+      if (draft && far && isDrawn(draft)) this.#keep(draft);
+    } else if (this.tool === 'point') {
+      const { x, y } = this.bench.stage.toImage(at.x, at.y);
+      this.bench.commit(null, this.bench.make({ type: 'point', center: coordinate(x, y) }));
+    } else if (press?.dragged) {
+      if (press.first) this.finish();
+    } else if (press) this.#clickVertex(at);
+    this.bench.redraw();
+  }
+
+  /** A vertex where the pointer was clicked; near the first one the polygon is complete. */
+  #clickVertex(at: Point) {
+    const points = this.draft?.points ?? [];
+    const { x, y } = this.bench.stage.toImage(at.x, at.y);
+    const near = (vertex: readonly number[] | undefined) =>
+      vertex !== undefined && Math.hypot((vertex[0] ?? 0) - x, (vertex[1] ?? 0) - y) <= handleReach / this.#scale;
+    const isRing = this.tool === 'polygon' || this.tool === 'hole' || this.tool === 'measure';
+    if (isRing && points.length >= 3 && near(points[0])) {
+      this.draft = this.draft && { ...this.draft, closed: true };
+      this.finish();
+    } else if (!near(points.at(-1))) this.#addVertex(at);
+  }
+
+  #addVertex(at: Point) {
+    const { x, y } = this.bench.stage.toImage(at.x, at.y);
+    const closed = this.tool === 'polygon' || this.tool === 'hole';
+    const members = { type: 'polyline', closed, points: [] };
+    const isSaved = this.tool !== 'measure' && this.tool !== 'hole';
+    const draft = this.draft ?? (isSaved ? this.bench.make(members) : { ...members, id: this.tool });
+    this.measured = null;
+    this.draft = { ...draft, points: [...(draft.points ?? []), coordinate(x, y)] };
+    this.tip = null;
+  }
+
+  #clicked(at: Point) {
+    if (this.bench.editing()) this.bench.select(this.at(at));
+    else this.bench.inspect(at);
+  }
+
+  #doubleClicked(at: Point) {
+    if (!this.#isActive()) return false;
+    if (this.tool !== 'select') {
+      this.finish();
+      return true;
+    }
+    const selected = this.bench.selected();
+    if (!selected) return false;
+    const point = this.bench.stage.toImage(at.x, at.y);
+    const handle = this.#handleAt(selected, point);
+    if (handle?.kind === 'vertex') {
+      const fewer = withoutVertex(selected, handle.index);
+      if (fewer !== selected) this.bench.commit(selected, fewer);
+    }
+    return true;
+  }
+}

@@ -1,0 +1,206 @@
+import { announce, fill, h, htmlId, icon, messageOf } from '../dom.js';
+import { groupPalette, Groups, styleOf } from './groups.js';
+import { nameOf, newId } from './model.js';
+import { groupsOf, isConflict, reloadAnnotation } from './requests.js';
+import type { Element } from './model.js';
+import type { Sheet } from './sheet.js';
+import { annotationTexts, commonTexts } from '../texts.js';
+
+/** Work on one annotation: its groups, the shape that is selected, and what is not saved yet. */
+export function editAnnotation(options: {
+  sheet: Sheet;
+  /** ends the work */
+  signal: AbortSignal;
+  redraw: () => void;
+  /** says what went wrong, or nothing any more */
+  report: (message: string) => void;
+  /** called when the annotation is another */
+  onSaved: () => void;
+}) {
+  const { sheet, signal, redraw, report, onSaved } = options;
+  const { edits } = sheet;
+  const groups = new Groups();
+  let selectedId: string | null = null;
+  let saving = false;
+  const palette = groupPalette(groups, { onChoose: () => undefined, onColor: recolor });
+  const [groupId, labelId] = [htmlId('group'), htmlId('label')];
+  const shapeForm = h('div.shape-form.column');
+  const status = h('p.quiet-text', { role: 'status' });
+  const undoButton = h('button.button', { onclick: () => step('undo') }, icon('undo'), annotationTexts.undo);
+  const redoButton = h('button.button', { onclick: () => step('redo') }, icon('redo'), annotationTexts.redo);
+  const discardButton = h('button.button', { onclick: discard }, annotationTexts.discard);
+  const saveButton = h('button.button.primary', { onclick: () => void save() }, commonTexts.save);
+  const element = h(
+    'div.annotation-editor.column',
+    palette.element,
+    shapeForm,
+    status,
+    h('div.actions.wrap', undoButton, redoButton, discardButton, saveButton),
+  );
+  if (sheet.record._elementCount > 0) void learnColors();
+  palette.show();
+  select(null);
+  showStatus();
+  return { element, selected, select, make, commit, step, removeSelected, reload, takeOver };
+
+  async function learnColors() {
+    try {
+      groups.learn(await groupsOf(sheet.record, signal));
+      palette.show();
+    } catch (error) {
+      if (!signal.aborted) report(messageOf(error));
+    }
+  }
+
+  function selected() {
+    return selectedId === null ? null : sheet.find(selectedId);
+  }
+
+  function select(next: Element | null) {
+    selectedId = next?.id ?? null;
+    showShape();
+    redraw();
+  }
+
+  function make(members: Pick<Element, 'type'> & Partial<Element>): Element {
+    const group = groups.chosen;
+    const style = styleOf(members, groups.colorOf(group));
+    return { ...members, ...style, ...(group !== null && { group }), id: newId() };
+  }
+
+  function commit(before: Element | null, after: Element | null) {
+    edits.change(before, after, sheet.record._version);
+    showShape();
+    showStatus();
+    redraw();
+  }
+
+  function removeSelected() {
+    const gone = selected();
+    if (!gone) return;
+    select(null);
+    commit(gone, null);
+  }
+
+  function step(way: 'undo' | 'redo') {
+    edits[way]();
+    if (selected() === null) selectedId = null;
+    showShape();
+    showStatus();
+    redraw();
+  }
+
+  function discard() {
+    edits.clear();
+    select(null);
+    showStatus();
+    report('');
+  }
+
+  function recolor(group: string | null) {
+    const shape = selected();
+    if (shape && (shape.group ?? null) === group) commit(shape, { ...shape, ...styleOf(shape, groups.colorOf(group)) });
+  }
+
+  function showStatus() {
+    const count = edits.size;
+    status.textContent = count === 0 ? annotationTexts.allSaved : annotationTexts.unsaved(count);
+    undoButton.disabled = saving || !edits.canUndo;
+    redoButton.disabled = saving || !edits.canRedo;
+    discardButton.disabled = saving || count === 0;
+    saveButton.disabled = saving || count === 0;
+  }
+
+  function showShape() {
+    const shape = selected();
+    if (!shape) {
+      fill(shapeForm, h('p.quiet-text', annotationTexts.howToEdit));
+      return;
+    }
+    const group = h('select', { id: groupId, onchange: () => regroup(JSON.parse(group.value)) });
+    for (const name of groups.offered('', shape.group ?? null))
+      group.append(h('option', { value: JSON.stringify(name) }, name === null ? annotationTexts.noGroup : name));
+    group.value = JSON.stringify(shape.group ?? null);
+    const label = h('input', { id: labelId, type: 'text', autocomplete: 'off', onchange: () => relabel(label.value) });
+    label.value = shape.label?.value ?? '';
+    fill(
+      shapeForm,
+      h('div.field.column', h('label', { for: groupId }, annotationTexts.group), group),
+      h('div.field.column', h('label', { for: labelId }, annotationTexts.label), label),
+      shape.holes && shape.holes.length > 0 && h('button.button', { onclick: fillHoles }, annotationTexts.fillHoles),
+      h('button.button', { onclick: removeSelected }, icon('trash'), annotationTexts.deleteShape),
+    );
+  }
+
+  function fillHoles() {
+    const shape = selected();
+    if (!shape) return;
+    const { holes: _former, ...rest } = shape;
+    commit(shape, rest);
+  }
+
+  function regroup(name: string | null) {
+    const shape = selected();
+    if (!shape) return;
+    const { group: _former, ...rest } = shape;
+    commit(shape, { ...rest, ...(name !== null && { group: name }), ...styleOf(shape, groups.colorOf(name)) });
+  }
+
+  function relabel(text: string) {
+    const shape = selected();
+    if (!shape) return;
+    const { label, ...rest } = shape;
+    const value = text.trim();
+    if (value === (label?.value ?? '')) return;
+    commit(shape, value === '' ? rest : { ...rest, label: { visibility: 'always', ...label, value } });
+  }
+
+  async function save() {
+    saving = true;
+    showStatus();
+    report('');
+    try {
+      // What was drawn as shapes stays as it is seen; of the picture the server makes a new one.
+      const seen = sheet.hasShapes ? [...sheet.all()] : undefined;
+      const { _version, _elementCount, _detailsCount, groups: names } = await edits.save(sheet.record);
+      const record = { ...sheet.record, _version, _elementCount, _detailsCount, ...(names && { groups: names }) };
+      sheet.update(record, seen);
+      announce(annotationTexts.savedNamed(nameOf(record)));
+      onSaved();
+    } catch (error) {
+      report(isConflict(error) ? await takeOver(messageOf(error)) : messageOf(error));
+    } finally {
+      saving = false;
+      showStatus();
+    }
+  }
+
+  /**
+   * Shows the newest version, with the changes made here that do not contradict it.
+   *
+   * @returns how many do, and are given up
+   */
+  async function reload(): Promise<number> {
+    const record = await reloadAnnotation(sheet.record);
+    const lost = await edits.rebase(record);
+    select(null);
+    sheet.update(record);
+    showStatus();
+    onSaved();
+    return lost;
+  }
+
+  /**
+   * Shows the version of somebody else.
+   *
+   * @returns what to say about it
+   */
+  async function takeOver(reason: string): Promise<string> {
+    try {
+      const lost = await reload();
+      return annotationTexts.changedMeanwhile(reason, lost, edits.size > 0);
+    } catch (error) {
+      return messageOf(error);
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import { formatCount, formatLength, significant } from '../format.js';
+import type { Element } from './model.js';
+import type { ImageMetadata } from '../image/metadata.js';
+import { annotationTexts } from '../texts.js';
+
+/** Corners of the polygon that stands for an ellipse: its area is right to a hundred-thousandth. */
+const corners = 720;
+
+/** The lines of a shape in full-resolution pixels, the outer one first. */
+function ringsOf(options: Element): (readonly number[])[][] {
+  const {
+    type,
+    center = [0, 0, 0],
+    radius = 0,
+    width = 2 * radius,
+    height = 2 * radius,
+    rotation = 0,
+    points,
+    holes = [],
+  } = options;
+  if (points) return [points, ...holes];
+  const turn = [Math.cos(rotation), Math.sin(rotation)];
+  const isRound = type === 'ellipse' || type === 'circle';
+  const count = isRound ? corners : 4;
+  const ring = Array.from({ length: count }, (_, index) => {
+    const angle = (2 * Math.PI * (index + (isRound ? 0 : 0.5))) / count;
+    const [x, y] = isRound
+      ? [(Math.cos(angle) * width) / 2, (Math.sin(angle) * height) / 2]
+      : [(Math.sign(Math.cos(angle)) * width) / 2, (Math.sign(Math.sin(angle)) * height) / 2];
+    const [cos = 1, sin = 0] = turn;
+    return [center[0] + x * cos - y * sin, center[1] + x * sin + y * cos];
+  });
+  return [ring];
+}
+
+/** How large a shape is, in words: in micrometres where the image has a scale, else in pixels. A point has no size. */
+export function measuresOf(element: Element, { mm_x: mmX, mm_y: mmY }: ImageMetadata): [name: string, value: string][] {
+  if (element.type === 'point') return [];
+  const isScaled = mmX !== null && mmY !== null;
+  const rings = ringsOf(element).map((ring) => ring.map(([x = 0, y = 0]) => [x * (mmX ?? 1), y * (mmY ?? 1)] as const));
+  const isLine = element.type === 'arrow' || (element.type === 'polyline' && !element.closed);
+  const length = rings.reduce((sum, ring) => sum + lengthOf(ring, !isLine), 0);
+  const lengthText = isScaled ? formatLength(length) : `${formatCount(Math.round(length))} px`;
+  if (isLine) return [[annotationTexts.length, lengthText]];
+  const [outer = 0, ...holes] = rings.map(areaOf);
+  const area = holes.reduce((sum, hole) => sum - hole, outer);
+  return [
+    [annotationTexts.area, isScaled ? formatArea(area) : `${formatCount(Math.round(area))} px²`],
+    [annotationTexts.perimeter, lengthText],
+  ];
+}
+
+function lengthOf(ring: readonly (readonly [number, number])[], isClosed: boolean) {
+  return ring.reduce((sum, [x, y], index) => {
+    const [fromX, fromY] = ring.at(index - 1) ?? [x, y];
+    return index === 0 && !isClosed ? sum : sum + Math.hypot(x - fromX, y - fromY);
+  }, 0);
+}
+
+function areaOf(ring: readonly (readonly [number, number])[]) {
+  const [originX, originY] = ring[0] ?? [0, 0];
+  const twice = ring.reduce((sum, [x, y], index) => {
+    const [fromX, fromY] = ring.at(index - 1) ?? [x, y];
+    return sum + (fromX - originX) * (y - originY) - (x - originX) * (fromY - originY);
+  }, 0);
+  return Math.abs(twice) / 2;
+}
+
+function formatArea(mm2: number) {
+  return mm2 >= 0.1 ? `${significant(mm2, 4)} mm²` : `${significant(mm2 * 1e6, 4)} µm²`;
+}

@@ -1,0 +1,87 @@
+import { annotationTexts } from '../texts.js';
+
+/** Documents of annotations, as far as this page reads them. */
+export interface AnnotationRecord {
+  _id: string;
+  itemId: string;
+  _version: number;
+  _elementCount: number;
+  _detailsCount: number;
+  /** 0 read, 1 write, 2 administer */
+  _accessLevel: number;
+  public?: boolean;
+  created: string;
+  /** names in use; `null` where elements have none */
+  groups?: (string | null)[];
+  annotation: { name?: string; description?: string; display?: { visible?: 'new' | boolean } };
+}
+
+/** x, y, z in full-resolution pixels */
+export type Coordinate = [number, number, number];
+
+export interface Element {
+  id: string;
+  type: string;
+  group?: string;
+  /** what programs keep with it */
+  user?: Record<string, unknown>;
+  label?: { value: string; visibility?: 'hidden' | 'always' | 'onhover'; fontSize?: number; color?: string };
+  lineColor?: string;
+  lineWidth?: number;
+  fillColor?: string;
+  center?: Coordinate;
+  width?: number;
+  height?: number;
+  /** radians */
+  rotation?: number;
+  radius?: number;
+  widthSubdivisions?: number;
+  heightSubdivisions?: number;
+  points?: Coordinate[];
+  holes?: Coordinate[][];
+  closed?: boolean;
+  /** of an overlay */
+  opacity?: number;
+  /** of an overlay */
+  transform?: { xoffset?: number; yoffset?: number; matrix?: [[number, number], [number, number]] };
+  /** of a pixelmap: the category of each pixel value */
+  values?: number[];
+  categories?: { fillColor: string; strokeColor?: string }[];
+  boundaries?: boolean;
+}
+
+export type Point = { x: number; y: number };
+
+export type Box = { left: number; top: number; right: number; bottom: number };
+
+/** What to call an annotation. */
+export function nameOf(record: AnnotationRecord) {
+  return record.annotation.name || annotationTexts.unnamed;
+}
+
+/** A new id: four bytes of time, as the server's own ids have, and eight of chance. */
+export function newId() {
+  const seconds = Math.floor(Date.now() / 1000);
+  const chance = [...crypto.getRandomValues(new Uint8Array(8))];
+  return seconds.toString(16).padStart(8, '0') + chance.map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+export function boxAround(points: readonly Point[]): Box {
+  const box = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
+  for (const { x, y } of points) {
+    if (x < box.left) box.left = x;
+    if (x > box.right) box.right = x;
+    if (y < box.top) box.top = y;
+    if (y > box.bottom) box.bottom = y;
+  }
+  return box;
+}
+
+export function overlaps(box: Box, other: Box) {
+  return box.left <= other.right && box.right >= other.left && box.top <= other.bottom && box.bottom >= other.top;
+}
+
+/** Whether `inner` lies within `outer`. */
+export function contains(outer: Box, inner: Box) {
+  return inner.left >= outer.left && inner.right <= outer.right && inner.top >= outer.top && inner.bottom <= outer.bottom;
+}

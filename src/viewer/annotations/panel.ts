@@ -1,0 +1,294 @@
+import { pause } from '../api.js';
+import { announce, button, errorNotice, fill, h, icon, messageOf } from '../dom.js';
+import { askToCreate, askToRemove } from '../browse/create-dialog.js';
+import { formatCount } from '../format.js';
+import { currentUser } from '../session.js';
+import { annotationTexts, browseTexts, commonTexts } from '../texts.js';
+import { editsOf, forgetEdits } from './edits.js';
+import { legend } from './legend.js';
+import { nameOf } from './model.js';
+import { recordDialog } from './record-dialog.js';
+import {
+  createAnnotation,
+  followChanges,
+  haveChanged,
+  importAnnotations,
+  isConflict,
+  listAnnotations,
+  mayAnnotate,
+  removeAnnotation,
+  renameAnnotation,
+  restoreVersion,
+} from './requests.js';
+import type { AnnotationRecord } from './model.js';
+import type { Item } from '../browse/model.js';
+import type { Display } from './display.js';
+
+/** How long after a stream of changes has ended another is asked for, in milliseconds; where there is none, this often the list is asked for. */
+const watchMs = 3000;
+/** With more annotations their legends are folded at first. */
+const maxOpenLegends = 3;
+
+/** The list of an item's annotations. Those who may not change them see no buttons for it. */
+export function annotationPanel(options: {
+  item: Item;
+  signal: AbortSignal;
+  /** takes the list, answers which are visible */
+  onList: (records: AnnotationRecord[]) => (id: string) => boolean;
+  onShow: (id: string, changes: Partial<Display>) => void;
+  /** begins or ends work on one, answers what it is done with */
+  onEdit: (id: string | null) => HTMLElement | null;
+  /** loads the one that is worked on again */
+  onRenamed: () => Promise<unknown>;
+  /** the same where somebody else was first; answers what to say */
+  onConflict: (reason: string) => Promise<string>;
+}) {
+  const { item, signal, onList, onShow, onEdit, onRenamed, onConflict } = options;
+  let records: AnnotationRecord[] = [];
+  let mayCreate = false;
+  let isAsking = false;
+  let isStale = false;
+  /** the one that is edited here, when somebody else has deleted it */
+  let kept: AnnotationRecord | null = null;
+  let editedId: string | null = null;
+  let editor: HTMLElement | null = null;
+  const list = h('ul.annotation-list.column', { 'aria-label': annotationTexts.annotations });
+  const message = h('p.form-error', { role: 'alert', 'data-testid': 'annotation-message' });
+  const bottom = h('div');
+  const input = h('input', { type: 'file', accept: '.json,.geojson', multiple: true, hidden: true });
+  input.addEventListener('change', () => void take([...(input.files ?? [])]));
+  const fileButton = h('button.button', { onclick: () => input.click() }, icon('upload'), annotationTexts.import);
+  const element = h('div.annotation-panel.column', h('p.quiet-text', commonTexts.loading));
+  acceptFiles();
+  void load();
+  return {
+    element,
+    say(text: string) {
+      message.textContent = text;
+    },
+    refresh: show,
+    /** Takes another version of an annotation. */
+    update(record: AnnotationRecord) {
+      records = records.map((known) => (known._id === record._id ? record : known));
+      show();
+    },
+  };
+
+  async function load() {
+    try {
+      const asked = currentUser() === null ? false : mayAnnotate(item.folderId, signal);
+      [records, mayCreate] = await Promise.all([listAnnotations(item._id, signal), asked]);
+      if (signal.aborted) return;
+      fill(element, list, message, bottom);
+      show();
+      void watch();
+    } catch (error) {
+      if (!signal.aborted) fill(element, errorNotice(error));
+    }
+  }
+
+  /** Follows what others change while the page is seen. */
+  async function watch() {
+    while (!signal.aborted) {
+      if (!document.hidden) {
+        // A server that is away is asked again.
+        await followChanges(item._id, { signal, onEvent: () => void follow() }).catch(() => undefined);
+        await follow();
+      }
+      await pause(watchMs, signal);
+    }
+  }
+
+  /** Asks for the list until it is the newest, after a while where that fails; what comes meanwhile is not forgotten. */
+  async function follow() {
+    isStale = true;
+    if (isAsking) return;
+    isAsking = true;
+    while (isStale && !signal.aborted && !document.hidden) {
+      isStale = false;
+      try {
+        await takeOver();
+      } catch {
+        isStale = true;
+        await pause(watchMs, signal);
+      }
+    }
+    isAsking = false;
+  }
+
+  async function takeOver() {
+    const known = records;
+    if (!(await haveChanged(item._id, known, signal))) return;
+    const next = await listAnnotations(item._id, signal);
+    // What was saved here meanwhile is newer.
+    isStale ||= known !== records;
+    if (isStale) return;
+    const edited = known.find(({ _id }) => _id === editedId);
+    if (edited && editsOf(edited._id).size > 0 && !next.some(({ _id }) => _id === editedId)) keep(edited);
+    records = next;
+    show();
+  }
+
+  /** Unsaved work outlives the annotation that it is of. */
+  function keep(record: AnnotationRecord) {
+    kept = record;
+    const bringBack = async () => {
+      message.textContent = '';
+      try {
+        await restoreVersion(record, record._version);
+        kept = null;
+        await reload();
+      } catch (error) {
+        message.textContent = messageOf(error);
+      }
+    };
+    fill(
+      message,
+      annotationTexts.deletedMeanwhile(nameOf(record)),
+      h('button.link-button', { onclick: () => void bringBack() }, annotationTexts.bringBack),
+    );
+  }
+
+  function show() {
+    if (kept && editedId !== kept._id) kept = null;
+    const all = kept ? [...records, kept] : records;
+    const isVisible = onList(all);
+    const root = list.getRootNode() as Document | ShadowRoot;
+    const focused = list.contains(root.activeElement) ? (root.activeElement as HTMLElement) : null;
+    const empty = all.length === 0 && h('li.quiet-text', annotationTexts.none);
+    fill(list, ...all.map((record) => row(record, isVisible(record._id))), empty);
+    focused?.focus({ preventScroll: true });
+    const add = h('button.button', { onclick: create }, icon('plus'), annotationTexts.new);
+    fill(bottom, mayCreate && h('div.actions.wrap', add, fileButton, input));
+  }
+
+  function row(record: AnnotationRecord, visible: boolean) {
+    const { _id: id, _elementCount: count } = record;
+    const name = nameOf(record);
+    const box = h('input', { type: 'checkbox', onchange: () => onShow(id, { visible: box.checked }) });
+    box.checked = visible;
+    const mayEdit = record._accessLevel >= 1;
+    const isEdited = id === editedId;
+    return h(
+      'li',
+      { class: isEdited ? 'annotation edited' : 'annotation' },
+      h(
+        'div.annotation-row.row',
+        h('label.row.grow', { title: record.annotation.description ?? name }, box, h('span.annotation-name.clip', name)),
+        h('span.count.quiet-text.small', { title: annotationTexts.shapes(count) }, formatCount(count)),
+        button('', () => recordDialog(latest(record), mayEdit, reload), {
+          picture: 'download',
+          name: annotationTexts.downloadNamed(name),
+        }),
+        mayEdit &&
+          button('', () => edit(isEdited ? null : id), {
+            picture: 'pencil',
+            name: (isEdited ? annotationTexts.stopEditing : annotationTexts.editNamed)(name),
+            isPressed: isEdited,
+          }),
+      ),
+      count > 0 && legend(record, { isOpen: records.length <= maxOpenLegends, onShow: (changes) => onShow(id, changes), signal }),
+      isEdited && editor,
+      isEdited &&
+        h(
+          'div.annotation-whole.row',
+          h('button.link-button', { onclick: () => rename(record) }, annotationTexts.renameAnnotation),
+          h('button.link-button', { onclick: () => remove(record) }, annotationTexts.deleteAnnotation),
+        ),
+    );
+  }
+
+  function edit(id: string | null) {
+    message.textContent = '';
+    editedId = id;
+    editor = onEdit(id);
+    show();
+  }
+
+  function create() {
+    askToCreate({
+      title: annotationTexts.new,
+      action: annotationTexts.create,
+      async create({ name, description }) {
+        const record = await createAnnotation(item._id, { name, description });
+        if (signal.aborted) return;
+        records = [...records, record];
+        show();
+        edit(record._id);
+        announce(annotationTexts.created(name));
+      },
+    });
+  }
+
+  async function reload() {
+    records = await listAnnotations(item._id, signal);
+    if (editedId !== null) await onRenamed();
+    show();
+  }
+
+  /** Makes annotations of files: documents of this server, GeoJSON, and what QuPath writes. All of a file or nothing. */
+  async function take(files: File[]) {
+    message.textContent = '';
+    input.value = '';
+    for (const file of files) {
+      try {
+        const count = await importAnnotations(item._id, file);
+        announce(annotationTexts.imported(file.name, count));
+      } catch (error) {
+        message.textContent = `${file.name}: ${messageOf(error)}`;
+      }
+    }
+    await reload();
+  }
+
+  function acceptFiles() {
+    element.addEventListener('dragover', (event) => mayCreate && event.preventDefault());
+    element.addEventListener('drop', (event) => {
+      if (!mayCreate) return;
+      event.preventDefault();
+      void take([...(event.dataTransfer?.files ?? [])]);
+    });
+  }
+
+  /** The newest version that is known. */
+  function latest(record: AnnotationRecord) {
+    return records.find(({ _id }) => _id === record._id) ?? record;
+  }
+
+  /** Waits for a change; where somebody else was first, their version is there for the next attempt. */
+  async function orConflict<T>(change: Promise<T>) {
+    try {
+      return await change;
+    } catch (error) {
+      throw isConflict(error) ? new Error(await onConflict(messageOf(error))) : error;
+    }
+  }
+
+  function rename(shown: AnnotationRecord) {
+    const { annotation } = latest(shown);
+    askToCreate({
+      title: annotationTexts.renameNamed(nameOf(latest(shown))),
+      action: annotationTexts.rename,
+      values: { name: annotation.name ?? '', description: annotation.description ?? '' },
+      async create(words) {
+        await orConflict(renameAnnotation(latest(shown), words));
+        if (!signal.aborted) await onRenamed();
+      },
+    });
+  }
+
+  function remove(record: AnnotationRecord) {
+    askToRemove({
+      title: browseTexts.deleteNamed(nameOf(record)),
+      text: annotationTexts.deleteText(record._elementCount),
+      async remove() {
+        await orConflict(removeAnnotation(latest(record)));
+        forgetEdits(record._id);
+        records = records.filter(({ _id }) => _id !== record._id);
+        if (editedId === record._id) edit(null);
+        else show();
+        return annotationTexts.deleted(nameOf(record));
+      },
+    });
+  }
+}

@@ -1,0 +1,75 @@
+import { apiUrl, list, save } from '../api.js';
+import { shareDialog } from '../browse/share-dialog.js';
+import { announce, button, errorNotice, fill, h, messageOf } from '../dom.js';
+import { formatDate } from '../format.js';
+import { plainDialog } from '../help.js';
+import { annotationTexts, commonTexts } from '../texts.js';
+import { restoreVersion } from './requests.js';
+import { nameOf, type AnnotationRecord } from './model.js';
+
+/** Forms in which an annotation is saved, with the last part of the address and the ending of the file. */
+const forms = [
+  ['', annotationTexts.asItIs, 'json'],
+  ['/geojson', annotationTexts.geoJson, 'geojson'],
+  ['/qupath', annotationTexts.forQuPath, 'qupath.geojson'],
+] as const;
+
+/** Offers an annotation as a file, and its former versions. */
+export function recordDialog(record: AnnotationRecord, mayEdit: boolean, onRestored: () => Promise<void>) {
+  const { _id: id } = record;
+  const name = nameOf(record);
+  const said = h('div');
+  const versions = h('ul.plain-list', { 'aria-label': annotationTexts.versions });
+  const buttons = forms.map(([path, label, ending]) =>
+    h('button.button', { onclick: act(() => save(apiUrl(`annotation/${id}${path}`), `${name}.${ending}`)) }, label),
+  );
+  const dialog = plainDialog(
+    name,
+    h('h3', commonTexts.download),
+    h('div.actions.wrap', ...buttons),
+    record._accessLevel >= 2 && h('div.actions.wrap', button(commonTexts.share, share, { picture: 'people' })),
+    h('h3', annotationTexts.versions),
+    versions,
+    said,
+  );
+  act(show)();
+
+  function act(run: () => Promise<void>) {
+    return () => void run().catch((error: unknown) => fill(said, errorNotice(error)));
+  }
+
+  async function show() {
+    const { entries } = await list<AnnotationRecord & { updated?: string }>(`annotation/${id}/history`, { query: { limit: 50 } });
+    const newest = entries[0]?._version;
+    fill(
+      versions,
+      ...entries.map(({ _version: version, updated, created }) =>
+        h(
+          'li.row.between',
+          h('span', annotationTexts.versionOf(version === newest ? null : version, formatDate(updated ?? created))),
+          mayEdit &&
+            version !== newest &&
+            h(
+              'button.link-button',
+              { 'aria-label': annotationTexts.restoreVersion(version), onclick: act(() => restore(version)) },
+              annotationTexts.restore,
+            ),
+        ),
+      ),
+    );
+  }
+
+  function share() {
+    dialog.close();
+    const isPublic = record.public === true;
+    void shareDialog({ path: `annotation/${id}`, name, isPublic, onSaved: onRestored }).catch((error: unknown) =>
+      announce(messageOf(error)),
+    );
+  }
+
+  async function restore(version: number) {
+    await restoreVersion(record, version);
+    dialog.close();
+    await onRestored();
+  }
+}

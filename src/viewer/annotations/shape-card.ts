@@ -1,0 +1,58 @@
+import { fill, h, icon } from '../dom.js';
+import { factList } from '../image/facts.js';
+import { measuresOf } from './measures.js';
+import type { Element } from './model.js';
+import type { ImageMetadata } from '../image/metadata.js';
+import { annotationTexts, commonTexts } from '../texts.js';
+
+/** Longest value of a field of users that is shown. */
+const maxValue = 300;
+
+/** A card on the stage with the facts of the shape under the pointer; after a click, of that one. */
+export function shapeCard(metadata: ImageMetadata) {
+  const content = h('div');
+  const close = h(
+    'button.button.icon-button.quiet',
+    { 'aria-label': commonTexts.close, onclick: () => pin(null) },
+    icon('close'),
+  );
+  const element = h(
+    'section.shape-card.surface.raised.break',
+    { 'aria-label': annotationTexts.shape, hidden: true },
+    content,
+    close,
+  );
+  let pinned: Element | null = null;
+  let shown: Element | null = null;
+  return { element, show, pin };
+
+  function show(shape: Element | null) {
+    const next = pinned ?? shape;
+    element.hidden = next === null;
+    close.hidden = pinned === null;
+    if (next === shown || next === null) return;
+    shown = next;
+    fill(content, factList(factsOf(next)));
+  }
+
+  function pin(shape: Element | null) {
+    pinned = shape;
+    show(null);
+  }
+
+  function factsOf(shape: Element): [string, string | null | undefined][] {
+    const user = Object.entries(shape.user ?? {});
+    return [
+      [annotationTexts.group, shape.group],
+      [annotationTexts.label, shape.label?.value],
+      ...measuresOf(shape, metadata),
+      ...user.map(([name, value]) => [name, textOf(value)] as [string, string]),
+      [annotationTexts.type, shape.id === 'measure' ? null : shape.type],
+    ];
+  }
+}
+
+function textOf(value: unknown) {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return text.length > maxValue ? `${text.slice(0, maxValue)}…` : text;
+}

@@ -1,0 +1,36 @@
+import { button, h, type Picture } from '../dom.js';
+import { annotationTexts } from '../texts.js';
+import type { Tool } from './drawing/tools.js';
+
+const pictures: [Tool, Picture][] = [
+  ['select', 'arrow'],
+  ['rectangle', 'rectangle'],
+  ['ellipse', 'ellipse'],
+  ['polygon', 'polygon'],
+  ['line', 'line'],
+  ['point', 'point'],
+  ['hole', 'hole'],
+  ['measure', 'ruler'],
+];
+
+/** The tools, as buttons on the stage: those that draw while an annotation is edited, and the ruler always. */
+export function toolbar(onTool: (tool: Tool) => void) {
+  const buttons = pictures.map(([tool, picture]) => {
+    const [name, hint] = annotationTexts.tools[tool];
+    return { tool, button: button('', () => onTool(tool), { picture, name, hint, isPressed: false }) };
+  });
+  const attributes = { role: 'toolbar', 'aria-label': annotationTexts.drawingTools };
+  const element = h('div.annotation-tools.surface.raised', attributes, ...buttons.map(({ button: made }) => made));
+  setEditing(false);
+  return {
+    element,
+    setEditing,
+    show(chosen: Tool) {
+      for (const { tool, button: made } of buttons) made.setAttribute('aria-pressed', String(tool === chosen));
+    },
+  };
+
+  function setEditing(isEditing: boolean) {
+    for (const { tool, button: made } of buttons) made.hidden = !isEditing && tool !== 'measure';
+  }
+}

@@ -1,0 +1,193 @@
+import { adminView } from './admin/admin-view.js';
+import { ApiError, request, useServer } from './api.js';
+import { announce, errorNotice, fill, h, icon, messageOf } from './dom.js';
+import { offerHelp } from './help.js';
+import { goTo, parseRoute, routeHash, setAddress, type Route } from './router.js';
+import { currentUser, followOtherTabs, hasEnded, nameOf, onSession, resumeSession, signOut } from './session.js';
+import { accountView } from './views/account.js';
+import { containerView } from './views/container.js';
+import { homeView } from './views/home.js';
+import { itemView } from './views/item.js';
+import { searchView } from './views/search.js';
+import { accountTexts, commonTexts } from './texts.js';
+import type { View, ViewContext } from './view.js';
+
+const views: Record<string, (route: Route, context: ViewContext) => Promise<View>> = {
+  '': homeView,
+  collection: containerView,
+  folder: containerView,
+  user: containerView,
+  item: itemView,
+  'sign-in': accountView,
+  register: accountView,
+  search: searchView,
+  admin: adminView,
+};
+
+useServer({ apiRoot: document.documentElement.dataset.apiRoot ?? '/api/v1' });
+
+const main = document.getElementById('main') as HTMLElement;
+const productName = document.title;
+
+let current: { name: string; id: string; view: View | null; leave: AbortController } | null = null;
+
+/**
+ * Shows what the address says.
+ *
+ * @param options `rebuild`: even where the view that stands could take the change
+ */
+async function show({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
+  const route = parseRoute();
+  if (!rebuild && current?.name === route.name && current.id === route.id && current.view?.update?.(route)) return;
+  current?.leave.abort();
+  const leave = new AbortController();
+  const shown = { name: route.name, id: route.id, view: null as View | null, leave };
+  current = shown;
+  main.setAttribute('aria-busy', 'true');
+  try {
+    const view = views[route.name];
+    if (!view) throw new Error(accountTexts.noPage(route.name));
+    const context = { main, signal: leave.signal, refresh: () => show({ focus: false, rebuild: true }) };
+    document.body.dataset.view = route.name === '' ? 'home' : route.name;
+    shown.view = await view(route, context);
+    if (leave.signal.aborted) return;
+    document.title = shown.view.title === '' ? productName : `${shown.view.title} – ${productName}`;
+    if (focus) {
+      main.focus({ preventScroll: true });
+      scrollTo(0, 0);
+      announce(document.title);
+    }
+  } catch (error) {
+    if (leave.signal.aborted) return;
+    document.body.dataset.view = 'error';
+    const [title, notice] = await explain(error);
+    if (leave.signal.aborted) return;
+    document.title = `${title} – ${productName}`;
+    fill(main, h('div.page.page-narrow.column', h('h1', title), notice, ...waysOut()));
+  } finally {
+    if (current === shown) main.removeAttribute('aria-busy');
+  }
+}
+
+async function explain(error: unknown): Promise<[title: string, notice: HTMLElement]> {
+  if (!(error instanceof ApiError)) return [accountTexts.cannotBeShown, errorNotice(error)];
+  if (error.status === 403) return [accountTexts.noAccess, await whomToAsk(error)];
+  if (error.status !== 401) return [accountTexts.cannotBeShown, errorNotice(error)];
+  if (!hasEnded()) return [accountTexts.pleaseSignIn, errorNotice(error)];
+  return [accountTexts.sessionEnded, h('p.notice.surface', accountTexts.sessionEndedMore)];
+}
+
+/** Who may give access, as far as anybody may know. */
+async function whomToAsk(error: ApiError) {
+  const key = 'core.contact_email_address';
+  const address = await request<Record<string, string>>('GET', 'system/public_settings')
+    .then((settings) => settings[key])
+    .catch(() => undefined);
+  const mail = address && [accountTexts.askThemOr, h('a', { href: `mailto:${address}` }, address)];
+  const who = currentUser() && h('p', accountTexts.signedInAs(nameOf(currentUser())));
+  return h(
+    'div.notice.stack.column.surface',
+    h('p', messageOf(error)),
+    h('p', accountTexts.askForAccess, ...(mail || []), '.'),
+    who,
+  );
+}
+
+function waysOut() {
+  const links = [h('a.button', { href: '#' }, accountTexts.allCollections)];
+  if (currentUser() === null) links.unshift(h('a.button.primary', { href: signInHash() }, accountTexts.signIn));
+  return [h('p.actions.wrap', ...links)];
+}
+
+/** Address of the sign-in page, which leads back to here. */
+function signInHash() {
+  const { name } = parseRoute();
+  const back = name === 'sign-in' || name === 'register' ? null : location.hash.slice(1) || null;
+  return routeHash('sign-in', '', { back });
+}
+
+function searchLink() {
+  return h(
+    'a.user-link.row',
+    { href: routeHash('search'), title: commonTexts.search },
+    icon('search'),
+    h('span.clip', commonTexts.search),
+  );
+}
+
+function showAccount() {
+  const account = document.getElementById('account') as HTMLElement;
+  const user = currentUser();
+  if (user === null) {
+    // The address to come back to is that of the moment of the click.
+    const link = h('a.button', { href: '#sign-in' }, accountTexts.signIn);
+    link.addEventListener('click', () => (link.href = signInHash()));
+    fill(account, searchLink(), link);
+    if (hasEnded()) announce(`${accountTexts.sessionEnded}. ${accountTexts.sessionEndedMore}`);
+    return;
+  }
+  fill(
+    account,
+    searchLink(),
+    user.admin &&
+      h(
+        'a.user-link.row',
+        { href: routeHash('admin'), title: accountTexts.administration },
+        icon('settings'),
+        h('span.clip', accountTexts.administration),
+      ),
+    h(
+      'a.user-link.row',
+      { href: routeHash('user', user._id), title: accountTexts.myFolders },
+      icon('person'),
+      h('span.clip', nameOf(user)),
+    ),
+    h('button.button', { onclick: leaveSession }, accountTexts.signOut),
+  );
+}
+
+async function leaveSession() {
+  // What is on the page goes first: it may still be loading tiles, which would be refused.
+  current?.leave.abort();
+  fill(main);
+  // The page of before must not be built anew for nobody: what is private on it would be refused.
+  setAddress('#');
+  try {
+    await signOut();
+    announce(accountTexts.signedOut);
+  } catch (error) {
+    announce(messageOf(error));
+  }
+  main.focus({ preventScroll: true });
+}
+
+// The fragment of the address is the route, so this link cannot be left to the browser.
+const skip = document.querySelector('.skip-link') as HTMLElement;
+skip.textContent = accountTexts.skipToContent;
+skip.addEventListener('click', (event) => {
+  event.preventDefault();
+  main.focus();
+});
+document.querySelector('.brand')?.setAttribute('aria-label', accountTexts.brand(productName));
+addEventListener('hashchange', () => void show({ focus: true, rebuild: false }));
+offerHelp(document);
+addEventListener('keydown', (event) => {
+  if (event.key !== '/' || (event.target as HTMLElement).closest?.('input, textarea, select, dialog')) return;
+  event.preventDefault();
+  goTo(routeHash('search'));
+});
+onSession(showAccount);
+
+function reportOutage(error: unknown) {
+  fill(main, h('div.page.page-narrow.column', errorNotice(error)));
+}
+
+try {
+  await resumeSession();
+  onSession(() => void show({ focus: false, rebuild: true }));
+  followOtherTabs(reportOutage);
+  showAccount();
+  await show({ focus: false, rebuild: true });
+} catch (error) {
+  reportOutage(error);
+}

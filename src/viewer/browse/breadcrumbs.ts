@@ -1,0 +1,23 @@
+import { h } from '../dom.js';
+import { routeHash } from '../router.js';
+import { browseTexts } from '../texts.js';
+import type { PathStep } from './model.js';
+
+/**
+ * The way from the start page to here.
+ *
+ * @param path from the root
+ * @param here name of the place itself
+ */
+export function breadcrumbs(path: PathStep[], here: string) {
+  const steps = [h('a', { href: '#' }, browseTexts.collections), ...path.map(link), h('span', { 'aria-current': 'page' }, here)];
+  return h(
+    'nav.breadcrumbs.small.quiet-text',
+    { 'aria-label': browseTexts.breadcrumb },
+    h('ol.row.wrap', ...steps.map((step) => h('li.break', step))),
+  );
+}
+
+function link({ type, object }: PathStep) {
+  return h('a', { href: routeHash(type, object._id) }, object.name ?? object.login);
+}

@@ -1,0 +1,32 @@
+import { announce } from '../dom.js';
+import { ask } from '../forms.js';
+import { browseTexts, commonTexts } from '../texts.js';
+
+/** Asks for a name (and a description) and makes something of them; stays open with the server's words while that fails. */
+export function askToCreate(options: {
+  title: string;
+  /** label of the button */
+  action: string;
+  /** a box to tick */
+  option?: string;
+  /** what stands there at first */
+  values?: { name: string; description: string };
+  create: (values: { name: string; description: string; option: boolean }) => Promise<void>;
+}) {
+  const { title, action, option, values, create } = options;
+  ask({
+    title,
+    action,
+    fields: [
+      { name: 'name', label: commonTexts.name, value: values?.name, required: true },
+      { name: 'description', label: browseTexts.descriptionOptional, type: 'textarea', value: values?.description },
+      ...(option ? [{ name: 'option', label: option, type: 'checkbox' }] : []),
+    ],
+    send: ({ name = '', description = '', option: ticked }) => create({ name, description, option: ticked === 'true' }),
+  });
+}
+
+/** Asks before something is removed. `remove` resolves with what to say when it is done. */
+export function askToRemove({ title, text, remove }: { title: string; text: string; remove: () => Promise<string> }) {
+  ask({ title, text, action: commonTexts.delete, kind: 'danger', send: async () => announce(await remove()) });
+}

@@ -1,0 +1,92 @@
+import { request } from '../api.js';
+import { append, button, h } from '../dom.js';
+import { ask } from '../forms.js';
+import { browseTexts, commonTexts } from '../texts.js';
+import type { Folder, Item } from './model.js';
+
+type Metadata = Record<string, unknown>;
+
+/** Name, description and metadata of something, in one form. Only what has changed is sent. */
+export function editDialog({ type, doc }: Pick<Entry, 'type' | 'doc'>, onSaved: () => Promise<void>) {
+  const { _id: id, name, description = '', meta = {} } = doc;
+  const rows = metadataRows(meta);
+  const dialog = ask({
+    title: browseTexts.editNamed(name),
+    action: commonTexts.save,
+    fields: [
+      { name: 'name', label: commonTexts.name, value: name, required: true },
+      { name: 'description', label: browseTexts.descriptionOptional, type: 'textarea', value: description },
+    ],
+    content: [rows.element],
+    async send(values) {
+      const changed = rows.changed();
+      // Names of values are refused more often than names.
+      if (Object.keys(changed).length > 0) await request('PUT', `${type}/${id}/metadata`, { json: changed });
+      if (values.name !== name || values.description !== description) await request('PUT', `${type}/${id}`, { form: values });
+      await onSaved();
+    },
+  });
+  dialog.classList.add('wide');
+}
+
+/** What is written for a value: texts as they are, unless they would be read as something else. */
+function toText(value: unknown) {
+  return typeof value === 'string' && !isJson(value) ? value : JSON.stringify(value);
+}
+
+function isJson(text: string) {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function metadataRows(meta: Metadata) {
+  const list = h('ul.metadata-rows.column');
+  const add = button(browseTexts.addRow, () => row().focus(), { picture: 'plus' });
+  for (const [key, value] of Object.entries(meta)) row(key, toText(value));
+  const element = h(
+    'fieldset.stack.column',
+    h('legend', browseTexts.metadata),
+    list,
+    h('p.hint.break.quiet-text.small', browseTexts.metadataHint),
+    h('div', add),
+  );
+  return { element, changed };
+
+  function row(key = '', value = '') {
+    const number = list.children.length + 1;
+    const input = h('input.meta-key', { 'aria-label': browseTexts.keyOf(number), placeholder: browseTexts.key });
+    const area = h('textarea', { rows: 1, 'aria-label': browseTexts.valueOf(number), placeholder: browseTexts.value });
+    const remove = button('', () => item.remove(), { picture: 'close', name: browseTexts.removeRow(number) });
+    input.value = key;
+    area.value = value;
+    const item = h('li', input, area, remove);
+    append(list, [item]);
+    return input;
+  }
+
+  /** What to send: `null` takes a key away. @throws where a name stands twice */
+  function changed(): Metadata {
+    const now: Metadata = Object.create(null);
+    for (const item of list.children) {
+      const [key = '', text = ''] = [...item.querySelectorAll<HTMLInputElement>('input, textarea')].map(({ value }) => value);
+      if (key === '' && text === '') continue;
+      if (key in now) throw new Error(browseTexts.metadataTwice(key));
+      now[key] = isJson(text) ? JSON.parse(text) : text;
+    }
+    const gone = Object.keys(meta).filter((key) => !(key in now));
+    const other = Object.entries(now).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(meta[key]));
+    return Object.fromEntries([...gone.map((key) => [key, null]), ...other]);
+  }
+}
+
+/** Something in a list that can be chosen. */
+export interface Entry {
+  type: 'collection' | 'folder' | 'item';
+  doc: Folder | Item;
+  /** what the reader may do with it: 0 read, 1 write, 2 administer */
+  level: number;
+}

@@ -1,0 +1,80 @@
+import { list } from '../api.js';
+import { fill, h, icon } from '../dom.js';
+import { currentUser } from '../session.js';
+import { naturalOrder } from './model.js';
+import { outcome } from '../admin/parts.js';
+import { accountTexts, browseTexts } from '../texts.js';
+
+type Named = { _id: string; name: string };
+export type Container = { type: 'collection' | 'user' | 'folder'; _id: string; name: string };
+
+/** Folders that are offered at once. */
+const shown = 200;
+
+/** Goes down from collections to folders. What stands last in the path is chosen, when it is a folder. */
+export async function folderPicker(signal: AbortSignal): Promise<{ element: HTMLElement; chosen: () => Container | null }> {
+  let path: Container[] = [];
+  const trail = h('p.row.wrap', { 'data-testid': 'picker-path' });
+  const choices = h('ul.picker-list', { 'aria-label': browseTexts.placesLabel });
+  const said = outcome();
+  await go([]);
+  return {
+    element: h('div.picker.column', h('span.small.strong', browseTexts.folder), trail, choices, said.element),
+    chosen: () => {
+      const last = path.at(-1);
+      return last?.type === 'folder' ? last : null;
+    },
+  };
+
+  async function go(next: Container[]) {
+    const { containers, total } = await childrenOf(next.at(-1), signal);
+    path = next;
+    const steps = [[], ...path.map((_container, index) => path.slice(0, index + 1))];
+    fill(trail, ...steps.map((step) => stepButton(step)));
+    fill(
+      choices,
+      ...containers.map((container) => h('li', pickButton(container))),
+      containers.length === 0 && h('li.quiet-text', browseTexts.noFoldersInHere),
+      total > containers.length && h('li.quiet-text', browseTexts.theFirst(shown, total)),
+    );
+  }
+
+  function stepButton(step: Container[]) {
+    const isLast = step.length === path.length;
+    const name = step.at(-1)?.name ?? accountTexts.allCollections;
+    return h('button.step.row', { 'aria-current': isLast ? 'true' : null, onclick: () => open(step) }, name);
+  }
+
+  function pickButton(container: Container) {
+    const symbol = container.type === 'collection' ? 'collection' : container.type === 'user' ? 'person' : 'folder';
+    return h('button.pick.row', { onclick: () => open([...path, container]) }, icon(symbol), container.name);
+  }
+
+  async function open(next: Container[]) {
+    said.clear();
+    try {
+      await go(next);
+    } catch (error) {
+      if (!signal.aborted) said.bad(error);
+    }
+  }
+}
+
+async function childrenOf(
+  container: Container | undefined,
+  signal: AbortSignal,
+): Promise<{ containers: Container[]; total: number }> {
+  if (container === undefined) {
+    const { entries, total } = await list<Named>('collection', { query: { limit: shown, sort: naturalOrder }, signal });
+    const user = currentUser();
+    const own: Container[] = user === null ? [] : [{ type: 'user', _id: user._id, name: accountTexts.myFolders }];
+    return { containers: [...entries.map((one) => toContainer('collection', one)), ...own], total: total + own.length };
+  }
+  const query = { parentType: container.type, parentId: container._id, limit: shown, sort: naturalOrder };
+  const { entries, total } = await list<Named>('folder', { query, signal });
+  return { containers: entries.map((one) => toContainer('folder', one)), total };
+}
+
+function toContainer(type: Container['type'], { _id, name }: Named): Container {
+  return { type, _id, name };
+}

@@ -1,0 +1,65 @@
+import { apiUrl } from '../api.js';
+import { automaticStyle, isDark } from './dark-picture.js';
+import { h, icon } from '../dom.js';
+import { formatBytes } from '../format.js';
+import { routeHash } from '../router.js';
+import { browseTexts } from '../texts.js';
+import { imageState, itemVersion } from './model.js';
+import type { Item } from './model.js';
+
+/** Longest side of a thumbnail in the list, in pixels: cards are about 220 wide, on screens of twice the density. */
+const thumbnailSize = 440;
+
+/**
+ * One item in a list: its picture, its name, and what is to be said of it.
+ *
+ * @param options `note` stands instead of its size, `box` is that of a selection
+ */
+export function itemCard(item: Item, { note, box }: { note?: string | undefined; box?: HTMLElement } = {}) {
+  const state = imageState(item);
+  const reason = state === 'no' && item.largeImageRefused;
+  const size = state === 'soon' ? browseTexts.preparingShort : formatBytes(item.size);
+  return h(
+    'li.card.surface.selectable',
+    { 'data-item': item._id },
+    h(
+      'a.card-link',
+      { href: routeHash('item', item._id) },
+      h('div.card-picture', state === 'yes' ? thumbnail(item) : placeholder(item, state)),
+      h('span.card-name.clip.strong', { title: item.name }, item.name),
+      reason
+        ? h('span.card-note.amber.small', { title: reason }, browseTexts.notReadable(reason))
+        : h('span.card-note.clip.quiet-text.small', { title: note }, note ?? size),
+    ),
+    box,
+  );
+}
+
+function thumbnail(item: Item) {
+  const query = { width: thumbnailSize, height: thumbnailSize, _: itemVersion(item) };
+  const address = (style: object = {}) => apiUrl(`item/${item._id}/tiles/thumbnail`, { ...query, ...style });
+  let isBrightened = false;
+  const image = h('img', {
+    alt: '',
+    loading: 'lazy',
+    decoding: 'async',
+    onload: () => {
+      if (isBrightened || !isDark(image)) return image.classList.add('loaded');
+      isBrightened = true;
+      image.src = address({ style: automaticStyle });
+    },
+    onerror: () => image.replaceWith(placeholder(item, 'no')),
+  });
+  // Listeners first: a picture in the cache may be there at once.
+  image.src = address();
+  return image;
+}
+
+function placeholder(item: Item, state: 'no' | 'soon') {
+  const extension = /\.([a-z0-9]{1,8})$/i.exec(item.name)?.[1];
+  return h(
+    'div.card-placeholder.column.quiet-text',
+    icon(state === 'soon' ? 'image' : 'file'),
+    extension && h('span.card-extension.strong', extension.toUpperCase()),
+  );
+}

@@ -1,0 +1,50 @@
+import { browseTexts, commonTexts } from '../texts.js';
+
+/** Documents of the API, as far as this page reads them. */
+export interface Folder {
+  _id: string;
+  name: string;
+  description?: string;
+  public: boolean;
+  /** 0 read, 1 write, 2 administer */
+  _accessLevel: number;
+  updated?: string;
+  meta?: Record<string, unknown>;
+}
+
+export interface Item {
+  _id: string;
+  name: string;
+  description?: string;
+  folderId: string;
+  created: string;
+  updated?: string;
+  size: number;
+  meta?: Record<string, unknown>;
+  /** `jobId`: what makes it, while it is `expected` */
+  largeImage?: { fileId?: string; expected?: boolean; jobId?: string };
+  /** why its file is no large image */
+  largeImageRefused?: string;
+}
+
+export type PathStep = { type: string; object: { _id: string; name?: string; login?: string } };
+
+/** Whether an item can be opened in deep zoom: `yes`, `soon` while its pyramid is being made, or `no`. */
+export function imageState({ largeImage }: Item): 'yes' | 'soon' | 'no' {
+  if (largeImage === undefined || largeImage === null) return 'no';
+  if (largeImage.expected) return 'soon';
+  return largeImage.fileId ? 'yes' : 'no';
+}
+
+/** Names in the order of people, who count numbers; what an earlier release has stored comes first, in that of letters. */
+export const naturalOrder = '[["naturalName",1],["lowerName",1]]';
+
+/** What can be done about a file that is no image yet: the server converts one that is only too large. */
+export function retryLabel(reason: string) {
+  return /convert|too (large|many)|at most/i.test(reason) ? browseTexts.convert : commonTexts.tryAgain;
+}
+
+/** What changes when the item does, so that the browser does not show an older picture from its cache. */
+export function itemVersion(item: Item) {
+  return item.updated ?? item.created;
+}

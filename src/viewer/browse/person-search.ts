@@ -1,0 +1,85 @@
+import { request } from '../api.js';
+import { errorNotice, fill, h, icon } from '../dom.js';
+import { field } from '../forms.js';
+import { browseTexts, commonTexts } from '../texts.js';
+import { nameOf, type User } from '../session.js';
+
+/** Somebody, or a group, that was found. */
+export interface Found {
+  kind: 'users' | 'groups';
+  id: string;
+  name: string;
+  login?: string;
+}
+
+/** How long after the last key is searched, in milliseconds. */
+const delayMs = 250;
+const maxFound = 8;
+
+/** People and groups whose names begin so, as the server gives them; the first letter may be written either way. */
+export async function findNamed(words: string, types: ('user' | 'group')[]) {
+  const query = { mode: 'prefix', types: JSON.stringify(types), limit: maxFound };
+  const forms = new Set([words, words.toLowerCase(), words.charAt(0).toUpperCase() + words.slice(1)]);
+  const answers = await Promise.all(
+    [...forms].map((q) =>
+      request<{ user?: User[]; group?: { _id: string; name: string }[] }>('GET', 'resource/search', { query: { ...query, q } }),
+    ),
+  );
+  const once = <T extends { _id: string }>(found: T[]) => [...new Map(found.map((one) => [one._id, one])).values()];
+  return { user: once(answers.flatMap(({ user = [] }) => user)), group: once(answers.flatMap(({ group = [] }) => group)) };
+}
+
+async function findPeople(words: string, types: ('user' | 'group')[]): Promise<Found[]> {
+  const { user, group } = await findNamed(words, types);
+  return [
+    ...user.map((one) => ({ kind: 'users' as const, id: one._id, login: one.login, name: nameOf(one) })),
+    ...group.map(({ _id, name }) => ({ kind: 'groups' as const, id: _id, name })),
+  ];
+}
+
+/** A field that finds people and groups while one types, and gives the one that is chosen. */
+export function personSearch(onFound: (found: Found) => void, types: ('user' | 'group')[] = ['user', 'group']) {
+  const results = h('ul.picker-list', { 'aria-label': browseTexts.found, hidden: true });
+  const input = h('input', { type: 'search', autocomplete: 'off', oninput: later, onkeydown: onKey });
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let latest = 0;
+  const label = types.includes('group') ? browseTexts.personOrGroup : browseTexts.person;
+  return h('div.picker.column', field(label, input, browseTexts.personHint), results);
+
+  function later() {
+    clearTimeout(timer);
+    timer = setTimeout(() => void search(), delayMs);
+  }
+
+  /** Enter chooses the first one, instead of sending the form around. */
+  function onKey(event: KeyboardEvent) {
+    if (event.key !== 'Enter') return;
+    event.preventDefault();
+    results.querySelector('button')?.click();
+  }
+
+  async function search() {
+    const mine = (latest += 1);
+    const words = input.value.trim();
+    results.hidden = words === '';
+    if (words === '') return;
+    try {
+      const found = await findPeople(words, types);
+      if (mine !== latest) return;
+      fill(results, ...found.map((one) => h('li', pick(one))), found.length === 0 && h('li.quiet-text', commonTexts.none));
+    } catch (error) {
+      fill(results, h('li', errorNotice(error)));
+    }
+  }
+
+  function pick(found: Found) {
+    const choose = () => {
+      input.value = '';
+      results.hidden = true;
+      input.focus();
+      onFound(found);
+    };
+    const who = found.login ? `${found.name} (${found.login})` : found.name;
+    return h('button.pick.row', { onclick: choose }, icon(found.kind === 'users' ? 'person' : 'people'), who);
+  }
+}

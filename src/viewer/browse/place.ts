@@ -1,0 +1,24 @@
+import { h, icon } from '../dom.js';
+import { routeHash } from '../router.js';
+import { commonTexts } from '../texts.js';
+import type { Folder } from './model.js';
+
+/**
+ * A collection or a folder in a list.
+ *
+ * @param options `note` stands below its name, `box` is that of a selection
+ */
+export function placeRow(
+  type: 'collection' | 'folder',
+  { _id, name, public: isPublic }: Folder,
+  { note, box }: { note?: string | undefined; box?: HTMLElement },
+) {
+  const title = h(
+    'span.place-name.break.strong',
+    { title: name },
+    name,
+    isPublic === false && h('span.tag', commonTexts.private),
+  );
+  const text = h('span.column.grow', title, note && h('span.place-note.quiet-text.small', note));
+  return h('li.selectable', h('a.place.surface.row', { href: routeHash(type, _id) }, icon(type), text), box);
+}

@@ -1,0 +1,92 @@
+import { request } from '../api.js';
+import { announce, button, fill, h, icon } from '../dom.js';
+import { ask, choice } from '../forms.js';
+import { browseTexts, commonTexts } from '../texts.js';
+import { personSearch } from './person-search.js';
+
+interface Grant {
+  id: string;
+  level: number;
+  flags: string[];
+  name: string;
+  login?: string;
+}
+
+/** Lets those who may only see a folder annotate what lies in it. */
+const annotateFlag = 'large_image_create_annotations';
+
+const levels: Record<string, number> = { see: 0, annotate: 0, change: 1, administer: 2 };
+
+function levelOf({ level, flags }: Grant) {
+  if (level === 0) return flags.includes(annotateFlag) ? 'annotate' : 'see';
+  return level === 1 ? 'change' : 'administer';
+}
+
+/**
+ * Who may do what with a collection, a folder or an annotation.
+ *
+ * @param options `path` of it in the API
+ */
+export async function shareDialog(options: { path: string; name: string; isPublic: boolean; onSaved: () => Promise<void> }) {
+  const { path, name, isPublic, onSaved } = options;
+  const isTree = !path.startsWith('annotation/');
+  const { users, groups } = await request<Record<'users' | 'groups', Grant[]>>('GET', `${path}/access`);
+  const grants = [
+    ...users.map((grant) => ({ kind: 'users' as const, grant })),
+    ...groups.map((grant) => ({ kind: 'groups' as const, grant })),
+  ];
+  const list = h('ul.grants.column');
+  const search = personSearch(({ kind, id, name: label, login }) => {
+    if (!grants.some(({ grant }) => grant.id === id))
+      grants.push({ kind, grant: { id, name: label, level: 0, flags: [], ...(login && { login }) } });
+    show();
+  });
+  show();
+  const dialog = ask({
+    title: browseTexts.permissionsOf(name),
+    action: commonTexts.save,
+    content: [list, search],
+    fields: [
+      { name: 'public', label: browseTexts.everybody, type: 'checkbox', value: isPublic },
+      ...(isTree ? [{ name: 'recurse', label: browseTexts.alsoSubfolders, type: 'checkbox' }] : []),
+    ],
+    async send(values) {
+      const access = { users: granted('users'), groups: granted('groups') };
+      await request('PUT', `${path}/access`, { form: { ...values, access: JSON.stringify(access) } });
+      announce(browseTexts.shared);
+      await onSaved();
+    },
+  });
+  dialog.classList.add('wide');
+
+  function granted(wanted: 'users' | 'groups') {
+    return grants.filter(({ kind }) => kind === wanted).map(({ grant: { id, level, flags } }) => ({ id, level, flags }));
+  }
+
+  function show() {
+    fill(list, ...grants.map(row), grants.length === 0 && h('li.quiet-text', browseTexts.nobodyElse));
+  }
+
+  function row({ kind, grant }: (typeof grants)[number]) {
+    const { see, change, administer } = browseTexts.levels;
+    const names = isTree ? browseTexts.levels : { see, change, administer };
+    const select = choice(names, levelOf(grant), { 'aria-label': browseTexts.level(grant.name), onchange: set });
+    const drop = () => {
+      grants.splice(
+        grants.findIndex((one) => one.grant === grant),
+        1,
+      );
+      show();
+    };
+    const remove = button('', drop, { picture: 'close', name: browseTexts.removeNamed(grant.name) });
+    const who = grant.login ? `${grant.name} (${grant.login})` : grant.name;
+    function set() {
+      grant.level = levels[select.value] ?? 0;
+      // What else somebody who may do more is given stays.
+      if (grant.level > 0) return;
+      const others = grant.flags.filter((flag) => flag !== annotateFlag);
+      grant.flags = select.value === 'annotate' ? [...others, annotateFlag] : others;
+    }
+    return h('li.row.wrap', icon(kind === 'users' ? 'person' : 'people'), h('span.break', who), select, remove);
+  }
+}

@@ -1,0 +1,172 @@
+export type Child = Node | string | number | null | undefined | false;
+
+type Content = Child | Child[];
+type Properties = Record<string, unknown>;
+type Tag = keyof HTMLElementTagNameMap;
+type TagOf<S extends string> = S extends `${infer N extends Tag}.${string}` ? N : S extends Tag ? S : never;
+
+/**
+ * Makes an element.
+ *
+ * @param selector its name, and its classes: `p.hint`
+ * @param content Objects are properties: those whose names start with `on` are event listeners, all others attributes (`true` gives an empty one,
+ *   `false`, `null` and `undefined` none). All else is children; texts are never read as HTML.
+ */
+export function h<S extends Tag | `${Tag}.${string}`>(
+  selector: S,
+  ...content: (Properties | Content)[]
+): HTMLElementTagNameMap[TagOf<S>] {
+  const [name, ...classes] = selector.split('.') as [TagOf<S>, ...string[]];
+  const element = document.createElement(name);
+  // Other buttons than those of forms send nothing.
+  if (element instanceof HTMLButtonElement) element.type = 'button';
+  element.classList.add(...classes);
+  for (const part of content) {
+    if (isContent(part)) append(element, [part]);
+    else for (const [key, value] of Object.entries(part)) setProperty(element, key, value);
+  }
+  return element;
+}
+
+function isContent(part: Properties | Content): part is Content {
+  return typeof part !== 'object' || part === null || part instanceof Node || Array.isArray(part);
+}
+
+function setProperty(element: HTMLElement, key: string, value: unknown) {
+  if (key.startsWith('on') && typeof value === 'function') element.addEventListener(key.slice(2), value as EventListener);
+  else if (value === true) element.setAttribute(key, '');
+  else if (value !== false && value !== null && value !== undefined) element.setAttribute(key, `${value as string | number}`);
+}
+
+export function append(parent: Element | ShadowRoot, children: Content[]) {
+  for (const child of children.flat()) {
+    if (child !== null && child !== undefined && child !== false) parent.append(child instanceof Node ? child : String(child));
+  }
+}
+
+/** Puts other content into an element. */
+export function fill(parent: Element | ShadowRoot, ...children: Content[]) {
+  parent.replaceChildren();
+  append(parent, children);
+}
+
+/** The shadow root of the element that is used; `null`: the page itself. */
+let surface: ShadowRoot | null = null;
+
+/** Dialogs and announcements go to this root from now on, where the styles for them are. */
+export function useSurface(root: ShadowRoot) {
+  surface = root;
+}
+
+/** Opens a dialog above everything else; it is gone when it is closed. */
+export function showDialog(dialog: HTMLDialogElement) {
+  dialog.addEventListener('close', () => dialog.remove());
+  (surface ?? document.body).append(dialog);
+  dialog.showModal();
+}
+
+/** Outlines on a 24 by 24 grid, drawn with a round 2-pixel stroke. */
+const outlines = {
+  arrow: 'M5 3l14 8-6 2-3 6z',
+  close: 'M6 6l12 12M18 6L6 18',
+  compare: 'M3 5h8v14H3zM13 5h8v14h-8z',
+  collection: 'M4 7h16v13H4zM7 7V4h10v3M9 12h6',
+  download: 'M12 4v11m-5-5l5 5 5-5M5 20h14',
+  ellipse: 'M12 5c5 0 9 3 9 7s-4 7-9 7-9-3-9-7 4-7 9-7z',
+  file: 'M7 3h7l5 5v13H7zM14 3v5h5',
+  folder: 'M3 19V6a1 1 0 0 1 1-1h5l2 3h9a1 1 0 0 1 1 1v10a1 1 0 0 1-1 1H4a1 1 0 0 1-1-1z',
+  fullScreen: 'M4 9V4h5M20 9V4h-5M4 15v5h5M20 15v5h-5',
+  hole: 'M4 5h16v14H4zM12 9a3 3 0 1 0 0 6 3 3 0 0 0 0-6z',
+  home: 'M4 11l8-7 8 7v9h-6v-6h-4v6H4z',
+  image: 'M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4M15 9h.01',
+  line: 'M4 19l6-11 5 6 5-10',
+  link: 'M10 14a4 4 0 0 0 6 0l3-3a4 4 0 0 0-6-6l-1 1M14 10a4 4 0 0 0-6 0l-3 3a4 4 0 0 0 6 6l1-1',
+  lock: 'M6 11h12v9H6zM8 11V8a4 4 0 0 1 8 0v3',
+  minus: 'M5 12h14',
+  next: 'M9 5l7 7-7 7',
+  panel: 'M4 5h16v14H4zM14 5v14',
+  pencil: 'M4 20l1-5L16 4l4 4L9 19zM14 6l4 4',
+  people:
+    'M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM2.5 20c0-3.5 3-5.5 6.5-5.5s6.5 2 6.5 5.5M16 4.5a3.5 3.5 0 0 1 0 6.5M18 14.8c2 .8 3.5 2.6 3.5 5.2',
+  person: 'M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4 21c0-4 4-6 8-6s8 2 8 6',
+  plus: 'M12 5v14M5 12h14',
+  point: 'M12 9a3 3 0 1 0 0 6 3 3 0 0 0 0-6zM12 3v3M12 18v3M3 12h3M18 12h3',
+  polygon: 'M12 4l8 6-3 10H7L4 10z',
+  previous: 'M15 5l-7 7 7 7',
+  rectangle: 'M4 6h16v12H4z',
+  redo: 'M15 7l5 5-5 5M20 12H10a6 6 0 0 0-6 6',
+  retry: 'M20 11a8 8 0 1 0-2 6M20 5v6h-6',
+  ruler: 'M4 16L16 4l4 4L8 20zM8 12l2 2M11 9l2 2M14 6l2 2',
+  search: 'M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14zM16 16l5 5',
+  settings: 'M4 7h8m4 0h4M12 7a2 2 0 1 0 4 0a2 2 0 1 0-4 0zM4 17h2m4 0h10M6 17a2 2 0 1 0 4 0a2 2 0 1 0-4 0z',
+  trash: 'M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13M10 11v5M14 11v5',
+  turn: 'M20 13a8 8 0 1 1-3-6M20 4v5h-5',
+  undo: 'M9 7L4 12l5 5M4 12h10a6 6 0 0 1 6 6',
+  upload: 'M12 16V5m-5 5l5-5 5 5M5 20h14',
+};
+
+/** A decorative picture; the control around it carries the name. */
+export function icon(name: keyof typeof outlines) {
+  const namespace = 'http://www.w3.org/2000/svg';
+  const svg = document.createElementNS(namespace, 'svg');
+  svg.setAttribute('viewBox', '0 0 24 24');
+  svg.setAttribute('class', 'icon');
+  svg.setAttribute('aria-hidden', 'true');
+  const path = document.createElementNS(namespace, 'path');
+  path.setAttribute('d', outlines[name]);
+  svg.append(path);
+  return svg;
+}
+
+export type Picture = keyof typeof outlines;
+
+interface ButtonOptions {
+  picture?: Picture;
+  /** further classes */
+  kind?: string;
+  /** what is said of it where the words are not enough, or there are none */
+  name?: string;
+  /** what more is said of one without words to those who point at it */
+  hint?: string;
+  /** whether what it switches is on */
+  isPressed?: boolean;
+}
+
+/** A button with words, a picture, or both. */
+export function button(label: string, onclick: () => void, { picture, kind = '', name, hint, isPressed }: ButtonOptions = {}) {
+  const title = label === '' ? [name, hint].filter(Boolean).join(': ') : null;
+  const look = `button ${label === '' ? `icon-button ${isPressed === undefined ? 'quiet' : ''}` : ''} ${kind}`;
+  const pressed = isPressed === undefined ? null : String(isPressed);
+  const attributes = { class: look, title, 'aria-label': name, 'aria-pressed': pressed, onclick };
+  return h('button', attributes, picture && icon(picture), label);
+}
+
+/** A button whose words are read only where there is room for them. */
+export function wideButton(picture: Picture, label: string, onclick: () => void) {
+  const words = h('span.wide-only', label);
+  return h('button.button', { 'aria-label': label, title: label, onclick }, icon(picture), words);
+}
+
+let ids = 0;
+
+/** An id that nothing else on the page has: the same controls stand there for each of two images. */
+export function htmlId(name: string) {
+  ids += 1;
+  return `${name}-${ids}`;
+}
+
+/** Tells users of screen readers what has happened. */
+export function announce(message: string) {
+  const announcer = (surface ?? document).querySelector('#announcer');
+  if (announcer) announcer.textContent = message;
+}
+
+/** What went wrong, in words. */
+export function messageOf(error: unknown) {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** A box that says what went wrong. */
+export function errorNotice(error: unknown, ...more: Child[]) {
+  return h('div.notice.notice-error.surface.column', { role: 'alert' }, h('p', messageOf(error)), ...more);
+}

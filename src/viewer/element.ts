@@ -1,0 +1,242 @@
+import { request, useServer } from './api.js';
+import type { Item } from './browse/model.js';
+import { errorNotice, fill, h, messageOf, useSurface } from './dom.js';
+import { offerHelp } from './help.js';
+import { openImage, type ImageView, type ViewQuery } from './image/image-view.js';
+import type { ImageMetadata } from './image/metadata.js';
+import { imagePanels, panelNames, type PanelName } from './image/panels.js';
+import { routeHash } from './router.js';
+import { hasEnded, onSession, resumeSession } from './session.js';
+import annotationStyle from './style/annotations.css';
+import baseStyle from './style/base.css';
+import elementStyle from './style/element.css';
+import imageStyle from './style/image.css';
+import { imageTexts } from './texts.js';
+
+/** What part of an image is seen: its centre and its width, in full-resolution pixels. */
+export interface LargeImagePlace {
+  x: number;
+  y: number;
+  width: number;
+}
+
+/** What `detail` of each event of the element holds. */
+export interface LargeImageViewerEvents {
+  /** The image is open. Sizes are full-resolution pixels; `mmX` is the width of one, `null` where the file does not say. */
+  'image-open': { item: string; name: string; sizeX: number; sizeY: number; mmX: number | null };
+  /** Something else is seen; `view` is what the attribute of that name takes. */
+  'view-change': { view: string };
+  /** Something cannot be shown, in words for people. */
+  problem: { message: string };
+  /** The server does not know the token any more: set another. */
+  'session-end': Record<string, never>;
+}
+
+const attributes = ['api-root', 'item', 'token', 'view', 'theme', 'panels'] as const;
+
+type Attribute = (typeof attributes)[number];
+
+/**
+ * `<large-image-viewer api-root="/api/v1" item="…">`: an image in deep zoom with its annotations, on any page. All elements of a page
+ * speak to one server, as one user.
+ */
+export class LargeImageViewer extends HTMLElement {
+  static readonly observedAttributes = attributes;
+
+  readonly #root = this.attachShadow({ mode: 'open' });
+  #leave: AbortController | null = null;
+  #image: ImageView | null = null;
+  /** The view that the element has told of last. */
+  #told = '';
+  #isAsked = false;
+
+  /** Path or address of the REST API; default `/api/v1`. */
+  get apiRoot(): string {
+    return this.getAttribute('api-root') ?? '/api/v1';
+  }
+  set apiRoot(value: string) {
+    this.#set('api-root', value);
+  }
+
+  /** Id of the item whose image is shown. */
+  get item(): string | null {
+    return this.getAttribute('item');
+  }
+  set item(value: string | null) {
+    this.#set('item', value);
+  }
+
+  /** Token of the user; without one, what is open to everybody is shown. */
+  get token(): string | null {
+    return this.getAttribute('token');
+  }
+  set token(value: string | null) {
+    this.#set('token', value);
+  }
+
+  /** What is seen, as in the addresses of the reference host: `at=x,y,width&frame=2&channels=…&light=…&hide=…`. */
+  get view(): string {
+    return this.#told || (this.getAttribute('view') ?? '');
+  }
+  set view(value: string) {
+    this.#set('view', value);
+  }
+
+  /** `light`, `dark`, or as the reader's system has it. */
+  get theme(): string | null {
+    return this.getAttribute('theme');
+  }
+  set theme(value: string | null) {
+    this.#set('theme', value);
+  }
+
+  /** Panels beside the image, by names separated by spaces: `frames look annotations image`. Default all; empty for none. */
+  get panels(): string {
+    return this.getAttribute('panels') ?? panelNames.join(' ');
+  }
+  set panels(value: string) {
+    this.#set('panels', value);
+  }
+
+  /** Shows a place of the image. Nothing happens before `image-open`. */
+  goTo(place: LargeImagePlace): void {
+    this.#image?.stage.goTo(place);
+  }
+
+  /** Shows the whole image. */
+  goHome(): void {
+    this.#image?.stage.goHome();
+  }
+
+  /** @param factor above 1 to come nearer */
+  zoomBy(factor: number): void {
+    this.#image?.stage.zoomBy(factor);
+  }
+
+  connectedCallback(): void {
+    this.#ask();
+  }
+
+  disconnectedCallback(): void {
+    this.#close();
+  }
+
+  attributeChangedCallback(name: Attribute, before: string | null, value: string | null): void {
+    if (before === value || !this.isConnected) return;
+    if (name === 'theme') this.#dress();
+    else if (name === 'view' && this.#image) this.#image.update(new URLSearchParams(value ?? ''));
+    else this.#ask();
+  }
+
+  #set(name: Attribute, value: string | null) {
+    if (value === null) this.removeAttribute(name);
+    else this.setAttribute(name, value);
+  }
+
+  #tell<K extends keyof LargeImageViewerEvents>(name: K, detail: LargeImageViewerEvents[K]) {
+    this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
+  }
+
+  #dress() {
+    this.style.colorScheme = this.theme === 'light' || this.theme === 'dark' ? this.theme : '';
+  }
+
+  /** Opens the image once, however many attributes are set at a time. */
+  #ask() {
+    if (this.#isAsked) return;
+    this.#isAsked = true;
+    queueMicrotask(() => {
+      this.#isAsked = false;
+      if (this.isConnected) void this.#open();
+    });
+  }
+
+  #close() {
+    this.#leave?.abort();
+    this.#image = null;
+  }
+
+  async #open() {
+    this.#close();
+    this.#told = '';
+    const leave = new AbortController();
+    this.#leave = leave;
+    const { signal } = leave;
+    const stage = h('section.stage.grow', { 'aria-label': imageTexts.image });
+    const panel = h('aside.side-panel', { 'aria-label': imageTexts.about });
+    const announcer = h('div.visually-hidden', { id: 'announcer', role: 'status', 'aria-live': 'polite' });
+    offerHelp(this.#root, signal);
+    this.#root.adoptedStyleSheets = styleSheets();
+    fill(this.#root, h('div.viewer', stage, panel), announcer);
+    this.#dress();
+    const { item: id } = this;
+    if (id === null) return;
+    try {
+      useServer({ apiRoot: this.apiRoot, token: this.token });
+      useSurface(this.#root);
+      await resumeSession();
+      const [item, metadata] = await Promise.all([
+        request<Item>('GET', `item/${encodeURIComponent(id)}`, { signal }),
+        request<ImageMetadata>('GET', `item/${encodeURIComponent(id)}/tiles`, { signal }),
+      ]);
+      const image = await openImage({
+        element: stage,
+        item,
+        metadata,
+        query: new URLSearchParams(this.getAttribute('view') ?? ''),
+        onAddress: (query) => this.#seen(query),
+        onProblem: (message) => this.#tell('problem', { message }),
+        signal,
+      });
+      signal.throwIfAborted();
+      this.#image = image;
+      const names = this.panels.split(/\s+/) as PanelName[];
+      fill(panel, ...imagePanels(image, metadata, names));
+      panel.hidden = !panel.hasChildNodes();
+      const { sizeX, sizeY, mm_x: mmX } = metadata;
+      this.#tell('image-open', { item: id, name: item.name, sizeX, sizeY, mmX });
+    } catch (error) {
+      if (signal.aborted) return;
+      fill(stage, errorNotice(error));
+      panel.hidden = true;
+      this.#tell('problem', { message: messageOf(error) });
+    }
+  }
+
+  #seen(query: ViewQuery) {
+    const view = routeHash('', '', query).replace(/^#\??/, '');
+    if (view === this.#told) return;
+    this.#told = view;
+    this.#tell('view-change', { view });
+  }
+
+  /** Tells the page that its token is no longer known. */
+  sessionEnded(): void {
+    if (this.token !== null) this.#tell('session-end', {});
+  }
+}
+
+let sheets: CSSStyleSheet[] | null = null;
+
+/** Sheets that are made by a script are allowed where style elements are not. */
+function styleSheets() {
+  sheets ??= [baseStyle, imageStyle, annotationStyle, elementStyle].map((text) => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(text.replaceAll(':root', ':host'));
+    return sheet;
+  });
+  return sheets;
+}
+
+onSession(() => {
+  if (!hasEnded()) return;
+  for (const element of document.querySelectorAll<LargeImageViewer>('large-image-viewer')) element.sessionEnded();
+});
+
+if (!customElements.get('large-image-viewer')) customElements.define('large-image-viewer', LargeImageViewer);
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'large-image-viewer': LargeImageViewer;
+  }
+}

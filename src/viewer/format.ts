@@ -1,0 +1,119 @@
+const byteUnits = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
+
+/** A number of bytes in decimal units with three significant digits: `1.94 MB`. */
+export function formatBytes(bytes: number) {
+  let unit = 0;
+  let value = bytes;
+  while (value >= 999.5 && unit < byteUnits.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  return `${unit === 0 ? value : significant(value, 3)} ${byteUnits[unit]}`;
+}
+
+/** A number with so many significant digits, without trailing zeros and never in exponent form. */
+export function significant(value: number, digits: number) {
+  return String(Number(value.toPrecision(digits)));
+}
+
+/** A whole number with its digits grouped by thin spaces, as in `46 000`. */
+export function formatCount(value: number) {
+  return value.toLocaleString('en-US').replaceAll(',', '\u2009');
+}
+
+export function plural(count: number, one: string, many: string = `${one}s`) {
+  return `${formatCount(count)} ${count === 1 ? one : many}`;
+}
+
+/** A point in time in the reader's own form. */
+export function formatDate(iso: string | undefined) {
+  const date = new Date(iso ?? '');
+  if (Number.isNaN(date.getTime())) return '';
+  return date.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+}
+
+/** Units of length from large to small, with millimetres per unit. */
+const lengthUnits = [
+  { name: 'm', mm: 1000 },
+  { name: 'mm', mm: 1 },
+  { name: 'µm', mm: 1e-3 },
+  { name: 'nm', mm: 1e-6 },
+] as const;
+
+/** The unit in which a length has one to three digits before the point; the smallest one below that. */
+function unitOf(mm: number) {
+  // A hair of slack, so that what is 1 µm but for rounding is not 1000 nm.
+  return lengthUnits.find((unit) => Math.abs(mm) >= unit.mm * (1 - 1e-9)) ?? lengthUnits[lengthUnits.length - 1];
+}
+
+/**
+ * A length, in the unit that suits it: `12.3 µm`.
+ *
+ * @param digits significant digits
+ */
+export function formatLength(mm: number, digits: number = 4) {
+  if (mm === 0) return '0 µm';
+  const unit = unitOf(mm) as (typeof lengthUnits)[number];
+  return `${significant(mm / unit.mm, digits)} ${unit.name}`;
+}
+
+/**
+ * The largest of 1, 2 or 5 times a power of ten that is not above a limit.
+ *
+ * @param limit above 0
+ */
+export function niceStep(limit: number) {
+  const power = 10 ** Math.floor(Math.log10(limit) + 1e-9);
+  const factor = [5, 2, 1].find((candidate) => candidate * power <= limit * (1 + 1e-9)) ?? 1;
+  return factor * power;
+}
+
+/**
+ * A scale bar: how wide to draw it, and what to write on it.
+ *
+ * @returns width in screen pixels
+ */
+export function scaleBar(options: {
+  /** screen pixels per image pixel */
+  zoom: number;
+  /** millimetres per image pixel, or `null` when unknown: then the bar counts image pixels */
+  mmPerPixel: number | null;
+  /** widest bar in screen pixels */
+  maxWidth: number;
+}): { width: number; label: string } {
+  const { zoom, mmPerPixel, maxWidth } = options;
+  if (mmPerPixel === null) {
+    const pixels = Math.max(1, niceStep(maxWidth / zoom));
+    return { width: pixels * zoom, label: `${formatCount(pixels)} px` };
+  }
+  const mmPerScreenPixel = mmPerPixel / zoom;
+  const mm = niceStep(maxWidth * mmPerScreenPixel);
+  return { width: mm / mmPerScreenPixel, label: formatLength(mm, 3) };
+}
+
+/**
+ * The apparent magnification, or how large an image pixel is on the screen where the objective is unknown.
+ *
+ * @param zoom screen pixels per image pixel
+ * @param magnification objective power at full resolution
+ */
+export function formatMagnification(zoom: number, magnification: number | null) {
+  return magnification === null ? `${significant(zoom * 100, 2)}\u202f%` : `${significant(zoom * magnification, 2)}×`;
+}
+
+/** As much of a text as is not wider than a limit, with an ellipsis where that is not all. */
+export function clipped(text: string, maxWidth: number, widthOf: (text: string) => number) {
+  // No letter is that narrow; what is longer is not measured at all.
+  const start = text.slice(0, maxWidth);
+  if (start === text && widthOf(text) <= maxWidth) return text;
+  // What readers see as one letter is not cut.
+  const letters = [...new Intl.Segmenter().segment(start)].map(({ segment }) => segment);
+  let fits = 0;
+  let tooMany = letters.length + 1;
+  while (tooMany - fits > 1) {
+    const count = (fits + tooMany) >> 1;
+    if (widthOf(`${letters.slice(0, count).join('')}…`) <= maxWidth) fits = count;
+    else tooMany = count;
+  }
+  return `${letters.slice(0, fits).join('').trimEnd()}…`;
+}

@@ -1,0 +1,133 @@
+import { ApiError, keepsToken, SessionEndedError } from './api.js';
+import { fill, h, messageOf, showDialog, type Child } from './dom.js';
+import { accountTexts, commonTexts } from './texts.js';
+
+type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
+
+/** A question of a form. What is not named here is an attribute of the input. */
+export interface Field {
+  /** also the name of the parameter that the server complains about */
+  name: string;
+  label: string;
+  /** as of an input, or `textarea`; default `text` */
+  type?: string;
+  value?: string | boolean | undefined;
+  hint?: string | undefined;
+  /** choices of a list, with what is shown for each */
+  options?: Record<string, string>;
+  [attribute: string]: unknown;
+}
+
+let made = 0;
+
+/** A labelled input. */
+export function field(label: string, input: HTMLElement, hint?: string) {
+  input.id ||= `field-${(made += 1)}`;
+  const hintId = `${input.id}-hint`;
+  if (hint) input.setAttribute('aria-describedby', hintId);
+  return h(
+    'div.field.column',
+    h('label', { for: input.id }, label),
+    input,
+    hint && h('p.hint.break.quiet-text.small', { id: hintId }, hint),
+  );
+}
+
+/** A list to choose one of. */
+export function choice(options: Record<string, string>, value?: string, attributes: Record<string, unknown> = {}) {
+  return h(
+    'select',
+    attributes,
+    ...Object.entries(options).map(([key, words]) => h('option', { value: key, selected: key === value }, words)),
+  );
+}
+
+function question({ name, label, type = 'text', value = '', hint, options, ...attributes }: Field): [Control, HTMLElement] {
+  if (type === 'checkbox') {
+    const box = h('input', { type, name, checked: value === true, ...attributes });
+    return [box, h('label.row', box, ` ${label}`)];
+  }
+  const input = options
+    ? choice(options, String(value), { name })
+    : type === 'textarea'
+      ? h('textarea', { name, rows: 2, ...attributes })
+      : h('input', { name, type, autocomplete: 'off', ...attributes });
+  if (!options) input.value = String(value);
+  return [input, field(label, input, hint)];
+}
+
+/** What a form asks, and what it does with the answers. */
+export interface FormOptions {
+  fields?: Field[];
+  /** stands between the questions and the buttons */
+  content?: Child[];
+  /** label of the button */
+  action: string;
+  kind?: 'primary' | 'danger';
+  /** Boxes give `true` or `false`. Where this throws, the form stays as it is, with the reason. */
+  send: (values: Record<string, string>) => Promise<unknown>;
+  /** other buttons */
+  others?: HTMLElement[];
+}
+
+/** A form that says why something was refused, and keeps all that was written. */
+export function form({ fields = [], content = [], action, kind = 'primary', send, others = [] }: FormOptions) {
+  const message = h('p.form-error', { role: 'alert' });
+  const button = h('button', { class: `button ${kind}`, type: 'submit' }, action);
+  const questions = fields.map(question);
+  const inputs = questions.map(([input]) => input);
+  const rows = questions.map(([, element]) => element);
+  const element = h(
+    'form.stack.column',
+    { onsubmit: submit },
+    ...rows,
+    ...content,
+    message,
+    h('div.actions.wrap', ...others, button),
+  );
+  return element;
+
+  async function submit(event: SubmitEvent) {
+    event.preventDefault();
+    message.textContent = '';
+    button.disabled = true;
+    try {
+      const values = inputs.map((input) => [
+        input.name,
+        input instanceof HTMLInputElement && input.type === 'checkbox' ? String(input.checked) : input.value,
+      ]);
+      await send(Object.fromEntries(values));
+    } catch (error) {
+      fill(message, messageOf(error), error instanceof SessionEndedError && keepsToken() && signInElsewhere());
+      const culprit = error instanceof ApiError ? inputs.find((input) => input.name === error.field) : undefined;
+      (culprit ?? inputs[0] ?? button).focus();
+    } finally {
+      button.disabled = false;
+    }
+  }
+}
+
+/** What is written in a form is kept while somebody signs in on another tab: that signs in here too. */
+function signInElsewhere() {
+  return [' ', h('a', { href: `${location.pathname}#sign-in`, target: '_blank' }, accountTexts.signInElsewhere)];
+}
+
+/** A form in a dialog, which closes when what it asks for is done. */
+export function ask({ title, text, send, ...options }: FormOptions & { title: string; text?: string }) {
+  const cancel = h('button.button', { onclick: () => dialog.close() }, commonTexts.cancel);
+  const element = form({
+    ...options,
+    others: [cancel, ...(options.others ?? [])],
+    async send(values) {
+      await send(values);
+      dialog.close();
+    },
+  });
+  const dialog = h('dialog.dialog.surface', { 'aria-label': title }, h('h2', title), text && h('p', text), element);
+  showDialog(dialog);
+  const first = dialog.querySelector<HTMLInputElement>('input, textarea, select');
+  if (options.kind === 'danger' || !first) cancel.focus();
+  else first.focus();
+  if (first instanceof HTMLInputElement) first.select();
+  return dialog;
+}

@@ -1,0 +1,42 @@
+import { apiUrl, request } from '../api.js';
+import { itemVersion } from '../browse/model.js';
+import { h } from '../dom.js';
+import { plainDialog } from '../help.js';
+import { section } from './facts.js';
+import type { Item } from '../browse/model.js';
+import { imageTexts } from '../texts.js';
+
+/** Boxes that the pictures are fitted into, in pixels. */
+const small = { width: 320, height: 240 };
+const large = { width: 1600, height: 1200 };
+
+/** Pictures that lie in the file beside the image: label, macro, thumbnail. `null` where there are none. */
+export async function associatedSection(item: Item, signal: AbortSignal) {
+  const names: string[] = await request('GET', `item/${item._id}/tiles/images`, { signal });
+  if (names.length === 0) return null;
+  const list = h('ul.associated', ...names.map((name) => h('li', figure(item, name))));
+  return section(imageTexts.associated, { open: true, name: 'associated' }, list);
+}
+
+function pictureUrl(item: Item, name: string, box: { width: number; height: number }) {
+  return apiUrl(`item/${item._id}/tiles/images/${encodeURIComponent(name)}`, { ...box, _: itemVersion(item) });
+}
+
+function figure(item: Item, name: string) {
+  const failed = h('span.quiet-text', imageTexts.pictureFailed);
+  const image = h('img', { alt: '', loading: 'lazy', onerror: () => image.replaceWith(failed) });
+  image.src = pictureUrl(item, name, small);
+  return h(
+    'button.associated-picture.surface.column',
+    { 'aria-label': imageTexts.enlarge(name), onclick: () => enlarge(item, name) },
+    image,
+    h('span.break', name),
+  );
+}
+
+function enlarge(item: Item, name: string) {
+  const dialog = plainDialog(name, h('img', { src: pictureUrl(item, name, large), alt: imageTexts.pictureOf(name, item.name) }));
+  dialog.classList.add('picture-dialog');
+  // A click beside the picture closes it, as people expect of such pictures.
+  dialog.addEventListener('click', (event) => event.target === dialog && dialog.close());
+}

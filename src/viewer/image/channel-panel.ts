@@ -1,0 +1,201 @@
+import { request } from '../api.js';
+import { fill, h, htmlId } from '../dom.js';
+import { significant } from '../format.js';
+import { applyPreset, automaticShare } from './channels.js';
+import type { Channel, Preset } from './channels.js';
+import { commonTexts, imageTexts } from '../texts.js';
+
+export type Histogram = { hist: number[]; bin_edges: number[]; min: number; max: number; samples: number };
+
+/** After the last move of a slider the picture follows, in milliseconds. */
+const followMs = 150;
+/** Histograms follow when the reader stays at a frame for so long: tiles go first. */
+const restMs = 500;
+const bins = 4096;
+/** Size of a drawn histogram, in its own units. */
+const drawn = { width: 256, height: 48 };
+
+/** Channels to switch on and off, each with its colour and the samples between which it is shown, on its histogram. */
+export function channelPanel(options: {
+  itemId: string;
+  /** as they are shown */
+  channels: Channel[];
+  presets: Preset[];
+  /** the frame that holds a channel now */
+  frameOf: (channel: Channel) => number;
+  onChange: (channels: Channel[]) => void;
+  signal: AbortSignal;
+}) {
+  const { itemId, channels: start, presets, frameOf, onChange, signal } = options;
+  let channels = start;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let rest: ReturnType<typeof setTimeout> | undefined;
+  /** The histograms that are being asked for, of the channels in order. */
+  let asking = new AbortController();
+  /** where the histogram of each channel goes */
+  let ranges: HTMLElement[] = [];
+  signal.addEventListener('abort', () => (clearTimeout(timer), clearTimeout(rest), asking.abort()), { once: true });
+  const id = htmlId('preset');
+  const list = h('ul.channels', { 'aria-label': imageTexts.channels });
+  const choice = h(
+    'select',
+    { id, onchange: choose },
+    h('option', { value: '' }, imageTexts.choose),
+    h('option', { value: 'auto' }, imageTexts.automaticContrast),
+  );
+  for (const [index, { name }] of presets.entries()) choice.append(h('option', { value: index }, name));
+  const element = h('div.stack.column', h('div.field.column', h('label', { for: id }, imageTexts.presets), choice), list);
+  show();
+  return {
+    element,
+    /** Takes over what an address says. */
+    set(next: Channel[]) {
+      channels = next;
+      show();
+    },
+    /** Another frame is shown. */
+    refresh() {
+      clearTimeout(rest);
+      rest = setTimeout(() => void fillRanges(), restMs);
+    },
+  };
+
+  function choose() {
+    const preset = presets[Number(choice.value)];
+    if (choice.value === 'auto') channels = channels.map((channel) => ({ ...channel, min: null, max: null }));
+    else if (choice.value !== '' && preset) channels = applyPreset(preset, channels);
+    choice.value = '';
+    show();
+    onChange(channels);
+  }
+
+  function show() {
+    ranges = channels.map(({ on }) => h('div.channel-range', { hidden: !on }));
+    fill(list, ...ranges.map((range, index) => row(range, index)));
+    void fillRanges();
+  }
+
+  /** One after the other: many at a time would leave no connection for tiles. */
+  async function fillRanges() {
+    asking.abort();
+    asking = new AbortController();
+    const { signal: end } = asking;
+    for (const [index, range] of ranges.entries()) if (channels[index]?.on && !end.aborted) await fillRange(range, index, end);
+  }
+
+  function change(index: number, changes: Partial<Channel>) {
+    channels = channels.map((channel, at) => (at === index ? { ...channel, ...changes } : channel));
+    clearTimeout(timer);
+    timer = setTimeout(() => onChange(channels), followMs);
+  }
+
+  function row(range: HTMLElement, index: number) {
+    const { name, color, on } = channels[index] as Channel;
+    const box = h('input', {
+      type: 'checkbox',
+      onchange: () => {
+        change(index, { on: box.checked });
+        range.hidden = !box.checked;
+        if (box.checked && !range.hasChildNodes()) void fillRanges();
+      },
+    });
+    box.checked = on;
+    const picker = h('input', {
+      type: 'color',
+      value: color,
+      'aria-label': commonTexts.colorOf(name),
+      oninput: () => change(index, { color: picker.value }),
+    });
+    return h('li.channel', h('label.row', box, h('span.break', name)), picker, range);
+  }
+
+  async function fillRange(place: HTMLElement, index: number, end: AbortSignal) {
+    const channel = channels[index] as Channel;
+    const query = { frame: frameOf(channel), bins };
+    try {
+      const found: Histogram[] = await request('GET', `item/${itemId}/tiles/histogram`, { query, signal: end });
+      const histogram = found['band' in channel.source ? channel.source.band - 1 : 0];
+      if (histogram) fill(place, ...rangeOf(cropped(histogram, channel), index));
+    } catch {
+      // The picture says more of what is wrong; the channel can be switched without its histogram.
+      if (!end.aborted) fill(place);
+    }
+  }
+
+  function rangeOf(histogram: Histogram, index: number) {
+    const { name } = channels[index] as Channel;
+    const inputs = (['min', 'max'] as const).map((bound) => {
+      const input = h('input', {
+        type: 'range',
+        min: histogram.min,
+        max: histogram.max,
+        step: Number.isInteger(histogram.max - histogram.min) ? 1 : 'any',
+      });
+      input.setAttribute('aria-label', imageTexts.boundOf[bound](name));
+      input.addEventListener('input', () => {
+        change(index, { [bound]: input.valueAsNumber });
+        tell();
+      });
+      return { bound, input, value: h('output') };
+    });
+    const automatic = h('button.link-button', { 'aria-label': imageTexts.automaticContrastOf(name) }, imageTexts.automatic);
+    automatic.addEventListener('click', () => {
+      change(index, { min: null, max: null });
+      tell();
+    });
+    const band = h('div.histogram-band');
+    tell();
+    return [
+      h('div.histogram', { 'aria-hidden': 'true' }, picture(histogram), band),
+      ...inputs.map(({ bound, input, value }) => h('label.bound.small', imageTexts.bounds[bound], input, value)),
+      automatic,
+    ];
+
+    function tell() {
+      const channel = channels[index] as Channel;
+      const [low, high] = inputs.map(({ bound, input, value }) => {
+        input.valueAsNumber = channel[bound] ?? automaticBound(histogram, bound);
+        value.textContent = significant(channel[bound] ?? input.valueAsNumber, 5);
+        return (100 * (input.valueAsNumber - histogram.min)) / (histogram.max - histogram.min || 1);
+      });
+      band.style.left = `${low}%`;
+      band.style.right = `${100 - (high ?? 100)}%`;
+      automatic.disabled = channel.min === null && channel.max === null;
+    }
+  }
+}
+
+/** The part of a histogram in which something is to be seen: single bright samples would leave no room for the others. */
+function cropped(histogram: Histogram, channel: Channel): Histogram {
+  const [low, high] = (['min', 'max'] as const).map((bound) => channel[bound] ?? automaticBound(histogram, bound));
+  const most = Math.max(channel.max ?? 0, 2 * (high ?? 0) - (low ?? 0));
+  const end = histogram.bin_edges.findIndex((edge, at) => at > 0 && edge >= most);
+  if (end < 0) return histogram;
+  return { ...histogram, max: histogram.bin_edges[end] ?? histogram.max, hist: histogram.hist.slice(0, end) };
+}
+
+/** The sample below or above which few others lie. */
+function automaticBound({ hist, bin_edges: edges, samples }: Histogram, bound: 'min' | 'max') {
+  let left = samples * automaticShare;
+  const order = bound === 'min' ? hist : hist.toReversed();
+  const bin = order.findIndex((count) => (left -= count) < 0);
+  return edges[bound === 'min' ? bin : hist.length - bin] ?? 0;
+}
+
+/** How often samples occur, by the logarithm: backgrounds outnumber all else. */
+function picture({ hist }: Histogram) {
+  const namespace = 'http://www.w3.org/2000/svg';
+  const svg = document.createElementNS(namespace, 'svg');
+  svg.setAttribute('viewBox', `0 0 ${drawn.width} ${drawn.height}`);
+  svg.setAttribute('preserveAspectRatio', 'none');
+  const path = document.createElementNS(namespace, 'path');
+  const top = Math.log1p(Math.max(...hist)) || 1;
+  const per = Math.ceil(hist.length / drawn.width);
+  const points = Array.from({ length: Math.ceil(hist.length / per) }, (_, at) => {
+    const most = Math.max(...hist.slice(at * per, (at + 1) * per));
+    return `L${at} ${(drawn.height * (1 - Math.log1p(most) / top)).toFixed(1)}H${at + 1}`;
+  });
+  path.setAttribute('d', `M0 ${drawn.height}${points.join('')}V${drawn.height}Z`);
+  svg.append(path);
+  return svg;
+}

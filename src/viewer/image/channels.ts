@@ -1,0 +1,150 @@
+import { axesOf } from './metadata.js';
+import type { ImageMetadata } from './metadata.js';
+import { imageTexts } from '../texts.js';
+
+/**
+ * One channel of an image that is shown as a mixture of colours. `min` and `max` are samples; `null`: found by the server so that few
+ * samples lie outside.
+ */
+export interface Channel {
+  name: string;
+  /** `#rrggbb` */
+  color: string;
+  on: boolean;
+  min: number | null;
+  max: number | null;
+  /** A way to show the channels that somebody has kept. */
+  source: { framedelta: number } | { band: number };
+}
+
+export type Preset = { name: string; bands: Record<string, unknown>[] };
+
+/** Share of the samples that automatic contrast leaves out at each end. */
+export const automaticShare = 0.001;
+/** More channels than this are not seen at first. */
+const maxOn = 6;
+const colors = ['#ff0000', '#00ff00', '#0000ff', '#ffff00', '#ff00ff', '#00ffff'];
+
+/**
+ * The channels of an image whose samples are no colours: channels of the file, or bands that are not eight bits deep. Empty for others.
+ */
+export function channelsOf(metadata: ImageMetadata): Channel[] {
+  const { bandCount = 1, dtype = 'uint8', frames = [], channels = [] } = metadata;
+  const axis = axesOf(metadata).find(({ key }) => key === 'IndexC');
+  if (axis && bandCount < 3) {
+    return Array.from({ length: axis.range }, (_, index) => {
+      const framedelta = index * axis.stride;
+      const name = channels[index] ?? frames[framedelta]?.Channel ?? imageTexts.channel(index + 1);
+      return channel(name, index, { framedelta }, hexColor(frames[framedelta]?.ChannelColor) ?? colors[index % colors.length]);
+    });
+  }
+  if (dtype === 'uint8' && bandCount !== 2 && bandCount <= 4) return [];
+  if (bandCount === 1) return [channel(imageTexts.intensity, 0, { band: 1 }, '#ffffff')];
+  const names =
+    bandCount === 3 || bandCount === 4
+      ? imageTexts.primaries
+      : Array.from({ length: bandCount }, (_, i) => imageTexts.band(i + 1));
+  return names.map((name, index) => channel(name, index, { band: index + 1 }, colors[index % colors.length]));
+}
+
+function channel(name: string, index: number, source: Channel['source'], color: string = '#ffffff'): Channel {
+  return { name, color, on: index < maxOn, min: null, max: null, source };
+}
+
+/** Any colour that a browser knows as `#rrggbb`; `null` for what is none. */
+function hexColor(text: unknown) {
+  if (typeof text !== 'string') return null;
+  const style = new Option().style;
+  style.color = text;
+  const numbers = style.color === '' ? null : toNumbers(style.color);
+  return numbers && `#${numbers.map((value) => value.toString(16).padStart(2, '0')).join('')}`;
+}
+
+/** @param color as a browser writes it, or a name */
+function toNumbers(color: string) {
+  const context = document.createElement('canvas').getContext('2d') as CanvasRenderingContext2D;
+  context.fillStyle = color;
+  context.fillRect(0, 0, 1, 1);
+  const [red = 0, green = 0, blue = 0] = context.getImageData(0, 0, 1, 1).data;
+  return [red, green, blue];
+}
+
+/** What the server is to mix, as its style; `''` for an image without channels. */
+export function styleOf(channels: Channel[]) {
+  const [first] = channels;
+  if (!first) return '';
+  const shown = channels.filter(({ on }) => on);
+  const bands = (shown.length > 0 ? shown : [{ ...first, color: '#000000' }]).map(({ source, color, min, max }) => ({
+    ...source,
+    palette: color,
+    min: min ?? `min:${automaticShare}`,
+    max: max ?? `max:${automaticShare}`,
+  }));
+  return JSON.stringify({ bands });
+}
+
+/** Channels that are on, as in an address: `0:ff0000,2:00ff00:120~3000`. */
+export function writeChannels(channels: Channel[]) {
+  const entries = channels.map(({ on, color, min, max }, index) =>
+    on ? [`${index}:${color.slice(1)}${min === null && max === null ? '' : `:${min ?? ''}~${max ?? ''}`}`] : [],
+  );
+  return entries.flat().join(',') || 'none';
+}
+
+export function readChannels(text: string, channels: Channel[]): Channel[] {
+  const entries = new Map(text.split(',').map((entry) => [Number.parseInt(entry, 10), entry.split(':')] as const));
+  return channels.map((known, index) => {
+    const [, color, range = '~'] = entries.get(index) ?? [];
+    const [min, max] = range.split('~').map((bound) => (bound === '' || Number.isNaN(Number(bound)) ? null : Number(bound)));
+    return {
+      ...known,
+      on: entries.has(index),
+      color: color && /^[0-9a-f]{6}$/.test(color) ? `#${color}` : known.color,
+      min: min ?? null,
+      max: max ?? null,
+    };
+  });
+}
+
+/** The channels as a preset has them; those that it does not name are off. */
+export function applyPreset({ bands }: Preset, channels: Channel[]): Channel[] {
+  return channels.map((known) => {
+    const [[key, value] = ['', 0]] = Object.entries(known.source);
+    const band = bands.find(
+      (entry) => (key === 'framedelta' ? (entry.framedelta ?? entry.frame ?? 0) : (entry.band ?? 1)) === value,
+    );
+    const palette = Array.isArray(band?.palette) ? band.palette.at(-1) : band?.palette;
+    const bound = (limit: unknown) => (typeof limit === 'number' ? limit : null);
+    return {
+      ...known,
+      on: band !== undefined,
+      color: hexColor(palette) ?? known.color,
+      min: bound(band?.min),
+      max: bound(band?.max),
+    };
+  });
+}
+
+/** A channel in the rendering settings of a file. */
+interface RenderedChannel {
+  color?: string | number;
+  active?: boolean;
+  window?: { start?: number; end?: number };
+}
+
+/** What the settings of a folder, those kept at an item and the rendering settings in a file offer. */
+export function presetsOf({ configured, kept, omero }: { configured: unknown; kept: unknown; omero: unknown }): Preset[] {
+  const lists = [configured, kept].flatMap((list) => (Array.isArray(list) ? list : []));
+  const named = lists.flatMap((preset) => {
+    const bands = preset?.style?.bands;
+    return typeof preset?.name === 'string' && Array.isArray(bands) ? [{ name: preset.name, bands }] : [];
+  });
+  const rendered = (omero as { channels?: RenderedChannel[] } | undefined)?.channels;
+  if (!Array.isArray(rendered)) return named;
+  const bands = rendered.flatMap(({ color, window, active }, framedelta) =>
+    active === false
+      ? []
+      : [{ framedelta, palette: color && `#${String(color).replace('#', '')}`, min: window?.start, max: window?.end }],
+  );
+  return [...named, { name: imageTexts.asInFile, bands }];
+}

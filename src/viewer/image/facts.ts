@@ -1,0 +1,78 @@
+import { request } from '../api.js';
+import { errorNotice, fill, h } from '../dom.js';
+import { formatBytes, formatCount, formatDate, formatLength, significant } from '../format.js';
+import type { Item } from '../browse/model.js';
+import type { ImageMetadata } from './metadata.js';
+import { commonTexts, imageTexts } from '../texts.js';
+
+/** A list of terms and what they are; pairs without a value are left out. */
+export function factList(pairs: (readonly [string, string | null | undefined])[]) {
+  const rows = pairs.flatMap(([term, value]) => (value ? [h('dt', term), h('dd', value)] : []));
+  return h('dl.facts', ...rows);
+}
+
+export function itemFacts(item: Item) {
+  return factList([
+    [imageTexts.itemFacts.size, formatBytes(item.size)],
+    [imageTexts.itemFacts.created, formatDate(item.created)],
+    [imageTexts.itemFacts.updated, formatDate(item.updated)],
+    [commonTexts.description, item.description],
+  ]);
+}
+
+export function imageFacts(metadata: ImageMetadata) {
+  const { sizeX, sizeY, mm_x: mmX, mm_y: mmY, magnification, frames = [], levels, tileWidth, tileHeight } = metadata;
+  const names = imageTexts.facts;
+  return factList([
+    [names.size, `${formatCount(sizeX)} × ${formatCount(sizeY)} px`],
+    [names.extent, mmX && mmY ? `${formatLength(sizeX * mmX, 3)} × ${formatLength(sizeY * mmY, 3)}` : null],
+    [names.pixelSize, mmX && mmY ? `${formatLength(mmX)} × ${formatLength(mmY)}` : imageTexts.unknown],
+    [names.magnification, magnification ? `${significant(magnification, 3)}×` : imageTexts.unknown],
+    [names.frames, frames.length > 1 ? formatCount(frames.length) : null],
+    [names.levels, imageTexts.levelsOf(levels, tileWidth, tileHeight)],
+    [names.samples, [metadata.bandCount && `${metadata.bandCount} ×`, metadata.dtype].filter(Boolean).join(' ')],
+  ]);
+}
+
+/** A section of the side panel that can be folded. */
+export function section(title: string, { open, name }: { open: boolean; name?: string }, ...content: HTMLElement[]) {
+  return h(
+    'details.section',
+    { open, 'data-section': name },
+    h('summary.small.strong', title),
+    h('div.section-content.small', ...content),
+  );
+}
+
+/** Free-form facts from the file, fetched when the reader unfolds them. */
+export function technicalSection(itemId: string, signal: AbortSignal) {
+  const content = h('div', h('p.quiet-text', commonTexts.loading));
+  const element = section(imageTexts.technical, { open: false, name: 'technical' }, content);
+  element.addEventListener('toggle', () => void load(), { once: true });
+  return element;
+
+  async function load() {
+    try {
+      fill(content, valueTree(await request('GET', `item/${itemId}/tiles/internal_metadata`, { signal })));
+    } catch (error) {
+      if (!signal.aborted) fill(content, errorNotice(error));
+    }
+  }
+}
+
+/** Any JSON value: lists and objects can be unfolded. */
+export function valueTree(value: unknown): HTMLElement {
+  if (typeof value !== 'object' || value === null)
+    return h('span.value.break', value === null ? '–' : `${value as string | number | boolean}`);
+  const entries = Object.entries(value);
+  if (entries.length === 0) return h('span.quiet-text', imageTexts.empty);
+  return h('ul.tree', ...entries.map(([key, member]) => h('li', branch(key, member))));
+}
+
+function branch(key: string, value: unknown) {
+  if (typeof value !== 'object' || value === null) return h('div.row.wrap', h('span.quiet-text', key), valueTree(value));
+  const children = h('div');
+  // Children are made when they are first seen: such a tree can hold tens of thousands of values.
+  const ontoggle = () => children.hasChildNodes() || fill(children, valueTree(value));
+  return h('details', { ontoggle }, h('summary', key), children);
+}

@@ -1,0 +1,69 @@
+import { h, htmlId } from '../dom.js';
+import { axesOf, frameAt, positionOf } from './metadata.js';
+import type { Axis, ImageMetadata } from './metadata.js';
+import { imageTexts } from '../texts.js';
+
+/**
+ * A slider for each axis of a multi-frame image; `null` where there is none.
+ *
+ * @param isMixed whether channels are shown together, so that nobody moves along them
+ * @param onFrame `likely`: neighbours on the axis that was moved, nearest first
+ */
+export function frameControls(
+  metadata: ImageMetadata,
+  start: number,
+  isMixed: boolean,
+  onFrame: (frame: number, likely: number[]) => void,
+) {
+  const axes = axesOf(metadata).filter(({ key }) => !(isMixed && key === 'IndexC'));
+  if (axes.length === 0) return null;
+  let frame = start;
+  const rows = axes.map((axis) => axisRow(axis, (position) => move(axis, position)));
+  const element = h('div.frame-controls.column', ...rows.map((row) => row.element));
+  showAll();
+  return {
+    element,
+    /** Takes over a frame that was chosen elsewhere. */
+    set(next: number) {
+      frame = next;
+      showAll();
+    },
+  };
+
+  function showAll() {
+    for (const row of rows) row.show(frame);
+  }
+
+  function move(axis: Axis, position: number) {
+    const forward = position >= positionOf(axis, frame);
+    frame = frameAt(axis, frame, position);
+    showAll();
+    const next = forward ? position + 1 : position - 1;
+    onFrame(frame, next >= 0 && next < axis.range ? [frameAt(axis, frame, next)] : []);
+  }
+}
+
+function axisRow(axis: Axis, onMove: (position: number) => void) {
+  const id = htmlId(axis.key);
+  const slider = h('input', {
+    id,
+    type: 'range',
+    min: 0,
+    max: axis.range - 1,
+    step: 1,
+    oninput: () => onMove(slider.valueAsNumber),
+  });
+  const value = h('output.axis-value.numbers.quiet-text', { for: id });
+  const element = h('div.axis', h('label', { for: id }, axis.label), value, slider);
+  return {
+    element,
+    show(frame: number) {
+      const position = positionOf(axis, frame);
+      const name = axis.names[position];
+      const count = imageTexts.positionOf(position + 1, axis.range);
+      slider.value = String(position);
+      slider.setAttribute('aria-valuetext', name ? `${name}, ${count}` : count);
+      value.textContent = name ? `${name} · ${count}` : count;
+    },
+  };
+}

@@ -1,0 +1,205 @@
+import { showAnnotations } from '../annotations/annotations.js';
+import { request } from '../api.js';
+import { append, h } from '../dom.js';
+import { checkSession } from '../session.js';
+import { lightControls, type Light } from './brightness.js';
+import { channelPanel } from './channel-panel.js';
+import { applyPreset, channelsOf, presetsOf, readChannels, styleOf, writeChannels, type Channel } from './channels.js';
+import { frameControls } from './frame-controls.js';
+import { axesOf, frameAt, positionOf, readFrame, type ImageMetadata } from './metadata.js';
+import { saveView } from './save-view.js';
+import { scaleRow, stageButtons } from './overlays.js';
+import { pixelReadout } from './readout.js';
+import { openStage } from '../stage/stage.js';
+import type { Item } from '../browse/model.js';
+import type { ViewPosition } from '../stage/contract.js';
+import { imageTexts } from '../texts.js';
+
+/** What of a view stands in an address. */
+export type ViewQuery = Record<'frame' | 'at' | 'rotation' | 'channels' | 'light' | 'hide', string | number | null>;
+
+export type ImageView = Awaited<ReturnType<typeof openImage>>;
+
+/**
+ * An image in deep zoom with everything that lies on it. Frame, place and hidden annotations are kept in the address: `?frame=2&at=x,y,width&rotation=90&channels=…&hide=id`.
+ */
+export async function openImage(options: {
+  element: HTMLElement;
+  item: Item;
+  metadata: ImageMetadata;
+  /** of the address */
+  query: URLSearchParams;
+  /** called with the query of the address of what is seen */
+  onAddress: (query: ViewQuery) => void;
+  onProblem?: (message: string) => void;
+  signal: AbortSignal;
+}) {
+  const { element, item, metadata, query, onAddress, onProblem, signal } = options;
+  let frame = readFrame(query.get('frame'), metadata);
+  const known = channelsOf(metadata);
+  const axis = axesOf(metadata).find(({ key }) => key === 'IndexC');
+  const isMixed = known.length > 0 && 'framedelta' in (known[0] as Channel).source;
+  const { presets, usual } = await loadPresets(item, known, signal);
+  let channels = readView(query);
+  let light = readLight(query.get('light'));
+  const drawing = h('div.stage-drawing');
+  const problem = h('p.stage-problem', { role: 'alert', hidden: true });
+  element.replaceChildren(drawing);
+  const stage = await openStage({
+    element: drawing,
+    item,
+    metadata,
+    frame,
+    style: styleOf(channels),
+    onProblem: showProblem,
+    signal,
+  });
+  stage.setLight(light);
+  const start = readPosition(query.get('at'));
+  stage.rotate(readRotation(query), true);
+  if (start) stage.goTo(start);
+  const readout = pixelReadout({ stage, element: drawing, itemId: item._id, metadata, frame: shownFrame, signal });
+  const controls = frameControls(metadata, frame, isMixed, (next, likely) => void showFrame(next, likely));
+  const mixing = channelPanel({ itemId: item._id, channels, presets, frameOf, onChange: mix, signal });
+  const lights = lightControls(light, shine);
+  append(element, [
+    stageButtons(stage, element, () =>
+      saveView({ item, metadata, stage, drawing, shown: () => ({ frame, style: styleOf(channels) }) }),
+    ),
+    h('div.stage-footer.wrap.between', scaleRow(stage, metadata), readout.element),
+    problem,
+  ]);
+  stage.onRest(writeAddress);
+  const hide = readList(query.get('hide'));
+  const annotations = showAnnotations({ item, metadata, stage, drawing, container: element, hide, onHide: writeAddress, signal });
+
+  return {
+    stage,
+    annotations: annotations.panel,
+    frameControls: controls?.element ?? null,
+    /** What the picture is made of, or how bright it is. */
+    look:
+      known.length > 0
+        ? { title: imageTexts.channels, element: mixing.element }
+        : { title: imageTexts.light, element: lights.element },
+    /** Follows an address of the same image, as from the back button. */
+    update(next: URLSearchParams) {
+      const position = readPosition(next.get('at'));
+      if (position) stage.goTo(position);
+      else stage.goHome();
+      stage.rotate(readRotation(next), true);
+      if (next.has('hide')) annotations.hideOnly(readList(next.get('hide')));
+      shine(readLight(next.get('light')));
+      lights.set(light);
+      frame = readFrame(next.get('frame'), metadata);
+      channels = readView(next);
+      mixing.set(channels);
+      controls?.set(frame);
+      void showFrame(frame, []);
+      return true;
+    },
+  };
+
+  /** Channels as an address has them; a frame that is one channel among several is that channel alone. */
+  function readView(from: URLSearchParams) {
+    const text = from.get('channels');
+    const position = isMixed && axis ? positionOf(axis, frame) : 0;
+    if (axis && isMixed) frame = frameAt(axis, frame, 0);
+    if (text !== null) return readChannels(text, known);
+    return position === 0 ? usual : usual.map((channel, index) => ({ ...channel, on: index === position }));
+  }
+
+  function frameOf({ source }: Channel) {
+    return frame + ('framedelta' in source ? source.framedelta : 0);
+  }
+
+  function shownFrame() {
+    const first = channels.find(({ on }) => on);
+    return first ? frameOf(first) : frame;
+  }
+
+  function mix(next: Channel[]) {
+    channels = next;
+    void showFrame(frame, []);
+  }
+
+  function shine(next: Light) {
+    light = next;
+    stage.setLight(light);
+    writeAddress();
+  }
+
+  async function showFrame(next: number, likely: number[]) {
+    const isOther = frame !== next;
+    frame = next;
+    writeAddress();
+    try {
+      if (isOther) mixing.refresh();
+      await stage.showFrame(next, { style: styleOf(channels), likely });
+      readout.refresh();
+    } catch (error) {
+      if (!signal.aborted) showProblem(String(error));
+    }
+  }
+
+  function showProblem(message: string) {
+    problem.textContent = message;
+    problem.hidden = false;
+    onProblem?.(message);
+    // The browser loads pictures by itself, and does not say why one fails.
+    void checkSession();
+  }
+
+  function writeAddress() {
+    if (signal.aborted) return;
+    const position = stage.position();
+    const at = position && `${position.x},${position.y},${position.width}`;
+    const mixed = writeChannels(channels);
+    const query = {
+      frame: frame || null,
+      at,
+      rotation: stage.rotation() || null,
+      channels: mixed === writeChannels(usual) ? null : mixed,
+      light: light.brightness === 100 && light.contrast === 100 ? null : `${light.brightness},${light.contrast}`,
+      hide: annotations.hidden().join(',') || null,
+    };
+    onAddress(query);
+  }
+}
+
+/** Presets of an image with channels, and how it is shown at first: as the folder's settings say, else by itself. */
+async function loadPresets(item: Item, known: Channel[], signal: AbortSignal) {
+  if (known.length === 0) return { presets: [], usual: known };
+  // Each of them may be missing, or closed to the reader: then there are fewer presets.
+  const [settings, kept, internal] = await Promise.all(
+    [
+      `folder/${item.folderId}/yaml_config/.large_image_config.yaml`,
+      `item/${item._id}/internal_metadata/presets`,
+      `item/${item._id}/tiles/internal_metadata`,
+    ].map((path) => request<Record<string, unknown>>('GET', path, { signal }).catch(() => null)),
+  );
+  const presets = presetsOf({ configured: settings?.imageFramePresets, kept, omero: internal?.omero });
+  const defaults = Array.isArray(settings?.imageFramePresetDefaults) ? settings.imageFramePresetDefaults : [];
+  const first = presets.find(({ name }) => defaults.some((entry: { name?: string }) => entry?.name === name));
+  return { presets, usual: first ? applyPreset(first, known) : known };
+}
+
+function readLight(text: string | null): Light {
+  const [brightness = 100, contrast = 100] = (text ?? '').split(',').map((part) => (/^\d{2,3}$/.test(part) ? Number(part) : 100));
+  return { brightness, contrast };
+}
+
+/** The entries of a list separated by commas. */
+function readList(text: string | null) {
+  return (text ?? '').split(',').filter((entry) => entry !== '');
+}
+
+function readRotation(query: URLSearchParams) {
+  const degrees = Number(query.get('rotation') ?? 0);
+  return Number.isFinite(degrees) ? degrees % 360 : 0;
+}
+
+function readPosition(text: string | null): ViewPosition | null {
+  const [x = NaN, y = NaN, width = NaN] = (text ?? '').split(',').map((part) => (part === '' ? NaN : Number(part)));
+  return [x, y, width].every(Number.isFinite) && width >= 1 ? { x, y, width } : null;
+}

@@ -1,0 +1,76 @@
+import { imageTexts } from '../texts.js';
+
+/** What says how the frames of an image are ordered. */
+type Axes = Pick<ImageMetadata, 'frames' | 'IndexRange' | 'IndexStride' | 'channels'>;
+
+/** What GET tiles says of an image, as far as this page reads it. */
+export interface ImageMetadata {
+  /** full-resolution pixels */
+  sizeX: number;
+  sizeY: number;
+  tileWidth: number;
+  tileHeight: number;
+  levels: number;
+  magnification: number | null;
+  /** millimetres per full-resolution pixel */
+  mm_x: number | null;
+  mm_y: number | null;
+  dtype?: string;
+  bandCount?: number;
+  frames?: { Frame: number; Channel?: string; ChannelColor?: string }[];
+  IndexRange?: Record<string, number>;
+  IndexStride?: Record<string, number>;
+  channels?: string[];
+}
+
+/** One direction in which the frames of an image are counted. */
+export interface Axis {
+  /** as in `IndexRange`: `IndexC`; `Frame` where the image names no axes */
+  key: string;
+  label: string;
+  /** number of positions */
+  range: number;
+  /** frames from one position to the next */
+  stride: number;
+  /** of the positions; empty where they have none */
+  names: readonly string[];
+}
+
+/** The order in which axes are shown; others follow. */
+const axisOrder = ['IndexC', 'IndexZ', 'IndexT', 'IndexXY'];
+
+/** The axes along which a reader can move; empty for an image of one frame. */
+export function axesOf({ frames = [], IndexRange = {}, IndexStride = {}, channels = [] }: Axes): Axis[] {
+  if (frames.length < 2) return [];
+  const keys = Object.keys(IndexRange).filter((key) => (IndexRange[key] ?? 0) > 1 && (IndexStride[key] ?? 0) > 0);
+  if (keys.length === 0)
+    return [{ key: 'Frame', label: imageTexts.axes.Frame ?? '', range: frames.length, stride: 1, names: [] }];
+  return keys.toSorted(byAxisOrder).map((key) => ({
+    key,
+    label: imageTexts.axes[key] ?? key.replace(/^Index/, ''),
+    range: IndexRange[key] as number,
+    stride: IndexStride[key] as number,
+    names: key === 'IndexC' ? channels : [],
+  }));
+}
+
+function byAxisOrder(a: string, b: string) {
+  const rank = (key: string) => (axisOrder.includes(key) ? axisOrder.indexOf(key) : axisOrder.length);
+  return rank(a) - rank(b) || a.localeCompare(b);
+}
+
+/** Where on an axis a frame lies. */
+export function positionOf({ range, stride }: Axis, frame: number) {
+  return Math.floor(frame / stride) % range;
+}
+
+/** The frame reached by moving along one axis and staying on all others. */
+export function frameAt(axis: Axis, frame: number, position: number) {
+  return frame + (position - positionOf(axis, frame)) * axis.stride;
+}
+
+/** A frame number from an address, brought into the image. */
+export function readFrame(text: string | null, { frames = [] }: Pick<ImageMetadata, 'frames'>) {
+  const frame = Number(text ?? 0);
+  return Number.isSafeInteger(frame) && frame > 0 && frame < frames.length ? frame : 0;
+}

@@ -1,0 +1,55 @@
+import { button, h, type Picture } from '../dom.js';
+import { formatMagnification, scaleBar } from '../format.js';
+import type { ImageMetadata } from './metadata.js';
+import type { Stage } from '../stage/contract.js';
+import { imageTexts } from '../texts.js';
+
+/** Widest scale bar, in screen pixels. */
+const maxBarWidth = 150;
+
+/** Scale bar and magnification, kept in step with the view. */
+export function scaleRow(stage: Stage, metadata: ImageMetadata) {
+  const bar = h('div.scale-bar-line');
+  const label = h('span.strong', { 'data-testid': 'scale-bar' });
+  const magnification = h('span.magnification.strong', {
+    'data-testid': 'magnification',
+    title: imageTexts.magnificationOnScreen,
+  });
+  stage.onMove(() => {
+    const zoom = stage.zoom();
+    const drawn = scaleBar({ zoom, mmPerPixel: metadata.mm_x, maxWidth: maxBarWidth });
+    bar.style.width = `${drawn.width}px`;
+    label.textContent = drawn.label;
+    magnification.textContent = formatMagnification(zoom, metadata.magnification);
+  });
+  return h(
+    'div.scale-row.surface.raised.row.numbers.small',
+    h('div.scale-bar.column', { role: 'img', 'aria-label': imageTexts.scaleBar }, label, bar),
+    magnification,
+  );
+}
+
+/** Buttons for zoom, the whole image, and the full screen. */
+export function stageButtons(stage: Stage, fullScreenElement: HTMLElement, onSave: () => void) {
+  const step = 1.6;
+  const buttons = [
+    action('plus', imageTexts.zoomIn, () => stage.zoomBy(step)),
+    action('minus', imageTexts.zoomOut, () => stage.zoomBy(1 / step)),
+    action('home', imageTexts.whole, () => stage.goHome()),
+    action('turn', imageTexts.turn, () => stage.rotate(stage.turned() + 90)),
+    action('download', imageTexts.saveView, onSave),
+  ];
+  // Some phones have no full screen for anything but videos.
+  if (document.fullscreenEnabled)
+    buttons.push(action('fullScreen', imageTexts.fullScreen, () => void toggleFullScreen(fullScreenElement)));
+  return h('div.stage-buttons.surface.raised', { role: 'toolbar', 'aria-label': imageTexts.view }, ...buttons);
+}
+
+function action(picture: Picture, name: string, onclick: () => void) {
+  return button('', onclick, { picture, name });
+}
+
+async function toggleFullScreen(element: HTMLElement) {
+  if (element.matches(':fullscreen')) await document.exitFullscreen();
+  else await element.requestFullscreen();
+}

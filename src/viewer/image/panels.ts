@@ -1,0 +1,21 @@
+import { imageFacts, section } from './facts.js';
+import type { ImageView } from './image-view.js';
+import type { ImageMetadata } from './metadata.js';
+import { annotationTexts, imageTexts } from '../texts.js';
+
+/** The panels beside an image, in order. */
+export const panelNames = ['frames', 'look', 'annotations', 'image'] as const;
+
+export type PanelName = (typeof panelNames)[number];
+
+/** Panels beside an open image. */
+export function imagePanels(image: ImageView, metadata: ImageMetadata, names: readonly PanelName[] = panelNames) {
+  const { frameControls, look, annotations } = image;
+  const made: Record<PanelName, () => HTMLElement | null> = {
+    frames: () => frameControls && section(imageTexts.facts.frames, { open: true, name: 'frames' }, frameControls),
+    look: () => section(look.title, { open: look.title === imageTexts.channels, name: 'look' }, look.element),
+    annotations: () => section(annotationTexts.annotations, { open: true, name: 'annotations' }, annotations),
+    image: () => section(imageTexts.image, { open: true, name: 'image' }, imageFacts(metadata)),
+  };
+  return panelNames.filter((name) => names.includes(name)).flatMap((name) => made[name]() ?? []);
+}

@@ -1,0 +1,114 @@
+import { request } from '../api.js';
+import { h, messageOf } from '../dom.js';
+import { formatCount, formatLength } from '../format.js';
+import type { ImageMetadata } from './metadata.js';
+import type { Stage } from '../stage/contract.js';
+import { imageTexts } from '../texts.js';
+
+export type Pixel = { r?: number; g?: number; b?: number; a?: number; l?: number; value?: number[] };
+
+/** The pointer must rest this long, in milliseconds, before its pixel is asked for. */
+const restMs = 120;
+
+/** Position and value of the pixel under the pointer; for those who use the keyboard, of the one in the middle. */
+export function pixelReadout(options: {
+  stage: Stage;
+  /** that the pointer moves over */
+  element: HTMLElement;
+  itemId: string;
+  metadata: ImageMetadata;
+  frame: () => number;
+  signal: AbortSignal;
+}) {
+  const { stage, element, itemId, metadata, frame, signal } = options;
+  const position = h('span', { 'data-testid': 'position' });
+  const swatch = h('span.swatch', { 'aria-hidden': 'true' });
+  const value = h('span.readout-value', { 'data-testid': 'pixel' });
+  const output = h(
+    'output.readout.surface.raised.row.numbers.small.wrap',
+    { 'aria-label': imageTexts.pixel, hidden: true },
+    position,
+    swatch,
+    value,
+  );
+  /** in pixels of the stage */
+  let at: { x: number; y: number } | null = null;
+  let asking: AbortController | null = null;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  element.addEventListener('pointermove', (event) => follow(event));
+  element.addEventListener('pointerdown', (event) => follow(event));
+  element.addEventListener('pointerleave', (event) => {
+    if (event.pointerType === 'mouse') hide();
+  });
+  stage.onMove(() => at && update(at));
+  stage.onRest(() => {
+    if (stage.canvas.matches(':focus-visible')) {
+      const { width, height } = element.getBoundingClientRect();
+      update({ x: width / 2, y: height / 2 });
+    }
+  });
+  signal.addEventListener('abort', hide, { once: true });
+  return { element: output, refresh: () => at && update(at) };
+
+  function follow(event: PointerEvent) {
+    const box = element.getBoundingClientRect();
+    update({ x: event.clientX - box.left, y: event.clientY - box.top });
+  }
+
+  function hide() {
+    at = null;
+    clearTimeout(timer);
+    asking?.abort();
+    output.hidden = true;
+  }
+
+  /** @param pointer in pixels of the stage */
+  function update(pointer: { x: number; y: number }) {
+    at = pointer;
+    clearTimeout(timer);
+    asking?.abort();
+    const point = stage.toImage(pointer.x, pointer.y);
+    const x = Math.floor(point.x);
+    const y = Math.floor(point.y);
+    const inside = x >= 0 && y >= 0 && x < metadata.sizeX && y < metadata.sizeY;
+    output.hidden = !inside;
+    if (!inside) return;
+    position.textContent = positionText(x, y, metadata);
+    timer = setTimeout(() => void ask(x, y), restMs);
+  }
+
+  async function ask(left: number, top: number) {
+    const controller = new AbortController();
+    asking = controller;
+    try {
+      const query = { left, top, frame: (metadata.frames?.length ?? 1) > 1 ? frame() : null };
+      const pixel: Pixel = await request('GET', `item/${itemId}/tiles/pixel`, { query, signal: controller.signal });
+      value.textContent = pixelText(pixel);
+      swatch.style.backgroundColor = pixelColor(pixel);
+      output.dataset.pixel = `${left},${top}`;
+    } catch (error) {
+      if (!controller.signal.aborted) value.textContent = messageOf(error);
+    }
+  }
+}
+
+function positionText(x: number, y: number, { mm_x: mmX, mm_y: mmY }: ImageMetadata) {
+  const pixels = `${formatCount(x)}, ${formatCount(y)} px`;
+  return mmX === null || mmY === null ? pixels : `${pixels} · ${formatLength(x * mmX)}, ${formatLength(y * mmY)}`;
+}
+
+/** The samples as they are in the file, with the names of colours where they are colours. */
+function pixelText({ value = [], ...channels }: Pixel) {
+  const colors = (['r', 'g', 'b', 'a'] as const).filter((name) => channels[name] !== undefined);
+  const samples = value.length > 0 ? value : colors.map((name) => channels[name]);
+  if (colors.length >= 3 && samples.length === colors.length) {
+    return samples.map((sample, index) => `${colors[index]?.toUpperCase()} ${sample}`).join('  ');
+  }
+  return samples.join('  ');
+}
+
+function pixelColor({ r, g, b, l }: Pixel) {
+  if (r !== undefined) return `rgb(${r} ${g} ${b})`;
+  return l === undefined ? 'transparent' : `rgb(${l} ${l} ${l})`;
+}

@@ -1,0 +1,99 @@
+import { actionButton } from '../admin/parts.js';
+import { apiUrl, save } from '../api.js';
+import { errorNotice, h } from '../dom.js';
+import { scaleBar } from '../format.js';
+import { plainDialog } from '../help.js';
+import type { ImageMetadata } from './metadata.js';
+import type { Stage } from '../stage/contract.js';
+import { imageTexts } from '../texts.js';
+
+/** Longest side of a region that is saved at full resolution, in pixels. */
+const maxSide = 20_000;
+
+/** Offers what is seen as a file: the screen with its scale bar, or the pixels of the image. */
+export function saveView(options: {
+  item: { _id: string; name: string };
+  metadata: ImageMetadata;
+  stage: Stage;
+  drawing: HTMLElement;
+  /** frame and style of what is seen */
+  shown: () => { frame: number; style: string };
+}) {
+  const { item, metadata, stage, drawing, shown } = options;
+  const { sizeX, sizeY } = metadata;
+  const seen = stage.view();
+  const left = Math.max(0, Math.floor(seen.left));
+  const top = Math.max(0, Math.floor(seen.top));
+  const size = { width: Math.min(sizeX, Math.ceil(seen.right)) - left, height: Math.min(sizeY, Math.ceil(seen.bottom)) - top };
+  const name = item.name.replace(/\.\w+$/, '');
+  const { frame, style } = shown();
+  const region = {
+    left,
+    top,
+    regionWidth: size.width,
+    regionHeight: size.height,
+    frame: frame || null,
+    style: style || null,
+    encoding: 'TILED',
+  };
+  const isTooLarge = Math.max(size.width, size.height) > maxSide;
+  const dialog = plainDialog(
+    imageTexts.saveView,
+    h('p', imageTexts.saveScreen),
+    action('PNG', async () => save(await pictureOf(stage, metadata, drawing), `${name}.png`)),
+    h('p', imageTexts.saveImage(size.width, size.height)),
+    isTooLarge
+      ? h('p.quiet-text', imageTexts.saveTooLarge(maxSide))
+      : action('TIFF', () => save(apiUrl(`item/${item._id}/tiles/region`, region), `${name}.tif`)),
+  );
+
+  function action(label: string, save: () => Promise<void>) {
+    const run = () => save().then(() => dialog.close());
+    const button = actionButton({ label, run, failed: (error) => button.after(errorNotice(error)) });
+    return button;
+  }
+}
+
+/** What is drawn on the screen, with a scale bar in the corner. */
+async function pictureOf(stage: Stage, metadata: ImageMetadata, drawing: HTMLElement): Promise<Blob> {
+  const layers = drawing.querySelectorAll<HTMLCanvasElement>('.drawing .openseadragon-canvas canvas, .cells canvas, .live-layer');
+  const place = drawing.getBoundingClientRect();
+  const ratio = devicePixelRatio;
+  const canvas = h('canvas', { width: Math.round(place.width * ratio), height: Math.round(place.height * ratio) });
+  const context = canvas.getContext('2d') as CanvasRenderingContext2D;
+  context.fillStyle = '#ffffff';
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  context.scale(ratio, ratio);
+  for (const layer of layers) {
+    // Not seen, or not yet.
+    if (layer.offsetWidth === 0) continue;
+    const cells = layer.closest<HTMLElement>('.cells');
+    context.save();
+    context.filter = layer.style.filter || 'none';
+    if (cells) {
+      context.globalAlpha = Number(cells.parentElement?.style.opacity || 1);
+      const { a, b, c, d, e, f } = new DOMMatrix(cells.style.transform);
+      context.transform(a, b, c, d, e, f);
+    }
+    const {
+      left,
+      top,
+      width: across,
+      height: down,
+    } = cells ? layer.style : { left: '0', top: '0', width: `${place.width}`, height: `${place.height}` };
+    context.drawImage(layer, parseFloat(left), parseFloat(top), parseFloat(across), parseFloat(down));
+    context.restore();
+  }
+  const { width, label } = scaleBar({ zoom: stage.zoom(), mmPerPixel: metadata.mm_x, maxWidth: 150 });
+  const bottom = canvas.height / ratio - 14;
+  context.fillStyle = 'rgb(255 255 255 / 85%)';
+  context.fillRect(10, bottom - 28, width + 20, 36);
+  context.fillStyle = '#16181f';
+  context.fillRect(20, bottom - 3, width, 3);
+  context.font = '600 13px system-ui, sans-serif';
+  context.textAlign = 'center';
+  context.fillText(label, 20 + width / 2, bottom - 9);
+  return new Promise((resolve, reject) => {
+    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error(imageTexts.saveFailed))));
+  });
+}

@@ -1,0 +1,49 @@
+/** Where the reader is: what the part of the address after `#` says, as in `#item/0123?frame=2`. */
+export interface Route {
+  /** `''` is the start page */
+  name: string;
+  id: string;
+  query: URLSearchParams;
+}
+
+export function parseRoute(hash: string = location.hash): Route {
+  const text = hash.replace(/^#/, '');
+  const mark = text.indexOf('?');
+  const path = mark < 0 ? text : text.slice(0, mark);
+  const [name = '', id = ''] = path.split('/');
+  return { name, id, query: new URLSearchParams(mark < 0 ? '' : text.slice(mark + 1)) };
+}
+
+/** @param query entries that are `null` are left out */
+export function routeHash(name: string, id: string = '', query: Record<string, string | number | null> = {}) {
+  const search = new URLSearchParams();
+  for (const [key, value] of Object.entries(query)) if (value !== null) search.set(key, String(value));
+  // These are legal here and read better than %2C and the like.
+  const text = search.toString().replaceAll('%2C', ',').replaceAll('%3A', ':').replaceAll('%7E', '~');
+  return `#${name}${id === '' ? '' : `/${id}`}${text === '' ? '' : `?${text}`}`;
+}
+
+export function goTo(hash: string) {
+  if (location.hash === hash) dispatchEvent(new HashChangeEvent('hashchange'));
+  else location.hash = hash;
+}
+
+/** The address that was last read or written here. While it is another one, somebody has entered that, and it is about to be shown. */
+let known = location.hash;
+addEventListener('hashchange', () => (known = location.hash));
+
+/** Takes another address, as a step in the history, without showing what it says. */
+export function setAddress(hash: string) {
+  history.pushState(history.state, '', hash);
+  known = location.hash;
+}
+
+/**
+ * Rewrites the address without a step in the history: for the frame and the place that an open image shows. One that has been entered meanwhile is
+ * left alone.
+ */
+export function replaceRoute(hash: string) {
+  if (location.hash !== known || known === hash) return;
+  history.replaceState(history.state, '', hash);
+  known = location.hash;
+}

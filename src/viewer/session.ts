@@ -1,0 +1,108 @@
+import { onRefusedToken, onTokenChange, request, setToken, token } from './api.js';
+
+export interface User {
+  _id: string;
+  login: string;
+  firstName: string;
+  lastName: string;
+  admin: boolean;
+}
+
+let user: User | null = null;
+
+let ended = false;
+let isChecking = false;
+
+const listeners: Set<() => void> = new Set();
+
+/** Who is signed in, or `null`. */
+export function currentUser() {
+  return user;
+}
+
+/** Somebody's name for people. */
+export function nameOf(somebody: Pick<User, 'login' | 'firstName' | 'lastName'> | null) {
+  return somebody ? `${somebody.firstName} ${somebody.lastName}`.trim() || somebody.login : '';
+}
+
+/** Whether the server has ended the session, and nobody has signed in since. */
+export function hasEnded() {
+  return ended;
+}
+
+/** Called whenever somebody signs in or out. */
+export function onSession(listener: () => void) {
+  listeners.add(listener);
+}
+
+function become(next: User | null) {
+  user = next;
+  if (next !== null) ended = false;
+  for (const listener of listeners) listener();
+}
+
+/** Takes up the session of an earlier visit. A token that is no longer valid is forgotten. */
+export async function resumeSession() {
+  const kept = token() === null ? null : await request<User | null>('GET', 'user/me');
+  if (kept === null) setToken(null);
+  become(kept);
+}
+
+/**
+ * Asks the server whether the session goes on, where something was refused that the user could see before. Where it has expired, or was
+ * ended elsewhere, nobody is signed in any more.
+ */
+export async function checkSession() {
+  if (user === null || isChecking) return;
+  isChecking = true;
+  try {
+    const asked = token();
+    const known = await request('GET', 'user/me');
+    if (known !== null || token() !== asked) return;
+    ended = true;
+    setToken(null);
+    become(null);
+  } catch {
+    // The server is away: that is another matter, which every request tells of.
+  } finally {
+    isChecking = false;
+  }
+}
+
+onRefusedToken(() => void checkSession());
+
+/** Follows sign-ins and sign-outs of other tabs. */
+export function followOtherTabs(report: (error: unknown) => void) {
+  onTokenChange(() => void resumeSession().catch(report));
+}
+
+/** @param login login or e-mail address */
+export async function signIn(login: string, password: string) {
+  // Basic authentication is defined over bytes; `btoa` takes one character per byte.
+  const bytes = new TextEncoder().encode(`${login}:${password}`);
+  const credentials = btoa(String.fromCharCode(...bytes));
+  const answer = await request<{ authToken: { token: string }; user: User }>('GET', 'user/authentication', {
+    headers: { Authorization: `Basic ${credentials}` },
+  });
+  setToken(answer.authToken.token);
+  become(answer.user);
+}
+
+export async function register(fields: { login: string; email: string; firstName: string; lastName: string; password: string }) {
+  const { authToken, ...created } = await request<User & { authToken?: { token: string } }>('POST', 'user', { form: fields });
+  // A server that wants the address confirmed, or an administrator's approval, gives no token yet.
+  if (!authToken) return null;
+  setToken(authToken.token);
+  become(created);
+  return user;
+}
+
+/** Ends the session here and on the server. */
+export async function signOut() {
+  try {
+    await request('DELETE', 'user/authentication');
+  } finally {
+    setToken(null);
+    become(null);
+  }
+}

@@ -1,0 +1,271 @@
+import { boxAround, overlaps, type Box, type Point } from '../annotations/model.js';
+import { h } from '../dom.js';
+import type { Stage } from './contract.js';
+
+/** How far beyond each side of the stage cells are drawn, and how far they are kept, as shares of its size. */
+const beyond = 0.25;
+const kept = 0.5;
+
+/** While the view is zoomed, cells are drawn anew when they have been made larger or smaller by this factor. */
+const maxScaling = 1.6;
+
+/** One cell: where it lies in pixels of the cut, and what was drawn. */
+export interface Cell {
+  column: number;
+  row: number;
+  box: Box;
+}
+
+/** How something that lies on the image is cut into cells, for one zoom. */
+export interface Cut {
+  /** from pixels of the cut, which are as large as those of the stage when it was cut, to pixels of the image */
+  toImage: DOMMatrix;
+  /** size of a cell; edges lie on whole pixels of the screen */
+  width: number;
+  height: number;
+  /** where the first cell begins */
+  origin: Point;
+  /** first and last columns and rows */
+  range: Box;
+  /** @returns `null`: nothing is to be seen there */
+  draw: (cell: Cell, signal: AbortSignal) => Promise<HTMLCanvasElement | null>;
+  /** Whether a cell can be drawn as a whole; others are left until they can, or until they are seen. */
+  isReady?: (cell: Cell) => boolean;
+  /** Takes another placement without being drawn anew; answers whether it can. */
+  refit?: (placement: DOMMatrix) => boolean;
+}
+
+interface Held extends Cell {
+  canvas: HTMLCanvasElement | null;
+  state: 'asked' | 'drawing' | 'drawn';
+  end: AbortController;
+}
+
+/** To whole pixels of the screen. */
+export function snapped(value: number) {
+  return Math.round(value * devicePixelRatio) / devicePixelRatio;
+}
+
+/** A canvas that shows a picture. One that can be drawn on would be given to the screen anew in each frame. */
+export function canvasOf(picture: ImageBitmap, attributes: Record<string, string> = {}) {
+  const canvas = h('canvas', { ...attributes, width: picture.width, height: picture.height });
+  canvas.getContext('bitmaprenderer')?.transferFromImageBitmap(picture);
+  return canvas;
+}
+
+/** The cells of one cut. */
+class Sheet {
+  readonly element = h('div.cells');
+  readonly cells: Map<string, Held> = new Map();
+
+  constructor(readonly cut: Cut) {}
+
+  /** From pixels of the cut to those of the stage. */
+  placed(placement: DOMMatrix) {
+    return placement.multiply(this.cut.toImage);
+  }
+
+  /** Moves it with the image, by whole pixels while it is neither zoomed nor turned: the browser has nothing to blend then. */
+  move(placement: DOMMatrix) {
+    const { a, b, c, d, e, f } = this.placed(placement);
+    const isMoved = Math.hypot(a - 1, b) < 1e-6;
+    this.element.style.transform = isMoved
+      ? `translate(${snapped(e)}px, ${snapped(f)}px)`
+      : `matrix(${[a, b, c, d, e, f].join(', ')})`;
+  }
+
+  boxOf(column: number, row: number): Box {
+    const { origin, width, height } = this.cut;
+    const [left, right] = [column, column + 1].map((index) => snapped(origin.x + index * width)) as [number, number];
+    const [top, bottom] = [row, row + 1].map((index) => snapped(origin.y + index * height)) as [number, number];
+    return { left, top, right, bottom };
+  }
+
+  show(cell: Held, canvas: HTMLCanvasElement | null) {
+    cell.canvas?.remove();
+    cell.canvas = canvas;
+    if (!canvas) return;
+    this.lay(cell);
+    this.element.append(canvas);
+  }
+
+  lay({ box, canvas }: Held) {
+    if (!canvas) return;
+    const { left, top, right, bottom } = box;
+    Object.assign(canvas.style, { left: `${left}px`, top: `${top}px`, width: `${right - left}px`, height: `${bottom - top}px` });
+  }
+
+  /** Lays all cells as the cut has them now. */
+  relay() {
+    for (const cell of this.cells.values()) {
+      cell.box = this.boxOf(cell.column, cell.row);
+      this.lay(cell);
+    }
+  }
+
+  drop(key: string, { canvas, end }: Held) {
+    end.abort();
+    canvas?.remove();
+    this.cells.delete(key);
+  }
+
+  /** Asks for the cells that meet one box, and drops those outside of another. */
+  fill(near: Box, far: Box) {
+    for (const [key, cell] of this.cells) if (!overlaps(cell.box, far)) this.drop(key, cell);
+    const { origin, width, height, range } = this.cut;
+    const column = (x: number) => Math.floor((x - origin.x) / width);
+    const row = (y: number) => Math.floor((y - origin.y) / height);
+    for (let y = Math.max(range.top, row(near.top)); y <= Math.min(range.bottom, row(near.bottom)); y += 1)
+      for (let x = Math.max(range.left, column(near.left)); x <= Math.min(range.right, column(near.right)); x += 1) {
+        const key = `${x} ${y}`;
+        if (this.cells.has(key)) continue;
+        const end = new AbortController();
+        this.cells.set(key, { column: x, row: y, box: this.boxOf(x, y), canvas: null, state: 'asked', end });
+      }
+  }
+
+  close() {
+    for (const { end } of this.cells.values()) end.abort();
+    this.element.remove();
+  }
+}
+
+/**
+ * Something that lies on the image, drawn in cells: while the view is panned they are moved as they are, which costs next to nothing, and
+ * only those that come near are drawn. When the view rests at another zoom all are drawn anew, and take the place of the former ones at once.
+ *
+ * @param parallel cells that are drawn at the same time
+ */
+export function cellLayer(options: {
+  stage: Pick<Stage, 'size' | 'placement' | 'onMove' | 'onRest'>;
+  ground: HTMLElement;
+  cut: (placement: DOMMatrix) => Cut;
+  parallel: number;
+  /** called when other cells are seen */
+  onShown?: () => void;
+}) {
+  const { stage, ground, cut, parallel, onShown } = options;
+  let shown: Sheet | null = null;
+  /** Not seen until all of it that lies on the stage is drawn. */
+  let next: Sheet | null = null;
+  let isAsked = false;
+  let working = 0;
+  stage.onMove(follow);
+  stage.onRest(settle);
+  return { redraw, redrawCells, hide };
+
+  /** Asks for all to be drawn anew. */
+  function redraw() {
+    if (isAsked) return;
+    isAsked = true;
+    requestAnimationFrame(() => {
+      if (isAsked && ground.isConnected) start();
+      isAsked = false;
+    });
+  }
+
+  /** Draws those anew that a test says, each of which is seen as it was until then. */
+  function redrawCells(test: (cell: Cell) => boolean) {
+    for (const cell of (next ?? shown)?.cells.values() ?? []) if (cell.state === 'drawn' && test(cell)) cell.state = 'asked';
+    work();
+  }
+
+  function hide() {
+    isAsked = false;
+    shown?.close();
+    next?.close();
+    shown = next = null;
+  }
+
+  function start() {
+    next?.close();
+    next = new Sheet(cut(stage.placement()));
+    next.element.hidden = shown !== null;
+    ground.append(next.element);
+    follow();
+  }
+
+  function follow() {
+    const newest = next ?? shown;
+    if (!newest) return;
+    const placement = stage.placement();
+    const moved = newest.placed(placement);
+    const scaling = Math.hypot(moved.a, moved.b);
+    if (scaling > maxScaling || scaling < 1 / maxScaling) return start();
+    for (const sheet of [shown, next]) sheet?.move(placement);
+    newest.fill(around(moved, beyond), around(moved, kept));
+    work();
+    swap();
+  }
+
+  /** The stage and what lies around it, as a share of its size, in pixels of a cut. */
+  function around(moved: DOMMatrix, share: number): Box {
+    const { width, height } = stage.size();
+    const back = moved.inverse();
+    const corners = [-share, 1 + share].flatMap((x) =>
+      [-share, 1 + share].map((y) => back.transformPoint({ x: x * width, y: y * height })),
+    );
+    return boxAround(corners);
+  }
+
+  /** Nothing is blurred while the view rests. */
+  function settle() {
+    const newest = next ?? shown;
+    if (!newest) return;
+    const placement = stage.placement();
+    const { a, b, e, f } = newest.placed(placement);
+    const isSharp = Math.hypot(a - 1, b) < 1e-6 && Math.hypot(e - snapped(e), f - snapped(f)) < 0.02;
+    if (isSharp) return;
+    if (!newest.cut.refit?.(placement)) return start();
+    newest.relay();
+    follow();
+  }
+
+  function work() {
+    while (working < parallel) {
+      const sheet = next ?? shown;
+      const cell = sheet && nearest(sheet);
+      if (!sheet || !cell) return;
+      working += 1;
+      void draw(sheet, cell);
+    }
+  }
+
+  /** Of the cells that are to be drawn, the one that is nearest to the middle of the stage. */
+  function nearest(sheet: Sheet) {
+    const seen = around(sheet.placed(stage.placement()), 0);
+    const { left, top, right, bottom } = seen;
+    const { isReady = () => true } = sheet.cut;
+    const away = ({ box }: Held) => Math.hypot(box.left + box.right - left - right, box.top + box.bottom - top - bottom);
+    let found: Held | null = null;
+    for (const cell of sheet.cells.values()) {
+      if (cell.state !== 'asked' || (found && away(cell) >= away(found))) continue;
+      if (overlaps(cell.box, seen) || isReady(cell)) found = cell;
+    }
+    return found;
+  }
+
+  async function draw(sheet: Sheet, cell: Held) {
+    cell.state = 'drawing';
+    const { signal } = cell.end;
+    const canvas = await sheet.cut.draw(cell, signal).catch(() => null);
+    working -= 1;
+    if (!signal.aborted) {
+      cell.state = 'drawn';
+      sheet.show(cell, canvas);
+      swap();
+    }
+    work();
+  }
+
+  function swap() {
+    if (!next) return;
+    const seen = around(next.placed(stage.placement()), 0);
+    if (shown) for (const { box, state } of next.cells.values()) if (state !== 'drawn' && overlaps(box, seen)) return;
+    shown?.close();
+    shown = next;
+    next = null;
+    shown.element.hidden = false;
+    onShown?.();
+  }
+}

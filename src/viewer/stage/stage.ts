@@ -1,0 +1,181 @@
+import { type Point, boxAround } from '../annotations/model.js';
+import { fill, h } from '../dom.js';
+import { FrameStack } from './frame-stack.js';
+import { loadOpenSeadragon, type Viewer } from './openseadragon.js';
+import { tileLayer } from './tile-layer.js';
+import { tileSource } from './tile-source.js';
+import type { Item } from '../browse/model.js';
+import type { ImageMetadata } from '../image/metadata.js';
+import { annotationTexts, imageTexts } from '../texts.js';
+import type { PointerListener, Stage } from './contract.js';
+
+/** Above this zoom single pixels are meant to be seen as squares. */
+const sharpZoom = 3;
+
+/** Screen pixels per image pixel at the highest zoom. */
+const maxZoom = 24;
+
+/** Keys that OpenSeadragon flips the image with, for which this page shows no way back. */
+const unusedKeys = new Set(['f', 'F']);
+
+/** Opens an image in an element, which it fills, until the signal aborts. */
+export async function openStage(options: {
+  element: HTMLElement;
+  item: Item;
+  metadata: ImageMetadata;
+  frame: number;
+  style: string;
+  onProblem: (message: string) => void;
+  signal: AbortSignal;
+}): Promise<Stage> {
+  const { element, item, metadata, frame, style, onProblem, signal } = options;
+  const OpenSeadragon = await loadOpenSeadragon();
+  signal.throwIfAborted();
+  const navigatorElement = h('div.navigator.raised', { 'aria-hidden': 'true' });
+  const drawing = h('div.drawing');
+  /** What lies on the image, below all that is drawn by this page. */
+  const pictures = h('div');
+  fill(element, drawing, pictures, navigatorElement);
+  const viewer = OpenSeadragon({
+    drawer: 'canvas',
+    showNavigationControl: false,
+    silenceMultiImageWarnings: true,
+    crossOriginPolicy: false,
+    imageLoaderLimit: 6,
+    // A tile that waits its turn on a busy server is not given up, in milliseconds.
+    timeout: 120_000,
+    element: drawing,
+    showNavigator: true,
+    navigatorElement,
+    navigatorAutoFade: false,
+    visibilityRatio: 0.4,
+    minZoomImageRatio: 0.5,
+    maxZoomPixelRatio: maxZoom,
+    zoomPerScroll: 1.35,
+    // Tiles that are drawn by way of a second canvas are smoothed there.
+    smoothTileEdgesMinZoom: Infinity,
+    animationTime: matchMedia('(prefers-reduced-motion: reduce)').matches ? 0 : 0.6,
+    gestureSettingsMouse: { clickToZoom: false, dblClickToZoom: true },
+  });
+  signal.addEventListener('abort', () => viewer.destroy(), { once: true });
+  viewer.addHandler('canvas-key', (event) => {
+    const { key } = event.originalEvent as KeyboardEvent;
+    if (unusedKeys.has(key)) event.preventDefaultAction = true;
+  });
+  viewer.addHandler('tile-load-failed', () => onProblem(imageTexts.partsMissing));
+  const stack = new FrameStack(viewer, (key) => tileSource(item, metadata, ...readKey(key)), signal);
+  let image = await stack.show(keyOf(frame, style));
+  signal.throwIfAborted();
+  const canvas = viewer.canvas as HTMLElement;
+  canvas.setAttribute('role', 'application');
+  canvas.setAttribute('aria-roledescription', imageTexts.deepZoom);
+  canvas.setAttribute('aria-label', imageTexts.keysOf(item.name));
+
+  const zoom = () => image.viewportToImageZoom(viewer.viewport.getZoom(true));
+  const { sizeX, sizeY } = metadata;
+  const placement = () => {
+    const [origin, right, bottom] = [
+      [0, 0],
+      [sizeX, 0],
+      [0, sizeY],
+    ].map(([x, y]) => image.imageToViewerElementCoordinates(new OpenSeadragon.Point(x, y)));
+    const { x, y } = origin as Point;
+    const a = ((right as Point).x - x) / sizeX;
+    const b = ((right as Point).y - y) / sizeX;
+    return new DOMMatrix([a, b, ((bottom as Point).x - x) / sizeY, ((bottom as Point).y - y) / sizeY, x, y]);
+  };
+  const size = () => {
+    const { x: width, y: height } = viewer.viewport.getContainerSize();
+    return { width, height };
+  };
+  const toImage = (x: number, y: number) => {
+    const point = image.viewerElementToImageCoordinates(new OpenSeadragon.Point(x, y));
+    return { x: point.x, y: point.y };
+  };
+  const onMove = (listener: () => void) => {
+    for (const name of ['animation', 'resize', 'open'] as const) viewer.addHandler(name, listener);
+    listener();
+  };
+  const onRest = (listener: () => void) => viewer.addHandler('animation-finish', listener);
+  const moving = { size, placement, onMove, onRest };
+  viewer.addHandler('animation', () => viewer.drawer.setImageSmoothingEnabled(zoom() < sharpZoom));
+  return {
+    canvas,
+    async showFrame(index, { style: next, likely = [] }) {
+      image = await stack.show(
+        keyOf(index, next),
+        likely.map((other) => keyOf(other, next)),
+      );
+    },
+    setLight({ brightness, contrast }) {
+      viewer.drawer.canvas.style.filter = `brightness(${brightness}%) contrast(${contrast}%)`;
+    },
+    zoom,
+    toImage,
+    size,
+    placement,
+    view() {
+      const { width, height } = size();
+      return boxAround([toImage(0, 0), toImage(width, 0), toImage(0, height), toImage(width, height)]);
+    },
+    addTiles: () => tileLayer(moving, pictures, metadata, () => onProblem(annotationTexts.partsMissing)),
+    onPointer: (listener) => listenToPointer(viewer, listener),
+    position() {
+      const bounds = viewer.viewport.getBoundsNoRotate();
+      const home = viewer.viewport.getHomeBounds();
+      const same = (side: 'x' | 'y' | 'width') => Math.abs(bounds[side] - home[side]) < home.width / 1000;
+      if (same('x') && same('y') && same('width')) return null;
+      const seen = image.viewportToImageRectangle(bounds);
+      // As many digits as can be told apart on the screen.
+      const digits = Math.min(3, Math.max(0, Math.ceil(4 - Math.log10(seen.width))));
+      const round = (value: number) => Number(value.toFixed(digits));
+      return { x: round(seen.x + seen.width / 2), y: round(seen.y + seen.height / 2), width: round(seen.width) };
+    },
+    goTo({ x, y, width }) {
+      viewer.viewport.zoomTo(image.imageToViewportZoom(size().width / width), undefined, true);
+      viewer.viewport.panTo(image.imageToViewportCoordinates(x, y), true);
+    },
+    zoomBy(factor) {
+      viewer.viewport.zoomBy(factor);
+      viewer.viewport.applyConstraints();
+    },
+    place() {
+      const { width, height } = size();
+      return { ...toImage(width / 2, height / 2), width: width / zoom() };
+    },
+    turned: () => viewer.viewport.getRotation(true),
+    rotation: () => ((viewer.viewport.getRotation() % 360) + 360) % 360,
+    rotate: (degrees, isImmediate = false) => void viewer.viewport.setRotation(degrees, isImmediate),
+    goHome: () => viewer.viewport.goHome(),
+    onMove,
+    onRest,
+  };
+}
+
+function keyOf(frame: number, style: string) {
+  return JSON.stringify([frame, style]);
+}
+
+function readKey(key: string): [frame: number, style: string] {
+  return JSON.parse(key);
+}
+
+function listenToPointer(viewer: Viewer, listener: PointerListener) {
+  let taken = false;
+  viewer.addHandler('canvas-press', ({ position }) => (taken = listener.press(position)));
+  viewer.addHandler('canvas-drag', (event) => {
+    if (!taken) return;
+    event.preventDefaultAction = true;
+    listener.drag(event.position);
+  });
+  viewer.addHandler('canvas-drag-end', (event) => {
+    if (taken) event.preventDefaultAction = true;
+  });
+  viewer.addHandler('canvas-release', ({ position }) => taken && listener.release(position));
+  viewer.addHandler('canvas-click', (event) => {
+    if (!taken && event.quick) listener.click(event.position);
+  });
+  viewer.addHandler('canvas-double-click', (event) => {
+    if (listener.doubleClick(event.position)) event.preventDefaultAction = true;
+  });
+}

@@ -1,0 +1,102 @@
+import { requestPicture } from '../api.js';
+import { h } from '../dom.js';
+import { canvasOf, cellLayer, snapped, type Cell, type Cut } from './cells.js';
+import type { ImageMetadata } from '../image/metadata.js';
+import type { Stage } from './contract.js';
+
+/** Tiles that are asked for at the same time, as by OpenSeadragon. */
+const parallel = 6;
+
+/** Tiles that are kept, as by OpenSeadragon. */
+const maxKnown = 200;
+
+/** Address of a tile; level 0 is the coarsest. */
+export type TileUrl = (level: number, x: number, y: number) => string;
+
+export interface TileLayer {
+  /** Shows these tiles: other ones take the place of the former when they are here. @param opacity from 0 to 1 */
+  show: (url: TileUrl, opacity: number) => void;
+  hide: () => void;
+  remove: () => void;
+}
+
+/** Tiles of the image's own grid that lie over it. @param onProblem called for each that cannot be loaded */
+export function tileLayer(
+  stage: Pick<Stage, 'size' | 'placement' | 'onMove' | 'onRest'>,
+  place: HTMLElement,
+  { sizeX, sizeY, tileWidth, tileHeight, levels }: ImageMetadata,
+  onProblem: () => void,
+): TileLayer {
+  const ground = h('div.raft', { 'aria-hidden': 'true' });
+  place.append(ground);
+  let shown: TileUrl | null = null;
+  /** The tiles that were seen last, by their addresses: going back to them needs no request. */
+  const known: Map<string, HTMLCanvasElement> = new Map();
+  const layer = cellLayer({ stage, ground, cut, parallel });
+  return {
+    show(url, opacity) {
+      ground.style.opacity = opacity === 1 ? '' : String(opacity);
+      if (shown !== url) layer.redraw();
+      shown = url;
+    },
+    hide() {
+      shown = null;
+      layer.hide();
+    },
+    remove() {
+      layer.hide();
+      ground.remove();
+    },
+  };
+
+  /** The coarsest level whose pixels are not larger than those of the screen. */
+  function levelAt({ a, b }: DOMMatrix) {
+    const finer = Math.floor(-Math.log2(Math.hypot(a, b) * devicePixelRatio) + 1e-6);
+    return Math.min(levels - 1, Math.max(0, levels - 1 - finer));
+  }
+
+  function cut(placement: DOMMatrix): Cut {
+    const url = shown;
+    const level = levelAt(placement);
+    const side = 2 ** (levels - 1 - level);
+    const range = { left: 0, top: 0, right: last(sizeX, tileWidth * side), bottom: last(sizeY, tileHeight * side) };
+    const tiles: Cut = {
+      ...fit(placement, side),
+      range,
+      draw: ({ column, row }: Cell, signal: AbortSignal) => draw(url!(level, column, row), signal),
+      refit(other) {
+        if (levelAt(other) === level) Object.assign(tiles, fit(other, side));
+        return levelAt(other) === level;
+      },
+    };
+    return tiles;
+  }
+
+  /** Where tiles lie. They are not turned: the browser turns them with the view. */
+  function fit(placement: DOMMatrix, side: number) {
+    const { a, b, e, f } = placement;
+    const scale = Math.hypot(a, b);
+    const origin = { x: e - snapped(e), y: f - snapped(f) };
+    const toImage = new DOMMatrix().scale(1 / scale).translate(-origin.x, -origin.y);
+    return { toImage, origin, width: tileWidth * side * scale, height: tileHeight * side * scale };
+  }
+
+  async function draw(url: string, signal: AbortSignal) {
+    try {
+      const kept = known.get(url);
+      // One that is seen now is that of the cells which these will take the place of.
+      const canvas = kept && !kept.isConnected ? kept : canvasOf(await requestPicture(url, signal));
+      known.delete(url);
+      known.set(url, canvas);
+      for (const oldest of known.keys()) if (known.size > maxKnown) known.delete(oldest);
+      return canvas;
+    } catch (error) {
+      if (!signal.aborted) onProblem();
+      throw error;
+    }
+  }
+}
+
+function last(size: number, side: number) {
+  return Math.ceil(size / side) - 1;
+}

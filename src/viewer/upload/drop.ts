@@ -1,0 +1,101 @@
+import { announce, button, h, icon, messageOf } from '../dom.js';
+import { uploadTexts } from '../texts.js';
+
+/** A file, and the folders that it lies in below the one it is uploaded to. */
+export interface Upload {
+  file: File;
+  path: string[];
+}
+
+/** Buttons that open the file dialog: for files, and for a whole folder. */
+export function uploadButtons(onUploads: (uploads: Upload[]) => void) {
+  const input = h('input.visually-hidden', {
+    type: 'file',
+    multiple: true,
+    tabindex: -1,
+    'aria-label': uploadTexts.filesToUpload,
+    onchange: () => {
+      onUploads([...(input.files ?? [])].map((file) => ({ file, path: file.webkitRelativePath.split('/').slice(0, -1) })));
+      // The same file can be chosen again.
+      input.value = '';
+    },
+  });
+  const open = (folder: boolean) => {
+    input.webkitdirectory = folder;
+    input.click();
+  };
+  const folder = button(uploadTexts.folder, () => open(true), { picture: 'upload' });
+  const files = button(uploadTexts.files, () => open(false), { picture: 'upload', kind: 'primary' });
+  return [folder, files, input];
+}
+
+/** Takes files and folders that are dropped anywhere on the page, until the signal aborts. */
+export function acceptDrops(options: {
+  /** of the folder they go to */
+  name: string;
+  signal: AbortSignal;
+  onUploads: (uploads: Upload[]) => void;
+}) {
+  const { name, signal, onUploads } = options;
+  const hint = h('div.drop-hint.strong', { hidden: true }, h('div.column', icon('upload'), h('p', uploadTexts.drop(name))));
+  document.body.append(hint);
+  signal.addEventListener('abort', () => hint.remove(), { once: true });
+  // Each element under the pointer reports its own entering and leaving, so only their balance says whether the files are here.
+  let depth = 0;
+  on('dragenter', () => {
+    depth += 1;
+    hint.hidden = false;
+  });
+  on('dragleave', () => {
+    depth = Math.max(0, depth - 1);
+    hint.hidden = depth === 0;
+  });
+  on('dragover', () => {});
+  on('drop', (event) => {
+    depth = 0;
+    hint.hidden = true;
+    dropped(event.dataTransfer).then(
+      (uploads) => uploads.length > 0 && onUploads(uploads),
+      (error: unknown) => announce(messageOf(error)),
+    );
+  });
+
+  function on(type: 'dragenter' | 'dragover' | 'dragleave' | 'drop', listener: (event: DragEvent) => void) {
+    addEventListener(
+      type,
+      (event) => {
+        if (!event.dataTransfer?.types.includes('Files')) return;
+        event.preventDefault();
+        listener(event);
+      },
+      { signal },
+    );
+  }
+}
+
+/** What was dropped, with what lies in folders. */
+async function dropped(transfer: DataTransfer | null): Promise<Upload[]> {
+  // The list of items is empty after this turn.
+  const found = [...(transfer?.items ?? [])].map((item) => ({ entry: item.webkitGetAsEntry(), file: item.getAsFile() }));
+  const uploads: Upload[] = [];
+  for (const { entry, file } of found) {
+    if (entry?.isDirectory) uploads.push(...(await filesIn(entry, [])));
+    else if (file) uploads.push({ file, path: [] });
+  }
+  return uploads;
+}
+
+async function filesIn(entry: FileSystemEntry, path: string[]): Promise<Upload[]> {
+  if (entry.isFile) {
+    const file = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject));
+    return [{ file, path }];
+  }
+  const reader = (entry as FileSystemDirectoryEntry).createReader();
+  const found: Upload[] = [];
+  for (;;) {
+    // A reader gives some entries at a time, and none at the end.
+    const entries = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
+    if (entries.length === 0) return found;
+    for (const each of entries) found.push(...(await filesIn(each, [...path, entry.name])));
+  }
+}

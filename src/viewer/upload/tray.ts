@@ -1,0 +1,168 @@
+import { request } from '../api.js';
+import type { Item } from '../browse/model.js';
+import { announce, button, fill, h, messageOf } from '../dom.js';
+import { formatBytes } from '../format.js';
+import { uploadTexts } from '../texts.js';
+import { uploadFile } from './upload.js';
+import type { Upload } from './drop.js';
+import type { Progress } from './upload.js';
+
+/** Files sent at the same time; more would only share the same line. */
+const concurrentUploads = 2;
+
+const waiting: (() => Promise<void>)[] = [];
+let running = 0;
+
+const tray = document.getElementById('uploads') as HTMLElement;
+const rows = h('ul.upload-list');
+const closeTray = button('', closeList, { picture: 'close', name: uploadTexts.closeList });
+const heading = h('h2', uploadTexts.uploads);
+tray.setAttribute('aria-label', uploadTexts.uploads);
+fill(tray, h('div.uploads-heading.row.between', heading, closeTray), rows);
+
+addEventListener('beforeunload', (event) => {
+  if (running > 0) event.preventDefault();
+});
+
+function closeList() {
+  tray.hidden = true;
+  rows.replaceChildren();
+}
+
+/** Called when something has come into a folder, whichever page is open by then. */
+export function onArrival(folderId: string, signal: AbortSignal, listener: (kind: 'folder' | 'item') => void) {
+  addEventListener(
+    'arrival',
+    (event) => (event as CustomEvent).detail.folderId === folderId && listener((event as CustomEvent).detail.kind),
+    { signal },
+  );
+}
+
+function tell(folderId: string, kind: 'folder' | 'item') {
+  dispatchEvent(new CustomEvent('arrival', { detail: { folderId, kind } }));
+}
+
+/** Uploads files into a folder and shows how each of them gets on. */
+export function uploadTo({ folder, uploads }: { folder: { _id: string; name: string }; uploads: Upload[] }) {
+  const made: Map<string, Promise<string>> = new Map();
+  for (const { file, path } of uploads) {
+    const row = uploadRow(file, [folder.name, ...path].join(' / '));
+    rows.append(row.element);
+    row.start = () => {
+      const leave = row.begin();
+      waiting.push(() => run({ target: () => folderAt(path), file, row, leave }));
+      next();
+    };
+    row.start();
+  }
+  tray.hidden = rows.childElementCount === 0;
+
+  /** The folder at a path below, which is made where there is none; asked for once. */
+  function folderAt(path: string[]): Promise<string> {
+    const name = path.at(-1);
+    if (name === undefined) return Promise.resolve(folder._id);
+    const key = JSON.stringify(path);
+    const known = made.get(key);
+    if (known) return known;
+    const making = makeFolder(path.slice(0, -1), name);
+    made.set(key, making);
+    making.catch(() => made.delete(key));
+    return making;
+  }
+
+  async function makeFolder(above: string[], name: string) {
+    const query = { parentType: 'folder', parentId: await folderAt(above), name, reuseExisting: true };
+    const { _id } = await request<{ _id: string }>('POST', 'folder', { query });
+    tell(query.parentId, 'folder');
+    return _id;
+  }
+}
+
+function next() {
+  showCount();
+  while (running < concurrentUploads) {
+    const task = waiting.shift();
+    if (!task) return;
+    running += 1;
+    showCount();
+    void task().finally(() => {
+      running -= 1;
+      next();
+    });
+  }
+}
+
+function showCount() {
+  const open = running + waiting.length;
+  heading.textContent = open === 0 ? uploadTexts.uploads : uploadTexts.running(open);
+  // The list cannot be put away while something in it can still be cancelled.
+  closeTray.hidden = open > 0;
+}
+
+async function run(options: {
+  /** id of the folder */
+  target: () => Promise<string>;
+  file: File;
+  row: ReturnType<typeof uploadRow>;
+  leave: AbortController;
+}) {
+  const { target, file, row, leave } = options;
+  try {
+    leave.signal.throwIfAborted();
+    const { signal } = leave;
+    const folderId = await target();
+    const itemId = await uploadFile({ folderId, file, onProgress: (progress) => row.progress(progress), signal });
+    // The upload is complete, whatever becomes of this question.
+    const item = itemId === null ? null : await request<Item>('GET', `item/${itemId}`).catch(() => null);
+    if (item?.largeImageRefused) row.end('unreadable', uploadTexts.unreadable(item.largeImageRefused));
+    else row.end('done', uploadTexts.uploaded);
+    announce(uploadTexts.uploadedNamed(file.name));
+    tell(folderId, 'item');
+  } catch (error) {
+    if (leave.signal.aborted) row.end('cancelled', uploadTexts.cancelled);
+    else row.end('failed', messageOf(error));
+  }
+}
+
+function uploadRow(file: File, folderName: string) {
+  const bar = h('progress', { max: Math.max(1, file.size), value: 0, 'aria-label': uploadTexts.ofFile(file.name) });
+  const status = h('span.upload-status.quiet-text.small');
+  const cancel = button('', () => leave?.abort(), { picture: 'close', name: uploadTexts.cancel(file.name) });
+  const retry = button('', () => row.start(), { picture: 'retry', name: uploadTexts.again(file.name) });
+  const element = h(
+    'li.upload',
+    h('span.upload-name.clip.small.strong', { title: uploadTexts.to(file.name, folderName) }, file.name),
+    h('span.upload-buttons', retry, cancel),
+    bar,
+    status,
+  );
+  let leave: AbortController | null = null;
+  const row = {
+    element,
+    start: () => {},
+    begin() {
+      leave = new AbortController();
+      element.dataset.state = 'running';
+      retry.hidden = true;
+      cancel.hidden = false;
+      bar.value = 0;
+      status.textContent = uploadTexts.waiting;
+      return leave;
+    },
+    progress({ sent, waiting: reason }: Progress) {
+      bar.value = sent;
+      const finishing =
+        sent >= file.size ? uploadTexts.finishing : uploadTexts.ofBytes(formatBytes(sent), formatBytes(file.size));
+      status.textContent = reason ?? finishing;
+    },
+    end(state: 'done' | 'unreadable' | 'failed' | 'cancelled', text: string) {
+      element.dataset.state = state;
+      status.textContent = text;
+      if (state === 'failed') announce(`${file.name}: ${text}`);
+      cancel.hidden = true;
+      retry.hidden = state === 'done' || state === 'unreadable';
+      if (retry.hidden) bar.value = bar.max;
+    },
+  };
+  return row;
+}

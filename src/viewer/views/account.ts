@@ -1,0 +1,59 @@
+import { fill, h } from '../dom.js';
+import { form, type Field } from '../forms.js';
+import { goTo, routeHash, type Route } from '../router.js';
+import { register, signIn } from '../session.js';
+import { accountTexts, commonTexts } from '../texts.js';
+import type { ViewContext, View } from '../view.js';
+
+const shared = { required: true, autocapitalize: 'none' };
+
+const signInFields: Field[] = [
+  { name: 'login', label: accountTexts.loginOrEmail, autocomplete: 'username', ...shared },
+  { name: 'password', label: commonTexts.password, type: 'password', autocomplete: 'current-password', ...shared },
+];
+
+/** What is asked of a new user. */
+export const registerFields: Field[] = [
+  { name: 'login', label: commonTexts.login, autocomplete: 'username', minlength: 4, ...shared },
+  { name: 'email', label: commonTexts.email, type: 'email', autocomplete: 'email', ...shared },
+  { name: 'firstName', label: commonTexts.firstName, autocomplete: 'given-name', ...shared },
+  { name: 'lastName', label: commonTexts.lastName, autocomplete: 'family-name', ...shared },
+  { name: 'password', label: commonTexts.password, type: 'password', autocomplete: 'new-password', minlength: 6, ...shared },
+];
+
+/** The forms for signing in and for registering. */
+export async function accountView(route: Route, { main }: ViewContext): Promise<View> {
+  const back = route.query.get('back');
+  const isNew = route.name === 'register';
+  const title = isNew ? accountTexts.createAnAccount : accountTexts.signIn;
+  const done = () => goTo(`#${back ?? ''}`);
+  const element = isNew
+    ? form({
+        fields: registerFields,
+        action: accountTexts.createAccount,
+        async send(values) {
+          const user = await register(values as Parameters<typeof register>[0]);
+          if (user !== null) done();
+          else fill(main, page(title, h('p.notice.surface', accountTexts.createdPending)));
+        },
+      })
+    : form({
+        fields: signInFields,
+        action: accountTexts.signIn,
+        async send({ login = '', password = '' }) {
+          await signIn(login, password);
+          done();
+        },
+      });
+  const [question, other, name] = isNew
+    ? [accountTexts.alreadyRegistered, accountTexts.signIn, 'sign-in']
+    : [accountTexts.newHere, accountTexts.createAnAccount, 'register'];
+  const way = h('p.aside.quiet-text', question, h('a', { href: routeHash(name, '', { back }) }, other));
+  fill(main, page(title, element, way));
+  element.querySelector('input')?.focus();
+  return { title };
+}
+
+function page(title: string, ...content: HTMLElement[]) {
+  return h('div.page.page-narrow.column', h('div.panel.surface.raised', h('h1', title), ...content));
+}

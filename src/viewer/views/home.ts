@@ -1,0 +1,66 @@
+import { list, request } from '../api.js';
+import { askToCreate } from '../browse/create-dialog.js';
+import { pageNumber, paging } from '../browse/paging.js';
+import { naturalOrder, type Folder } from '../browse/model.js';
+import { placeRow } from '../browse/place.js';
+import { selection } from '../browse/selection.js';
+import { append, button, fill, h, icon } from '../dom.js';
+import { goTo, routeHash, type Route } from '../router.js';
+import { currentUser, type User } from '../session.js';
+import { accountTexts, browseTexts } from '../texts.js';
+import type { ViewContext, View } from '../view.js';
+
+const pageSize = 50;
+
+/** The start page: every collection that the reader may see. */
+export async function homeView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
+  const page = pageNumber(route.query, 'page');
+  const query = { limit: pageSize, offset: (page - 1) * pageSize, sort: naturalOrder };
+  const { entries, total }: { entries: Folder[]; total: number } = await list('collection', { query, signal });
+  signal.throwIfAborted();
+  const user = currentUser();
+  const element = h('div.page.column');
+  const chosen = selection({ page: element, refresh, signal });
+  const row = (doc: Folder) =>
+    placeRow('collection', doc, { note: doc.description, box: chosen.box({ type: 'collection', doc, level: doc._accessLevel }) });
+  const heading = h(
+    'div.page-heading.row.wrap',
+    h('h1', browseTexts.collections),
+    user?.admin && button(browseTexts.newCollection, createCollection, { picture: 'plus', kind: 'primary' }),
+  );
+  const content =
+    total === 0 && page === 1 ? empty(user) : h('ul.places', { 'aria-label': browseTexts.collections }, ...entries.map(row));
+  const pages = { parameter: 'page', page, size: pageSize, total, label: browseTexts.pagesOf('collections') };
+  append(element, [heading, content, paging(pages), chosen.bar]);
+  fill(main, element);
+  return { title: '' };
+}
+
+function empty(user: User | null) {
+  const notice = (title: string, text: string, ...links: HTMLElement[]) =>
+    h('div.empty.column.quiet-text', icon('collection'), h('h2', title), h('p', text), h('p.actions.wrap', ...links));
+  const link = (href: string, words: string, kind = '') => h('a', { class: `button ${kind}`, href }, words);
+  const signIn = link('#sign-in', accountTexts.signIn, 'primary');
+  const register = link('#register', accountTexts.createAnAccount);
+  if (user === null) return notice(browseTexts.emptyPublic, browseTexts.emptyPublicMore, signIn, register);
+  if (user.admin) return notice(browseTexts.emptyHome, browseTexts.collectionsHint);
+  return notice(
+    browseTexts.emptyHome,
+    browseTexts.emptyHomeOwn,
+    link(routeHash('user', user._id), accountTexts.myFolders, 'primary'),
+  );
+}
+
+function createCollection() {
+  askToCreate({
+    title: browseTexts.newCollection,
+    action: browseTexts.createCollection,
+    option: browseTexts.everybody,
+    async create({ name, description, option }) {
+      const collection = await request<{ _id: string }>('POST', 'collection', {
+        query: { name, description: description || null, public: option },
+      });
+      goTo(routeHash('collection', collection._id));
+    },
+  });
+}

@@ -1,0 +1,174 @@
+import { actionButton, outcome } from '../admin/parts.js';
+import { apiUrl, request } from '../api.js';
+import { breadcrumbs } from '../browse/breadcrumbs.js';
+import { askToRemove } from '../browse/create-dialog.js';
+import { editDialog } from '../browse/edit-dialog.js';
+import { preparationEnd } from '../browse/preparation.js';
+import { imageState, retryLabel, type Folder, type Item, type PathStep } from '../browse/model.js';
+import { announce, errorNotice, fill, h, icon, wideButton } from '../dom.js';
+import { formatBytes } from '../format.js';
+import { associatedSection } from '../image/associated.js';
+import { itemFacts, section, technicalSection, valueTree } from '../image/facts.js';
+import { comparison } from '../image/compare.js';
+import { openImage, type ViewQuery } from '../image/image-view.js';
+import { imagePanels } from '../image/panels.js';
+import { goTo, replaceRoute, routeHash, type Route } from '../router.js';
+import { browseTexts, commonTexts, imageTexts } from '../texts.js';
+import type { ImageMetadata } from '../image/metadata.js';
+import type { ViewContext, View } from '../view.js';
+
+/** One item: an image in deep zoom with all that is known of it, or the files of anything else. */
+export async function itemView(route: Route, { main, signal, refresh }: ViewContext): Promise<View> {
+  const item: Item = await request('GET', `item/${route.id}`, { signal });
+  const [path, folder] = await Promise.all([
+    request<PathStep[]>('GET', `item/${route.id}/rootpath`, { signal }),
+    request<Folder>('GET', `folder/${item.folderId}`, { signal }),
+  ]);
+  signal.throwIfAborted();
+  const heading = h(
+    'div.item-heading.row.between',
+    breadcrumbs(path, item.name),
+    h(
+      'div.actions.wrap',
+      imageState(item) === 'yes' && wideButton('link', browseTexts.copyLink, () => void copyLink()),
+      h(
+        'a.button',
+        { href: apiUrl(`item/${item._id}/download`), download: true, 'aria-label': commonTexts.download },
+        icon('download'),
+        h('span.wide-only', commonTexts.download),
+      ),
+      folder._accessLevel >= 1 && [
+        wideButton('pencil', commonTexts.edit, () => editDialog({ type: 'item', doc: item }, refresh)),
+        wideButton('trash', commonTexts.delete, () => removeItem(item)),
+      ],
+    ),
+  );
+  const state = imageState(item);
+  if (state !== 'yes') {
+    const notice = state === 'soon' ? preparing(item, refresh, signal) : refusal(item, folder._accessLevel >= 1, refresh);
+    const files = await fileSection(item, signal);
+    signal.throwIfAborted();
+    const sections = [section(browseTexts.item, { open: true }, itemFacts(item)), files, ...ownMetadata(item)];
+    fill(main, h('div.page.item-page.column', heading, h('h1', item.name), notice, h('div.panel.surface.raised', ...sections)));
+    return { title: item.name };
+  }
+
+  const stage = h('section.stage.grow', { 'aria-label': imageTexts.image });
+  const stages = h('div.stages', stage);
+  const panel = h('aside.side-panel', { 'aria-label': imageTexts.about });
+  fill(main, h('div.item-layout', h('h1.visually-hidden', item.name), heading, stages, panel));
+  try {
+    const metadata = await request<ImageMetadata>('GET', `item/${item._id}/tiles`, { signal });
+    signal.throwIfAborted();
+    let seen: Record<string, string | number | null> = {};
+    let compared: ReturnType<typeof comparison> | null = null;
+    const writeAddress = () => replaceRoute(routeHash('item', item._id, { ...seen, ...compared?.query() }));
+    const onAddress = (query: ViewQuery) => {
+      seen = query;
+      writeAddress();
+    };
+    const image = await openImage({ element: stage, item, metadata, query: route.query, onAddress, signal });
+    fill(
+      panel,
+      ...imagePanels(image, metadata),
+      h('div.associated-place'),
+      section(browseTexts.item, { open: true, name: 'item' }, itemFacts(item)),
+      ...ownMetadata(item),
+      technicalSection(item._id, signal),
+    );
+    void fillAssociated(panel, item, signal);
+    compared = comparison({ first: { image, item, metadata }, stages, panel, onChange: writeAddress, signal });
+    heading.querySelector('.actions')?.prepend(compared.button);
+    compared.update(route.query);
+    return {
+      title: item.name,
+      update(next) {
+        image.update(next.query);
+        compared?.update(next.query);
+        return true;
+      },
+    };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    fill(stage, errorNotice(error));
+    fill(panel, section(browseTexts.item, { open: true, name: 'item' }, itemFacts(item)), await fileSection(item, signal));
+    return { title: item.name };
+  }
+}
+
+async function fillAssociated(panel: HTMLElement, item: Item, signal: AbortSignal) {
+  const target = panel.querySelector('.associated-place');
+  try {
+    const found = await associatedSection(item, signal);
+    if (!signal.aborted) target?.replaceWith(...(found ? [found] : []));
+  } catch (error) {
+    if (!signal.aborted) target?.replaceWith(errorNotice(error));
+  }
+}
+
+function ownMetadata({ meta = {} }: Item) {
+  return Object.keys(meta).length === 0 ? [] : [section(browseTexts.metadata, { open: true, name: 'metadata' }, valueTree(meta))];
+}
+
+function preparing(item: Item, refresh: () => Promise<void>, signal: AbortSignal) {
+  void preparationEnd([item], signal).then(() => (signal.aborted ? undefined : refresh()));
+  return h('p.notice.surface', { role: 'status' }, browseTexts.preparing);
+}
+
+/** Why the file is not shown as an image, and a way on. */
+function refusal(item: Item, mayWrite: boolean, refresh: () => Promise<void>) {
+  if (!item.largeImageRefused) return null;
+  const said = outcome();
+  const retry = actionButton({
+    label: retryLabel(item.largeImageRefused),
+    failed: said.bad,
+    async run() {
+      await request('POST', `item/${item._id}/tiles`);
+      await refresh();
+    },
+  });
+  const text = h('p', browseTexts.notShown(item.largeImageRefused));
+  return h('div.notice.notice-warning.surface', { role: 'status' }, text, said.element, mayWrite && retry);
+}
+
+async function fileSection(item: Item, signal: AbortSignal) {
+  const files: { _id: string; name: string; size: number; mimeType?: string }[] = await request('GET', `item/${item._id}/files`, {
+    query: { limit: 0 },
+    signal,
+  });
+  const rows = files.map((file) =>
+    h(
+      'li.row.wrap.between',
+      h('a', { href: apiUrl(`file/${file._id}/download`), download: true }, icon('file'), file.name),
+      h('span.quiet-text', [file.mimeType, formatBytes(file.size)].filter(Boolean).join(' · ')),
+    ),
+  );
+  return section(
+    browseTexts.files,
+    { open: true, name: 'files' },
+    rows.length > 0 ? h('ul.files.column', ...rows) : h('p', browseTexts.noFiles),
+  );
+}
+
+/** Puts the address, which holds all of the view, where it can be pasted from. */
+async function copyLink() {
+  try {
+    await navigator.clipboard.writeText(location.href);
+    announce(browseTexts.linkCopied);
+  } catch {
+    // Browsers allow it on secure pages only, and may ask the reader.
+    prompt(browseTexts.copyThisLink, location.href);
+  }
+}
+
+function removeItem(item: Item) {
+  askToRemove({
+    title: browseTexts.deleteNamed(item.name),
+    text: browseTexts.deleteText,
+    async remove() {
+      const { message } = await request<{ message: string }>('DELETE', `item/${item._id}`);
+      goTo(routeHash('folder', item.folderId));
+      return message;
+    },
+  });
+}

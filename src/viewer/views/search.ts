@@ -1,0 +1,103 @@
+import { request } from '../api.js';
+import { itemCard } from '../browse/item-card.js';
+import { placeRow } from '../browse/place.js';
+import { errorNotice, fill, h } from '../dom.js';
+import { formatCount } from '../format.js';
+import { replaceRoute, routeHash, type Route } from '../router.js';
+import { browseTexts, commonTexts } from '../texts.js';
+import type { Folder, Item } from '../browse/model.js';
+import type { ViewContext, View } from '../view.js';
+
+interface Found {
+  collection: Folder[];
+  folder: Folder[];
+  item: Item[];
+}
+
+const kinds = ['collection', 'folder', 'item'] as const;
+
+/** Of each kind. */
+const maxFound = 60;
+
+/** How long after the last key is searched, in milliseconds. */
+const delayMs = 250;
+
+/** Everything whose name or description holds the words, or whose name begins with them. */
+export async function searchView(route: Route, { main, signal }: ViewContext): Promise<View> {
+  const results = h('div.stack.column', { 'aria-live': 'polite' });
+  const input = h('input', { type: 'search', autocomplete: 'off', 'aria-label': browseTexts.searchAll, oninput: later });
+  input.value = route.query.get('q') ?? '';
+  fill(main, h('div.page.column', h('h1', commonTexts.search), h('div.field.column', input), results));
+  input.focus();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let latest = 0;
+  await show();
+  return { title: input.value === '' ? commonTexts.search : browseTexts.searchFor(input.value) };
+
+  function later() {
+    clearTimeout(timer);
+    timer = setTimeout(() => void show(), delayMs);
+  }
+
+  async function show() {
+    const words = input.value.trim();
+    const mine = (latest += 1);
+    if (signal.aborted) return;
+    replaceRoute(routeHash('search', '', { q: words || null }));
+    if (words.length < 2) return fill(results, h('p.quiet-text', browseTexts.searchHint));
+    try {
+      const found = await find(words, signal);
+      const paths = await pathsOf(found, signal);
+      if (mine === latest) fill(results, ...sections(words, found, paths));
+    } catch (error) {
+      if (!signal.aborted && mine === latest) fill(results, errorNotice(error));
+    }
+  }
+}
+
+/** What holds one of the words, best first, after what begins with them. */
+async function find(words: string, signal: AbortSignal): Promise<Found> {
+  const ask = (mode: string, q: string) =>
+    request<Partial<Found>>('GET', 'resource/search', {
+      query: { q, mode, types: JSON.stringify(kinds), limit: maxFound },
+      signal,
+    });
+  const answers = await Promise.all([ask('prefix', words.toLowerCase()), ask('text', words)]);
+  const merged = <T extends { _id: string }>(lists: (T[] | undefined)[]) => {
+    const all = new Map(lists.flatMap((one) => one ?? []).map((found) => [found._id, found]));
+    return [...all.values()].slice(0, maxFound);
+  };
+  return {
+    collection: merged(answers.map(({ collection }) => collection)),
+    folder: merged(answers.map(({ folder }) => folder)),
+    item: merged(answers.map(({ item }) => item)),
+  };
+}
+
+/** Where each lies, as far as one may know, by id. */
+async function pathsOf({ folder, item }: Found, signal: AbortSignal) {
+  if (folder.length + item.length === 0) return {};
+  const ids = (found: { _id: string }[]) => found.map(({ _id }) => _id);
+  const json = { folder: ids(folder), item: ids(item) };
+  const paths = await request<Record<string, Record<string, string>>>('POST', 'resource/paths', { json, signal });
+  const known: Record<string, string> = { ...paths.folder, ...paths.item };
+  // Without the kind of the root, and without the name itself.
+  return Object.fromEntries(Object.entries(known).map(([id, path]) => [id, path.split('/').slice(2, -1).join(' / ')]));
+}
+
+function sections(words: string, { collection, folder, item }: Found, paths: Record<string, string>) {
+  const rows = {
+    collection: collection.map((one) => placeRow('collection', one, { note: one.description })),
+    folder: folder.map((one) => placeRow('folder', one, { note: paths[one._id] })),
+    item: item.map((one) => itemCard(one, { note: paths[one._id] })),
+  };
+  const filled = kinds.filter((kind) => rows[kind].length > 0);
+  if (filled.length === 0) {
+    return [h('div.empty.column.quiet-text', h('h2', browseTexts.nothingFound(words)), h('p', browseTexts.nothingFoundHint))];
+  }
+  return filled.map((kind) => {
+    const count = rows[kind].length < maxFound ? formatCount(rows[kind].length) : browseTexts.theBest(maxFound);
+    const heading = h('h2.count.quiet-text.small', `${browseTexts.whatFound[kind]} · ${count}`);
+    return h('section', heading, h('ul', { class: kind === 'item' ? 'cards' : 'places' }, ...rows[kind]));
+  });
+}

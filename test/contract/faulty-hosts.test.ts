@@ -1,0 +1,186 @@
+import { writeFile, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Host } from '../../src/index.js';
+import { describeHost, type HostUnderTest } from '../../src/testing/index.js';
+import { closeSpecimenServer, openSpecimenServer, specimenHost, type SpecimenServer } from '../../examples/host-adapter.js';
+import { startTestDatabase } from '../support/database.js';
+import { specimenActions } from '../../examples/host-test.js';
+
+type Change = (host: Host) => Partial<Host>;
+
+let server: SpecimenServer;
+let stop: () => Promise<void>;
+let actions: ReturnType<typeof specimenActions>;
+
+beforeAll(async () => {
+  const database = await startTestDatabase();
+  server = await openSpecimenServer(database.uri);
+  actions = specimenActions(server);
+  stop = async () => {
+    await closeSpecimenServer(server);
+    await database.stop();
+  };
+});
+afterAll(() => stop?.());
+
+/** The server of another shape, with an adapter that does something wrong. */
+function hostWith(change: Change): HostUnderTest {
+  const right = { ...specimenHost(server), directory: directoryOf() };
+  return {
+    host: { ...right, ...change(right) },
+    countStored: async () => (await readdir(server.folder)).length,
+    ...actions,
+    close: async () => undefined,
+  };
+}
+
+function directoryOf(): NonNullable<Host['directory']> {
+  return {
+    async users(ids) {
+      const badges = await server.Badges.find({ person: { $in: [...ids] } }).lean();
+      return badges.map(({ person }) => ({ id: person!, login: person!, name: person! }));
+    },
+    groups: async () => [],
+    groupsOf: async () => [],
+  };
+}
+
+/** What a case of the suite says of a host: `null` where it finds nothing wrong. */
+async function verdict(change: Change, name: string): Promise<string | null> {
+  type Run = () => Promise<void> | void;
+  const cases = new Map<string, Run>();
+  const around: Run[] = [];
+  describeHost('a faulty host', async () => hostWith(change), {
+    describe: (_name, define) => define(),
+    it: (caseName, run) => void cases.set(caseName, run),
+    beforeAll: (run) => void around.push(run),
+    afterAll: (run) => void around.push(run),
+  });
+  const run = cases.get(name);
+  if (run === undefined) throw new Error(`There is no case "${name}", only: ${[...cases.keys()].join('; ')}`);
+  const [before, after] = around;
+  await before!();
+  try {
+    await run();
+    return null;
+  } catch (error) {
+    return String(error);
+  } finally {
+    await after!();
+  }
+}
+
+const access = (change: (right: Host['access']) => Partial<Host['access']>): Change => {
+  return ({ access: right }) => ({ access: { ...right, ...change(right) } });
+};
+const files = (change: (right: Host['files']) => Partial<Host['files']>): Change => {
+  return ({ files: right }) => ({ files: { ...right, ...change(right) } });
+};
+
+const rights = 'gives viewers and editors what they were given, and no more';
+const list = 'lists the permissions on a folder where it offers that: the owner, and everybody who was given some';
+const directory = 'knows users and groups by their ids, and says nothing of others, where it has a directory';
+const signal = 'breaks off the storing of a file when its signal is aborted, and leaves nothing of it';
+const failed = 'leaves nothing of a file whose stream fails or is too short';
+const removed = 'removes record and bytes of a file';
+
+const faults: [fault: string, change: Change, name: string, says: RegExp][] = [
+  [
+    'takes editors for administrators',
+    access((right) => ({
+      level: async (...asked) => {
+        const found = await right.level(...asked);
+        return found === 1 ? 2 : found;
+      },
+    })),
+    rights,
+    /the level of an editor on the item/,
+  ],
+  [
+    'takes viewers for editors in lists',
+    access((right) => ({ filter: (caller, type) => right.filter(caller, type, 0) })),
+    rights,
+    /items in the list of a viewer who asks for level 1/,
+  ],
+  [
+    'takes everybody for a site administrator',
+    ({ auth }) => ({
+      auth: {
+        ...auth,
+        strategies: undefined,
+        verify: async (token) =>
+          (await server.Badges.exists({ secret: token })) && {
+            id: (await server.Badges.findOne({ secret: token }))!.person!,
+            admin: true,
+            scopes: ['core.user_auth'],
+          },
+      },
+    }),
+    rights,
+    /a viewer is no site administrator/,
+  ],
+  [
+    'lists permissions without the owner',
+    access((right) => ({
+      list: async (folder) => {
+        const found = await right.list!(folder);
+        return { ...found, users: found.users.filter(({ level }) => level < 2) };
+      },
+    })),
+    list,
+    /the level of the owner in the list/,
+  ],
+  [
+    'lists permissions as if everybody might read',
+    access((right) => ({ list: async (folder) => ({ ...(await right.list!(folder)), public: true }) })),
+    list,
+    /nobody else may read is not public/,
+  ],
+  [
+    'ignores the ids that its directory is asked for',
+    () => ({
+      directory: {
+        ...directoryOf(),
+        users: async () => directoryOf().users(await server.Badges.distinct('person')),
+      },
+    }),
+    directory,
+    /nobody was asked for/,
+  ],
+  [
+    'ignores the signal of uploads',
+    files((right) => ({ create: (file, content) => right.create(file, content) })),
+    signal,
+    /not stored when the signal/,
+  ],
+  [
+    'leaves the bytes of failed uploads',
+    files((right) => ({
+      create: async (file, content, options) =>
+        right.create(file, content, options).catch(async (error: unknown) => {
+          await writeFile(join(server.folder, `left-${Date.now()}-${Math.random()}`), 'left');
+          throw error;
+        }),
+    })),
+    failed,
+    /bytes in the store, which nobody knows of/,
+  ],
+  [
+    'leaves the bytes of removed files',
+    files(() => ({ remove: async (file) => void (await server.Blobs.findByIdAndDelete(file._id)) })),
+    removed,
+    /bytes in the store, which nobody knows of/,
+  ],
+];
+
+describe('the suite for hosts', () => {
+  it.for(faults)('finds a host that %s', async ([, change, name, says]) => {
+    expect(await verdict(change, name)).toMatch(says);
+  });
+
+  it('finds nothing wrong in the same places of the right one', async () => {
+    for (const name of [rights, list, directory, signal, failed, removed])
+      expect([name, await verdict(() => ({}), name)]).toEqual([name, null]);
+  });
+});

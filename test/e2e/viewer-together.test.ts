@@ -1,0 +1,204 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import sharp from 'sharp';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeSyntheticSlide } from '../../src/reference-host/synthetic-slide/slide.js';
+import { chromiumPath } from '../support/chromium.js';
+import { uploadItem } from '../support/images.js';
+import { startHost, type Client, type TestHost } from '../support/reference-host.js';
+import { colorsAt, inkOf, signIn, stageOf } from '../support/stage.js';
+import { until } from '../support/until.js';
+
+const executablePath = chromiumPath();
+/** Side of the first slide in pixels of half a micrometre; the second has half as many, twice as large. */
+const size = 2048;
+
+describe.skipIf(executablePath === null)('images that are turned, compared, and changed by others', { timeout: 300_000 }, () => {
+  let testHost: TestHost;
+  let admin: Client;
+  let browser: Browser;
+  let page: Page;
+  let folder: string;
+  let slide: string;
+  let other: string;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'viewer-together-'));
+    const path = join(folder, 'slide.tiff');
+    await makeSyntheticSlide(path, { size });
+    testHost = await startHost();
+    admin = await testHost.register('anna');
+    const collection = await admin.create('/collection', { name: 'Open', public: true });
+    const folderId = await admin.create('/folder', {
+      parentType: 'collection',
+      parentId: collection,
+      name: 'Slides',
+      public: true,
+    });
+    const parent = await testHost.host.context.models.folder.findById(folderId).lean();
+    const { item } = await testHost.host.registerFileInPlace({ path, folder: parent!, itemName: 'slide', creatorId: null });
+    slide = item._id.toHexString();
+    const tiles = { tile: true, pyramid: true, tileWidth: 256, tileHeight: 256, xres: 1000, yres: 1000 };
+    const background = { r: 220, g: 190, b: 210 };
+    const bytes = await sharp({ create: { width: size / 2, height: size / 2, channels: 3, background } })
+      .tiff(tiles)
+      .toBuffer();
+    other = await uploadItem(admin, folderId, 'other.tiff', bytes);
+    const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
+    browser = await chromium.launch({ executablePath: executablePath!, args: sandbox });
+    page = await (await browser.newContext({ viewport: { width: 1280, height: 850 }, reducedMotion: 'reduce' })).newPage();
+    page.setDefaultTimeout(60_000);
+    await signIn(page, testHost.url, 'anna');
+  }, 120_000);
+
+  afterAll(async () => {
+    await browser?.close();
+    await testHost?.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const annotate = (name: string, elements: object[]) =>
+    admin.ok('POST', '/annotation', { query: { itemId: slide }, json: { name, elements } });
+  const row = (name: string) => page.locator('.annotation').filter({ hasText: name });
+  const box = { type: 'rectangle', width: 60, height: 40, rotation: 0, fillColor: '#ff0000' };
+  const part = (name: string) => new URLSearchParams(page.url().split('?')[1]).get(name);
+  const open = async (query: string) => {
+    await page.goto('about:blank');
+    await page.goto(`${testHost.url}/#item/${slide}${query}`);
+    await page.getByRole('list', { name: 'Annotations' }).first().waitFor();
+  };
+
+  it('turns the image with what lies on it, by button, key and address', async () => {
+    const { _id: id } = await annotate('Right', [{ ...box, center: [size / 2 + 250, size / 2, 0], label: { value: 'beside' } }]);
+    await open('');
+    const { width } = (await page.locator('.stage').boundingBox())!;
+    await open(`?at=${size / 2},${size / 2},${width}`);
+    const card = page.getByRole('region', { name: 'Shape' });
+    const isAt = async (x: number, y: number) => {
+      await until('it is drawn', async () => (await inkOf(page)) > 0);
+      await until(`the shape is at ${x}, ${y}`, async () => {
+        await page.keyboard.press('Escape');
+        await stageOf(page).click(x, y);
+        return (await card.isVisible()) && (await card.innerText()).includes('beside');
+      });
+    };
+    await isAt(250, 0);
+    await page.getByRole('button', { name: 'Turn by 90°' }).click();
+    await until('the address says so', () => part('rotation') === '90');
+    await isAt(0, 250);
+    await page.locator('.openseadragon-canvas').first().focus();
+    await page.keyboard.press('r');
+    await until('the address says so', () => part('rotation') === '180');
+    await isAt(-250, 0);
+    await open(`?at=${size / 2},${size / 2},${width}&rotation=270`);
+    await isAt(0, -250);
+    await until('it is drawn there', async () => {
+      const [[red, green] = []] = await colorsAt(page, [[0, -250]]);
+      return red === 255 && green === 0;
+    });
+    await admin.ok('DELETE', `/annotation/${String(id)}`);
+  });
+
+  it('moves two images together by their scales, one alone while the lock is off, and keeps how they lie in the address', async () => {
+    await open(`?at=1000,1000,800`);
+    await page.getByRole('button', { name: 'Compare' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'other.tiff' }).click();
+    const second = page.getByRole('region', { name: 'Second image' });
+    await until('it stands in the address', () => part('with') === other);
+    const at = () => (part('at') ?? '').split(',').map(Number);
+    /** The pixel of the second image in the middle of its stage. */
+    const middle = async () => {
+      const { x, y, width, height } = (await second.boundingBox())!;
+      await page.mouse.move(x + width / 2 + 1, y + height / 2 + 1);
+      await page.mouse.move(x + width / 2, y + height / 2);
+      const text = await second.getByTestId('position').textContent();
+      return (/^([\d\u2009]+), ([\d\u2009]+) px/.exec(text ?? '') ?? [])
+        .slice(1)
+        .map((digits) => Number(digits.replace(/\D/g, '')));
+    };
+    const liesAt = (expected: () => number[]) =>
+      until('the second shows the place', async () => {
+        const [seen, wanted] = [await middle(), expected()];
+        if (seen.length === 2 && seen.every((value, index) => Math.abs(value - wanted[index]!) < 3)) return true;
+        throw new Error(`${seen.join()} instead of ${wanted.join()}`);
+      });
+    const drag = async (of: number, across: number) => {
+      const { x, y, width, height } = (await page.locator('.stages > .stage').nth(of).boundingBox())!;
+      await page.mouse.move(x + width / 2, y + height / 2);
+      await page.mouse.down();
+      for (let step = 1; step <= 4; step += 1) await page.mouse.move(x + width / 2 + (across * step) / 4, y + height / 2);
+      await page.mouse.up();
+    };
+    /** The view rests when the address stays the same for some frames. */
+    const rest = async () => {
+      let last = '';
+      await until('the view rests', async () => {
+        const before = last;
+        last = page.url();
+        await page.evaluate(`new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))`);
+        return last === before;
+      });
+    };
+    const half = () =>
+      at()
+        .slice(0, 2)
+        .map((value) => value / 2);
+    await liesAt(half);
+    await drag(0, 80);
+    await until('the first has moved', () => at()[0]! < 950);
+    await liesAt(half);
+    await page.getByRole('button', { name: 'Move both together (Alt: one alone)' }).click();
+    await rest();
+    const before = at();
+    await drag(1, -100);
+    await until('the second lies elsewhere', () => part('offset') !== null);
+    await rest();
+    expect(at()).toEqual(before);
+    const shift = Number(part('offset')!.split(',')[0]);
+    expect(shift).toBeGreaterThan(20);
+    // Micrometres are pixels of the second image.
+    const shifted = () => [half()[0]! + shift, half()[1]!];
+    await liesAt(shifted);
+    await page.getByRole('button', { name: 'Move both together (Alt: one alone)' }).click();
+    await drag(0, 60);
+    await until('the first has moved', () => at()[0] !== before[0]);
+    await liesAt(shifted);
+    await page.reload();
+    await second.getByTestId('scale-bar').waitFor();
+    await liesAt(shifted);
+    await page.getByRole('button', { name: 'Compare' }).click();
+    await second.waitFor({ state: 'detached' });
+    await until('the address forgets it', () => part('with') === null);
+  });
+
+  it('shows what others change without being asked, also after the server was away, and keeps what is not saved', async () => {
+    const [here, there] = [1, 2].map((place) => ({ ...box, center: [300 * place, 300, 0] }));
+    await open('');
+    await page.getByText('No annotations yet.').waitFor();
+    const path = `/annotation/${String((await annotate('Theirs', [here!]))._id)}`;
+    await row('Theirs').locator('.annotation-row').getByText('1', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Edit Theirs' }).click();
+    await page.getByRole('button', { name: 'Point', exact: true }).click();
+    await stageOf(page).click(0, 0);
+    await page.getByText('1 unsaved change', { exact: true }).waitFor();
+    await page.context().setOffline(true);
+    await admin.ok('PATCH', `${path}/elements`, { json: { put: [there!], remove: [] } });
+    await annotate('More', []);
+    await page.context().setOffline(false);
+    await row('Theirs').locator('.annotation-row').getByText('2', { exact: true }).waitFor();
+    await row('More').waitFor();
+    await page.getByText('1 unsaved change', { exact: true }).waitFor();
+    await admin.ok('DELETE', path);
+    await page.getByTestId('annotation-message').getByText('Somebody else has deleted “Theirs”').waitFor();
+    await page.getByRole('button', { name: 'Bring it back' }).click();
+    await until('it is back', async () => (await admin.ok('GET', '/annotation', { query: { itemId: slide } })).length === 2);
+    await until('the change is saved', async () => {
+      const save = page.getByRole('button', { name: 'Save', exact: true });
+      if (await save.isEnabled()) await save.click();
+      return (await admin.ok('GET', path))._elementCount === 3;
+    });
+    await page.getByText('All changes are saved.').waitFor();
+  });
+});

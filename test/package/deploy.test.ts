@@ -1,0 +1,74 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { load } from 'js-yaml';
+import { describe, expect, it } from 'vitest';
+import { environmentVariables } from '../../src/reference-host/start/options.js';
+import { noNginx } from '../support/nginx.js';
+
+const python = process.env.PYTHON ?? 'python3';
+const noKubernetes =
+  spawnSync(python, ['-c', 'import kubernetes_validate']).status === 0 ? null : 'Python has no kubernetes-validate';
+const noSystemd = spawnSync('systemd-analyze', ['--version']).status === 0 ? null : 'systemd-analyze is not installed';
+const files = async (folder: string) => (await readdir(`deploy/${folder}`)).map((name) => `deploy/${folder}/${name}`);
+
+describe('deploy', () => {
+  it.skipIf(noKubernetes !== null)(
+    `manifests of Kubernetes fit its schemas${noKubernetes === null ? '' : ` (skipped: ${noKubernetes})`}`,
+    { timeout: 120_000 },
+    async () => {
+      for (const file of await files('kubernetes')) {
+        const { status, stdout, stderr } = spawnSync(python, ['-m', 'kubernetes_validate', '--strict', file], {
+          encoding: 'utf8',
+        });
+        expect({ file, status, said: status === 0 ? '' : stdout + stderr }).toEqual({ file, status: 0, said: '' });
+      }
+    },
+  );
+
+  it.skipIf(noSystemd !== null)(`units of systemd are valid${noSystemd === null ? '' : ` (skipped: ${noSystemd})`}`, async () => {
+    for (const file of await files('systemd')) {
+      const { stderr } = spawnSync('systemd-analyze', ['verify', `./${file}`], { encoding: 'utf8' });
+      expect(stderr.split('\n').filter((line) => line.includes('express-large-image'))).toEqual([]);
+    }
+  });
+
+  it.skipIf(noNginx !== null)(`nginx takes its configuration${noNginx === null ? '' : ` (skipped: ${noNginx})`}`, async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'nginx-test-'));
+    const text = (await readFile('deploy/nginx.conf', 'utf8'))
+      // Names are looked up when the configuration is read.
+      .replace('server server:8080', 'server 127.0.0.1:8080')
+      .replace('listen 80;', 'listen 127.0.0.1:8081;')
+      .replace(/^worker_processes/m, `pid ${folder}/pid;\nworker_processes`);
+    await writeFile(join(folder, 'nginx.conf'), text);
+    const { status, stderr } = spawnSync(
+      'nginx',
+      ['-t', '-p', folder, '-c', join(folder, 'nginx.conf'), '-e', join(folder, 'log')],
+      {
+        encoding: 'utf8',
+      },
+    );
+    await rm(folder, { recursive: true, force: true });
+    expect({ status, stderr: status === 0 ? '' : stderr }).toEqual({ status: 0, stderr: '' });
+  });
+
+  it('units of systemd that share a folder have the same user', async () => {
+    const texts = await Promise.all((await files('systemd')).map((file) => readFile(file, 'utf8')));
+    const settings = texts.map((text) => [...text.matchAll(/^(?:User|StateDirectory)=.*$/gm)].map(([line]) => line).toSorted());
+    expect(settings).toHaveLength(2);
+    expect(settings[0]).toEqual(['StateDirectory=express-large-image', 'User=express-large-image']);
+    expect(settings[1]).toEqual(settings[0]);
+  });
+
+  it('what Compose sets is what the server reads', async () => {
+    const { services } = load(await readFile('deploy/compose.yaml', 'utf8')) as {
+      services: Record<string, { environment?: Record<string, string> }>;
+    };
+    const known = new Set<string>(environmentVariables.map(([name]) => name));
+    const names = Object.keys(services.server?.environment ?? {});
+    expect(names).toContain('MONGODB_URI');
+    // Those of the configuration file are read under LARGE_IMAGE_ and their keys.
+    expect(names.filter((name) => !known.has(name) && !name.startsWith('LARGE_IMAGE_CACHE_'))).toEqual([]);
+  });
+});

@@ -1,0 +1,48 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { Readable } from 'node:stream';
+import { PutObjectCommand } from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Bucket } from '../../../src/s3/index.js';
+import { startTestDatabase } from '../../support/database.js';
+import { bucketSteps, openBucketFiles } from '../../support/kills/bucket-writes.js';
+import { builtProgram } from '../../support/programs.js';
+import { noGateway, startGateway, type TestGateway } from '../../support/s3-gateway.js';
+import { stepsEnvironment, stepsWords } from '../../support/steps.js';
+
+if (noGateway !== null) console.warn(`skipped: files in a bucket, because ${noGateway}`);
+
+describe.skipIf(noGateway !== null)('files in a bucket', () => {
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startGateway();
+  });
+  afterAll(() => gateway?.close());
+  const killed = async () => {
+    const found: string[] = [];
+    for await (const { key } of new Bucket(gateway.client, 'bucket').list('killed/')) found.push(key);
+    return found;
+  };
+  it.each(bucketSteps)('a process that is killed at %s leaves an object that is swept, and no other is', async (step) => {
+    const database = await startTestDatabase();
+    const mine = await openBucketFiles(database.uri, gateway.client);
+    const abc = { name: 'kept.txt', mimeType: '', size: 3, parent: { type: 'item', itemId: '' } } as const;
+    const strange = ['killed/readme', `killed/${'0'.repeat(32)}`];
+    try {
+      const kept = await mine.files.create(abc, Readable.from([Buffer.from('abc')]));
+      for (const Key of strange) await gateway.client.send(new PutObjectCommand({ Bucket: 'bucket', Key, Body: 'x' }));
+      const child = spawn(process.execPath, [...stepsWords(), builtProgram('bucket-writer'), database.uri], {
+        env: { ...process.env, ...gateway.env, ...stepsEnvironment({ killAt: step }) },
+        stdio: ['ignore', 'ignore', 'inherit'],
+      });
+      expect(await once(child, 'exit')).toEqual([null, 'SIGKILL']);
+      expect(await killed()).toHaveLength(4);
+      expect(await mine.files.sweep!({ signal: new AbortController().signal })).toEqual({ bucketObjects: 1, bucketUploads: 0 });
+      expect((await killed()).toSorted()).toEqual([...strange, String(kept.key)].toSorted());
+      await mine.files.remove(kept);
+    } finally {
+      await mine.close();
+      await database.stop();
+    }
+  });
+});

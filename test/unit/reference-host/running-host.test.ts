@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest';
+import type { ReferenceHost } from '../../../src/reference-host/index.js';
+import { RunningHost } from '../../../src/reference-host/start/running-host.js';
+import { until } from '../../support/until.js';
+
+describe('RunningHost', () => {
+  it('serves nobody before what the first host needs is done, and does it once', async () => {
+    const happened: string[] = [];
+    const note = (what: string) => async () => void happened.push(what);
+    const asking: (() => void)[] = [];
+    const running = await RunningHost.start({
+      make: async (restart) => {
+        happened.push('made');
+        asking.push(restart);
+        return { app: {}, close: note('closed') } as unknown as ReferenceHost;
+      },
+      prepare: async () => {
+        await new Promise(setImmediate);
+        happened.push('prepared');
+      },
+      server: { serve: () => void happened.push('served'), pause: note('paused') },
+      report: () => undefined,
+      failed: (error) => {
+        throw error;
+      },
+    });
+    expect(happened).toEqual(['made', 'prepared', 'served']);
+    asking[0]!();
+    await until('the restart', () => happened.length >= 7);
+    expect(happened.slice(3)).toEqual(['paused', 'closed', 'made', 'served']);
+    await running.close();
+  });
+});

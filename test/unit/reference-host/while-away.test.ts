@@ -1,0 +1,43 @@
+import { mongo } from 'mongoose';
+import { describe, expect, it, vi } from 'vitest';
+import { DatabaseUnavailableError } from '../../../src/reference-host/database/contract.js';
+import { whileDatabaseIsAway } from '../../../src/reference-host/database/while-away.js';
+
+const uri = 'mongodb://ann:s3cret@127.0.0.1:1/x';
+const away = () => new mongo.MongoNetworkError('connect ECONNREFUSED mongodb://ann:s3cret@127.0.0.1:1');
+
+describe('a database that is away while a server starts', () => {
+  it('is waited for, and that is told once', async () => {
+    const report = vi.fn<(text: string) => void>();
+    const work = vi
+      .fn<() => Promise<string>>()
+      .mockRejectedValueOnce(away())
+      .mockRejectedValueOnce(away())
+      .mockResolvedValue('done');
+    expect(await whileDatabaseIsAway(work, { uri, waitMs: 600_000, report })).toBe('done');
+    expect(work).toHaveBeenCalledTimes(3);
+    expect(report).toHaveBeenCalledTimes(1);
+    expect(report).toHaveBeenCalledWith(expect.stringMatching(/127\.0\.0\.1:1 cannot be reached .*waited for, up to 600 s/));
+    expect(report.mock.calls.join()).not.toContain('s3cret');
+  });
+
+  it('ends the start with the reason when it has been waited for long enough', async () => {
+    const work = () => Promise.reject(away());
+    const error = await whileDatabaseIsAway(work, { uri, waitMs: 0, report: () => undefined }).catch((each: unknown) => each);
+    expect(error).toBeInstanceOf(DatabaseUnavailableError);
+    expect((error as Error).message).toMatch(/^The database at 127\.0\.0\.1:1 could not be reached: connect ECONNREFUSED/);
+    expect((error as Error).message).not.toContain('s3cret');
+  });
+
+  it('is not waited for when something else is wrong, or the start is given up', async () => {
+    const waiting = { uri, waitMs: 600_000, report: () => undefined };
+    const refused = new Error('Authentication failed.');
+    await expect(whileDatabaseIsAway(() => Promise.reject(refused), waiting)).rejects.toBe(refused);
+    const stopping = new AbortController();
+    const work = async () => {
+      stopping.abort(new Error('Stopping.'));
+      throw away();
+    };
+    await expect(whileDatabaseIsAway(work, { ...waiting, signal: stopping.signal })).rejects.toThrow('Stopping.');
+  });
+});
