@@ -46,6 +46,8 @@ export async function openSpecimenServer(uri: string) {
   const folder = await mkdtemp(join(tmpdir(), 'specimens-'));
   // The type of the driver that Mongoose brings differs from that of Agenda's where both are installed.
   const agenda = new Agenda({ backend: new MongoBackend({ mongo: mongoose.connection.db as never }) });
+  // It makes its index: whoever closes the connection before that has a rejection that nobody handles.
+  await agenda.ready;
   return { mongoose, Cabinets, Specimens, Blobs, Badges, folder, agenda, app: express() };
 }
 

@@ -1,10 +1,11 @@
 import { writeFileSync } from 'node:fs';
+import { relative } from 'node:path';
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
 /**
  * Names the tests that failed and passed when they were tried again, as CI does, with their first errors: each is a fault to be mended.
- * The files that failed all the same are written to the file that FAILED_FILES names, one in a line, for a run of their own; none when
- * the run itself failed.
+ * The files that failed all the same, and those that left an error to nobody, are written to the file that FAILED_FILES names, one in a
+ * line, for a run of their own; none when an error is of no file.
  */
 export default class SecondTries implements Reporter {
   readonly #lines: string[] = [];
@@ -18,9 +19,12 @@ export default class SecondTries implements Reporter {
   }
 
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
-    const failed = errors.length > 0 ? [] : modules.filter((module) => !module.ok());
+    // Vitest notes at an error that nobody caught which file ran at that time.
+    const sources = errors.map((error) => (error as { VITEST_TEST_PATH?: string }).VITEST_TEST_PATH);
+    const failed = modules.filter((module) => !module.ok()).map(({ moduleId }) => moduleId);
+    const files = sources.includes(undefined) ? [] : new Set([...failed, ...(sources as string[])]);
     if (process.env.FAILED_FILES)
-      writeFileSync(process.env.FAILED_FILES, failed.map(({ relativeModuleId }) => `${relativeModuleId}\n`).join(''));
+      writeFileSync(process.env.FAILED_FILES, [...files].map((file) => `${relative(process.cwd(), file)}\n`).join(''));
     if (this.#lines.length > 0) console.log(['Passed only when tried again:', ...this.#lines].join('\n'));
   }
 }
