@@ -253,6 +253,14 @@ describe('mounted routes', () => {
     expect(await call('/thing', broken)).toMatchObject({ status: 400, body: { type: 'rest' } });
   });
 
+  it('refuses a multipart form whose file ends half way', async () => {
+    const body = '--x\r\nContent-Disposition: form-data; name="a"; filename="b"\r\n\r\nhalf';
+    const headers = { 'content-type': 'multipart/form-data; boundary=x' };
+    expect(await call('/thing', { method: 'PUT', body, headers })).toMatchObject({ status: 400, body: { type: 'rest' } });
+    // What nobody listens to would have ended the process by now.
+    expect((await call('/thing?name=after', { method: 'PUT' })).body).toEqual({ name: 'after' });
+  });
+
   it('handles POST with an override header as the method it names, and hands on what it does not serve as it came', async () => {
     const headers = { 'X-HTTP-Method-Override': 'PUT' };
     const body = new URLSearchParams({ name: 'overridden' });

@@ -115,7 +115,8 @@ function addMultipartFields(request: HttpRequest, sent: Sent): Promise<void> {
         reject(error as Error);
       }
     });
-    parser.on('file', (_name, stream) => stream.resume());
+    // A file that ends half way is an error of its stream, too: without a listener it would end the process.
+    parser.on('file', (_name, stream) => stream.on('error', () => undefined).resume());
     parser.on('error', (cause) => reject(new BadParameterError('The multipart body is malformed.', { cause })));
     parser.on('close', () => resolve());
     request.on('error', reject).on('aborted', () => reject(new BadParameterError('The request body stopped half way.')));
