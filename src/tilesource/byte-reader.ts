@@ -2,7 +2,7 @@ import { read } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { TileSourceError } from '../errors.js';
-import type { ByteReader, SourceInput } from './contract.js';
+import type { ByteReader, ReadOptions, SourceInput } from './contract.js';
 
 class FileByteReader implements ByteReader {
   readonly size: number;
@@ -18,14 +18,16 @@ class FileByteReader implements ByteReader {
     this.#name = name;
   }
 
-  async read(offset: number, length: number, options: { signal?: AbortSignal } = {}): Promise<Uint8Array> {
+  async read(offset: number, length: number, options: ReadOptions = {}): Promise<Uint8Array> {
     options.signal?.throwIfAborted();
     if (!Number.isSafeInteger(offset) || !Number.isSafeInteger(length) || offset < 0 || length < 0) {
       throw new TileSourceError(`Cannot read ${length} bytes at ${offset} of ${this.#name}: not a range of a file.`);
     }
     const wanted = Math.min(length, Math.max(0, this.size - offset));
     if (wanted === 0) return new Uint8Array(0);
-    const buffer = Buffer.allocUnsafeSlow(wanted);
+    const { into } = options;
+    const fits = into !== undefined && into.length >= wanted;
+    const buffer = fits ? Buffer.from(into.buffer, into.byteOffset, wanted) : Buffer.allocUnsafeSlow(wanted);
     const filled = await this.#fill(buffer, offset);
     // Not a Buffer: slice() on one of those does not copy, which callers of a Uint8Array rely on.
     return new Uint8Array(buffer.buffer, buffer.byteOffset, filled);

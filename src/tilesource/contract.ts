@@ -23,6 +23,13 @@ export const priorities = {
 /** One of the numbers of {@link priorities}. */
 export type Priority = (typeof priorities)[keyof typeof priorities];
 
+/** How bytes are read. */
+export interface ReadOptions {
+  signal?: AbortSignal | undefined;
+  /** Memory that the bytes may be put into, from its beginning, where they fit: a reader need not take new memory for each piece. */
+  into?: Uint8Array | undefined;
+}
+
 /** Random access to the bytes of a file, wherever they lie. */
 export interface ByteReader {
   /** Length of the file in bytes. */
@@ -31,7 +38,7 @@ export interface ByteReader {
    * Reads up to `length` bytes from `offset`; fewer only where the file ends. Never reads outside the file and never allocates
    * more than the file can deliver. The bytes belong to the caller, who may change them.
    */
-  read(offset: number, length: number, options?: { signal?: AbortSignal }): Promise<Uint8Array>;
+  read(offset: number, length: number, options?: ReadOptions): Promise<Uint8Array>;
   close(): Promise<void>;
 }
 

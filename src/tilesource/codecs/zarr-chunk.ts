@@ -153,7 +153,7 @@ function requireLength(bytes: Uint8Array, length: number): void {
 }
 
 /** What only deflates the samples of a chunk; `null` where more or something else was done to them. */
-function inflaterOf({ codecs, type, order, bigEndian }: ZarrChunk): (typeof inflaters)['gzip' | 'zlib'] | null {
+function inflaterOf({ codecs, type, order, bigEndian }: Omit<ZarrChunk, 'bytes'>): (typeof inflaters)['gzip' | 'zlib'] | null {
   const [codec, ...more] = codecs;
   if (more.length > 0 || (codec?.name !== 'gzip' && codec?.name !== 'zlib')) return null;
   const isWidened = type === 'float16' || type === 'int64' || type === 'uint64';
@@ -161,20 +161,19 @@ function inflaterOf({ codecs, type, order, bigEndian }: ZarrChunk): (typeof infl
 }
 
 /**
- * What gives the samples of a chunk that is only deflated, as {@link decodeZarrChunk} gives them; `null` for other chunks. Node inflates beside
+ * What gives the samples of chunks that are only deflated, as {@link decodeZarrChunk} gives them; `null` for other chunks. Node inflates beside
  * the event loop by itself, without anything being copied to a thread and back.
  */
-export function zarrInflation(chunk: ZarrChunk): (() => Promise<Uint8Array<ArrayBuffer>>) | null {
-  const inflater = inflaterOf(chunk);
-  return inflater === null ? null : () => inflated(chunk, inflater);
-}
-
-async function inflated(chunk: ZarrChunk, inflater: (typeof inflaters)['gzip' | 'zlib']): Promise<Uint8Array<ArrayBuffer>> {
-  const length = storedBytes(chunk);
+export function zarrInflation(form: Omit<ZarrChunk, 'bytes'>): ((packed: Uint8Array) => Promise<Uint8Array<ArrayBuffer>>) | null {
+  const inflater = inflaterOf(form);
+  if (inflater === null) return null;
+  const length = storedBytes(form);
   const most = length + spareBytes;
-  const bytes = await inflater(chunk.bytes, { maxOutputLength: most, chunkSize: Math.max(most, 64) });
-  requireLength(bytes, length);
-  return new Uint8Array(bytes.buffer, bytes.byteOffset, length);
+  return async (packed) => {
+    const bytes = await inflater(packed, { maxOutputLength: most, chunkSize: Math.max(most, 64) });
+    requireLength(bytes, length);
+    return new Uint8Array(bytes.buffer, bytes.byteOffset, length);
+  };
 }
 
 /** Decodes a chunk to samples in the order of the axes, little-endian. @throws Error where it is damaged or larger than it should be. */

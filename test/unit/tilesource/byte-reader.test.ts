@@ -25,3 +25,20 @@ it('a file stays open for the reads that are under way, and is read no more afte
     await rm(folder, { recursive: true, force: true });
   }
 });
+
+it('reads into memory that is given, where it is long enough', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'byte-reader-'));
+  try {
+    const path = join(folder, 'file');
+    await writeFile(path, 'abcdefghij');
+    const reader = await openFileReader(path);
+    const into = new Uint8Array(5);
+    const read = await reader.read(2, 4, { into });
+    expect([read.buffer, Buffer.from(read).toString(), into[4]]).toEqual([into.buffer, 'cdef', 0]);
+    const longer = await reader.read(0, 6, { into });
+    expect([longer.buffer === into.buffer, Buffer.from(longer).toString()]).toEqual([false, 'abcdef']);
+    await reader.close();
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});

@@ -26,8 +26,6 @@ export interface PlanePart {
 export async function readPlane(array: ZarrArray, part: PlanePart, signal?: AbortSignal): Promise<Raster> {
   const { chunk, type, fill } = array.metadata;
   const { box, xAxis, yAxis, bandAxis, bands } = part;
-  const target = createRaster({ width: box.width, height: box.height, bands, dtype: sampleTypeOf(type) });
-  if (fill !== 0) target.data.fill(fill);
   const cells: number[][] = [];
   const range = (axis: number, start: number, length: number): number[] => {
     const [first, last] = [Math.floor(start / chunk[axis]!), Math.floor((start + length - 1) / chunk[axis]!)];
@@ -51,11 +49,25 @@ export async function readPlane(array: ZarrArray, part: PlanePart, signal?: Abor
       }
     }
   }
+  if (cells.length === 1 && isWholeChunk(chunk, part)) {
+    const samples = await array.ownChunk(cells[0]!, signal);
+    if (samples !== null) return { ...samples, width: box.width, height: box.height };
+  }
+  const target = createRaster({ width: box.width, height: box.height, bands, dtype: sampleTypeOf(type) });
+  if (fill !== 0) target.data.fill(fill);
   await mapConcurrently(cells, sideBySide, async (cell) => {
     const samples = await array.chunk(cell, signal);
     if (samples !== null) copyChunk(target, samples, chunk, cell, part);
   });
   return target;
+}
+
+/** Whether the samples of the chunk are those of the part, in the same order. */
+function isWholeChunk(chunk: readonly number[], { box, position, xAxis, yAxis, bandAxis }: PlanePart): boolean {
+  const isAligned = box.left % chunk[xAxis]! === 0 && box.top % chunk[yAxis]! === 0;
+  const isAlone = position.every((_, axis) => axis === xAxis || axis === yAxis || chunk[axis] === 1);
+  const isFilled = box.width === chunk[xAxis] && box.height === chunk[yAxis];
+  return isAligned && isAlone && isFilled && bandAxis === null && yAxis < xAxis;
 }
 
 /** Copies what a chunk has of the part. */

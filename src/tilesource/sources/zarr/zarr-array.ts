@@ -1,9 +1,10 @@
 import { TileSourceError } from '../../../errors.js';
-import type { FileTree } from '../../contract.js';
+import type { FileTree, ReadOptions } from '../../contract.js';
 import { codecThreads } from '../../codecs/codec-threads.js';
-import { zarrInflation, type ZarrChunk } from '../../codecs/zarr-chunk.js';
+import { zarrInflation } from '../../codecs/zarr-chunk.js';
 import type { FileBlocks } from '../../process/decoded-blocks.js';
 import { processed } from '../../process/processing.js';
+import { withReadMemory } from '../../process/read-memory.js';
 import { createRaster, type Raster } from '../../raster.js';
 import { sampleTypeOf, type ArrayMetadata } from './array-metadata.js';
 
@@ -33,35 +34,47 @@ export class ZarrArray {
     return found.width === 0 ? null : found;
   }
 
-  async #decode(position: readonly number[], signal: AbortSignal): Promise<Raster> {
+  /** As {@link ZarrArray.chunk}, of what is one tile and nothing else: it is decoded for the caller alone and not kept. */
+  async ownChunk(position: readonly number[], signal?: AbortSignal): Promise<Raster | null> {
+    const found = await this.#decode(position, signal);
+    return found.width === 0 ? null : found;
+  }
+
+  async #decode(position: readonly number[], signal?: AbortSignal): Promise<Raster> {
+    const dtype = sampleTypeOf(this.metadata.type);
+    const empty = createRaster({ width: 0, height: 1, bands: 1, dtype });
+    const samples = await this.#samples(position, signal);
+    if (samples === null) return empty;
+    const constructor = empty.data.constructor as new (buffer: ArrayBuffer, at: number, length: number) => Raster['data'];
+    const data = new constructor(samples.buffer, samples.byteOffset, samples.byteLength / empty.data.BYTES_PER_ELEMENT);
+    return { ...empty, data, width: data.length };
+  }
+
+  async #samples(position: readonly number[], signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer> | null> {
     const { type, chunk, codecs, bigEndian, order } = this.metadata;
-    const dtype = sampleTypeOf(type);
-    const bytes = await this.#packed(position, signal);
-    if (bytes === null) return createRaster({ width: 0, height: 1, bands: 1, dtype });
-    const task = { bytes, type, bigEndian, shape: chunk, codecs, order };
-    const samples = await this.#samples(task, signal);
-    const raster = createRaster({ width: 0, height: 1, bands: 1, dtype });
-    const constructor = raster.data.constructor as new (buffer: ArrayBuffer, at: number, length: number) => Raster['data'];
-    const data = new constructor(samples.buffer, samples.byteOffset, samples.byteLength / raster.data.BYTES_PER_ELEMENT);
-    return { ...raster, data, width: data.length };
-  }
-
-  async #samples(task: ZarrChunk, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+    const form = { type, bigEndian, shape: chunk, codecs, order };
     const what = `a chunk of the Zarr array ${this.path}`;
-    const inflate = zarrInflation(task);
-    if (inflate === null) return codecThreads.call('zarrChunk', task, what, signal);
-    try {
-      return await processed(inflate, signal);
-    } catch (cause) {
-      signal.throwIfAborted();
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      throw new TileSourceError(`Decoding ${what} failed: ${reason.replace(/\.$/, '')}.`, { cause });
+    const inflate = zarrInflation(form);
+    if (inflate === null) {
+      const bytes = await this.#packed(position, signal);
+      return bytes === null ? null : codecThreads.call('zarrChunk', { bytes, ...form }, what, signal);
     }
+    return withReadMemory(async (into) => {
+      const packed = await this.#packed(position, signal, into);
+      if (packed === null) return null;
+      try {
+        return await processed(() => inflate(packed), signal);
+      } catch (cause) {
+        signal?.throwIfAborted();
+        const reason = cause instanceof Error ? cause.message : String(cause);
+        throw new TileSourceError(`Decoding ${what} failed: ${reason.replace(/\.$/, '')}.`, { cause });
+      }
+    });
   }
 
-  async #packed(position: readonly number[], signal: AbortSignal): Promise<Uint8Array | null> {
+  async #packed(position: readonly number[], signal?: AbortSignal, into?: Uint8Array): Promise<Uint8Array | null> {
     const { shard, chunk, fileOf } = this.metadata;
-    if (shard === null) return this.#readObject(`${this.path}${fileOf(position)}`, signal);
+    if (shard === null) return this.#readObject(`${this.path}${fileOf(position)}`, { signal, into });
     const perShard = shard.shape.map((size, axis) => size / chunk[axis]!);
     const path = `${this.path}${fileOf(position.map((value, axis) => Math.floor(value / perShard[axis]!)))}`;
     const index = await this.#index(
@@ -77,18 +90,18 @@ export class ZarrArray {
     if (file === null || offset + length > BigInt(file.size)) {
       throw new TileSourceError(`Truncated or corrupt Zarr: a chunk of ${path} leaves it.`);
     }
-    return file.read(Number(offset), Number(length), { signal });
+    return file.read(Number(offset), Number(length), { signal, into });
   }
 
-  async #readObject(path: string, signal: AbortSignal): Promise<Uint8Array | null> {
+  async #readObject(path: string, options: ReadOptions): Promise<Uint8Array | null> {
     const file = await this.tree.file(path);
     if (file === null) return null;
     if (file.size > 2 ** 29) throw new TileSourceError(`The Zarr has a chunk of ${file.size} bytes (${path}).`);
-    return file.read(0, file.size, { signal });
+    return file.read(0, file.size, options);
   }
 
   /** The index of a shard; `null` where there is no such shard. */
-  #index(path: string, chunks: number, signal: AbortSignal): Promise<DataView | null> {
+  #index(path: string, chunks: number, signal?: AbortSignal): Promise<DataView | null> {
     const known = this.#indexes.get(path);
     if (known !== undefined) return known;
     const reading = this.#readIndex(path, chunks, signal);
@@ -98,7 +111,7 @@ export class ZarrArray {
     return reading;
   }
 
-  async #readIndex(path: string, chunks: number, signal: AbortSignal): Promise<DataView | null> {
+  async #readIndex(path: string, chunks: number, signal?: AbortSignal): Promise<DataView | null> {
     const { indexAtEnd, hasChecksum } = this.metadata.shard!;
     const file = await this.tree.file(path);
     if (file === null) return null;
@@ -107,7 +120,7 @@ export class ZarrArray {
     if (start < 0 || start + length > file.size) {
       throw new TileSourceError(`Truncated or corrupt Zarr: ${path} of ${file.size} bytes has no index of ${chunks} chunks.`);
     }
-    const bytes = await file.read(start, length, { signal });
+    const bytes = await file.read(start, length, signal && { signal });
     return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 }
