@@ -76,6 +76,11 @@ export interface SourceFolder {
    * @throws TileSourceError where there are too many folders in it.
    */
   tree(path: string): Promise<FileTree | null>;
+  /**
+   * The file of the large image of an item of the host, wherever it lies; `null` where there is none. What is made of it is shown only to those
+   * who may read the item. Absent where there are no items.
+   */
+  item?(id: string): Promise<FolderFile | null>;
 }
 
 /** A file beside another one. */

@@ -152,11 +152,12 @@ describe('an image that is made of others', () => {
   it('never reads what lies beside its folder, or what it is made of itself', async () => {
     const folder = await newFolder(admin, 'Bounds');
     const other = await newFolder(admin, 'Other');
-    const secret = await upload(other, 'secret.png', await plain('#123456'));
+    await upload(other, 'secret.png', await plain('#123456'));
     const paths = [
       '../Other/secret.png',
       '/etc/passwd',
-      `girder://${secret}`,
+      'girder://0123456789abcdef01234567',
+      'girder://secret',
       'https://localhost/secret.png',
       'secret.png',
       'self.json',
@@ -169,8 +170,65 @@ describe('an image that is made of others', () => {
       );
       const { status, message } = await admin.fails('POST', `/item/${item}/tiles`);
       expect({ path, status }).toEqual({ path, status: 400 });
-      expect(message).toMatch(/is not allowed|are not there|made of itself/);
+      expect(message).toMatch(/is not allowed|are not there|made of itself|is no item that has a large image/);
     }
+  });
+
+  it('is made of items anywhere by their ids, for those who may read these, and shows what becomes of them', async () => {
+    const hidden = await newFolder(admin, 'Hidden');
+    const part = await upload(hidden, 'hidden part.png', await plain('#123456'));
+    const describing = (path: string) => Buffer.from(JSON.stringify({ sources: [{ path }] }));
+    const open = await newFolder(admin, 'Open', true);
+    const item = await upload(open, 'named.json', describing(`girder://${part}`));
+    expect(await colour(item)).toEqual([0x12, 0x34, 0x56]);
+    for (const route of ['', '/zxy/0/0/0', '/thumbnail', '/internal_metadata', '/pixel?left=1&top=1']) {
+      const { status, message } = await reader.fails('GET', `/item/${item}/tiles${route}`);
+      expect({ route, status, message }).toEqual({
+        route,
+        status: 403,
+        message: expect.stringMatching(/^Read access denied for 1 of/),
+      });
+    }
+    const whole = await upload(open, 'whole.json', describing(`girder://${item}`));
+    expect(await colour(whole)).toEqual([0x12, 0x34, 0x56]);
+    expect((await facts(whole, reader)).status).toBe(403);
+    const grant = { users: [{ id: reader.id, level: 0 }], groups: [] };
+    await admin.ok('PUT', `/folder/${hidden}/access`, { query: { access: JSON.stringify(grant) } });
+    await until('what may be read is seen', async () => (await facts(whole, reader)).status === 200);
+    const replace = async (id: string, body: Buffer) => {
+      const [file] = await admin.ok('GET', `/item/${id}/files`);
+      const query = { size: body.length };
+      await admin.ok('PUT', `/file/${String((file as { _id: string })._id)}/contents`, { query, body });
+    };
+    await replace(part, await plain('#0000ff'));
+    expect([await colour(item), await colour(whole)]).toEqual([
+      [0, 0, 255],
+      [0, 0, 255],
+    ]);
+    // Another one that is hidden comes into what the image is made of.
+    const other = await upload(await newFolder(admin, 'Hidden, too'), 'other.png', await plain('#ff0000'));
+    await replace(item, describing(`girder://${other}`));
+    expect(await colour(whole)).toEqual([255, 0, 0]);
+    await until('it is hidden', async () => (await facts(whole, reader)).status === 403);
+    await replace(item, describing(`girder://${whole}`));
+    const { message } = await admin.fails('GET', `/item/${whole}/tiles`);
+    expect(message).toMatch(/is no item that has a large image|it cannot be read, or it is made of this image/);
+    const own = await upload(open, 'own.json', Buffer.from('{}'));
+    await replace(own, describing(`girder://${own}`));
+    expect((await admin.fails('POST', `/item/${own}/tiles`)).message).toMatch(/is no item that has a large image|made of/);
+  });
+
+  it('tells nothing of an item that it names and that is no image', async () => {
+    const other = await newFolder(admin, 'Other items');
+    const text = await upload(other, 'private name.txt', Buffer.from('nothing'));
+    const item = await upload(
+      await newFolder(admin, 'Naming'),
+      'names.json',
+      Buffer.from(JSON.stringify({ sources: [{ path: `girder://${text}` }] })),
+    );
+    const { message } = await admin.fails('POST', `/item/${item}/tiles`);
+    expect(message).toContain(`The source girder://${text} is no item that has a large image.`);
+    expect(message).not.toContain('private name');
   });
 
   it('is not taken for the image of an item whose other file is one', async () => {
@@ -272,6 +330,9 @@ describe('an image that is a folder', () => {
     const item = await upload(folder, 'slide.dzi', Buffer.from(dzi));
     expect((await facts(item)).status).toBe(200);
     expect((await facts(item, reader)).status).toBe(403);
+    const whole = await upload(folder, 'whole.json', Buffer.from('{"sources": [{"path": "slide.dzi"}]}'));
+    expect((await facts(whole)).status).toBe(200);
+    expect((await facts(whole, reader)).status).toBe(403);
   });
 });
 

@@ -6,8 +6,8 @@ export interface OpenImage {
   image: LargeImage;
   /** The same for images that it is a part of. */
   borrowed: BorrowedImage;
-  /** The items and folders that it is made of beside its own. */
-  parts: { items: ReadonlySet<string>; folders: ReadonlySet<string> };
+  /** The items and folders that it is made of beside its own; `named` are those of the items that it names by their ids. */
+  parts: { items: ReadonlySet<string>; folders: ReadonlySet<string>; named: ReadonlySet<string> };
   sourceName: string;
   retainedBytes: number;
   close(): Promise<void>;

@@ -21,6 +21,8 @@ const bytesPerFolder = 500;
 export interface ImageParts {
   items: Set<string>;
   folders: Set<string>;
+  /** Those of the items that are named by their ids, wherever they lie. */
+  named: Set<string>;
 }
 
 /** How a file of a folder is used as an image. */
@@ -41,6 +43,8 @@ export interface HostFolderParts {
   folder: () => Promise<FolderRecord | null>;
   /** The files of the item, itself among them. */
   ownFiles: () => Promise<readonly FileRecord[]>;
+  /** The file of the large image of an item. */
+  imageOf: (itemId: string) => Promise<ItemFile | null>;
   /** Takes down what is made use of. */
   parts: ImageParts;
   borrow: Borrow;
@@ -98,6 +102,14 @@ export class HostFolder implements SourceFolder {
     }
     for (const { id } of folders.values()) this.with_.parts.folders.add(id);
     return new HostTree(this.with_, folders, ownByPath);
+  }
+
+  async item(id: string): Promise<FolderFile | null> {
+    const found = await this.with_.imageOf(id);
+    if (found === null) return null;
+    this.with_.parts.items.add(found.item.id);
+    this.with_.parts.named.add(found.item.id);
+    return this.#fileOf(found);
   }
 
   async #inFolders(names: readonly string[]): Promise<ItemFile | null> {

@@ -31,7 +31,7 @@ export interface ImageOpenerOptions {
   share<R>(
     found: ItemFile,
     sourceName: string | undefined,
-    use: (image: BorrowedImage) => Promise<R> | R,
+    use: (image: BorrowedImage, parts: OpenImage['parts']) => Promise<R> | R,
     signal?: AbortSignal,
   ): Promise<R>;
 }
@@ -57,7 +57,7 @@ export class ImageOpener {
   /** Opens a file. @throws TileSourceError */
   async open(file: FileRecord, { sourceName, icc, signal }: OpenOptions): Promise<OpenImage> {
     const { logger, temporaryDirectory } = this.options;
-    const nesting: Nesting = { parts: { items: new Set(), folders: new Set() }, nested: new Map() };
+    const nesting: Nesting = { parts: { items: new Set(), folders: new Set(), named: new Set() }, nested: new Map() };
     const closeNested = async (): Promise<void> => {
       for (const opened of await Promise.allSettled(nesting.nested.values())) {
         if (opened.status === 'fulfilled') await opened.value.close();
@@ -127,6 +127,7 @@ export class ImageOpener {
           item,
           folder: () => (folder ??= records.findFolder(item.folderId)),
           ownFiles: () => (own ??= ownFiles()),
+          imageOf: (id) => this.#imageOf(id),
           parts: nesting.parts,
           borrow,
         }),
@@ -144,7 +145,14 @@ export class ImageOpener {
     const { file, item } = await this.#served(found);
     const name = sourceName ?? sourceOf(item, file) ?? registry.candidates(file)[0]?.name;
     const isNested = name !== undefined && registry.get(name)?.readsFolder === 'images';
-    if (!isNested) return this.options.share({ file, item }, sourceName, use, signal);
+    if (!isNested) {
+      const useShared = (image: BorrowedImage, { items, folders }: OpenImage['parts']): Promise<R> | R => {
+        for (const id of items) nesting.parts.items.add(id);
+        for (const id of folders) nesting.parts.folders.add(id);
+        return use(image);
+      };
+      return this.options.share({ file, item }, sourceName, useShared, signal);
+    }
     if (chain.includes(file.id))
       throw new TileSourceError(`Multi source specification is self-referential: ${file.name} is made of itself.`);
     if (chain.length >= maxDepth) throw new TileSourceError(`Images are made of images more than ${maxDepth} deep.`);
@@ -160,6 +168,13 @@ export class ImageOpener {
       nesting.nested.set(key, opening);
     }
     return use(await opening);
+  }
+
+  async #imageOf(itemId: string): Promise<ItemFile | null> {
+    const item = await this.options.records.findItem(itemId);
+    const fileId = item?.largeImage?.fileId;
+    const file = fileId === undefined ? null : await this.options.records.findFile(fileId);
+    return item === null || file === null ? null : { file, item };
   }
 
   /** The file that an item is served from in the place of one that was converted. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { atMost } from '../../core/concurrency/at-most.js';
 import {
@@ -57,6 +58,8 @@ interface ServedFile {
 
 /** Images made of several files of which it is remembered what they are made of. */
 const maxKnownParts = 10_000;
+/** How often an image is opened to see what it is made of, while that changes. */
+const maxLooks = 4;
 
 /** Large images of items: made, removed, and opened for the requests that show them. */
 export class Images {
@@ -67,6 +70,8 @@ export class Images {
   readonly #opener: ImageOpener;
   /** What images are made of, by their states: known without opening them again. */
   readonly #parts = new LRUCache<string, OpenImage['parts']>(atMost(maxKnownParts));
+  /** The items that images name by their ids, by the states of their own files: the state of an image is that of these, too. */
+  readonly #named = new LRUCache<string, OpenImage['parts']['named']>(atMost(maxKnownParts));
 
   constructor(private readonly options: ImagesOptions) {
     this.#opener = new ImageOpener({ ...options, share: (...sharing) => this.#share(...sharing) });
@@ -95,19 +100,26 @@ export class Images {
     const { fileId, sourceName } = item.largeImage ?? {};
     if (fileId === undefined || sourceName === undefined || registry.get(sourceName)?.readsFolder === undefined) return item;
     const { state } = await this.#state(item);
-    const parts = this.#parts.get(state) ?? (await this.#lookAtParts(item));
-    await items.requireParts(item, state, parts, caller);
+    const known = this.#parts.get(state);
+    const found = known === undefined ? await this.#lookAtParts(item) : { state, parts: known };
+    await items.requireParts(item, found.state, found.parts, caller);
     return item;
   }
 
   /** Opens an image to see what it is made of. */
-  async #lookAtParts(item: ItemRecord): Promise<OpenImage['parts']> {
-    const { state, served, icc } = await this.#state(item);
-    const { fileId, sourceName } = served;
-    const open = (wanted: AbortSignal) => this.#open(item, fileId, { sourceName, icc, signal: wanted });
-    const parts = await this.options.sources.use(state, open, (opened) => opened.parts);
-    this.#parts.set(state, parts);
-    return parts;
+  async #lookAtParts(item: ItemRecord): Promise<{ state: string; parts: OpenImage['parts'] }> {
+    for (let tries = 0; tries < maxLooks; tries++) {
+      const { state, own, served, icc } = await this.#state(item);
+      const { fileId, sourceName } = served;
+      const open = (wanted: AbortSignal) => this.#open(item, fileId, { sourceName, icc, signal: wanted });
+      const parts = await this.options.sources.use(state, open, (opened) => opened.parts);
+      this.#named.set(own, parts.named);
+      // Items that it names change its state as soon as they are known.
+      if ((await this.#state(item)).state !== state) continue;
+      this.#parts.set(state, parts);
+      return { state, parts };
+    }
+    throw new LargeImageError('unavailable', 'What this image is made of was changed while it was read. Please try again.');
   }
 
   /**
@@ -175,13 +187,27 @@ export class Images {
   }
 
   /** Names the file that an item is served from, in the state that its pictures depend on; begins with the id of the file. */
-  async #state(item: ItemRecord): Promise<{ state: string; served: ServedFile; icc: IccOption }> {
+  async #state(item: ItemRecord): Promise<{ state: string; own: string; served: ServedFile; icc: IccOption }> {
     const served = servedFile(item);
     const icc = await this.#icc();
     const checked = this.#stamps.of(served.fileId);
     const stamp = typeof checked === 'string' ? checked : await checked;
     const { sourceName = '', revision = '' } = item.largeImage ?? {};
-    return { state: `${served.fileId}:${item.changed}:${sourceName}:${revision}:${String(icc)}:${stamp}`, served, icc };
+    const own = `${served.fileId}:${item.changed}:${sourceName}:${revision}:${String(icc)}:${stamp}`;
+    const named = this.#named.get(own);
+    if (named === undefined || named.size === 0) return { state: own, own, served, icc };
+    return { state: `${own}:${await this.#stateOfItems(named)}`, own, served, icc };
+  }
+
+  /** Another text when the image of one of the items has changed. */
+  async #stateOfItems(ids: ReadonlySet<string>): Promise<string> {
+    const digest = createHash('sha256');
+    for (const id of ids) {
+      const item = await this.options.items.known(id);
+      const { fileId = '', sourceName = '', revision = '' } = item?.largeImage ?? {};
+      digest.update(`${id}:${item?.changed ?? ''}:${fileId}:${sourceName}:${revision};`);
+    }
+    return digest.digest('base64url').slice(0, 22);
   }
 
   /** Somebody has replaced a file where it lies: what was made of it goes. */
@@ -204,7 +230,7 @@ export class Images {
   async #share<R>(
     { file, item }: ItemFile,
     sourceName: string | undefined,
-    use: (image: BorrowedImage) => Promise<R> | R,
+    use: (image: BorrowedImage, parts: OpenImage['parts']) => Promise<R> | R,
     signal?: AbortSignal,
   ): Promise<R> {
     const own = sourceOf(item, file);
@@ -213,7 +239,7 @@ export class Images {
     const looked = await this.#stamps.of(file.id);
     const key = isServed ? (await this.#state(item)).state : `${file.id}:part:${sourceName ?? ''}:${String(icc)}:${looked}`;
     const open = (wanted: AbortSignal) => this.#opener.open(file, { sourceName: sourceName ?? own, icc, signal: wanted });
-    return this.options.sources.use(key, open, ({ borrowed }) => use(borrowed), signal);
+    return this.options.sources.use(key, open, ({ borrowed, parts }) => use(borrowed, parts), signal);
   }
 
   async #icc(): Promise<IccOption> {

@@ -52,6 +52,16 @@ export class Items {
     return this.#admit(item, granted, level, caller);
   }
 
+  /** An item as it was a moment ago, or is now; `null` where there is none. */
+  async known(id: string): Promise<ItemRecord | null> {
+    try {
+      return await this.#items.get(id, () => this.#find(id));
+    } catch (error) {
+      if (error instanceof UnknownIdError) return null;
+      throw error;
+    }
+  }
+
   async #judge(id: string, caller: Caller | null): Promise<Verdict> {
     const item = await this.#items.get(id, () => this.#find(id));
     return { item, level: await this.access.level(caller, { type: 'item', doc: item.doc }) };

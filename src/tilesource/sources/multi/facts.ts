@@ -8,6 +8,8 @@ import type { Member } from './members.js';
 /** Most images that are opened to find out what they are, and how many at the same time. */
 const maxOpened = 2000;
 const sideBySide = 4;
+/** All that is told of an item that cannot be read: who names it may have no right to it. */
+const noneOfItem = 'it cannot be read, or it is made of this image';
 /** Most sources that a message names. */
 const maxNamed = 10;
 
@@ -84,7 +86,7 @@ export async function memberFacts(
     } catch (error) {
       signal?.throwIfAborted();
       if (!(error instanceof TileSourceError)) throw error;
-      failures.push({ path: member.file.name, reason: error.message });
+      failures.push({ path: member.file.name, reason: member.isItem ? noneOfItem : error.message });
     }
   };
   const all = [...distinct];

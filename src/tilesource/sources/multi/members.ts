@@ -9,8 +9,16 @@ import { maxSources, type MultiDescription, type SourceEntry } from './descripti
 /** A source of the image: what the description says of it, and its file. */
 export interface Member {
   entry: SourceEntry;
+  /** Its name is the path in the description. */
   file: FolderFile;
+  /** Whether it is an item by its id, of which nothing may be told to those who name it. */
+  isItem: boolean;
 }
+
+/** A path that names an item of the host by its id. */
+const itemPath = /^girder:\/\/([0-9a-f]{24})$/;
+/** Most items that a description names by their ids: whether they have changed is looked at for each picture. */
+const maxItems = 100;
 
 /** Files that are looked for at the same time. */
 const sideBySide = 8;
@@ -86,21 +94,31 @@ async function fittingFiles(
     folders: paths.map((all) => all.map((path) => path.slice(path.lastIndexOf('/') + 1))),
     patterns: entries.map(({ pathPattern }, i) => ({ pattern: pathPattern!, folder: searched.indexOf(wheres[i]!) })),
   };
-  const found = await codecThreads.call('fittingNames', search, 'the patterns of a description', signal);
-  if ('refused' in found) throw new TileSourceError(found.refused);
+  const fit = await codecThreads.call('fittingNames', search, 'the patterns of a description', signal);
+  if ('refused' in fit) throw new TileSourceError(fit.refused);
   const fitting = new Map<SourceEntry, FittingFile[]>();
   for (const [i, entry] of entries.entries()) {
     const where = wheres[i]!;
     const all = paths[search.patterns[i]!.folder]!;
     fitting.set(
       entry,
-      found.names[i]!.map(({ name, groups }) => ({ path: all[name]!, groups: groupValues(groups, axes) })),
+      fit.names[i]!.map(({ name, groups }) => ({ path: all[name]!, groups: groupValues(groups, axes) })),
     );
-    if (found.names[i]!.length > 0) continue;
+    if (fit.names[i]!.length > 0) continue;
     const place = where === '' ? 'the folder' : where;
     throw new MissingPartsError(`No file of ${place} fits the pathPattern "${entry.pathPattern!.slice(0, 200)}".`, [anyFile]);
   }
   return fitting;
+}
+
+/** The file at a path, or of an item; `null` where a path leads to none. */
+async function found(path: string, folder: SourceFolder): Promise<FolderFile | null> {
+  const id = itemPath.exec(path)?.[1];
+  if (id === undefined) return folder.file(path);
+  if (folder.item === undefined) throw new TileSourceError(`The source "${path}" is not allowed: there are no items here.`);
+  const file = await folder.item(id);
+  if (file === null) throw new TileSourceError(`The source ${path} is no item that has a large image.`);
+  return { ...file, name: path };
 }
 
 /**
@@ -115,7 +133,10 @@ export async function findMembers(
 ): Promise<Member[]> {
   const { sources, basePath = '.' } = description;
   const axes = axesOf(description);
-  const paths = sources.map(({ path, pathPattern }) => (pathPattern === undefined ? plainPath(basePath, path) : null));
+  const paths = sources.map(({ path, pathPattern }) => {
+    if (pathPattern !== undefined) return null;
+    return itemPath.test(path) ? path : plainPath(basePath, path);
+  });
   const fitting = await fittingFiles(description, folder, { axes, signal });
   const wanted = sources.flatMap((entry, index): { path: string; entry: SourceEntry }[] => {
     const path = paths[index]!;
@@ -125,13 +146,15 @@ export async function findMembers(
   if (wanted.length > maxSources)
     throw new TileSourceError(`The image is made of ${wanted.length} sources; at most ${maxSources} are supported.`);
   const distinct = [...new Set(wanted.map(({ path }) => path))];
-  const looked = await mapConcurrently(distinct, sideBySide, async (path) => [path, await folder.file(path)] as const);
+  if (distinct.filter((path) => itemPath.test(path)).length > maxItems)
+    throw new TileSourceError(`The image names more than ${maxItems} items by their ids.`);
+  const looked = await mapConcurrently(distinct, sideBySide, async (path) => [path, await found(path, folder)] as const);
   const files = new Map(looked);
   const missing = distinct.filter((path) => files.get(path) === null && paths.includes(path));
   if (missing.length > 0) throw missingParts('Files that the image is made of are not there', missing);
   // A file that fitted a pattern may be gone since.
   return wanted.flatMap(({ path, entry }) => {
     const file = files.get(path) ?? null;
-    return file === null ? [] : [{ entry, file }];
+    return file === null ? [] : [{ entry, file, isItem: itemPath.test(path) }];
   });
 }
