@@ -90,10 +90,8 @@ async function show(page: Page, width: number, hidden: readonly string[], isFirs
     `document.querySelector('large-image-viewer').view = 'at=${slideSize / 2},${slideSize / 2},${width}&hide=${hidden.join(',')}'`,
   );
   await page.waitForLoadState('networkidle');
-  if (hidden.length < 2)
-    await page.waitForFunction(
-      `document.querySelector('large-image-viewer').shadowRoot.querySelector('.cells:not([hidden]) canvas')`,
-    );
+  // What has come is decoded and drawn.
+  await page.waitForTimeout(1000);
   if (!isFirst) return;
   // Once, for tiles and shapes of all of the way.
   await pan(page, width);

@@ -192,7 +192,7 @@ export async function followStream(path: string, { query, signal, onEvent }: Fol
       if (!part || part.done) return;
       const blocks = (text + part.value).split('\n\n');
       text = blocks.pop() ?? '';
-      for (const block of blocks) if (block.startsWith('data:')) onEvent();
+      for (const block of blocks) if (block.startsWith('data:')) onEvent(block.slice(5));
     }
   } finally {
     document.removeEventListener('visibilitychange', onHidden);
@@ -216,7 +216,7 @@ export function pause(milliseconds: number, signal: AbortSignal) {
 /** How long a stream may be silent, in milliseconds. */
 const silenceMs = 45_000;
 
-type FollowOptions = { query?: Query; signal: AbortSignal; onEvent: () => void };
+type FollowOptions = { query?: Query; signal: AbortSignal; onEvent: (data: string) => void };
 
 /** A picture, asked for with the user's token: for what is drawn on a canvas. */
 export async function requestPicture(url: string, signal: AbortSignal): Promise<ImageBitmap> {

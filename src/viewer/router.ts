@@ -41,9 +41,12 @@ export function setAddress(hash: string) {
 /**
  * Rewrites the address without a step in the history: for the frame and the place that an open image shows. One that has been entered meanwhile is
  * left alone.
+ *
+ * @returns whether the address says so now
  */
 export function replaceRoute(hash: string) {
-  if (location.hash !== known || known === hash) return;
-  history.replaceState(history.state, '', hash);
+  if (location.hash !== known) return false;
+  if (known !== hash) history.replaceState(history.state, '', hash);
   known = location.hash;
+  return true;
 }

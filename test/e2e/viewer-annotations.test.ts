@@ -9,7 +9,7 @@ import { makeSyntheticSlide } from '../../src/reference-host/synthetic-slide/sli
 import { chromiumPath } from '../support/chromium.js';
 import { uploadItem } from '../support/images.js';
 import { startHost, type Client, type TestHost } from '../support/reference-host.js';
-import { colorsAt, inkOf, signIn, stageOf } from '../support/stage.js';
+import { colorsAt, inkOf, signIn, stageOf, watchInk } from '../support/stage.js';
 import { until } from '../support/until.js';
 
 const executablePath = chromiumPath();
@@ -76,6 +76,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
 
   async function open(): Promise<Page> {
     const context = await browser.newContext({ viewport: { width: 1280, height: 850 } });
+    await watchInk(context);
     const opened = await context.newPage();
     opened.setDefaultTimeout(60_000);
     opened.on('console', (message) => {
@@ -370,11 +371,29 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     // Both in one task: the page hears of the address after it has written its own.
     await page.evaluate(`{
       location.hash = '#item/${itemId}?at=700,600,300';
-      document.querySelector('.annotation input[type=checkbox]').click();
+      document.querySelector('.annotation-row input[type=checkbox]').click();
     }`);
     await until('the place is shown', () => page.url().includes('?at=700,600,300'));
-    await page.locator('.annotation input[type=checkbox]').first().check();
+    await page.locator('.annotation-row input[type=checkbox]').first().check();
     expect(page.url()).toContain('?at=700,600,300');
+
+    // What is hidden in that moment stays hidden, beside what the address hides.
+    const id = await page.evaluate<string>(`(() => {
+      const [, second] = document.querySelectorAll('.annotation-row input[type=checkbox]');
+      second.click();
+      const id = new URLSearchParams(location.hash.split('?')[1]).get('hide');
+      second.click();
+      return id;
+    })()`);
+    await page.evaluate(`{
+      location.hash = '#item/${itemId}?at=700,600,301&hide=${id}';
+      document.querySelector('.annotation-row input[type=checkbox]').click();
+    }`);
+    const boxes = page.locator('.annotation-row input[type=checkbox]');
+    await until('the address is shown', async () => !(await boxes.nth(1).isChecked()));
+    expect(await boxes.first().isChecked()).toBe(false);
+    await boxes.first().check();
+    await boxes.nth(1).check();
     expect(complaints).toEqual([]);
   });
 
@@ -536,6 +555,18 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       throw new Error(JSON.stringify(seen));
     });
     await page.getByTestId('annotation-message').getByText('An overlay cannot be shown: This is not here').waitFor();
+    // Other light falls on the image alone.
+    await page.locator('summary', { hasText: 'Brightness and contrast' }).click();
+    await page.getByRole('slider', { name: 'Brightness' }).fill('150');
+    const veiled = `(() => {
+      const { width, height, offsetWidth } = document.querySelector('.veil');
+      if (offsetWidth === 0) return false;
+      const { data } = document.querySelector('.veil').getContext('2d').getImageData(0, 0, width, height);
+      return data.some((value, index) => index % 4 === 3 && value === 255);
+    })()`;
+    await until('annotations have a canvas of their own', () => page.evaluate<boolean>(veiled));
+    await page.getByRole('slider', { name: 'Brightness' }).fill('100');
+    await until('they lie in that of the image again', async () => !(await page.evaluate<boolean>(veiled)));
     await page.getByRole('checkbox', { name: 'Overlays' }).uncheck();
     await until('nothing is drawn', async () => (await inkOf(page)) === 0);
     expect(complaints).toEqual([expect.stringContaining('400')]);

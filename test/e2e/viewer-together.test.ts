@@ -8,7 +8,7 @@ import { makeSyntheticSlide } from '../../src/reference-host/synthetic-slide/sli
 import { chromiumPath } from '../support/chromium.js';
 import { uploadItem } from '../support/images.js';
 import { startHost, type Client, type TestHost } from '../support/reference-host.js';
-import { colorsAt, inkOf, signIn, stageOf } from '../support/stage.js';
+import { colorsAt, inkOf, signIn, stageOf, watchInk } from '../support/stage.js';
 import { until } from '../support/until.js';
 
 const executablePath = chromiumPath();
@@ -49,6 +49,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     const sandbox = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
     browser = await chromium.launch({ executablePath: executablePath!, args: sandbox });
     page = await (await browser.newContext({ viewport: { width: 1280, height: 850 }, reducedMotion: 'reduce' })).newPage();
+    await watchInk(page);
     page.setDefaultTimeout(60_000);
     await signIn(page, testHost.url, 'anna');
   }, 120_000);
@@ -200,5 +201,30 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
       return (await admin.ok('GET', path))._elementCount === 3;
     });
     await page.getByText('All changes are saved.').waitFor();
+  });
+
+  it('shows without a reload what access somebody is given, and what is taken', async () => {
+    const berta = await testHost.register('berta');
+    const { _id: id } = await annotate('Shared', []);
+    const guest = await (await browser.newContext()).newPage();
+    try {
+      await signIn(guest, testHost.url, 'berta');
+      await guest.goto(`${testHost.url}/#item/${slide}`);
+      const shared = guest.locator('.annotation').filter({ hasText: 'Shared' });
+      await shared.waitFor();
+      const pencil = guest.getByRole('button', { name: 'Edit Shared' });
+      expect(await pencil.count()).toBe(0);
+      const give = (level: number) => {
+        const access = JSON.stringify({ users: [{ id: berta.id, level }], groups: [] });
+        return admin.ok('PUT', `/annotation/${String(id)}/access`, { query: { access } });
+      };
+      await give(1);
+      await pencil.waitFor();
+      await give(0);
+      await pencil.waitFor({ state: 'detached' });
+      await shared.waitFor();
+    } finally {
+      await guest.context().close();
+    }
   });
 });

@@ -390,13 +390,22 @@ describe('lists, rights and the life of annotations', () => {
     const next = async () => {
       let text = '';
       while (!/data: .*\n\n/.test(text)) text += (await reader.read()).value;
-      return JSON.parse(/data: (.*)/.exec(text)![1]!) as { total: number; version: number };
+      return JSON.parse(/data: (.*)/.exec(text)![1]!) as Record<'total' | 'version' | 'writable' | 'administered', number>;
     };
     const first = await next();
     const { _id } = await at.annotate({ name: 'New while followed' });
     const second = await next();
     expect(second.total).toBe(first.total + 1);
     expect(second.version).toBeGreaterThan(first.version);
+    expect(second.writable).toBe(first.writable);
+    const may = (level: number) => {
+      const access = JSON.stringify({ users: [{ id: at.reader.id, level }], groups: [] });
+      return at.admin.ok('PUT', `/annotation/${_id}/access`, { query: { access } });
+    };
+    await may(1);
+    expect(await next()).toEqual({ ...second, writable: first.writable + 1 });
+    await may(2);
+    expect(await next()).toEqual({ ...second, writable: first.writable + 1, administered: first.administered + 1 });
     await at.admin.ok('DELETE', `/annotation/${_id}`);
     expect(await next()).toEqual(first);
     end.abort();

@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
 
 type Position = [x: number, y: number];
 
@@ -31,36 +31,62 @@ export async function signIn(page: Page, url: string, login: string) {
   await page.getByRole('heading', { name: 'Collections' }).waitFor();
 }
 
-/** How many pixels of the shapes that are drawn, also those just beyond the stage, are not transparent. */
+/**
+ * Has pages keep what annotations paint on the image apart from it as well: `shapesInk` what this page draws, `allInk` the server's pictures too.
+ * Both come as pictures, of which the image has none.
+ */
+export async function watchInk(pages: Page | BrowserContext) {
+  await pages.addInitScript(`(() => {
+    const { drawImage, clearRect } = CanvasRenderingContext2D.prototype;
+    const { transferToImageBitmap } = OffscreenCanvas.prototype;
+    const shapes = new WeakSet();
+    const copies = (context) => {
+      const { canvas } = context;
+      if (!canvas.closest('.drawing .openseadragon-canvas')) return [];
+      canvas.copies ??= ['shapesInk', 'allInk'].map((name) => (window[name] = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true })));
+      window.inked = canvas;
+      for (const { canvas: copy } of canvas.copies)
+        if (copy.width !== canvas.width || copy.height !== canvas.height) Object.assign(copy, { width: canvas.width, height: canvas.height });
+      return canvas.copies;
+    };
+    OffscreenCanvas.prototype.transferToImageBitmap = function () {
+      const picture = transferToImageBitmap.call(this);
+      shapes.add(picture);
+      return picture;
+    };
+    CanvasRenderingContext2D.prototype.clearRect = function (...box) {
+      for (const copy of copies(this)) { copy.resetTransform(); copy.clearRect(...box); }
+      return clearRect.apply(this, box);
+    };
+    CanvasRenderingContext2D.prototype.drawImage = function (picture, ...place) {
+      if (picture instanceof ImageBitmap)
+        for (const [index, copy] of copies(this).entries()) {
+          if (index === 0 && !shapes.has(picture)) continue;
+          copy.setTransform(this.getTransform());
+          copy.globalAlpha = this.globalAlpha;
+          copy.drawImage(picture, ...place);
+        }
+      return drawImage.call(this, picture, ...place);
+    };
+  })()`);
+}
+
+/** How many pixels of the shapes that are drawn are not transparent. */
 export function inkOf(page: Page): Promise<number> {
   return page.evaluate<number>(`(() => {
+    if (!window.inked?.isConnected) return 0;
+    const { data } = shapesInk.getImageData(0, 0, shapesInk.canvas.width, shapesInk.canvas.height);
     let count = 0;
-    for (const cell of document.querySelectorAll('[data-testid="annotation-cell"]')) {
-      if (cell.offsetWidth === 0) continue;
-      const { width, height } = cell;
-      const context = new OffscreenCanvas(width, height).getContext('2d');
-      context.drawImage(cell, 0, 0);
-      const { data } = context.getImageData(0, 0, width, height);
-      for (let index = 3; index < data.length; index += 4) if (data[index] > 0) count += 1;
-    }
+    for (let index = 3; index < data.length; index += 4) if (data[index] > 0) count += 1;
     return count;
   })()`);
 }
 
 /** Red, green, blue and opacity of what annotations have at places that are given in pixels from the middle of the stage. */
 export function colorsAt(page: Page, places: readonly Position[]): Promise<number[][]> {
-  return page.evaluate<number[][]>(`(() => {
-    const stage = document.querySelector('.stage').getBoundingClientRect();
-    return ${JSON.stringify(places)}.map(([x, y]) => {
-      const [left, top] = [stage.x + stage.width / 2 + x, stage.y + stage.height / 2 + y];
-      const context = new OffscreenCanvas(1, 1).getContext('2d');
-      for (const cell of document.querySelectorAll('.cells canvas')) {
-        const box = cell.getBoundingClientRect();
-        if (left < box.left || left >= box.right || top < box.top || top >= box.bottom) continue;
-        const [across, down] = [cell.width / box.width, cell.height / box.height];
-        context.drawImage(cell, (left - box.left) * across, (top - box.top) * down, 1, 1, 0, 0, 1, 1);
-      }
-      return [...context.getImageData(0, 0, 1, 1).data];
-    });
-  })()`);
+  return page.evaluate<number[][]>(
+    `${JSON.stringify(places)}.map(([x, y]) => window.inked?.isConnected
+      ? [...allInk.getImageData(allInk.canvas.width / 2 + x, allInk.canvas.height / 2 + y, 1, 1).data]
+      : [0, 0, 0, 0])`,
+  );
 }

@@ -35,6 +35,8 @@ export function showAnnotations(options: {
   const { item, metadata, stage, drawing, container, hide, onHide, signal } = options;
   for (const id of hide) displayOf(id).visible = false;
   let isListed = false;
+  /** Hidden, as the address said last. */
+  let told = hide;
   /** by the id of the annotation */
   const sheets: Map<string, Sheet> = new Map();
   let work: { sheet: Sheet; editor: ReturnType<typeof editAnnotation>; end: AbortController } | null = null;
@@ -101,16 +103,25 @@ export function showAnnotations(options: {
   signal.addEventListener('abort', () => closeAll(), { once: true });
   return {
     panel: panel.element,
-    /** Ids of the annotations that the reader has hidden. */
-    hidden: () =>
-      isListed ? [...sheets].flatMap(([id, { display, visible }]) => (display.visible === false && !visible ? [id] : [])) : hide,
-    /** Hides these and no others. */
+    hidden,
+    /** The address says what is hidden. */
+    tell: () => void (told = hidden()),
+    /** Hides these and no others, but for those that were hidden after the address had been entered. */
     hideOnly(ids: string[]) {
+      if (!isListed) for (const id of ids) displayOf(id).visible = false;
       for (const [id, sheet] of sheets)
-        if (ids.includes(id) || sheet.display.visible === false) sheet.show({ visible: !ids.includes(id) });
+        if (ids.includes(id)) sheet.show({ visible: false });
+        else if (told.includes(id)) sheet.show({ visible: true });
       panel.refresh();
     },
   };
+
+  /** Ids of the annotations that the reader has hidden. */
+  function hidden() {
+    return isListed
+      ? [...sheets].flatMap(([id, { display, visible }]) => (display.visible === false && !visible ? [id] : []))
+      : hide;
+  }
 
   function showError(error: unknown) {
     if (!signal.aborted) panel.say(messageOf(error));

@@ -14,6 +14,8 @@ import {
   haveChanged,
   importAnnotations,
   isConflict,
+  isRefused,
+  isStateOf,
   listAnnotations,
   mayAnnotate,
   removeAnnotation,
@@ -21,6 +23,7 @@ import {
   restoreVersion,
 } from './requests.js';
 import type { AnnotationRecord } from './model.js';
+import type { ListState } from './requests.js';
 import type { Item } from '../browse/model.js';
 import type { Display } from './display.js';
 
@@ -48,6 +51,10 @@ export function annotationPanel(options: {
   let mayCreate = false;
   let isAsking = false;
   let isStale = false;
+  /** whether the server has said that the list is not the newest */
+  let isToldOtherwise = false;
+  /** whether the reader may not see the item any more */
+  let isClosed = false;
   /** the one that is edited here, when somebody else has deleted it */
   let kept: AnnotationRecord | null = null;
   let editedId: string | null = null;
@@ -92,11 +99,16 @@ export function annotationPanel(options: {
     while (!signal.aborted) {
       if (!document.hidden) {
         // A server that is away is asked again.
-        await followChanges(item._id, { signal, onEvent: () => void follow() }).catch(() => undefined);
+        await followChanges(item._id, { signal, onEvent }).catch(() => undefined);
         await follow();
       }
       await pause(watchMs, signal);
     }
+  }
+
+  function onEvent(state: ListState) {
+    isToldOtherwise = !isStateOf(state, records);
+    if (isToldOtherwise) void follow();
   }
 
   /** Asks for the list until it is the newest, after a while where that fails; what comes meanwhile is not forgotten. */
@@ -108,8 +120,9 @@ export function annotationPanel(options: {
       isStale = false;
       try {
         await takeOver();
-      } catch {
-        isStale = true;
+      } catch (error) {
+        if (isRefused(error)) refuse(error);
+        else isStale = true;
         await pause(watchMs, signal);
       }
     }
@@ -118,7 +131,8 @@ export function annotationPanel(options: {
 
   async function takeOver() {
     const known = records;
-    if (!(await haveChanged(item._id, known, signal))) return;
+    if (!isToldOtherwise && !(await haveChanged(item._id, known, signal))) return;
+    isToldOtherwise = false;
     const next = await listAnnotations(item._id, signal);
     // What was saved here meanwhile is newer.
     isStale ||= known !== records;
@@ -126,7 +140,17 @@ export function annotationPanel(options: {
     const edited = known.find(({ _id }) => _id === editedId);
     if (edited && editsOf(edited._id).size > 0 && !next.some(({ _id }) => _id === editedId)) keep(edited);
     records = next;
+    if (isClosed) message.textContent = '';
+    isClosed = false;
     show();
+  }
+
+  /** The item is gone, or closed to the reader: what was shown of it is, too. */
+  function refuse(error: unknown) {
+    isClosed = true;
+    records = [];
+    show();
+    message.textContent = messageOf(error);
   }
 
   /** Unsaved work outlives the annotation that it is of. */

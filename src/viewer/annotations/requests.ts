@@ -16,6 +16,12 @@ export function isConflict(error: unknown) {
   return status === 409 || status === 412;
 }
 
+/** Whether the server says that the reader may not see it, or that it is not there. */
+export function isRefused(error: unknown) {
+  const { status } = error as { status?: number };
+  return status === 403 || status === 404;
+}
+
 /** Only changes the version that this page knows. */
 function ifMatch(record: AnnotationRecord) {
   return { 'If-Match': `"${record._version}"` };
@@ -31,14 +37,27 @@ export async function listAnnotations(itemId: string, signal: AbortSignal): Prom
 export async function haveChanged(itemId: string, records: readonly AnnotationRecord[], signal: AbortSignal): Promise<boolean> {
   const query = { itemId, limit: 1, sort: '_version', sortdir: -1 };
   const { entries, total } = await list<AnnotationRecord>('annotation', { query, signal });
-  // Versions are counted over all annotations.
-  const newest = Math.max(...records.map(({ _version }) => _version));
-  return total !== records.length || (total > 0 && entries[0]?._version !== newest);
+  return total !== records.length || (total > 0 && entries[0]?._version !== newestOf(records));
 }
 
+/** How many annotations of an item the reader may see, change and administer, and the newest version of them. */
+export type ListState = { total: number; version: number | null; writable: number; administered: number };
+
 /** Follows the annotations of an item, until the stream ends. @param options `onEvent` is called at first, and when something has changed */
-export function followChanges(itemId: string, options: { signal: AbortSignal; onEvent: () => void }) {
-  return followStream('annotation/events', { query: { itemId }, ...options });
+export function followChanges(itemId: string, { signal, onEvent }: { signal: AbortSignal; onEvent: (state: ListState) => void }) {
+  const onText = (text: string) => onEvent(JSON.parse(text) as ListState);
+  return followStream('annotation/events', { query: { itemId }, signal, onEvent: onText });
+}
+
+/** Whether that is what a list says. */
+export function isStateOf({ total, version, writable, administered }: ListState, records: readonly AnnotationRecord[]) {
+  const [may1, may2] = [1, 2].map((level) => records.filter(({ _accessLevel }) => _accessLevel >= level).length);
+  return total === records.length && (total === 0 || version === newestOf(records)) && writable === may1 && administered === may2;
+}
+
+/** Versions are counted over all annotations. */
+function newestOf(records: readonly AnnotationRecord[]) {
+  return Math.max(...records.map(({ _version }) => _version));
 }
 
 /** Whether the reader may annotate the items of a folder. */

@@ -29,8 +29,8 @@ export async function openImage(options: {
   metadata: ImageMetadata;
   /** of the address */
   query: URLSearchParams;
-  /** called with the query of the address of what is seen */
-  onAddress: (query: ViewQuery) => void;
+  /** called with the query of the address of what is seen; `false`: another one has been entered, and is about to be shown */
+  onAddress: (query: ViewQuery) => boolean | void;
   onProblem?: (message: string) => void;
   signal: AbortSignal;
 }) {
@@ -163,7 +163,7 @@ export async function openImage(options: {
       light: light.brightness === 100 && light.contrast === 100 ? null : `${light.brightness},${light.contrast}`,
       hide: annotations.hidden().join(',') || null,
     };
-    onAddress(query);
+    if (onAddress(query) !== false) annotations.tell();
   }
 }
 

@@ -56,7 +56,7 @@ export function saveView(options: {
 
 /** What is drawn on the screen, with a scale bar in the corner. */
 async function pictureOf(stage: Stage, metadata: ImageMetadata, drawing: HTMLElement): Promise<Blob> {
-  const layers = drawing.querySelectorAll<HTMLCanvasElement>('.drawing .openseadragon-canvas canvas, .cells canvas, .live-layer');
+  const layers = drawing.querySelectorAll<HTMLCanvasElement>('.drawing .openseadragon-canvas canvas, .veil, .live-layer');
   const place = drawing.getBoundingClientRect();
   const ratio = devicePixelRatio;
   const canvas = h('canvas', { width: Math.round(place.width * ratio), height: Math.round(place.height * ratio) });
@@ -67,23 +67,10 @@ async function pictureOf(stage: Stage, metadata: ImageMetadata, drawing: HTMLEle
   for (const layer of layers) {
     // Not seen, or not yet.
     if (layer.offsetWidth === 0) continue;
-    const cells = layer.closest<HTMLElement>('.cells');
-    context.save();
     context.filter = layer.style.filter || 'none';
-    if (cells) {
-      context.globalAlpha = Number(cells.parentElement?.style.opacity || 1);
-      const { a, b, c, d, e, f } = new DOMMatrix(cells.style.transform);
-      context.transform(a, b, c, d, e, f);
-    }
-    const {
-      left,
-      top,
-      width: across,
-      height: down,
-    } = cells ? layer.style : { left: '0', top: '0', width: `${place.width}`, height: `${place.height}` };
-    context.drawImage(layer, parseFloat(left), parseFloat(top), parseFloat(across), parseFloat(down));
-    context.restore();
+    context.drawImage(layer, 0, 0, place.width, place.height);
   }
+  context.filter = 'none';
   const { width, label } = scaleBar({ zoom: stage.zoom(), mmPerPixel: metadata.mm_x, maxWidth: 150 });
   const bottom = canvas.height / ratio - 14;
   context.fillStyle = 'rgb(255 255 255 / 85%)';

@@ -1,6 +1,8 @@
 import { boxAround, overlaps, type Box, type Point } from '../annotations/model.js';
-import { h } from '../dom.js';
 import type { Stage } from './contract.js';
+
+/** What cells need of the stage that they lie on. */
+export type Ground = Pick<Stage, 'canvas' | 'size' | 'placement' | 'paintOn' | 'repaint' | 'onRest'>;
 
 /** How far beyond each side of the stage cells are drawn, and how far they are kept, as shares of its size. */
 const beyond = 0.25;
@@ -28,7 +30,7 @@ export interface Cut {
   /** first and last columns and rows */
   range: Box;
   /** @returns `null`: nothing is to be seen there */
-  draw: (cell: Cell, signal: AbortSignal) => Promise<HTMLCanvasElement | null>;
+  draw: (cell: Cell, signal: AbortSignal) => Promise<ImageBitmap | null>;
   /** Whether a cell can be drawn as a whole; others are left until they can, or until they are seen. */
   isReady?: (cell: Cell) => boolean;
   /** Takes another placement without being drawn anew; answers whether it can. */
@@ -36,7 +38,7 @@ export interface Cut {
 }
 
 interface Held extends Cell {
-  canvas: HTMLCanvasElement | null;
+  picture: ImageBitmap | null;
   state: 'asked' | 'drawing' | 'drawn';
   end: AbortController;
 }
@@ -46,16 +48,8 @@ export function snapped(value: number) {
   return Math.round(value * devicePixelRatio) / devicePixelRatio;
 }
 
-/** A canvas that shows a picture. One that can be drawn on would be given to the screen anew in each frame. */
-export function canvasOf(picture: ImageBitmap, attributes: Record<string, string> = {}) {
-  const canvas = h('canvas', { ...attributes, width: picture.width, height: picture.height });
-  canvas.getContext('bitmaprenderer')?.transferFromImageBitmap(picture);
-  return canvas;
-}
-
 /** The cells of one cut. */
 class Sheet {
-  readonly element = h('div.cells');
   readonly cells: Map<string, Held> = new Map();
 
   constructor(readonly cut: Cut) {}
@@ -65,13 +59,25 @@ class Sheet {
     return placement.multiply(this.cut.toImage);
   }
 
-  /** Moves it with the image, by whole pixels while it is neither zoomed nor turned: the browser has nothing to blend then. */
-  move(placement: DOMMatrix) {
-    const { a, b, c, d, e, f } = this.placed(placement);
-    const isMoved = Math.hypot(a - 1, b) < 1e-6;
-    this.element.style.transform = isMoved
-      ? `translate(${snapped(e)}px, ${snapped(f)}px)`
-      : `matrix(${[a, b, c, d, e, f].join(', ')})`;
+  /**
+   * Paints what meets a box of the cut, moved with the image: by whole pixels while it is neither zoomed nor turned, so that there is
+   * nothing to blend, and without gaps between cells while it is zoomed.
+   *
+   * @param ratio pixels of the canvas per CSS pixel
+   */
+  paint(context: CanvasRenderingContext2D, ratio: number, placement: DOMMatrix, seen: Box) {
+    const moved = this.placed(placement);
+    const isTurned = Math.abs(moved.b) > 1e-6;
+    if (isTurned) context.setTransform(new DOMMatrix().scale(ratio).multiply(moved));
+    const [x, y] = [snapped(moved.e), snapped(moved.f)];
+    const scale = isTurned || Math.abs(moved.a - 1) < 1e-6 ? 1 : moved.a;
+    const onCanvas = (value: number, offset: number) => (isTurned ? value : Math.round((value * scale + offset) * ratio));
+    for (const { box, picture } of this.cells.values()) {
+      if (!picture || !overlaps(box, seen)) continue;
+      const [left, top] = [onCanvas(box.left, x), onCanvas(box.top, y)];
+      context.drawImage(picture, left, top, onCanvas(box.right, x) - left, onCanvas(box.bottom, y) - top);
+    }
+    context.resetTransform();
   }
 
   boxOf(column: number, row: number): Box {
@@ -81,31 +87,14 @@ class Sheet {
     return { left, top, right, bottom };
   }
 
-  show(cell: Held, canvas: HTMLCanvasElement | null) {
-    cell.canvas?.remove();
-    cell.canvas = canvas;
-    if (!canvas) return;
-    this.lay(cell);
-    this.element.append(canvas);
-  }
-
-  lay({ box, canvas }: Held) {
-    if (!canvas) return;
-    const { left, top, right, bottom } = box;
-    Object.assign(canvas.style, { left: `${left}px`, top: `${top}px`, width: `${right - left}px`, height: `${bottom - top}px` });
-  }
-
   /** Lays all cells as the cut has them now. */
   relay() {
-    for (const cell of this.cells.values()) {
-      cell.box = this.boxOf(cell.column, cell.row);
-      this.lay(cell);
-    }
+    for (const cell of this.cells.values()) cell.box = this.boxOf(cell.column, cell.row);
   }
 
-  drop(key: string, { canvas, end }: Held) {
+  drop(key: string, { picture, end }: Held) {
     end.abort();
-    canvas?.remove();
+    picture?.close();
     this.cells.delete(key);
   }
 
@@ -120,46 +109,56 @@ class Sheet {
         const key = `${x} ${y}`;
         if (this.cells.has(key)) continue;
         const end = new AbortController();
-        this.cells.set(key, { column: x, row: y, box: this.boxOf(x, y), canvas: null, state: 'asked', end });
+        this.cells.set(key, { column: x, row: y, box: this.boxOf(x, y), picture: null, state: 'asked', end });
       }
   }
 
   close() {
-    for (const { end } of this.cells.values()) end.abort();
-    this.element.remove();
+    for (const [key, cell] of this.cells) this.drop(key, cell);
   }
 }
 
 /**
- * Something that lies on the image, drawn in cells: while the view is panned they are moved as they are, which costs next to nothing, and
- * only those that come near are drawn. When the view rests at another zoom all are drawn anew, and take the place of the former ones at once.
+ * Something that lies on the image, drawn in cells: while the view is panned they are copied as they are to the canvas of the image, which
+ * costs next to nothing, and only those that come near are drawn. When the view rests at another zoom all are drawn anew, and take the
+ * place of the former ones at once. Layers of the browser above the image would each be blended with it in every frame.
  *
  * @param parallel cells that are drawn at the same time
  */
 export function cellLayer(options: {
-  stage: Pick<Stage, 'size' | 'placement' | 'onMove' | 'onRest'>;
-  ground: HTMLElement;
+  stage: Ground;
+  depth: 'picture' | 'shapes';
   cut: (placement: DOMMatrix) => Cut;
   parallel: number;
+  /** from 0 to 1 */
+  opacity?: () => number;
   /** called when other cells are seen */
   onShown?: () => void;
 }) {
-  const { stage, ground, cut, parallel, onShown } = options;
+  const { stage, depth, cut, parallel, opacity = () => 1, onShown } = options;
   let shown: Sheet | null = null;
   /** Not seen until all of it that lies on the stage is drawn. */
   let next: Sheet | null = null;
   let isAsked = false;
   let working = 0;
-  stage.onMove(follow);
+  const leave = stage.paintOn(paint, depth);
   stage.onRest(settle);
-  return { redraw, redrawCells, hide };
+  return { redraw, redrawCells, hide, remove };
+
+  function paint(context: CanvasRenderingContext2D, ratio: number) {
+    follow();
+    if (!shown) return;
+    const placement = stage.placement();
+    context.globalAlpha = opacity();
+    shown.paint(context, ratio, placement, around(shown.placed(placement), 0));
+  }
 
   /** Asks for all to be drawn anew. */
   function redraw() {
     if (isAsked) return;
     isAsked = true;
     requestAnimationFrame(() => {
-      if (isAsked && ground.isConnected) start();
+      if (isAsked && stage.canvas.isConnected) start();
       isAsked = false;
     });
   }
@@ -175,13 +174,17 @@ export function cellLayer(options: {
     shown?.close();
     next?.close();
     shown = next = null;
+    stage.repaint();
+  }
+
+  function remove() {
+    leave();
+    hide();
   }
 
   function start() {
     next?.close();
     next = new Sheet(cut(stage.placement()));
-    next.element.hidden = shown !== null;
-    ground.append(next.element);
     follow();
   }
 
@@ -192,7 +195,6 @@ export function cellLayer(options: {
     const moved = newest.placed(placement);
     const scaling = Math.hypot(moved.a, moved.b);
     if (scaling > maxScaling || scaling < 1 / maxScaling) return start();
-    for (const sheet of [shown, next]) sheet?.move(placement);
     newest.fill(around(moved, beyond), around(moved, kept));
     work();
     swap();
@@ -218,7 +220,9 @@ export function cellLayer(options: {
     if (isSharp) return;
     if (!newest.cut.refit?.(placement)) return start();
     newest.relay();
-    follow();
+    // Those of another size are drawn for it.
+    redrawCells(() => true);
+    stage.repaint();
   }
 
   function work() {
@@ -248,11 +252,14 @@ export function cellLayer(options: {
   async function draw(sheet: Sheet, cell: Held) {
     cell.state = 'drawing';
     const { signal } = cell.end;
-    const canvas = await sheet.cut.draw(cell, signal).catch(() => null);
+    const picture = await sheet.cut.draw(cell, signal).catch(() => null);
     working -= 1;
-    if (!signal.aborted) {
+    if (signal.aborted) picture?.close();
+    else {
       cell.state = 'drawn';
-      sheet.show(cell, canvas);
+      cell.picture?.close();
+      cell.picture = picture;
+      if (sheet === shown) stage.repaint();
       swap();
     }
     work();
@@ -265,7 +272,7 @@ export function cellLayer(options: {
     shown?.close();
     shown = next;
     next = null;
-    shown.element.hidden = false;
+    stage.repaint();
     onShown?.();
   }
 }

@@ -18,6 +18,14 @@ export interface Stage {
   placement: () => DOMMatrix;
   /** the box around what is seen, in pixels of the image */
   view: () => { left: number; top: number; right: number; bottom: number };
+  /**
+   * Has something painted on the image whenever that is drawn; shapes lie above pictures.
+   *
+   * @returns takes it away
+   */
+  paintOn: (paint: Paint, depth: 'picture' | 'shapes') => () => void;
+  /** draws the image and what lies on it anew */
+  repaint: () => void;
   /** lays tiles over the image, none at first */
   addTiles: () => TileLayer;
   onPointer: (listener: PointerListener) => void;
@@ -52,6 +60,9 @@ export interface PointerListener {
   click: (at: Point) => void;
   doubleClick: (at: Point) => boolean;
 }
+
+/** Paints on the image. @param ratio pixels of the canvas, of which coordinates are, per CSS pixel */
+export type Paint = (context: CanvasRenderingContext2D, ratio: number) => void;
 
 /** What part of an image is seen: its centre and its width, in full-resolution pixels. */
 export type ViewPosition = { x: number; y: number; width: number };

@@ -7,7 +7,8 @@ import { tileSource } from './tile-source.js';
 import type { Item } from '../browse/model.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import { annotationTexts, imageTexts } from '../texts.js';
-import type { PointerListener, Stage } from './contract.js';
+import type { Ground } from './cells.js';
+import type { Paint, PointerListener, Stage } from './contract.js';
 
 /** Above this zoom single pixels are meant to be seen as squares. */
 const sharpZoom = 3;
@@ -33,9 +34,9 @@ export async function openStage(options: {
   signal.throwIfAborted();
   const navigatorElement = h('div.navigator.raised', { 'aria-hidden': 'true' });
   const drawing = h('div.drawing');
-  /** What lies on the image, below all that is drawn by this page. */
-  const pictures = h('div');
-  fill(element, drawing, pictures, navigatorElement);
+  /** What lies on the image while its light is changed, so that colours stay what they are. */
+  const veil = h('canvas.veil', { 'aria-hidden': 'true', hidden: true });
+  fill(element, drawing, veil, navigatorElement);
   const viewer = OpenSeadragon({
     drawer: 'canvas',
     showNavigationControl: false,
@@ -97,10 +98,32 @@ export async function openStage(options: {
     listener();
   };
   const onRest = (listener: () => void) => viewer.addHandler('animation-finish', listener);
-  const moving = { size, placement, onMove, onRest };
-  viewer.addHandler('animation', () => viewer.drawer.setImageSmoothingEnabled(zoom() < sharpZoom));
-  return {
+  let isSmooth = true;
+  viewer.addHandler('viewport-change', () => {
+    if (isSmooth !== zoom() < sharpZoom) viewer.drawer.setImageSmoothingEnabled((isSmooth = !isSmooth));
+  });
+  const layers = { picture: new Set<Paint>(), shapes: new Set<Paint>() };
+  viewer.addHandler('update-viewport', () => {
+    const { context } = viewer.drawer as unknown as { context: CanvasRenderingContext2D };
+    const ground = veil.hidden ? context : cleared(veil, context.canvas);
+    ground.save();
+    ground.imageSmoothingEnabled = true;
+    for (const paint of [...layers.picture, ...layers.shapes]) paint(ground, devicePixelRatio);
+    ground.restore();
+  });
+  const ground: Ground = {
     canvas,
+    size,
+    placement,
+    paintOn(paint, depth) {
+      layers[depth].add(paint);
+      return () => layers[depth].delete(paint);
+    },
+    repaint: () => void (signal.aborted || viewer.forceRedraw()),
+    onRest,
+  };
+  return {
+    ...ground,
     async showFrame(index, { style: next, likely = [] }) {
       image = await stack.show(
         keyOf(index, next),
@@ -108,17 +131,17 @@ export async function openStage(options: {
       );
     },
     setLight({ brightness, contrast }) {
+      veil.hidden = brightness === 100 && contrast === 100;
+      viewer.forceRedraw();
       viewer.drawer.canvas.style.filter = `brightness(${brightness}%) contrast(${contrast}%)`;
     },
     zoom,
     toImage,
-    size,
-    placement,
     view() {
       const { width, height } = size();
       return boxAround([toImage(0, 0), toImage(width, 0), toImage(0, height), toImage(width, height)]);
     },
-    addTiles: () => tileLayer(moving, pictures, metadata, () => onProblem(annotationTexts.partsMissing)),
+    addTiles: () => tileLayer(ground, metadata, () => onProblem(annotationTexts.partsMissing)),
     onPointer: (listener) => listenToPointer(viewer, listener),
     position() {
       const bounds = viewer.viewport.getBoundsNoRotate();
@@ -148,8 +171,15 @@ export async function openStage(options: {
     rotate: (degrees, isImmediate = false) => void viewer.viewport.setRotation(degrees, isImmediate),
     goHome: () => viewer.viewport.goHome(),
     onMove,
-    onRest,
   };
+}
+
+/** What can be painted on, as large as another canvas. */
+function cleared(canvas: HTMLCanvasElement, { width, height }: HTMLCanvasElement) {
+  const context = canvas.getContext('2d') as CanvasRenderingContext2D;
+  if (canvas.width === width && canvas.height === height) context.clearRect(0, 0, width, height);
+  else Object.assign(canvas, { width, height });
+  return context;
 }
 
 function keyOf(frame: number, style: string) {

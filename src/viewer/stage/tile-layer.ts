@@ -1,8 +1,7 @@
+import type { Box } from '../annotations/model.js';
 import { requestPicture } from '../api.js';
-import { h } from '../dom.js';
-import { canvasOf, cellLayer, snapped, type Cell, type Cut } from './cells.js';
+import { cellLayer, snapped, type Cell, type Cut, type Ground } from './cells.js';
 import type { ImageMetadata } from '../image/metadata.js';
-import type { Stage } from './contract.js';
 
 /** Tiles that are asked for at the same time, as by OpenSeadragon. */
 const parallel = 6;
@@ -22,20 +21,19 @@ export interface TileLayer {
 
 /** Tiles of the image's own grid that lie over it. @param onProblem called for each that cannot be loaded */
 export function tileLayer(
-  stage: Pick<Stage, 'size' | 'placement' | 'onMove' | 'onRest'>,
-  place: HTMLElement,
+  stage: Ground,
   { sizeX, sizeY, tileWidth, tileHeight, levels }: ImageMetadata,
   onProblem: () => void,
 ): TileLayer {
-  const ground = h('div.raft', { 'aria-hidden': 'true' });
-  place.append(ground);
+  let opacity = 1;
   let shown: TileUrl | null = null;
   /** The tiles that were seen last, by their addresses: going back to them needs no request. */
-  const known: Map<string, HTMLCanvasElement> = new Map();
-  const layer = cellLayer({ stage, ground, cut, parallel });
+  const known: Map<string, ImageBitmap> = new Map();
+  const layer = cellLayer({ stage, depth: 'picture', cut, parallel, opacity: () => opacity });
   return {
-    show(url, opacity) {
-      ground.style.opacity = opacity === 1 ? '' : String(opacity);
+    show(url, share) {
+      if (opacity !== share) stage.repaint();
+      opacity = share;
       if (shown !== url) layer.redraw();
       shown = url;
     },
@@ -43,10 +41,7 @@ export function tileLayer(
       shown = null;
       layer.hide();
     },
-    remove() {
-      layer.hide();
-      ground.remove();
-    },
+    remove: layer.remove,
   };
 
   /** The coarsest level whose pixels are not larger than those of the screen. */
@@ -63,7 +58,7 @@ export function tileLayer(
     const tiles: Cut = {
       ...fit(placement, side),
       range,
-      draw: ({ column, row }: Cell, signal: AbortSignal) => draw(url!(level, column, row), signal),
+      draw: ({ column, row, box }: Cell, signal: AbortSignal) => draw(url!(level, column, row), box, signal),
       refit(other) {
         if (levelAt(other) === level) Object.assign(tiles, fit(other, side));
         return levelAt(other) === level;
@@ -81,15 +76,16 @@ export function tileLayer(
     return { toImage, origin, width: tileWidth * side * scale, height: tileHeight * side * scale };
   }
 
-  async function draw(url: string, signal: AbortSignal) {
+  /** As large as it is seen, so that nothing is left to do in each frame; one that is seen enlarged stays small. */
+  async function draw(url: string, { left, top, right, bottom }: Box, signal: AbortSignal) {
     try {
-      const kept = known.get(url);
-      // One that is seen now is that of the cells which these will take the place of.
-      const canvas = kept && !kept.isConnected ? kept : canvasOf(await requestPicture(url, signal));
+      const picture = known.get(url) ?? (await requestPicture(url, signal));
       known.delete(url);
-      known.set(url, canvas);
+      known.set(url, picture);
       for (const oldest of known.keys()) if (known.size > maxKnown) known.delete(oldest);
-      return canvas;
+      const resizeWidth = Math.min(picture.width, Math.round((right - left) * devicePixelRatio));
+      const resizeHeight = Math.min(picture.height, Math.round((bottom - top) * devicePixelRatio));
+      return await createImageBitmap(picture, { resizeWidth, resizeHeight });
     } catch (error) {
       if (!signal.aborted) onProblem();
       throw error;

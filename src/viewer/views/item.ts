@@ -65,7 +65,7 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
     const writeAddress = () => replaceRoute(routeHash('item', item._id, { ...seen, ...compared?.query() }));
     const onAddress = (query: ViewQuery) => {
       seen = query;
-      writeAddress();
+      return writeAddress();
     };
     const image = await openImage({ element: stage, item, metadata, query: route.query, onAddress, signal });
     fill(

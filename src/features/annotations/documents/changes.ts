@@ -19,7 +19,7 @@ export interface FollowedItem {
   signals: readonly AbortSignal[];
 }
 
-/** The number of an item's annotations and their newest version, now and whenever these are others, as `text/event-stream`. */
+/** The number of an item's annotations, their newest version and the caller's rights, now and whenever these are others, as `text/event-stream`. */
 export function annotationEventStream(lists: AnnotationLists, followed: FollowedItem): Reply {
   return eventStream(changesOf(lists, followed));
 }

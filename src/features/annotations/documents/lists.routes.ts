@@ -53,8 +53,8 @@ const events = defineRoute({
   path: '/annotation/events',
   summary: 'Changes of the annotations of an item as server-sent events.',
   description:
-    'Each event is `data: {"total": …, "version": …}`: how many annotations of the item you may read, and the newest of their versions (`null` ' +
-    'without any). The first is sent at once, others within some three seconds of a change, in whichever process it happens. A token in the ' +
+    'Each event is `data: {"total": …, "version": …, "writable": …, "administered": …}`: how many annotations of the item you may read, the ' +
+    'newest of their versions (`null` without any), and how many of them you may change and administer. The first is sent at once, others within some three seconds of a change, in whichever process it happens. A token in the ' +
     'cookie or the parameter `token` will do.',
   access: 'public',
   scope: scopes.read,

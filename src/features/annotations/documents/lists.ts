@@ -93,12 +93,17 @@ export class AnnotationLists {
     return { counts, referenced };
   }
 
-  /** What tells a list of an item's annotations from a later one: how many the caller may read, and the newest of their versions. */
-  async stateOf(itemId: string, caller: Caller | null): Promise<{ total: number; version: number | null }> {
+  /**
+   * What tells a list of an item's annotations from a later one: how many the caller may read, and of these change and administer, and the
+   * newest of their versions.
+   */
+  async stateOf(itemId: string, caller: Caller | null) {
     const { annotations, total } = await this.find({ itemId }, { limit: 1, offset: 0, sort: [['_version', -1]] }, caller);
     let version: number | null = null;
     for await (const newest of annotations) version = newest.version;
-    return { total, version };
+    const allowed = async (level: 1 | 2) =>
+      total === 0 ? 0 : this.options.model.count({ ...(await this.options.permissions.permitted(caller, level)), itemIds: [itemId] });
+    return { total, version, writable: await allowed(1), administered: await allowed(2) };
   }
 
   /** Items with active annotations that the caller may read, a page of them, and how many there are. */

@@ -1,5 +1,5 @@
 import { h } from '../../dom.js';
-import { canvasOf, cellLayer, snapped, type Cell, type Cut } from '../../stage/cells.js';
+import { cellLayer, snapped, type Cell, type Cut } from '../../stage/cells.js';
 import { boxAround, type Box, type Element } from '../model.js';
 import { Painter, type Context } from './paint.js';
 import type { Stage } from '../../stage/contract.js';
@@ -35,7 +35,6 @@ const pointsOfShape = 8;
  * @returns asks for the content, for what has come to it, or only for what is live to be drawn
  */
 export function drawingLayer(stage: Stage, element: HTMLElement, content: Content) {
-  const ground = h('div.raft', { 'aria-hidden': 'true' });
   const live = h('canvas.live-layer', { 'aria-hidden': 'true' });
   let labelled: Element[] = [];
   /** Those that the shapes were drawn without. */
@@ -47,8 +46,8 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
   let isDirty = false;
   let isAsked = false;
   // Below the overview in the corner.
-  element.querySelector('.navigator')?.before(ground, live);
-  const cells = cellLayer({ stage, ground, cut, parallel: 1, onShown: redrawLive });
+  element.querySelector('.navigator')?.before(live);
+  const cells = cellLayer({ stage, depth: 'shapes', cut, parallel: 1, onShown: redrawLive });
   // Within the frame in which the image is drawn: shapes must not swim on it.
   stage.onMove(drawLive);
   return { redraw: cells.redraw, redrawMore, redrawLive };
@@ -120,7 +119,7 @@ export function drawingLayer(stage: Stage, element: HTMLElement, content: Conten
         painter.shapes(seen.slice(start, end), opacity);
       }
     }
-    return isEmpty ? null : canvasOf(easel.transferToImageBitmap(), { 'data-testid': 'annotation-cell' });
+    return isEmpty ? null : easel.transferToImageBitmap();
   }
 
   function drawLive() {
