@@ -102,7 +102,9 @@ export class AnnotationLists {
     let version: number | null = null;
     for await (const newest of annotations) version = newest.version;
     const allowed = async (level: 1 | 2) =>
-      total === 0 ? 0 : this.options.model.count({ ...(await this.options.permissions.permitted(caller, level)), itemIds: [itemId] });
+      total === 0
+        ? 0
+        : this.options.model.count({ ...(await this.options.permissions.permitted(caller, level)), itemIds: [itemId] });
     return { total, version, writable: await allowed(1), administered: await allowed(2) };
   }
 
