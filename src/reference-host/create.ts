@@ -29,7 +29,7 @@ import { offerUpgrades, type Upgrading } from './http/upgrades.js';
 import { hostRoutes } from './routes.js';
 import { notifyUser } from './notifications/notifications.js';
 import { notificationSockets } from './notifications/web-sockets.js';
-import { forgetTokens, verifyToken } from './accounts/tokens/tokens.js';
+import { forgetTokens, tokensVerifier } from './accounts/tokens/tokens.js';
 import { removeExpiredHourly } from './accounts/tokens/expired.js';
 import { coreSettingDefinitions } from './system/settings.js';
 import { operationRoutes } from './system/operation.routes.js';
@@ -180,7 +180,7 @@ async function mountHost(app: Express, options: ReferenceHostOptions, context: H
   const { apiRoot, logger } = context;
   const serving = {
     context,
-    authenticate: (token: string) => verifyToken(context, token),
+    authenticate: tokensVerifier(context),
     tokenLocations: { cookieName: context.cookieName, headerName: 'Girder-Token' },
     logger,
   };

@@ -10,12 +10,12 @@ import { loadFolder } from './tree/folders.js';
 import { localPathOf, moveFile, readFile, removeFile } from './files/files.js';
 import { removeFiles, storeFiles } from './files/stored-files.js';
 import { createItem, removeItem } from './tree/items.js';
-import { enabledUser, verifyToken } from './accounts/tokens/tokens.js';
+import { enabledUser, tokensVerifier } from './accounts/tokens/tokens.js';
 
 /** The host's tokens, as the plugin asks for them. */
 export function hostAuth(context: HostContext): HostAuth {
   return {
-    verify: (token) => verifyToken(context, token),
+    verify: tokensVerifier(context),
     user: (id) => enabledUser(context, { _id: new Types.ObjectId(id) }),
     cookieName: context.cookieName,
     headerName: 'Girder-Token',

@@ -343,6 +343,24 @@ const rows: [what: string, status: number, send: Send][] = [
     },
   ],
   [
+    'points whose ids come in no order, of groups of which no two are alike',
+    200,
+    drawn(
+      Array.from({ length: 60_000 }, (_, i) => {
+        const id = ((i * 7919) % 100_003).toString(16).padStart(24, '0');
+        return `{"type":"point","id":"${id}","group":"g${i}","center":[${i % 999},${i % 777},0]}`;
+      }).join(),
+    ),
+  ],
+  [
+    'more groups than there may be',
+    400,
+    ({ slide }, send) => {
+      const points = Array.from({ length: 70_000 }, (_, i) => `{"type":"point","group":"g${i}","center":[1,2,0]}`);
+      return send('POST', '/annotation', annotationOf(slide, points.join()));
+    },
+  ],
+  [
     'points of one feature',
     200,
     ({ slide }, send) => {

@@ -2,8 +2,11 @@ import compression from 'compression';
 import express from 'express';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Model } from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventStream } from '../../src/index.js';
+import { startTestDatabase } from '../support/database.js';
 import { startHost, type Client, type TestHost } from '../support/reference-host.js';
 
 describe('event streams', () => {
@@ -61,6 +64,36 @@ describe('event streams', () => {
     const answer = await fetch(`${url}/system/version`, { headers: { 'Accept-Encoding': 'gzip' } });
     expect(answer.headers.get('content-encoding')).toBe('gzip');
     await answer.arrayBuffer();
+  });
+
+  it('are asked about together: the tokens of all that are open, by one look', async () => {
+    const database = await startTestDatabase();
+    const address = new URL(database.uri);
+    address.searchParams.set('monitorCommands', 'true');
+    const watched = await startHost({ mongoUri: address.href });
+    const leaving = new AbortController();
+    let looks = 0;
+    const client = (watched.host.host.models.item as Model<unknown>).db.getClient();
+    const note = ({ commandName, command }: { commandName: string; command: Record<string, unknown> }) => {
+      if (commandName === 'find' && /token|user/.test(String(command.find))) looks += 1;
+    };
+    try {
+      const users = [await watched.register('first'), await watched.register('second')];
+      const opened = Array.from({ length: 20 }, (_, i) => users[i % 2]!.token!).map((token) =>
+        fetch(`${watched.url}/api/v1/notification/stream`, { headers: { 'Girder-Token': token }, signal: leaving.signal }),
+      );
+      for (const { status } of await Promise.all(opened)) expect(status).toBe(200);
+      client.on('commandStarted', note);
+      await pause(3000);
+      // Each stream is looked at every second, in one of the four groups of a second in which it was opened: one by one it would be 120.
+      expect(looks).toBeGreaterThan(1);
+      expect(looks).toBeLessThanOrEqual(30);
+    } finally {
+      client.off('commandStarted', note);
+      leaving.abort();
+      await watched.close();
+      await database.stop();
+    }
   });
 
   it('say that they are alive while nothing happens, and end when who follows goes', async () => {

@@ -183,6 +183,24 @@ describe('what web clients ask beside the API of images', () => {
     expect(await socketOf(`?token=${token}`).closed).toEqual([3000, 'Invalid token']);
   });
 
+  it('takes at most 50 web sockets of a user, and another when one has gone', async () => {
+    const someone = await started.register('many');
+    const query = `?token=${someone.token}`;
+    const opened = Array.from({ length: 51 }, () => socketOf(query));
+    expect(await Promise.race(opened.map(({ closed }) => closed))).toEqual([1013, 'At most 50 web sockets a user']);
+    await someone.ok('DELETE', '/user/authentication');
+    const codes = (await Promise.all(opened.map(({ closed }) => closed))).map(([code]) => code);
+    expect(codes.filter((code) => code === 3000)).toHaveLength(50);
+    const again = await started.anonymous.ok('GET', '/user/authentication', {
+      headers: { Authorization: `Basic ${Buffer.from('many:many.password').toString('base64')}` },
+    });
+    const { heard } = socketOf(`?token=${(again.authToken as { token: string }).token}`);
+    await until('a message has come', async () => {
+      await started.host.host.notify!({ userId: someone.id!, type: 'progress', data: {} });
+      return heard.length > 0;
+    });
+  });
+
   it('closes with open web sockets, and leaves nobody waiting', async () => {
     const own = await startHost();
     const user = await own.register('user');

@@ -13,7 +13,9 @@ const checkMs = 3000;
 const closePatienceMs = 3000;
 /** Clients have nothing to say. */
 const maxPayload = 1024;
-const ended = { invalid: 3000, goingAway: 1001, failed: 1011 } as const;
+const ended = { invalid: 3000, goingAway: 1001, failed: 1011, tryLater: 1013 } as const;
+/** Web sockets that a user may have open in this process. */
+const maxSockets = 50;
 
 /**
  * Messages of a user by web socket beside the event stream, as web clients of Girder 5 take them: `/notifications/me?token=…`, a text a message.
@@ -23,19 +25,24 @@ export async function notificationSockets(context: HostContext): Promise<Upgradi
   if (!isInstalled('ws')) return () => false;
   const { WebSocketServer } = await import('ws');
   const sockets = new WebSocketServer({ noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload });
+  const open = new Map<string, number>();
   const path = `${context.apiRoot.replace(/\/api\/v1$/, '')}/notifications/me`;
   return (request, socket, head) => {
     if (request.headers.upgrade?.toLowerCase() !== 'websocket') return false;
     const [asked = '', query = ''] = (request.url ?? '').split('?', 2);
     if (asked !== path || context.closing.aborted) return false;
     const token = new URLSearchParams(query).get('token');
-    sockets.handleUpgrade(request, socket, head, (opened) => void send(context, opened, token));
+    sockets.handleUpgrade(request, socket, head, (opened) => void send(context, opened, { token, open }));
     return true;
   };
 }
 
 /** Sends messages until the client goes, the token ends, or the host closes. */
-async function send(context: HostContext, socket: WebSocket, token: string | null): Promise<void> {
+async function send(
+  context: HostContext,
+  socket: WebSocket,
+  { token, open }: { token: string | null; /** How many sockets users have. */ open: Map<string, number> },
+): Promise<void> {
   const over = new AbortController();
   const end = (code: number, reason: string) => {
     over.abort();
@@ -49,9 +56,15 @@ async function send(context: HostContext, socket: WebSocket, token: string | nul
   const check = watch(socket, async () => {
     if ((await userOf(context, token)) === null) invalid();
   });
+  let user: string | undefined;
   try {
     const userId = await userOf(context, token);
     if (userId === null) return invalid();
+    const key = userId.toHexString();
+    const count = open.get(key) ?? 0;
+    if (count >= maxSockets) return end(ended.tryLater, `At most ${maxSockets} web sockets a user`);
+    open.set(key, count + 1);
+    user = key;
     const messages = newNotifications(context, { userId }, { since: new Date(), silenceMs: Infinity, signal: over.signal });
     for await (const message of messages) await sent(socket, JSON.stringify(toWire(message)));
     end(ended.goingAway, '');
@@ -61,6 +74,11 @@ async function send(context: HostContext, socket: WebSocket, token: string | nul
   } finally {
     clearInterval(check);
     offRevoked();
+    if (user !== undefined) {
+      const rest = (open.get(user) ?? 1) - 1;
+      if (rest > 0) open.set(user, rest);
+      else open.delete(user);
+    }
   }
 }
 

@@ -1,9 +1,13 @@
+import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
+import { sortInSlices } from '../../../core/concurrency/sort-in-slices.js';
 import { BadParameterError } from '../../../errors.js';
 
 /** Longest JSON text of one element, bytes: about 1.5 million points. */
 export const maxElementBytes = 32 * 1024 * 1024;
 /** Everything in a body that is no list of elements, bytes. */
 export const maxOtherBytes = 8 * 1024 * 1024;
+/** Groups of an annotation, which each head document and list of annotations names. */
+const maxGroups = 65_536;
 /** Names of all groups of an annotation together, UTF-16 units: each head document lists them. */
 const maxGroupLength = 1024 * 1024;
 
@@ -12,8 +16,12 @@ export function elementTooLong(index: number): BadParameterError {
   return new BadParameterError(`elements[${index}] is longer than ${maxElementBytes} bytes.`);
 }
 
+/** Groups that are gone through before the time is looked at. */
+const groupsAtOnce = 1024;
+
 /** @throws BadParameterError when a head could not list all groups. */
-export function requireListableGroups(groups: Iterable<string | null>): void {
+export function requireListableGroups(groups: ReadonlySet<string | null>): void {
+  if (groups.size > maxGroups) throw new BadParameterError(`The elements have more than ${maxGroups} distinct groups.`);
   let length = 0;
   for (const group of groups) length += (group ?? '').length;
   if (length > maxGroupLength) {
@@ -22,8 +30,21 @@ export function requireListableGroups(groups: Iterable<string | null>): void {
 }
 
 /** Distinct groups as a head lists them: sorted, `null` last, and as every database keeps text: unpaired surrogates are U+FFFD. */
-export function sortedGroups(groups: Iterable<string | null>): (string | null)[] {
-  const distinct = new Set(Array.from(groups, (group) => group && Buffer.from(group).toString()));
-  const names = [...distinct].filter((group) => group !== null).sort();
-  return distinct.has(null) ? [...names, null] : names;
+export async function sortedGroups(groups: Iterable<string | null>): Promise<(string | null)[]> {
+  const distinct = new Set<string>();
+  let hasNone = false;
+  let seen = 0;
+  for (const group of groups) {
+    if (group === null) hasNone = true;
+    else distinct.add(Buffer.from(group).toString());
+    seen += 1;
+    if (seen % groupsAtOnce === 0 && isSliceOver()) await nextSlice();
+  }
+  const names = [...distinct];
+  const order = await sortInSlices(Uint32Array.from(names.keys()), (a, b) =>
+    (names[a] as string) < (names[b] as string) ? -1 : 1,
+  );
+  const sorted: (string | null)[] = [];
+  for (const index of order) sorted.push(names[index] as string);
+  return hasNone ? [...sorted, null] : sorted;
 }

@@ -81,17 +81,72 @@ export async function findToken({ models }: HostContext, token: string): Promise
  * key and keys are not used any more.
  */
 export async function verifyToken(context: HostContext, token: string): Promise<Caller | null> {
+  return (await verifyTokens(context, [token])).get(token) ?? null;
+}
+
+/** {@link verifyToken} of many, by as many queries as of one. Those that are worth nothing are absent. */
+async function verifyTokens(context: HostContext, tokens: readonly string[]): Promise<Map<string, Caller>> {
   const { models } = context;
-  const found = await findToken(context, token);
-  if (found === null) return null;
-  const { scope: scopes, expires, userId, userEpoch, apiKeyId, apiKeyEpoch } = found;
-  if (userId === null) return { id: null, admin: false, scopes, expires };
-  const user = await enabledUser(context, { _id: userId, tokenEpoch: userEpoch });
-  if (user === null) return null;
-  if (apiKeyId === null) return { ...user, scopes, expires };
-  if (!(await context.setting('core.api_keys'))) return null;
-  const key = await models.apiKey.exists({ _id: apiKeyId, tokenEpoch: apiKeyEpoch, active: true });
-  return key === null ? null : { ...user, scopes, expires };
+  const hashes = new Map(tokens.filter(({ length }) => length === tokenLength).map((token) => [hashOf(token), token]));
+  const now = new Date();
+  const found = (await models.token.find({ hash: { $in: [...hashes.keys()] } }).lean<TokenDocument[]>()).filter(
+    ({ expires }) => expires > now,
+  );
+  const [users, keys] = await Promise.all([usersOf(context, found), keysOf(context, found)]);
+  const callers = new Map<string, Caller>();
+  for (const { hash, userId, userEpoch, apiKeyId, apiKeyEpoch, scope: scopes, expires } of found) {
+    const user = userId === null ? { id: null, admin: false } : users.get(`${userId.toHexString()} ${String(userEpoch ?? null)}`);
+    if (user === undefined) continue;
+    if (apiKeyId !== null && !keys.has(`${apiKeyId.toHexString()} ${String(apiKeyEpoch)}`)) continue;
+    callers.set(hashes.get(hash)!, { ...user, scopes, expires });
+  }
+  return callers;
+}
+
+/** The users of tokens who may sign in, by id and epoch. */
+async function usersOf(
+  { models }: HostContext,
+  tokens: readonly TokenDocument[],
+): Promise<Map<string, { id: string; admin: boolean }>> {
+  const ids = tokens.flatMap(({ userId }) => userId ?? []);
+  if (ids.length === 0) return new Map();
+  const users = await models.user
+    .find({ _id: { $in: ids }, status: 'enabled' }, { admin: 1, tokenEpoch: 1 })
+    .lean<UserDocument[]>();
+  return new Map(
+    users.map(({ _id, tokenEpoch, admin }) => {
+      const id = _id.toHexString();
+      return [`${id} ${String(tokenEpoch ?? null)}`, { id, admin }];
+    }),
+  );
+}
+
+/** The keys of tokens that are in use, by id and epoch. */
+async function keysOf(context: HostContext, tokens: readonly TokenDocument[]): Promise<Set<string>> {
+  const ids = tokens.flatMap(({ apiKeyId }) => apiKeyId ?? []);
+  if (ids.length === 0 || !(await context.setting('core.api_keys'))) return new Set();
+  const keys = await context.models.apiKey
+    .find({ _id: { $in: ids }, active: true }, { tokenEpoch: 1 })
+    .lean<Pick<ApiKeyDocument, '_id' | 'tokenEpoch'>[]>();
+  return new Set(keys.map(({ _id, tokenEpoch }) => `${_id.toHexString()} ${String(tokenEpoch)}`));
+}
+
+/** {@link verifyToken}, by one look for all tokens that are asked for at the same moment, as those of all open streams are. */
+export function tokensVerifier(context: HostContext): (token: string) => Promise<Caller | null> {
+  let batch: { tokens: Set<string>; answers: Promise<Map<string, Caller>> } | undefined;
+  return async (token) => {
+    if (batch === undefined) {
+      const tokens = new Set<string>();
+      const look = () => {
+        // No answer is older than its question: who asks from now on waits for the next look.
+        batch = undefined;
+        return verifyTokens(context, [...tokens]);
+      };
+      batch = { tokens, answers: Promise.resolve().then(look) };
+    }
+    batch.tokens.add(token);
+    return (await batch.answers).get(token) ?? null;
+  };
 }
 
 /** A user as they are now, with no scopes; `null` when there is none that fits, or they may not sign in. */

@@ -1,3 +1,6 @@
+import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
+import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
+
 /** Most entries of a part of an index, on average: a look-up of one id reads one part. */
 const partEntries = 4096;
 /** Bytes of an entry: hash, slot of the pack in the pack index. */
@@ -23,18 +26,17 @@ export function partOfHash(hash: number, parts: number): number {
 }
 
 /** Stores entries, which need not be sorted, as the parts of an index. */
-export function encodeIndex(entries: Float64Array): Buffer[] {
-  entries.sort();
-  const parts = indexParts(entries.length);
-  const encoded: Buffer[] = [];
+export async function* encodeIndex(entries: Float64Array): AsyncGenerator<Buffer, void, undefined> {
+  const sorted = await sortInSlices(entries);
+  const parts = indexParts(sorted.length);
   let start = 0;
   for (let part = 0; part < parts; part += 1) {
     let end = start;
-    while (end < entries.length && partOfHash(Math.floor((entries[end] as number) / 65_536), parts) === part) end += 1;
-    encoded.push(encodePart(entries.subarray(start, end)));
+    while (end < sorted.length && partOfHash(Math.floor((sorted[end] as number) / 65_536), parts) === part) end += 1;
+    yield encodePart(sorted.subarray(start, end));
+    if (isSliceOver()) await nextSlice();
     start = end;
   }
-  return encoded;
 }
 
 /** Stores sorted entries as one part. */

@@ -93,7 +93,11 @@ async function* textChunks(
       const pack = packs[index] as LoadedPack;
       const columns = columnsOf(pack);
       const cutText = cut?.[i];
-      const starts = cutText === undefined ? (offsets[index] ??= columns.offsets()) : [];
+      if (cutText === undefined && offsets[index] === undefined) {
+        offsets[index] = columns.offsets();
+        if (isSliceOver()) await nextSlice();
+      }
+      const starts = offsets[index] ?? [];
       const start = cutText === undefined ? (starts[at] as number) : 0;
       const end = cutText === undefined ? (starts[at + 1] as number) : cutText.length;
       const suffix = onBox === null ? '' : boxSuffix(columns, at, onBox);
@@ -172,6 +176,8 @@ async function* centroidChunks(
           const given = Object.fromEntries(Object.entries(appearance ?? {}).filter(([, value]) => value !== null));
           row = props.indexOf(given as unknown as AnnotationElement);
           rows.set(index * perPack + appearanceIndex, row);
+          // The first of a pack has its columns read.
+          if (isSliceOver()) await nextSlice();
         }
         const offset = (i - start) * centroidBytes;
         const { ids } = columns;

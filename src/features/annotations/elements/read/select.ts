@@ -5,6 +5,7 @@ import {
   type ElementQuery,
 } from '../../../../annotation-format/element-query.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
+import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
 import type { StoredElements, StoredWindow } from '../contract.js';
 import { windowPositions, type PackEntry } from '../packs/pack-index.js';
 import type { ElementLoader, LoadedPack, LoadedWindow } from './loader.js';
@@ -167,7 +168,7 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
       for (const { stored, candidates } of current.batch.windows) {
         const packs = current.packs.slice(first, first + candidates.length);
         first += candidates.length;
-        const members = takeMembers(packs, query, budget, skipped);
+        const members = await takeMembers(packs, query, budget, skipped, signal);
         if (isSliceOver()) await nextSlice(signal);
         if (members.length === 0) continue;
         const selection = { window: request.stored.windows.indexOf(stored), packs, members };
@@ -188,15 +189,18 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
 }
 
 /** Members of a window's packs that match, in order, after the offset and as many as the budget takes. */
-function takeMembers(
+async function takeMembers(
   packs: readonly LoadedPack[],
   query: ElementQuery,
   budget: ElementBudget,
   skipped: { offset: number },
-): Float64Array {
+  signal: AbortSignal | undefined,
+): Promise<Float64Array> {
   const count = packs.reduce((sum, { entry }) => sum + entry.count, 0);
   const takesAll = query.conditions.length === 0 && count > membersCompared;
-  const sorted = takesAll ? allMembers(packs) : matchingMembers(packs, query.conditions, count);
+  const sorted = takesAll
+    ? await allMembers(packs, signal)
+    : await matchingMembers(packs, query.conditions, { most: count, signal });
   if (query.sort[1] === -1) sorted.reverse();
   const from = Math.min(sorted.length, query.offset - skipped.offset);
   skipped.offset += from;
@@ -210,17 +214,22 @@ function takeMembers(
 }
 
 /** All members in order. Each position of a window is taken once at most, so none needs to be compared with another. */
-function allMembers(packs: readonly LoadedPack[]): Float64Array {
+async function allMembers(packs: readonly LoadedPack[], signal: AbortSignal | undefined): Promise<Float64Array> {
   const slots = new Float64Array(windowPositions).fill(-1);
   for (const [index, pack] of packs.entries()) {
     const { positions, count } = columnsOf(pack);
     for (let at = 0; at < count; at += 1) slots[positions[at] as number] = index * perPack + at;
+    if (isSliceOver()) await nextSlice(signal);
   }
   return slots.filter((member) => member >= 0);
 }
 
 /** Members that match, in order. */
-function matchingMembers(packs: readonly LoadedPack[], conditions: readonly BoxCondition[], most: number): Float64Array {
+async function matchingMembers(
+  packs: readonly LoadedPack[],
+  conditions: readonly BoxCondition[],
+  { most, signal }: { most: number; signal: AbortSignal | undefined },
+): Promise<Float64Array> {
   const keys = new Float64Array(most);
   const membersSpan = perPack * windowPositions;
   let count = 0;
@@ -231,8 +240,9 @@ function matchingMembers(packs: readonly LoadedPack[], conditions: readonly BoxC
       keys[count] = (columns.positions[at] as number) * membersSpan + index * perPack + at;
       count += 1;
     }
+    if (isSliceOver()) await nextSlice(signal);
   }
-  const sorted = keys.subarray(0, count).sort();
+  const sorted = await sortInSlices(keys.subarray(0, count), undefined, signal);
   for (let i = 0; i < count; i += 1) {
     const key = sorted[i] as number;
     sorted[i] = key - Math.floor(key / membersSpan) * membersSpan;

@@ -1,6 +1,7 @@
 import type { BoundingBox } from '../../../../annotation-format/bounding-box.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
+import { sortInSlices } from '../../../../core/concurrency/sort-in-slices.js';
 import { idWord } from '../packs/ids.js';
 import { defaultLayout, type Layout } from '../packs/layout.js';
 import { AppearanceTable } from '../read/appearances.js';
@@ -9,7 +10,7 @@ import { diagonal, emptyRows, type PackRows } from '../packs/pack.js';
 const numbersPerBox = 6;
 const firstCapacity = 256;
 const firstTextBytes = 64 * 1024;
-/** Elements whose position along the curve is found before the time is looked at. */
+/** Elements, or appearances, that are gone through before the time is looked at. */
 const keysAtOnce = 1024;
 
 /** Elements of a window while they come in: texts one after another, numbers in flat arrays. Used again for the next window. */
@@ -97,13 +98,14 @@ export class WindowDraft {
   }
 
   /** Number of elements of each group, `null` those without. */
-  groups(): Map<string | null, number> {
+  async groups(): Promise<Map<string | null, number>> {
     const groups = new Map<string | null, number>();
     const counts = new Uint32Array(this.#appearances.texts.length);
     for (let i = 0; i < this.count; i += 1) counts[this.#appearanceIndices[i] as number]! += 1;
     for (const [appearance, count] of counts.entries()) {
       const group = this.#appearances.groups[appearance] as string | null;
       groups.set(group, (groups.get(group) ?? 0) + count);
+      if (appearance % keysAtOnce === 0 && isSliceOver()) await nextSlice();
     }
     return groups;
   }
@@ -133,8 +135,10 @@ export class WindowDraft {
       keys[i] = (sizeClasses - sizeClass(size)) * 2 ** 48 + alongCurve * 2 ** 16 + i;
       if (i % keysAtOnce === 0 && isSliceOver()) await nextSlice();
     }
-    keys.sort();
-    return Uint32Array.from(keys, (key) => key % 65_536);
+    const sorted = await sortInSlices(keys);
+    const order = new Uint32Array(count);
+    for (let i = 0; i < count; i += 1) order[i] = (sorted[i] as number) % 65_536;
+    return order;
   }
 
   #centre(at: number, axis: 0 | 1): number {

@@ -2,6 +2,7 @@ import { boundingBox, type BoundingBox } from '../../../../annotation-format/bou
 import { ElementIds } from '../../../../annotation-format/element-ids.js';
 import { KnownOverlaySizes, type OverlaySizes } from '../../../../annotation-format/overlay-sizes.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
+import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { duplicateId, nameByIndex, type ElementValidator } from '../../../../annotation-format/validate.js';
 import type { StoredElements, StoredWindow } from '../contract.js';
 import { boxAround } from '../packs/pack-index.js';
@@ -67,6 +68,8 @@ export class DraftPool {
   }
 }
 
+/** Elements taken before the time is looked at. */
+const elementsAtOnce = 64;
 /** Bytes put before the text of an element that came without id. */
 const idPrefixBytes = '{"id":"",'.length + 24;
 
@@ -78,6 +81,7 @@ export class ListWriter {
   readonly #groups = new Set<string | null>();
   #index = 0;
   #draft: WindowDraft | null = null;
+  #elements: StoredElements = noElements;
 
   constructor(private readonly context: ListContext) {
     this.#sizes = new KnownOverlaySizes(context.brand, context.overlaySizes);
@@ -114,6 +118,7 @@ export class ListWriter {
       draft.add(element, id, boundingBox(element, this.#sizes.of(element)), bytes);
       this.#index += 1;
       if (draft.isFull) await this.#storeDraft();
+      if (i % elementsAtOnce === 0 && isSliceOver()) await nextSlice(this.context.signal);
     }
   }
 
@@ -140,7 +145,8 @@ export class ListWriter {
     const draft = this.#draft;
     if (draft === null) return;
     this.#draft = null;
-    for (const group of draft.groups().keys()) this.#groups.add(group);
+    for (const group of (await draft.groups()).keys()) this.#groups.add(group);
+    if (isSliceOver()) await nextSlice(this.context.signal);
     requireListableGroups(this.#groups);
     await this.context.drafts.store(draft, async () => {
       await this.context.begin();
@@ -152,11 +158,13 @@ export class ListWriter {
   async finish(): Promise<void> {
     await this.#storeDraft();
     await this.context.drafts.finish();
+    const { family, ids } = this.context;
+    this.#elements = await storedElements(family, ids.make(), this.#windows, this.#groups, this.#sizes.items());
   }
 
   /** The elements of the list, after {@link finish}. */
   elements(): StoredElements {
-    return storedElements(this.context.family, this.context.ids.make(), this.#windows, this.#groups, this.#sizes.items());
+    return this.#elements;
   }
 }
 
@@ -173,13 +181,13 @@ export const noElements: StoredElements = {
 };
 
 /** The value that a head holds, from windows in original order. */
-export function storedElements(
+export async function storedElements(
   family: string,
   content: string,
   windows: readonly StoredWindow[],
   groups: Iterable<string | null>,
   references: Iterable<string>,
-): StoredElements {
+): Promise<StoredElements> {
   const box: BoundingBox | null = boxAround(windows);
   if (box === null) return noElements;
   return {
@@ -187,7 +195,7 @@ export function storedElements(
     content,
     count: windows.reduce((sum, { count }) => sum + count, 0),
     detailsCount: box.details,
-    groups: sortedGroups(groups),
+    groups: await sortedGroups(groups),
     box,
     windows: [...windows],
     references: [...new Set(references)].sort(),

@@ -129,7 +129,17 @@ async function* elementsOf(
     while (to < slice.count && !isLongText(ends[to]! - starts[to]!)) to += 1;
     if (to > from) {
       const features = (await parseJsonText(`[${sliceText(slice, from, to)}]`, signal)) as unknown[];
-      yield features.flatMap((feature, i) => reader.read(feature, first + from + i));
+      let part: unknown[] = [];
+      for (const [i, feature] of features.entries()) {
+        const made = reader.read(feature, first + from + i);
+        part = part.length === 0 ? made : [...part, ...made];
+        if (part.length >= elementsPerPart) {
+          yield part;
+          part = [];
+        }
+        if (isSliceOver()) await nextSlice(signal);
+      }
+      yield part;
       continue;
     }
     const feature = Buffer.from(slice.bytes.subarray(starts[to], ends[to]));

@@ -1,3 +1,4 @@
+import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import { compress } from '../packs/codec.js';
 import type { StoredWindow } from '../contract.js';
 import { boxAround, encodePackIndex, packEntry, type PackEntry } from '../packs/pack-index.js';
@@ -13,12 +14,12 @@ export const packsWithoutIndex = 4;
 /** Packs compressed at the same time; the thread pool has four threads. */
 const compressing = 8;
 
-/** The entries of one pack in the index of element ids. */
-function idIndexEntries(rows: Pick<PackRows, 'count' | 'ids'>, slot: number): number[] {
+/** Puts the entries of one pack in the index of element ids behind others. */
+function putIndexEntries(entries: Float64Array, from: number, rows: Pick<PackRows, 'count' | 'ids'>, slot: number): void {
   const { high, middle, low } = rows.ids;
-  return Array.from({ length: rows.count }, (_, i) =>
-    indexEntry(idHash(high[i] as number, middle[i] as number, low[i] as number), slot),
-  );
+  for (let i = 0; i < rows.count; i += 1) {
+    entries[from + i] = indexEntry(idHash(high[i] as number, middle[i] as number, low[i] as number), slot);
+  }
 }
 
 /** Smallest and largest id among those given, as text. */
@@ -50,14 +51,16 @@ export class WindowWriter {
   /** Cuts a draft into packs and stores them with their pack index and id index; all is stored only after {@link finish}. */
   async write(draft: WindowDraft): Promise<StoredWindow> {
     const entries: PackEntry[] = [];
-    const indexEntries: number[][] = [];
+    const indexEntries = new Float64Array(draft.count);
+    let count = 0;
     const range = { lowId: '', highId: '' };
     const running = new Limit(compressing);
     try {
       for await (const { rows, text } of draft.packs()) {
         this.signal?.throwIfAborted();
         const id = this.ids.make();
-        indexEntries.push(idIndexEntries(rows, entries.length));
+        putIndexEntries(indexEntries, count, rows, entries.length);
+        count += rows.count;
         idRange(rows, range);
         entries.push(packEntry(id, rows));
         await running.start(async () => void (await this.pack(id, rows, text)));
@@ -67,10 +70,12 @@ export class WindowWriter {
       // Whoever removes what a failed write left must not be overtaken.
       await running.settle();
     }
-    const index = entries.length > packsWithoutIndex ? await this.index(Float64Array.from(indexEntries.flat())) : [];
+    const index = entries.length > packsWithoutIndex ? await this.index(indexEntries) : [];
     const id = this.ids.make();
     const packIndex = encodePackIndex({ packs: entries, nextPosition: draft.count });
-    await this.window({ id, packIndex, groups: JSON.stringify([...draft.groups()]), index });
+    const groups = [...(await draft.groups())];
+    if (isSliceOver()) await nextSlice(this.signal);
+    await this.window({ id, packIndex, groups: JSON.stringify(groups), index });
     const box = boxAround(entries);
     if (box === null) throw new Error('A window without elements was to be written');
     return { id, count: draft.count, detailsCount: box.details, box, ...range };
@@ -98,7 +103,7 @@ export class WindowWriter {
   /** Stores an index. @returns the ids of its parts. */
   async index(entries: Float64Array): Promise<string[]> {
     const ids: string[] = [];
-    for (const part of encodeIndex(entries)) ids.push(await this.indexPart(part));
+    for await (const part of encodeIndex(entries)) ids.push(await this.indexPart(part));
     return ids;
   }
 
