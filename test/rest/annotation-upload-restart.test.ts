@@ -1,6 +1,6 @@
 import { Mongoose, type Connection } from 'mongoose';
 import sharp from 'sharp';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { elementsOf, startAnnotated, type Annotated } from '../support/annotated.js';
 import { Client, startHost, type TestHost } from '../support/reference-host.js';
 import { until } from '../support/until.js';
@@ -89,4 +89,32 @@ describe('uploads that wait for others, over a restart of the server', () => {
     expect(await admin.ok('GET', `/annotation/item/${items['given up']}`)).toEqual([]);
     await until('nothing waits for it any more', async () => (await waiting().countDocuments({ 'task.fileId': file })) === 0);
   });
+});
+
+it('an upload whose annotation a killed process had sent to the database, where it came late, is read', async () => {
+  const at = await startAnnotated();
+  try {
+    const { models } = at.host.host.host.models.item.db;
+    const { collection } = Object.values(models).find((model) => model.collection.name === 'large_image_annotation')!;
+    const insertMany = collection.insertMany.bind(collection);
+    const late = vi.spyOn(collection, 'insertMany').mockImplementationOnce(async (...args) => {
+      await insertMany(...args);
+      return insertMany(...args);
+    });
+    const body = Buffer.from(JSON.stringify({ name: 'a' }));
+    const reference = JSON.stringify({ identifier: 'LargeImageAnnotationUpload', itemId: at.item });
+    const query = { parentType: 'item', parentId: at.item, name: 'a.json', size: body.length, reference };
+    await at.admin.ok('POST', '/file', { query, body });
+    const types = '["large_image_annotation_upload"]';
+    const job = await until('the job to end', async () => {
+      const [only] = (await at.admin.ok('GET', '/job', { query: { types } })) as unknown as Json[];
+      return Number(only?.status) > 2 && only;
+    });
+    expect(late).toHaveBeenCalled();
+    expect(job.status).toBe(3);
+    const made = (await at.admin.ok('GET', `/annotation/item/${at.item}`)) as unknown as { annotation: { name: string } }[];
+    expect(made.map(({ annotation }) => annotation.name)).toEqual(['a']);
+  } finally {
+    await at.close();
+  }
 });

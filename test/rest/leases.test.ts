@@ -37,7 +37,7 @@ it('lets one at a time do what has the same name, in this process and in others'
     running -= 1;
     done += 1;
   };
-  await Promise.all([here, there, here, there].map((leases) => leases.run('a configuration', 'folder', work)));
+  await Promise.all([here, there, here, there].map((leases) => leases.run('a configuration', { subject: 'folder' }, work)));
   expect([most, done]).toEqual([1, 4]);
 });
 

@@ -93,7 +93,7 @@ export class ConfigurationItems {
   }
 
   #alone<R>(folderId: string, name: string, work: (lease: Pick<Lease, 'confirm'>) => Promise<R>): Promise<R> {
-    return this.options.leases.run(`folder configuration ${folderId}/${name}`, folderId, work);
+    return this.options.leases.run(`folder configuration ${folderId}/${name}`, { subject: folderId }, work);
   }
 
   async #find(folder: FolderRecord, name: string): Promise<StoredConfiguration> {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Mongoose, type Connection } from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { processName } from '../../../src/core/database/leases/process-name.js';
 import { createReferenceHost, type ReferenceHost } from '../../../src/reference-host/index.js';
 import { buildProgram } from '../../support/built-program.js';
 import { pyramid } from '../../support/images.js';
@@ -101,13 +102,20 @@ const configurationVictim = (step: string): Victim => ({
 
 const setHistory = (value: boolean) =>
   admin.ok('PUT', '/system/setting', { query: { key: 'large_image.annotation_history', value } });
-const unfinishedJobs = () => database.collection('large_image_job').countDocuments({ status: { $nin: [3, 4, 5] } });
+const unfinished = { status: { $nin: [3, 4, 5] } };
+const unfinishedJobs = () => database.collection('large_image_job').countDocuments(unfinished);
+/** Jobs of the killed process. */
+const orphanedJobs = () => {
+  const owner = { $type: 'string', $not: new RegExp(`^${processName()}`) };
+  return database.collection('large_image_job').countDocuments({ ...unfinished, 'run.owner': owner });
+};
 
 /** Lets this process do what killed ones have left to do. */
 async function recover(): Promise<void> {
   const { agenda } = started.host.host;
   await agenda.start();
-  await until('no job goes on', async () => (await unfinishedJobs()) === 0, recoveryMs);
+  await until('no job is orphaned', async () => (await orphanedJobs()) === 0, recoveryMs);
+  await until('no job goes on', async () => (await unfinishedJobs()) === 0);
   await agenda.stop(false);
 }
 
@@ -164,7 +172,7 @@ beforeAll(async () => {
   }
   await setHistory(true);
   await started.host.host.agenda.start();
-}, 300_000);
+}, 600_000);
 afterAll(async () => {
   await database?.close();
   await started?.close();
@@ -211,8 +219,9 @@ describe('what killed processes have left', () => {
       install: { configFile: configurationPath() },
     });
     await until('the sweep has ended', () => log.some(({ event }) => event === 'Sweep:Done'));
-    await until('no job goes on', async () => (await unfinishedJobs()) === 0, recoveryMs);
-  }, 120_000);
+    await until('no job is orphaned', async () => (await orphanedJobs()) === 0, recoveryMs);
+    await until('no job goes on', async () => (await unfinishedJobs()) === 0);
+  }, 180_000);
   afterAll(() => host?.close());
 
   it('is swept at the start, with a count in the log', () => {

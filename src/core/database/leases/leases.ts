@@ -54,16 +54,22 @@ export class Leases {
   }
 
   /** Does work while nobody else does any of the same name. */
-  run<Result>(name: string, subject: string, work: (lease: Pick<Lease, 'confirm'>) => Promise<Result>): Promise<Result> {
-    return this.#queues.run(name, async () => {
-      const lease = (await this.take(name, { subject }))!;
+  run<Result>(
+    name: string,
+    request: Omit<LeaseRequest, 'isDone'>,
+    work: (lease: Pick<Lease, 'confirm'>) => Promise<Result>,
+  ): Promise<Result> {
+    const { signal } = request;
+    const alone = async () => {
+      const lease = (await this.take(name, request))!;
       try {
         return await work(lease);
       } finally {
         // Who waits takes it over when it cannot be given back.
         await lease.release().catch((err: unknown) => this.#logger.warn({ err, name }, 'Lease:Release:Failed'));
       }
-    });
+    };
+    return this.#queues.run(name, alone, signal === undefined ? {} : { signal });
   }
 
   /** Waits until the lease is this process's. @returns `null` when it is wanted no more. */

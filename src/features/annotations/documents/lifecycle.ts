@@ -1,3 +1,4 @@
+import { isDuplicateKey } from '../../../core/database/refused-writes.js';
 import type { ElementStore, ReceiveOptions } from '../elements/contract.js';
 import { UnknownIdError } from '../../../errors.js';
 import type { Caller } from '../../../host.js';
@@ -60,15 +61,9 @@ export class AnnotationLifecycle {
     const initial = await permissions.initial(item, creatorId);
     const now = new Date();
     const first = await model.nextVersions(incoming.length);
-    const annotations: NewAnnotation[] = [];
-    for (const [index, { head, elements }] of incoming.entries()) {
+    const annotations = incoming.map(({ head, elements }, index): NewAnnotation => {
       const id = idAt?.(index);
-      if (id !== undefined && (await model.find(id)) !== null) {
-        // Made before; what was stored for it now is referred to by nobody.
-        if (elements !== null) this.writer.tidy([elements.family]);
-        continue;
-      }
-      annotations.push({
+      return {
         ...(id !== undefined && { id }),
         ...initial,
         itemId: item.id,
@@ -79,11 +74,31 @@ export class AnnotationLifecycle {
         version: first + index,
         head,
         elements: elements ?? store.empty,
-      });
-    }
-    const made = await model.insert(annotations);
+      };
+    });
+    const made = await this.#insertMissing(annotations);
+    const wanted = new Set(made.map(({ elements }) => elements.family));
+    // Made before: what was stored for it now is referred to by nobody.
+    for (const { elements } of incoming)
+      if (elements !== null && !wanted.has(elements.family)) this.writer.tidy([elements.family]);
     for (const annotation of made) this.options.densities.prepare(annotation.elements);
     return made;
+  }
+
+  /** Inserts those that are not there. What a killed process has sent to the database may come after a look, but not after several. */
+  async #insertMissing(annotations: readonly NewAnnotation[]): Promise<AnnotationRecord[]> {
+    const { model } = this.options;
+    for (let looksLeft = 3; ; looksLeft--) {
+      const missing: NewAnnotation[] = [];
+      for (const annotation of annotations) {
+        if (annotation.id === undefined || (await model.find(annotation.id)) === null) missing.push(annotation);
+      }
+      try {
+        return await model.insert(missing);
+      } catch (error) {
+        if (looksLeft === 0 || !isDuplicateKey(error)) throw error;
+      }
+    }
   }
 
   /**

@@ -135,7 +135,7 @@ export class AnnotationUploads {
   /** Starts what waits, unless another process has. */
   async #startAgain(task: UploadTask): Promise<void> {
     const { model, leases } = this.options;
-    await leases.run(`annotation upload ${task.ingestion}`, task.fileId, async () => {
+    await leases.run(`annotation upload ${task.ingestion}`, { subject: task.fileId }, async () => {
       if (!(await model.isWaiting(task.ingestion))) return;
       await this.#start(task);
       step('annotation-upload:started-again');
@@ -166,10 +166,13 @@ export class AnnotationUploads {
   async ingest(given: UploadTask, context: IngestContext): Promise<void> {
     // The first job gives the work its name: done twice, it makes the same annotations.
     const task = given.ingestion === '' ? { ...given, ingestion: context.jobId } : given;
+    const { signal } = context;
+    const request = { subject: task.fileId, signal };
     try {
-      await this.#ingest(task, context);
+      // A job that was taken up again may meet the one that the last upload of its batch has started.
+      await this.options.leases.run(`annotation ingestion ${task.ingestion}`, request, () => this.#ingest(task, context));
     } catch (error) {
-      if (!context.signal.aborted && (context.isLastTry || !isPassing(error))) await this.#notify(task, context.jobId, error);
+      if (!signal.aborted && (context.isLastTry || !isPassing(error))) await this.#notify(task, context.jobId, error);
       throw error;
     }
   }
