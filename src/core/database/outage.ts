@@ -21,6 +21,11 @@ const fromServer: ReadonlySet<string> = new Set(['MongoServerError', 'MongoBulkW
 /** Codes of a server that shuts down, is no primary any more, or has been started again and does not know the cursor. */
 const notServing: ReadonlySet<unknown> = new Set([43, 91, 189, 10107, 11600, 11602, 13435, 13436]);
 
+/** Code under which a server on PostgreSQL hands on that this cannot be reached, is being started or has ended; and what that says then. */
+const internalError = 1;
+const postgresAway =
+  /\bunexpected EOF$|\bthe database system is (?:starting up|shutting down|in recovery mode|not yet accepting)|\bterminating connection due to\b|\bfailed to connect to `/;
+
 /** What Node says when the driver writes to a connection whose end it has not seen; the driver hands it on as it is. */
 const writtenTooLate = 'This socket has been ended by the other party';
 
@@ -84,7 +89,9 @@ export function isDatabaseOutage(error: unknown): boolean {
     if (unreachable.has(cause.name)) return true;
     if ((cause as { code?: unknown }).code === 'EPIPE' && cause.message === writtenTooLate) return true;
     if (cause.name === 'MongooseError') return /buffering timed out/.test(cause.message);
-    return fromServer.has(cause.name) && notServing.has((cause as { code?: unknown }).code);
+    if (!fromServer.has(cause.name)) return false;
+    const { code } = cause as { code?: unknown };
+    return notServing.has(code) || (code === internalError && postgresAway.test(cause.message));
   });
 }
 
