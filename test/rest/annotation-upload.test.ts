@@ -103,7 +103,7 @@ describe('uploaded files of annotations', () => {
 
   it('ends well where the database is too busy each time to remove the file, which is kept', async () => {
     const { file, job, removals } = await removedWhileBusy(true);
-    expect(removals).toBe(3);
+    expect(removals, String(job.log)).toBe(3);
     expect(job).toMatchObject({ status: 3 });
     expect(await exists(file)).toBe(true);
   });

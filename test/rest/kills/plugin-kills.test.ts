@@ -135,7 +135,9 @@ async function makeProducts(): Promise<void> {
 beforeAll(async () => {
   program = await buildProgram('test/support/programs/host-process', { holdsAtSteps: true });
   configuration = await mkdtemp(join(tmpdir(), 'configuration-'));
-  started = await startHost({ settings: { 'core.user_maximum_uploads': 0 } });
+  // Why a job has failed stands there only.
+  const logger = { debug() {}, info() {}, warn() {}, error: (fields: object, event: string) => console.error(event, fields) };
+  started = await startHost({ settings: { 'core.user_maximum_uploads': 0 }, logger });
   admin = await started.register('admin');
   image = await pyramid(300, 200);
   database = await new Mongoose().createConnection(started.databaseUri).asPromise();

@@ -89,6 +89,17 @@ const servesOneOfItsFiles = async (client: Client, { item }: Place) => {
   expect(ids).toContain((await markerOf(client, item))?.fileId);
   expect((await client.send('GET', `/item/${item}/tiles/zxy/0/0/0`)).status).toBe(200);
 };
+/** Waits for what a conversion of an item makes. @throws with the words of its jobs. */
+const untilConverted = (client: Client, { item }: Place, isThere: () => Promise<boolean>) =>
+  until('the conversion', async () => {
+    if (await isThere()) return true;
+    const jobs = (await client.ok('GET', '/job/all', {
+      query: { types: '["large_image_tiff"]', limit: 0 },
+    })) as unknown as Json[];
+    const own = jobs.filter(({ kwargs }) => (kwargs as Json).itemId === item);
+    const told = await Promise.all(own.map(({ _id }) => client.ok('GET', `/job/${String(_id)}`)));
+    throw new Error(JSON.stringify(told.map(({ status, log }) => ({ status, log }))));
+  });
 const convert = (client: Client, { item }: Place) => client.ok('POST', `/item/${item}/tiles`, { query: { force: true } });
 const isImageless = async (client: Client, { item }: Place) => {
   await until('nobody waits', async () => (await markerOf(client, item)) === undefined);
@@ -114,7 +125,7 @@ export const conversionWrites: Record<string, PluginWrite> = {
     act: convert,
     async check(client, place, step) {
       if (step === 'creation:job-stored') return isImageless(client, place);
-      await until('it is converted', async () => (await markerOf(client, place.item))?.fileId !== undefined);
+      await untilConverted(client, place, async () => (await markerOf(client, place.item))?.fileId !== undefined);
       const [files, marker] = [await filesOf(client, place.item), await markerOf(client, place.item)];
       expect(files).toHaveLength(2);
       expect(files.map(({ _id }) => _id)).toEqual(expect.arrayContaining([marker!.fileId, marker!.originalId]));
@@ -141,10 +152,11 @@ export const conversionWrites: Record<string, PluginWrite> = {
     steps: ['conversion:item-made', 'conversion:stored', 'conversion:file-completed'],
     act: (client, { item, folder }) =>
       client.ok('POST', `/item/${item}/tiles/convert`, { query: { folderId: folder, name: 'copy.tiff' } }),
-    async check(client, { folder }) {
+    async check(client, place) {
+      const { folder } = place;
       const copies = async () =>
         (await client.ok('GET', '/item', { query: { folderId: folder, name: 'copy.tiff' } })) as unknown as { _id: string }[];
-      await until('the copy', async () => (await copies()).length > 0);
+      await untilConverted(client, place, async () => (await copies()).length > 0);
       const [copy, ...others] = await copies();
       expect(others).toEqual([]);
       await until('its file', async () => (await filesOf(client, copy!._id)).length === 1);
