@@ -163,6 +163,18 @@ describe('DICOM', () => {
     await expectRefused(dicomSource, memoryInput(writeDicom({ ...plain, ...change }).file, 'bad.dcm'), message);
   });
 
+  it.each([
+    { columns: 0, rows: 100 },
+    { columns: 128, rows: 0 },
+  ])('refuses a slide of $columns by $rows pixels', async (matrix) => {
+    const { file } = writeDicom({ ...slide, matrix });
+    await expectRefused(
+      dicomSource,
+      memoryInput(file, 'empty.dcm'),
+      `Corrupt DICOM: a slide of ${matrix.columns} by ${matrix.rows} pixels.`,
+    );
+  });
+
   it('leaves no file of a series open when one cannot be read', async () => {
     const good = writeDicom(slide).file;
     const inputs = [good, good.subarray(0, 400), Buffer.from('no DICOM at all')].map((file, i) => memoryInput(file, `${i}.dcm`));

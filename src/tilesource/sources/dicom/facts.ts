@@ -229,6 +229,10 @@ function factsOf(dataSet: DataSet): DicomFacts | null {
   const transferSyntax = text(dataSet, 'x00020010') || '1.2.840.10008.1.2';
   const pixels = pixelModule(dataSet);
   const isSlide = text(dataSet, 'x00080016') === slideClass;
+  const matrixColumns = (isSlide ? dataSet.uint32('x00480006') : undefined) ?? pixels.columns;
+  const matrixRows = (isSlide ? dataSet.uint32('x00480007') : undefined) ?? pixels.rows;
+  if (matrixColumns < 1 || matrixRows < 1)
+    throw new TileSourceError(`Corrupt DICOM: a slide of ${matrixColumns} by ${matrixRows} pixels.`);
   const [shared] = items(dataSet, 'x52009229');
   const [measures] = items(shared, 'x00289110');
   const optical = items(dataSet, 'x00480105');
@@ -243,8 +247,8 @@ function factsOf(dataSet: DataSet): DicomFacts | null {
     instanceNumber: number(dataSet, 'x00200013') ?? 0,
     flavor: isSlide ? textAt(dataSet, 'x00080008', 2) : '',
     isSlide,
-    matrixColumns: (isSlide ? dataSet.uint32('x00480006') : undefined) ?? pixels.columns,
-    matrixRows: (isSlide ? dataSet.uint32('x00480007') : undefined) ?? pixels.rows,
+    matrixColumns,
+    matrixRows,
     focalPlanes: Math.max(1, dataSet.uint32('x00480303') ?? 1),
     frameOffset: dataSet.uint32('x00209228') ?? 0,
     positions: isSlide ? readPositions(dataSet, opticalPaths, pixels.frames) : null,
