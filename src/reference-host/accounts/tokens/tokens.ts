@@ -131,11 +131,14 @@ async function keysOf(context: HostContext, tokens: readonly TokenDocument[]): P
   return new Set(keys.map(({ _id, tokenEpoch }) => `${_id.toHexString()} ${String(tokenEpoch)}`));
 }
 
+/** Most tokens of one look. */
+const tokensPerLook = 500;
+
 /** {@link verifyToken}, by one look for all tokens that are asked for at the same moment, as those of all open streams are. */
 export function tokensVerifier(context: HostContext): (token: string) => Promise<Caller | null> {
   let batch: { tokens: Set<string>; answers: Promise<Map<string, Caller>> } | undefined;
   return async (token) => {
-    if (batch === undefined) {
+    if (batch === undefined || batch.tokens.size >= tokensPerLook) {
       const tokens = new Set<string>();
       const look = () => {
         // No answer is older than its question: who asks from now on waits for the next look.
