@@ -143,6 +143,29 @@ describe('a job', () => {
     });
   });
 
+  it('is not stopped by what was written before it was taken up and is told later', async () => {
+    let [hasBegun, isTold] = [false, false];
+    service.runner.define({
+      name: 'told late',
+      title: 'T',
+      type: 't',
+      async run({ signal }) {
+        hasBegun = true;
+        await until('it is told', () => isTold);
+        signal.throwIfAborted();
+      },
+    });
+    // Whoever queues a job notes its entry: a slow message keeps that from being told until somebody works on the job.
+    const off = service.jobs.onUpdate(async ({ job: { run } }) => {
+      if (run?.ticket != null && run.owner === null) await until('it has begun', () => hasBegun);
+    });
+    await service.runner.startProcessing();
+    const job = await submit('told late');
+    isTold = true;
+    await inStatus(job, 3);
+    off();
+  });
+
   it('that is cancelled before its turn never runs', async () => {
     let began = 0;
     service.runner.define({

@@ -28,7 +28,7 @@ export interface ThreadCallOptions {
   /** Aborted, it ends the thread. */
   signal?: AbortSignal | undefined;
   /** What is handed over and not copied. */
-  transfer?: readonly MessagePort[];
+  transfer?: readonly (MessagePort | ArrayBuffer)[];
 }
 
 /** A call that took longer, or more memory, than its thread may. */

@@ -51,7 +51,7 @@ export interface JobEvent {
   previousStatus: number | null;
 }
 
-/** Called after each write in this process, in the order of the writes; whoever wrote waits for it. */
+/** Called after each write in this process; whoever wrote waits for it. Of writes at the same time, the later one may be told first. */
 export type JobListener = (event: JobEvent) => void | Promise<void>;
 
 /** What a store of jobs is made of. */

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type * as Zstd from '@bokuweb/zstd-wasm';
-import { move, transferableSymbol, valueSymbol } from 'piscina';
-import { threadFunctions } from '../../core/concurrency/thread-functions.js';
+import { moved, threadFunctions } from '../../core/concurrency/thread-functions.js';
 import { ordered, type SampleOrder } from './sample-order.js';
 import { readDicomFacts, type DicomFacts } from '../sources/dicom/facts.js';
 import { readCziFacts, type CziFacts } from '../sources/czi/facts.js';
@@ -247,13 +246,6 @@ const zarrLibraries: ZarrLibraries = {
   blosc: async (bytes) => bloscLibrary.use((codec) => codec.decode(bytes)),
   zstd: async (bytes, size) => (await zstd(bytes, size, {})).data,
 };
-
-/** A result that is handed over without a copy of its bytes. */
-function moved<Result extends object>(result: Result, bytes: Uint8Array<ArrayBuffer>): Result {
-  // The pool unwraps what is wrapped here.
-  const wrapped: unknown = move({ [transferableSymbol]: bytes.buffer, [valueSymbol]: result });
-  return wrapped as Result;
-}
 
 /** What is wrong with a text, as errors keep their class in one thread only. */
 interface Refusal {

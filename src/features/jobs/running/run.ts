@@ -7,6 +7,8 @@ import type { JobEvent, JobStore } from '../jobs.js';
 import { failureText, type JobContext, type JobDefinition } from './definition.js';
 import { processName } from '../../../core/database/leases/process-name.js';
 
+type JobState = NonNullable<Awaited<ReturnType<JobStore['findState']>>>;
+
 /** Why work on a job is to stop before its end. */
 export type StopReason = 'canceled' | 'removed' | 'ended' | 'lost' | 'closing';
 
@@ -59,6 +61,9 @@ export class JobRun {
   #settled: Promise<void> | null = null;
   #sawOutage = false;
   #interrupted = false;
+  /** Ends the pause before the next look at the record. */
+  #lookNow: () => void = () => undefined;
+  #isToldToLook = false;
 
   constructor(private readonly options: RunOptions) {}
 
@@ -156,17 +161,27 @@ export class JobRun {
     }
   }
 
-  /** What this process itself writes about the job is known at once. */
+  /**
+   * Looks at the record at once when this process has written something that stops the work. What is told decides nothing: it may be older than this
+   * run, as whoever queued the job writes once more while it is taken up.
+   */
   #hear({ kind, job }: JobEvent): void {
-    if (job.id === this.id) this.#judge(kind === 'removed' ? null : { status: job.status, owner: job.run?.owner ?? null });
+    if (job.id !== this.id || this.#settled !== null) return;
+    if (this.#reasonToStop(kind === 'removed' ? null : { status: job.status, owner: job.run?.owner ?? null }) === null) return;
+    this.#isToldToLook = true;
+    this.#lookNow();
   }
 
-  #judge(state: { status: number; owner: string | null } | null): void {
-    if (this.#settled !== null) return;
-    if (state === null) this.stop('removed');
-    else if (state.owner !== this.options.owner) this.stop('lost');
-    else if (state.status === jobStatus.canceled || state.status === jobStatus.canceling) this.stop('canceled');
-    else if (isFinished(state.status)) this.stop('ended');
+  #judge(state: JobState | null): void {
+    const reason = this.#reasonToStop(state);
+    if (reason !== null && this.#settled === null) this.stop(reason);
+  }
+
+  #reasonToStop(state: JobState | null): StopReason | null {
+    if (state === null) return 'removed';
+    if (state.owner !== this.options.owner) return 'lost';
+    if (state.status === jobStatus.canceled || state.status === jobStatus.canceling) return 'canceled';
+    return isFinished(state.status) ? 'ended' : null;
   }
 
   /** Looks at the record and gives signs of life until the run is over: also while the work has not stopped yet. */
@@ -174,8 +189,9 @@ export class JobRun {
     const { jobs, owner, timing, logger, onBeat } = this.options;
     let beatAt = Date.now();
     for (;;) {
-      await pause(timing.pollMs, this.#over.signal);
+      if (!this.#isToldToLook) await pause(timing.pollMs, this.#over.signal, (end) => (this.#lookNow = end));
       if (this.#over.signal.aborted) return;
+      this.#isToldToLook = false;
       try {
         this.#judge(await jobs.findState(this.id));
         if (Date.now() - beatAt < timing.beatMs) continue;
@@ -258,8 +274,8 @@ export class JobRun {
   }
 }
 
-/** Resolves after a time, or as soon as the signal is aborted. */
-function pause(ms: number, signal?: AbortSignal): Promise<void> {
+/** Resolves after a time, or as soon as the signal is aborted or what `begun` is given is called. */
+function pause(ms: number, signal?: AbortSignal, begun?: (end: () => void) => void): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();
     const end = () => {
@@ -269,5 +285,6 @@ function pause(ms: number, signal?: AbortSignal): Promise<void> {
     };
     const timer = setTimeout(end, ms);
     signal?.addEventListener('abort', end);
+    begun?.(end);
   });
 }

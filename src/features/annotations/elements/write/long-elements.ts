@@ -26,12 +26,16 @@ export class LongElements {
   /**
    * Checks an element.
    *
-   * @param element its JSON text, or itself.
+   * @param element its JSON text, which is given away, or itself.
    * @throws what `raise` makes, where it is not valid; the reason of the signal.
    */
   async check(element: unknown, { name, newId, sizes, raise = schemaError, signal }: CheckOptions): Promise<LongElement> {
     const text = element instanceof Uint8Array ? element : await jsonText(element);
-    const checked = await this.#threads.run('check', { text, brand: this.brand, name, newId }, { what: name, signal });
+    const checked = await this.#threads.run(
+      'check',
+      { text, brand: this.brand, name, newId },
+      { what: name, signal, ...handedOver(text) },
+    );
     if ('refused' in checked) throw malformed(checked) ?? raise(checked.refused);
     const { overlay } = checked;
     if (overlay === null) return checked;
@@ -39,9 +43,9 @@ export class LongElements {
     return { ...checked, box: boundingBox(overlay, sizes.of(overlay)) };
   }
 
-  /** Makes elements of the JSON text of a GeoJSON feature. @throws BadParameterError naming the feature; the reason of the signal. */
+  /** Makes elements of the JSON text of a GeoJSON feature, which is given away. @throws BadParameterError naming the feature; the reason of the signal. */
   async readFeature(text: Uint8Array, index: number, signal?: AbortSignal): Promise<FeatureElements> {
-    const options = { what: `GeoJSON feature ${index}`, signal };
+    const options = { what: `GeoJSON feature ${index}`, signal, ...handedOver(text) };
     const read = await this.#threads.run('readFeature', { text, brand: this.brand, index }, options);
     if ('refused' in read) throw malformed(read) ?? new BadParameterError(read.refused);
     return read;
@@ -66,6 +70,11 @@ export interface CheckOptions {
 
 function malformed({ refused, isMalformed }: Refusal): BadParameterError | null {
   return isMalformed ? invalidJson(refused) : null;
+}
+
+/** Long texts have a buffer of their own, which a thread takes over: to copy it would hold the event loop. */
+function handedOver({ buffer, byteLength }: Uint8Array): { transfer: ArrayBuffer[] } {
+  return { transfer: buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [] };
 }
 
 /** The JSON text of a value of any size. */

@@ -2,7 +2,7 @@ import { boundingBox, type BoundingBox } from '../../../../annotation-format/bou
 import { createGeoJsonReader } from '../../../../annotation-format/formats/geojson-import.js';
 import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
 import { createElementValidator } from '../../../../annotation-format/validate.js';
-import { threadFunctions } from '../../../../core/concurrency/thread-functions.js';
+import { moved, threadFunctions } from '../../../../core/concurrency/thread-functions.js';
 import { BadParameterError, InvalidError } from '../../../../errors.js';
 import { AppearanceTable } from '../read/appearances.js';
 
@@ -42,15 +42,17 @@ function check(input: { text: Uint8Array; brand: string; name: string; newId: st
     const appearances = new AppearanceTable();
     appearances.indexOf(element);
     const isOverlay = element.type === 'image' || element.type === 'pixelmap';
-    return {
+    const text = ownBytes(Buffer.from(JSON.stringify(element.id === undefined ? { ...element, id } : element)));
+    const checked = {
       id,
       hasOwnId: element.id !== undefined,
-      text: Buffer.from(JSON.stringify(element.id === undefined ? { ...element, id } : element)),
+      text,
       appearance: appearances.texts[0]!,
       group: appearances.groups[0]!,
       box: boundingBox(element),
       overlay: isOverlay ? ({ ...element, values: [] } as unknown as AnnotationElement) : null,
     };
+    return moved(checked, text);
   } catch (error) {
     return refusal(error);
   }
@@ -72,10 +74,16 @@ function readFeature(input: { text: Uint8Array; brand: string; index: number }):
     const ends = new Uint32Array(texts.length);
     let end = 0;
     for (const [i, text] of texts.entries()) ends[i] = end += text.length;
-    return { text: Buffer.concat(texts), ends, annotation: reader.head };
+    const text = ownBytes(Buffer.concat(texts));
+    return moved({ text, ends, annotation: reader.head }, text);
   } catch (error) {
     return refusal(error);
   }
+}
+
+/** Bytes that share their buffer with no others. */
+function ownBytes(bytes: Buffer): Uint8Array {
+  return bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes);
 }
 
 function parsed(text: Uint8Array): unknown {

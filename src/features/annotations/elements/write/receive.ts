@@ -73,7 +73,12 @@ async function receive(
       }
     }
   }
-  return attach(await parseJsonText(textOf(scanner.finish()), signal), lists);
+  // Megabytes are put together, and decoded, each in a turn of its own.
+  const rest = scanner.finish();
+  if (isSliceOver()) await nextSlice(signal);
+  const text = textOf(rest);
+  if (isSliceOver()) await nextSlice(signal);
+  return attach(await parseJsonText(text, signal), lists);
 }
 
 async function addSlice(
@@ -159,9 +164,9 @@ async function* partsOf(
     const part: unknown[] = [];
     for (let i = from; i < Math.min(ends.length, from + elementsPerPart); i += 1) {
       part.push(await parseJsonText(texts.toString('utf8', i === 0 ? 0 : ends[i - 1], ends[i]), signal));
+      if (isSliceOver()) await nextSlice(signal);
     }
     yield part;
-    if (isSliceOver()) await nextSlice(signal);
   }
 }
 
