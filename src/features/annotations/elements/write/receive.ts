@@ -136,8 +136,7 @@ async function* elementsOf(
       const features = (await parseJsonText(`[${sliceText(slice, from, to)}]`, signal)) as unknown[];
       let part: unknown[] = [];
       for (const [i, feature] of features.entries()) {
-        const made = reader.read(feature, first + from + i);
-        part = part.length === 0 ? made : [...part, ...made];
+        for (const element of reader.read(feature, first + from + i)) part.push(element);
         if (part.length >= elementsPerPart) {
           yield part;
           part = [];
