@@ -75,7 +75,7 @@ export { createRaster, type Raster, type Samples, type SampleType } from './tile
 
 // The database, for hosts that may be given one on PostgreSQL, or that wait for one
 export { isDatabaseOutage } from './core/database/outage.js';
-export { limitReads, readInSlices, withoutReadLimit } from './core/database/read-limits.js';
+export { eachInSlices, limitReads, readInSlices, withoutReadLimit } from './core/database/read-limits.js';
 export { repeatCollisions } from './core/database/refused-writes.js';
 
 // A logger that may throw, for hosts that are given one
@@ -89,6 +89,10 @@ export { identifyRequests } from './http/serving/identify-requests.js';
 
 // Conditions that clients send, for hosts with queries of their own
 export { checkFilter } from './features/items/item-list-request.js';
+export { explained } from './features/items/item-queries.model.js';
+
+// Lists of settings, for hosts that show them in other ways too
+export { settingsList } from './features/settings/settings.routes.js';
 
 // Steps of writes, for hosts whose tests stop a process at each
 export { step } from './core/steps.js';

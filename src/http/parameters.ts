@@ -113,6 +113,24 @@ export function sortDirection(): Parameter<1 | -1 | undefined> {
   });
 }
 
+/** Deepest nesting of a parameter that is JSON. What is done with it may go down as deep as it is. */
+const maxDepth = 100;
+
+/** Whether lists and objects of a JSON text stand in one another deeper than may be. */
+function isTooDeep(value: string): boolean {
+  let depth = 0;
+  for (let i = 0; i < value.length; i += 1) {
+    const char = value[i];
+    if (char === '"') {
+      for (i += 1; i < value.length && value[i] !== '"'; i += 1) if (value[i] === '\\') i += 1;
+    } else if (char === '[' || char === '{') {
+      depth += 1;
+      if (depth > maxDepth) return true;
+    } else if (char === ']' || char === '}') depth -= 1;
+  }
+  return false;
+}
+
 /** JSON text of any value, of an object, or of a list. */
 export function json(options?: Describe): Parameter<unknown>;
 export function json(options: Describe & { kind: 'object' }): Parameter<Record<string, unknown> | undefined>;
@@ -125,6 +143,7 @@ export function json({ kind, ...options }: Describe & { kind?: 'object' | 'array
     } catch (cause) {
       throw new BadParameterError(`Parameter ${name} must be valid JSON.`, { cause });
     }
+    if (isTooDeep(value)) throw new BadParameterError(`Parameter ${name} must not be nested deeper than ${maxDepth} levels.`);
     if (kind === 'array' && !Array.isArray(parsed)) throw new BadParameterError(`Parameter ${name} must be a JSON array.`);
     if (kind === 'object' && (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))) {
       throw new BadParameterError(`Parameter ${name} must be a JSON object.`);

@@ -127,6 +127,14 @@ const rows: [what: string, status: number, send: Send][] = [
     ({ slide }, send) => send('GET', `/item/${slide}/tiles/tile_frames/quad_info`, { query: { frameGroupStride: 1_000_000 } }),
   ],
   [
+    'a picture of one frame, over and over',
+    200,
+    ({ slide }, send) => {
+      const form = { frameList: repeated('0,', 32_000).slice(0, -1), width: '8', height: '8' };
+      return send('POST', `/item/${slide}/tiles/tile_frames`, { form, headers: asGet });
+    },
+  ],
+  [
     'specifications that are nothing but numbers',
     413,
     (_place, send) => send('POST', '/large_image/thumbnails', { form: { spec: list('1', 900_000) }, headers: asGet }),
@@ -198,12 +206,35 @@ const rows: [what: string, status: number, send: Send][] = [
       const folderId = String((await send('POST', '/folder', { query })).body._id);
       const members = Array.from({ length: 19_990 }, (_, i) => `"${i.toString(36)}":{}`);
       let answer = await send('POST', '/item', { query: { folderId, name: 'first' } });
-      for (let i = 0; i < 3 && answer.status === 200; i += 1) {
+      for (let i = 0; i < 12 && answer.status === 200; i += 1) {
         const item = await send('POST', '/item', { query: { folderId, name: `item ${i}` } });
         const body = `{"a":{${members.join(',')}}}`;
         answer = await send('PUT', `/item/${String(item.body._id)}/metadata`, { body, headers: json });
       }
-      return answer.status === 200 ? send('GET', '/item', { query: { folderId } }) : answer;
+      const lists: [path: string, query: Record<string, string | number>][] = [
+        ['/item', { folderId }],
+        ['/item', { folderId, text: '_group_:name,_count_,meta.a,meta.b:' }],
+        ['/resource/search', { q: 'item', mode: 'prefix', types: '["item"]', limit: 0 }],
+        ['/resource/search', { q: 'item', types: '["item"]', limit: 0 }],
+        [`/iiif/folder/${folderId}/collection.json`, {}],
+      ];
+      for (const [path, asked] of lists) if (answer.status === 200) answer = await send('GET', path, { query: asked });
+      return answer;
+    },
+  ],
+  [
+    'annotations of which each has as many attributes as it may have',
+    200,
+    async ({ folder }, send) => {
+      const itemId = String((await send('POST', '/item', { query: { folderId: folder, name: 'attributes' } })).body._id);
+      const members = Array.from({ length: 9990 }, (_, i) => `"${i.toString(36)}":{}`);
+      const body = `{"name":"a","elements":[],"attributes":{${members.join(',')}}}`;
+      let answer = await send('POST', '/annotation', { query: { itemId }, body, headers: json });
+      for (let i = 0; i < 11 && answer.status === 200; i += 1) {
+        answer = await send('POST', '/annotation', { query: { itemId }, body, headers: json });
+      }
+      if (answer.status === 200) answer = await send('GET', '/annotation', { query: { itemId, limit: 0 } });
+      return answer.status === 200 ? send('GET', `/annotation/item/${itemId}`) : answer;
     },
   ],
   [

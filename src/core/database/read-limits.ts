@@ -5,17 +5,32 @@ import { listTimeoutMs } from './outage.js';
 /** Documents that come from the database at a time: they are decoded at a stretch, and between them others have the event loop. */
 const documentsAtOnce = 500;
 
+/** A query, as far as its documents are read one by one. */
+interface Readable {
+  cursor(options?: { batchSize: number }): AsyncIterable<unknown> & { close(): Promise<unknown> };
+}
+
 /**
- * The documents of a query. They are decoded one by one, and others have the event loop in between: each may hold as much as its users may
- * write.
+ * The documents of a query, one by one as they are asked for. They are decoded one by one, and others have the event loop in between: each may
+ * hold as much as its users may write.
  */
-export async function readInSlices<D>(query: { cursor(): AsyncIterable<unknown> }): Promise<D[]> {
-  const documents: D[] = [];
-  for await (const document of query.cursor()) {
-    // The types of cursors do not know what `lean` gives.
-    documents.push(document as D);
-    if (isSliceOver()) await nextSlice();
+export async function* eachInSlices<D>(query: Readable, options?: { batchSize: number }): AsyncGenerator<D> {
+  const cursor = query.cursor(options);
+  try {
+    for await (const document of cursor) {
+      // The types of cursors do not know what `lean` gives.
+      yield document as D;
+      if (isSliceOver()) await nextSlice();
+    }
+  } finally {
+    await cursor.close();
   }
+}
+
+/** {@link eachInSlices}, all at once. */
+export async function readInSlices<D>(query: Readable): Promise<D[]> {
+  const documents: D[] = [];
+  for await (const document of eachInSlices<D>(query)) documents.push(document);
   return documents;
 }
 

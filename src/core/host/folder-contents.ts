@@ -1,7 +1,7 @@
 import type { Model } from 'mongoose';
 import type { HostFields, StoredDocument } from '../../host.js';
 import { batches } from '../database/id-batches.js';
-import { idText } from '../database/id-text.js';
+import { readInSlices } from '../database/read-limits.js';
 import type { FolderRecord, FileRecord, ItemRecord } from './records.js';
 
 type AnyModel = Model<Record<string, unknown>>;
@@ -46,12 +46,11 @@ export class FolderContents {
    */
   async fileNamed(folder: FolderRecord, name: string, itemName = name): Promise<ItemFile | null> {
     const { items, files, fields, itemOf, fileOf } = this.parts;
-    const docs = await items
+    const query = items
       .find({ [fields.item.folderId]: folder.doc._id, [fields.item.name]: itemName })
       .sort({ _id: 1 })
-      .limit(maxNamesakes)
-      .lean<StoredDocument[]>();
-    for (const doc of docs) {
+      .limit(maxNamesakes);
+    for (const doc of await readInSlices<StoredDocument>(query.lean())) {
       const item = itemOf(doc);
       const ofItem = { [fields.file.itemId]: doc._id };
       const named = await files.findOne({ ...ofItem, [fields.file.name]: name }).lean<StoredDocument>();
@@ -63,26 +62,19 @@ export class FolderContents {
     return null;
   }
 
-  /** The files of all items directly in a folder, at most so many. */
-  async filesIn(folder: FolderRecord, limit: number): Promise<ItemFile[]> {
-    const { items, files, fields, itemOf, fileOf } = this.parts;
+  /** The names of the files of all items directly in a folder but one, at most so many. */
+  async namesIn(folder: FolderRecord, but: ItemRecord, limit: number): Promise<string[]> {
+    const { items, files, fields } = this.parts;
     const docs = await items
-      .find({ [fields.item.folderId]: folder.doc._id })
+      .find({ [fields.item.folderId]: folder.doc._id, _id: { $ne: but.doc._id } }, { _id: 1 })
       .sort({ _id: 1 })
       .limit(limit)
       .lean<StoredDocument[]>();
-    const byId = new Map(docs.map((doc) => [idText(doc._id), doc]));
-    const found: ItemFile[] = [];
-    for (const ids of batches([...byId.keys()])) {
-      const some = await files
-        .find({ [fields.file.itemId]: { $in: ids.map((id) => byId.get(id)!._id) } })
-        .limit(limit - found.length)
-        .lean<StoredDocument[]>();
-      for (const doc of some) {
-        const file = fileOf(doc);
-        const item = file.itemId === null ? undefined : byId.get(file.itemId);
-        if (item !== undefined) found.push({ file, item: itemOf(item) });
-      }
+    const found: string[] = [];
+    for (const some of batches(docs)) {
+      const query = files.find({ [fields.file.itemId]: { $in: some.map(({ _id }) => _id) } }, { [fields.file.name]: 1 });
+      const named = await query.limit(limit - found.length).lean<StoredDocument[]>();
+      for (const doc of named) found.push(String(doc[fields.file.name]));
       if (found.length >= limit) break;
     }
     return found;
@@ -97,7 +89,10 @@ export class FolderContents {
       const next: typeof level = new Map();
       for (const ids of batches([...level.keys()])) {
         const docs = await folders
-          .find({ [fields.folder.parentId]: { $in: ids.map((id) => level.get(id)!.folder.doc._id) } })
+          .find(
+            { [fields.folder.parentId]: { $in: ids.map((id) => level.get(id)!.folder.doc._id) } },
+            { [fields.folder.meta]: 0 },
+          )
           .limit(limit + 1)
           .lean<StoredDocument[]>();
         for (const doc of docs) {

@@ -2,6 +2,7 @@ import type { Model } from 'mongoose';
 import type { HostFields, StoredDocument } from '../../host.js';
 import { durable } from '../database/durable.js';
 import { idText } from '../database/id-text.js';
+import { readInSlices } from '../database/read-limits.js';
 import type { FolderRecord, Waiting, FileRecord, ItemRecord } from './records.js';
 
 /** Field of an item whose image waits for files that belong to it. */
@@ -48,7 +49,7 @@ export class FolderDependants {
   /** Items of the folder of one that hold a DICOM series and are not being merged into another, oldest first. */
   async ofSeries(item: ItemRecord, { dicomSeriesUID, dicomStudyUID }: DicomSeries): Promise<ItemRecord[]> {
     const { items, fields, itemOf } = this.parts;
-    const docs = await items
+    const query = items
       .find({
         [fields.item.folderId]: item.doc[fields.item.folderId],
         'largeImage.sourceName': 'dicom',
@@ -57,9 +58,8 @@ export class FolderDependants {
         'largeImage.mergedInto': null,
       })
       .sort({ _id: 1 })
-      .limit(maxConcerned)
-      .lean<StoredDocument[]>();
-    return docs.map((doc) => itemOf(doc));
+      .limit(maxConcerned);
+    return (await readInSlices<StoredDocument>(query.lean())).map((doc) => itemOf(doc));
   }
 
   /** Says that an item need not be joined with others any more, unless its files are being moved to one of them. */
@@ -74,11 +74,9 @@ export class FolderDependants {
   /** Items whose files are being moved to another item, or that are to be joined with others (`null`). */
   async merging(): Promise<{ item: ItemRecord; into: string | null }[]> {
     const { items, itemOf } = this.parts;
-    const docs = await items
-      .find({ 'largeImage.mergedInto': { $exists: true } })
-      .limit(maxConcerned)
-      .lean<(StoredDocument & { largeImage: { mergedInto: unknown } })[]>();
-    return docs.map((doc) => ({
+    const query = items.find({ 'largeImage.mergedInto': { $exists: true } }).limit(maxConcerned);
+    type Merging = StoredDocument & { largeImage: { mergedInto: unknown } };
+    return (await readInSlices<Merging>(query.lean())).map((doc) => ({
       item: itemOf(doc),
       into: doc.largeImage.mergedInto === null ? null : idText(doc.largeImage.mergedInto),
     }));
@@ -87,11 +85,10 @@ export class FolderDependants {
   /** Items of a folder that are served by one of some sources. */
   async served(folder: FolderRecord, sourceNames: readonly string[]): Promise<ItemRecord[]> {
     const { items, fields, itemOf } = this.parts;
-    const docs = await items
+    const query = items
       .find({ [fields.item.folderId]: folder.doc._id, 'largeImage.sourceName': { $in: [...sourceNames] } })
-      .limit(maxConcerned)
-      .lean<StoredDocument[]>();
-    return docs.map((doc) => itemOf(doc));
+      .limit(maxConcerned);
+    return (await readInSlices<StoredDocument>(query.lean())).map((doc) => itemOf(doc));
   }
 
   /**
@@ -105,7 +102,7 @@ export class FolderDependants {
     const inFolder = { [fields.item.folderId]: folder.doc._id };
     const changed: ItemRecord[] = [];
     const waiting = await items
-      .find({ ...inFolder, [missing]: { $in: [path, '*'] } })
+      .find({ ...inFolder, [missing]: { $in: [path, '*'] } }, { _id: 1 })
       .limit(maxConcerned)
       .lean<StoredDocument[]>();
     for (const { _id } of waiting) {

@@ -1,4 +1,5 @@
 import type { Model, Query } from 'mongoose';
+import { readInSlices } from '../database/read-limits.js';
 import type { Host, HostEventName, HostEventPayloads, HostEvents, HostModel, StoredDocument } from '../../host.js';
 
 type Listener<N extends HostEventName> = (payload: HostEventPayloads[N]) => void | Promise<void>;
@@ -107,7 +108,7 @@ function addHooks(model: AnyModel, following: ReadonlySet<Hooks>): void {
     for await (const doc of documents(model, ids)) await saved(doc, false);
   });
   schema.pre([...removals], async function (this: AnyQuery) {
-    if (isActive()) concerned.set(this, await model.find(this.getFilter()).limit(maxAnnounced).lean());
+    if (isActive()) concerned.set(this, await readInSlices(model.find(this.getFilter()).limit(maxAnnounced).lean()));
   });
   schema.post([...removals], async function (this: AnyQuery) {
     const docs = concerned.get(this);

@@ -4,7 +4,7 @@ import { durable } from '../database/durable.js';
 import { grouped } from '../database/grouped.js';
 import { batches, idsPerQuery } from '../database/id-batches.js';
 import { idText } from '../database/id-text.js';
-import { readInSlices } from '../database/read-limits.js';
+import { eachInSlices, readInSlices } from '../database/read-limits.js';
 import { createIndexes } from '../database/indexes.js';
 import { ConfigurationTraces } from './configuration-traces.js';
 import { ConversionTraces } from './conversion-traces.js';
@@ -169,12 +169,11 @@ export class HostRecords {
   /** The items of exactly this name in a folder, oldest first: a host may allow several. */
   async itemsNamed(folder: FolderRecord, name: string, limit: number): Promise<ItemRecord[]> {
     const { name: nameField, folderId } = this.#fields.item;
-    const docs = await this.#items
+    const query = this.#items
       .find({ [folderId]: folder.doc._id, [nameField]: name })
       .sort({ _id: 1 })
-      .limit(limit)
-      .lean<StoredDocument[]>();
-    return docs.map((doc) => this.itemOf(doc));
+      .limit(limit);
+    return (await readInSlices<StoredDocument>(query.lean())).map((doc) => this.itemOf(doc));
   }
 
   /** Another folder of the same parent by its name; `null` where there is none, or no parent. */
@@ -253,11 +252,8 @@ export class HostRecords {
     while (level.length > 0) {
       const below: string[] = [];
       for (const part of batches(level)) {
-        const items = this.#items
-          .find({ [inFolder]: { $in: [...part] } }, { _id: 1 })
-          .lean<StoredDocument[]>()
-          .cursor();
-        for await (const item of items) {
+        const items = this.#items.find({ [inFolder]: { $in: [...part] } }, { _id: 1 }).lean();
+        for await (const item of eachInSlices<StoredDocument>(items)) {
           if (ids.push(idText(item._id)) < idsPerQuery) continue;
           yield ids;
           ids = [];

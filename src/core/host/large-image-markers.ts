@@ -2,6 +2,7 @@ import type { Model } from 'mongoose';
 import type { StoredDocument } from '../../host.js';
 import type { FileRecord, LargeImageMarker, ItemRecord } from './records.js';
 import { idText } from '../database/id-text.js';
+import { readInSlices } from '../database/read-limits.js';
 import { durable } from '../database/durable.js';
 
 /** Reads the stored form of a marker; `null` for what is none: a host may have a field of this name that means something else. */
@@ -45,12 +46,11 @@ export class LargeImageMarkers {
 
   /** Items with a large image that is ready, by ascending id, behind the item `after`; a page of at most `limit`. */
   async page({ after, limit }: { after: ItemRecord | null; limit: number }): Promise<ItemRecord[]> {
-    const docs = await this.#items
+    const query = this.#items
       .find({ 'largeImage.fileId': { $ne: null }, ...(after !== null && { _id: { $gt: after.doc._id } }) })
       .sort({ _id: 1 })
-      .limit(limit)
-      .lean<StoredDocument[]>();
-    return docs.map((doc) => this.#itemOf(doc));
+      .limit(limit);
+    return (await readInSlices<StoredDocument>(query.lean())).map((doc) => this.#itemOf(doc));
   }
 
   /**
@@ -127,7 +127,8 @@ export class LargeImageMarkers {
   async *unfinished(): AsyncGenerator<ItemRecord> {
     for (let after: unknown = null; ;) {
       const query = { 'largeImage.expected': true, ...(after !== null && { _id: { $gt: after } }) };
-      const docs = await this.#items.find(query).sort({ _id: 1 }).limit(unfinishedPerPage).lean<StoredDocument[]>();
+      const found = this.#items.find(query).sort({ _id: 1 }).limit(unfinishedPerPage).lean();
+      const docs = await readInSlices<StoredDocument>(found);
       for (const doc of docs) yield this.#itemOf(doc);
       if (docs.length < unfinishedPerPage) return;
       after = docs.at(-1)!._id;
@@ -145,18 +146,20 @@ export class LargeImageMarkers {
 
   /** Items whose file could not become a large image, each with the reason; newest first. */
   async refused({ limit, offset }: { limit: number; offset: number }): Promise<{ item: ItemRecord; reason: string }[]> {
-    const docs = await this.#items
+    const query = this.#items
       .find({ [refusedField]: { $exists: true } })
       .sort({ _id: -1 })
       .skip(offset)
-      .limit(limit)
-      .lean<StoredDocument[]>();
-    return docs.map((doc) => ({ item: this.#itemOf(doc), reason: String(doc[refusedField]) }));
+      .limit(limit);
+    return (await readInSlices<StoredDocument>(query.lean())).map((doc) => ({
+      item: this.#itemOf(doc),
+      reason: String(doc[refusedField]),
+    }));
   }
 
   /** Items whose large image is served from this file. */
   async itemsServing(file: FileRecord): Promise<ItemRecord[]> {
-    const docs = await this.#items.find({ 'largeImage.fileId': file.doc._id }).lean<StoredDocument[]>();
-    return docs.map((doc) => this.#itemOf(doc));
+    const query = this.#items.find({ 'largeImage.fileId': file.doc._id });
+    return (await readInSlices<StoredDocument>(query.lean())).map((doc) => this.#itemOf(doc));
   }
 }

@@ -4,7 +4,7 @@ import type { AnnotationRecord } from './documents/annotation-record.js';
 import type { AnnotationPage } from './documents/lists.js';
 import type { AnnotationServices } from './annotation-services.js';
 import { Reply, type ReplyHeaders } from '../../http/reply.js';
-import { toWire } from '../../http/serving/wire.js';
+import { jsonPieces } from '../../http/serving/json-pieces.js';
 import { allElements, recordChunks, started, streamOf } from './streams.js';
 import { annotationHeaders, annotationTag, filteredView, privately, withoutElements, type AnnotationView } from './views.js';
 
@@ -57,7 +57,8 @@ export async function replyList<Entry>(
   const texts = (async function* () {
     let separator = '[';
     for await (const entry of entries) {
-      yield separator + JSON.stringify(toWire(await show(entry)));
+      yield separator;
+      yield* jsonPieces(await show(entry));
       separator = ',';
     }
     yield separator === '[' ? '[]' : ']';

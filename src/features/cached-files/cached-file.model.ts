@@ -2,6 +2,7 @@ import type { Model } from 'mongoose';
 import type { StoredDocument } from '../../host.js';
 import { grouped } from '../../core/database/grouped.js';
 import { createIndexes } from '../../core/database/indexes.js';
+import { eachInSlices } from '../../core/database/read-limits.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { ItemRecord } from '../../core/host/records.js';
 
@@ -143,34 +144,19 @@ export class CachedFileModel {
 
   /** Records that match, one by one; no more than some hundred are in memory. */
   async *each(filter: CachedFileFilter): AsyncGenerator<StoredDocument> {
-    const cursor = this.#files.find(query(filter)).lean<StoredDocument>().batchSize(500).cursor();
-    try {
-      for await (const doc of cursor) yield doc as StoredDocument;
-    } finally {
-      await cursor.close();
-    }
+    yield* eachInSlices<StoredDocument>(this.#files.find(query(filter)).lean());
   }
 
   /** The records of all items that have files of a kind, item by item, newest first. */
   async *byItem(kind: CachedFileKind): AsyncGenerator<StoredDocument[]> {
-    const cursor = this.#files
-      .find(query({ kind }))
-      .sort({ attachedToId: 1, _id: -1 })
-      .lean<StoredDocument>()
-      .batchSize(500)
-      .cursor();
+    const found = this.#files.find(query({ kind })).sort({ attachedToId: 1, _id: -1 }).lean();
     let docs: StoredDocument[] = [];
-    try {
-      for await (const next of cursor) {
-        const doc = next as StoredDocument;
-        if (docs.length > 0 && String(docs[0]!.attachedToId) !== String(doc.attachedToId)) {
-          yield docs;
-          docs = [];
-        }
-        docs.push(doc);
+    for await (const doc of eachInSlices<StoredDocument>(found)) {
+      if (docs.length > 0 && String(docs[0]!.attachedToId) !== String(doc.attachedToId)) {
+        yield docs;
+        docs = [];
       }
-    } finally {
-      await cursor.close();
+      docs.push(doc);
     }
     if (docs.length > 0) yield docs;
   }

@@ -81,11 +81,10 @@ export class HostFolder implements SourceFolder {
     );
     const folder = await this.#folderAt(names);
     if (folder === null && own.length === 0) return null;
-    const found = folder === null ? [] : await this.with_.contents.filesIn(folder, maxFiles + 1);
-    if (found.length > maxFiles) throw new TileSourceError(`There are more than ${maxFiles} files in the folder.`);
     // Another item of this name may hold a file of the image's own name.
-    const beside = found.filter(({ item }) => item.id !== this.with_.item.id).map(({ file }) => prefix + file.name);
-    return [...new Set([...own, ...beside])].toSorted((a, b) => (a < b ? -1 : 1));
+    const beside = folder === null ? [] : await this.with_.contents.namesIn(folder, this.with_.item, maxFiles + 1);
+    if (beside.length > maxFiles) throw new TileSourceError(`There are more than ${maxFiles} files in the folder.`);
+    return [...new Set([...own, ...beside.map((name) => prefix + name)])].toSorted((a, b) => (a < b ? -1 : 1));
   }
 
   async tree(path: string): Promise<FileTree | null> {

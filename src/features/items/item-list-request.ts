@@ -27,6 +27,9 @@ const countWord = '_count_';
 
 const maxFilterCharacters = 64 * 1024;
 const maxFilterDepth = 12;
+/** Fields and operators of a condition, each of which is made ready for the database, and values that they are compared with. */
+const maxFilterMembers = 1000;
+const maxFilterValues = 20_000;
 const maxGroupKeys = 20;
 /** Longest text of a list of them, in characters. */
 const maxSortText = 16 * 1024;
@@ -114,11 +117,22 @@ function parseFilter(text: string): Record<string, unknown> | null {
  *
  * @throws BadParameterError for what is no field and no operator that is allowed.
  */
-export function checkFilter(value: unknown, depth = 0): void {
+export function checkFilter(value: unknown): void {
+  checkPart(value, 0, { members: 0, values: 0 });
+}
+
+function checkPart(value: unknown, depth: number, count: { members: number; values: number }): void {
+  count.values += 1;
   if (depth > maxFilterDepth) throw new BadParameterError(`A _filter_ may be nested at most ${maxFilterDepth} deep.`);
   if (Array.isArray(value)) {
-    for (const entry of value) checkFilter(entry, depth + 1);
+    for (const entry of value) checkPart(entry, depth + 1, count);
     return;
+  }
+  if (typeof value === 'object' && value !== null) count.members += 1;
+  if (count.members > maxFilterMembers || count.values > maxFilterValues) {
+    throw new BadParameterError(
+      `A _filter_ may have at most ${maxFilterMembers} conditions, and ${maxFilterValues} values to compare with.`,
+    );
   }
   if (typeof value !== 'object' || value === null) return;
   for (const [key, member] of Object.entries(value)) {
@@ -131,7 +145,8 @@ export function checkFilter(value: unknown, depth = 0): void {
     if (key === '$options' && !(typeof member === 'string' && /^[imsx]*$/.test(member))) {
       throw new BadParameterError('The $options of a regular expression are letters of "imsx".');
     }
-    checkFilter(member, depth + 1);
+    count.members += 1;
+    checkPart(member, depth + 1, count);
   }
 }
 

@@ -2,7 +2,7 @@ import { BadParameterError } from '../../errors.js';
 import type { StoredDocument } from '../../host.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import { listTimeoutMs } from '../../core/database/outage.js';
-import { readInSlices } from '../../core/database/read-limits.js';
+import { eachInSlices, readInSlices } from '../../core/database/read-limits.js';
 import { idText } from '../../core/database/id-text.js';
 
 /** Conditions on a model. */
@@ -79,13 +79,10 @@ export class ItemQueries {
   async *each(conditions: Conditions, fields: readonly string[], order: Order): AsyncGenerator<StoredDocument> {
     const projection = Object.fromEntries(['_id', ...fields].map((field) => [field, 1]));
     const found = this.items.find(conditions, withoutNested(projection)).sort(sortOf(order)).maxTimeMS(listTimeoutMs);
-    const cursor = found.lean<StoredDocument[]>().cursor({ batchSize });
     try {
-      yield* cursor as AsyncIterable<StoredDocument>;
+      yield* eachInSlices<StoredDocument>(found.lean(), { batchSize });
     } catch (error) {
       throw explain(error);
-    } finally {
-      await cursor.close();
     }
   }
 
@@ -100,12 +97,7 @@ export class ItemQueries {
   async *withMetadata(type: 'item' | 'folder', conditions: Conditions): AsyncGenerator<StoredDocument> {
     const model = type === 'item' ? this.items : this.folders;
     const some = { $and: [conditions, { [this.names[type].meta]: { $exists: true, $nin: [null, {}] } }] };
-    const cursor = model.find(some).sort({ _id: 1 }).lean<StoredDocument[]>().cursor({ batchSize });
-    try {
-      yield* cursor as AsyncIterable<StoredDocument>;
-    } finally {
-      await cursor.close();
-    }
+    yield* eachInSlices<StoredDocument>(model.find(some).sort({ _id: 1 }).lean(), { batchSize });
   }
 }
 
@@ -126,7 +118,8 @@ function explain(error: unknown): unknown {
   return new BadParameterError(`The list cannot be filtered so: ${error.message.slice(0, 300)}`, { cause: error });
 }
 
-async function explained<T>(work: () => Promise<T>): Promise<T> {
+/** Does what a client's conditions are in. @throws BadParameterError where the database or Mongoose refuses them */
+export async function explained<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

@@ -1,5 +1,6 @@
 import type { Model, QueryFilter, Types, UpdateQuery } from 'mongoose';
 import { idText } from '../../core/database/id-text.js';
+import { eachInSlices } from '../../core/database/read-limits.js';
 
 import {
   logEntryBytes,
@@ -132,14 +133,13 @@ export class JobModel {
     reader: JobReader,
     { sort, direction, offset = 0, limit = 0 }: JobOrder & { offset?: number; limit?: number },
   ): AsyncGenerator<JobRecord> {
-    const cursor = this.#model
+    const found = this.#model
       .find({ ...toQuery(filter), ...candidates(reader) }, withoutLog)
       .sort({ [sort]: direction, _id: direction })
       .skip(offset)
       .limit(limit)
-      .lean<JobDocument[]>()
-      .cursor();
-    for await (const doc of cursor) yield toRecord(doc);
+      .lean();
+    for await (const doc of eachInSlices<JobDocument>(found)) yield toRecord(doc);
   }
 
   countOf(status: number): Promise<number> {
@@ -159,11 +159,11 @@ export class JobModel {
     { types, statuses }: { types: readonly string[]; statuses: readonly number[] },
   ): AsyncGenerator<{ type: string; status: number; itemId: string }> {
     const others = [{ type: { $nin: [...types] } }, { status: { $nin: [...statuses] } }];
-    const cursor = this.#model
+    const found = this.#model
       .find({ ...toQuery(filter), itemId: { $ne: null }, $or: others }, { type: 1, status: 1, itemId: 1 })
-      .lean<{ type: string; status: number; itemId: string }[]>()
-      .cursor();
-    for await (const { type, status, itemId } of cursor) yield { type, status, itemId };
+      .lean();
+    type About = { type: string; status: number; itemId: string };
+    for await (const { type, status, itemId } of eachInSlices<About>(found)) yield { type, status, itemId };
   }
 
   /** Applies changes in one atomic step; `null` when the job is gone or a condition does not hold. */

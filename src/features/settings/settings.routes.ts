@@ -4,10 +4,28 @@ import { constantName } from './definition.js';
 import { routeDefiner } from '../../http/route.js';
 import { anything } from '../../http/schemas.js';
 import { scopes } from '../../http/scopes.js';
-import { json, required, text } from '../../http/parameters.js';
+import { json, required, text, type Parameter } from '../../http/parameters.js';
 import { Reply } from '../../http/reply.js';
 
 const defineRoute = routeDefiner<{ settings: Settings }>();
+
+/** Most settings of one request. */
+const maxListed = 1000;
+
+/** A parameter that lists settings. */
+export function settingsList(description: string): Parameter<unknown[] | undefined> {
+  const listed = json({ kind: 'array', description });
+  return {
+    ...listed,
+    parse(value, name) {
+      const list = listed.parse(value, name);
+      if (list !== undefined && list.length > maxListed) {
+        throw new BadParameterError(`Parameter ${name} may have at most ${maxListed} entries.`);
+      }
+      return list;
+    },
+  };
+}
 
 const get = defineRoute({
   method: 'get',
@@ -17,7 +35,7 @@ const get = defineRoute({
   scope: scopes.readSettings,
   query: {
     key: text({ description: 'Name of one setting.' }),
-    list: json({ kind: 'array', description: 'Names of several settings; the answer is then an object.' }),
+    list: settingsList('Names of several settings; the answer is then an object.'),
   },
   returns: { schema: anything },
   errors: ['bad-parameter'],
@@ -83,7 +101,7 @@ const put = defineRoute({
   query: {
     key: text({ description: 'Name of one setting.' }),
     value: text({ description: 'Its value.' }),
-    list: json({ kind: 'array', description: 'Several: [{"key": …, "value": …}, …].' }),
+    list: settingsList('Several: [{"key": …, "value": …}, …].'),
   },
   returns: { schema: { type: 'boolean' } },
   errors: ['bad-parameter', 'invalid'],

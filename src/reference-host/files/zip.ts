@@ -2,7 +2,7 @@ import { makeZip } from 'client-zip';
 import type { Types } from 'mongoose';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { inParts, readInSlices, Reply, toWire, withoutReadLimit, type Caller } from '../../index.js';
+import { eachInSlices, inParts, readInSlices, Reply, toWire, withoutReadLimit, type Caller } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { FileDocument } from './file.model.js';
 import type { FolderDocument } from '../tree/folder.model.js';
@@ -90,12 +90,9 @@ export async function* folderEntries(
   { prefix = '', mimeTypes }: EntryOptions = {},
 ): AsyncGenerator<ZipEntry> {
   const base = `${prefix}${segment(folder.name)}/`;
-  const items = context.models.item
-    .find({ folderId: folder._id }, { name: 1, updated: 1 })
-    .sort({ lowerName: 1, _id: 1 })
-    .lean<ArchivedItem>()
-    .cursor();
-  for await (const some of inParts(items, itemsAtOnce)) yield* entriesOfItems(context, some, { prefix: base, mimeTypes });
+  const items = context.models.item.find({ folderId: folder._id }, { name: 1, updated: 1 }).sort({ lowerName: 1, _id: 1 }).lean();
+  for await (const some of inParts(eachInSlices<ArchivedItem>(items), itemsAtOnce))
+    yield* entriesOfItems(context, some, { prefix: base, mimeTypes });
   yield* foldersIn(context, folder._id, principal, { prefix: base, mimeTypes });
 }
 
@@ -106,11 +103,11 @@ export async function* foldersIn(
   principal: Principal,
   options: EntryOptions,
 ): AsyncGenerator<ZipEntry> {
-  const children = await context.models.folder
-    .find({ parentId, ...accessFilter(principal, 0) })
+  const children = context.models.folder
+    .find({ parentId, ...accessFilter(principal, 0) }, { meta: 0 })
     .sort({ lowerName: 1, _id: 1 })
-    .lean<FolderDocument[]>();
-  for (const child of children) yield* folderEntries(context, child, principal, options);
+    .lean();
+  for (const child of await readInSlices<FolderDocument>(children)) yield* folderEntries(context, child, principal, options);
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Model, Types } from 'mongoose';
-import { BadParameterError, batches, InvalidError, isId, UnknownIdError } from '../../index.js';
+import { BadParameterError, batches, eachInSlices, InvalidError, isId, UnknownIdError } from '../../index.js';
 import type { AccessControlled, GrantedLevel } from '../access/access-list.model.js';
 import { requireLevel, type Principal } from '../access/access.js';
 import type { HostContext } from '../context.js';
@@ -41,8 +41,8 @@ type Found = Map<string, { _id: Types.ObjectId }>;
 async function findAll<D extends { _id: Types.ObjectId }>(model: Model<D>, ids: readonly string[]): Promise<Map<string, D>> {
   const found = new Map<string, D>();
   for (const some of batches([...new Set(ids)])) {
-    const query = model.find({ _id: { $in: [...some] } } as never).lean<D>();
-    for await (const document of query.cursor() as AsyncIterable<D>) found.set(document._id.toHexString(), document);
+    const query = model.find({ _id: { $in: [...some] } } as never).lean();
+    for await (const document of eachInSlices<D>(query)) found.set(document._id.toHexString(), document);
   }
   return found;
 }

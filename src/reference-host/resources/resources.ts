@@ -1,6 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Model, QueryFilter, Types } from 'mongoose';
-import { BadParameterError, InvalidError, readInSlices, searchWords } from '../../index.js';
+import { BadParameterError, eachInSlices, InvalidError, readInSlices, searchWords } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { AccessControlled, GrantedLevel } from '../access/access-list.model.js';
 import type { CollectionDocument } from '../tree/collection.model.js';
@@ -107,8 +106,6 @@ export interface SearchRequest {
 const maxPrefixLength = 1000;
 /** Documents that are ranked by how well they match; more than these are not looked at. */
 const maxRanked = 10_000;
-/** Documents that are ranked before others have the event loop. */
-const rankedAtOnce = 100;
 const nameWeight = 10;
 
 interface Searchable {
@@ -139,7 +136,7 @@ export async function search(
   const end = limit > 0 ? offset + limit : undefined;
   if (mode === 'prefix') {
     const found = model.find(filter).sort({ lowerName: 1, _id: 1 }).skip(offset);
-    return (limit > 0 ? found.limit(limit) : found).lean();
+    return readInSlices((limit > 0 ? found.limit(limit) : found).lean());
   }
   const wanted = new Set(searchWords(query));
   const score = ({ name, login, words }: Searchable) => {
@@ -147,10 +144,9 @@ export async function search(
     return words.reduce((sum, word) => sum + (wanted.has(word) ? (named.has(word) ? nameWeight : 1) : 0), 0);
   };
   const candidates: { id: Types.ObjectId; score: number; name: string }[] = [];
-  const found = model.find(filter, { name: 1, lowerName: 1, login: 1, words: 1 }).limit(maxRanked).lean<Searchable[]>().cursor();
-  for await (const candidate of found) {
+  const found = model.find(filter, { name: 1, lowerName: 1, login: 1, words: 1 }).limit(maxRanked).lean();
+  for await (const candidate of eachInSlices<Searchable>(found)) {
     candidates.push({ id: candidate._id, score: score(candidate), name: candidate.lowerName ?? candidate.login ?? '' });
-    if (candidates.length % rankedAtOnce === 0) await nextTurn();
   }
   const ranked = candidates
     .sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))

@@ -1,6 +1,6 @@
 import { Types } from 'mongoose';
 import pLimit from 'p-limit';
-import { AccessDeniedError, batches, InvalidError, readInSlices, step, withoutReadLimit } from '../../index.js';
+import { AccessDeniedError, batches, eachInSlices, InvalidError, readInSlices, step, withoutReadLimit } from '../../index.js';
 import { accessFilter, type Principal } from '../access/access.js';
 import type { HostContext } from '../context.js';
 import type { FolderDocument, RootType } from './folder.model.js';
@@ -60,21 +60,19 @@ async function removeContents(
 ): Promise<void> {
   const { models } = context;
   await discardUploadsOf(context, folderId);
-  const items = models.item
-    .find({ folderId, ...filter }, null, withoutReadLimit)
-    .lean<ItemDocument>()
-    .cursor();
-  for await (const item of items) {
+  const items = models.item.find({ folderId, ...filter }, null, withoutReadLimit).lean();
+  for await (const item of eachInSlices<ItemDocument>(items)) {
     await removeItem(context, item);
     step('folder-removal:item');
   }
-  const folders = await models.folder.find({ parentId: folderId, ...filter }).lean<FolderDocument[]>();
-  for (const child of folders) await removeFolder(context, child);
+  const folders = models.folder.find({ parentId: folderId, ...filter }).lean();
+  for (const child of await readInSlices<FolderDocument>(folders)) await removeFolder(context, child);
 }
 
 /** Removes the folders that lie directly in a folder, collection or user. */
 export async function removeFoldersIn(context: HostContext, parentId: Types.ObjectId): Promise<void> {
-  for (const child of await context.models.folder.find({ parentId }).lean<FolderDocument[]>()) await removeFolder(context, child);
+  const folders = context.models.folder.find({ parentId }).lean();
+  for (const child of await readInSlices<FolderDocument>(folders)) await removeFolder(context, child);
 }
 
 /** The folders below a folder, parents before children. */

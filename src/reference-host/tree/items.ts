@@ -1,5 +1,5 @@
 import { Types } from 'mongoose';
-import { InvalidError, UnknownIdError, step, searchWords, withoutReadLimit } from '../../index.js';
+import { eachInSlices, InvalidError, UnknownIdError, step, searchWords, withoutReadLimit } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { GrantedLevel } from '../access/access-list.model.js';
 import type { FileDocument } from '../files/file.model.js';
@@ -207,8 +207,8 @@ export async function clearItem(context: HostContext, item: ItemDocument, isRepe
   await discardUploadsOf(context, item._id);
   const { models } = context;
   const filter = { $or: [{ itemId: item._id }, { attachedToType: 'item', attachedToId: item._id }] };
-  for await (const file of models.file.find(filter, null, withoutReadLimit).lean<FileDocument>().cursor())
-    await dropFile(context, file);
+  const files = models.file.find(filter, null, withoutReadLimit).lean();
+  for await (const file of eachInSlices<FileDocument>(files)) await dropFile(context, file);
   step('item-removal:emptied');
   if (isRepeated) await recountAround(context, item);
   else {

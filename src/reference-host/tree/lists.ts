@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Model, QueryFilter, Types } from 'mongoose';
-import { BadParameterError, parseSortOrder, readInSlices, Reply } from '../../index.js';
+import { BadParameterError, eachInSlices, parseSortOrder, readInSlices, Reply } from '../../index.js';
 
 /** Documents that come at a time: between them others have the event loop. */
 const batchSize = 1000;
@@ -14,6 +14,14 @@ export interface Page {
   sortdir: 1 | -1;
 }
 
+/** Fields that no answer shows: who may not see them learns nothing of them from conditions or orders either. */
+const hiddenFields: ReadonlySet<string> = new Set(['access', 'words', 'requests', 'storage', 'startedBy']);
+
+/** @throws BadParameterError for a field that no answer shows */
+export function requireShown(field: string, name: string): void {
+  if (hiddenFields.has(field.split('.', 1)[0]!)) throw new BadParameterError(`Invalid value for parameter ${name}: ${field}.`);
+}
+
 /** The fields that a page is ordered by. @throws BadParameterError for a field that lists are not sorted by. */
 function orderOf({ sort, sortdir }: Pick<Page, 'sort' | 'sortdir'>, sortable?: readonly string[]): Record<string, 1 | -1> {
   const isList = sortable === undefined && sort.startsWith('[');
@@ -21,7 +29,9 @@ function orderOf({ sort, sortdir }: Pick<Page, 'sort' | 'sortdir'>, sortable?: r
     const allowed = sortable ? ` Allowed values: ${sortable.join(', ')}.` : '';
     throw new BadParameterError(`Invalid value for parameter sort: ${sort}.${allowed}`);
   }
-  return Object.fromEntries(parseSortOrder(sort, sortdir));
+  const order = parseSortOrder(sort, sortdir);
+  for (const [field] of order) requireShown(field, 'sort');
+  return Object.fromEntries(order);
 }
 
 /**
@@ -48,15 +58,11 @@ export async function positionIn<D>(
   page: Pick<Page, 'sort' | 'sortdir'>,
 ): Promise<number> {
   // Looked for in the list itself: conditions on what comes before miss documents without the field, or with values of another type.
-  const cursor = model.find(filter, { _id: 1 }).sort(orderOf(page)).lean<{ _id: Types.ObjectId }[]>().cursor({ batchSize });
+  const found = model.find(filter, { _id: 1 }).sort(orderOf(page)).lean();
   let before = 0;
-  try {
-    for await (const { _id } of cursor) {
-      if (id.equals(_id)) break;
-      before++;
-    }
-  } finally {
-    await cursor.close();
+  for await (const { _id } of eachInSlices<{ _id: Types.ObjectId }>(found, { batchSize })) {
+    if (id.equals(_id)) break;
+    before++;
   }
   return before;
 }

@@ -1,5 +1,5 @@
 import type { Model, Types } from 'mongoose';
-import { withoutReadLimit } from '../../index.js';
+import { eachInSlices, withoutReadLimit } from '../../index.js';
 import type { HostContext } from '../context.js';
 import type { BlobDocument } from '../files/blob.model.js';
 import type { FileStorage } from '../files/file.model.js';
@@ -63,7 +63,8 @@ async function sweepRegistrations(context: HostContext, signal: AbortSignal): Pr
   };
   let registrations = 0;
   let missing = 0;
-  for await (const blobs of inBatches(models.blob.find({}, null, withoutReadLimit).lean<BlobDocument>().cursor(), signal)) {
+  const all = models.blob.find({}, null, withoutReadLimit).lean();
+  for await (const blobs of inBatches(eachInSlices<BlobDocument>(all), signal)) {
     const keys = blobs.map(({ _id }) => _id);
     const unfinished = await uploadsAmong(context, keys);
     const files = await models.file.find({ 'storage.key': { $in: keys } }, { storage: 1 }).lean();
@@ -120,11 +121,8 @@ async function uploadsAmong({ models }: HostContext, keys: readonly string[]): P
 
 async function recountAll(model: Model<never>, sumOf: SumOf, signal: AbortSignal): Promise<number> {
   let count = 0;
-  const ids = (model as unknown as Model<{ _id: Types.ObjectId }>)
-    .find({}, { _id: 1 }, withoutReadLimit)
-    .lean<{ _id: Types.ObjectId }>()
-    .cursor();
-  for await (const batch of inBatches(ids, signal)) {
+  const ids = (model as unknown as Model<{ _id: Types.ObjectId }>).find({}, { _id: 1 }, withoutReadLimit).lean();
+  for await (const batch of inBatches(eachInSlices<{ _id: Types.ObjectId }>(ids), signal)) {
     count += await recount(
       model,
       sumOf,

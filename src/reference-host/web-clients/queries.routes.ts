@@ -1,9 +1,9 @@
-import { checkFilter, itemSchema, json, listOf, paging, required, type RouteDefinition } from '../../index.js';
+import { checkFilter, explained, itemSchema, json, listOf, paging, required, type RouteDefinition } from '../../index.js';
 import { accessFilter, itemAccessFilter, principalOf } from '../access/access.js';
 import { defineRoute, type HostContext } from '../context.js';
 import { fileSchema, folderSchema } from '../http/schemas.js';
 import { scopes } from '../http/parameters.js';
-import { pageReply } from '../tree/lists.js';
+import { pageReply, requireShown } from '../tree/lists.js';
 import { fileView, folderView, itemView } from '../views.js';
 
 const query = {
@@ -18,7 +18,17 @@ const shared = { method: 'get', scope: scopes.read, query, errors: ['bad-paramet
 /** A condition that may be asked. @throws BadParameterError */
 function checked(filter: Record<string, unknown>): Record<string, unknown> {
   checkFilter(filter);
+  requireShownOnly(filter);
   return filter;
+}
+
+/** @throws BadParameterError for a field that no answer shows */
+function requireShownOnly(part: unknown): void {
+  if (typeof part !== 'object' || part === null) return;
+  for (const [field, member] of Object.entries(part)) {
+    if (!Array.isArray(part)) requireShown(field, 'query');
+    requireShownOnly(member);
+  }
 }
 
 /** Documents by conditions on their fields. */
@@ -31,7 +41,8 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: listOf(itemSchema) },
     async handle({ query: asked, caller }, context) {
       const readable = await itemAccessFilter(context, await principalOf(context, caller), 0);
-      return pageReply(context.models.item, { $and: [readable, checked(asked.query)] }, asked, itemView);
+      const filter = { $and: [readable, checked(asked.query)] };
+      return explained(() => pageReply(context.models.item, filter, asked, itemView));
     },
   }),
   defineRoute({
@@ -43,7 +54,7 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     async handle({ query: asked, caller }, context) {
       const principal = await principalOf(context, caller);
       const filter = { $and: [accessFilter(principal, 0), checked(asked.query)] };
-      return pageReply(context.models.folder, filter, asked, (folder) => folderView(folder, principal));
+      return explained(() => pageReply(context.models.folder, filter, asked, (folder) => folderView(folder, principal)));
     },
   }),
   defineRoute({
@@ -54,7 +65,8 @@ export const queryRoutes: RouteDefinition<HostContext>[] = [
     returns: { schema: listOf(fileSchema) },
     async handle({ query: asked, caller }, context) {
       const principal = await principalOf(context, caller);
-      return pageReply(context.models.file, checked(asked.query), asked, (file) => fileView(file, principal, context.storeId));
+      const filter = checked(asked.query);
+      return explained(() => pageReply(context.models.file, filter, asked, (file) => fileView(file, principal, context.storeId)));
     },
   }),
 ];

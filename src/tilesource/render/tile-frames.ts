@@ -1,5 +1,6 @@
 import { BadValueError, TileSourceError } from '../../errors.js';
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
+import { isSliceOver, nextSlice } from '../../core/concurrency/slices.js';
 import { encodePicture, parseEncoding } from './encode.js';
 import { blit, solidPicture, toDisplayByte, withAlpha, withColor, type Picture } from './pixels.js';
 import type { RegionMaker } from './region.js';
@@ -8,6 +9,8 @@ import type { EncodedPicture, StreamedPicture, TileFramesRequest } from '../requ
 
 /** Frames that are read at the same time. */
 const frameConcurrency = 2;
+/** Most frames of one picture. */
+const maxCells = 16_384;
 
 /** Understands a list of frame numbers: comma separated, optionally in brackets. @throws BadValueError */
 export function parseFrameList(text: string | undefined): number[] | undefined {
@@ -42,6 +45,11 @@ export async function tileFrames(
   const { frameList, framesAcross, ...region } = request;
   const listed = (frameList ?? []).filter((frame) => Number.isInteger(frame) && frame >= 0 && frame < renderer.frameCount);
   const frames = listed.length > 0 ? listed : Array.from({ length: renderer.frameCount }, (_, frame) => frame);
+  if (frames.length > maxCells) {
+    throw new BadValueError(
+      `One picture shows at most ${maxCells} frames, not ${frames.length}. Name some of them by frameList.`,
+    );
+  }
   const { columns, rows } = spriteGrid(frames.length, framesAcross);
   const [only] = frames;
   if (frames.length === 1 && only !== undefined) return regions.region({ ...region, frame: only });
@@ -63,19 +71,25 @@ export async function tileFrames(
   // Samples of 0 are not black in every type.
   const empty = prepared.appearance.style ? 0 : toDisplayByte(0, renderer.metadata.dtype);
   let sprite: Picture | undefined;
-  await mapConcurrently(
-    frames.map((frame, position) => ({ frame, position })),
-    frameConcurrency,
-    async ({ frame, position }) => {
-      let picture = await regions.picture({ ...prepared, frame }, request.signal);
-      if (colored) picture = await withColor(picture);
-      sprite ??= solidPicture(size, picture.bands, [empty, empty, empty, 0]);
+  const places = new Map<number, number[]>();
+  for (const [position, frame] of frames.entries()) {
+    const known = places.get(frame);
+    if (known === undefined) places.set(frame, [position]);
+    else known.push(position);
+  }
+  await mapConcurrently([...places], frameConcurrency, async ([frame, positions]) => {
+    let picture = await regions.picture({ ...prepared, frame }, request.signal);
+    if (colored) picture = await withColor(picture);
+    sprite ??= solidPicture(size, picture.bands, [empty, empty, empty, 0]);
+    const fitting = await likeBands(picture, sprite.bands);
+    const padding = padded && fill ? solidPicture(cell, sprite.bands, fill.color) : null;
+    for (const position of positions) {
       const at = { left: (position % columns) * cell.width, top: Math.floor(position / columns) * cell.height };
-      if (padded && fill) blit(sprite, solidPicture(cell, sprite.bands, fill.color), at);
-      const fitting = await likeBands(picture, sprite.bands);
+      if (padding !== null) blit(sprite, padding, at);
       blit(sprite, fitting, { left: at.left + offset.left, top: at.top + offset.top });
-    },
-  );
+      if (isSliceOver()) await nextSlice(request.signal);
+    }
+  });
   if (!sprite) return { kind: 'bytes', bytes: new Uint8Array(0), type: encoding.type };
   if (encoding.encoding === 'TILED') return regions.streamPicture(sprite, encoding, request.signal);
   const bytes = await encodePicture(sprite, encoding, { signal: request.signal, ...(fill && { background: fill.color }) });

@@ -20,7 +20,8 @@ import {
 } from './annotation-documents.model.js';
 import { AnnotationVersions } from '../history/versions.model.js';
 import { listTimeoutMs } from '../../../core/database/outage.js';
-import { readInSlices } from '../../../core/database/read-limits.js';
+import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
+import { eachInSlices, readInSlices } from '../../../core/database/read-limits.js';
 import { idText } from '../../../core/database/id-text.js';
 import { batches, idsPerQuery } from '../../../core/database/id-batches.js';
 import { createIndexesOf } from '../../../core/database/indexes.js';
@@ -217,14 +218,8 @@ export class AnnotationModel {
   /** Annotations that fit. `limit` 0: all. */
   async *list(filter: AnnotationFilter, { limit, offset, sort }: AnnotationPaging): AsyncGenerator<AnnotationRecord> {
     const query = await this.#visible(filter);
-    const cursor = this.#heads
-      .find(query)
-      .sort(orderOf(sort))
-      .skip(offset)
-      .limit(limit)
-      .lean<HeadDocument[]>()
-      .cursor({ batchSize: headsPerQuery });
-    for await (const doc of cursor) yield toRecord(doc);
+    const found = this.#heads.find(query).sort(orderOf(sort)).skip(offset).limit(limit).lean();
+    for await (const doc of eachInSlices<HeadDocument>(found, { batchSize: headsPerQuery })) yield toRecord(doc);
   }
 
   /** Where annotations that fit stand in an order: the first `limit` of them, or all at 0. */
@@ -249,6 +244,7 @@ export class AnnotationModel {
       for (const id of part) {
         const doc = found.get(id);
         if (doc !== undefined) yield toRecord(doc);
+        if (isSliceOver()) await nextSlice();
       }
     }
   }
@@ -308,8 +304,8 @@ export class AnnotationModel {
   async *heads(family: string): AsyncGenerator<StoredElements> {
     const query = { 'elements.family': family } as QueryFilter<HeadDocument>;
     // Heads first: one that is replaced meanwhile is a former version before.
-    const heads = this.#heads.find(query, { elements: 1 }).lean<Pick<HeadDocument, 'elements'>[]>().cursor();
-    for await (const { elements } of heads) yield elements;
+    const heads = this.#heads.find(query, { elements: 1 }).lean();
+    for await (const { elements } of eachInSlices<Pick<HeadDocument, 'elements'>>(heads)) yield elements;
     yield* this.former.elementsOf(family);
   }
 

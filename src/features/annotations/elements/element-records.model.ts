@@ -1,6 +1,7 @@
 import type { Model, Types } from 'mongoose';
 import type { ElementRecords, FetchedPack, IndexRecord, PackPart, PackRecord, RecordKind, WindowRecord } from './records.js';
 import { createIndexesOf } from '../../../core/database/indexes.js';
+import { eachInSlices } from '../../../core/database/read-limits.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { step } from '../../../core/steps.js';
 
@@ -222,7 +223,7 @@ export class MongoElementRecords implements ElementRecords {
   }
 
   async *families(): AsyncGenerator<string> {
-    for await (const { _id } of this.#families.find({}, { _id: 1 }).lean<{ _id: Types.ObjectId }[]>().cursor()) {
+    for await (const { _id } of eachInSlices<{ _id: Types.ObjectId }>(this.#families.find({}, { _id: 1 }).lean())) {
       yield _id.toHexString();
     }
   }

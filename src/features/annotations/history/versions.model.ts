@@ -2,6 +2,7 @@ import type { Connection, Model, QueryFilter } from 'mongoose';
 import type { StoredElements } from '../elements/contract.js';
 import type { AnnotationState, AnnotationVersionRecord } from '../documents/annotation-record.js';
 import { createIndexesOf } from '../../../core/database/indexes.js';
+import { eachInSlices } from '../../../core/database/read-limits.js';
 import { stateFields, toVersion, type VersionDocument } from '../documents/annotation-documents.model.js';
 import { idText } from '../../../core/database/id-text.js';
 import { batches, idsPerQuery } from '../../../core/database/id-batches.js';
@@ -66,8 +67,8 @@ export class AnnotationVersions {
     const order: Record<string, 1 | -1> = { [versionFields[field]]: direction };
     order._version ??= -1;
     const query = { annotationId, _version: { $lt: before } };
-    const cursor = this.model.find(query).sort(order).skip(offset).limit(limit).lean<VersionDocument[]>().cursor();
-    for await (const doc of cursor) yield toVersion(doc);
+    const found = this.model.find(query).sort(order).skip(offset).limit(limit).lean();
+    for await (const doc of eachInSlices<VersionDocument>(found)) yield toVersion(doc);
   }
 
   /** How many former versions come before a value in the order of a list. */
@@ -116,8 +117,8 @@ export class AnnotationVersions {
   /** The elements of all former versions of a family, read as they are asked for. */
   async *elementsOf(family: string): AsyncGenerator<StoredElements> {
     const query = { 'elements.family': family } as QueryFilter<VersionDocument>;
-    const cursor = this.model.find(query, { elements: 1 }).lean<Pick<VersionDocument, 'elements'>[]>().cursor();
-    for await (const { elements } of cursor) yield elements;
+    const found = this.model.find(query, { elements: 1 }).lean();
+    for await (const { elements } of eachInSlices<Pick<VersionDocument, 'elements'>>(found)) yield elements;
   }
 
   /** Removes versions by their own ids. @returns how many. */

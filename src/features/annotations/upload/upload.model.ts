@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Model } from 'mongoose';
 import { createIndexesOf } from '../../../core/database/indexes.js';
+import { eachInSlices } from '../../../core/database/read-limits.js';
 import type { OwnCollections } from '../../../core/database/own-collections.js';
 import { isDuplicateKey } from '../../../core/database/refused-writes.js';
 
@@ -107,12 +108,8 @@ export class AnnotationUploadModel {
       ...(batch && { batch: keyOf(batch.userId, batch.uuid) }),
       ...(before && { created: { $lt: before } }),
     };
-    const cursor = this.#waiting.find(filter).lean<WaitingDocument[]>().cursor();
-    try {
-      for await (const { task, identifiers } of cursor as AsyncIterable<WaitingDocument>) yield { task, identifiers };
-    } finally {
-      await cursor.close();
-    }
+    const found = this.#waiting.find(filter).lean();
+    for await (const { task, identifiers } of eachInSlices<WaitingDocument>(found)) yield { task, identifiers };
   }
 
   /** Whether an upload still waits. */

@@ -1,10 +1,11 @@
+import { readInSlices } from '../../../core/database/read-limits.js';
 import type { HostRecords } from '../../../core/host/host-records.js';
 import type { FolderRecord, ItemRecord } from '../../../core/host/records.js';
 import type { StoredDocument } from '../../../host.js';
 
 type Conditions = Readonly<Record<string, unknown>>;
 
-/** The large images of a folder, oldest first, that fit a condition on the model. */
+/** The large images of a folder, oldest first, that fit a condition on the model; without their metadata. */
 export async function imagesIn(
   records: HostRecords,
   folder: FolderRecord,
@@ -12,25 +13,23 @@ export async function imagesIn(
 ): Promise<ItemRecord[]> {
   const { items, names } = records.lists;
   const images = { [names.item.folder]: folder.doc._id, 'largeImage.fileId': { $exists: true, $ne: null } };
-  const docs = await items
-    .find({ $and: [images, filter] })
+  const query = items
+    .find({ $and: [images, filter] }, { [names.item.meta]: 0 })
     .sort({ _id: 1 })
-    .limit(limit)
-    .lean<StoredDocument[]>();
-  return docs.map((doc) => records.itemOf(doc));
+    .limit(limit);
+  return (await readInSlices<StoredDocument>(query.lean())).map((doc) => records.itemOf(doc));
 }
 
-/** The folders directly below a folder, oldest first, that fit a condition on the model. */
+/** The folders directly below a folder, oldest first, that fit a condition on the model; without their metadata. */
 export async function foldersIn(
   records: HostRecords,
   folder: FolderRecord,
   { filter, limit }: { filter: Conditions; limit: number },
 ): Promise<FolderRecord[]> {
   const { folders, names } = records.lists;
-  const docs = await folders
-    .find({ $and: [{ [names.folder.parent]: folder.doc._id }, filter] })
+  const query = folders
+    .find({ $and: [{ [names.folder.parent]: folder.doc._id }, filter] }, { [names.folder.meta]: 0 })
     .sort({ _id: 1 })
-    .limit(limit)
-    .lean<StoredDocument[]>();
-  return docs.map((doc) => records.folderOf(doc));
+    .limit(limit);
+  return (await readInSlices<StoredDocument>(query.lean())).map((doc) => records.folderOf(doc));
 }
