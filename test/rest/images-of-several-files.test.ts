@@ -231,6 +231,53 @@ describe('an image that is made of others', () => {
     expect(message).not.toContain('private name');
   });
 
+  it('tells who may not read what it names nothing of it, by becoming an image or not', async () => {
+    const hidden = await newFolder(admin, 'Not theirs');
+    const picture = await upload(hidden, 'picture.png', await plain('#123456'));
+    const text = await upload(hidden, 'text.txt', Buffer.from('nothing'));
+    const shared = await newFolder(admin, 'Theirs, too', true);
+    const grant = (id: string, level: number) => ({
+      query: {
+        access: JSON.stringify({
+          users: [
+            { id: admin.id, level: 2 },
+            { id, level },
+          ],
+          groups: [],
+        }),
+      },
+    });
+    await admin.ok('PUT', `/folder/${shared}/access`, grant(reader.id!, 1));
+    const below = await subfolder(shared, 'below');
+    await admin.ok('PUT', `/folder/${below}/access`, {
+      query: { access: JSON.stringify({ users: [{ id: admin.id, level: 2 }], groups: [] }), public: false },
+    });
+    await upload(below, 'secret.png', await plain('#654321'));
+    const outcome = async (source: object, count: number) => {
+      const item = await uploadItem(reader, shared, `guess ${count}.json`, Buffer.from(JSON.stringify({ sources: [source] })));
+      const { largeImage = null, largeImageRefused = null } = await reader.ok('GET', `/item/${item}`);
+      const { status, body } = await reader.send('POST', `/item/${item}/tiles`);
+      const told = JSON.stringify([largeImage, largeImageRefused, status, body?.message]);
+      return told.replaceAll(/[0-9a-f]{24}/g, 'ID').replaceAll(/secret|guessed|guess \d+/g, 'NAME');
+    };
+    const huge = { position: { scale: 1e9 } };
+    const ids = [picture, text, '0123456789abcdef01234567'];
+    const byId = await Promise.all(ids.map((id, i) => outcome({ path: `girder://${id}`, ...huge }, i)));
+    expect(new Set(byId).size, byId.join('\n')).toBe(1);
+    const paths = ['below/secret.png', 'below/guessed.png'];
+    const byPath = await Promise.all(paths.map((path, i) => outcome({ path, ...huge }, 10 + i)));
+    expect(new Set(byPath).size, byPath.join('\n')).toBe(1);
+    const patterns = ['^secret', '^guessed'];
+    const byPattern = await Promise.all(patterns.map((pathPattern, i) => outcome({ path: 'below', pathPattern }, 20 + i)));
+    expect(new Set(byPattern).size, byPattern.join('\n')).toBe(1);
+    // Nor afterwards, when it cannot be opened any more.
+    const item = await upload(shared, 'named.json', Buffer.from(JSON.stringify({ sources: [{ path: `girder://${picture}` }] })));
+    expect((await facts(item, reader)).status).toBe(403);
+    await admin.ok('DELETE', `/item/${picture}/tiles`);
+    await until('the image is gone', async () => (await facts(item)).status === 400);
+    expect((await facts(item, reader)).body).toMatchObject({ message: expect.stringMatching(/^Read access denied for 1 of/) });
+  });
+
   it('is not taken for the image of an item whose other file is one', async () => {
     const folder = await newFolder(admin, 'Beside');
     const item = await upload(folder, 'slide.png', await plain('#ff0000'));

@@ -1,6 +1,7 @@
 import type { Model } from 'mongoose';
 import type { HostFields, StoredDocument } from '../../host.js';
 import { batches } from '../database/id-batches.js';
+import { idText } from '../database/id-text.js';
 import { readInSlices } from '../database/read-limits.js';
 import type { FolderRecord, FileRecord, ItemRecord } from './records.js';
 
@@ -125,12 +126,13 @@ export class FolderContents {
     return found;
   }
 
-  /** How many of some folders do not fit a condition on the model, or are gone. */
-  async countOthers(ids: readonly string[], filter: Readonly<Record<string, unknown>>): Promise<number> {
-    let fitting = 0;
+  /** Those of some folders that fit a condition on the model. */
+  async among(ids: readonly string[], filter: Readonly<Record<string, unknown>>): Promise<Set<string>> {
+    const fitting = new Set<string>();
     for (const some of batches(ids)) {
-      fitting += await this.parts.folders.countDocuments({ $and: [{ _id: { $in: [...some] } }, filter] });
+      const query = this.parts.folders.find({ $and: [{ _id: { $in: [...some] } }, filter] }, { _id: 1 });
+      for (const { _id } of await query.lean<StoredDocument[]>()) fitting.add(idText(_id));
     }
-    return ids.length - fitting;
+    return fitting;
   }
 }

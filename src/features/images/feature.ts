@@ -30,7 +30,7 @@ interface ImageNeeds extends CacheOffers {
 export const imagesFeature: Feature<ImageNeeds, Images> = {
   name: 'images',
   async open({ core, options, fileSettings, settings, items, cachedFiles, caches, tiles, sources }, onClose) {
-    const { host, records, events, logger, temporaryDirectory } = core;
+    const { host, records, events, callers, logger, temporaryDirectory } = core;
     const registry = new TileSourceRegistry({
       logger,
       ignoredNames: fileSettings.all_sources_ignored_names,
@@ -47,6 +47,7 @@ export const imagesFeature: Feature<ImageNeeds, Images> = {
       tiles,
       forgetFile: (fileId) => caches.forgetFile(fileId),
       settings,
+      callers,
       logger,
       temporaryDirectory,
     });

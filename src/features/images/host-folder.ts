@@ -25,6 +25,13 @@ export interface ImageParts {
   named: Set<string>;
 }
 
+/** What somebody may see around a file: for others what is hidden is not there. */
+export interface Sight {
+  item(id: string): Promise<boolean>;
+  /** Those of some folders that are seen. */
+  folders(ids: readonly string[]): Promise<ReadonlySet<string>>;
+}
+
 /** How a file of a folder is used as an image. */
 export type Borrow = <R>(
   found: ItemFile,
@@ -47,6 +54,8 @@ export interface HostFolderParts {
   imageOf: (itemId: string) => Promise<ItemFile | null>;
   /** Takes down what is made use of. */
   parts: ImageParts;
+  /** `null`: everything is seen, as who may see the image is asked afterwards. */
+  sight: Sight | null;
   borrow: Borrow;
 }
 
@@ -96,6 +105,11 @@ export class HostFolder implements SourceFolder {
     const folder = await this.#folderAt(names);
     if (folder === null) return ownByPath.size === 0 ? null : new HostTree(this.with_, new Map(), ownByPath);
     const folders = await this.with_.contents.foldersBelow(folder, maxFolders);
+    const { sight } = this.with_;
+    if (folders !== null && sight !== null) {
+      const seen = await sight.folders([...folders.values()].map(({ id }) => id));
+      for (const [below, { id }] of folders) if (below !== '' && !seen.has(id)) folders.delete(below);
+    }
     if (folders === null) {
       throw new TileSourceError(`There are more than ${maxFolders} folders in it. Store it as a ZIP file, without compression.`);
     }
@@ -104,10 +118,12 @@ export class HostFolder implements SourceFolder {
   }
 
   async item(id: string): Promise<FolderFile | null> {
+    // Also one that is none: who may not read it does not learn so.
+    this.with_.parts.items.add(id);
+    this.with_.parts.named.add(id);
+    if ((await this.with_.sight?.item(id)) === false) return null;
     const found = await this.with_.imageOf(id);
     if (found === null) return null;
-    this.with_.parts.items.add(found.item.id);
-    this.with_.parts.named.add(found.item.id);
     return this.#fileOf(found);
   }
 
@@ -125,6 +141,7 @@ export class HostFolder implements SourceFolder {
     for (const name of names) {
       if (folder === null) return null;
       folder = await this.with_.contents.childFolder(folder, name);
+      if (folder !== null && (await this.with_.sight?.folders([folder.id]))?.has(folder.id) === false) return null;
     }
     return folder;
   }

@@ -12,7 +12,7 @@ import type { IccOption } from '../../tilesource/requests.js';
 import type { OpenImage } from '../caches/open-image.js';
 import type { Settings } from '../settings/settings.js';
 import { hostFileInput } from './file-input.js';
-import { HostFolder, type Borrow, type ImageParts } from './host-folder.js';
+import { HostFolder, type Borrow, type ImageParts, type Sight } from './host-folder.js';
 
 /** Images made of images that are made of images: how deep, and how many of them an image may hold. */
 const maxDepth = 4;
@@ -41,23 +41,34 @@ export interface OpenOptions {
   sourceName?: string | undefined;
   icc: IccOption;
   signal?: AbortSignal;
+  /** Who looks around the file; by default somebody who sees everything. */
+  sight?: Sight | null;
 }
 
 /** Images that are made of others, while one of them is open. */
 interface Nesting {
   parts: ImageParts;
+  sight: Sight | null;
   /** Opened for this image alone, by the way to them: among those that others use, two could wait for each other. */
   nested: Map<string, Promise<BorrowedImage & Pick<TileSource, 'close'>>>;
 }
 
 /** Opens files of the host with the sources that read them. */
 export class ImageOpener {
+  /** What images that could not be opened are made of, as far as that was seen. */
+  readonly #ofFailures = new WeakMap<object, ImageParts>();
+
   constructor(private readonly options: ImageOpenerOptions) {}
 
+  /** What an image is made of that could not be opened for this reason. */
+  partsOfFailure(error: unknown): ImageParts | undefined {
+    return error instanceof TileSourceError ? this.#ofFailures.get(error) : undefined;
+  }
+
   /** Opens a file. @throws TileSourceError */
-  async open(file: FileRecord, { sourceName, icc, signal }: OpenOptions): Promise<OpenImage> {
+  async open(file: FileRecord, { sourceName, icc, signal, sight = null }: OpenOptions): Promise<OpenImage> {
     const { logger, temporaryDirectory } = this.options;
-    const nesting: Nesting = { parts: { items: new Set(), folders: new Set(), named: new Set() }, nested: new Map() };
+    const nesting: Nesting = { parts: { items: new Set(), folders: new Set(), named: new Set() }, sight, nested: new Map() };
     const closeNested = async (): Promise<void> => {
       for (const opened of await Promise.allSettled(nesting.nested.values())) {
         if (opened.status === 'fulfilled') await opened.value.close();
@@ -87,6 +98,7 @@ export class ImageOpener {
       };
     } catch (error) {
       await closeNested();
+      if (error instanceof TileSourceError) this.#ofFailures.set(error, nesting.parts);
       throw error;
     }
   }
@@ -129,6 +141,7 @@ export class ImageOpener {
           ownFiles: () => (own ??= ownFiles()),
           imageOf: (id) => this.#imageOf(id),
           parts: nesting.parts,
+          sight: nesting.sight,
           borrow,
         }),
     };

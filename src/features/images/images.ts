@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { atMost } from '../../core/concurrency/at-most.js';
 import {
+  AccessDeniedError,
   BadParameterError,
   InvalidError,
   LargeImageError,
@@ -27,6 +28,9 @@ import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 import type { IccOption, LargeImage } from '../../tilesource/requests.js';
 import { FileStamps } from './file-stamps.js';
 import { hostFileInput, storedPicture } from './file-input.js';
+import type { Callers } from '../../core/host/callers.js';
+import { idText } from '../../core/database/id-text.js';
+import type { Sight } from './host-folder.js';
 import { ImageOpener, sourceOf, type OpenOptions } from './image-opener.js';
 import type { CachedFiles } from '../cached-files/cached-files.js';
 import type { Items } from '../items/items.js';
@@ -47,6 +51,7 @@ export interface ImagesOptions {
   /** Closes a file that changed or went, here and in other processes that have it open. */
   forgetFile: (fileId: string) => void;
   settings: Settings;
+  callers: Pick<Callers, 'asker'>;
   logger: HostLogger;
   temporaryDirectory: string;
 }
@@ -101,9 +106,17 @@ export class Images {
     if (fileId === undefined || sourceName === undefined || registry.get(sourceName)?.readsFolder === undefined) return item;
     const { state } = await this.#state(item);
     const known = this.#parts.get(state);
-    const found = known === undefined ? await this.#lookAtParts(item) : { state, parts: known };
+    const look = () => this.#lookAtParts(item).catch((error: unknown) => this.#tellFailure(item, state, error, caller));
+    const found = known === undefined ? await look() : { state, parts: known };
     await items.requireParts(item, found.state, found.parts, caller);
     return item;
+  }
+
+  /** Why an image cannot be opened, for those who may read what it names. @throws AccessDeniedError, or the error itself. */
+  async #tellFailure(item: ItemRecord, state: string, error: unknown, caller: Caller | null): Promise<never> {
+    const parts = this.#opener.partsOfFailure(error);
+    if (parts !== undefined) await this.options.items.requireParts(item, `failure:${state}`, parts, caller);
+    throw error;
   }
 
   /** Opens an image to see what it is made of. */
@@ -246,9 +259,28 @@ export class Images {
     return (await this.options.settings.get('large_image.icc_correction')) as IccOption;
   }
 
+  /**
+   * What whoever has brought a file may see around it. What is hidden from them is not there, or they would learn of it by whether the file becomes
+   * an image. Where nobody knows who that was, items that are named by their ids must be everybody's.
+   */
+  async #sightOf(file: FileRecord): Promise<Sight> {
+    const { items, callers } = this.options;
+    const creator = idText(file.doc.creatorId);
+    let caller: Caller | null = null;
+    try {
+      if (creator !== '') caller = await callers.asker({ id: creator, admin: false });
+    } catch (error) {
+      if (!(error instanceof AccessDeniedError)) throw error;
+    }
+    return {
+      item: async (id) => (await items.readableItems([id], caller)).has(id),
+      folders: async (ids) => (caller === null ? new Set(ids) : items.readableFolders(ids, caller)),
+    };
+  }
+
   /** Name of the first source that can read a file, by trying. @throws TileSourceError that says why none can. */
   async findSource(file: FileRecord): Promise<string> {
-    const opened = await this.#opener.open(file, { icc: false });
+    const opened = await this.#opener.open(file, { icc: false, sight: await this.#sightOf(file) });
     // Nobody has to wait for it, however long a source takes.
     opened.close().catch((err: unknown) => {
       this.options.logger.warn({ err, fileId: file.id, sourceName: opened.sourceName }, 'TileSource:Close:Failed');

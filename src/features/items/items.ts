@@ -99,15 +99,9 @@ export class Items {
     { items, folders }: { items: ReadonlySet<string>; folders: ReadonlySet<string> },
     caller: Caller | null,
   ): Promise<{ hidden: number }> {
-    const { records, access } = this;
     let hidden = 0;
-    if (items.size > 0) {
-      const filter = await access.filter(caller, 'item', 0);
-      for (const ids of batches([...items])) hidden += ids.length - (await records.existingItems(ids, filter)).length;
-    }
-    if (folders.size > 0) {
-      hidden += await records.contents.countOthers([...folders], await access.filter(caller, 'folder', 0));
-    }
+    if (items.size > 0) hidden += items.size - (await this.readableItems([...items], caller)).size;
+    if (folders.size > 0) hidden += folders.size - (await this.readableFolders([...folders], caller)).size;
     return { hidden };
   }
 
@@ -129,6 +123,19 @@ export class Items {
   /** Whether the caller has a level on a folder. */
   async hasFolderLevel(folder: FolderRecord, level: 0 | 1 | 2, caller: Caller | null): Promise<boolean> {
     return (await this.access.level(caller, { type: 'folder', doc: folder.doc })) >= level;
+  }
+
+  /** Those of some items that the caller may read. */
+  async readableItems(ids: readonly string[], caller: Caller | null): Promise<Set<string>> {
+    const filter = await this.access.filter(caller, 'item', 0);
+    const found = new Set<string>();
+    for (const some of batches(ids)) for (const id of await this.records.existingItems(some, filter)) found.add(id);
+    return found;
+  }
+
+  /** Those of some folders that the caller may read. */
+  async readableFolders(ids: readonly string[], caller: Caller | null): Promise<Set<string>> {
+    return this.records.contents.among(ids, await this.access.filter(caller, 'folder', 0));
   }
 
   /** Drops what is kept of one item, or of all. */
