@@ -128,24 +128,51 @@ function tooLarge(maxBytes: number): LargeImageError {
   return new LargeImageError('too-large', `The request body is longer than ${maxBytes} bytes.`);
 }
 
-/** Reads a body into memory. @throws LargeImageError `too-large` beyond `maxBytes`; the rest is for {@link dropRest} then. */
-async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+/** What a body takes at first; it grows with what comes. */
+const firstBytes = 4096;
+
+/**
+ * Reads a body into memory. It may come in pieces of single bytes, thousands in one packet, each of which would wake an iterator and be kept as an
+ * object.
+ *
+ * @throws LargeImageError `too-large` beyond `maxBytes`; the rest is for {@link dropRest} then.
+ */
+function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? 0);
-  if (announced > maxBytes) throw tooLarge(maxBytes);
-  const chunks: Buffer[] = [];
-  let length = 0;
-  try {
-    // Ending the loop early must leave the connection open: the client is still to be told why.
-    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      length += chunk.length;
-      if (length > maxBytes) throw tooLarge(maxBytes);
-      chunks.push(chunk);
-    }
-  } catch (cause) {
-    if (cause instanceof LargeImageError) throw cause;
-    throw new BadParameterError('The request body stopped half way.', { cause });
-  }
-  return Buffer.concat(chunks, length);
+  return new Promise((resolve, reject) => {
+    let body = Buffer.allocUnsafe(firstBytes);
+    let length = 0;
+    const take = (chunk: Buffer): void => {
+      const needed = length + chunk.length;
+      if (needed > maxBytes) {
+        refuse(tooLarge(maxBytes));
+        return;
+      }
+      if (needed > body.length) {
+        const larger = Buffer.allocUnsafe(Math.min(maxBytes, Math.max(needed, announced, 2 * body.length)));
+        body.copy(larger, 0, 0, length);
+        body = larger;
+      }
+      chunk.copy(body, length);
+      length = needed;
+    };
+    const end = (): void => {
+      stop();
+      resolve(body.subarray(0, length));
+    };
+    const breakOff = (cause?: unknown): void => refuse(new BadParameterError('The request body stopped half way.', { cause }));
+    const stop = (): void => {
+      request.off('data', take).off('end', end).off('error', breakOff).off('close', breakOff);
+    };
+    const refuse = (error: LargeImageError): void => {
+      stop();
+      reject(error);
+    };
+    if (announced > maxBytes) refuse(tooLarge(maxBytes));
+    else if (request.readableEnded) end();
+    else if (request.destroyed) breakOff();
+    else request.on('data', take).once('end', end).once('error', breakOff).once('close', breakOff);
+  });
 }
 
 /**
