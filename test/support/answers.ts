@@ -12,16 +12,26 @@ export type AnswerCheck = (
   answer: { status: number; bytes: Buffer; body: unknown },
 ) => string | null;
 
+// Most schemas are used a few times: making their code faster takes longer than it saves.
+const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: false, code: { optimize: false } });
+/** By the text of the schema: the hosts of a process declare the same ones. */
+const compiled = new Map<string, ValidateFunction>();
+
+function compile(schema: object): ValidateFunction {
+  const text = JSON.stringify(schema);
+  const known = compiled.get(text) ?? ajv.compile(schema);
+  compiled.set(text, known);
+  return known;
+}
+
 /** Checks answers against the schemas that routes declare. */
 export function answerCheck(routes: readonly RouteOutline[], brand: string): AnswerCheck {
   const table = new RouteTable<RouteOutline>();
   for (const route of routes) table.add(route, route);
-  const compiled = new Map<RouteOutline, ValidateFunction>();
-  // Most schemas are used a few times: making their code faster takes longer than it saves.
-  const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: false, code: { optimize: false } });
-  const validator = (route: RouteOutline, schema: object): ValidateFunction => {
-    const known = compiled.get(route) ?? ajv.compile(schema);
-    compiled.set(route, known);
+  const validators = new Map<RouteOutline, ValidateFunction>();
+  const validatorOf = (route: RouteOutline, schema: Parameters<typeof schemaOf>[0]): ValidateFunction => {
+    const known = validators.get(route) ?? compile(schemaOf(schema, brand));
+    validators.set(route, known);
     return known;
   };
   return (method, path, { status, bytes, body }) => {
@@ -29,7 +39,7 @@ export function answerCheck(routes: readonly RouteOutline[], brand: string): Ans
     if (status !== 200 || route === undefined || bytes.length === 0 || bytes.length > maxBytes || body === null) return null;
     if (!('schema' in route.returns))
       return `${method} ${path} answers JSON and does not say so: ${bytes.toString().slice(0, 300)}`;
-    const validate = validator(route, schemaOf(route.returns.schema, brand));
+    const validate = validatorOf(route, route.returns.schema);
     if (validate(body)) return null;
     const [first] = validate.errors ?? [];
     return `${method} ${path}: ${first?.instancePath ?? ''} ${first?.message ?? ''}, in ${bytes.toString().slice(0, 500)}`;

@@ -5,15 +5,14 @@ export async function wholeLevel(source: TileSource, level = source.metadata.lev
   const { sizeX, sizeY, tileWidth, tileHeight, levels, bandCount } = source.metadata;
   const scale = 2 ** (levels - 1 - level);
   const [columns, rows] = [Math.ceil(sizeX / scale), Math.ceil(sizeY / scale)];
-  const pixels = Array.from({ length: columns * rows * bandCount }, () => 0);
+  const pixels = Array<number>(columns * rows * bandCount).fill(0);
   for (let y = 0; y * tileHeight < rows; y++) {
     for (let x = 0; x * tileWidth < columns; x++) {
-      const tile = await source.readTile({ level, x, y, frame });
-      for (let j = 0; j < tile.height; j++) {
-        for (let i = 0; i < tile.width * bandCount; i++) {
-          const at = ((y * tileHeight + j) * columns + x * tileWidth) * bandCount + i;
-          pixels[at] = tile.data[j * tile.width * bandCount + i] ?? Number.NaN;
-        }
+      const { data, width, height } = await source.readTile({ level, x, y, frame });
+      const samples = width * bandCount;
+      for (let j = 0; j < height; j++) {
+        const row = ((y * tileHeight + j) * columns + x * tileWidth) * bandCount;
+        for (let i = 0; i < samples; i++) pixels[row + i] = data[j * samples + i] ?? Number.NaN;
       }
     }
   }
