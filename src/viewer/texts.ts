@@ -287,6 +287,7 @@ export const annotationTexts = {
   import: 'Import',
   imported: (name: string, count: number) => `Imported ${name}: ${count}`,
   label: 'Label',
+  tooManyHidden: 'So many groups cannot be hidden one by one. Hide all, and show those that you need.',
   legend: 'Legend',
   length: 'Length',
   more: (count: number) => `and ${formatCount(count)} more`,

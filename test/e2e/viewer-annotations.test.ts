@@ -611,6 +611,84 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await admin.ok('DELETE', path);
   });
 
+  it('stays usable with very many groups and with names of any length, while others change them', async () => {
+    const background = { r: 240, g: 240, b: 240 };
+    const bytes = await sharp({ create: { width: 1024, height: 1024, channels: 3, background } })
+      .tiff({ tile: true, tileWidth: 256, tileHeight: 256 })
+      .toBuffer();
+    const item = await uploadItem(admin, folderId, 'many groups.tiff', bytes);
+    const count = 6000;
+    const box = { type: 'rectangle', width: 8, height: 8, rotation: 0, fillColor: '#00ff00', lineColor: '#00ff00' };
+    const elements: object[] = Array.from({ length: count }, (_, index) => ({
+      ...box,
+      center: [(index % 80) * 12 + 6, Math.floor(index / 80) * 12 + 6, 0],
+      group: `group ${index}`,
+    }));
+    elements[0] = {
+      ...box,
+      center: [512, 960, 0],
+      width: 800,
+      height: 50,
+      fillColor: '#ff0000',
+      group: 'g'.repeat(5000),
+      label: { value: 'L'.repeat(5000), visibility: 'hidden' },
+      user: { ['k'.repeat(4000)]: 'v'.repeat(5000) },
+    };
+    const made = (await admin.ok('POST', '/annotation', {
+      query: { itemId: item },
+      json: { name: 'Many', elements },
+    })) as unknown as Stored;
+    await page.goto(`${testHost.url}/#item/${item}?at=512,512,1024`);
+    const groups = page.getByRole('list', { name: 'Groups' });
+    await groups.getByText('and 5 900 more').waitFor();
+
+    // One group of many can be hidden, also where the server draws.
+    const isRed = async () => {
+      const { width } = (await page.locator('.drawing').boundingBox())!;
+      const [[red = 0, green = 0] = []] = await colorsAt(page, [[0, (448 / 1024) * width]]);
+      return red > 200 && green < 100;
+    };
+    await until('the group is drawn', isRed);
+    const find = page.getByLabel('Find a group');
+    await find.fill('ggg');
+    await groups.getByRole('checkbox').uncheck();
+    await until('the group is hidden', async () => !(await isRed()));
+    await groups.getByRole('checkbox').check();
+    await until('the group is drawn again', isRed);
+
+    // Somebody who searches goes on when another version comes.
+    await find.fill('group 59');
+    const more = { ...box, center: [1000, 1000, 0], group: 'group 59 of somebody else' };
+    await admin.ok('PATCH', `/annotation/${made._id}/elements`, { json: { put: [more], remove: [] } });
+    await groups.getByText('group 59 of somebody else').waitFor();
+    expect(await find.inputValue()).toBe('group 59');
+    expect(await find.evaluate('(input) => input === document.activeElement')).toBe(true);
+
+    // The keyboard stays on the pencil; the group of a shape is found in the palette.
+    await page.getByRole('button', { name: 'Edit Many' }).press('Enter');
+    const pencil = page.getByRole('button', { name: 'Stop editing Many' });
+    expect(await pencil.evaluate('(button) => button === document.activeElement')).toBe(true);
+    await page.goto(`${testHost.url}/#item/${item}?at=512,960,60`);
+    await until('the shapes are at hand', async () => {
+      await click(0, 0);
+      return page.getByLabel('Group', { exact: true }).isVisible();
+    });
+    // What the card says of it fits there.
+    const text = await page.getByRole('region', { name: 'Shape' }).innerText();
+    expect(text.length).toBeLessThan(2000);
+    expect(text).toContain(`${'g'.repeat(300)}…`);
+    await page.getByLabel('Name of a new group').fill('group 5432');
+    await page.getByRole('radio', { name: 'group 5432' }).check();
+    await page.getByLabel('Group', { exact: true }).selectOption({ label: 'group 5432' });
+    await page.getByLabel('Group', { exact: true }).press('Control+z');
+    await page.getByText('All changes are saved.').waitFor();
+    await page.keyboard.press('Control+y');
+    await save();
+    const { annotation } = await stored('Many', item);
+    expect(annotation.elements.filter(({ group }) => group === 'group 5432').length).toBe(2);
+    expect(complaints).toEqual([]);
+  });
+
   it('saves what is seen as a picture with its scale bar, and lists the keys', async () => {
     await look(page, 1);
     await page.getByRole('button', { name: 'Save this view' }).click();

@@ -174,6 +174,33 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     await until('the address forgets it', () => part('with') === null);
   });
 
+  it('shows the image that is chosen for comparison also where it has nothing at the place that is seen', async () => {
+    const far = await uploadItem(
+      admin,
+      (await admin.ok('GET', `/item/${slide}`)).folderId as string,
+      'small.tiff',
+      await sharp({ create: { width: 300, height: 200, channels: 3, background: '#336699' } })
+        .tiff({ tile: true, tileWidth: 256, tileHeight: 256, xres: 1000, yres: 1000 })
+        .toBuffer(),
+    );
+    await open('?at=1900,1900,200');
+    await page.getByRole('button', { name: 'Compare' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'small.tiff' }).click();
+    await until('it stands in the address', () => part('with') === far && part('offset') !== null);
+    const [x = 0, y = 0, scale, turn] = part('offset')!.split(',').map(Number);
+    // In micrometres: its middle lies on what is seen of the first.
+    const place = (part('at') ?? '').split(',').map((value) => Number(value) / 2);
+    expect([Math.round(place[0]! + x), Math.round(place[1]! + y), scale, turn]).toEqual([150, 100, 1, 0]);
+    await page.getByRole('button', { name: 'Compare' }).click();
+    await until('it is closed', () => part('with') === null);
+    await page.getByRole('button', { name: 'Compare' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'other.tiff' }).click();
+    // How another one lay is not how this one lies.
+    await until('the other stands in the address', () => part('with') === other);
+    expect(part('offset')).toBe(null);
+    await admin.ok('DELETE', `/item/${far}`);
+  });
+
   it('shows what others change without being asked, also after the server was away, and keeps what is not saved', async () => {
     const [here, there] = [1, 2].map((place) => ({ ...box, center: [300 * place, 300, 0] }));
     await open('');

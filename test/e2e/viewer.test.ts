@@ -133,7 +133,12 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
     await page.getByLabel('Name').fill('Kidney');
     await page.getByRole('button', { name: 'Create folder' }).click();
     await page.getByRole('alert').getByText('A folder with that name already exists here.').waitFor();
-    await page.getByRole('button', { name: 'Cancel' }).click();
+    // Longer than an address may be.
+    await page.getByLabel('Name').fill('Long');
+    await page.getByLabel('Description').fill('ü'.repeat(10_000));
+    await page.getByRole('button', { name: 'Create folder' }).click();
+    await heading('Long Private');
+    await page.goBack();
     await page.getByRole('link', { name: 'Kidney' }).click();
     await heading('Kidney Private');
     expect(complaints).toEqual([expect.stringContaining('400')]);

@@ -57,6 +57,12 @@ describe('tiles of annotations', () => {
     });
     expect(await pixel(group.bytes, 200, 50)).toEqual([256, 0, 0, 0, 0]);
     expect((await pixel(group.bytes, 50, 50))[4]).toBe(255);
+    const without = await at.reader.send('GET', `/annotation/${id}/tiles/zxy/1/0/0`, { query: { without: '["a", "other"]' } });
+    expect((await pixel(without.bytes, 200, 50))[4]).toBe(255);
+    expect((await pixel(without.bytes, 50, 50))[4]).toBe(0);
+    const neither = { groups: '["a"]', without: '["a"]' };
+    const none = await at.reader.send('GET', `/annotation/${id}/tiles/zxy/1/0/0`, { query: neither });
+    expect((await pixel(none.bytes, 50, 50))[4]).toBe(0);
   });
 
   it('hold the elements, as vector tiles', async () => {
@@ -89,6 +95,7 @@ describe('tiles of annotations', () => {
     ['zxy/0/0/0?color=blue', 400],
     ['zxy/0/0/0?groups=a', 400],
     ['zxy/0/0/0?groups=[1]', 400],
+    ['zxy/0/0/0?without=[1]', 400],
     ['zxy/0/0/0?gain=0', 400],
   ])('refuse %s with %i', async (path, status) => {
     const [place, query] = path.split('?');

@@ -222,7 +222,9 @@ export function showAnnotations(options: {
 
   function onKey(event: KeyboardEvent) {
     const target = event.target as HTMLElement;
-    if (target.closest('input, textarea, select, dialog')) return;
+    const isStep =
+      (event.ctrlKey || event.metaKey) && target.closest('select, input:is([type=checkbox], [type=radio], [type=color])');
+    if (!isStep && target.closest('input, textarea, select, dialog')) return;
     if (event.key === 'Escape') card.pin(null);
     if (!work && tools.tool !== 'measure') return;
     const isButton = target.closest('button, a, summary') !== null;

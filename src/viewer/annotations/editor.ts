@@ -22,8 +22,9 @@ export function editAnnotation(options: {
   const groups = new Groups();
   let selectedId: string | null = null;
   let saving = false;
-  const palette = groupPalette(groups, { onChoose: () => undefined, onColor: recolor });
+  const palette = groupPalette(groups, { onChoose: showShape, onColor: recolor });
   const [groupId, labelId] = [htmlId('group'), htmlId('label')];
+  const groupSelect = h('select', { id: groupId, onchange: () => regroup(JSON.parse(groupSelect.value)) });
   const shapeForm = h('div.shape-form.column');
   const status = h('p.quiet-text', { role: 'status' });
   const undoButton = h('button.button', { onclick: () => step('undo') }, icon('undo'), annotationTexts.undo);
@@ -47,6 +48,7 @@ export function editAnnotation(options: {
     try {
       groups.learn(await groupsOf(sheet.record, signal));
       palette.show();
+      offerGroups();
     } catch (error) {
       if (!signal.aborted) report(messageOf(error));
     }
@@ -117,19 +119,24 @@ export function editAnnotation(options: {
       fill(shapeForm, h('p.quiet-text', annotationTexts.howToEdit));
       return;
     }
-    const group = h('select', { id: groupId, onchange: () => regroup(JSON.parse(group.value)) });
-    for (const name of groups.offered('', shape.group ?? null))
-      group.append(h('option', { value: JSON.stringify(name) }, name === null ? annotationTexts.noGroup : name));
-    group.value = JSON.stringify(shape.group ?? null);
+    offerGroups();
     const label = h('input', { id: labelId, type: 'text', autocomplete: 'off', onchange: () => relabel(label.value) });
     label.value = shape.label?.value ?? '';
     fill(
       shapeForm,
-      h('div.field.column', h('label', { for: groupId }, annotationTexts.group), group),
+      h('div.field.column', h('label', { for: groupId }, annotationTexts.group), groupSelect),
       h('div.field.column', h('label', { for: labelId }, annotationTexts.label), label),
       shape.holes && shape.holes.length > 0 && h('button.button', { onclick: fillHoles }, annotationTexts.fillHoles),
       h('button.button', { onclick: removeSelected }, icon('trash'), annotationTexts.deleteShape),
     );
+  }
+
+  /** The choice of groups for the selected shape: with very many, the one of new shapes is among them, which is found in the palette. */
+  function offerGroups() {
+    const own = selected()?.group ?? null;
+    const options = groups.offered('', own, groups.chosen);
+    fill(groupSelect, ...options.map((name) => h('option', { value: JSON.stringify(name) }, annotationTexts.groupName(name))));
+    groupSelect.value = JSON.stringify(own);
   }
 
   function fillHoles() {

@@ -35,11 +35,11 @@ export class Groups {
     return this.#colors.get(group) ?? this.add(group);
   }
 
-  /** The groups to choose from: with very many, those whose names hold a text, and always one of them. */
-  offered(text: string, kept: string | null) {
+  /** The groups to choose from: with very many, those whose names hold a text, and always some of them. */
+  offered(text: string, ...kept: (string | null)[]) {
     const wanted = text.trim().toLowerCase();
     const found = [...this.#colors.keys()].filter((name) => (name ?? '').toLowerCase().includes(wanted));
-    return found.length <= maxOffered ? found : [...new Set([kept, null, ...found.slice(0, maxOffered)])];
+    return found.length <= maxOffered ? found : [...new Set([...kept, null, ...found.slice(0, maxOffered)])];
   }
 
   add(group: string | null, color?: string | null) {

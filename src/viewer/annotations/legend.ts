@@ -1,7 +1,7 @@
 import { errorNotice, fill, h } from '../dom.js';
 import { formatCount } from '../format.js';
 import { displayOf } from './display.js';
-import { groupsOf } from './requests.js';
+import { groupFilter, groupsOf } from './requests.js';
 import type { AnnotationRecord } from './model.js';
 import type { Group } from './requests.js';
 import type { Display } from './display.js';
@@ -9,109 +9,109 @@ import { annotationTexts } from '../texts.js';
 
 /** Most groups that are listed; further ones are found by their name. */
 const maxListed = 100;
-/** Names of groups that are to be shown stand in addresses of pictures, which must not grow longer than this. */
-const maxFilter = 4000;
 
-/** Groups of annotations, by id and version. */
-const known: Map<string, Promise<Group[]>> = new Map();
 /** Legends that the reader has folded. */
 const folded: Set<string> = new Set();
 
 /** What the shapes of an annotation are: its groups with colours and counts, to show and to hide, and its opacity. */
 export function legend(
-  record: AnnotationRecord,
+  { _id: id }: AnnotationRecord,
   { isOpen, onShow, signal }: { isOpen: boolean; onShow: (changes: Partial<Display>) => void; signal: AbortSignal },
 ) {
-  const { _id: id, _version: version } = record;
   const display = displayOf(id);
-  const place = h('div.column');
+  let record: AnnotationRecord | null = null;
+  let groups: Group[] = [];
+  /** Version that the groups are of, or are asked for. */
+  let known = -1;
+  const opacity = h('input', {
+    type: 'range',
+    min: 0,
+    max: 1,
+    step: 0.05,
+    oninput: () => onShow({ opacity: opacity.valueAsNumber }),
+  });
+  opacity.valueAsNumber = display.opacity;
+  const name = annotationTexts.findGroup;
+  const filter = h('input', { type: 'search', placeholder: name, 'aria-label': name, hidden: true, oninput: showGroups });
+  const message = h('div');
+  const list = h('ul.legend-groups.column', { 'aria-label': annotationTexts.groups });
+  const all = h(
+    'div.actions.wrap',
+    h('button.link-button', { onclick: () => hide([]) }, annotationTexts.showAll),
+    h('button.link-button', { onclick: () => hide(groups.map((group) => group.name)) }, annotationTexts.hideAll),
+  );
+  const place = h('div.column', h('label.bound.small', h('span', annotationTexts.opacity), opacity), filter, message, list, all);
   const element = h('details.legend.small', { ontoggle: toggled }, h('summary', annotationTexts.legend), place);
+  place.hidden = true;
   element.open = isOpen && !folded.has(id);
-  return element;
+  return {
+    element,
+    /** Takes another version; what was written and opened stays. */
+    update(next: AnnotationRecord) {
+      record = next;
+      if (element.open) void load();
+    },
+  };
 
   function toggled() {
     if (element.open) folded.delete(id);
     else folded.add(id);
-    if (element.open && !place.hasChildNodes()) void load();
+    if (element.open) void load();
   }
 
   async function load() {
-    const key = `${id} ${version}`;
-    const asked = known.get(key) ?? groupsOf(record, signal);
-    known.set(key, asked);
+    if (record === null || known === record._version) return;
+    const version = record._version;
+    known = version;
     try {
-      build((await asked).toSorted((a, b) => b.count - a.count));
+      const found = await groupsOf(record, signal);
+      if (known !== version) return;
+      groups = found.toSorted((a, b) => b.count - a.count);
+      filter.hidden = groups.length <= 12 && filter.value === '';
+      all.hidden = groups.length < 2;
+      fill(message);
+      showGroups();
     } catch (error) {
-      known.delete(key);
-      if (!signal.aborted) fill(place, errorNotice(error));
+      if (known !== version || signal.aborted) return;
+      known = -1;
+      fill(message, errorNotice(error));
     }
+    place.hidden = false;
   }
 
-  function build(groups: Group[]) {
-    const opacity = h('input', {
-      type: 'range',
-      min: 0,
-      max: 1,
-      step: 0.05,
-      oninput: () => onShow({ opacity: opacity.valueAsNumber }),
-    });
-    opacity.valueAsNumber = display.opacity;
-    const list = h('ul.legend-groups.column', { 'aria-label': annotationTexts.groups });
-    const filter = h('input', {
-      type: 'search',
-      placeholder: annotationTexts.findGroup,
-      'aria-label': annotationTexts.findGroup,
-      hidden: groups.length <= 12,
-      oninput: () => showGroups(),
-    });
-    const mayHide = JSON.stringify(record.groups ?? []).length <= maxFilter;
-    fill(
-      place,
-      h('label.bound.small', h('span', annotationTexts.opacity), opacity),
-      filter,
-      list,
-      groups.length > 1 &&
-        mayHide &&
-        h(
-          'div.actions.wrap',
-          button(annotationTexts.showAll, new Set()),
-          button(annotationTexts.hideAll, new Set(groups.map(({ name }) => name))),
-        ),
-    );
+  function hide(names: (string | null)[]) {
+    onShow({ hidden: new Set(names) });
+    fill(message);
     showGroups();
+  }
 
-    function button(label: string, hidden: Set<string | null>) {
-      return h('button.link-button', { onclick: () => (onShow({ hidden }), showGroups()) }, label);
-    }
+  function showGroups() {
+    const wanted = filter.value.trim().toLowerCase();
+    const found = groups.filter((group) => annotationTexts.groupName(group.name).toLowerCase().includes(wanted));
+    const more = found.length - maxListed;
+    fill(list, ...found.slice(0, maxListed).map(row), more > 0 && h('li.quiet-text', annotationTexts.more(more)));
+  }
 
-    function showGroups() {
-      const wanted = filter.value.trim().toLowerCase();
-      const found = groups.filter(({ name }) => annotationTexts.groupName(name).toLowerCase().includes(wanted));
-      const more = found.length - maxListed;
-      fill(list, ...found.slice(0, maxListed).map(row), more > 0 && h('li.quiet-text', annotationTexts.more(more)));
-    }
+  function row({ name: group, color, count }: Group) {
+    const box = h('input', { type: 'checkbox', onchange: () => toggle(group, box) });
+    box.checked = !display.hidden.has(group);
+    const swatch = h('span.swatch', { 'aria-hidden': 'true', 'data-color': color });
+    swatch.style.backgroundColor = color;
+    const words = annotationTexts.groupName(group);
+    return h(
+      'li.row',
+      h('label.row.grow', { title: words }, box, swatch, h('span.clip', words)),
+      h('span.count.quiet-text.small', formatCount(count)),
+    );
+  }
 
-    function row({ name, color, count }: Group) {
-      const box = h('input', {
-        type: 'checkbox',
-        disabled: !mayHide,
-        onchange: () => onShow({ hidden: toggledGroups(name, box.checked) }),
-      });
-      box.checked = !display.hidden.has(name);
-      const swatch = h('span.swatch', { 'aria-hidden': 'true', 'data-color': color });
-      swatch.style.backgroundColor = color;
-      return h(
-        'li.row',
-        h('label.row.grow', box, swatch, h('span.clip', annotationTexts.groupName(name))),
-        h('span.count.quiet-text.small', formatCount(count)),
-      );
-    }
-
-    function toggledGroups(name: string | null, isShown: boolean) {
-      const hidden = new Set(display.hidden);
-      if (isShown) hidden.delete(name);
-      else hidden.add(name);
-      return hidden;
-    }
+  function toggle(group: string | null, box: HTMLInputElement) {
+    const hidden = new Set(display.hidden);
+    if (box.checked) hidden.delete(group);
+    else hidden.add(group);
+    const isPossible = record !== null && groupFilter(record, hidden) !== null;
+    fill(message, !isPossible && errorNotice(annotationTexts.tooManyHidden));
+    if (isPossible) onShow({ hidden });
+    else box.checked = !box.checked;
   }
 }

@@ -59,6 +59,7 @@ export function annotationPanel(options: {
   let kept: AnnotationRecord | null = null;
   let editedId: string | null = null;
   let editor: HTMLElement | null = null;
+  const legends: Map<string, ReturnType<typeof legend>> = new Map();
   const list = h('ul.annotation-list.column', { 'aria-label': annotationTexts.annotations });
   const message = h('p.form-error', { role: 'alert', 'data-testid': 'annotation-message' });
   const bottom = h('div');
@@ -179,9 +180,12 @@ export function annotationPanel(options: {
     const isVisible = onList(all);
     const root = list.getRootNode() as Document | ShadowRoot;
     const focused = list.contains(root.activeElement) ? (root.activeElement as HTMLElement) : null;
+    const key = focused?.dataset.key;
+    for (const id of legends.keys()) if (!all.some(({ _id }) => _id === id)) legends.delete(id);
     const empty = all.length === 0 && h('li.quiet-text', annotationTexts.none);
     fill(list, ...all.map((record) => row(record, isVisible(record._id))), empty);
-    focused?.focus({ preventScroll: true });
+    const same = [...list.querySelectorAll<HTMLElement>('[data-key]')].find((control) => control.dataset.key === key);
+    (same ?? focused)?.focus({ preventScroll: true });
     const add = h('button.button', { onclick: create }, icon('plus'), annotationTexts.new);
     fill(bottom, mayCreate && h('div.actions.wrap', add, fileButton, input));
   }
@@ -193,6 +197,16 @@ export function annotationPanel(options: {
     box.checked = visible;
     const mayEdit = record._accessLevel >= 1;
     const isEdited = id === editedId;
+    const download = button('', () => recordDialog(latest(record), mayEdit, reload), {
+      picture: 'download',
+      name: annotationTexts.downloadNamed(name),
+    });
+    const pencil = button('', () => edit(isEdited ? null : id), {
+      picture: 'pencil',
+      name: (isEdited ? annotationTexts.stopEditing : annotationTexts.editNamed)(name),
+      isPressed: isEdited,
+    });
+    for (const [what, control] of Object.entries({ box, download, pencil })) control.dataset.key = `${what} ${id}`;
     return h(
       'li',
       { class: isEdited ? 'annotation edited' : 'annotation' },
@@ -200,18 +214,10 @@ export function annotationPanel(options: {
         'div.annotation-row.row',
         h('label.row.grow', { title: record.annotation.description ?? name }, box, h('span.annotation-name.clip', name)),
         h('span.count.quiet-text.small', { title: annotationTexts.shapes(count) }, formatCount(count)),
-        button('', () => recordDialog(latest(record), mayEdit, reload), {
-          picture: 'download',
-          name: annotationTexts.downloadNamed(name),
-        }),
-        mayEdit &&
-          button('', () => edit(isEdited ? null : id), {
-            picture: 'pencil',
-            name: (isEdited ? annotationTexts.stopEditing : annotationTexts.editNamed)(name),
-            isPressed: isEdited,
-          }),
+        download,
+        mayEdit && pencil,
       ),
-      count > 0 && legend(record, { isOpen: records.length <= maxOpenLegends, onShow: (changes) => onShow(id, changes), signal }),
+      count > 0 && legendOf(record),
       isEdited && editor,
       isEdited &&
         h(
@@ -220,6 +226,16 @@ export function annotationPanel(options: {
           h('button.link-button', { onclick: () => remove(record) }, annotationTexts.deleteAnnotation),
         ),
     );
+  }
+
+  /** Stays the same element: somebody may be writing in it while another version comes. */
+  function legendOf(record: AnnotationRecord) {
+    const { _id: id } = record;
+    const isOpen = records.length <= maxOpenLegends;
+    const known = legends.get(id) ?? legend(record, { isOpen, onShow: (changes) => onShow(id, changes), signal });
+    legends.set(id, known);
+    known.update(record);
+    return known.element;
   }
 
   function edit(id: string | null) {
@@ -254,15 +270,17 @@ export function annotationPanel(options: {
   async function take(files: File[]) {
     message.textContent = '';
     input.value = '';
+    const reasons: string[] = [];
     for (const file of files) {
       try {
         const count = await importAnnotations(item._id, file);
         announce(annotationTexts.imported(file.name, count));
       } catch (error) {
-        message.textContent = `${file.name}: ${messageOf(error)}`;
+        reasons.push(`${file.name}: ${messageOf(error)}`);
       }
+      message.textContent = reasons.join(' ');
     }
-    await reload();
+    await reload().catch((error: unknown) => (message.textContent ||= messageOf(error)));
   }
 
   function acceptFiles() {

@@ -1,4 +1,4 @@
-import { apiUrl, followStream, list, request } from '../api.js';
+import { apiUrl, followStream, list, request, type Query } from '../api.js';
 import type { AnnotationRecord, Box, Element } from './model.js';
 
 export type Group = { name: string | null; color: string; count: number };
@@ -141,9 +141,21 @@ export function sendChanges(
   return request('PATCH', `annotation/${record._id}/elements`, { json: changes, headers: ifMatch(record) });
 }
 
-/** @param groups to show; `null`: all */
-export function overlayTileUrl(record: AnnotationRecord, groups: (string | null)[] | null, level: number, x: number, y: number) {
-  const query = { groups: groups && JSON.stringify(groups), _: record._version };
+/** Longest list of groups in an address of a picture, as text. */
+const maxFilter = 4000;
+
+/** How addresses of pictures say that groups are hidden: by those that are left, where these are fewer. `null`: they are too many, and so are the others. */
+export function groupFilter({ groups = [] }: AnnotationRecord, hidden: ReadonlySet<string | null>): Query | null {
+  const without = groups.filter((name) => hidden.has(name));
+  if (without.length === 0) return {};
+  const [left, gone] = [JSON.stringify(groups.filter((name) => !hidden.has(name))), JSON.stringify(without)];
+  const isShort = left.length < gone.length;
+  if ((isShort ? left : gone).length > maxFilter) return null;
+  return isShort ? { groups: left } : { without: gone };
+}
+
+export function overlayTileUrl(record: AnnotationRecord, filter: Query, level: number, x: number, y: number) {
+  const query = { ...filter, _: record._version };
   return apiUrl(`annotation/${record._id}/tiles/zxy/${level}/${x}/${y}`, query);
 }
 

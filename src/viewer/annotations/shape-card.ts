@@ -5,8 +5,10 @@ import type { Element } from './model.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import { annotationTexts, commonTexts } from '../texts.js';
 
-/** Longest value of a field of users that is shown. */
-const maxValue = 300;
+/** Longest text that is shown: names of fields are shorter, and more lines than that hide the image. */
+const maxText = { term: 60, value: 300 };
+/** Most fields of users that are shown. */
+const maxFields = 100;
 
 /** A card on the stage with the facts of the shape under the pointer; after a click, of that one. */
 export function shapeCard(metadata: ImageMetadata) {
@@ -40,19 +42,19 @@ export function shapeCard(metadata: ImageMetadata) {
     show(null);
   }
 
-  function factsOf(shape: Element): [string, string | null | undefined][] {
-    const user = Object.entries(shape.user ?? {});
-    return [
+  function factsOf(shape: Element): [string, string][] {
+    const user = Object.entries(shape.user ?? {}).slice(0, maxFields);
+    const facts: (readonly [string, string | null | undefined])[] = [
       [annotationTexts.group, shape.group],
       [annotationTexts.label, shape.label?.value],
       ...measuresOf(shape, metadata),
-      ...user.map(([name, value]) => [name, textOf(value)] as [string, string]),
+      ...user.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)] as const),
       [annotationTexts.type, shape.id === 'measure' ? null : shape.type],
     ];
+    return facts.map(([term, value]) => [shortened(term, maxText.term), shortened(value ?? '', maxText.value)]);
   }
 }
 
-function textOf(value: unknown) {
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return text.length > maxValue ? `${text.slice(0, maxValue)}…` : text;
+function shortened(text: string, most: number) {
+  return text.length > most ? `${text.slice(0, most)}…` : text;
 }

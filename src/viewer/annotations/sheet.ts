@@ -1,7 +1,7 @@
 import { contains, overlaps, type AnnotationRecord, type Box, type Element } from './model.js';
 import { displayOf, type Display } from './display.js';
 import { editsOf, type Edits } from './edits.js';
-import { loadElements, overlayTileUrl } from './requests.js';
+import { groupFilter, loadElements, overlayTileUrl } from './requests.js';
 import { isOverlay } from './drawing/overlay-pictures.js';
 import { isOutlined } from './drawing/shapes.js';
 import type { Stage } from '../stage/contract.js';
@@ -239,10 +239,10 @@ export class Sheet {
 
   #showTiles() {
     const { record, options, display } = this;
-    const groups = display.hidden.size === 0 ? null : (record.groups ?? []).filter((name) => !display.hidden.has(name));
-    const shown = JSON.stringify([record._version, groups]);
+    const filter = groupFilter(record, display.hidden) ?? {};
+    const shown = JSON.stringify([record._version, filter]);
     if (this.#tilesOf?.shown !== shown)
-      this.#tilesOf = { shown, url: (level, x, y) => overlayTileUrl(record, groups, level, x, y) };
+      this.#tilesOf = { shown, url: (level, x, y) => overlayTileUrl(record, filter, level, x, y) };
     this.#tiles ??= options.stage.addTiles();
     this.#tiles.show(this.#tilesOf.url, display.opacity);
   }

@@ -25,6 +25,13 @@ function across({ x, y, scale, turn }: Offset, point: { x: number; y: number }) 
   return new DOMMatrix().translate(x, y).rotate(-turn).scale(scale).transformPoint(point);
 }
 
+/** No offset where the second image has something at the place that is seen of the first; else its middle comes there. */
+function meeting([one, { unit }]: [Side, Side], { sizeX, sizeY }: ImageMetadata): Offset {
+  const { x, y } = seenBy(one);
+  const isThere = x >= 0 && y >= 0 && x <= sizeX * unit && y <= sizeY * unit;
+  return isThere ? noOffset : { ...noOffset, x: (sizeX * unit) / 2 - x, y: (sizeY * unit) / 2 - y };
+}
+
 function seenBy({ stage, unit }: Side): Seen {
   const { x, y, width } = stage.place();
   return { x: x * unit, y: y * unit, width: width * unit, rotation: stage.turned() };
@@ -82,7 +89,8 @@ export function comparison(options: {
     onChange();
   }
 
-  async function open(id: string) {
+  /** @param isChosen from a list: then how it lies on the first is not known yet */
+  async function open(id: string, isChosen = false) {
     second?.end.abort();
     second = null;
     opening = id;
@@ -114,6 +122,7 @@ export function comparison(options: {
       const side = (of: Stage, { mm_x: mmX }: ImageMetadata): Side => ({ stage: of, unit: isScaled ? (mmX ?? 1) * 1000 : 1 });
       second = { id, sides: [side(first.image.stage, first.metadata), side(image.stage, metadata)], end };
       compare.setAttribute('aria-pressed', 'true');
+      if (isChosen) offset = meeting(second.sides, metadata);
       leads = 0;
       for (const [index, { stage: of }] of second.sides.entries()) listen(of.canvas, index as 0 | 1, leave);
       image.stage.onMove(() => follow(1));
@@ -212,7 +221,7 @@ export function comparison(options: {
     function pick({ _id: id, name }: Item) {
       const take = () => {
         dialog.close();
-        void open(id);
+        void open(id, true);
       };
       return h('button.pick.row', { onclick: take }, icon('image'), name);
     }

@@ -192,8 +192,8 @@ function createFolder(parentType: string, parentId: string) {
     title: browseTexts.newFolder,
     action: browseTexts.createFolder,
     async create({ name, description }) {
-      const query = { parentType, parentId, name, description: description || null };
-      const folder = await request<Folder>('POST', 'folder', { query });
+      const form = { parentType, parentId, name, description: description || null };
+      const folder = await request<Folder>('POST', 'folder', { form });
       goTo(routeHash('folder', folder._id));
     },
   });

@@ -58,7 +58,7 @@ function createCollection() {
     option: browseTexts.everybody,
     async create({ name, description, option }) {
       const collection = await request<{ _id: string }>('POST', 'collection', {
-        query: { name, description: description || null, public: option },
+        form: { name, description: description || null, public: option },
       });
       goTo(routeHash('collection', collection._id));
     },

@@ -22,30 +22,29 @@ const tilePath = { ...annotationPath, ...addressPath };
 /** Longest list of groups that a request may name. */
 const maxGroups = 1000;
 
-const groupsText = json({
-  kind: 'array',
-  description: 'JSON list of the groups to show; null in it stands for elements without a group. Default: all.',
-});
-
-const groups: Parameter<(string | null)[] | undefined> = {
-  ...groupsText,
-  absent: undefined,
-  parse(value, name) {
-    const listed = groupsText.parse(value, name) ?? [];
-    if (listed.length > maxGroups) throw new BadParameterError(`Parameter ${name} must name at most ${maxGroups} groups.`);
-    return listed.map((entry) => {
-      if (entry === null || typeof entry === 'string') return entry;
-      throw new BadParameterError(`Parameter ${name} must be a JSON array of group names and null.`);
-    });
-  },
-};
+function groupNames(description: string): Parameter<(string | null)[] | undefined> {
+  const text = json({ kind: 'array', description });
+  return {
+    ...text,
+    absent: undefined,
+    parse(value, name) {
+      const listed = text.parse(value, name) ?? [];
+      if (listed.length > maxGroups) throw new BadParameterError(`Parameter ${name} must name at most ${maxGroups} groups.`);
+      return listed.map((entry) => {
+        if (entry === null || typeof entry === 'string') return entry;
+        throw new BadParameterError(`Parameter ${name} must be a JSON array of group names and null.`);
+      });
+    },
+  };
+}
 
 const styleQuery = {
   color: withDefault(
     oneOf(['element', 'group'], { description: 'Whether shapes have their own colors or those of their groups.' }),
     'element',
   ),
-  groups,
+  groups: groupNames('JSON list of the groups to show; null in it stands for elements without a group. Default: all.'),
+  without: groupNames('JSON list of the groups not to show, of the former.'),
 };
 
 const shared = {

@@ -33,6 +33,8 @@ export interface AnnotationTileRequest {
   color?: ColorMode | undefined;
   /** Names of groups, `null` for elements without one. Absent: all. */
   groups?: readonly (string | null)[] | undefined;
+  /** Those not to show, of the former. */
+  without?: readonly (string | null)[] | undefined;
   /** Only of PNG. */
   gain?: number | undefined;
 }
@@ -89,14 +91,18 @@ export class AnnotationTiles {
     checkTile(shape, request);
     const { kind, level, x, y } = request;
     const { tileWidth, tileHeight, sizeX, sizeY, levels } = shape;
+    const hidden = new Set(request.without);
+    const named = request.groups ?? (hidden.size === 0 ? undefined : annotation.elements.groups);
     const style = {
       mode: request.color ?? 'element',
-      groups: request.groups === undefined ? undefined : new Set(request.groups),
+      groups: named && new Set(named.filter((name) => !hidden.has(name))),
       gain: request.gain,
     };
-    const groups = style.groups === undefined ? null : [...style.groups].map(String).sort();
-    const hasNone = style.groups?.has(null) ?? false;
-    const drawingOptions = [kind, level, x, y, style.mode, groups, hasNone, kind === 'png' ? (style.gain ?? null) : 0];
+    // As they were asked for: those that are left may be many more.
+    const asked = [request.groups, request.without].map((names) =>
+      names ? [...new Set(names)].map((name) => JSON.stringify(name)).sort() : null,
+    );
+    const drawingOptions = [kind, level, x, y, style.mode, asked, kind === 'png' ? (style.gain ?? null) : 0];
     const pyramid = [tileWidth, tileHeight, sizeX, sizeY, levels];
     const key = `annotation/${annotation.id}/${annotation.version}/${annotation.elements.content}?${JSON.stringify([pyramid, drawingOptions])}`;
     const scale = levelScale(shape, level);
@@ -117,9 +123,9 @@ export class AnnotationTiles {
     };
     return {
       key,
-      make: async (asked) => {
-        const enqueue = enqueueFor(this.options.drawing, asked);
-        return (await tiles.get(key)) ?? this.#drawing.join(key, (wanted) => enqueue(() => draw(wanted), wanted), asked.signal);
+      make: async (by) => {
+        const enqueue = enqueueFor(this.options.drawing, by);
+        return (await tiles.get(key)) ?? this.#drawing.join(key, (wanted) => enqueue(() => draw(wanted), wanted), by.signal);
       },
     };
   }
