@@ -1,5 +1,6 @@
 import { ApiError, keepsToken, SessionEndedError } from './api.js';
 import { fill, h, messageOf, showDialog, type Child } from './dom.js';
+import { hasEnded } from './session.js';
 import { accountTexts, commonTexts } from './texts.js';
 
 type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
@@ -17,6 +18,8 @@ export interface Field {
   options?: Record<string, string>;
   [attribute: string]: unknown;
 }
+
+const sessionEnded = `${accountTexts.sessionEnded}. ${accountTexts.sessionEndedMore}`;
 
 let made = 0;
 
@@ -98,7 +101,9 @@ export function form({ fields = [], content = [], action, kind = 'primary', send
       ]);
       await send(Object.fromEntries(values));
     } catch (error) {
-      fill(message, messageOf(error), error instanceof SessionEndedError && keepsToken() && signInElsewhere());
+      // Where the page has found out before, the request went without a token.
+      const isOver = error instanceof SessionEndedError || (error instanceof ApiError && error.status === 401 && hasEnded());
+      fill(message, isOver ? sessionEnded : messageOf(error), isOver && keepsToken() && signInElsewhere());
       const culprit = error instanceof ApiError ? inputs.find((input) => input.name === error.field) : undefined;
       (culprit ?? inputs[0] ?? button).focus();
     } finally {

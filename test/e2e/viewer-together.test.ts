@@ -230,6 +230,22 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     await page.getByText('All changes are saved.').waitFor();
   });
 
+  it('says that an image is gone that somebody has deleted', async () => {
+    const folderId = (await admin.ok('GET', `/item/${slide}`)).folderId as string;
+    const doomed = await uploadItem(
+      admin,
+      folderId,
+      'doomed.png',
+      await sharp({ create: { width: 300, height: 200, channels: 3, background: '#336699' } })
+        .png()
+        .toBuffer(),
+    );
+    await page.goto(`${testHost.url}/#item/${doomed}`);
+    await page.getByText('No annotations yet.').waitFor();
+    await admin.ok('DELETE', `/item/${doomed}`);
+    await page.getByTestId('annotation-message').getByText('This is not here').waitFor();
+  });
+
   it('shows without a reload what access somebody is given, and what is taken', async () => {
     const berta = await testHost.register('berta');
     const { _id: id } = await annotate('Shared', []);

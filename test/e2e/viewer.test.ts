@@ -515,6 +515,30 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
     admin = await clientOfPage();
   });
 
+  it('keeps what is written in a dialog when the session ends, and goes on after signing in on another tab', async () => {
+    const id = itemId();
+    await page.getByRole('button', { name: 'Edit', exact: true }).click();
+    await page.getByLabel('Description').fill('Written before the end');
+    await admin.ok('DELETE', '/user/authentication');
+    await until('the page has found out', () => page.evaluate<boolean>('localStorage.length === 0'));
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('alert').getByText('Your session has ended.').waitFor();
+    const tab = page.context().waitForEvent('page');
+    await page.getByRole('link', { name: 'Sign in on another tab' }).click();
+    const other = await tab;
+    await other.getByLabel('Login or e-mail').fill('anna');
+    await other.getByLabel('Password').fill('anna.password');
+    await other.getByRole('button', { name: 'Sign in' }).click();
+    await other.getByRole('heading', { name: 'Collections' }).waitFor();
+    await other.close();
+    await until('this tab is signed in', () => page.evaluate<boolean>('localStorage.length > 0'));
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    admin = await clientOfPage();
+    expect((await admin.ok('GET', `/item/${id}`)).description).toBe('Written before the end');
+    await page.getByTestId('scale-bar').waitFor();
+  });
+
   it('says that the session has ended, and goes on where it was after signing in again', async () => {
     const id = itemId();
     // Before: the page may find out by itself, and the image is gone then.

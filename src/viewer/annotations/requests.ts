@@ -19,7 +19,8 @@ export function isConflict(error: unknown) {
 /** Whether the server says that the reader may not see it, or that it is not there. */
 export function isRefused(error: unknown) {
   const { status } = error as { status?: number };
-  return status === 403 || status === 404;
+  // The questions of this page are well formed: what is bad about one is an id that is not there any more.
+  return status === 400 || status === 403 || status === 404;
 }
 
 /** Only changes the version that this page knows. */
