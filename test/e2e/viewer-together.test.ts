@@ -240,6 +240,7 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
         .png()
         .toBuffer(),
     );
+    await page.goto('about:blank');
     await page.goto(`${testHost.url}/#item/${doomed}`);
     await page.getByText('No annotations yet.').waitFor();
     await admin.ok('DELETE', `/item/${doomed}`);
