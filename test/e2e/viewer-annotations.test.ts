@@ -125,6 +125,8 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await page.getByLabel('Name', { exact: true }).fill('Regions <b>&');
     await page.getByRole('button', { name: 'Create annotation' }).click();
     await row('Regions <b>&').waitFor();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('New annotation');
 
     await tool('Rectangle');
     await drag([-300, -200], [-200, -140]);

@@ -62,9 +62,9 @@ export function annotationPanel(options: {
   const legends: Map<string, ReturnType<typeof legend>> = new Map();
   const list = h('ul.annotation-list.column', { 'aria-label': annotationTexts.annotations });
   const message = h('p.form-error', { role: 'alert', 'data-testid': 'annotation-message' });
-  const bottom = h('div');
   const input = h('input', { type: 'file', accept: '.json,.geojson', multiple: true, hidden: true });
   input.addEventListener('change', () => void take([...(input.files ?? [])]));
+  const add = h('button.button', { onclick: create }, icon('plus'), annotationTexts.new);
   const fileButton = h('button.button', { onclick: () => input.click() }, icon('upload'), annotationTexts.import);
   const element = h('div.annotation-panel.column', h('p.quiet-text', commonTexts.loading));
   acceptFiles();
@@ -87,7 +87,7 @@ export function annotationPanel(options: {
       const asked = currentUser() === null ? false : mayAnnotate(item.folderId, signal);
       [records, mayCreate] = await Promise.all([listAnnotations(item._id, signal), asked]);
       if (signal.aborted) return;
-      fill(element, list, message, bottom);
+      fill(element, list, message, mayCreate && h('div.actions.wrap', add, fileButton, input));
       show();
       void watch();
     } catch (error) {
@@ -186,8 +186,6 @@ export function annotationPanel(options: {
     fill(list, ...all.map((record) => row(record, isVisible(record._id))), empty);
     const same = [...list.querySelectorAll<HTMLElement>('[data-key]')].find((control) => control.dataset.key === key);
     (same ?? focused)?.focus({ preventScroll: true });
-    const add = h('button.button', { onclick: create }, icon('plus'), annotationTexts.new);
-    fill(bottom, mayCreate && h('div.actions.wrap', add, fileButton, input));
   }
 
   function row(record: AnnotationRecord, visible: boolean) {
