@@ -1,6 +1,6 @@
 import { adminView } from './admin/admin-view.js';
 import { ApiError, request, useServer } from './api.js';
-import { announce, errorNotice, fill, h, icon, messageOf } from './dom.js';
+import { announce, errorNotice, fill, h, icon, messageOf, tell } from './dom.js';
 import { offerHelp } from './help.js';
 import { goTo, parseRoute, routeHash, setAddress, type Route } from './router.js';
 import { currentUser, followOtherTabs, hasEnded, nameOf, onSession, resumeSession, signOut } from './session.js';
@@ -156,7 +156,7 @@ async function leaveSession() {
     await signOut();
     announce(accountTexts.signedOut);
   } catch (error) {
-    announce(messageOf(error));
+    tell(messageOf(error));
   }
   main.focus({ preventScroll: true });
 }

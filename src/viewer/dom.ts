@@ -155,10 +155,27 @@ export function htmlId(name: string) {
   return `${name}-${ids}`;
 }
 
-/** Tells users of screen readers what has happened. */
+/** Tells users of screen readers what has happened, where others see it. */
 export function announce(message: string) {
+  say(message, 'visually-hidden');
+}
+
+/** Tells everybody what has happened, for some seconds. */
+export function tell(message: string) {
+  say(message, 'told surface raised');
+  clearTimeout(telling);
+  telling = setTimeout(() => say('', 'visually-hidden'), toldMs);
+}
+
+const toldMs = 6000;
+
+let telling: ReturnType<typeof setTimeout> | undefined;
+
+function say(message: string, look: string) {
   const announcer = (surface ?? document).querySelector('#announcer');
-  if (announcer) announcer.textContent = message;
+  if (!announcer) return;
+  announcer.className = look;
+  announcer.textContent = message;
 }
 
 /** What went wrong, in words. */

@@ -474,6 +474,10 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
     await until('the address says so', () => page.url().includes('light=150,100'));
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.getByRole('button', { name: 'Copy link to this view' }).click();
+    const told = page.getByText('The link is copied.');
+    await told.waitFor();
+    // Not only to screen readers.
+    expect((await told.boundingBox())!.height).toBeGreaterThan(15);
     await until('the link is copied', async () => (await page.evaluate<string>(`navigator.clipboard.readText()`)) === page.url());
     await page.getByRole('button', { name: 'As in the file' }).click();
     expect(await filter()).toContain('brightness(100%)');

@@ -1,6 +1,6 @@
 import { apiUrl, list, save } from '../api.js';
 import { shareDialog } from '../browse/share-dialog.js';
-import { announce, button, errorNotice, fill, h, messageOf } from '../dom.js';
+import { button, errorNotice, fill, h, messageOf, tell } from '../dom.js';
 import { formatDate } from '../format.js';
 import { plainDialog } from '../help.js';
 import { annotationTexts, commonTexts } from '../texts.js';
@@ -63,7 +63,7 @@ export function recordDialog(record: AnnotationRecord, mayEdit: boolean, onResto
     dialog.close();
     const isPublic = record.public === true;
     void shareDialog({ path: `annotation/${id}`, name, isPublic, onSaved: onRestored }).catch((error: unknown) =>
-      announce(messageOf(error)),
+      tell(messageOf(error)),
     );
   }
 

@@ -1,5 +1,5 @@
 import { ApiError, apiUrl, request } from '../api.js';
-import { announce, button, fill, h, icon, messageOf, type Picture } from '../dom.js';
+import { button, fill, h, icon, messageOf, tell, type Picture } from '../dom.js';
 import { ask } from '../forms.js';
 import { currentUser } from '../session.js';
 import { browseTexts, commonTexts } from '../texts.js';
@@ -111,7 +111,7 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
   function share({ type, doc }: Entry) {
     const isPublic = 'public' in doc && doc.public;
     void shareDialog({ path: `${type}/${doc._id}`, name: doc.name, isPublic, onSaved: refresh }).catch((error: unknown) =>
-      announce(messageOf(error)),
+      tell(messageOf(error)),
     );
   }
 
@@ -136,7 +136,7 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
     } finally {
       if (done > 0) await refresh();
     }
-    if (reasons.length === 0) return announce(said(done));
+    if (reasons.length === 0) return tell(said(done));
     const rest = reasons.length > maxReasons ? [browseTexts.moreReasons(reasons.length - maxReasons)] : [];
     throw new Error([...(done > 0 ? [said(done)] : []), ...reasons.slice(0, maxReasons), ...rest].join(' '));
   }

@@ -1,5 +1,5 @@
 import { request } from '../api.js';
-import { announce, button, fill, h, icon } from '../dom.js';
+import { button, fill, h, icon, tell } from '../dom.js';
 import { ask, choice } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { personSearch } from './person-search.js';
@@ -53,7 +53,7 @@ export async function shareDialog(options: { path: string; name: string; isPubli
     async send(values) {
       const access = { users: granted('users'), groups: granted('groups') };
       await request('PUT', `${path}/access`, { form: { ...values, access: JSON.stringify(access) } });
-      announce(browseTexts.shared);
+      tell(browseTexts.shared);
       await onSaved();
     },
   });

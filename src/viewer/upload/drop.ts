@@ -1,4 +1,4 @@
-import { announce, button, h, icon, messageOf } from '../dom.js';
+import { button, h, icon, messageOf, tell } from '../dom.js';
 import { uploadTexts } from '../texts.js';
 
 /** A file, and the folders that it lies in below the one it is uploaded to. */
@@ -56,7 +56,7 @@ export function acceptDrops(options: {
     hint.hidden = true;
     dropped(event.dataTransfer).then(
       (uploads) => uploads.length > 0 && onUploads(uploads),
-      (error: unknown) => announce(messageOf(error)),
+      (error: unknown) => tell(messageOf(error)),
     );
   });
 

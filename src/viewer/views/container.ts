@@ -9,7 +9,7 @@ import { placeRow } from '../browse/place.js';
 import { preparationEnd } from '../browse/preparation.js';
 import { downloadUrl, selection } from '../browse/selection.js';
 import { shareDialog } from '../browse/share-dialog.js';
-import { announce, append, button, fill, h, icon, messageOf } from '../dom.js';
+import { append, button, fill, h, icon, messageOf, tell } from '../dom.js';
 import { choice } from '../forms.js';
 import { section, valueTree } from '../image/facts.js';
 import { goTo, routeHash, type Route } from '../router.js';
@@ -126,7 +126,7 @@ function ownActions(userId: string) {
 /** For what is asked in the background, where the list that stands is better than an error in its place. */
 function announceFailure(signal?: AbortSignal) {
   return (error: unknown) => {
-    if (!signal?.aborted) announce(messageOf(error));
+    if (!signal?.aborted) tell(messageOf(error));
   };
 }
 

@@ -5,7 +5,7 @@ import { askToRemove } from '../browse/create-dialog.js';
 import { editDialog } from '../browse/edit-dialog.js';
 import { preparationEnd } from '../browse/preparation.js';
 import { imageState, retryLabel, type Folder, type Item, type PathStep } from '../browse/model.js';
-import { announce, errorNotice, fill, h, icon, wideButton } from '../dom.js';
+import { errorNotice, fill, h, icon, tell, wideButton } from '../dom.js';
 import { formatBytes } from '../format.js';
 import { associatedSection } from '../image/associated.js';
 import { itemFacts, section, technicalSection, valueTree } from '../image/facts.js';
@@ -154,7 +154,7 @@ async function fileSection(item: Item, signal: AbortSignal) {
 async function copyLink() {
   try {
     await navigator.clipboard.writeText(location.href);
-    announce(browseTexts.linkCopied);
+    tell(browseTexts.linkCopied);
   } catch {
     // Browsers allow it on secure pages only, and may ask the reader.
     prompt(browseTexts.copyThisLink, location.href);

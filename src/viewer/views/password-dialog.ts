@@ -1,5 +1,5 @@
 import { request } from '../api.js';
-import { announce } from '../dom.js';
+import { tell } from '../dom.js';
 import { ask } from '../forms.js';
 import { currentUser, signIn } from '../session.js';
 import { accountTexts } from '../texts.js';
@@ -24,7 +24,7 @@ export function passwordDialog() {
       await request('PUT', 'user/password', { form });
       // The server has ended all tokens of the user.
       await signIn(currentUser()?.login ?? '', form.new ?? '');
-      announce(accountTexts.passwordChanged);
+      tell(accountTexts.passwordChanged);
     },
   });
 }
