@@ -533,6 +533,19 @@ const rows: [what: string, status: number, send: Send][] = [
     },
   ],
   [
+    'a report on ten thousand textures, and on some of long parameters',
+    400,
+    async ({ upload }, send) => {
+      const sources = Array.from({ length: 10_000 }, (_, z) => ({ path: 'slide.tif', z }));
+      const path = `/item/${await upload('textures.json', JSON.stringify({ sources }))}/tiles/tile_frames/quad_info`;
+      const many = { maxTextures: '1048576', maxTextureSize: '16', maxTotalTexturePixels: '1099511627776', cache: 'report' };
+      const first = await send('POST', path, { form: many, headers: asGet });
+      if (first.status !== 400) return first;
+      const long = `style=${encodeURIComponent(JSON.stringify({ bands: Array.from({ length: 200 }, () => ({ band: 1 })) }))}`;
+      return send('POST', path, { form: { ...many, maxTextures: '1000', maxTextureSize: '64', query: long }, headers: asGet });
+    },
+  ],
+  [
     'a tile that is made of a million',
     404,
     async ({ upload }, send) => {

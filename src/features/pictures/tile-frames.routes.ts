@@ -118,6 +118,7 @@ const quadInfo = defineRoute({
     // Numbers that may be axes are told apart there.
     const info = await services.images.use(item, (image) => image.quadInfo(options as QuadInfoOptions));
     if (cache === 'none') return info;
+    requireFew(info.src.length, (format ?? '').length + (further ?? '').length);
     const entries = info.src.map(textureEntry);
     const kept = await services.cachedFiles.existing(
       [item],
@@ -132,6 +133,18 @@ const quadInfo = defineRoute({
     };
   },
 });
+
+/** Textures of which one answer tells whether they are kept, and characters of their parameters together. */
+const maxReported = 1000;
+const maxReportedCharacters = 1024 * 1024;
+
+/** @throws BadParameterError when there are too many textures to look for. */
+function requireFew(textures: number, characters: number): void {
+  if (textures <= maxReported && textures * characters <= maxReportedCharacters) return;
+  throw new BadParameterError(
+    `With cache at most ${maxReported} textures, of ${maxReportedCharacters} characters of parameters together, are looked for, not ${textures}.`,
+  );
+}
 
 /** Most files that one job makes; a further request schedules the rest. */
 const maxScheduled = 1000;
