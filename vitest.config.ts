@@ -41,8 +41,6 @@ export default defineConfig({
     })),
     sequence: { sequencer: ProjectsInOrder },
     globalSetup: ['test/support/global-setup.ts'],
-    // Sources that have not changed since the last run are not compiled again.
-    experimental: { fsModuleCache: true },
     // Two processors are busy with three: many tests wait for servers, jobs and killed processes.
     maxWorkers: 3,
     coverage: { provider: 'v8', include: ['src/**/*.ts'], reporter: ['text-summary'] },
