@@ -33,12 +33,12 @@ export const commonTexts = {
   tryAgain: 'Try again',
 };
 
-/** The frame around all views, sign-in, and what is said where something cannot be shown. */
 const away = 'The server cannot be reached at the moment. Try again in a little while.';
 
+/** Answers that are not the API's own, such as of a proxy before it. */
 const statuses: Record<number, string> = {
   413: 'This is more than the server takes at once, or a proxy before it. Ask whoever runs it to allow more.',
-  429: 'That were too many requests in a short time. Try again in a little while.',
+  429: 'Those were too many requests in a short time. Try again in a little while.',
   431: 'This is longer than the server takes in one request.',
   502: away,
   503: away,
@@ -46,6 +46,7 @@ const statuses: Record<number, string> = {
   507: 'There is no capacity left on the server. Ask whoever runs it.',
 };
 
+/** The frame around all views, sign-in, and what is said where something cannot be shown. */
 export const accountTexts = {
   administration: 'Administration',
   alreadyRegistered: 'Already registered? ',
@@ -81,7 +82,6 @@ export const accountTexts = {
   signOut: 'Sign out',
   signedInAs: (name: string) => `You are signed in as ${name}.`,
   signedOut: 'Signed out',
-  /** Answers that are not the API's own, such as of a proxy before it. */
   status: (status: number) => statuses[status] ?? `The server answered with status ${status}.`,
   unreachable: 'The server cannot be reached. Is the network connection up?',
   /** what one may not do, by the first word of the server's refusal */

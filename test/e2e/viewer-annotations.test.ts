@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import { chromium, type Browser, type Page, type Route } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { addNuclei } from '../../src/reference-host/start/nuclei.js';
 import { makeSyntheticSlide } from '../../src/reference-host/synthetic-slide/slide.js';
@@ -265,14 +265,17 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await click(-230, -130);
     await drag([-230, -130], [-230, -110]);
     await page.getByText('1 unsaved change', { exact: true }).waitFor();
-    // The page does not hear of it before it asks for something itself.
-    const watching = /\/annotation\?.*sort=_version/;
-    await page.route(watching, () => undefined);
+    // The page does not hear of it before it has asked for the change.
+    const lists = /\/annotation\?/;
+    const held: Route[] = [];
+    await page.route(lists, (route) => void held.push(route));
     await admin.ok('PATCH', `/annotation/${id}/elements/${annotation.elements[0]!.id}`, { json: { width: 77 } });
     await page.getByRole('button', { name: 'Rename annotation' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Areas');
     await page.getByRole('button', { name: 'Rename', exact: true }).click();
     await page.getByRole('dialog').getByText('1 of your changes was to shapes that are changed there too').waitFor();
+    await page.unroute(lists);
+    for (const route of held) await route.continue();
     await page.getByRole('button', { name: 'Rename', exact: true }).click();
     await row('Areas').waitFor();
     await page.getByText('All changes are saved.').waitFor();
@@ -282,7 +285,6 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await page.getByText('No annotations yet.').waitFor();
     await until('nothing is drawn', async () => (await inkOf(page)) === 0);
     expect(await admin.ok('GET', '/annotation', { query: { itemId } })).toEqual([]);
-    await page.unroute(watching);
     expect(complaints).toEqual([expect.stringContaining('412')]);
   });
 

@@ -133,8 +133,10 @@ export function zipReply(context: HostContext, caller: Caller | null, name: stri
   });
 }
 
-/** Bytes that are made in one turn of the event loop, however many entries they are of. */
+/** Bytes that are sent together, however many entries they are of. */
 const pieceBytes = 16_384;
+/** How long an archive is made in one turn of the event loop, in milliseconds. */
+const turnMs = 8;
 /** Years that an archive can express. */
 const [firstYear, lastYear] = [1980, 2107];
 
@@ -216,14 +218,18 @@ function dateInArchive(date: Date): Date {
 async function* inPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let piece: Uint8Array[] = [];
   let length = 0;
+  let turnEnds = performance.now() + turnMs;
   for await (const chunk of chunks) {
     piece.push(chunk);
     length += chunk.length;
-    if (length < pieceBytes) continue;
-    yield Buffer.concat(piece);
-    piece = [];
-    length = 0;
+    if (length >= pieceBytes) {
+      yield Buffer.concat(piece);
+      piece = [];
+      length = 0;
+    }
+    if (performance.now() < turnEnds) continue;
     await new Promise(setImmediate);
+    turnEnds = performance.now() + turnMs;
   }
   if (length > 0) yield Buffer.concat(piece);
 }
