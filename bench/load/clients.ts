@@ -22,6 +22,8 @@ export interface Kind {
   headers?: (client: number) => Readonly<Record<string, string>>;
   /** Asks again at once, whatever was answered. */
   isRude?: boolean;
+  /** Waits so long after each answer. */
+  pauseMs?: number;
   next: (client: number, count: number) => Asked;
 }
 
@@ -96,6 +98,7 @@ async function runClient(kind: Kind, client: number, end: number, outcome: Outco
     if (status >= 200 && status < 300) {
       outcome.times.push(performance.now() - start);
       asked.done?.(text);
+      if (kind.pauseMs !== undefined) await pause(kind.pauseMs);
       continue;
     }
     if (!outcome.samples.has(status)) outcome.samples.set(status, text.slice(0, 300));

@@ -6,7 +6,9 @@ import { atMost } from '../../core/concurrency/at-most.js';
  * How long a look at a file on disk is believed, in milliseconds. Whoever replaces a file in its place without telling the host is
  * noticed after this.
  */
-const stampLifetimeMs = 100;
+const stampLifetimeMs = 500;
+/** A file that is in use is looked at again after this, while its tiles go on: on a busy server a look takes longer than a tile may. */
+const renewalMs = 50;
 
 /** Files remembered: a path and a line of text each. */
 const maxFiles = 20_000;
@@ -38,7 +40,7 @@ export class FileStamps {
     const known = this.#known.get(fileId);
     if (known === undefined) return this.#remember(fileId);
     const age = performance.now() - known.checkedAt;
-    if (known.path === null || age < stampLifetimeMs / 2) return known.stamp;
+    if (known.path === null || age < renewalMs) return known.stamp;
     known.checking ??= this.#check(fileId, known, known.path).finally(() => (known.checking = null));
     // Of a file that is much in use, somebody has looked again before its stamp is too old.
     if (age >= stampLifetimeMs) return known.checking;

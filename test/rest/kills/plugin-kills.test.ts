@@ -203,6 +203,8 @@ describe('what killed processes have left', () => {
     const victims = [
       await victimOf('a conversion', 'conversion:converted', 'a conversion that is left'),
       await victimOf('a new annotation', 'elements:stored', 'elements that are left'),
+      // All that it stored is in use, so that a sweep finds nothing else to remove there.
+      await victimOf('a new annotation', 'annotation:inserted', 'a lease that is left'),
       await victimOf('a thumbnail', 'cached-file:claimed', 'a claim that is left'),
     ];
     victims[0]!.inBackground = true;

@@ -144,10 +144,12 @@ export class AnnotationCleanup {
     const annotations = await model.batches.tidy();
     const annotationVersions = full ? await this.#orphans({ remove: true, signal }) : 0;
     const heads = (family: string) => model.heads(family);
-    const families = full ? undefined : await store.abandonedFamilies();
-    const { removed } = await store.sweep(heads, { ...(families && { families }), signal });
-    const annotationDensities = await densities.sweep(heads, families);
-    return { annotations, annotationVersions, annotationElements: removed, annotationDensities };
+    // A whole sweep passes by families of which all is in use: leases of processes that have ended lie on these, too.
+    const families = await store.abandonedFamilies();
+    const { removed } = await store.sweep(heads, { families, signal });
+    const others = full ? (await store.sweep(heads, { signal })).removed : 0;
+    const annotationDensities = await densities.sweep(heads, full ? undefined : families);
+    return { annotations, annotationVersions, annotationElements: removed + others, annotationDensities };
   };
 
   async #sweep({ remove, signal }: { remove: boolean; signal: AbortSignal | undefined }): Promise<SweepReport> {
