@@ -10,6 +10,11 @@ export interface Size {
   height: number;
 }
 
+/** Whether two things are as wide and as high as one another. */
+export function sameSize(a: Size, b: Size): boolean {
+  return a.width === b.width && a.height === b.height;
+}
+
 /** A rectangle of whole pixels. */
 export interface Box extends Size {
   left: number;

@@ -1,6 +1,6 @@
 import type { Box, Size } from '../geometry.js';
 import { blit } from '../render/pixels.js';
-import { createRaster, type Raster } from '../raster.js';
+import { createRaster, type Raster, type SampleType } from '../raster.js';
 import type { DirectoryPlan, TiffContainer } from './container.js';
 import { halve } from './halve.js';
 import { halfSize, levelDirectories, levelOf, TileQueue, type Level } from './levels.js';
@@ -8,7 +8,7 @@ import { halfSize, levelDirectories, levelOf, TileQueue, type Level } from './le
 /** What a pyramid is made of: a picture that can be read block by block. */
 export interface BlockImage extends Size {
   bands: number;
-  dtype: 'uint8' | 'uint16';
+  dtype: SampleType;
   read(box: Box): Promise<Raster>;
 }
 

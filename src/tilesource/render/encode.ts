@@ -83,7 +83,7 @@ export function parseEncoding(request: EncodingRequest, usual: Encoding = 'JPEG'
   const wanted = request.encoding ?? usual;
   const encoding = encodings.find((name) => name === wanted);
   if (encoding === undefined) {
-    const hint = wanted.startsWith('pickle') ? ': serialized objects are not offered; ask for TIFF to get samples' : '';
+    const hint = wanted.startsWith('pickle') ? ': serialized objects are not offered; ask for TILED to get samples' : '';
     throw new BadValueError(`Invalid encoding "${wanted}"${hint}`);
   }
   const { jpegQuality = defaultQuality, jpegSubsampling = 0 } = request;

@@ -8,12 +8,13 @@ import {
   type EncodingOptions,
   type EncodingSteps,
 } from './encode.js';
-import { preferredLevel, type Box, type RegionPlan, type Size, type Window } from '../geometry.js';
+import { preferredLevel, sameSize, type Box, type RegionPlan, type Size, type Window } from '../geometry.js';
+import type { Raster } from '../raster.js';
 import type { Kernel } from './resample.js';
 import { isForLibvips, planScaling, scalePicture, windowAtLevel, type Scaling } from './scale.js';
-import { completeBlock, withColor, type Picture } from './pixels.js';
+import { completeBlock, resizeNearest, withColor, type Picture } from './pixels.js';
 import type { LevelBox } from './compose.js';
-import type { Appearance, Renderer } from './renderer.js';
+import { isPicked, type Appearance, type Renderer } from './renderer.js';
 import {
   defaultMaxOutputPixels,
   type EncodedPicture,
@@ -54,6 +55,8 @@ export interface PreparedRegion {
   fill: Fill | null;
   /** Size of the picture with what it is completed with. */
   canvas: Size;
+  /** Whether the samples are wanted as the source has them, which are more than bytes. */
+  keepsSamples: boolean;
 }
 
 /** Makes pictures of rectangles of an image. */
@@ -70,7 +73,7 @@ export class RegionMaker {
 
   async region(request: RegionRequest): Promise<EncodedPicture | StreamedPicture> {
     const encoding = parseEncoding(request);
-    const prepared = await this.prepare(request);
+    const prepared = await this.prepare(request, encoding);
     if (!prepared) return { kind: 'bytes', bytes: new Uint8Array(0), type: encoding.type };
     if (encoding.encoding === 'TILED') {
       this.#checkEnlarged(prepared);
@@ -119,7 +122,8 @@ export class RegionMaker {
     const needed = Math.max(0, finest + Math.min(0, Math.ceil(Math.round(octaves * 1e4) / 1e4)));
     const level = preferredLevel(populatedLevels, needed);
     const window = windowAtLevel(metadata, box, level);
-    const scaling = planScaling(metadata, level, window, { output, kernel: defaultKernel(window, output) });
+    const kernel = isPicked(appearance.style) ? 'nearest' : defaultKernel(window, output);
+    const scaling = planScaling(metadata, level, window, { output, kernel });
     const drawing = { level, frame, appearance, scaling };
     if (wanted.finish === undefined) return this.#encode(drawing, encoding, {}, signal);
     const scaled = await scalePicture(await this.#renderer.box(placed(drawing), appearance, signal), scaling, signal);
@@ -127,25 +131,37 @@ export class RegionMaker {
     return { kind: 'bytes', bytes, type: encoding.type };
   }
 
-  /** Checks a request and finds out what to read; `null` where it selects nothing. @throws BadValueError, TileSourceError */
-  async prepare(request: RegionRequest): Promise<PreparedRegion | null> {
+  /**
+   * Checks a request and finds out what to read; `null` where it selects nothing.
+   *
+   * @param encoding where it may keep samples.
+   * @throws BadValueError, TileSourceError
+   */
+  async prepare(request: RegionRequest, encoding?: EncodingOptions): Promise<PreparedRegion | null> {
     const { frame = 0 } = request;
     this.#renderer.checkFrame(frame);
     const appearance = await this.#renderer.shownAs(request, frame, request.signal);
     const fill = parseFill(request.fill);
-    const wanted = parseResample(request.resample);
+    const resample = parseResample(request.resample);
     const plan = this.#renderer.plan(request);
     if (!plan) return null;
     const { width, height } = request;
     const canvas = fill && width !== undefined && height !== undefined ? { width, height } : plan.output;
     const { metadata } = this.#renderer;
+    const keepsSamples =
+      encoding !== undefined &&
+      sameSize(canvas, plan.output) &&
+      appearance.style === null &&
+      holdsSamples(encoding) &&
+      !(metadata.dtype === 'uint8' && metadata.bandCount <= 4);
+    const wanted = keepsSamples || (resample === null && isPicked(appearance.style)) ? 'nearest' : resample;
     // Values that are picked are those of full resolution, as far as that can be read: a coarser level may hold others.
-    const isPicked = wanted === 'nearest' && plan.base.width * plan.base.height <= pickedPixels;
-    const level = isPicked ? metadata.levels - 1 : plan.level;
+    const isFinest = wanted === 'nearest' && plan.base.width * plan.base.height <= pickedPixels;
+    const level = isFinest ? metadata.levels - 1 : plan.level;
     const window = windowAtLevel(metadata, plan.base, level);
     const kernel = wanted ?? defaultKernel(window, plan.output);
     const scaling = planScaling(metadata, level, window, { output: plan.output, kernel });
-    return { plan, frame, appearance, fill, canvas, level, scaling };
+    return { plan, frame, appearance, fill, canvas, level, scaling, keepsSamples };
   }
 
   /** The picture of a prepared region, scaled, without what it is completed with. */
@@ -161,9 +177,9 @@ export class RegionMaker {
 
   /** Streams a picture of any size as a tiled pyramid. */
   streamPicture(picture: Picture, encoding: EncodingOptions, signal?: AbortSignal): Promise<StreamedPicture> {
-    const { width, height, bands } = picture;
+    const { width, height, bands, dtype } = picture;
     const read = (box: Box) => Promise.resolve(cut(picture, box));
-    return streamTiledTiff({ width, height, bands, read }, { encoding, ...this.#streaming(signal) });
+    return streamTiledTiff({ width, height, bands, dtype, read }, { encoding, ...this.#streaming(signal) });
   }
 
   /** A pyramid may be as large as the image is; more than that would fill the disk with nothing new. */
@@ -209,25 +225,34 @@ export class RegionMaker {
   }
 
   async #stream(prepared: PreparedRegion, encoding: EncodingOptions, signal?: AbortSignal): Promise<StreamedPicture> {
-    const { plan, appearance, scaling, canvas, fill } = prepared;
+    const { plan, appearance, scaling, canvas, fill, keepsSamples } = prepared;
     const position = positionOf(prepared);
+    const pixelsPerMm = this.#pixelsPerMm(prepared);
+    const scale = pixelsPerMm && { pixelsPerMm };
+    const streaming = { encoding, ...this.#streaming(signal) };
+    const { left, top } = scaling.box;
+    const corner = { ...placed(prepared), box: { left, top, width: 1, height: 1 } };
+    if (keepsSamples) {
+      const { bands, dtype } = await this.#renderer.samples(corner, appearance, signal);
+      const read = (box: Box) => this.#pickedSamples(prepared, box, signal);
+      return streamTiledTiff({ ...canvas, bands, dtype, read, ...scale }, streaming);
+    }
     const readBlock = (box: Box) => this.#scaledPart(prepared, box, signal);
     // The number of bands shows only in a picture.
-    const { left, top } = scaling.box;
-    const probe = await this.#renderer.box({ ...placed(prepared), box: { left, top, width: 1, height: 1 } }, appearance, signal);
-    const pixelsPerMm = this.#pixelsPerMm(prepared);
-    const padded = canvas.width !== plan.output.width || canvas.height !== plan.output.height;
+    const probe = await this.#renderer.box(corner, appearance, signal);
+    const padded = !sameSize(canvas, plan.output);
     return streamTiledTiff(
       {
         ...canvas,
         bands: probe.bands,
+        dtype: 'uint8',
         read: (box) =>
           padded && fill
             ? completeBlock({ box, content: { ...position, ...plan.output }, bands: probe.bands, color: fill.color }, readBlock)
             : readBlock(box),
-        ...(pixelsPerMm && { pixelsPerMm }),
+        ...scale,
       },
-      { encoding, ...this.#streaming(signal) },
+      streaming,
     );
   }
 
@@ -240,7 +265,19 @@ export class RegionMaker {
 
   /** A block of the scaled region. */
   async #scaledPart(prepared: PreparedRegion, block: Box, signal?: AbortSignal): Promise<Picture> {
-    const { appearance, level, scaling } = prepared;
+    const partial = this.#partOf(prepared, block);
+    const picture = await this.#renderer.box(placed({ ...prepared, scaling: partial }), prepared.appearance, signal);
+    return scalePicture(picture, partial, signal);
+  }
+
+  /** A block of the region as the source has it, each pixel the nearest one. */
+  async #pickedSamples(prepared: PreparedRegion, block: Box, signal?: AbortSignal): Promise<Raster> {
+    const partial = this.#partOf(prepared, block);
+    const samples = await this.#renderer.samples(placed({ ...prepared, scaling: partial }), prepared.appearance, signal);
+    return sameSize(samples, block) ? samples : resizeNearest(samples, block, partial.window);
+  }
+
+  #partOf({ level, scaling }: PreparedRegion, block: Box): Scaling {
     const { box, window, output, kernel } = scaling;
     const [x, y] = [window.width / output.width, window.height / output.height];
     const part: Window = {
@@ -250,9 +287,7 @@ export class RegionMaker {
       height: block.height * y,
     };
     const isPart = x !== 1 || y !== 1;
-    const partial = planScaling(this.#renderer.metadata, level, part, { output: block, kernel, isPart });
-    const picture = await this.#renderer.box(placed({ ...prepared, scaling: partial }), appearance, signal);
-    return scalePicture(picture, partial, signal);
+    return planScaling(this.#renderer.metadata, level, part, { output: block, kernel, isPart });
   }
 }
 
@@ -261,6 +296,11 @@ type Drawing = Pick<PreparedRegion, 'level' | 'frame' | 'appearance' | 'scaling'
 
 function placed({ level, frame, scaling: { box, kernel } }: Drawing): LevelBox {
   return { level, frame, box, ...(kernel === 'nearest' && { nearest: true }) };
+}
+
+/** Whether it can hold samples of more than a byte. */
+function holdsSamples({ encoding, compression }: EncodingOptions): boolean {
+  return encoding === 'TILED' && compression !== 'jpeg' && compression !== 'webp';
 }
 
 function cut(picture: Picture, box: Box): Picture {
@@ -281,7 +321,7 @@ function positionOf({ fill, canvas, plan: { output } }: PreparedRegion): { left:
 
 function steps(prepared: PreparedRegion): EncodingSteps {
   const { canvas, fill, plan } = prepared;
-  if (!fill || (canvas.width === plan.output.width && canvas.height === plan.output.height)) return {};
+  if (!fill || sameSize(canvas, plan.output)) return {};
   return { extend: { ...canvas, ...positionOf(prepared), color: fill.color } };
 }
 

@@ -11,6 +11,7 @@ import {
   levelScale,
   levelSize,
   planRegion,
+  sameSize,
   tileContent,
   type Box,
   type RegionPlan,
@@ -337,13 +338,9 @@ export class Renderer {
 }
 
 /** Whether colours stand for values, so that mixing pixels before they are coloured would show values that the image does not hold. */
-function isPicked(style: Style | null): boolean {
+export function isPicked(style: Style | null): boolean {
   if (style === null) return false;
   return style.bands.some(({ discrete }) => discrete) || style.functions.some(({ name }) => name === 'maskPixelValues');
-}
-
-function sameSize(a: Size, b: Size): boolean {
-  return a.width === b.width && a.height === b.height;
 }
 
 async function resample(raster: Raster, size: Size, signal: AbortSignal | undefined): Promise<Raster> {

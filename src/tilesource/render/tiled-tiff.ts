@@ -2,9 +2,7 @@ import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { BadValueError } from '../../errors.js';
 import type { EncodingOptions } from './encode.js';
-import type { Box, Size } from '../geometry.js';
-import type { Picture } from './pixels.js';
-import { PyramidWriter } from '../pyramid/blocks.js';
+import { PyramidWriter, type BlockImage } from '../pyramid/blocks.js';
 import { TiffContainer, tagOf } from '../pyramid/container.js';
 import { packingTags, packTile, storedBands, type TilePacking } from '../pyramid/tiles.js';
 import type { StreamedPicture } from '../requests.js';
@@ -17,10 +15,8 @@ const blockSide = 1024;
 /** Most pixels that a pyramid may have: a bound for the disk, far above any image. */
 const maxPixels = 2 ** 37;
 
-/** What is written: a picture that can be read block by block. */
-export interface BlockPicture extends Size {
-  bands: Picture['bands'];
-  read(box: Box): Promise<Picture>;
+/** What is written: samples that can be read block by block; for JPEG and WebP a picture. */
+export interface BlockPicture extends BlockImage {
   /** Resolution of the full size. */
   pixelsPerMm?: { x: number; y: number };
 }
@@ -62,19 +58,15 @@ async function writePyramid(
 ): Promise<number> {
   const { compression, quality, subsampling } = encoding;
   const packing: TilePacking = { compression, quality, halfColor: subsampling !== 0, predictor: true, level: null };
-  const levels = await new PyramidWriter(
-    container,
-    { ...picture, dtype: 'uint8', read: (box) => picture.read(box) },
-    {
-      tileSide,
-      blockSide,
-      // Lossless output keeps the values that are there; label images must not get mixed ones.
-      nearest: compression === 'lzw' || compression === 'none',
-      encode: (tile) => packTile(tile, packing),
-      signal,
-    },
-  ).write();
-  const described = packingTags({ bands: storedBands(picture.bands, packing), dtype: 'uint8' }, packing);
+  const levels = await new PyramidWriter(container, picture, {
+    tileSide,
+    blockSide,
+    // Lossless output keeps the values that are there; label images must not get mixed ones.
+    nearest: compression === 'lzw' || compression === 'none',
+    encode: (tile) => packTile(tile, packing),
+    signal,
+  }).write();
+  const described = packingTags({ bands: storedBands(picture.bands, packing), dtype: picture.dtype }, packing);
   const { pixelsPerMm } = picture;
   const plans = levels.map((plan, level) => {
     const perInch = 25.4 / 2 ** level;

@@ -268,6 +268,47 @@ describe('regions', () => {
     },
   );
 
+  it.each([
+    ['uint16', 'ushort', (x: number, y: number) => x * 90 + y],
+    ['float32', 'float', (x: number, y: number) => x / 7 - y],
+  ] as const)('a pyramid without a style holds samples of %s as they are', async (dtype, depth, value) => {
+    const samples = paint({ width: 700, height: 300, bands: 1, dtype }, value);
+    const image = openLargeImage(rasterSource(samples, { tileWidth: 256, tileHeight: 256 }).source);
+    const read = async (request: object) => {
+      const bytes = await collect(await image.region({ encoding: 'TILED', ...request }));
+      const { data, info } = await sharp(bytes)
+        .toColourspace(depth === 'float' ? 'b-w' : 'grey16')
+        .raw({ depth })
+        .toBuffer({ resolveWithObject: true });
+      const values =
+        depth === 'float' ? new Float32Array(data.buffer, data.byteOffset) : new Uint16Array(data.buffer, data.byteOffset);
+      return { info, at: (x: number, y: number) => values[y * info.width + x] };
+    };
+    for (const tiffCompression of ['lzw', 'deflate', 'packbits', 'none']) {
+      const region = await read({ tiffCompression, left: 13, top: 7, right: 613, bottom: 290 });
+      expect([region.info.width, region.info.height]).toEqual([600, 283]);
+      for (const [x, y] of [
+        [0, 0],
+        [599, 282],
+        [300, 141],
+      ] as const)
+        expect(region.at(x, y)).toBe(Math.fround(value(x + 13, y + 7)));
+    }
+    // Each pixel is the one in the middle of what it stands for.
+    const scaled = await read({ width: 140, height: 60 });
+    for (const [x, y] of [
+      [0, 0],
+      [139, 59],
+    ] as const)
+      expect(scaled.at(x, y)).toBe(Math.fround(value(x * 5 + 2, y * 5 + 2)));
+    // Colours, and what is filled up with a colour, are bytes.
+    const shown = await sharp(await collect(await image.region({ encoding: 'TILED', style: '{"min":0,"max":1}' }))).metadata();
+    const filled = await sharp(
+      await collect(await image.region({ encoding: 'TILED', width: 100, height: 100, fill: '#f00' })),
+    ).metadata();
+    expect([shown.depth, filled.depth]).toEqual(['uchar', 'uchar']);
+  });
+
   it('refuses pyramids that enlarge the image beyond the limit, before anything is written', async () => {
     const image = openLargeImage(rasterSource(photo).source, { maxOutputPixels: 100_000, temporaryDirectory: '/nowhere' });
     await expect(image.region({ encoding: 'TILED', width: 2000 })).rejects.toThrow('enlarges a region of 200 x 150 pixels');

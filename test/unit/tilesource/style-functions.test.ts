@@ -173,9 +173,21 @@ describe('styles of every type of sample', () => {
     );
     const image = openLargeImage(rasterSource(labels).source);
     const look = style({ min: 0, max: 3, scheme: 'discrete', palette: ['#f00', '#0f0', '#00f'] });
-    const tile = await pixels(await image.tile({ level: 0, x: 0, y: 0, style: look, edge: 'crop', encoding: 'PNG' }));
-    const seen = new Set<string>();
-    for (let y = 0; y < tile.height; y += 1) for (let x = 0; x < tile.width; x += 1) seen.add(tile.at(x, y).join());
-    expect([...seen].toSorted()).toEqual(['0,0,255,255', '255,0,0,255']);
+    const whole = { left: 0, top: 0, width: 600, height: 500 };
+    for (const picture of [
+      await image.tile({ level: 0, x: 0, y: 0, style: look, edge: 'crop', encoding: 'PNG' }),
+      await image.region({ style: look, width: 217, encoding: 'PNG' }),
+      await image.region({ style: look, width: 1001, encoding: 'PNG' }),
+      await image.thumbnail({ style: look, width: 100, encoding: 'PNG' }),
+      await image.tileFrames({ ...whole, style: look, width: 99, encoding: 'PNG' }),
+    ]) {
+      const shown = await pixels(picture);
+      const seen = new Set<string>();
+      for (let y = 0; y < shown.height; y += 1) for (let x = 0; x < shown.width; x += 1) seen.add(shown.at(x, y).join());
+      expect([...seen].toSorted()).toEqual(['0,0,255,255', '255,0,0,255']);
+    }
+    // Whoever asks for mixed pixels gets them.
+    const mixed = await pixels(await image.region({ style: look, width: 217, resample: 1, encoding: 'PNG' }));
+    expect(mixed.at(100, 100)[2]).not.toBeOneOf([0, 255]);
   });
 });
