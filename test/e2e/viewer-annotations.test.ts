@@ -344,6 +344,38 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     expect(complaints).toEqual([]);
   });
 
+  it('asks only for the shapes that come into sight while the view is panned, and shows all of them', async () => {
+    const areas: number[] = [];
+    page.on('request', (request) => {
+      const { pathname, searchParams: query } = new URL(request.url());
+      if (!/\/annotation\/[0-9a-f]+$/.test(pathname) || !query.has('left')) return;
+      const side = (from: string, to: string) => Number(query.get(to)) - Number(query.get(from));
+      areas.push(side('left', 'right') * side('top', 'bottom'));
+    });
+    await look(page, 4);
+    await page.getByRole('checkbox', { name: 'Nuclei' }).uncheck();
+    await until('shapes are drawn', async () => (await inkOf(page)) > 10_000);
+    const first = Math.max(...areas);
+    areas.length = 0;
+    for (let turn = 0; turn < 3; turn += 1) await drag([100, 60], [-100, -60]);
+    await until('it was asked for more', () => areas.length > 0);
+    expect(Math.max(...areas)).toBeLessThan(first / 2);
+    const ink = async () => {
+      let last = -1;
+      return until('nothing more is drawn', async () => {
+        const before = last;
+        last = await inkOf(page);
+        return last > 0 && last === before ? last : null;
+      });
+    };
+    const panned = await ink();
+    await page.reload();
+    await row('Nuclei').waitFor();
+    await until('shapes are drawn', async () => (await inkOf(page)) > 10_000);
+    await until('the same is drawn', async () => Math.abs((await ink()) - panned) < panned / 50);
+    expect(complaints).toEqual([]);
+  });
+
   it('keeps what is hidden hidden: elsewhere and back, after a reload, and for whoever gets the address', async () => {
     const isShown = (on: Page) => on.getByRole('checkbox', { name: 'Nuclei' }).isChecked();
     await look(page, 1);

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { createServer, STATUS_CODES, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { Socket } from 'node:net';
 
 /** How long a server waits for clients, in milliseconds. */
@@ -28,6 +28,9 @@ const usual: Patience = {
   lingerMs: 30_000,
 };
 
+/** Longest head of a request, in bytes: a style of many bands is in the address. */
+const maxHeadBytes = 64 * 1024;
+
 /**
  * A server that waits for slow clients and not for those that have stopped: a body may take as long as it comes on, and an answer that takes long to
  * make, or events that are rare, end nothing.
@@ -39,7 +42,9 @@ export function createPatientServer(listener: RequestListener, patience: Partial
     headersTimeout: headersMs,
     requestTimeout: requestMs,
     connectionsCheckingInterval: checkMs,
+    maxHeaderSize: maxHeadBytes,
   });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(error, socket));
   const asked = new WeakMap<Socket, { request: IncomingMessage; stalledAt: string | null }>();
   server.on('request', (request, response) => {
     const { socket } = request;
@@ -62,6 +67,34 @@ export function createPatientServer(listener: RequestListener, patience: Partial
     socket.setTimeout(stallMs / 2);
   });
   return server;
+}
+
+/** What is wrong with a request that cannot be read, by the code of Node's parser. */
+const unreadable: Readonly<Record<string, { status: number; message: string }>> = {
+  HPE_HEADER_OVERFLOW: {
+    status: 431,
+    message: `Address and headers of a request may have ${maxHeadBytes} bytes together. Send what is longer in the body, where the route takes one.`,
+  },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'The request did not arrive in time.' },
+};
+const unreadableOtherwise = { status: 400, message: 'This is no request that can be read as HTTP/1.1.' };
+
+/** Answers what could not be read as a request, where it can still be answered, and closes the connection. */
+function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+  const answering = (socket as Socket & { _httpMessage?: { headersSent: boolean } | null })._httpMessage;
+  if (socket.writable && !(answering?.headersSent ?? false)) {
+    const { status, message } = unreadable[error.code ?? ''] ?? unreadableOtherwise;
+    const body = JSON.stringify({ message, type: 'rest' });
+    const head = [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+      'Content-Type: application/json',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      'X-Content-Type-Options: nosniff',
+      'Connection: close',
+    ];
+    socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);
+  }
+  socket.destroySoon();
 }
 
 /** Whether a request goes on only when its client sends or takes more. Bytes of a body that lie here unread wait for the server. */

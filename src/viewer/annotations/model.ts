@@ -85,3 +85,16 @@ export function overlaps(box: Box, other: Box) {
 export function contains(outer: Box, inner: Box) {
   return inner.left >= outer.left && inner.right <= outer.right && inner.top >= outer.top && inner.bottom <= outer.bottom;
 }
+
+/** The parts of a box that lie outside of another one. */
+export function outside({ left, top, right, bottom }: Box, other: Box): Box[] {
+  const above = Math.max(top, other.top);
+  const below = Math.min(bottom, other.bottom);
+  const parts = [
+    { left, top, right, bottom: above },
+    { left, top: above, right: other.left, bottom: below },
+    { left: other.right, top: above, right, bottom: below },
+    { left, top: below, right, bottom },
+  ];
+  return parts.filter((part) => part.left < part.right && part.top < part.bottom);
+}

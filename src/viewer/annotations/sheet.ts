@@ -1,9 +1,9 @@
-import { contains, overlaps, type AnnotationRecord, type Box, type Element } from './model.js';
+import { contains, outside, overlaps, type AnnotationRecord, type Box, type Element } from './model.js';
 import { displayOf, type Display } from './display.js';
 import { editsOf, type Edits } from './edits.js';
 import { groupFilter, loadElements, overlayTileUrl } from './requests.js';
 import { isOverlay } from './drawing/overlay-pictures.js';
-import { isOutlined } from './drawing/shapes.js';
+import { boxOf, isOutlined } from './drawing/shapes.js';
 import type { Stage } from '../stage/contract.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import type { TileLayer, TileUrl } from '../stage/tile-layer.js';
@@ -196,9 +196,8 @@ export class Sheet {
     // Until the shapes are here, the picture of all is better than the shapes of another place.
     if (region && !(this.#covered && overlaps(this.#covered, this.options.stage.view()))) this.#present('tiles');
     try {
-      const { signal } = asking;
-      const elements = await loadElements(this.record, { region, limit: maxShapes, maxDetails, signal });
-      if (signal.aborted) return;
+      const elements = await this.#elementsOf(region, asking.signal);
+      if (asking.signal.aborted) return;
       this.#overlays = elements?.filter(isOverlay) ?? [];
       const shapes = elements?.filter((element) => !isOverlay(element));
       // Heatmaps and the like are drawn by the server only.
@@ -226,6 +225,23 @@ export class Sheet {
       this.#askedFor = null;
       this.options.onError(error);
     }
+  }
+
+  /**
+   * The elements that meet a region, or all; of what is at hand only those beyond it are fetched.
+   *
+   * @returns `null`: they are too many
+   */
+  async #elementsOf(region: Box | null, signal: AbortSignal): Promise<Element[] | null> {
+    const load = (part: Box | null) => loadElements(this.record, { region: part, limit: maxShapes, maxDetails, signal });
+    const covered = this.#storedOf === this.record._version ? this.#covered : null;
+    if (!region || !covered || !overlaps(covered, region)) return load(region);
+    const atHand = [...this.#overlays, ...[...this.#stored.values()].filter((element) => overlaps(boxOf(element), region))];
+    const parts = await Promise.all(outside(region, covered).map(load));
+    const found = parts.every((part) => part !== null) ? parts.flat() : null;
+    if (!found) return null;
+    const elements = [...new Map([...atHand, ...found].map((element) => [element.id, element])).values()];
+    return elements.length > maxShapes ? null : elements;
   }
 
   #present(what: 'none' | 'shapes' | 'tiles') {

@@ -44,9 +44,9 @@ export function tileLayer(
     remove: layer.remove,
   };
 
-  /** The coarsest level whose pixels are not larger than those of the screen. */
+  /** The level whose pixels are nearest in size to those of the screen: always the finer one would be four times the tiles for what hardly shows. */
   function levelAt({ a, b }: DOMMatrix) {
-    const finer = Math.floor(-Math.log2(Math.hypot(a, b) * devicePixelRatio) + 1e-6);
+    const finer = Math.round(-Math.log2(Math.hypot(a, b) * devicePixelRatio));
     return Math.min(levels - 1, Math.max(0, levels - 1 - finer));
   }
 

@@ -47,6 +47,37 @@ function countBody(request: IncomingMessage, response: ServerResponse): void {
 }
 
 describe('a server that is patient', () => {
+  it.each([
+    ['GET / HTTP/1.1\r\nHost: a\r\nX-A: ' + 'a'.repeat(70_000) + '\r\n\r\n', 431, '65536 bytes'],
+    [`GET /?style=${'a'.repeat(70_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, 431, '65536 bytes'],
+    ['GET / HTTP/1.1\r\nno header\r\n\r\n', 400, 'no request'],
+    ['\0\0\0\0', 400, 'no request'],
+  ])('says what is wrong with what is no request (%#)', async (sent, status, reason) => {
+    const { socket, received, closed } = await open(await start(countBody));
+    socket.write(sent);
+    await closed;
+    const [head = '', body = ''] = received().split('\r\n\r\n');
+    expect(head).toContain(`HTTP/1.1 ${status} `);
+    expect(JSON.parse(body)).toEqual({ message: expect.stringContaining(reason) as string, type: 'rest' });
+  });
+
+  it('says that a request did not come in time', async () => {
+    const { socket, received, closed } = await open(await start(countBody, { ...short, stallMs: 10_000 }));
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n');
+    await closed;
+    expect(received()).toContain('HTTP/1.1 408 ');
+    expect(received()).toContain('did not arrive in time');
+  });
+
+  it('takes an address as long as a style of 256 bands', async () => {
+    const { socket, received, closed } = await open(
+      await start((request, response) => void response.end(`got ${request.url!.length}`)),
+    );
+    socket.write(`GET /${'a'.repeat(60_000)} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+    await closed;
+    expect(received()).toContain('got 60001');
+  });
+
   it('takes a body that comes slowly, for longer than it waits for a body that has stopped', async () => {
     const { socket, received, closed } = await open(await start(countBody));
     socket.write(head(15));
