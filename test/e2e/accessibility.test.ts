@@ -152,4 +152,30 @@ describe.skipIf(executablePath === null)('every page and dialog, as axe sees it'
       await context.close();
     }
   });
+
+  it('shows the image, and nothing beyond the side of a narrow window, however long names and metadata are', async () => {
+    const name = `${'N'.repeat(400)} ${'ü'.repeat(300)} <b>"&${'x'.repeat(290)}`;
+    const [, slide] = /item\/([0-9a-f]{24})$/.exec(
+      stops.map(([address]) => address).findLast((address) => /^item\/[0-9a-f]+$/.test(address))!,
+    )!;
+    const { name: former, folderId } = await admin.ok('GET', `/item/${slide}`);
+    await admin.ok('PUT', `/item/${slide}`, { query: { name } });
+    await admin.ok('PUT', `/item/${slide}/metadata`, {
+      json: { ['k'.repeat(250)]: 'v'.repeat(1000), ['o'.repeat(250)]: { inner: 1 } },
+    });
+    const context = await browser.newContext({ viewport: { width: 390, height: 800 } });
+    try {
+      const narrow = await context.newPage();
+      await narrow.goto(`${testHost.url}/#item/${slide}`);
+      await narrow.getByRole('checkbox', { name: 'Glands' }).waitFor();
+      expect(await narrow.evaluate('document.documentElement.scrollWidth')).toBe(390);
+      expect((await narrow.locator('.drawing').boundingBox())!.y).toBeLessThan(400);
+      await narrow.goto(`${testHost.url}/#folder/${String(folderId)}`);
+      await narrow.getByRole('link', { name }).first().waitFor();
+      expect(await narrow.evaluate('document.documentElement.scrollWidth')).toBe(390);
+    } finally {
+      await context.close();
+      await admin.ok('PUT', `/item/${slide}`, { query: { name: String(former) } });
+    }
+  });
 });

@@ -10,7 +10,11 @@ import type { PathStep } from './model.js';
  * @param here name of the place itself
  */
 export function breadcrumbs(path: PathStep[], here: string) {
-  const steps = [h('a', { href: '#' }, browseTexts.collections), ...path.map(link), h('span', { 'aria-current': 'page' }, here)];
+  const steps = [
+    h('a', { href: '#' }, browseTexts.collections),
+    ...path.map(link),
+    h('span', { 'aria-current': 'page', title: here }, here),
+  ];
   return h(
     'nav.breadcrumbs.small.quiet-text',
     { 'aria-label': browseTexts.breadcrumb },

@@ -70,9 +70,9 @@ export function valueTree(value: unknown): HTMLElement {
 }
 
 function branch(key: string, value: unknown) {
-  if (typeof value !== 'object' || value === null) return h('div.row.wrap', h('span.quiet-text', key), valueTree(value));
+  if (typeof value !== 'object' || value === null) return h('div.row.wrap', h('span.break.quiet-text', key), valueTree(value));
   const children = h('div');
   // Children are made when they are first seen: such a tree can hold tens of thousands of values.
   const ontoggle = () => children.hasChildNodes() || fill(children, valueTree(value));
-  return h('details', { ontoggle }, h('summary', key), children);
+  return h('details', { ontoggle }, h('summary.break', key), children);
 }
