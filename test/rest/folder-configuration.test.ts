@@ -3,6 +3,7 @@ import { LargeImageError } from '../../src/index.js';
 import { createReferenceHost } from '../../src/reference-host/index.js';
 import { startSpecimens } from '../support/installed-specimens.js';
 import { Client, startHost, type TestHost } from '../support/reference-host.js';
+import { until } from '../support/until.js';
 
 const name = '.config.yaml';
 
@@ -64,6 +65,21 @@ describe('YAML configurations of folders', () => {
     const items = await admin.ok('GET', '/item', { query: { folderId: below } });
     expect(items).toHaveLength(1);
     expect(await admin.ok('GET', `/item/${String((items[0] as { _id: string })._id)}/files`)).toHaveLength(1);
+  });
+
+  it('are not taken for pictures that could not be read', async () => {
+    const folder = await admin.create('/folder', { parentType: 'folder', parentId: top, name: 'Quiet', public: true });
+    await put(admin, folder, 'a: 1\n');
+    const query = { parentType: 'folder', parentId: folder, name: 'notes.yaml', size: 5 };
+    await admin.ok('POST', '/file', { query, body: Buffer.from('b: 2\n') });
+    const items = async () =>
+      (await admin.ok('GET', '/item', { query: { folderId: folder } })) as unknown as Record<string, unknown>[];
+    const found = await until('the other file was looked at', async () => {
+      const listed = await items();
+      return listed.some((item) => item.name === 'notes.yaml' && item.largeImageRefused !== undefined) ? listed : null;
+    });
+    const configuration = found.find((item) => item.name === name)!;
+    expect(configuration.largeImageRefused).toBeUndefined();
   });
 
   it('are read as YAML 1.1', async () => {

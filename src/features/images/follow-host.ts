@@ -93,6 +93,8 @@ export class HostFollower {
   async #mayBecomeImage(file: FileRecord): Promise<boolean> {
     const autoSet = await this.parts.settings.get('large_image.auto_set');
     if (autoSet === 'all') return true;
+    // Configurations, and what systems leave beside files, are not meant to be looked at.
+    if (file.name.startsWith('.')) return false;
     return autoSet !== false && this.parts.registry.knows({ name: file.name, mimeType: file.mimeType });
   }
 
