@@ -119,7 +119,7 @@ export function settingDefinitions(
       default: true,
       public: true,
       description:
-        'Uploaded images become large images by themselves: when their name or type is known and the name begins with no dot, or `all` to try every file.',
+        'Uploaded images become large images by themselves: when their name or type is known, or `all` to try every file.',
       allowed: 'true, false or "all"; empty text means true',
       parse(value) {
         if (value === 'all') return 'all';
