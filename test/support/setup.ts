@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,13 +7,19 @@ import './equal-bytes.js';
 
 // Each test file has a folder for temporary files of its own, as do the processes it starts: files that run at the same time do not
 // see what the others have there, and nothing stays.
-const former = tmpdir();
+// Further files run in the same process; one of which all tests are skipped runs no hooks, and the next one takes its folder away.
+const kept = process as NodeJS.Process & { testFolders?: { former: string; left: string | null } };
+const folders = (kept.testFolders ??= { former: tmpdir(), left: null });
+if (folders.left !== null) rmSync(folders.left, { recursive: true, force: true });
+const { former } = folders;
 const folder = mkdtempSync(join(former, 'large-image-test-'));
 process.env.TMPDIR = folder;
-// The hooks of the test file run before this one. Further files run in the same process.
+folders.left = folder;
+// The hooks of the test file run before this one.
 afterAll(async () => {
   vi.restoreAllMocks();
   vi.resetConfig();
   process.env.TMPDIR = former;
   await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+  folders.left = null;
 });
