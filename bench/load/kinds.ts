@@ -40,7 +40,7 @@ export function mixedKinds(url: string, bareUrl: string, scene: Scene, clients: 
   const side = Math.sqrt((viewportElements * slideWidth * slideHeight) / annotationElements);
   const region = () => `left=${random(slideSize - 1024)}&top=${random(slideSize - 1024)}&regionWidth=1024&regionHeight=1024`;
   return [
-    // They measure the machine and must not take it from the server: without a pause they would use most of a processor.
+    // They measure the machine and must not take it from the server: without a pause they would ask a thousand times a second.
     { name: 'bare Express', clients: Math.max(1, Math.round(clients / 50)), url: bareUrl, pauseMs: 50, next: () => get('/tile') },
     own('cached tile', 0.4, () => get(cachedTilePath(scene, random(cachedTiles)))),
     own('cold tile, stored', 0.075, () => get(`${cachedTilePath(scene, random(columns * columns))}?${never()}`)),

@@ -93,7 +93,7 @@ export class HostFollower {
   async #mayBecomeImage(file: FileRecord): Promise<boolean> {
     const autoSet = await this.parts.settings.get('large_image.auto_set');
     if (autoSet === 'all') return true;
-    if (isHiddenText(file.name)) return false;
+    if (isNeverImage(file.name)) return false;
     return autoSet !== false && this.parts.registry.knows({ name: file.name, mimeType: file.mimeType });
   }
 
@@ -203,7 +203,7 @@ export class HostFollower {
 }
 
 /** Configurations of folders, and what macOS leaves beside each file: neither is meant to be looked at. Parts of images may begin with a dot, too. */
-function isHiddenText(name: string): boolean {
+function isNeverImage(name: string): boolean {
   const lower = name.toLowerCase();
   return lower.startsWith('._') || (lower.startsWith('.') && (lower.endsWith('.yaml') || lower.endsWith('.yml')));
 }

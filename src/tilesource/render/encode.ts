@@ -2,7 +2,7 @@ import { inRuns } from '../../core/concurrency/slices.js';
 import sharp, { type Sharp } from 'sharp';
 import { BadValueError } from '../../errors.js';
 import type { Rgba } from '../color.js';
-import type { Size } from '../geometry.js';
+import { sameSize, type Size } from '../geometry.js';
 import { processed } from '../process/processing.js';
 import { rational } from '../pyramid/container.js';
 import { hasAlpha, type Picture } from './pixels.js';
@@ -166,7 +166,7 @@ export async function encodePicture(
 ): Promise<Uint8Array> {
   let image = 'image' in picture ? picture.image : openPicture(picture);
   const { resize, extend } = steps;
-  if (resize && (resize.width !== picture.width || resize.height !== picture.height)) image = scaled(image, resize);
+  if (resize && !sameSize(resize, picture)) image = scaled(image, resize);
   const flatten = hasAlpha(picture) && !options.alpha;
   if (flatten) {
     const [r, g, b] = steps.background ?? [255, 255, 255, 255];
@@ -219,7 +219,7 @@ export function defaultKernel(from: Size, to: Size): Kernel {
 
 /** Scales a picture by libvips, for what libvips does well; keeps its bands. */
 export async function resizePicture(picture: Picture, size: Size & { kernel: Kernel }, signal?: AbortSignal): Promise<Picture> {
-  if (size.width === picture.width && size.height === picture.height) return picture;
+  if (sameSize(size, picture)) return picture;
   let image = scaled(openPicture(picture), size);
   // libvips gives gray back as one band only on demand, and gray with alpha as four.
   if (picture.bands === 1) image = image.toColourspace('b-w');

@@ -13,7 +13,12 @@ export interface Picture extends Raster {
 
 /** Whether a raster is a {@link Picture} as it is. */
 export function isPicture(raster: Raster): raster is Picture {
-  return raster.dtype === 'uint8' && raster.bands >= 1 && raster.bands <= 4;
+  return isShown(raster);
+}
+
+/** Whether samples of this kind are those of a {@link Picture}. */
+export function isShown({ dtype, bands }: Pick<Raster, 'dtype' | 'bands'>): boolean {
+  return dtype === 'uint8' && bands >= 1 && bands <= 4;
 }
 
 /** Whether the last band is alpha. */

@@ -12,7 +12,7 @@ import { preferredLevel, sameSize, type Box, type RegionPlan, type Size, type Wi
 import type { Raster } from '../raster.js';
 import type { Kernel } from './resample.js';
 import { isForLibvips, planScaling, scalePicture, windowAtLevel, type Scaling } from './scale.js';
-import { completeBlock, resizeNearest, withColor, type Picture } from './pixels.js';
+import { completeBlock, isShown, resizeNearest, withColor, type Picture } from './pixels.js';
 import type { LevelBox } from './compose.js';
 import { isPicked, type Appearance, type Renderer } from './renderer.js';
 import {
@@ -153,7 +153,7 @@ export class RegionMaker {
       sameSize(canvas, plan.output) &&
       appearance.style === null &&
       holdsSamples(encoding) &&
-      !(metadata.dtype === 'uint8' && metadata.bandCount <= 4);
+      !isShown({ dtype: metadata.dtype, bands: metadata.bandCount });
     const wanted = keepsSamples || (resample === null && isPicked(appearance.style)) ? 'nearest' : resample;
     // Values that are picked are those of full resolution, as far as that can be read: a coarser level may hold others.
     const isFinest = wanted === 'nearest' && plan.base.width * plan.base.height <= pickedPixels;

@@ -1,5 +1,5 @@
 import { codecThreads } from '../codecs/codec-threads.js';
-import { levelScale, levelSize, type Box, type PyramidShape, type Size, type Window } from '../geometry.js';
+import { levelScale, levelSize, sameSize, type Box, type PyramidShape, type Size, type Window } from '../geometry.js';
 import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import { resizePicture } from './encode.js';
 import { resizeNearest, type Picture } from './pixels.js';
@@ -72,7 +72,7 @@ function side(start: number, length: number, limit: number, output: number, kern
  * where it belongs, and what is picked at the corners of what it stands for.
  */
 export function isForLibvips({ isWhole, window, output, kernel }: Scaling): boolean {
-  const isSame = window.width === output.width && window.height === output.height;
+  const isSame = sameSize(window, output);
   return isWhole && (isSame || (kernel !== 'nearest' && output.width <= window.width && output.height <= window.height));
 }
 
