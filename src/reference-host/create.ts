@@ -36,7 +36,7 @@ import { operationRoutes } from './system/operation.routes.js';
 import { safeHeaders } from './http/safe-headers.js';
 import { answerError, answerNoPage } from './http/last-handlers.js';
 import { startUpkeep } from './upkeep/upkeep.js';
-import { mountViewer } from './viewer-routes.js';
+import { mountViewer, readViewer, type ViewerFiles } from './viewer-routes.js';
 import type { ReferenceHostOptions } from './options.js';
 
 /** A running reference host. */
@@ -90,6 +90,9 @@ async function openHost(options: ReferenceHostOptions, logger: HostLogger): Prom
     }
   };
   try {
+    // Meanwhile; whether it fails is seen where it is used.
+    const viewer = options.worker === true || options.viewer === false ? Promise.resolve(null) : readViewer();
+    viewer.catch(() => undefined);
     const opened = await openContext(options, logger, undo);
     const { context, connection, closing, installed } = opened;
     const agenda = new Agenda({
@@ -118,7 +121,7 @@ async function openHost(options: ReferenceHostOptions, logger: HostLogger): Prom
       if (key === 'core.api_keys' && value === false) await forgetTokens(context, { apiKeyId: { $ne: null } });
     });
     for (const [key, value] of Object.entries(options.settings ?? {})) await installation.settings.set(key, value);
-    await mountHost(app, options, context, installation);
+    mountHost(app, context, installation, await viewer);
 
     await agenda.start();
     undo.push(() => agenda.stop(false));
@@ -176,7 +179,7 @@ function hostFor(
 }
 
 /** The host's own routes, its page, and what answers where nothing else does. */
-async function mountHost(app: Express, options: ReferenceHostOptions, context: HostContext, plugin: Installation): Promise<void> {
+function mountHost(app: Express, context: HostContext, plugin: Installation, viewer: ViewerFiles | null): void {
   const { apiRoot, logger } = context;
   const serving = {
     context,
@@ -186,7 +189,7 @@ async function mountHost(app: Express, options: ReferenceHostOptions, context: H
   };
   app.use(apiRoot, mountRoutes(hostRoutes, { ...serving, observe: plugin.observe }));
   app.use(mountRoutes(operationRoutes, serving));
-  if (options.viewer !== false) await mountViewer(app, { apiRoot, title: () => pageTitle(context) });
+  if (viewer !== null) mountViewer(app, viewer, { apiRoot, title: () => pageTitle(context) });
   app.use(apiRoot, answerUnknownPaths(plugin.routes));
   app.use(answerNoPage);
   app.use(answerError(logger));

@@ -51,13 +51,19 @@ interface Asset {
   type: string;
 }
 
+/** The page, and what it loads by name. */
+export interface ViewerFiles {
+  assets: Map<string, Asset>;
+  template: string;
+}
+
 /**
- * Serves the viewer page at `/` and its scripts, styles and pictures below `/viewer/`. They are read once, here; nothing of a
- * request's path reaches the disk. A built package has them bundled; from the sources they are bundled here.
+ * Reads the viewer page once: nothing of a request's path reaches the disk. A built package has its scripts bundled; from the sources
+ * they are bundled here.
  *
  * @throws when the folder of the page is missing
  */
-export async function mountViewer(app: Pick<Application, 'get'>, options: ViewerOptions): Promise<void> {
+export async function readViewer(): Promise<ViewerFiles> {
   // Beside the chunk that this file is built into.
   const built = fileURLToPath(new URL('./viewer/', import.meta.url));
   const folder = existsSync(built) ? built : viewerSources;
@@ -66,6 +72,11 @@ export async function mountViewer(app: Pick<Application, 'get'>, options: Viewer
     bundled ??= bundleViewer();
     for (const [name, bytes] of await bundled) assets.set(name, { bytes, type: contentTypes['.js']! });
   }
+  return { assets, template };
+}
+
+/** Serves the viewer page at `/` and its scripts, styles and pictures below `/viewer/`. */
+export function mountViewer(app: Pick<Application, 'get'>, { assets, template }: ViewerFiles, options: ViewerOptions): void {
   const base = `/viewer/${digest([...assets].flatMap(([name, { bytes }]) => [name, bytes]))}`;
   const fixed = { apiRoot: options.apiRoot, assets: base };
 

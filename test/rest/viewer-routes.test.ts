@@ -1,14 +1,14 @@
 import express from 'express';
 import request from 'supertest';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { mountViewer } from '../../src/reference-host/viewer-routes.js';
+import { mountViewer, readViewer } from '../../src/reference-host/viewer-routes.js';
 
 const app = express();
 let page = '';
 let scriptPath = '';
 
 beforeAll(async () => {
-  await mountViewer(app, { apiRoot: '/some"api', title: () => Promise.resolve('<Slides & more>') });
+  mountViewer(app, await readViewer(), { apiRoot: '/some"api', title: () => Promise.resolve('<Slides & more>') });
   page = (await request(app).get('/')).text;
   scriptPath = /src="([^"]+\/app\.js)"/.exec(page)?.[1] ?? '';
 });

@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cacheDirectory } from './cache-directory.js';
@@ -83,6 +84,35 @@ async function fetchArchives(options: Options): Promise<string> {
   }
 }
 
+/** What Java is told to run: the launcher, compiled once, which takes a second; its source where the cache cannot be written. */
+async function launcherFor(java: string, archives: string, options: Options): Promise<string[]> {
+  const source = fileURLToPath(new URL('./MemoryDatabase.java', import.meta.url));
+  const jars = (await readdir(archives)).filter((name) => name.endsWith('.jar'));
+  const libraries = jars.map((name) => join(archives, name)).join(delimiter);
+  const digest = createHash('sha256')
+    .update(await readFile(source))
+    .digest('hex')
+    .slice(0, 16);
+  const folder = join(archives, `launcher-${digest}`);
+  const compiled = ['-cp', [libraries, folder].join(delimiter), 'MemoryDatabase'];
+  if (existsSync(folder)) return compiled;
+  const work = await mkdtemp(join(archives, 'compiling-')).catch(() => null);
+  if (work === null) return ['-cp', libraries, source];
+  try {
+    const compiler = ['-m', 'jdk.compiler/com.sun.tools.javac.Main'];
+    const child = startChild(java, [...compiler, '-cp', libraries, '-d', join(work, 'classes'), source], options.env);
+    const wait = { alive: () => Promise.resolve(0), firstMs: startTimeoutMs, stallMs: startTimeoutMs, signal: options.signal };
+    await finish(child, wait);
+    // Another process may have been faster: its folder holds the same.
+    await rename(join(work, 'classes'), folder).catch((error: unknown) => {
+      if (!existsSync(folder)) throw error;
+    });
+    return compiled;
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
 /**
  * Starts mongo-java-server: a database in the memory of a Java process. Its data are gone when it stops.
  *
@@ -94,8 +124,7 @@ export async function startJavaServer(options: Options): Promise<Database> {
   const java = findExecutable({ ...options.env, ...path }, 'java');
   if (java === null) throw new Error('there is no java on PATH');
   const archives = await fetchArchives(options);
-  const launcher = fileURLToPath(new URL('./MemoryDatabase.java', import.meta.url));
-  const child = startChild(java, ['-cp', join(archives, '*'), launcher], options.env);
+  const child = startChild(java, await launcherFor(java, archives, options), options.env);
   try {
     const port = await announcedPort(child, options.signal);
     const address = `127.0.0.1:${port}`;

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isDatabaseOutage } from '../../index.js';
 import { DatabaseUnavailableError } from './contract.js';
 import { hostsOf, withoutCredentials } from './uri.js';
 
@@ -27,6 +26,8 @@ export async function whileDatabaseIsAway<T>(work: () => Promise<T>, { uri, wait
       return await work();
     } catch (error) {
       signal?.throwIfAborted();
+      // It brings everything with it, which `npm start` loads while its database starts.
+      const { isDatabaseOutage } = await import('../../index.js');
       if (!isDatabaseOutage(error)) throw error;
       const reason = withoutCredentials(error instanceof Error ? error.message : String(error));
       const address = hostsOf(uri) ?? 'MONGODB_URI';

@@ -1,0 +1,201 @@
+/** The host of `npm start` and what it is filled with. It takes a third of the start to load: `serve.ts` has the database started meanwhile. */
+import { join } from 'node:path';
+import type { Types } from 'mongoose';
+import type { Registry } from 'prom-client';
+import { findTileSources } from '../../index.js';
+import { createReferenceHost, type ReferenceHost } from '../index.js';
+import { isInstalled } from '../packages.js';
+import { makeSyntheticSlide } from '../synthetic-slide/slide.js';
+import { addOwnFiles, addSyntheticSlide, adminLogin, ensureAdmin } from './content.js';
+import type { Listening } from './listen.js';
+import { openLog } from './log.js';
+import { addNuclei, nucleiName } from './nuclei.js';
+import type { StartOptions } from './options.js';
+import { addOwnBuckets } from './own-buckets.js';
+import { keptPassword } from './password.js';
+import type { OneOfSeveral } from './processes.js';
+import type { ProgressDisplay } from './progress.js';
+import { RunningHost } from './running-host.js';
+
+/** What a process of `npm start` has when its database answers. */
+export interface Hosting {
+  options: StartOptions;
+  mongoUri: string;
+  server: Listening;
+  /** Its place among the processes that serve; `null` where it serves alone. */
+  one: OneOfSeveral | null;
+  display: ProgressDisplay;
+  signal: AbortSignal;
+  /** Is told how the host is restarted. */
+  restartable: (restart: () => void) => void;
+  /** Is told that a restart failed; nothing is served then. */
+  failed: (error: unknown) => void;
+}
+
+/** The administrator, and what the banner says about signing in. */
+export interface Administrator {
+  id: Types.ObjectId | null;
+  login: string[];
+}
+
+/** Serves a host at the port. `admin` is `null` where nothing is to be filled. */
+export async function openHost(hosting: Hosting): Promise<{ running: RunningHost; admin: Administrator | null }> {
+  const { options, one, display } = hosting;
+  const logger = openLog(options.logLevel, one === null ? null : { pid: process.pid });
+  const register = await metricsRegistry(one);
+  const tileSources = await findTileSources(process.cwd(), { logger });
+  const found: { admin: Administrator | null } = { admin: null };
+  const running = await RunningHost.start({
+    make(restartThis) {
+      hosting.restartable(restartThis);
+      return createReferenceHost({
+        mongoUri: hosting.mongoUri,
+        databaseWaitMs: options.databaseWaitMs,
+        dataDirectory: options.dataDirectory,
+        ...(options.brand !== null && { brand: options.brand }),
+        ...(options.trustProxy !== null && { trustProxy: options.trustProxy }),
+        logger,
+        install: { tileSources, processes: options.processes },
+        restart: one === null ? restartThis : () => one.restartAll(),
+        ...(register && {
+          metrics: { register, token: options.metricsToken, ...(one !== null && { text: () => one.metrics() }) },
+        }),
+      });
+    },
+    // The first user to register is the administrator: nobody may be quicker.
+    prepare: async (host) => {
+      const isFilling = !options.bare && (one === null || one.fills);
+      if (isFilling) found.admin = await alone(host, 'administrator', () => administrator(host, options));
+    },
+    server: hosting.server,
+    report: (text) => display.line(text),
+    failed: hosting.failed,
+  });
+  return { running, admin: found.admin };
+}
+
+/** Makes what `npm start` shows items: the caller's own files, else the synthetic slide. Nobody need wait for it. */
+export async function fill(running: RunningHost, admin: Administrator, hosting: Hosting): Promise<void> {
+  const { options, display, signal } = hosting;
+  const isOwn = options.paths.length + options.buckets.length > 0;
+  try {
+    await (isOwn ? registerFiles : demonstrate)(running, admin.id, hosting);
+  } catch (error) {
+    if (signal.aborted) return;
+    display.end();
+    const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    display.line(`The server runs, but ${isOwn ? 'not with all of the files' : 'has no whole example'}: ${reason}`);
+  }
+}
+
+/** Runs jobs until it is closed. The data folder belongs to the server: it is not locked. */
+export async function openWorker(options: StartOptions, mongoUri: string): Promise<ReferenceHost> {
+  const logger = openLog(options.logLevel);
+  return createReferenceHost({
+    mongoUri,
+    databaseWaitMs: options.databaseWaitMs,
+    dataDirectory: options.dataDirectory,
+    worker: true,
+    ...(options.brand !== null && { brand: options.brand }),
+    logger,
+    install: { tileSources: await findTileSources(process.cwd(), { logger }) },
+  });
+}
+
+/** Where numbers for Prometheus are collected, those of the process among them; `null` where its package is not installed. */
+async function metricsRegistry(one: OneOfSeveral | null): Promise<Registry | null> {
+  if (!isInstalled('prom-client')) return null;
+  const { AggregatorRegistry, collectDefaultMetrics, Registry } = await import('prom-client');
+  const register = new Registry();
+  collectDefaultMetrics({ register });
+  if (one !== null) {
+    // It answers the process that adds up the numbers of all.
+    AggregatorRegistry.setRegistries(register);
+    new AggregatorRegistry();
+  }
+  return register;
+}
+
+/** Does what one of several servers on a database does at a time: the others find it done. */
+function alone<T>(host: ReferenceHost, name: 'administrator' | 'filling', work: () => Promise<T>): Promise<T> {
+  const busy = () => new Error('Another server on this database has been filling it for an hour.');
+  return host.context.claims.run(name, { patienceMs: 60 * 60 * 1000, busy }, work);
+}
+
+/** Fills the server alone. No restart interrupts it. */
+function filling(running: RunningHost, work: (host: ReferenceHost) => Promise<void>): Promise<void> {
+  return running.use((host) => alone(host, 'filling', () => work(host)));
+}
+
+/** Makes the synthetic slide an item, and annotates it. */
+async function demonstrate(
+  running: RunningHost,
+  creatorId: Types.ObjectId | null,
+  { options, server, display, signal }: Hosting,
+): Promise<void> {
+  const path = join(options.dataDirectory, 'synthetic-tissue-slide.tiff');
+  await makeSyntheticSlide(path, { report: (progress) => display.report(progress), signal });
+  await filling(running, async (host) => {
+    const itemId = await addSyntheticSlide(host.context, {
+      path,
+      creatorId,
+      register: (file) => host.registerFileInPlace(file),
+    });
+    const begun = Date.now();
+    const count = await addNuclei(host.context, {
+      url: server.url,
+      itemId,
+      report: (progress) => display.report(progress),
+      signal,
+    });
+    display.end();
+    if (count === 0) return;
+    const seconds = ((Date.now() - begun) / 1000).toFixed(1);
+    display.line(`The slide has the annotation ${nucleiName}: ${count} nuclei, stored in ${seconds} s.`);
+  });
+}
+
+/** Makes the caller's own files items. */
+async function registerFiles(
+  running: RunningHost,
+  creatorId: Types.ObjectId | null,
+  { options, display, signal }: Hosting,
+): Promise<void> {
+  const telling = {
+    creatorId,
+    report: (path: string) => display.report({ text: `Registering ${path}` }),
+    leftOut: (path: string, reason: string) => display.line(`Left out ${path}: ${reason}`),
+    signal,
+  };
+  const { paths, buckets: places } = options;
+  await filling(running, async (host) => {
+    const { context } = host;
+    if (paths.length > 0) {
+      const count = await addOwnFiles(context, { ...telling, paths, register: (file) => host.registerFileInPlace(file) });
+      display.end();
+      display.line(`${count} of your own files are served in place: collection Local files.`);
+    }
+    if (places.length > 0) {
+      const count = await addOwnBuckets(context, { ...telling, places });
+      display.end();
+      display.line(`${count} files in buckets are served in place: collection Files in buckets.`);
+    }
+  });
+}
+
+/** Makes the administrator where there is no user yet. */
+async function administrator(host: ReferenceHost, options: StartOptions): Promise<Administrator> {
+  const kept = options.adminPassword === null ? await keptPassword(options.dataDirectory) : null;
+  const password = options.adminPassword ?? kept?.password ?? '';
+  const { user, isPassword } = await ensureAdmin(host.context, password);
+  const id = user?._id ?? null;
+  if (isPassword) {
+    const source = kept === null ? 'from ADMIN_PASSWORD' : `kept in ${kept.path}`;
+    return { id, login: [`Login     ${adminLogin}`, `Password  ${password}   (${source})`] };
+  }
+  const reason =
+    user === null
+      ? `there are users in this database, and none is called ${adminLogin}`
+      : `the password of ${adminLogin} in this database is another than ${kept === null ? 'ADMIN_PASSWORD' : `the one in ${kept.path}`}`;
+  return { id, login: [`Login     as before: ${reason}`] };
+}
