@@ -30,6 +30,7 @@ describe('npm start -- --processes 2', { timeout: 120_000 }, () => {
     };
     server = startServer(['--bare', '--processes', '2'], env);
     url = await server.url(180_000);
+    await until('both serve', () => server.output().includes('All 2 processes serve.'), 60_000);
     const query = { login: 'admin', email: 'a@example.org', firstName: 'A', lastName: 'B', password: 'a-good-one' };
     const user = await new Client(url, null, null).ok('POST', '/user', { query });
     // A connection of its own for each request: the processes take turns.
@@ -79,14 +80,19 @@ describe('npm start -- --processes 2', { timeout: 120_000 }, () => {
     // One that ends before it serves is replaced, too.
     const second = await until('another has begun', async () => (await children()).find((pid) => !others.includes(pid)));
     process.kill(second, 'SIGKILL');
+    const statuses = new Set<number>();
     await until(
       'another serves',
       async () => {
+        const answers = await Promise.all(Array.from({ length: 4 }, () => admin.send('GET', '/user/me')));
+        for (const { status } of answers) statuses.add(status);
         const now = await startDates();
         return now.size === 2 && [...now].some((date) => !before.has(date));
       },
       60_000,
     );
+    // None is sent to one that is still starting.
+    expect([...statuses]).toEqual([200]);
   });
 
   it('restarts all when one is asked to, and refuses no request meanwhile', async () => {

@@ -150,8 +150,16 @@ describe.skipIf(absent !== '')(
       const asked = Array.from({ length: 20 }, () => admin.send('GET', `/item/${item}/tiles/zxy/0/0/0`));
       expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(asked.map(() => 200));
       expect(await ended(await convert(admin, item, 'stays-copy.tiff'))).toBe(3);
-      // It comes back where it was.
+      // It comes back where it was, and takes no request before it can answer: the other is asked.
       servers[0] = startServer(['--bare'], { ...env, PORT: new URL(urls[0]!).port });
+      const heard = new Set<number | 'refused'>();
+      const live = () =>
+        fetch(`${urls[0]}/health/live`).then(
+          ({ status }) => status,
+          () => 'refused' as const,
+        );
+      await until('it is back', async () => heard.add(await live()).has(200));
+      expect([...heard]).toEqual(['refused', 200]);
       await servers[0].url();
       expect(await at[0].ok('GET', `/item/${item}`)).toMatchObject({ name: 'stays.tif' });
     });

@@ -10,11 +10,11 @@ import { UsageError } from './options.js';
 const usualGraceMs = 5000;
 const drainPollMs = 20;
 
-/** A server that listens already and answers 503 until it has something to serve. */
+/** A server at a port. */
 export interface Listening {
-  /** `http://127.0.0.1:8080`. */
-  url: string;
-  serve(handler: RequestListener, upgrade?: Upgrading): void;
+  /** `http://127.0.0.1:8080`, once it listens. */
+  readonly url: string;
+  serve(handler: RequestListener, upgrade?: Upgrading): Promise<void>;
   /**
    * Lets the requests that run end (event streams are cut off, and what takes too long is answered 503); further ones wait until there is
    * something to serve again.
@@ -24,8 +24,17 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-/** Listens before anything slow is done, so that a port that is taken is known at once. @throws UsageError */
-export async function listen(host: string, port: number, graceMs = usualGraceMs): Promise<Listening> {
+/**
+ * Listens before anything slow is done, so that a port that is taken is known at once, and answers 503 until there is something to serve. One of
+ * several processes at a port listens `whenServing`: until then the others are asked.
+ *
+ * @throws UsageError
+ */
+export async function listen(
+  host: string,
+  port: number,
+  { graceMs = usualGraceMs, whenServing = false }: { graceMs?: number; whenServing?: boolean } = {},
+): Promise<Listening> {
   let handler: RequestListener = (_request, reply) => {
     reply.writeHead(503, { 'content-type': 'text/plain; charset=utf-8', 'retry-after': '2' });
     reply.end('The server is starting. Try again in a moment.\n');
@@ -46,16 +55,24 @@ export async function listen(host: string, port: number, graceMs = usualGraceMs)
     const held = new Set(waiting.map(([, reply]) => reply));
     return [...replies.open].filter((reply) => !held.has(reply));
   };
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(explain(error, host, port)));
-    server.listen({ host, port }, resolve);
-  });
+  let url = '';
+  const open = async () => {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', (error: NodeJS.ErrnoException) => reject(explain(error, host, port)));
+      server.listen({ host, port }, resolve);
+    });
+    url = urlOf(server);
+  };
+  if (!whenServing) await open();
   return {
-    url: urlOf(server),
-    serve(next, upgradeNext = () => false) {
+    get url() {
+      return url;
+    },
+    async serve(next, upgradeNext = () => false) {
       handler = next;
       upgrade = upgradeNext;
       isPaused = false;
+      if (!server.listening) await open();
       for (const [request, reply] of waiting.splice(0)) if (!reply.destroyed) handler(request, reply);
     },
     async pause() {

@@ -45,18 +45,17 @@ export class ServingProcesses {
 
   constructor(private readonly options: ServingProcessesOptions) {}
 
-  /**
-   * Starts them; the others when the first serves, so that they find what it has made. `null` when the first has ended before, having said why on
-   * standard error.
-   */
+  /** Starts the first. `null` when it has ended before it served, having said why on standard error. */
   async start(): Promise<ServingAt | null> {
     cluster.on('message', (worker, message: Report) => void this.#hear(worker, message));
     const first = await this.#fork({ [fillingVariable]: '1' });
-    if (first === null) return null;
-    this.#isServing = true;
-    const others = Array.from({ length: this.options.count - 1 }, () => this.#fork({}));
-    await Promise.all(others);
+    this.#isServing = first !== null;
     return first;
+  }
+
+  /** Starts the others, when the first serves: they find what it has made. */
+  async startOthers(): Promise<void> {
+    await Promise.all(Array.from({ length: this.options.count - 1 }, () => this.#fork({})));
   }
 
   /** Has all of them stop, and waits for their ends. */

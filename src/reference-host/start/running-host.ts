@@ -72,7 +72,7 @@ export class RunningHost {
     const host = await this.options.make(() => this.#restart());
     this.#host = host;
     await prepare?.(host);
-    this.options.server.serve(host.app, host.upgrade);
+    await this.options.server.serve(host.app, host.upgrade);
   }
 
   async #closeHost(): Promise<void> {

@@ -37,8 +37,11 @@ async function run(words: readonly string[], command: string): Promise<void> {
   const signal = stopping.signal;
   if (options.buckets.length > 0) await (await import('./own-buckets.js')).requireBuckets(options.buckets, signal);
   await lockOwnDatabase(options);
-  const server = await listen(options.host, options.port);
-  if (one === null) display.line(`express-large-image ${version} is starting at ${server.url}`);
+  // Where others may serve the same, it takes no request before it can answer: a balancer asks them. A port that is taken is known all the same.
+  const whenServing = one !== null || Boolean(process.env.MONGODB_URI);
+  if (whenServing && one === null && options.port !== 0) await (await listen(options.host, options.port)).close();
+  const server = await listen(options.host, options.port, { whenServing });
+  if (one === null) display.line(`express-large-image ${version} is starting${whenServing ? '' : ` at ${server.url}`}`);
 
   const [database, { fill, openHost }] = await Promise.all([openDatabase(options), import('./hosting.js')]);
   signal.throwIfAborted();
@@ -85,6 +88,8 @@ async function watchOver(options: StartOptions): Promise<void> {
   if (serving === null) return stop(1, 'Nothing is served: the first process has ended.');
   display.end();
   process.stdout.write(`${banner(serving.url, database, options, serving.login)}\n`);
+  await processes.startOthers();
+  if (!stopping.signal.aborted) display.line(`All ${options.processes} processes serve.`);
 }
 
 /** A database that is started here has its files in the data folder: no other server may use that meanwhile. Several may, where the database is elsewhere. */

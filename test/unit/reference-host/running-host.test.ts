@@ -18,7 +18,7 @@ describe('RunningHost', () => {
         await new Promise(setImmediate);
         happened.push('prepared');
       },
-      server: { serve: () => void happened.push('served'), pause: note('paused') },
+      server: { serve: async () => void happened.push('served'), pause: note('paused') },
       report: () => undefined,
       failed: (error) => {
         throw error;

@@ -177,16 +177,16 @@ describe('listening', () => {
     const early = await fetch(server.url);
     expect(early.status).toBe(503);
     expect(await early.text()).toContain('starting');
-    server.serve((_request, reply) => reply.end('here'));
+    await server.serve((_request, reply) => reply.end('here'));
     expect(await (await fetch(server.url)).text()).toBe('here');
     await server.close();
     await expect(fetch(server.url)).rejects.toThrow();
   });
 
   it.each(['pause', 'close'] as const)('answers 503 to what does not end in time (%s), and to what waits', async (how) => {
-    const server = await listen('127.0.0.1', 0, 50);
+    const server = await listen('127.0.0.1', 0, { graceMs: 50 });
     const asked: string[] = [];
-    server.serve((request) => void asked.push(request.url!));
+    await server.serve((request) => void asked.push(request.url!));
     const get = async (path: string, init?: RequestInit) => {
       const answer = await fetch(`${server.url}${path}`, init);
       return [answer.status, answer.headers.get('retry-after'), ((await answer.json()) as { message: string }).message];
