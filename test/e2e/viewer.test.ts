@@ -146,7 +146,7 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
 
   it('uploads a slide while its progress is shown, and then shows its thumbnail', async () => {
     const network = await page.context().newCDPSession(page);
-    const slow = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 1_000_000 };
+    const slow = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 20_000 };
     await network.send('Network.emulateNetworkConditions', slow);
     await page.locator('input[type=file]').setInputFiles(slide);
     const bar = upload(basename(slide)).locator('progress');

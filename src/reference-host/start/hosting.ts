@@ -1,4 +1,4 @@
-/** The host of `npm start` and what it is filled with. It takes a third of the start to load: `serve.ts` has the database started meanwhile. */
+/** The host of `npm start`, and what it is filled with. It is slow to load: `serve.ts` starts the database meanwhile. */
 import { join } from 'node:path';
 import type { Types } from 'mongoose';
 import type { Registry } from 'prom-client';

@@ -53,9 +53,10 @@ export class ServingProcesses {
     return first;
   }
 
-  /** Starts the others, when the first serves: they find what it has made. */
-  async startOthers(): Promise<void> {
-    await Promise.all(Array.from({ length: this.options.count - 1 }, () => this.#fork({})));
+  /** Starts the others, when the first serves: they find what it has made. @returns whether all have come to serve at once */
+  async startOthers(): Promise<boolean> {
+    const others = await Promise.all(Array.from({ length: this.options.count - 1 }, () => this.#fork({})));
+    return others.every((serving) => serving !== null);
   }
 
   /** Has all of them stop, and waits for their ends. */

@@ -88,8 +88,7 @@ async function watchOver(options: StartOptions): Promise<void> {
   if (serving === null) return stop(1, 'Nothing is served: the first process has ended.');
   display.end();
   process.stdout.write(`${banner(serving.url, database, options, serving.login)}\n`);
-  await processes.startOthers();
-  if (!stopping.signal.aborted) display.line(`All ${options.processes} processes serve.`);
+  if (await processes.startOthers()) display.line(`All ${options.processes} processes serve.`);
 }
 
 /** A database that is started here has its files in the data folder: no other server may use that meanwhile. Several may, where the database is elsewhere. */

@@ -1,3 +1,4 @@
+import { inRuns } from '../../../core/concurrency/slices.js';
 import { TileOutsideError, TileSourceError } from '../../../errors.js';
 import { codecThreads } from '../../codecs/codec-threads.js';
 import {
@@ -32,6 +33,7 @@ const maxTold = 20;
 /** Memory that is kept for a source and for a frame, in bytes. */
 const bytesPerSource = 2000;
 const bytesPerFrame = 200;
+const placedAtATime = 100;
 
 function describe(description: MultiDescription, members: readonly MultiMember[], table: MultiFrames): ImageMetadata {
   const { facts: first } = members[0]!;
@@ -277,10 +279,18 @@ export const multiSource: TileSourceDefinition = {
       throw new TileSourceError('The description speaks of other files, and there is no folder to find them in.');
     const found = await findMembers(read.description, folder, signal);
     const facts = await memberFacts(found, read.description, signal);
-    const members = found.map((member, i): MultiMember => {
-      const { sizeX: width, sizeY: height } = facts[i]!;
-      return { ...member, facts: facts[i]!, placement: placementOf(member.entry.position, { width, height }) };
-    });
+    const members: MultiMember[] = [];
+    const placeSome = (from: number, to: number) => {
+      for (const [i, member] of found.slice(from, to).entries()) {
+        const its = facts[from + i]!;
+        members.push({
+          ...member,
+          facts: its,
+          placement: placementOf(member.entry.position, { width: its.sizeX, height: its.sizeY }),
+        });
+      }
+    };
+    await inRuns(found.length, placedAtATime, placeSome, signal);
     const entries = members.map(({ entry }) => entry);
     return new MultiTileSource(read.description, members, await frameTable(read.description, entries, facts, signal));
   },
