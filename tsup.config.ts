@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { cp, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { brotliCompressSync } from 'node:zlib';
+import { transform } from 'esbuild';
 import { defineConfig } from 'tsup';
 import { swaggerFiles } from './src/http/describe/swagger-files.js';
 import { writeViewer } from './src/reference-host/viewer-bundle.js';
@@ -27,6 +28,15 @@ async function describeElement(): Promise<void> {
   const module = "typeof import('./element.js', { with: { 'resolution-mode': 'import' } })";
   await writeFile('dist/viewer/element.d.cts', `declare const viewer: Promise<${module}>;\nexport = viewer;\n`);
   await rm('dist/viewer-types', { recursive: true });
+}
+
+/** Leaves out the blanks that tsup's translation to CommonJS needed. */
+async function shortenCommonJs(): Promise<void> {
+  for (const name of await readdir('dist')) {
+    if (!name.endsWith('.cjs')) continue;
+    const { code } = await transform(await readFile(`dist/${name}`, 'utf8'), { minifyWhitespace: true, lineLimit: 160 });
+    await writeFile(`dist/${name}`, code);
+  }
 }
 
 /** What the licences of packages ask for that are built in: those among devDependencies, which would make an installation larger. */
@@ -104,12 +114,13 @@ export default defineConfig({
   esbuildOptions(options, { format }) {
     // The one with short names has private members of the names of exports, which the translation to CommonJS mixes up.
     options.alias = { 'lru-cache': 'lru-cache/raw' };
-    // Names stay as they are, so that an operator can read where an error came from. The translation to CommonJS needs the blanks.
+    // Names stay as they are, so that an operator can read where an error came from. tsup's translation to CommonJS needs the blanks.
     options.minifyWhitespace = format === 'esm';
     options.lineLimit = 160;
   },
   // What the code reads beside itself, at run time.
   async onSuccess() {
+    await shortenCommonJs();
     await writeViewer('dist/viewer');
     await describeElement();
     await cp('src/reference-host/database/MemoryDatabase.java', 'dist/MemoryDatabase.java');
