@@ -1,11 +1,13 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { BadParameterError } from '../errors.js';
-import { parseInSlices, TooDeepError } from './concurrency/json-slices.js';
+import { JsonLimitError, parseInSlices } from './concurrency/json-slices.js';
 
 /** As much of a broken text as is looked at to say what is wrong, in characters. */
 const probedCharacters = 64 * 1024;
 /** Deepest nesting of JSON that is read; what is stored may be nested less deep. */
 const maxJsonDepth = 500;
+/** Lists and objects of JSON that is read: as many as there may be in the longest body of a route that takes 1 MiB, and more. */
+const maxJsonContainers = 600_000;
 
 /** Texts from this length on, in bytes, are parsed in slices or in a thread. */
 const longText = 256 * 1024;
@@ -24,13 +26,14 @@ export function textOf(bytes: Buffer): string {
 }
 
 /** Parses JSON of any length, in slices, with the messages existing clients know. @throws BadParameterError; the reason of the signal. */
-export async function parseJsonText(content: string, signal?: AbortSignal): Promise<unknown> {
+export async function parseJsonText(
+  content: string,
+  { signal, maxContainers = maxJsonContainers }: { signal?: AbortSignal | undefined; maxContainers?: number } = {},
+): Promise<unknown> {
   try {
-    return await parseInSlices(content, { maxDepth: maxJsonDepth, signal });
+    return await parseInSlices(content, { maxDepth: maxJsonDepth, maxContainers, signal });
   } catch (cause) {
-    if (cause instanceof TooDeepError) {
-      throw new BadParameterError(`The JSON is nested deeper than ${cause.maxDepth} levels.`, { cause });
-    }
+    if (cause instanceof JsonLimitError) throw new BadParameterError(`The JSON ${cause.message}.`, { cause });
     if (cause instanceof SyntaxError) throw invalid(content, cause);
     throw cause;
   }

@@ -34,6 +34,7 @@ import { removeExpiredHourly } from './accounts/tokens/expired.js';
 import { coreSettingDefinitions } from './system/settings.js';
 import { operationRoutes } from './system/operation.routes.js';
 import { safeHeaders } from './http/safe-headers.js';
+import { withoutLeadingSlashes } from './http/leading-slashes.js';
 import { answerError, answerNoPage } from './http/last-handlers.js';
 import { startUpkeep } from './upkeep/upkeep.js';
 import { mountViewer, readViewer, type ViewerFiles } from './viewer-routes.js';
@@ -145,6 +146,7 @@ function createApp(options: ReferenceHostOptions, context: HostContext): Express
   app.use(identifyRequests);
   app.use(safeHeaders);
   if (options.trustProxy !== undefined) app.set('trust proxy', options.trustProxy);
+  app.use(withoutLeadingSlashes(context.apiRoot));
   app.use(context.apiRoot, cors(context));
   return app;
 }

@@ -113,25 +113,38 @@ export function wireFrames(
 }
 
 function numberFrames(frames: readonly FrameMetadata[], channels: readonly string[] | undefined): WireFrame[] {
+  const memberOf = new Map<string, string>();
   let index = -1;
-  let former: string | undefined;
+  let former: Readonly<Record<string, number>> | undefined;
   return frames.map((frame, number) => {
-    const others = Object.entries(frame.axes).filter(([axis, value]) => axis !== 'C' && value !== 0);
-    const position = JSON.stringify(others.sort(([a], [b]) => (a < b ? -1 : 1)));
+    const { axes } = frame;
     // A new set begins where a non-channel axis moves, or where all axes are back at their start.
-    const atStart = Object.values(frame.axes).every((value) => value === 0);
-    if (position !== former || atStart) index += 1;
-    former = position;
-    const channel = frame.channel ?? (frame.axes.C === undefined ? undefined : channels?.[frame.axes.C]);
-    return {
-      ...frame.extra,
-      Frame: number,
-      Index: index,
-      ...Object.fromEntries(Object.entries(frame.axes).map(([axis, value]) => [`Index${axis}`, value])),
-      ...(channel !== undefined && { Channel: channel }),
-      ...(frame.color !== undefined && { ChannelColor: frame.color }),
-    };
+    if (former === undefined || !isSameSet(axes, former)) index += 1;
+    former = axes;
+    const wire: WireFrame = { ...frame.extra, Frame: number, Index: index };
+    for (const axis of Object.keys(axes)) {
+      let member = memberOf.get(axis);
+      if (member === undefined) memberOf.set(axis, (member = `Index${axis}`));
+      wire[member] = axes[axis];
+    }
+    const channel = frame.channel ?? (axes.C === undefined ? undefined : channels?.[axes.C]);
+    if (channel !== undefined) wire.Channel = channel;
+    if (frame.color !== undefined) wire.ChannelColor = frame.color;
+    return wire;
   });
+}
+
+/** Whether a frame goes on with the set of the former one: only its channel differs, and it is not the first of all. */
+function isSameSet(axes: Readonly<Record<string, number>>, former: Readonly<Record<string, number>>): boolean {
+  let isAtStart = true;
+  for (const axis of Object.keys(axes)) {
+    const value = axes[axis] as number;
+    if (value !== 0) isAtStart = false;
+    if (axis !== 'C' && value !== (former[axis] ?? 0)) return false;
+  }
+  if (isAtStart) return false;
+  for (const axis of Object.keys(former)) if (axis !== 'C' && former[axis] !== 0 && axes[axis] === undefined) return false;
+  return true;
 }
 
 /**

@@ -421,6 +421,11 @@ const rows: [what: string, status: number, send: Send][] = [
     ({ slide }, send) => send('POST', `/annotation/item/${slide}`, { body: list('{}', 8_000_000), headers: json }),
   ],
   [
+    'elements without end',
+    400,
+    ({ slide }, send) => send('POST', '/annotation', annotationOf(slide, list('{}', 8_000_000).slice(1, -1))),
+  ],
+  [
     'attributes of four megabytes',
     413,
     ({ slide }, send) =>

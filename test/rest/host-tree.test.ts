@@ -20,6 +20,14 @@ let counter = 0;
 const newFolder = (parentId = root) => admin.create('/folder', { parentId, name: `folder ${counter++}` });
 const names = (list: unknown[]) => list.map((entry) => (entry as { name: string }).name);
 
+it('is found below further slashes, of an address that ends in one', async () => {
+  const status = async (path: string) => (await fetch(`${server.url}${path}`)).status;
+  expect(await status(`//api/v1/collection/${collection}`)).toBe(200);
+  expect(await status(`///api/v1//collection//${collection}?a=1`)).toBe(200);
+  expect(await status('//api/v10/collection')).toBe(404);
+  expect(await status('//elsewhere')).toBe(404);
+});
+
 describe('collections', () => {
   it('have the documented shape', async () => {
     const body = await admin.ok('GET', `/collection/${collection}`);

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseInSlices, TooDeepError } from '../../src/core/concurrency/json-slices.js';
+import { JsonLimitError, parseInSlices } from '../../src/core/concurrency/json-slices.js';
 
-const parse = (text: string) => parseInSlices(text, { maxDepth: 500 });
+const parse = (text: string) => parseInSlices(text, { maxDepth: 500, maxContainers: 5_000_000 });
 const many = (entry: string, bytes: number) =>
   Array.from({ length: Math.ceil(bytes / (entry.length + 1)) }, () => entry).join(',');
 
@@ -58,9 +58,19 @@ describe('JSON parsed in slices', () => {
   });
 
   it('refuses what is nested too deep, however short', async () => {
-    await expect(parse('['.repeat(501) + ']'.repeat(501))).rejects.toThrow(TooDeepError);
+    await expect(parse('['.repeat(501) + ']'.repeat(501))).rejects.toThrow(
+      new JsonLimitError('is nested deeper than 500 levels'),
+    );
     await expect(parse('['.repeat(500) + ']'.repeat(500))).resolves.toBeDefined();
-    await expect(parse('['.repeat(1_000_000))).rejects.toThrow(TooDeepError);
+    await expect(parse('['.repeat(1_000_000))).rejects.toThrow(JsonLimitError);
+  });
+
+  it('refuses more lists and objects than there may be, before it reads any', async () => {
+    const limits = { maxDepth: 500, maxContainers: 1000 };
+    await expect(parseInSlices(`[${many('{}', 2997)}]`, limits)).resolves.toHaveLength(999);
+    await expect(parseInSlices(`[${many('{}', 3000)}]`, limits)).rejects.toThrow('holds more than 1000 lists and objects');
+    await expect(parseInSlices(`[${many('[', 3000)}`, limits)).rejects.toThrow(JsonLimitError);
+    await expect(parseInSlices(`["${'['.repeat(3000)}"]`, limits)).resolves.toHaveLength(1);
   });
 
   it('lets others have the event loop', async () => {

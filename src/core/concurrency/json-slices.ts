@@ -35,23 +35,26 @@ const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 /** Text that is no JSON although each part of it is. */
 class Malformed extends Error {}
 
-/** A text holds a value that is nested deeper than it may be. */
-export class TooDeepError extends Error {
-  constructor(readonly maxDepth: number) {
-    super(`nested deeper than ${maxDepth} levels`);
-  }
+/** What a text of JSON may hold at most. */
+export interface JsonLimits {
+  maxDepth: number;
+  /** Lists and objects: each costs some hundred bytes of memory, and time of the garbage collector, however short its text is. */
+  maxContainers: number;
 }
+
+/** A text holds more than it may, said after "The JSON". */
+export class JsonLimitError extends Error {}
 
 /**
  * Parses JSON as `JSON.parse` does, but in slices, so that others have the event loop meanwhile.
  *
- * @throws SyntaxError for what is no JSON; TooDeepError; the reason of the signal.
+ * @throws SyntaxError for what is no JSON; JsonLimitError; the reason of the signal.
  */
 export async function parseInSlices(
   text: string,
-  { maxDepth, signal }: { maxDepth: number; signal?: AbortSignal | undefined },
+  { signal, ...limits }: JsonLimits & { signal?: AbortSignal | undefined },
 ): Promise<unknown> {
-  const cut = await cutText(text, maxDepth, signal);
+  const cut = await cutText(text, limits, signal);
   if (cut === null) return JSON.parse(text) as unknown;
   try {
     return await valueOf(text, cut, signal);
@@ -67,10 +70,15 @@ export async function parseInSlices(
  *
  * @throws SyntaxError where brackets do not match: the parser would go through all that stands before them at once.
  */
-async function cutText(text: string, maxDepth: number, signal: AbortSignal | undefined): Promise<Cut | null> {
+async function cutText(
+  text: string,
+  { maxDepth, maxContainers }: JsonLimits,
+  signal: AbortSignal | undefined,
+): Promise<Cut | null> {
   const open: OpenContainer[] = [];
   let outermost: Inner | null = null;
   let isInString = false;
+  let containers = 0;
   let at = 0;
   while (at < text.length) {
     // Looking at this many characters takes a fraction of a millisecond.
@@ -85,7 +93,9 @@ async function cutText(text: string, maxDepth: number, signal: AbortSignal | und
       const code = text.charCodeAt(at);
       if (code === quote) isInString = true;
       else if (code === openList || code === openObject) {
-        if (open.length >= maxDepth) throw new TooDeepError(maxDepth);
+        if (open.length >= maxDepth) throw new JsonLimitError(`is nested deeper than ${maxDepth} levels`);
+        containers += 1;
+        if (containers > maxContainers) throw new JsonLimitError(`holds more than ${maxContainers} lists and objects`);
         open.push({ start: at, isObject: code === openObject, from: at + 1, memberFrom: at + 1, inner: null, parts: [] });
       } else if (code === comma) {
         const container = open.at(-1);

@@ -1,10 +1,11 @@
-import { parseInSlices } from '../../../core/concurrency/json-slices.js';
+import { JsonLimitError, parseInSlices } from '../../../core/concurrency/json-slices.js';
 import { TileSourceError } from '../../../errors.js';
 import type { FileTree } from '../../contract.js';
 
 /** Most bytes of one metadata document. */
 const maxJsonBytes = 2 ** 22;
 const maxDepth = 100;
+const maxContainers = 600_000;
 
 /** An object of a JSON document. */
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -44,10 +45,11 @@ export async function readJson(tree: FileTree, path: string, signal?: AbortSigna
     const text = Buffer.from(bytes)
       .toString('utf8')
       .replaceAll(/([[:,]\s{0,200})(-?Infinity|NaN)(?=\s{0,200}[,\]}])/g, '$1"$2"');
-    const value = await parseInSlices(text, { maxDepth, signal });
+    const value = await parseInSlices(text, { maxDepth, maxContainers, signal });
     if (isObject(value)) return value;
   } catch (cause) {
     signal?.throwIfAborted();
+    if (cause instanceof JsonLimitError) throw new TileSourceError(`${path} of the Zarr ${cause.message}.`, { cause });
     throw new TileSourceError(`${path} of the Zarr is no JSON.`, { cause });
   }
   throw new TileSourceError(`${path} of the Zarr is no JSON object.`);

@@ -132,5 +132,7 @@ async function parsedAt(pack: LoadedPack, row: number, signal: AbortSignal | und
 export async function parsedElement(text: Buffer, signal?: AbortSignal): Promise<AnnotationElement> {
   const json = text.toString('utf8');
   // Only checked elements are stored.
-  return (isLongText(text.length) ? await parseJsonText(json, signal) : JSON.parse(json)) as AnnotationElement;
+  return (
+    isLongText(text.length) ? await parseJsonText(json, { signal, maxContainers: Infinity }) : JSON.parse(json)
+  ) as AnnotationElement;
 }

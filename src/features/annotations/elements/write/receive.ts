@@ -58,6 +58,8 @@ async function receive(
   const scanner = new BodyScanner();
   const lists: ReceivedList[] = [];
   for await (const chunk of chunksOf(body)) {
+    // Up to 32 packets, two megabytes, are handed over in one turn.
+    if (isSliceOver()) await nextSlice(signal);
     for (const event of scanner.push(chunk)) {
       signal?.throwIfAborted();
       if (event.kind === 'list-start') {
@@ -78,7 +80,7 @@ async function receive(
   if (isSliceOver()) await nextSlice(signal);
   const text = textOf(rest);
   if (isSliceOver()) await nextSlice(signal);
-  return attach(await parseJsonText(text, signal), lists);
+  return attach(await parseJsonText(text, { signal }), lists);
 }
 
 async function addSlice(
@@ -93,10 +95,20 @@ async function addSlice(
     }
     return;
   }
-  const values = (await parseJsonText(`[${valuesText(slice, prepare === undefined)}]`, signal)) as unknown[];
+  const values = await valuesOf(`[${valuesText(slice, prepare === undefined)}]`, signal);
   const prepared = prepare === undefined ? values : await prepare(values);
   // The texts are those of the elements only while they are what was sent.
   await writer.add(prepared, prepared === values ? slice : undefined);
+}
+
+/** Elements may be as long as {@link maxElementBytes} says, of points alone, and slices of them are no longer. */
+function boundedByLength(signal: AbortSignal | undefined): { signal: AbortSignal | undefined; maxContainers: number } {
+  return { signal, maxContainers: Infinity };
+}
+
+/** The values of a list of elements or features. */
+async function valuesOf(text: string, signal: AbortSignal | undefined): Promise<unknown[]> {
+  return (await parseJsonText(text, boundedByLength(signal))) as unknown[];
 }
 
 /** The texts of the elements of a slice; with `null` for long ones, of which the text is enough. */
@@ -133,7 +145,7 @@ async function* elementsOf(
   for (let from = 0, to = 0; from < slice.count; from = to) {
     while (to < slice.count && !isLongText(ends[to]! - starts[to]!)) to += 1;
     if (to > from) {
-      const features = (await parseJsonText(`[${sliceText(slice, from, to)}]`, signal)) as unknown[];
+      const features = await valuesOf(`[${sliceText(slice, from, to)}]`, signal);
       let part: unknown[] = [];
       for (const [i, feature] of features.entries()) {
         for (const element of reader.read(feature, first + from + i)) part.push(element);
@@ -162,7 +174,7 @@ async function* partsOf(
   for (let from = 0; from < ends.length; from += elementsPerPart) {
     const part: unknown[] = [];
     for (let i = from; i < Math.min(ends.length, from + elementsPerPart); i += 1) {
-      part.push(await parseJsonText(texts.toString('utf8', i === 0 ? 0 : ends[i - 1], ends[i]), signal));
+      part.push(await parseJsonText(texts.toString('utf8', i === 0 ? 0 : ends[i - 1], ends[i]), boundedByLength(signal)));
       if (isSliceOver()) await nextSlice(signal);
     }
     yield part;

@@ -367,6 +367,7 @@ async function readLongOme(description: string, signal: AbortSignal | undefined)
   const read = await codecThreads.call('omeDescription', description, 'the OME-XML of this TIFF', signal);
   if ('refused' in read) throw new TileSourceError(read.refused);
   // Written by the thread, from a description.
-  const described = (await parseJsonText(read.json, signal)) as OmeDescription & { associated: Iterable<[string, number]> };
+  const parsed = await parseJsonText(read.json, { signal, maxContainers: Infinity });
+  const described = parsed as OmeDescription & { associated: Iterable<[string, number]> };
   return { ...described, associated: new Map(described.associated) };
 }
