@@ -70,6 +70,15 @@ const lerc = Buffer.from(
 );
 
 /** A PCX of 24 bits, each byte of which is written for itself. */
+/** One pixel wide and 65 536 high, of which each row says that it has 65 535 bytes. */
+function longRows(): Buffer {
+  const file = pcx(70, 40);
+  file.writeUInt16LE(0, 8);
+  file.writeUInt16LE(65_535, 10);
+  file.writeUInt16LE(65_535, 66);
+  return file;
+}
+
 function pcx(width: number, height: number): Buffer {
   const head = Buffer.alloc(128);
   head.set([10, 5, 1, 8]);
@@ -189,6 +198,7 @@ describe('pictures that are decoded as a whole', () => {
     ],
     ['a PCX of rows that end too early', pcxSource, pcx(70, 40).subarray(0, 3000), 'Truncated PCX'],
     ['a PCX of 4 000 megapixels', pcxSource, Buffer.from(pcx(70, 40)).fill(0xff, 8, 12), 'Corrupt PCX'],
+    ['a PCX of few pixels in long rows', pcxSource, longRows(), 'rows of 3 times 65535 bytes; at most'],
     ['something else', jpegXlSource, pcx(70, 40), 'no JPEG XL'],
   ])('refuse %s', (_name, source, bytes, message) => expectRefused(source, memoryInput(bytes, 'a.bin'), message));
 

@@ -9,6 +9,8 @@ const headerBytes = 128;
 /** The palette of 256 colours lies at the end of the file, behind a byte of this value. */
 const paletteMark = 12;
 const maxPixels = 2 ** 26;
+/** Of all rows and planes, with what stands behind each row. */
+const maxUnpackedBytes = 4 * maxPixels;
 /** Rows that are unpacked before other work gets its turn. */
 const rowsAtOnce = 64;
 
@@ -33,6 +35,11 @@ function readHeader(bytes: Buffer): Pcx {
   }
   if (width * height > maxPixels)
     throw new TileSourceError(`The PCX has ${width} by ${height} pixels; at most ${maxPixels} are read.`);
+  if (rowBytes * planes * height > maxUnpackedBytes) {
+    throw new TileSourceError(
+      `The PCX has ${height} rows of ${planes} times ${rowBytes} bytes; at most ${maxUnpackedBytes} bytes together are read.`,
+    );
+  }
   const form = `${bits} bits in ${planes} planes`;
   if (
     !['8 bits in 1 planes', '8 bits in 3 planes', '8 bits in 4 planes', '4 bits in 1 planes', '2 bits in 1 planes'].includes(
