@@ -1,12 +1,16 @@
 import { TileSourceError } from '../../errors.js';
 
-const tags = { width: 0xbc_80, height: 0xbc_81, imageOffset: 0xbc_c0, imageBytes: 0xbc_c1 };
+const tags = { width: 0xbc_80, height: 0xbc_81, imageOffset: 0xbc_c0, imageBytes: 0xbc_c1, alphaOffset: 0xbc_c2 };
+
+/** What a code stream begins with, `WMPHOTO` and a zero, and how many bytes of its header there are up to the end of its size. */
+const signature = 0x57_4d_50_48_4f_54_4f_00n;
+const codedHeaderBytes = 20;
 
 /**
  * Width and height of a JPEG XR file (ITU-T T.832, annex A), after a look at its directory: the decoder takes what is missing of a file
- * that is cut short for zeros.
+ * that is cut short for zeros, and memory for the size that the code stream has.
  *
- * @throws TileSourceError where it is none, or ends before its picture does.
+ * @throws TileSourceError where it is none, ends before its picture does, or has a code stream of more pixels.
  */
 export function jpegXrSize(bytes: Uint8Array, what: string): { width: number; height: number } {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -28,5 +32,19 @@ export function jpegXrSize(bytes: Uint8Array, what: string): { width: number; he
   const [width, height] = [values.get(tags.width) ?? 0, values.get(tags.height) ?? 0];
   const end = (values.get(tags.imageOffset) ?? Infinity) + (values.get(tags.imageBytes) ?? Infinity);
   if (width < 1 || height < 1 || end > view.byteLength) fail();
+  for (const offset of [values.get(tags.imageOffset), values.get(tags.alphaOffset)]) {
+    if (offset === undefined || offset === 0) continue;
+    const coded = codedSize(view, offset);
+    if (coded === null || coded.width > width || coded.height > height) fail();
+  }
   return { width, height };
+}
+
+/** Width and height that a code stream begins with (ITU-T T.832, 8.3); `null`: there is none. */
+function codedSize(view: DataView, offset: number): { width: number; height: number } | null {
+  if (offset + codedHeaderBytes > view.byteLength || view.getBigUint64(offset) !== signature) return null;
+  const isShort = (view.getUint8(offset + 10) & 0x80) !== 0;
+  const read = (index: 0 | 1) =>
+    (isShort ? view.getUint16(offset + 12 + 2 * index) : view.getUint32(offset + 12 + 4 * index)) + 1;
+  return { width: read(0), height: read(1) };
 }

@@ -16,12 +16,18 @@ import { centre } from './centred.js';
 import { joinComponents, selectComponents } from './jpeg2000-components.js';
 import { resampleRows, type ResampleTask } from '../render/resample.js';
 import { decodeLerc, type LercTask } from './lerc.js';
-import { heifDecoder, jxlDecoder, type PictureTask, type WholePicture } from './whole-pictures.js';
+import { limitedWasm } from './limited-wasm.js';
+import { heifDecoder, jxlDecoder, maxDecoderMemory, type PictureTask, type WholePicture } from './whole-pictures.js';
 import type { CodecTask, Decoded, FrameInfo, ReducedSize } from './tasks.js';
 
 /** The program of a decoding thread. Libraries are loaded when first needed. */
 
 const require = createRequire(import.meta.url);
+
+/** What every module that Emscripten makes has: its memory as it is now. */
+interface WithMemory {
+  HEAPU8: Uint8Array;
+}
 
 interface Jpeg2000Decoder {
   getEncodedBuffer(length: number): Uint8Array;
@@ -50,22 +56,25 @@ interface JpegXrPicture {
 /** Failures after which a library is loaded anew: each may leave some memory behind. */
 const maxFailures = 20;
 
-/** Loads a library once, and anew after a trap, which leaves its memory in disorder. */
+/** Memory of a library that is kept for the next picture: none gives back what it has taken. */
+const keptMemory = 2 ** 26;
+
+/** Loads a library once, and anew after a trap, which leaves its memory in disorder, or when it has taken much memory. */
 class Library<T> {
   #loaded: Promise<T> | null = null;
   #failures = 0;
 
-  constructor(private readonly load: () => Promise<T>) {}
-
-  /** Loads it anew when it is needed again. */
-  letGo(): void {
-    this.#loaded = null;
-  }
+  /** @param memoryBytes how much memory a library has taken. */
+  constructor(
+    private readonly load: () => Promise<T>,
+    private readonly memoryBytes: (library: T) => number = () => 0,
+  ) {}
 
   async use<R>(work: (library: T) => R | Promise<R>): Promise<R> {
     this.#loaded ??= this.load();
+    const library = await this.#loaded;
     try {
-      return await work(await this.#loaded);
+      return await work(library);
     } catch (error) {
       this.#failures += 1;
       if ((error instanceof Error && error.name === 'RuntimeError') || this.#failures >= maxFailures) {
@@ -73,30 +82,42 @@ class Library<T> {
         this.#failures = 0;
       }
       throw error;
+    } finally {
+      if (this.memoryBytes(library) > keptMemory) this.#loaded = null;
     }
   }
 }
 
+const memoryOf = ({ HEAPU8 }: WithMemory): number => HEAPU8.byteLength;
+
 const openJpeg = new Library(async () => {
   const factory = require('@cornerstonejs/codec-openjpeg/decodewasmjs') as (
     options: object,
-  ) => Promise<{ J2KDecoder: new () => Jpeg2000Decoder }>;
+  ) => Promise<WithMemory & { J2KDecoder: new () => Jpeg2000Decoder }>;
   const wasmBinary = readFileSync(require.resolve('@cornerstonejs/codec-openjpeg/decodewasm'));
   return factory({ wasmBinary, print() {}, printErr() {} });
-});
+}, memoryOf);
 
 const charls = new Library(async () => {
   const factory = require('@cornerstonejs/codec-charls/decodewasmjs') as (
     options: object,
-  ) => Promise<{ JpegLSDecoder: new () => JpegLsDecoder }>;
+  ) => Promise<WithMemory & { JpegLSDecoder: new () => JpegLsDecoder }>;
   const wasmBinary = readFileSync(require.resolve('@cornerstonejs/codec-charls/decodewasm'));
   return factory({ wasmBinary, print() {}, printErr() {} });
-});
+}, memoryOf);
 
-const jpegXrLibrary = new Library(async () => {
-  const factory = require('jpegxr') as (options: object) => Promise<{ decode(bytes: Uint8Array): JpegXrPicture }>;
-  return factory({ print() {}, printErr() {} });
-});
+const jpegXrLibrary = new Library(
+  async () => {
+    const factory = require('jpegxr') as (options: object) => Promise<{ decode: (bytes: Uint8Array) => JpegXrPicture }>;
+    // The library is one file, in which its module stands as a text.
+    const [, text = ''] = /;base64,([\w+/=]{1000,})/.exec(readFileSync(require.resolve('jpegxr'), 'latin1')) ?? [];
+    const options = { wasmBinary: limitedWasm(Buffer.from(text, 'base64'), maxDecoderMemory), print() {}, printErr() {} };
+    const { decode } = await factory(options);
+    // It makes its module of the options.
+    return { decode, module: options as typeof options & WithMemory };
+  },
+  ({ module }) => memoryOf(module),
+);
 
 const zstdLibrary = new Library(async () => {
   // The library keeps its memory in a module of its own; initialised a second time there, it answers wrong bytes.
@@ -105,9 +126,6 @@ const zstdLibrary = new Library(async () => {
   await init();
   return decompress;
 });
-
-/** Samples after which the memory that the library has taken, and never gives back, is let go. */
-const manySamples = 2 ** 24;
 
 function decodeJpeg2000(bytes: Uint8Array, reduced: ReducedSize | undefined): Promise<Decoded> {
   return openJpeg.use((library) => {
@@ -142,7 +160,6 @@ async function jpeg2000(bytes: Uint8Array, reduced: ReducedSize | undefined): Pr
     const componentCount = parts.reduce((sum, { components }) => sum + components.length, 0);
     decoded = { info: { ...info, componentCount }, data: joinComponents(parts, info.bitsPerSample > 8 ? 2 : 1) };
   }
-  if (decoded.data.length > manySamples) openJpeg.letGo();
   return reduced === undefined ? decoded : centred(decoded, reduced);
 }
 
@@ -225,19 +242,13 @@ async function run(task: CodecTask): Promise<Decoded> {
   }
 }
 
-const pictureLibraries = { jpegxl: new Library(jxlDecoder), heif: new Library(heifDecoder) };
-/** Memory of a decoder that is kept for the next picture. */
-const keptMemory = 2 ** 26;
+const pictureLibraries = {
+  jpegxl: new Library(jxlDecoder, (decoder) => decoder.memoryBytes()),
+  heif: new Library(heifDecoder, (decoder) => decoder.memoryBytes()),
+};
 
-async function wholePicture(task: PictureTask): Promise<WholePicture> {
-  const library = pictureLibraries[task.format];
-  return library.use(async (decoder) => {
-    try {
-      return await decoder.decode(task);
-    } finally {
-      if (decoder.memoryBytes() > keptMemory) library.letGo();
-    }
-  });
+function wholePicture(task: PictureTask): Promise<WholePicture> {
+  return pictureLibraries[task.format].use((decoder) => decoder.decode(task));
 }
 
 const bloscLibrary = new Library(async () => (await import('numcodecs/blosc')).default.fromConfig({ id: 'blosc' }));

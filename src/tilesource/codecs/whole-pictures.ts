@@ -26,7 +26,7 @@ export interface WholePicture {
 const require = createRequire(import.meta.url);
 
 /** Memory that a decoder may take. */
-const maxMemory = 3 * 2 ** 28;
+export const maxDecoderMemory = 3 * 2 ** 28;
 
 /** The part of jxl-oxide-wasm that is used. */
 interface JxlOxide {
@@ -76,7 +76,7 @@ export interface PictureDecoder {
 /** A decoder of JPEG XL with a memory of its own. */
 export async function jxlDecoder(): Promise<PictureDecoder> {
   const folder = dirname(optionalFile('jxl-oxide-wasm/package.json'));
-  const module = limitedWasm(readFileSync(join(folder, 'jxl_oxide_wasm_bg.wasm')), maxMemory);
+  const module = limitedWasm(readFileSync(join(folder, 'jxl_oxide_wasm_bg.wasm')), maxDecoderMemory);
   // An imported module stays for ever, and its memory with it; what a function holds goes with it.
   const code = readFileSync(join(folder, 'jxl_oxide_wasm.js'), 'utf8')
     .split('\n')
@@ -108,7 +108,7 @@ export async function jxlDecoder(): Promise<PictureDecoder> {
 /** A decoder of HEIF with a memory of its own. */
 export async function heifDecoder(): Promise<PictureDecoder> {
   const program = optionalFile('libheif-js/libheif-wasm/libheif.js');
-  const wasmBinary = limitedWasm(readFileSync(optionalFile('libheif-js/libheif-wasm/libheif.wasm')), maxMemory);
+  const wasmBinary = limitedWasm(readFileSync(optionalFile('libheif-js/libheif-wasm/libheif.wasm')), maxDecoderMemory);
   const module = { exports: {} };
   const names = ['module', 'exports', 'require', '__filename', '__dirname', 'console'];
   // It prints what is wrong with a file.
@@ -144,6 +144,7 @@ function checkSize({ width, height }: { width: number; height: number }, { maxPi
   if (exactly !== undefined && (exactly.width !== width || exactly.height !== height)) {
     throw new Error(`it holds ${width} by ${height} pixels where ${exactly.width} by ${exactly.height} are declared`);
   }
+  if (width < 1 || height < 1) throw new Error(`the file holds a picture of ${width} by ${height} pixels`);
   if (width * height > maxPixels) throw new Error(`${width} by ${height} pixels are more than the ${maxPixels} that are decoded`);
 }
 

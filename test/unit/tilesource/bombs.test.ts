@@ -59,3 +59,17 @@ it('refuses an animation whose last frame would take minutes', async () => {
   expect(source.metadata.frames).toHaveLength(3);
   await source.close();
 });
+
+/** The tiles of its pyramid are empty but for two columns: 33 million pixels took a minute and a half. */
+it('refuses a picture of a few columns of which the tiles would be very many', async () => {
+  const picture = (height: number) =>
+    sharp({ create: { width: 2, height, channels: 3, background: 'red' } })
+      .png()
+      .toBuffer();
+  await expect(open(await picture(3_000_000))).rejects.toThrow(
+    '2 x 3000000 pixels, which are 768016384 in tiles; at most 536805378',
+  );
+  const source = await open(await picture(20_000));
+  expect(source.metadata).toMatchObject({ sizeX: 2, sizeY: 20_000 });
+  await source.close();
+});

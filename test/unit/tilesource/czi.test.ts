@@ -46,6 +46,25 @@ const gray = (block: Partial<WrittenBlock> & Pick<WrittenBlock, 'storedWidth' | 
 });
 
 /** A JPEG XR picture of 40 by 24 pixels of 16 bits: `x * 900 + y * 37`. */
+/** A picture whose code stream says that it has so many columns and rows; its directory, too, where `declared` is given. */
+function largeJpegXr(declared?: number): Buffer {
+  const file = Buffer.from(jpegXr);
+  const header = file.indexOf('WMPHOTO');
+  const isShort = (file[header + 10]! & 0x80) !== 0;
+  for (const side of [0, 1]) {
+    if (isShort) file.writeUInt16BE(4999, header + 12 + 2 * side);
+    else file.writeUInt32BE(4999, header + 12 + 4 * side);
+  }
+  if (declared === undefined) return file;
+  const directory = file.readUInt32LE(4);
+  for (let at = directory + 2; at < directory + 2 + 12 * file.readUInt16LE(directory); at += 12) {
+    if (![0xbc_80, 0xbc_81].includes(file.readUInt16LE(at))) continue;
+    file.writeUInt16LE(4, at + 2);
+    file.writeUInt32LE(declared, at + 8);
+  }
+  return file;
+}
+
 const jpegXr = Buffer.from(
   'SUm8ASAAAAAkw91vA07+S7GFPXd2jckLAAAAAAAAAAAIAAG8AQAQAAAACAAAAAK8BAABAAAAAAAAAIC8BAABAAAAKAAAAIG8BAABAAAAGAAAAIK8CwABAAAAAADAQoO8CwABAAAA' +
     'AADAQsC8BAABAAAAhgAAAMG8BAABAAAAWQIAAAAAAABXTVBIT1RPABEAwAIAJwAXAACAIAgAAARv/wABAAABAIWkfI+EzBhfWwBhAAhTA8IwAAAAAAA2F9bowmZMKYBhCA2F9bow' +
@@ -262,6 +281,12 @@ describe('CZI', () => {
     ['Zstandard that claims more than the sub-block', { compression: 5, data: compress(Buffer.alloc(1000), 1) }, '1000 bytes'],
     ['an unknown header of Zstandard', { compression: 6, data: Buffer.from([9, 1, 1]) }, 'unknown header'],
     ['JPEG XR that is cut short', { compression: 4, data: jpegXr.subarray(0, 700) }, 'no whole JPEG XR'],
+    ['JPEG XR whose code stream is larger than its directory says', { compression: 4, data: largeJpegXr() }, 'no whole JPEG XR'],
+    [
+      'JPEG XR far larger than its sub-block',
+      { compression: 4, data: largeJpegXr(5000) },
+      '5000 by 5000 pixels, which is too large',
+    ],
     ['a sub-block too large to be decoded', { compression: 5, storedWidth: 2 ** 20, storedHeight: 2 ** 20 }, 'too large'],
   ])('refuses %s by name', async (_name, change, message) => {
     const block = { ...gray({ storedWidth: 4, storedHeight: 4, data: Buffer.alloc(16) }), ...change };

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { TileSourceError } from '../../../src/errors.js';
+import { expectRefused } from '../../support/refusals.js';
 import { describeTileSource } from '../../../src/testing/tile-source.js';
 import { fileInput } from '../../../src/tilesource/byte-reader.js';
 import type { SampleType } from '../../../src/tilesource/raster.js';
@@ -111,12 +111,18 @@ describe('pictures in rows', () => {
     ],
     ['a TGA larger than its bytes', 'a.tga', tga.subarray(0, 100), 'Truncated'],
     ['a packed TGA that ends too early', 'a.tga', packedTga.subarray(0, -1), 'Truncated'],
+    [
+      'a packed TGA whose pixels begin behind its end',
+      'a.tga',
+      Buffer.from(packedTga).subarray(0, 100).fill(255, 0, 1),
+      'Truncated',
+    ],
     ['a packed TGA of a gigabyte of pixels', 'a.tga', Buffer.from(packedTga).fill(0x50, 12, 16), 'at most 67108864'],
     ['anything else', 'a.bmp', Buffer.from('GIF89a and so on'), 'no BMP'],
   ])('refuses %s', async (_name, file, bytes, message) => {
-    const opening = scanlinesSource.open(memoryInput(bytes, file));
-    await expect(opening).rejects.toThrow(TileSourceError);
-    await expect(opening).rejects.toThrow(message);
+    const input = memoryInput(bytes, file);
+    await expectRefused(scanlinesSource, input, message);
+    expect(input.strayReads).toEqual([]);
   });
 
   it('meets mutated files with clear errors only', async () => {

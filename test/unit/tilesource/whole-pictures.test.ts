@@ -70,6 +70,13 @@ const lerc = Buffer.from(
 );
 
 /** A PCX of 24 bits, each byte of which is written for itself. */
+/** Of which no property belongs to the picture any more. */
+function withoutSize(): Buffer {
+  const file = Buffer.from(heic);
+  file.writeUInt32BE(0x80, 405);
+  return file;
+}
+
 /** One pixel wide and 65 536 high, of which each row says that it has 65 535 bytes. */
 function longRows(): Buffer {
   const file = pcx(70, 40);
@@ -189,6 +196,7 @@ describe('pictures that are decoded as a whole', () => {
   it.each<[string, TileSourceDefinition, Buffer, string]>([
     ['a JPEG XL that ends too early', jpegXlSource, jpegXl.subarray(0, 60), 'JPEG XL'],
     ['a HEIC of which the data are gone', heifSource, heic.subarray(0, 430), 'HEIF'],
+    ['a HEIC whose picture has no size', heifSource, withoutSize(), 'a picture of 0 by 0 pixels'],
     ['an icon whose picture lies outside', icoSource, icon.subarray(0, 60), 'outside the file'],
     [
       'an icon of 60 000 pictures',

@@ -103,9 +103,16 @@ async function decodeZstd(bytes: Uint8Array, block: SubBlock, type: PixelType, s
   return asRaster(data, type, storedWidth, storedHeight);
 }
 
-async function decodeJpegXr(bytes: Uint8Array, type: PixelType, signal?: AbortSignal): Promise<Raster> {
+/** Pixels that a picture may have beside what its entry says: it is cut. */
+const spilledPixels = 2 ** 20;
+
+function mostPixels({ storedWidth, storedHeight }: SubBlock): number {
+  return 2 * storedWidth * storedHeight + spilledPixels;
+}
+
+async function decodeJpegXr(bytes: Uint8Array, block: SubBlock, type: PixelType, signal?: AbortSignal): Promise<Raster> {
   const size = jpegXrSize(bytes, 'a sub-block');
-  if (size.width * size.height * pixelBytes(type) > maxDecodedBytes) {
+  if (size.width * size.height > Math.min(mostPixels(block), maxDecodedBytes / pixelBytes(type))) {
     throw new TileSourceError(`A sub-block of the CZI has ${size.width} by ${size.height} pixels, which is too large.`);
   }
   const { info, data } = await codecThreads.picture({ codec: 'jpegxr', bytes }, 'a sub-block', signal);
@@ -144,11 +151,15 @@ export async function readBlock(file: CziBytes, block: SubBlock, rows: Rows | nu
       return asRaster(ordered(bytes as Uint8Array<ArrayBuffer>, sampleOrder(type)), type, storedWidth, height);
     }
     case 1: {
-      const expected = { bands: type.bands, what: 'a sub-block', maxPixels: Math.floor(maxDecodedBytes / type.bands) };
+      const expected = {
+        bands: type.bands,
+        what: 'a sub-block',
+        maxPixels: Math.min(mostPixels(block), Math.floor(maxDecodedBytes / type.bands)),
+      };
       return fitted(await decodeJpeg(await read(data.offset, data.length), expected, signal), block, type);
     }
     case 4:
-      return fitted(await decodeJpegXr(await read(data.offset, data.length), type, signal), block, type);
+      return fitted(await decodeJpegXr(await read(data.offset, data.length), block, type, signal), block, type);
     case 5:
     case 6:
       return decodeZstd(await read(data.offset, data.length), block, type, signal);

@@ -69,7 +69,7 @@ export async function openDecoded(
 ): Promise<TileSource> {
   const source = await sharpSource.open(
     { name: `${name}.png`, mimeType: 'image/png', path: null, open: async () => bytesReader(png) },
-    options,
+    { ...options, maxDecodedPixels: Math.min(maxPixels, options.maxDecodedPixels ?? maxPixels) },
   );
   return {
     metadata: source.metadata,

@@ -107,8 +107,11 @@ class ScanlinesTileSource implements TileSource {
 }
 
 async function readRows(input: SourceInput, reader: ByteReader, signal?: AbortSignal): Promise<Rows> {
-  const read = async (offset: number, length: number): Promise<Buffer> =>
-    Buffer.from(await reader.read(offset, Math.max(0, Math.min(length, reader.size - offset)), signal && { signal }));
+  // Behind the end of the file there is nothing; headers may point there.
+  const read = async (offset: number, length: number): Promise<Buffer> => {
+    const within = Math.min(length, reader.size - offset);
+    return within > 0 ? Buffer.from(await reader.read(offset, within, signal && { signal })) : Buffer.alloc(0);
+  };
   const file: HeaderBytes = { name: input.name, size: reader.size, head: await read(0, headBytes), read };
   for (const format of formats) {
     const rows = await format(file);

@@ -14,6 +14,9 @@ export type VipsFile = Pick<Material, 'input' | 'format'>;
 /** Most pixels of formats of which libvips holds the whole picture while it decodes. */
 const maxDecodedPixels = 2 ** 26;
 
+/** Side of the tiles that large pictures are turned into. */
+export const tileSide = 256;
+
 /** Formats of which libvips needs the whole picture in memory. */
 const decodedFormats: ReadonlySet<FileFormat> = new Set<FileFormat>(['avif', 'gif', 'svg', 'webp']);
 
@@ -33,6 +36,13 @@ export async function readFacts(material: VipsFile, settings: SharpOptions, opti
   const limit = isDecoded ? Math.min(usual, maxDecodedPixels) : usual;
   if (width * height > limit) {
     throw new TileSourceError(`The image has ${width} x ${height} pixels; at most ${limit} are decoded in a file of this kind.`);
+  }
+  const tilePixels = Math.ceil(width / tileSide) * Math.ceil(height / tileSide) * tileSide ** 2;
+  // At the edges of usual pictures tiles are partly empty; those of a picture of two columns nearly are.
+  if (tilePixels > 2 * limit) {
+    throw new TileSourceError(
+      `The image has ${width} x ${height} pixels, which are ${tilePixels} in tiles; at most ${2 * limit} are made of a file of this kind.`,
+    );
   }
   return facts;
 }

@@ -6,14 +6,12 @@ import type { ImageMetadata, SourceOptions, TileSource } from '../../contract.js
 import { levelCount } from '../../geometry.js';
 import type { Raster } from '../../raster.js';
 import { tiffSource } from '../tiff/tiff-source.js';
-import { describeFacts, sampleForm, upright } from './decode.js';
+import { describeFacts, sampleForm, tileSide, upright } from './decode.js';
 import type { Material } from './material.js';
 import { temporaryPath, unlinkOpenFile } from '../../../core/temporary-files.js';
 
 /** Longest that a conversion may take, in seconds. */
 const conversionSeconds = 900;
-
-const tileSide = 256;
 
 /** One conversion to a pyramid at a time: each uses all the threads that libvips has. */
 const conversions = new WorkQueue({ name: 'conversions', running: 1 });
