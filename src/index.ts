@@ -30,7 +30,7 @@ export type {
   StoredDocument,
   WorkerHost,
 } from './host.js';
-export { HostEventEmitter } from './core/host/host-events.js';
+export { HostEventEmitter, ModelEvents } from './core/host/host-events.js';
 export type { SettingDefinition } from './features/settings/definition.js';
 export type { Settings } from './features/settings/settings.js';
 

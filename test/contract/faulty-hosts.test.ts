@@ -1,7 +1,7 @@
 import { writeFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Host } from '../../src/index.js';
+import { HostEventEmitter, ModelEvents, type Host } from '../../src/index.js';
 import { describeHost, type HostUnderTest } from '../../src/testing/index.js';
 import { closeSpecimenServer, openSpecimenServer, specimenHost, type SpecimenServer } from '../../examples/host-adapter.js';
 import { startTestDatabase } from '../support/database.js';
@@ -83,6 +83,7 @@ const list = 'lists the permissions on a folder where it offers that: the owner,
 const directory = 'knows users and groups by their ids, and says nothing of others, where it has a directory';
 const signal = 'breaks off the storing of a file when its signal is aborted, and leaves nothing of it';
 const failed = 'leaves nothing of a file whose stream fails or is too short';
+const announced = 'announces what happens: items, files, access, tokens';
 const removed = 'removes record and bytes of a file';
 
 const faults: [fault: string, change: Change, name: string, says: RegExp][] = [
@@ -172,6 +173,18 @@ const faults: [fault: string, change: Change, name: string, says: RegExp][] = [
     removed,
     /bytes in the store, which nobody knows of/,
   ],
+  [
+    'has events of its own, and announces nothing',
+    () => ({ events: new HostEventEmitter() }),
+    announced,
+    /one of item.saved; heard nothing/,
+  ],
+  [
+    'offers the events of its models, and says nothing of tokens',
+    ({ models }) => ({ events: new ModelEvents(models) }),
+    announced,
+    /one of token.revoked; heard nothing/,
+  ],
 ];
 
 describe('the suite for hosts', () => {
@@ -180,7 +193,15 @@ describe('the suite for hosts', () => {
   });
 
   it('finds nothing wrong in the same places of the right one', async () => {
-    for (const name of [rights, list, directory, signal, failed, removed])
+    for (const name of [rights, list, directory, signal, failed, removed, announced])
       expect([name, await verdict(() => ({}), name)]).toEqual([name, null]);
+  });
+
+  it('asks no host for events that hooks on its models do not see: roles in a table of their own', async () => {
+    // Its folders are never saved when somebody is given a role.
+    const roles: Change = ({ models }) => ({ models: { ...models, folder: models.item } });
+    expect(await verdict(roles, announced)).toBe(null);
+    const told: Change = ({ models }) => ({ events: new ModelEvents({ ...models, folder: models.item }) });
+    expect(await verdict(told, announced)).toMatch(/one of access.changed, folder.saved; heard nothing/);
   });
 });

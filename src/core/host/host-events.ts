@@ -35,8 +35,9 @@ const removals = ['deleteOne', 'deleteMany', 'findOneAndDelete'] as const;
 const maxAnnounced = 10_000;
 
 /**
- * Events for a host that offers none: hooks on its models. They see what goes through these models; changes by other
- * processes, and through the driver, are noticed when cached verdicts end.
+ * Events of hooks on the host's models, which a host that offers none is given. They see what goes through these models; changes by other
+ * processes, and through the driver, are noticed when cached verdicts end. A host may offer them itself, and emit what they do not see: roles in
+ * a table of their own, revoked tokens.
  */
 export class ModelEvents extends HostEventEmitter {
   readonly #closing: (() => void)[] = [];

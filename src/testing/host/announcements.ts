@@ -32,7 +32,9 @@ export const announcementChecks: HostChecks = {
     let file: StoredDocument | undefined;
     await expectAfter(async () => (file = await trial.createFile(item)), ['file.saved']);
     await expectAfter(() => trial.host.files.remove(file!), ['file.removed']);
-    await expectAfter(() => trial.made.grant(folder, trial.stranger, 0), ['access.changed', 'folder.saved']);
+    // Hooks on the models do not see roles in a table of their own, nor tokens: what they do not see is noticed when verdicts end.
+    if (trial.host.events === undefined) await trial.made.grant(folder, trial.stranger, 0);
+    else await expectAfter(() => trial.made.grant(folder, trial.stranger, 0), ['access.changed', 'folder.saved']);
     await expectAfter(() => trial.made.removeItem(item), ['item.removed']);
     if (trial.host.events !== undefined) await expectAfter(() => trial.made.revokeToken(trial.stranger), ['token.revoked']);
     else await trial.made.revokeToken(trial.stranger);
