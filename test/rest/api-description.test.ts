@@ -149,6 +149,18 @@ describe('the description of the API', { timeout: 120_000 }, () => {
     expect(found.problems.map(({ message }) => message)).toEqual([]);
   });
 
+  it('names each media type of an answer once, as validators of Swagger 2.0 demand', async () => {
+    const { paths } = (await started.anonymous.ok('GET', '/describe')) as unknown as {
+      paths: Record<string, Record<string, { produces: string[] }>>;
+    };
+    const operations = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.values(methods).map((each) => ({ path, ...each })),
+    );
+    expect(operations.length).toBeGreaterThan(190);
+    const twice = operations.filter(({ produces }) => produces.length === 0 || new Set(produces).size < produces.length);
+    expect(twice.map(({ path }) => path)).toEqual([]);
+  });
+
   it('is enough for a generated client', async () => {
     const source = astToString(await openapiTS(document as never));
     const [found, ofWrong] = complaints([program, program.replace('sizeX', 'width')], source);

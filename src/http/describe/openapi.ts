@@ -98,8 +98,9 @@ function bodySchema(route: RouteOutline, brand: string): { type: string; schema:
   return { type: 'application/json', schema: body === 'json' ? {} : anyObject };
 }
 
+/** Types of what a route answers, each once: files may be of one type. */
 function successTypes(route: RouteOutline): readonly string[] {
-  return route.returns.types ?? ['application/json'];
+  return [...new Set(route.returns.types ?? ['application/json'])];
 }
 
 const bodyIsOptional = (route: RouteOutline) => route.bodyOptional === true;
