@@ -83,7 +83,7 @@ export async function fill(running: RunningHost, admin: Administrator, hosting: 
   } catch (error) {
     if (signal.aborted) return;
     display.end();
-    const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    const reason = error instanceof Error ? error.message : String(error);
     display.line(`The server runs, but ${isOwn ? 'not with all of the files' : 'has no whole example'}: ${reason}`);
   }
 }
@@ -134,8 +134,8 @@ async function demonstrate(
   { options, server, display, signal }: Hosting,
 ): Promise<void> {
   const path = join(options.dataDirectory, 'synthetic-tissue-slide.tiff');
-  await makeSyntheticSlide(path, { report: (progress) => display.report(progress), signal });
   await filling(running, async (host) => {
+    await makeSyntheticSlide(path, { report: (progress) => display.report(progress), signal });
     const itemId = await addSyntheticSlide(host.context, {
       path,
       creatorId,

@@ -1,4 +1,5 @@
-import { access, readdir, rename, rm } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { access, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import sharp from 'sharp';
 import type { Progress } from '../database/contract.js';
@@ -31,6 +32,9 @@ export function* nucleiOf(seed: number = syntheticSlide.seed, size: number = syn
   }
 }
 
+/** A part of a slide that nobody has written to for so long was left by a process that was killed. */
+const abandonedMs = 10 * 60 * 1000;
+
 /** How a slide is to be made. */
 export interface SlideOptions {
   seed?: number;
@@ -52,10 +56,14 @@ export async function makeSyntheticSlide(path: string, options: SlideOptions = {
   );
   if (exists) return;
   const prefix = `.${basename(path)}.partial-`;
-  // Left by a process that was killed.
-  for (const name of await readdir(dirname(path)))
-    if (name.startsWith(prefix)) await rm(join(dirname(path), name), { force: true });
-  const partial = join(dirname(path), `${prefix}${process.pid}`);
+  for (const name of await readdir(dirname(path))) {
+    if (!name.startsWith(prefix)) continue;
+    const left = join(dirname(path), name);
+    const written = await stat(left).catch(() => null);
+    if (written !== null && Date.now() - written.mtimeMs > abandonedMs) await rm(left, { force: true });
+  }
+  // Another process, on another machine perhaps, may be making it too.
+  const partial = join(dirname(path), `${prefix}${randomUUID()}`);
   try {
     await writeSlide(partial, options);
     options.signal?.throwIfAborted();

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
@@ -88,8 +88,17 @@ describe('the slide', () => {
     expect((await stat(there)).size).toBe(12);
   });
 
+  it('is made by two at a time without either taking away what the other writes', async () => {
+    const path = join(work, 'slide.tiff');
+    await Promise.all([makeSyntheticSlide(path, { seed, size }), makeSyntheticSlide(path, { seed, size })]);
+    expect(await readdir(work)).toEqual(['slide.tiff']);
+  });
+
   it('leaves nothing when cancelled, and removes what a killed process left', async () => {
-    await writeFile(join(work, '.slide.tiff.partial-1'), 'x');
+    const left = join(work, '.slide.tiff.partial-1');
+    await writeFile(left, 'x');
+    const hourAgo = Date.now() / 1000 - 3600;
+    await utimes(left, hourAgo, hourAgo);
     const controller = new AbortController();
     const made = makeSyntheticSlide(join(work, 'slide.tiff'), {
       seed,
