@@ -1,7 +1,7 @@
 /** SIGTERM while a server is busy: requests end, what stands still is cut off, streams are told, jobs are given back. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,6 +21,17 @@ async function start(): Promise<{ server: ServerProcess; url: string }> {
   const server = startServer(['--bare'], { MONGODB_URI: database.uri, DATA_DIR: join(directory, 'data') });
   servers.push(server);
   return { server, url: await server.url() };
+}
+
+/** The processes of a server that convert, where the system tells. */
+async function conversionsOf(pid: number): Promise<number[]> {
+  if (process.platform !== 'linux') return [];
+  const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ').filter(Boolean).map(Number);
+  const below = await Promise.all(children.map(conversionsOf));
+  const own = await Promise.all(
+    children.map(async (child) => (await readFile(`/proc/${child}/cmdline`, 'utf8')).includes('conversion-process')),
+  );
+  return [...children.filter((_, i) => own[i]), ...below.flat()];
 }
 
 beforeAll(async () => {
@@ -58,9 +69,13 @@ it('ends a busy server in order', { timeout: 240_000 }, async () => {
     .png({ compressionLevel: 1 })
     .toBuffer();
   const { itemId } = await admin.ok('POST', '/file', { ...upload('noise.png', picture.length), body: picture });
-  const converting = { force: true, localJob: true, compression: 'zstd', level: 22 };
-  const { _id: job } = await admin.ok('POST', `/item/${String(itemId)}/tiles`, { query: converting });
+  const asked = { force: true, localJob: true, compression: 'zstd', level: 22 };
+  const { _id: job } = await admin.ok('POST', `/item/${String(itemId)}/tiles`, { query: asked });
   await until('the job runs', async () => (await admin.ok('GET', `/job/${String(job)}`)).status === 2);
+  const converting = await until('a process converts', async () => {
+    const found = await conversionsOf(first.server.process.pid!);
+    return (found.length > 0 || process.platform !== 'linux') && found;
+  });
 
   const downloads = [send('GET', `/file/${file}/download`).end(), send('GET', `/file/${file}/download`).end()];
   const [read, left] = await Promise.all(downloads.map(answerOf));
@@ -86,7 +101,10 @@ it('ends a busy server in order', { timeout: 240_000 }, async () => {
   );
 
   const stoppedAt = Date.now();
-  process.kill(first.server.process.pid!, 'SIGTERM');
+  // To all of its processes, as systemd and terminals do; to those that convert first.
+  for (const child of converting) process.kill(child, 'SIGTERM');
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  first.server.kill('SIGTERM');
   await streamEnded;
   const answered = answerOf(uploads[0]!.sent);
   uploads[0]!.sent.end(chunk.subarray(4 * mebibyte));

@@ -45,6 +45,10 @@ export interface ChildListener {
 /** Most memory that a process of a conversion may use, in bytes; it ends itself before it takes more. */
 export const maxResidentBytes = 1000 * 2 ** 20;
 
+/** Signals that a terminal and systemd send to all processes at once, and how long it may take until this one's work is ended by them. */
+const stopSignals: ReadonlySet<NodeJS.Signals> = new Set<NodeJS.Signals>(['SIGINT', 'SIGTERM', 'SIGHUP']);
+const stopMs = 15_000;
+
 /** End of the error output that is kept. */
 const keptErrorLength = 4096;
 
@@ -123,9 +127,13 @@ export async function runInChild(
         if (outcome?.kind === 'done') return resolve();
         if (outcome?.kind === 'failed') return reject(errorOf(outcome));
         const cause = new Error(errors.trim() || 'It wrote no reason.');
-        reject(
-          new TileSourceError(`The process of the conversion has ended unexpectedly (${end ?? `code ${code}`}).`, { cause }),
-        );
+        const failure = new TileSourceError(`The process of the conversion has ended unexpectedly (${end ?? `code ${code}`}).`, {
+          cause,
+        });
+        if (end === null || !stopSignals.has(end)) return reject(failure);
+        // It had hardly begun when all processes were told to stop, this one too: that ends the work, which has not failed.
+        setTimeout(() => reject(failure), stopMs).unref();
+        signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
       });
     });
   } finally {

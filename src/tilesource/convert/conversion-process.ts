@@ -2,6 +2,7 @@
 import { rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { BadValueError, LargeImageError } from '../../errors.js';
+import { leaveSignalsToParent } from '../../core/concurrency/left-to-parent.js';
 import { isFullDisk } from '../../core/database/outage.js';
 import {
   errorOf,
@@ -94,6 +95,7 @@ function describe(error: unknown): ChildMessage {
   return { kind: 'failed', error: 'source', message: `libvips: ${vipsReason(error)}` };
 }
 
+leaveSignalsToParent();
 process.once('message', (task: ChildTask) => {
   // Whoever started this is gone: nobody wants the result, and nobody else removes what there is of it.
   process.once('disconnect', () => {

@@ -1,5 +1,6 @@
 /** The program of the processes in which OpenSlide runs: whatever it does, it ends one request and not the server. */
 import { createRequire } from 'node:module';
+import { leaveSignalsToParent } from '../../../core/concurrency/left-to-parent.js';
 import type { SlideAnswer, SlideFacts, SlideRequest, SlideResults } from './messages.js';
 
 const require = createRequire(import.meta.url);
@@ -198,3 +199,4 @@ process.on('message', (request: SlideRequest) => {
   process.send?.(message);
 });
 process.on('disconnect', () => process.exit(0));
+leaveSignalsToParent();
