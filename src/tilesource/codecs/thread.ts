@@ -56,8 +56,8 @@ interface JpegXrPicture {
 /** Failures after which a library is loaded anew: each may leave some memory behind. */
 const maxFailures = 20;
 
-/** Memory of a library that is kept for the next picture: none gives back what it has taken. */
-const keptMemory = 2 ** 26;
+/** Memory of a library that is kept for the next picture: none gives back what it has taken, and some begin with 50 MiB. */
+const keptMemory = 2 ** 27;
 
 /** Loads a library once, and anew after a trap, which leaves its memory in disorder, or when it has taken much memory. */
 class Library<T> {
