@@ -1,4 +1,4 @@
-import { createRaster, levelCount, priorities, tileContent, TileSourceError } from 'express-large-image';
+import { createRaster, levelCount, OtherFormatError, priorities, tileContent, TileSourceError } from 'express-large-image';
 import type { ByteReader, TileSource, TileSourceDefinition } from 'express-large-image';
 
 /** Kind, width, height and largest sample, each followed by blanks or comments; the samples begin after exactly one blank. */
@@ -7,7 +7,7 @@ const header = /^P([56])(?:\s|#[^\n]*\n)+(\d{1,9})(?:\s|#[^\n]*\n)+(\d{1,9})(?:\
 async function readPicture(reader: ByteReader, options: { signal?: AbortSignal }): Promise<TileSource> {
   const head = Buffer.from(await reader.read(0, 4096, options)).toString('latin1');
   const [all, kind, ...numbers] = header.exec(head) ?? [];
-  if (all === undefined) throw new TileSourceError('The file is no binary PGM or PPM picture.');
+  if (all === undefined) throw new OtherFormatError('The file is no binary PGM or PPM picture.');
   const [sizeX = 0, sizeY = 0, maxSample = 0] = numbers.map(Number);
   if (Math.min(sizeX, sizeY, maxSample) < 1 || maxSample > 65535) throw new TileSourceError(`The header says ${all.trim()}.`);
   const bandCount = kind === '5' ? 1 : 3;

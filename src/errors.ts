@@ -97,10 +97,17 @@ export class NotFoundError extends LargeImageError {
 
 /** A file that a tile source cannot read, or stops being able to read: corrupt, truncated, unsupported. */
 export class TileSourceError extends LargeImageError {
-  constructor(message: string, options: { cause?: unknown } = {}) {
+  /** What is wrong with the file, in a sentence that does not name it. */
+  readonly reason: string;
+
+  constructor(message: string, { reason = message, ...options }: { cause?: unknown; reason?: string } = {}) {
     super('tile-source', message, options);
+    this.reason = reason;
   }
 }
+
+/** A file in another format than the source reads. Where another source knows the format, that one says what is wrong with the file. */
+export class OtherFormatError extends TileSourceError {}
 
 /** Most names of missing files that an error holds. */
 const maxMissing = 1000;
@@ -110,7 +117,7 @@ export class MissingPartsError extends TileSourceError {
   /** Paths of the first of them, from the folder of the file that names them. */
   readonly missing: readonly string[];
 
-  constructor(message: string, missing: readonly string[], options: { cause?: unknown } = {}) {
+  constructor(message: string, missing: readonly string[], options: { cause?: unknown; reason?: string } = {}) {
     super(message, options);
     this.missing = missing.slice(0, maxMissing);
   }

@@ -109,6 +109,7 @@ export {
   MissingPartsError,
   NoLargeImageError,
   NotFoundError,
+  OtherFormatError,
   TileOutsideError,
   TileSourceError,
   TooOftenError,

@@ -3,7 +3,7 @@
 import { createRequire } from 'node:module';
 import { cac, type CAC } from 'cac';
 import { LargeImageError } from '../errors.js';
-import { conversionCompressions, conversionPredictors, reductions } from '../tilesource/convert/options.js';
+import { conversionPredictors, reductions, writtenCompressions } from '../tilesource/convert/options.js';
 import { helpAskedFor } from '../reference-host/start/options.js';
 import { progressDisplay } from '../reference-host/start/progress.js';
 import { MissingPackagesError, requirePackages } from '../reference-host/packages.js';
@@ -53,7 +53,7 @@ async function runConvert(from: string, to: string, options: Record<string, Give
     const bytes = await convertTo(from, to, {
       request: {
         tileSize: whole(options.tileSize, 'tile-size'),
-        compression: word(options.compression, conversionCompressions, 'compression'),
+        compression: word(options.compression, writtenCompressions, 'compression'),
         quality: whole(options.quality, 'quality'),
         level: whole(options.level, 'level'),
         predictor: word(options.predictor, conversionPredictors, 'predictor'),
@@ -108,10 +108,7 @@ function commands(result: { code: Promise<number> | null }): CAC {
   program
     .command('convert <in> <out>', 'Convert an image to a TIFF with a pyramid of tiles')
     .option('--tile-size <pixels>', 'Side of a tile, a multiple of 16 (default: 256)')
-    .option(
-      '--compression <name>',
-      `${conversionCompressions.filter((each) => each !== 'jp2k').join(', ')} (default: what suits the image)`,
-    )
+    .option('--compression <name>', `${writtenCompressions.join(', ')} (default: what suits the image)`)
     .option('--quality <number>', 'Of JPEG and WebP, 0 to 100 (default: 90)')
     .option('--level <number>', 'Of deflate (1 to 9) and zstd (1 to 22)')
     .option('--predictor <name>', 'none or horizontal (default: horizontal)')

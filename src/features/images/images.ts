@@ -329,7 +329,7 @@ export class Images {
       this.options.items.forget(item.id);
       if (error instanceof MissingPartsError) await dependants.setWaiting(item, { file, missing: error.missing });
       else if (item.waiting?.fileId === file.id) await dependants.setWaiting(item, null);
-      if (error instanceof TileSourceError) await markers.refuse(item, error.message);
+      if (error instanceof TileSourceError) await markers.refuse(item, error.reason);
       throw error;
     }
   }

@@ -97,7 +97,7 @@ async function convertByVips(
   const { options, input } = task;
   const facts = await readFacts(file, vipsSettings, { maxDecodedPixels: Infinity }).catch((error: unknown) => {
     if (error instanceof TileSourceError) throw error;
-    throw new TileSourceError(`The image cannot be read: ${vipsReason(error)}`, { cause: error });
+    throw new TileSourceError(`The image cannot be read: ${vipsReason(error)}.`, { cause: error });
   });
   const known = described === unscaled ? scaleOf(facts) : described;
   const frames = await countFrames(file, vipsSettings, facts);

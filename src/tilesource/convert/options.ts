@@ -1,8 +1,10 @@
 import { BadValueError } from '../../errors.js';
 import type { RemoteImage } from './remote-source.js';
 
-/** Compressions by the names they have on the wire; `jp2k` is known but not written. */
-export const conversionCompressions = ['none', 'jpeg', 'deflate', 'lzw', 'zstd', 'packbits', 'webp', 'jp2k'] as const;
+/** Compressions by the names they have on the wire. */
+export const writtenCompressions = ['none', 'jpeg', 'deflate', 'lzw', 'zstd', 'packbits', 'webp'] as const;
+/** With the one that is known but not written. */
+export const conversionCompressions = [...writtenCompressions, 'jp2k'] as const;
 export const conversionPredictors = ['none', 'horizontal', 'float', 'yes'] as const;
 export const conversionFormats = ['tiff', 'aperio'] as const;
 export const reductions = ['mean', 'nearest'] as const;
@@ -27,7 +29,7 @@ export interface ConversionOptions {
   /** Side of a tile in pixels; `null`: that of the source where its tiles are copied, else {@link defaultTileSize}. */
   tileSize: number | null;
   /** `null`: JPEG for TIFFs that are lossy themselves and have samples of 8 bits, else LZW. */
-  compression: Exclude<(typeof conversionCompressions)[number], 'jp2k'> | null;
+  compression: (typeof writtenCompressions)[number] | null;
   /** 0 to 100. */
   quality: number;
   level: number | null;
@@ -66,8 +68,9 @@ export function checkConversion(request: ConversionRequest): ConversionOptions {
     );
   }
   if (compression === 'jp2k') {
-    const written = conversionCompressions.filter((name) => name !== 'jp2k').join(', ');
-    throw new BadValueError(`JPEG 2000 is read but not written. Compressions that are written: ${written}`);
+    throw new BadValueError(
+      `JPEG 2000 is read but not written. Compressions that are written: ${writtenCompressions.join(', ')}`,
+    );
   }
   if (request.format === 'aperio') {
     throw new BadValueError('The format aperio is read but not written. The format that is written: tiff');

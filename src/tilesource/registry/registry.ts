@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js';
-import { LargeImageError, MissingPartsError, TileSourceError } from '../../errors.js';
+import { LargeImageError, MissingPartsError, OtherFormatError, TileSourceError } from '../../errors.js';
 import { checkedSource } from './checked-source.js';
 import {
   priorities,
@@ -116,7 +116,7 @@ export class TileSourceRegistry {
   /**
    * Opens a file with the first source that can read it, or with the one that is named.
    *
-   * @throws TileSourceError that says which sources were tried and why each failed.
+   * @throws TileSourceError that says what is wrong with the file; its cause is why each source that was tried refused it.
    */
   async open(input: SourceInput, options: SourceOptions & { sourceName?: string } = {}): Promise<OpenedSource> {
     const { sourceName, ...sourceOptions } = options;
@@ -125,13 +125,12 @@ export class TileSourceRegistry {
       const known = [...this.#definitions.keys()].join(', ') || 'none';
       throw new TileSourceError(`No tile source "${sourceName}" is registered; registered are: ${known}.`);
     }
-    const failures: string[] = [];
-    const causes: unknown[] = [];
+    const causes: TileSourceError[] = [];
     for (const definition of chosen ? [chosen] : this.candidates(input)) {
       options.signal?.throwIfAborted();
       try {
         if (!chosen && this.#ignores(definition, input.name)) {
-          throw new TileSourceError(`File will not be opened by ${definition.name} reader`);
+          throw new OtherFormatError(`File will not be opened by ${definition.name} reader`);
         }
         return {
           name: definition.name,
@@ -141,15 +140,18 @@ export class TileSourceRegistry {
         options.signal?.throwIfAborted();
         const outage = outageIn(error);
         if (outage !== null) throw outage;
-        failures.push(`${definition.name}: ${this.#reason(definition, input, error)}`);
-        causes.push(error);
+        causes.push(this.#told(definition, input, error));
       }
     }
     const missing = causes.flatMap((cause) => (cause instanceof MissingPartsError ? cause.missing : []));
-    const reasons = failures.length > 0 ? ` Tried ${failures.join('; ')}` : ' No registered source is meant for such files';
-    const message = `No tile source can read ${input.name}.${reasons.replace(/\.?$/, '.')}`;
-    const reason = { cause: causes.length > 1 ? new AggregateError(causes) : causes[0] };
-    throw missing.length > 0 ? new MissingPartsError(message, missing, reason) : new TileSourceError(message, reason);
+    const telling =
+      causes.find((cause) => cause instanceof MissingPartsError) ??
+      causes.find((cause) => !(cause instanceof OtherFormatError)) ??
+      (chosen ? causes[0] : undefined);
+    const reason = telling?.reason ?? 'It is in none of the formats that are read here.';
+    const message = `${input.name} cannot be read. ${reason}`;
+    const details = { cause: causes.length > 1 ? new AggregateError(causes) : causes[0], reason };
+    throw missing.length > 0 ? new MissingPartsError(message, missing, details) : new TileSourceError(message, details);
   }
 
   #ignores({ name, ignoredNames }: TileSourceDefinition, fileName: string): boolean {
@@ -159,10 +161,10 @@ export class TileSourceRegistry {
   }
 
   /** What may be told of a failure: purposeful errors explain themselves, others are logged. */
-  #reason(definition: TileSourceDefinition, input: SourceInput, error: unknown): string {
-    if (error instanceof TileSourceError) return error.message;
+  #told(definition: TileSourceDefinition, input: SourceInput, error: unknown): TileSourceError {
+    if (error instanceof TileSourceError) return error;
     this.#options.logger?.warn({ sourceName: definition.name, file: input.name, error }, 'TileSource:Open:Crashed');
-    return 'the reader failed unexpectedly';
+    return new TileSourceError(`The reader ${definition.name} failed unexpectedly.`, { cause: error });
   }
 }
 

@@ -13,7 +13,7 @@ import { drawSvg } from '../../../src/tilesource/sources/sharp/drawing.js';
 import { sharpSource } from '../../../src/tilesource/sources/sharp/sharp-source.js';
 import { tiffSource } from '../../../src/tilesource/sources/tiff/tiff-source.js';
 import { openTestImage, testSource } from '../../../src/tilesource/sources/test/test-source.js';
-import { TileSourceError } from '../../../src/errors.js';
+import { MissingPartsError, OtherFormatError, TileSourceError } from '../../../src/errors.js';
 import { sampleFile } from '../../support/data.js';
 import { grayTags, writeTiff } from '../../support/tiff-writer.js';
 
@@ -42,9 +42,10 @@ it('no source reads a TIFF whose tiles are compressed in a way that none decodes
   const lzma = { ...grayTags(64, 64, 64), 259: { short: [34_925] } };
   const path = write('lzma.tif', writeTiff([{ tags: lzma, chunks: [Buffer.alloc(100, 7)] }]));
   const registry = new TileSourceRegistry().register(tiffSource, sharpSource);
-  await expect(registry.open(fileInput(path), { temporaryDirectory })).rejects.toThrow(
-    /compression 34925 is not supported.*left to the tiff source/,
-  );
+  await expect(registry.open(fileInput(path), { temporaryDirectory })).rejects.toMatchObject({
+    message: expect.stringContaining('compression 34925 is not supported'),
+    cause: { errors: [{}, { message: expect.stringContaining('left to the tiff source') }] },
+  });
 });
 
 /** libvips would cut them off at 0 and 255. */
@@ -425,7 +426,9 @@ describe('the registry', () => {
     );
     expect((await registry.open(fileInput(path))).name).toBe('good');
     expect(events).toEqual(['TileSource:Open:Crashed']);
-    await expect(registry.open(fileInput(path), { sourceName: 'refuse' })).rejects.toThrow('refuse: not mine');
+    await expect(registry.open(fileInput(path), { sourceName: 'refuse' })).rejects.toThrow(
+      'any.thing.svs cannot be read. not mine',
+    );
     await expect(registry.open(fileInput(path), { sourceName: 'nope' })).rejects.toThrow(
       'No tile source "nope" is registered; registered are: crash, refuse, good.',
     );
@@ -450,13 +453,15 @@ describe('the registry', () => {
     }
   });
 
-  it('says what was tried and why it failed, but not the insides of a crash', async () => {
-    const registry = new TileSourceRegistry().register(
-      source('crash', 1, 'svs', new RangeError('internal detail')),
-      source('refuse', 5, 'svs', new TileSourceError('not mine.')),
-    );
-    await expect(registry.open(fileInput(path))).rejects.toThrow(
-      'No tile source can read any.thing.svs. Tried crash: the reader failed unexpectedly; refuse: not mine.',
-    );
+  it.each([
+    ['one that knows the format', [new OtherFormatError('No PNG.'), new TileSourceError('Cut off.')], 'Cut off.'],
+    ['the first of them', [new TileSourceError('Cut off.'), new TileSourceError('Not supported.')], 'Cut off.'],
+    ['what is missing', [new TileSourceError('Cut off.'), new MissingPartsError('No a.jpg.', ['a.jpg'])], 'No a.jpg.'],
+    ['a crash without its insides', [new RangeError('internal detail')], 'The reader source0 failed unexpectedly.'],
+    ['none', [new OtherFormatError('No PNG.')], 'It is in none of the formats that are read here.'],
+  ])('says in one sentence what is wrong with a file: %s', async (_what, errors, reason) => {
+    const sources = errors.map((error, index) => source(`source${index}`, 5, 'svs', error));
+    const opening = new TileSourceRegistry().register(...sources).open(fileInput(path));
+    await expect(opening).rejects.toMatchObject({ message: `any.thing.svs cannot be read. ${reason}`, reason });
   });
 });

@@ -1,4 +1,4 @@
-import { TileSourceError } from '../../../errors.js';
+import { OtherFormatError, TileSourceError } from '../../../errors.js';
 import type { ByteReader } from '../../contract.js';
 
 /** Bytes in front of the data of every segment: its name and two lengths. */
@@ -59,7 +59,7 @@ export class CziBytes {
     const wanted = Math.min(segmentHeaderBytes + fileHeaderBytes, this.size);
     const view = await this.exactly(0, wanted, 'the file header');
     if (segmentName(view) !== 'ZISRAWFILE' || wanted < segmentHeaderBytes + fileHeaderBytes) {
-      throw new TileSourceError('Not a CZI file: it does not start with a segment ZISRAWFILE.');
+      throw new OtherFormatError('Not a CZI file: it does not start with a segment ZISRAWFILE.');
     }
     const at = segmentHeaderBytes;
     return {

@@ -1,5 +1,5 @@
 import dicomParser, { type DataSet } from 'dicom-parser';
-import { TileSourceError } from '../../../errors.js';
+import { OtherFormatError, TileSourceError } from '../../../errors.js';
 import { longTags, shortTags, shownTags } from './shown-tags.js';
 
 /** What the header of a DICOM file (one instance) says, as far as images need it. */
@@ -162,7 +162,7 @@ function withKnownTypes(bytes: Uint8Array): Uint8Array {
 
 function parse(bytes: Uint8Array): DataSet | null {
   if (bytes.length < 132 || Buffer.from(bytes.subarray(128, 132)).toString('latin1') !== 'DICM') {
-    throw new TileSourceError('Not a DICOM file: the letters DICM are missing.');
+    throw new OtherFormatError('Not a DICOM file: the letters DICM are missing.');
   }
   // The library would inflate it, however much it becomes.
   if (Buffer.from(bytes.subarray(0, metaBytes)).includes(deflated)) {

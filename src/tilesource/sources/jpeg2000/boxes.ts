@@ -1,4 +1,4 @@
-import { TileSourceError } from '../../../errors.js';
+import { OtherFormatError, TileSourceError } from '../../../errors.js';
 import type { ByteReader } from '../../contract.js';
 import { exactly, type Stretch } from './markers.js';
 
@@ -153,11 +153,11 @@ function readHeader(bytes: Buffer): ColourFacts {
 
 /** Finds the code streams of a file and what is said of them. @throws TileSourceError where it is no JPEG 2000 file. */
 export async function readFileFacts(reader: ByteReader, signal?: AbortSignal): Promise<FileFacts> {
-  if (reader.size < 12) throw new TileSourceError('Not a JPEG 2000 file: it is too short.');
+  if (reader.size < 12) throw new OtherFormatError('Not a JPEG 2000 file: it is too short.');
   const start = await exactly(reader, { offset: 0, length: 12 }, 'the beginning of the file', signal);
   if (start.readUInt32BE(0) === 0xff_4f_ff_51) return { ...noFacts, codeStreams: [{ offset: 0, length: reader.size }] };
   if (start.toString('latin1', 4, 8) !== 'jP  ' || start.readUInt32BE(8) !== 0x0d_0a_87_0a) {
-    throw new TileSourceError('Not a JPEG 2000 file: it starts neither with a signature box nor with a code stream.');
+    throw new OtherFormatError('Not a JPEG 2000 file: it starts neither with a signature box nor with a code stream.');
   }
   let [colours, brand]: [ColourFacts, string | null] = [noFacts, null];
   const [codeStreams, xml]: [Stretch[], string[]] = [[], []];

@@ -1,5 +1,5 @@
 import { mapConcurrently } from '../../../core/concurrency/map-concurrently.js';
-import { TileOutsideError, TileSourceError } from '../../../errors.js';
+import { TileOutsideError, OtherFormatError, TileSourceError } from '../../../errors.js';
 import {
   priorities,
   type ByteReader,
@@ -121,7 +121,7 @@ async function readRows(input: SourceInput, reader: ByteReader, signal?: AbortSi
     }
     return rows;
   }
-  throw new TileSourceError('The file is no BMP, Netpbm, FITS or TGA picture.');
+  throw new OtherFormatError('The file is no BMP, Netpbm, FITS or TGA picture.');
 }
 
 const extensions = ['bmp', 'dib', 'pbm', 'pgm', 'ppm', 'pnm', 'pam', 'pfm', 'fits', 'fit', 'fts', 'tga'];

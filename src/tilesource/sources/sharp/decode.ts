@@ -23,7 +23,7 @@ const decodedFormats: ReadonlySet<FileFormat> = new Set<FileFormat>(['avif', 'gi
 /** Errors of libvips as what they mean for the file. */
 export function explain(error: unknown): unknown {
   if (error instanceof LargeImageError || !(error instanceof Error) || error.name === 'AbortError') return error;
-  return new TileSourceError(`The image cannot be read: ${vipsReason(error)}`, { cause: error });
+  return new TileSourceError(`The image cannot be read: ${vipsReason(error)}.`, { cause: error });
 }
 
 /** What libvips says of a file, checked against the limits before anything is decoded. */

@@ -1,5 +1,5 @@
 import { unlink } from 'node:fs/promises';
-import { TileSourceError } from '../../../errors.js';
+import { OtherFormatError, TileSourceError } from '../../../errors.js';
 import type { SourceInput } from '../../contract.js';
 import { makeLocal, maxCopiedBytes } from '../../local-copy.js';
 import { foreignFormat, recognizeFormat, type FileFormat } from './format.js';
@@ -29,7 +29,7 @@ export async function prepare(file: SourceInput, directory: string, signal: Abor
     const foreign = format === null ? foreignFormat(head) : null;
     if (foreign !== null) throw new TileSourceError(`${foreign} files are not read. Save the picture as PNG, JPEG or TIFF.`);
     if (format === null)
-      throw new TileSourceError('The file is no image that libvips reads (JPEG, PNG, WebP, AVIF, GIF, SVG or TIFF).');
+      throw new OtherFormatError('The file is no image that libvips reads (JPEG, PNG, WebP, AVIF, GIF, SVG or TIFF).');
     if (format === 'tiff') await refuseStoredInTiles(reader);
     if (format === 'png') await checkPng(reader, signal);
     if (format === 'svg' && reader.size > maxDrawingBytes) {

@@ -1,4 +1,4 @@
-import { TileSourceError } from '../../../errors.js';
+import { OtherFormatError, TileSourceError } from '../../../errors.js';
 import type { ByteReader } from '../../contract.js';
 import { TiffBytes } from '../tiff/file/tiff-bytes.js';
 
@@ -10,7 +10,7 @@ import { TiffBytes } from '../tiff/file/tiff-bytes.js';
  */
 export async function refuseStoredInTiles(reader: ByteReader): Promise<void> {
   if (await isStoredInTiles(reader)) {
-    throw new TileSourceError('TIFF files that are stored in tiles are left to the tiff source.');
+    throw new OtherFormatError('TIFF files that are stored in tiles are left to the tiff source.');
   }
 }
 

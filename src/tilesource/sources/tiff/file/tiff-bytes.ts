@@ -1,5 +1,5 @@
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
-import { TileSourceError } from '../../../../errors.js';
+import { OtherFormatError, TileSourceError } from '../../../../errors.js';
 import type { ByteReader } from '../../../contract.js';
 import { Directory } from './directory.js';
 import { tags } from './tags.js';
@@ -43,11 +43,11 @@ export class TiffBytes {
     const header = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const order = bytes.length >= 8 ? header.getUint16(0) : 0;
     if (order !== 0x49_49 && order !== 0x4d_4d) {
-      throw new TileSourceError('Not a TIFF file: it starts with neither II nor MM.');
+      throw new OtherFormatError('Not a TIFF file: it starts with neither II nor MM.');
     }
     const version = header.getUint16(2, order === 0x49_49);
     if (version !== 42 && (version !== 43 || bytes.length < 16 || header.getUint16(4, order === 0x49_49) !== 8)) {
-      throw new TileSourceError(`Not a TIFF file: version ${version} where 42 (TIFF) or 43 (BigTIFF) is expected.`);
+      throw new OtherFormatError(`Not a TIFF file: version ${version} where 42 (TIFF) or 43 (BigTIFF) is expected.`);
     }
     return new TiffBytes(reader, header);
   }
