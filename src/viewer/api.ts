@@ -89,7 +89,7 @@ function humanSentence(message: string) {
   const action = accountTexts.actions[/^(\w+) access denied/i.exec(message)?.[1] ?? ''];
   if (action && token() === null) return accountTexts.signInTo(action);
   if (action) return accountTexts.mayNot(action);
-  const isGone = /^(Invalid \w+ id \(|No such \w+: )/.test(message);
+  const isGone = /^(Invalid \w+ id \(|Invalid ObjectId: |No such \w+: )/.test(message);
   return isGone ? accountTexts.gone : message;
 }
 
@@ -218,21 +218,20 @@ const silenceMs = 45_000;
 
 type FollowOptions = { query?: Query; signal: AbortSignal; onEvent: (data: string) => void };
 
-/** A picture, asked for with the user's token: for what is drawn on a canvas. */
-export async function requestPicture(url: string, signal: AbortSignal): Promise<ImageBitmap> {
+async function fetchBlob(url: string, signal: AbortSignal | null) {
   const response = await fetch(url, { headers: authorization(), credentials: 'same-origin', signal });
   if (!response.ok) throw toApiError(response.status, await response.text());
-  return createImageBitmap(await response.blob());
+  return response.blob();
+}
+
+/** A picture, asked for with the user's token: for what is drawn on a canvas. */
+export async function requestPicture(url: string, signal: AbortSignal): Promise<ImageBitmap> {
+  return createImageBitmap(await fetchBlob(url, signal));
 }
 
 /** Has the browser keep something as a file: what a script has made, or what is at an address of the API. */
 export async function save(what: Blob | string, name: string) {
-  let blob = what;
-  if (typeof blob === 'string') {
-    const response = await fetch(blob, { headers: authorization(), credentials: 'same-origin' });
-    if (!response.ok) throw toApiError(response.status, await response.text());
-    blob = await response.blob();
-  }
+  const blob = typeof what === 'string' ? await fetchBlob(what, null) : what;
   const link = document.createElement('a');
   link.href = URL.createObjectURL(blob);
   link.download = name;

@@ -1,6 +1,6 @@
 import { adminView } from './admin/admin-view.js';
 import { ApiError, request, useServer } from './api.js';
-import { announce, errorNotice, fill, h, icon, messageOf, tell } from './dom.js';
+import { announce, button, errorNotice, fill, h, icon, messageOf, tell } from './dom.js';
 import { offerHelp } from './help.js';
 import { goTo, parseRoute, routeHash, setAddress, type Route } from './router.js';
 import { currentUser, followOtherTabs, hasEnded, nameOf, onSession, resumeSession, signOut } from './session.js';
@@ -63,7 +63,7 @@ async function show({ focus, rebuild }: { focus: boolean; rebuild: boolean }) {
     const [title, notice] = await explain(error);
     if (leave.signal.aborted) return;
     document.title = `${title} – ${productName}`;
-    fill(main, h('div.page.page-narrow.column', h('h1', title), notice, ...waysOut()));
+    fill(main, h('div.page.page-narrow.column', h('h1', title), notice, ...waysOut(error)));
   } finally {
     if (current === shown) main.removeAttribute('aria-busy');
   }
@@ -93,8 +93,11 @@ async function whomToAsk(error: ApiError) {
   );
 }
 
-function waysOut() {
-  const links = [h('a.button', { href: '#' }, accountTexts.allCollections)];
+function waysOut(error: unknown) {
+  const links: HTMLElement[] = [h('a.button', { href: '#' }, accountTexts.allCollections)];
+  const retry = () => void show({ focus: false, rebuild: true });
+  if (error instanceof ApiError && (error.status === 0 || error.status >= 500))
+    links.unshift(button(commonTexts.tryAgain, retry));
   if (currentUser() === null) links.unshift(h('a.button.primary', { href: signInHash() }, accountTexts.signIn));
   return [h('p.actions.wrap', ...links)];
 }

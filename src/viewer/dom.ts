@@ -107,13 +107,16 @@ const outlines = {
 
 /** A decorative picture; the control around it carries the name. */
 export function icon(name: keyof typeof outlines) {
+  return drawing(outlines[name], { viewBox: '0 0 24 24', class: 'icon', 'aria-hidden': 'true' });
+}
+
+/** A path, as `d` has it. */
+export function drawing(d: string, attributes: Record<string, string>) {
   const namespace = 'http://www.w3.org/2000/svg';
   const svg = document.createElementNS(namespace, 'svg');
-  svg.setAttribute('viewBox', '0 0 24 24');
-  svg.setAttribute('class', 'icon');
-  svg.setAttribute('aria-hidden', 'true');
   const path = document.createElementNS(namespace, 'path');
-  path.setAttribute('d', outlines[name]);
+  for (const [name, value] of Object.entries(attributes)) svg.setAttribute(name, value);
+  path.setAttribute('d', d);
   svg.append(path);
   return svg;
 }
@@ -145,6 +148,28 @@ export function button(label: string, onclick: () => void, { picture, kind = '',
 export function wideButton(picture: Picture, label: string, onclick: () => void) {
   const words = h('span.wide-only', label);
   return h('button.button', { 'aria-label': label, title: label, onclick }, icon(picture), words);
+}
+
+/** A button that looks like a link. @param name what is said of it where the words are not enough */
+export function linkButton(label: string, onclick: () => void, name?: string) {
+  return h('button.link-button', { 'aria-label': name, onclick }, label);
+}
+
+/** A named slider, and beside its name what it says. */
+export function slider(label: string, attributes: Properties) {
+  const id = htmlId('slider');
+  const input = h('input', { id, type: 'range', ...attributes });
+  const value = h('output.axis-value.numbers.quiet-text', { for: id });
+  return { input, value, element: h('div.axis', h('label', { for: id }, label), value, input) };
+}
+
+/** Calls when somebody has stopped typing for a moment. */
+export function debounced(call: () => void) {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(call, 250);
+  };
 }
 
 let ids = 0;

@@ -36,6 +36,8 @@ const attributes = ['api-root', 'item', 'token', 'view', 'theme', 'panels'] as c
 
 type Attribute = (typeof attributes)[number];
 
+const defaults: Partial<Record<Attribute, string>> = { 'api-root': '/api/v1', view: '', panels: panelNames.join(' ') };
+
 /**
  * `<large-image-viewer api-root="/api/v1" item="…">`: an image in deep zoom with its annotations, on any page. All elements of a page
  * speak to one server, as one user.
@@ -51,51 +53,30 @@ export class LargeImageViewer extends HTMLElement {
   #isAsked = false;
 
   /** Path or address of the REST API; default `/api/v1`. */
-  get apiRoot(): string {
-    return this.getAttribute('api-root') ?? '/api/v1';
-  }
-  set apiRoot(value: string) {
-    this.#set('api-root', value);
-  }
-
+  declare apiRoot: string;
   /** Id of the item whose image is shown. */
-  get item(): string | null {
-    return this.getAttribute('item');
-  }
-  set item(value: string | null) {
-    this.#set('item', value);
-  }
-
+  declare item: string | null;
   /** Token of the user; without one, what is open to everybody is shown. */
-  get token(): string | null {
-    return this.getAttribute('token');
-  }
-  set token(value: string | null) {
-    this.#set('token', value);
-  }
-
+  declare token: string | null;
   /** What is seen, as in the addresses of the reference host: `at=x,y,width&frame=2&channels=…&light=…&hide=…`. */
-  get view(): string {
-    return this.#told || (this.getAttribute('view') ?? '');
-  }
-  set view(value: string) {
-    this.#set('view', value);
-  }
-
+  declare view: string;
   /** `light`, `dark`, or as the reader's system has it. */
-  get theme(): string | null {
-    return this.getAttribute('theme');
-  }
-  set theme(value: string | null) {
-    this.#set('theme', value);
-  }
-
+  declare theme: string | null;
   /** Panels beside the image, by names separated by spaces: `frames look annotations image`. Default all; empty for none. */
-  get panels(): string {
-    return this.getAttribute('panels') ?? panelNames.join(' ');
-  }
-  set panels(value: string) {
-    this.#set('panels', value);
+  declare panels: string;
+
+  static {
+    for (const name of attributes) {
+      Object.defineProperty(this.prototype, name === 'api-root' ? 'apiRoot' : name, {
+        get(this: LargeImageViewer) {
+          return (name === 'view' && this.#told) || (this.getAttribute(name) ?? defaults[name] ?? null);
+        },
+        set(this: LargeImageViewer, value: string | null) {
+          if (value === null) this.removeAttribute(name);
+          else this.setAttribute(name, value);
+        },
+      });
+    }
   }
 
   /** Shows a place of the image. Nothing happens before `image-open`. */
@@ -126,11 +107,6 @@ export class LargeImageViewer extends HTMLElement {
     if (name === 'theme') this.#dress();
     else if (name === 'view' && this.#image) this.#image.update(new URLSearchParams(value ?? ''));
     else this.#ask();
-  }
-
-  #set(name: Attribute, value: string | null) {
-    if (value === null) this.removeAttribute(name);
-    else this.setAttribute(name, value);
   }
 
   #tell<K extends keyof LargeImageViewerEvents>(name: K, detail: LargeImageViewerEvents[K]) {
@@ -186,6 +162,7 @@ export class LargeImageViewer extends HTMLElement {
         query: new URLSearchParams(this.getAttribute('view') ?? ''),
         onAddress: (query) => this.#seen(query),
         onProblem: (message) => this.#tell('problem', { message }),
+        onRetry: () => this.#ask(),
         signal,
       });
       signal.throwIfAborted();

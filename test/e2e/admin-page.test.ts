@@ -113,6 +113,11 @@ describe.skipIf(executablePath === null)('the administration page', { timeout: 3
     expect(await page.locator('.setting').count()).toBe(definitions.length);
     const setting = (key: string) => page.locator(`.setting[data-key="${key}"]`);
     const stored = (key: string) => admin.ok('GET', '/system/setting', { query: { key } });
+    await setting('core.upload_minimum_chunk_size').getByLabel('Upload minimum chunk size (bytes)', { exact: true }).waitFor();
+    await setting('core.upload_minimum_chunk_size').getByText('Default: 5\u2009242\u2009880 (5.24 MB).').waitFor();
+    await setting('core.add_to_group_policy')
+      .getByRole('option', { name: 'administrators', exact: true })
+      .waitFor({ state: 'attached' });
 
     const save = async (words: string) => {
       await button('Save').click();

@@ -483,6 +483,7 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       'one',
       'grade',
       '3',
+      'Rectangle',
       `${Number((200 * 100 * mm * mm * 1e6).toPrecision(4))} µm²`,
       `${Number((600 * mm * 1000).toPrecision(4))} µm`,
     ])
@@ -645,6 +646,24 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     expect(complaints.filter((text) => !text.includes('400'))).toEqual([]);
     await admin.ok('DELETE', path);
+  });
+
+  it('says of an imported file that nothing is in it, and that its shapes do not lie on the image', async () => {
+    const [empty, marked] = [join(folder, 'empty.json'), join(folder, 'marked.geojson')];
+    const features = [{ type: 'Feature', properties: {}, geometry: { type: 'Point', coordinates: [-900, 900] } }];
+    await writeFile(empty, '[]');
+    // As editors of Windows save it.
+    await writeFile(marked, `\uFEFF${JSON.stringify({ type: 'FeatureCollection', features })}`);
+    await look(page, 1);
+    const before = await namesOf();
+    const input = page.locator('.annotation-panel input[type=file]');
+    const message = page.getByTestId('annotation-message');
+    await input.setInputFiles(empty);
+    await message.getByText('empty.json: there are no annotations in it.').waitFor();
+    await input.setInputFiles(marked);
+    await message.getByText('lies on the image').waitFor();
+    for (const { _id: id } of await namesOf())
+      if (!before.some(({ _id }) => _id === id)) await admin.ok('DELETE', `/annotation/${id}`);
   });
 
   it('stays usable with very many groups and with names of any length, while others change them', async () => {

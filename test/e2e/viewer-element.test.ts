@@ -106,6 +106,19 @@ describe.skipIf(executablePath === null)('the viewer on a page of another host',
     expect(complaints).toEqual([]);
   });
 
+  it('has its panels below the image where it is narrow, and says in words that an item is not there', async () => {
+    await page.setViewportSize({ width: 390, height: 700 });
+    const [image, panel] = await Promise.all(['.stage', '.side-panel'].map((name) => page.locator(name).boundingBox()));
+    expect(Math.min(image!.width, panel!.width)).toBeGreaterThan(330);
+    expect(panel!.y).toBeGreaterThanOrEqual(image!.y + image!.height);
+    await page.setViewportSize({ width: 1000, height: 700 });
+    await inPage(`viewer.item = 'nonsense'`);
+    await page.getByRole('alert').getByText('This is not here: it was removed, or the link to it is not complete.').waitFor();
+    await inPage(`viewer.item = '${item}'`);
+    await page.getByTestId('scale-bar').waitFor();
+    expect(complaints.splice(0)).toEqual([expect.stringContaining('400'), expect.stringContaining('400')]);
+  });
+
   it('makes an annotation in a dialog of its own style, and shows the panels and the theme that the page names', async () => {
     await page.getByRole('button', { name: 'New annotation' }).click();
     const dialog = page.getByRole('dialog', { name: 'New annotation' });

@@ -11,6 +11,12 @@ import { startHost, type Client, type TestHost } from '../support/reference-host
 import { colorsAt, inkOf, signIn, stageOf, watchInk } from '../support/stage.js';
 import { until } from '../support/until.js';
 
+type Rectangle = { x: number; y: number; width: number; height: number };
+
+function isOver(a: Rectangle, b: Rectangle) {
+  return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
+}
+
 const executablePath = chromiumPath();
 /** Side of the first slide in pixels of half a micrometre; the second has half as many, twice as large. */
 const size = 2048;
@@ -172,6 +178,67 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
     await page.getByRole('button', { name: 'Compare' }).click();
     await second.waitFor({ state: 'detached' });
     await until('the address forgets it', () => part('with') === null);
+  });
+
+  it('takes for no place, light or offset what shows nothing', async () => {
+    for (const [name, value] of [
+      ['at', '1e300,0,100'],
+      ['at', '0,0,1e300'],
+      ['at', '-5000,-5000,10'],
+      ['light', '999,0'],
+      ['offset', '0,0,1e-300,0'],
+      ['offset', '1e300,0,1,0'],
+    ] as const) {
+      await open(`?rotation=45.7&${name}=${value}&with=${other}`);
+      await until(`${name}=${value} is gone`, () => part(name) !== value);
+      // The whole image has a place of its own, where it is turned.
+      if (name === 'at') expect(Math.round(Number(part('at')!.split(',')[0]))).toBe(size / 2);
+      else expect(part(name)).toBe(null);
+      expect(part('rotation')).toBe('45.7');
+    }
+  });
+
+  it('asks again, when told to, for parts of the image that could not be loaded', async () => {
+    await open('');
+    const alert = page.getByRole('alert').filter({ hasText: 'Some parts of the image could not be loaded.' });
+    await page.route('**/tiles/zxy/**', (route) => route.abort());
+    await page.getByRole('button', { name: 'Zoom in' }).click({ clickCount: 3 });
+    await alert.waitFor();
+    await page.unroute('**/tiles/zxy/**');
+    const again = page.waitForResponse((response) => response.url().includes('/tiles/zxy/') && response.ok());
+    await alert.getByRole('button', { name: 'Try again' }).click();
+    await again;
+    await alert.waitFor({ state: 'hidden' });
+  });
+
+  it.each([
+    { width: 390, query: '' },
+    { width: 390, query: 'with' },
+    { width: 950, query: '' },
+    { width: 1280, query: 'with' },
+  ])('lays nothing over anything else at $width pixels $query', async ({ width, query }) => {
+    const { _id: id } = await annotate('Crowded', [{ ...box, center: [size / 2, size / 2, 0], width: size / 4 }]);
+    await page.setViewportSize({ width, height: 850 });
+    try {
+      await open(query === '' ? '' : `?with=${other}`);
+      const pencil = page.getByRole('button', { name: 'Edit Crowded' }).first();
+      await pencil.click();
+      await page.locator('.stage').first().scrollIntoViewIfNeeded();
+      const card = page.getByRole('region', { name: 'Shape' });
+      await until('the shape is selected', async () => {
+        await stageOf(page).click(0, 0);
+        return card.isVisible();
+      });
+      const names = ['.stage-buttons', '.navigator', '.annotation-tools', '.shape-card', '.scale-row', '.readout', '.side-panel'];
+      const found = await Promise.all(names.map(async (name) => ({ name, at: await page.locator(name).first().boundingBox() })));
+      const covers = found.flatMap(({ name, at }, index) =>
+        found.slice(index + 1).flatMap((next) => (at && next.at && isOver(at, next.at) ? [`${name} ${next.name}`] : [])),
+      );
+      expect(covers).toEqual([]);
+    } finally {
+      await page.setViewportSize({ width: 1280, height: 850 });
+      await admin.ok('DELETE', `/annotation/${String(id)}`);
+    }
   });
 
   it('shows the image that is chosen for comparison also where it has nothing at the place that is seen', async () => {

@@ -195,6 +195,32 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
     expect(complaints.filter((text) => !text.includes('net::ERR_CONNECTION_RESET'))).toEqual([]);
   });
 
+  it('shows the thumbnail of an image that the server takes for one only a moment after the upload', async () => {
+    await writeFile(
+      join(folder, 'late.png'),
+      await sharp({ create: { width: 90, height: 60, channels: 3, background: 'teal' } })
+        .png()
+        .toBuffer(),
+    );
+    const isItem = /\/api\/v1\/item[/?]/;
+    const late = Date.now() + 1500;
+    await page.route(isItem, async (route) => {
+      const response = await route.fetch();
+      const isEarly = Date.now() < late && response.headers()['content-type']?.includes('json');
+      if (!isEarly) return route.fulfill({ response });
+      return route.fulfill({ response, body: (await response.text()).replaceAll('"largeImage":', '"nothingYet":') });
+    });
+    try {
+      await page.locator('input[type=file]').setInputFiles(join(folder, 'late.png'));
+      await upload('late.png').getByText('Uploaded').waitFor();
+      await card('late.png').getByText('PNG', { exact: true }).waitFor();
+      await card('late.png').locator('img.loaded').waitFor();
+    } finally {
+      await page.unroute(isItem);
+    }
+    expect(complaints).toEqual([]);
+  });
+
   it('takes files that are dropped on the page, and says what became of one that is no image', async () => {
     const transfer = await page.evaluateHandle(`(() => {
       const transfer = new DataTransfer();
@@ -450,6 +476,9 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
     await until('the address says so', () => page.url().includes('channels=0:00ff00:0~200'));
     await page.getByLabel('Presets').selectOption('Automatic contrast');
     await until('the contrast is automatic again', async () => (await middle())[1]! < 200);
+    await page.evaluate(`location.replace('#item/${itemId()}?channels=garbage')`);
+    await until('the address no longer says what names no channel', () => !page.url().includes('garbage'));
+    expect(await page.getByRole('checkbox', { name: 'Intensity' }).isChecked()).toBe(true);
     await page.goBack();
     await heading('Kidney Private');
     await card(name).locator('img.loaded').waitFor();

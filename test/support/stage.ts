@@ -5,7 +5,7 @@ type Position = [x: number, y: number];
 /** Gestures on the image of the viewer, at places given in screen pixels from the middle of the stage. */
 export function stageOf(page: Page) {
   async function at(x: number, y: number): Promise<Position> {
-    const box = (await page.locator('.stage').boundingBox())!;
+    const box = (await page.locator('.stage').first().boundingBox())!;
     return [box.x + box.width / 2 + x, box.y + box.height / 2 + y];
   }
   return {

@@ -2,7 +2,7 @@ import { list, request } from '../api.js';
 import { askToRemove } from '../browse/create-dialog.js';
 import { personSearch, type Found } from '../browse/person-search.js';
 import { pageNumber, paging } from '../browse/paging.js';
-import { button, errorNotice, fill, h, icon } from '../dom.js';
+import { button, errorNotice, fill, h, icon, linkButton } from '../dom.js';
 import { ask } from '../forms.js';
 import { plainDialog } from '../help.js';
 import { nameOf, type User } from '../session.js';
@@ -41,8 +41,8 @@ export async function groupsSection({ signal, route }: Parameters<Section>[0]): 
     return [
       group.name,
       group.description,
-      link(adminTexts.members, adminTexts.membersOf(group.name), () => membersDialog(group)),
-      link(commonTexts.edit, browseTexts.editNamed(group.name), () => editGroup(group)),
+      linkButton(adminTexts.members, () => membersDialog(group), adminTexts.membersOf(group.name)),
+      linkButton(commonTexts.edit, () => editGroup(group), browseTexts.editNamed(group.name)),
     ];
   }
 
@@ -84,10 +84,6 @@ export async function groupsSection({ signal, route }: Parameters<Section>[0]): 
       },
     });
   }
-}
-
-function link(label: string, name: string, onclick: () => void) {
-  return h('button.link-button', { 'aria-label': name, onclick }, label);
 }
 
 /** Who belongs to a group, who is invited, and who asks to be let in. */

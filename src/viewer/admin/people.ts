@@ -2,7 +2,7 @@ import { list, request } from '../api.js';
 import { askToRemove } from '../browse/create-dialog.js';
 import { findNamed } from '../browse/person-search.js';
 import { pageNumber, paging } from '../browse/paging.js';
-import { button, fill, h } from '../dom.js';
+import { button, debounced, fill, h, linkButton } from '../dom.js';
 import { ask } from '../forms.js';
 import { currentUser, nameOf, type User } from '../session.js';
 import { accountTexts, adminTexts, browseTexts, commonTexts } from '../texts.js';
@@ -14,7 +14,6 @@ import type { Section } from './section.js';
 type Account = User & { email?: string; status?: string };
 
 const pageSize = 50;
-const delayMs = 250;
 
 /** Everybody with an account: made, changed, let in or kept out, and given a new password. */
 export async function peopleSection({ signal, route }: Parameters<Section>[0]): ReturnType<Section> {
@@ -25,17 +24,11 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
     type: 'search',
     'aria-label': adminTexts.findPeople,
     placeholder: commonTexts.search,
-    oninput: later,
+    oninput: debounced(() => void show().catch(said.bad)),
   });
-  let timer: ReturnType<typeof setTimeout> | undefined;
   await show();
   const create = button(adminTexts.newUser, createUser, { picture: 'plus', kind: 'primary' });
   return [panel(adminTexts.people, h('div.actions.wrap', h('div.field.column', search), create), said.element, place)];
-
-  function later() {
-    clearTimeout(timer);
-    timer = setTimeout(() => void show().catch(said.bad), delayMs);
-  }
 
   async function show() {
     const words = search.value.trim();
@@ -56,13 +49,8 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
     const state = [user.admin && adminTexts.administrator, adminTexts.states[user.status ?? 'enabled']]
       .filter(Boolean)
       .join(', ');
-    const edit = {
-      class: 'link-button',
-      type: 'button',
-      'aria-label': browseTexts.editNamed(name),
-      onclick: () => editUser(user),
-    };
-    return [name, user.login, user.email, state, h('button', edit, commonTexts.edit)];
+    const edit = linkButton(commonTexts.edit, () => editUser(user), browseTexts.editNamed(name));
+    return [name, user.login, user.email, state, edit];
   }
 
   async function done(text: string) {

@@ -1,6 +1,7 @@
 import { request } from '../api.js';
-import { h, messageOf } from '../dom.js';
-import { field } from '../forms.js';
+import { h, linkButton, messageOf } from '../dom.js';
+import { choice, field } from '../forms.js';
+import { formatBytes, formatCount } from '../format.js';
 import { outcome, panel } from './parts.js';
 import { adminTexts, commonTexts } from '../texts.js';
 import type { Section } from './section.js';
@@ -16,12 +17,14 @@ interface Definition {
 
 type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
-function nameOf(key: string) {
+function nameOf({ key, allowed }: Definition) {
+  const unit = /^a number of (\w+)/.exec(allowed)?.[1];
   const words = key
     .slice(key.indexOf('.') + 1)
     .replaceAll(/[._]/g, ' ')
     .replace(/^cors/, 'CORS:');
-  return adminTexts.settingNames[key] ?? words[0]?.toUpperCase() + words.slice(1);
+  const name = adminTexts.settingNames[key] ?? words[0]?.toUpperCase() + words.slice(1);
+  return unit ? `${name} (${unit})` : name;
 }
 
 /** All settings in one form. What is refused keeps its reason beside it and changes nothing else. */
@@ -62,13 +65,9 @@ function settingRow(definition: Definition) {
   let shown = textOf(definition.value);
   put(shown);
   const message = h('p.form-error', { role: 'alert' });
-  const name = nameOf(key);
-  const reset = h(
-    'button.link-button',
-    { 'aria-label': adminTexts.defaultOf(name), onclick: () => put(textOf(byDefault)) },
-    adminTexts.byDefault,
-  );
-  const hint = `${description} ${adminTexts.defaultIs(textOf(byDefault))}`;
+  const name = nameOf(definition);
+  const reset = linkButton(adminTexts.byDefault, () => put(textOf(byDefault)), adminTexts.defaultOf(name));
+  const hint = `${description} ${adminTexts.defaultIs(inWords(definition))}`;
   const isBox = input.type === 'checkbox';
   const labelled = isBox
     ? h('div.stack.column', h('label.row', input, ` ${name}`), h('p.hint.break.quiet-text.small', hint))
@@ -114,10 +113,18 @@ function control({ default: byDefault, allowed }: Definition, id: string): Contr
   const choices = (allowed.split(';')[0] ?? '').replaceAll('"', '').split(/, | or /);
   if (typeof byDefault === 'boolean' && choices.join() === 'true,false') return h('input', { id, type: 'checkbox' });
   if (choices.length > 1 && allowed.includes(' or ') && choices.every((word) => /^\w+$/.test(word)))
-    return h('select', { id }, ...choices.map((word) => h('option', { value: word }, word)));
+    return choice(Object.fromEntries(choices.map((word) => [word, adminTexts.settingWords[word] ?? word])), undefined, { id });
   if (typeof byDefault === 'object' && (byDefault !== null || allowed.startsWith('JSON')))
     return h('textarea.code', { id, rows: 2, spellcheck: 'false' });
   return h('input', { id, autocomplete: 'off', spellcheck: 'false' });
+}
+
+/** A default as people read it. */
+function inWords({ default: value, allowed }: Definition) {
+  const text = textOf(value);
+  if (typeof value === 'number')
+    return formatCount(value) + (allowed.startsWith('a number of bytes') ? ` (${formatBytes(value)})` : '');
+  return adminTexts.settingWords[text] ?? text;
 }
 
 function textOf(value: unknown) {

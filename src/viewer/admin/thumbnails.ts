@@ -1,6 +1,6 @@
 import { request } from '../api.js';
 import { askToRemove } from '../browse/create-dialog.js';
-import { fill, h } from '../dom.js';
+import { button, fill, h } from '../dom.js';
 import { choice, field, form } from '../forms.js';
 import { formatCount } from '../format.js';
 import { adminTexts, commonTexts } from '../texts.js';
@@ -83,8 +83,7 @@ async function keptFilesPanel(signal: AbortSignal) {
           return message;
         },
       });
-    const attributes = { class: 'button', type: 'button', 'aria-label': adminTexts.deleteKind(what), onclick };
-    return [title, counts[index], h('button', attributes, commonTexts.delete)];
+    return [title, counts[index], button(commonTexts.delete, onclick, { name: adminTexts.deleteKind(what) })];
   });
   return panel(
     adminTexts.keptFiles,

@@ -1,4 +1,4 @@
-import { errorNotice, fill, h } from '../dom.js';
+import { errorNotice, fill, h, linkButton } from '../dom.js';
 import { formatCount } from '../format.js';
 import { displayOf } from './display.js';
 import { groupFilter, groupsOf } from './requests.js';
@@ -37,8 +37,8 @@ export function legend(
   const list = h('ul.legend-groups.column', { 'aria-label': annotationTexts.groups });
   const all = h(
     'div.actions.wrap',
-    h('button.link-button', { onclick: () => hide([]) }, annotationTexts.showAll),
-    h('button.link-button', { onclick: () => hide(groups.map((group) => group.name)) }, annotationTexts.hideAll),
+    linkButton(annotationTexts.showAll, () => hide([])),
+    linkButton(annotationTexts.hideAll, () => hide(groups.map((group) => group.name))),
   );
   const place = h('div.column', h('label.bound.small', h('span', annotationTexts.opacity), opacity), filter, message, list, all);
   const element = h('details.legend.small', { ontoggle: toggled }, h('summary', annotationTexts.legend), place);

@@ -1,5 +1,5 @@
 import { pause } from '../api.js';
-import { announce, button, errorNotice, fill, h, icon, messageOf } from '../dom.js';
+import { announce, button, errorNotice, fill, h, icon, linkButton, messageOf, type Child } from '../dom.js';
 import { askToCreate, askToRemove } from '../browse/create-dialog.js';
 import { formatCount } from '../format.js';
 import { currentUser } from '../session.js';
@@ -61,7 +61,7 @@ export function annotationPanel(options: {
   let editor: HTMLElement | null = null;
   const legends: Map<string, ReturnType<typeof legend>> = new Map();
   const list = h('ul.annotation-list.column', { 'aria-label': annotationTexts.annotations });
-  const message = h('p.form-error', { role: 'alert', 'data-testid': 'annotation-message' });
+  const message = h('div.form-error', { role: 'alert', 'data-testid': 'annotation-message' });
   const input = h('input', { type: 'file', accept: '.json,.geojson', multiple: true, hidden: true });
   input.addEventListener('change', () => void take([...(input.files ?? [])]));
   const add = h('button.button', { onclick: create }, icon('plus'), annotationTexts.new);
@@ -71,9 +71,7 @@ export function annotationPanel(options: {
   void load();
   return {
     element,
-    say(text: string) {
-      message.textContent = text;
-    },
+    say,
     refresh: show,
     /** Takes another version of an annotation. */
     update(record: AnnotationRecord) {
@@ -81,6 +79,12 @@ export function annotationPanel(options: {
       show();
     },
   };
+
+  /** What went wrong, where it is seen; nothing: not any more. */
+  function say(...words: Child[]) {
+    fill(message, ...words);
+    if (message.textContent !== '') message.scrollIntoView({ block: 'nearest' });
+  }
 
   async function load() {
     try {
@@ -141,7 +145,7 @@ export function annotationPanel(options: {
     const edited = known.find(({ _id }) => _id === editedId);
     if (edited && editsOf(edited._id).size > 0 && !next.some(({ _id }) => _id === editedId)) keep(edited);
     records = next;
-    if (isClosed) message.textContent = '';
+    if (isClosed) say();
     isClosed = false;
     show();
   }
@@ -151,26 +155,25 @@ export function annotationPanel(options: {
     isClosed = true;
     records = [];
     show();
-    message.textContent = messageOf(error);
+    say(messageOf(error));
   }
 
   /** Unsaved work outlives the annotation that it is of. */
   function keep(record: AnnotationRecord) {
     kept = record;
     const bringBack = async () => {
-      message.textContent = '';
+      say();
       try {
         await restoreVersion(record, record._version);
         kept = null;
         await reload();
       } catch (error) {
-        message.textContent = messageOf(error);
+        say(messageOf(error));
       }
     };
-    fill(
-      message,
+    say(
       annotationTexts.deletedMeanwhile(nameOf(record)),
-      h('button.link-button', { onclick: () => void bringBack() }, annotationTexts.bringBack),
+      linkButton(annotationTexts.bringBack, () => void bringBack()),
     );
   }
 
@@ -220,8 +223,8 @@ export function annotationPanel(options: {
       isEdited &&
         h(
           'div.annotation-whole.row',
-          h('button.link-button', { onclick: () => rename(record) }, annotationTexts.renameAnnotation),
-          h('button.link-button', { onclick: () => remove(record) }, annotationTexts.deleteAnnotation),
+          linkButton(annotationTexts.renameAnnotation, () => rename(record)),
+          linkButton(annotationTexts.deleteAnnotation, () => remove(record)),
         ),
     );
   }
@@ -237,7 +240,7 @@ export function annotationPanel(options: {
   }
 
   function edit(id: string | null) {
-    message.textContent = '';
+    say();
     editedId = id;
     editor = onEdit(id);
     show();
@@ -266,19 +269,20 @@ export function annotationPanel(options: {
 
   /** Makes annotations of files: documents of this server, GeoJSON, and what QuPath writes. All of a file or nothing. */
   async function take(files: File[]) {
-    message.textContent = '';
+    say();
     input.value = '';
     const reasons: string[] = [];
     for (const file of files) {
       try {
-        const count = await importAnnotations(item._id, file);
+        const count = await importAnnotations(item._id, await withoutMark(file));
+        if (count === 0) throw new Error(annotationTexts.importedNone);
         announce(annotationTexts.imported(file.name, count));
       } catch (error) {
         reasons.push(`${file.name}: ${messageOf(error)}`);
       }
-      message.textContent = reasons.join(' ');
+      say(...reasons.map((reason) => h('p', reason)));
     }
-    await reload().catch((error: unknown) => (message.textContent ||= messageOf(error)));
+    await reload().catch((error: unknown) => say(messageOf(error)));
   }
 
   function acceptFiles() {
@@ -331,4 +335,10 @@ export function annotationPanel(options: {
       },
     });
   }
+}
+
+/** Some programs begin a text with a byte order mark, which is no JSON. */
+async function withoutMark(file: File) {
+  const start = new Uint8Array(await file.slice(0, 3).arrayBuffer());
+  return start.join() === '239,187,191' ? new File([file.slice(3)], file.name) : file;
 }

@@ -1,6 +1,6 @@
 import { apiUrl, list, save } from '../api.js';
 import { shareDialog } from '../browse/share-dialog.js';
-import { button, errorNotice, fill, h, messageOf, tell } from '../dom.js';
+import { button, errorNotice, fill, h, linkButton } from '../dom.js';
 import { formatDate } from '../format.js';
 import { plainDialog } from '../help.js';
 import { annotationTexts, commonTexts } from '../texts.js';
@@ -49,10 +49,10 @@ export function recordDialog(record: AnnotationRecord, mayEdit: boolean, onResto
           h('span', annotationTexts.versionOf(version === newest ? null : version, formatDate(updated ?? created))),
           mayEdit &&
             version !== newest &&
-            h(
-              'button.link-button',
-              { 'aria-label': annotationTexts.restoreVersion(version), onclick: act(() => restore(version)) },
+            linkButton(
               annotationTexts.restore,
+              act(() => restore(version)),
+              annotationTexts.restoreVersion(version),
             ),
         ),
       ),
@@ -62,9 +62,7 @@ export function recordDialog(record: AnnotationRecord, mayEdit: boolean, onResto
   function share() {
     dialog.close();
     const isPublic = record.public === true;
-    void shareDialog({ path: `annotation/${id}`, name, isPublic, onSaved: onRestored }).catch((error: unknown) =>
-      tell(messageOf(error)),
-    );
+    shareDialog({ path: `annotation/${id}`, name, isPublic, onSaved: onRestored });
   }
 
   async function restore(version: number) {

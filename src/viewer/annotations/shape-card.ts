@@ -1,4 +1,4 @@
-import { fill, h, icon } from '../dom.js';
+import { button, fill, h } from '../dom.js';
 import { factList } from '../image/facts.js';
 import { measuresOf } from './measures.js';
 import type { Element } from './model.js';
@@ -13,11 +13,7 @@ const maxFields = 100;
 /** A card on the stage with the facts of the shape under the pointer; after a click, of that one. */
 export function shapeCard(metadata: ImageMetadata) {
   const content = h('div');
-  const close = h(
-    'button.button.icon-button.quiet',
-    { 'aria-label': commonTexts.close, onclick: () => pin(null) },
-    icon('close'),
-  );
+  const close = button('', () => pin(null), { picture: 'close', name: commonTexts.close });
   const element = h(
     'section.shape-card.surface.raised.break',
     { 'aria-label': annotationTexts.shape, hidden: true },
@@ -49,7 +45,7 @@ export function shapeCard(metadata: ImageMetadata) {
       [annotationTexts.label, shape.label?.value],
       ...measuresOf(shape, metadata),
       ...user.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)] as const),
-      [annotationTexts.type, shape.id === 'measure' ? null : shape.type],
+      [annotationTexts.type, shape.id === 'measure' ? null : annotationTexts.types[shape.closed ? 'polygon' : shape.type]],
     ];
     return facts.map(([term, value]) => [shortened(term, maxText.term), shortened(value ?? '', maxText.value)]);
   }

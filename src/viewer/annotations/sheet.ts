@@ -1,4 +1,4 @@
-import { contains, outside, overlaps, type AnnotationRecord, type Box, type Element } from './model.js';
+import { contains, nameOf, outside, overlaps, type AnnotationRecord, type Box, type Element } from './model.js';
 import { displayOf, type Display } from './display.js';
 import { editsOf, type Edits } from './edits.js';
 import { groupFilter, loadElements, overlayTileUrl } from './requests.js';
@@ -6,6 +6,7 @@ import { isOverlay } from './drawing/overlay-pictures.js';
 import { boxOf, isOutlined } from './drawing/shapes.js';
 import type { Stage } from '../stage/contract.js';
 import type { ImageMetadata } from '../image/metadata.js';
+import { annotationTexts } from '../texts.js';
 import type { TileLayer, TileUrl } from '../stage/tile-layer.js';
 
 /** Most shapes of one annotation that are fetched and drawn by this page; with more in sight the server's pictures are shown. */
@@ -220,6 +221,9 @@ export class Sheet {
       this.#askedFor = null;
       this.#present('shapes');
       this.options.onMore();
+      const everywhere = this.#inside({ left: 0, top: 0, right: Infinity, bottom: Infinity });
+      const isOutside = !region && shapes.length > 0 && !shapes.some((element) => overlaps(boxOf(element), everywhere));
+      if (isOutside) this.options.onError(new Error(annotationTexts.outside(nameOf(this.record))));
     } catch (error) {
       if (asking.signal.aborted) return;
       this.#askedFor = null;

@@ -60,21 +60,14 @@ export async function folderPicker(signal: AbortSignal): Promise<{ element: HTML
   }
 }
 
-async function childrenOf(
-  container: Container | undefined,
-  signal: AbortSignal,
-): Promise<{ containers: Container[]; total: number }> {
-  if (container === undefined) {
-    const { entries, total } = await list<Named>('collection', { query: { limit: shown, sort: naturalOrder }, signal });
-    const user = currentUser();
-    const own: Container[] = user === null ? [] : [{ type: 'user', _id: user._id, name: accountTexts.myFolders }];
-    return { containers: [...entries.map((one) => toContainer('collection', one)), ...own], total: total + own.length };
-  }
-  const query = { parentType: container.type, parentId: container._id, limit: shown, sort: naturalOrder };
-  const { entries, total } = await list<Named>('folder', { query, signal });
-  return { containers: entries.map((one) => toContainer('folder', one)), total };
-}
-
-function toContainer(type: Container['type'], { _id, name }: Named): Container {
-  return { type, _id, name };
+/** The folders of a container; at the top the collections, and the reader's own place. */
+async function childrenOf(container: Container | undefined, signal: AbortSignal) {
+  const type = container ? 'folder' : 'collection';
+  const parent = container && { parentType: container.type, parentId: container._id };
+  const query = { ...parent, limit: shown, sort: naturalOrder };
+  const { entries, total } = await list<Named>(type, { query, signal });
+  const user = container ? null : currentUser();
+  const own: Container[] = user === null ? [] : [{ type: 'user', _id: user._id, name: accountTexts.myFolders }];
+  const found = entries.map(({ _id, name }): Container => ({ type, _id, name }));
+  return { containers: [...found, ...own], total: total + own.length };
 }

@@ -1,5 +1,5 @@
 import { request } from '../api.js';
-import { errorNotice, fill, h, icon } from '../dom.js';
+import { debounced, errorNotice, fill, h, icon } from '../dom.js';
 import { field } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { nameOf, type User } from '../session.js';
@@ -12,8 +12,6 @@ export interface Found {
   login?: string;
 }
 
-/** How long after the last key is searched, in milliseconds. */
-const delayMs = 250;
 const maxFound = 8;
 
 /** People and groups whose names begin so, as the server gives them; the first letter may be written either way. */
@@ -40,16 +38,10 @@ async function findPeople(words: string, types: ('user' | 'group')[]): Promise<F
 /** A field that finds people and groups while one types, and gives the one that is chosen. */
 export function personSearch(onFound: (found: Found) => void, types: ('user' | 'group')[] = ['user', 'group']) {
   const results = h('ul.picker-list', { 'aria-label': browseTexts.found, hidden: true });
-  const input = h('input', { type: 'search', autocomplete: 'off', oninput: later, onkeydown: onKey });
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  const input = h('input', { type: 'search', autocomplete: 'off', oninput: debounced(() => void search()), onkeydown: onKey });
   let latest = 0;
   const label = types.includes('group') ? browseTexts.personOrGroup : browseTexts.person;
   return h('div.picker.column', field(label, input, browseTexts.personHint), results);
-
-  function later() {
-    clearTimeout(timer);
-    timer = setTimeout(() => void search(), delayMs);
-  }
 
   /** Enter chooses the first one, instead of sending the form around. */
   function onKey(event: KeyboardEvent) {

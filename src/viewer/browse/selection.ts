@@ -6,7 +6,7 @@ import { browseTexts, commonTexts } from '../texts.js';
 import { editDialog, type Entry } from './edit-dialog.js';
 import { folderPicker } from './folder-picker.js';
 import { retryLabel } from './model.js';
-import { shareDialog } from './share-dialog.js';
+import { share } from './share-dialog.js';
 
 type Action = { label: string; picture: Picture; run: () => void };
 
@@ -96,7 +96,7 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
     const retry = refused[0] && least >= 1 && retryLabel(refused[0].largeImageRefused ?? '');
     const offered: (Action | false | '' | undefined)[] = [
       only && { label: commonTexts.edit, picture: 'pencil', run: () => editDialog(only, refresh) },
-      shared && { label: commonTexts.share, picture: 'people', run: () => share(shared) },
+      shared && { label: commonTexts.share, picture: 'people', run: () => share(shared, refresh) },
       retry && { label: retry, picture: 'retry', run: () => tryAgain(all) },
       mayCopy && {
         label: least >= 1 ? browseTexts.moveOrCopy : commonTexts.copy,
@@ -106,13 +106,6 @@ export function selection({ page, refresh, signal }: { page: HTMLElement; refres
       mayRemove && { label: commonTexts.delete, picture: 'trash', run: () => remove(all) },
     ];
     return offered.flatMap((action) => action || []);
-  }
-
-  function share({ type, doc }: Entry) {
-    const isPublic = 'public' in doc && doc.public;
-    void shareDialog({ path: `${type}/${doc._id}`, name: doc.name, isPublic, onSaved: refresh }).catch((error: unknown) =>
-      tell(messageOf(error)),
-    );
   }
 
   /** Does something with one after the other. What was refused stays, so that it can be tried again. */

@@ -1,8 +1,9 @@
 import { request } from '../api.js';
-import { button, fill, h, icon, tell } from '../dom.js';
+import { button, fill, h, icon, messageOf, tell } from '../dom.js';
 import { ask, choice } from '../forms.js';
 import { browseTexts, commonTexts } from '../texts.js';
 import { personSearch } from './person-search.js';
+import type { Entry } from './edit-dialog.js';
 
 interface Grant {
   id: string;
@@ -22,13 +23,24 @@ function levelOf({ level, flags }: Grant) {
   return level === 1 ? 'change' : 'administer';
 }
 
+/** Says who may do what with a collection or a folder. */
+export function share({ type, doc }: Entry, onSaved: () => Promise<void>) {
+  const isPublic = 'public' in doc && doc.public;
+  shareDialog({ path: `${type}/${doc._id}`, name: doc.name, isPublic, onSaved });
+}
+
+type ShareOptions = { path: string; name: string; isPublic: boolean; onSaved: () => Promise<void> };
+
 /**
  * Who may do what with a collection, a folder or an annotation.
  *
  * @param options `path` of it in the API
  */
-export async function shareDialog(options: { path: string; name: string; isPublic: boolean; onSaved: () => Promise<void> }) {
-  const { path, name, isPublic, onSaved } = options;
+export function shareDialog(options: ShareOptions) {
+  void open(options).catch((error: unknown) => tell(messageOf(error)));
+}
+
+async function open({ path, name, isPublic, onSaved }: ShareOptions) {
   const isTree = !path.startsWith('annotation/');
   const { users, groups } = await request<Record<'users' | 'groups', Grant[]>>('GET', `${path}/access`);
   const grants = [

@@ -1,25 +1,20 @@
-import { h, htmlId } from '../dom.js';
+import { h, linkButton, slider } from '../dom.js';
 import { imageTexts } from '../texts.js';
 
 /** Brightness and contrast in per cent. */
 export type Light = { brightness: number; contrast: number };
+
+/** Of both. */
+export const lightRange = { min: 20, max: 300 };
 
 const defaultLight: Light = { brightness: 100, contrast: 100 };
 
 /** Two sliders for images whose samples are colours. */
 export function lightControls(start: Light, onChange: (light: Light) => void) {
   const rows = (['brightness', 'contrast'] as const).map((name) => {
-    const id = htmlId(name);
-    const input = h('input', { id, type: 'range', min: 20, max: 300, step: 5, oninput: () => changed() });
-    const value = h('output.axis-value.numbers.quiet-text', { for: id });
-    return {
-      name,
-      input,
-      value,
-      element: h('div.axis', h('label', { for: id }, imageTexts[name]), value, input),
-    };
+    return { name, ...slider(imageTexts[name], { ...lightRange, step: 5, oninput: () => changed() }) };
   });
-  const reset = h('button.link-button', { onclick: () => (set(defaultLight), onChange(defaultLight)) }, imageTexts.asInFile);
+  const reset = linkButton(imageTexts.asInFile, () => (set(defaultLight), onChange(defaultLight)));
   const element = h('div.frame-controls.column', ...rows.map((row) => row.element), reset);
   set(start);
   return { element, set };

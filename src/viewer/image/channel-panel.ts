@@ -1,5 +1,5 @@
 import { request } from '../api.js';
-import { fill, h, htmlId } from '../dom.js';
+import { drawing, fill, h, htmlId, linkButton } from '../dom.js';
 import { significant } from '../format.js';
 import { applyPreset, automaticShare } from './channels.js';
 import type { Channel, Preset } from './channels.js';
@@ -138,11 +138,8 @@ export function channelPanel(options: {
       });
       return { bound, input, value: h('output') };
     });
-    const automatic = h('button.link-button', { 'aria-label': imageTexts.automaticContrastOf(name) }, imageTexts.automatic);
-    automatic.addEventListener('click', () => {
-      change(index, { min: null, max: null });
-      tell();
-    });
+    const makeAutomatic = () => (change(index, { min: null, max: null }), tell());
+    const automatic = linkButton(imageTexts.automatic, makeAutomatic, imageTexts.automaticContrastOf(name));
     const band = h('div.histogram-band');
     tell();
     return [
@@ -184,18 +181,12 @@ function automaticBound({ hist, bin_edges: edges, samples }: Histogram, bound: '
 
 /** How often samples occur, by the logarithm: backgrounds outnumber all else. */
 function picture({ hist }: Histogram) {
-  const namespace = 'http://www.w3.org/2000/svg';
-  const svg = document.createElementNS(namespace, 'svg');
-  svg.setAttribute('viewBox', `0 0 ${drawn.width} ${drawn.height}`);
-  svg.setAttribute('preserveAspectRatio', 'none');
-  const path = document.createElementNS(namespace, 'path');
   const top = Math.log1p(Math.max(...hist)) || 1;
   const per = Math.ceil(hist.length / drawn.width);
   const points = Array.from({ length: Math.ceil(hist.length / per) }, (_, at) => {
     const most = Math.max(...hist.slice(at * per, (at + 1) * per));
     return `L${at} ${(drawn.height * (1 - Math.log1p(most) / top)).toFixed(1)}H${at + 1}`;
   });
-  path.setAttribute('d', `M0 ${drawn.height}${points.join('')}V${drawn.height}Z`);
-  svg.append(path);
-  return svg;
+  const attributes = { viewBox: `0 0 ${drawn.width} ${drawn.height}`, preserveAspectRatio: 'none' };
+  return drawing(`M0 ${drawn.height}${points.join('')}V${drawn.height}Z`, attributes);
 }

@@ -1,3 +1,4 @@
+import { h } from '../dom.js';
 import { axesOf } from './metadata.js';
 import type { ImageMetadata } from './metadata.js';
 import { imageTexts } from '../texts.js';
@@ -53,20 +54,12 @@ function channel(name: string, index: number, source: Channel['source'], color: 
 
 /** Any colour that a browser knows as `#rrggbb`; `null` for what is none. */
 function hexColor(text: unknown) {
-  if (typeof text !== 'string') return null;
-  const style = new Option().style;
-  style.color = text;
-  const numbers = style.color === '' ? null : toNumbers(style.color);
-  return numbers && `#${numbers.map((value) => value.toString(16).padStart(2, '0')).join('')}`;
-}
-
-/** @param color as a browser writes it, or a name */
-function toNumbers(color: string) {
-  const context = document.createElement('canvas').getContext('2d') as CanvasRenderingContext2D;
-  context.fillStyle = color;
+  if (typeof text !== 'string' || !CSS.supports('color', text)) return null;
+  const context = h('canvas').getContext('2d') as CanvasRenderingContext2D;
+  context.fillStyle = text;
   context.fillRect(0, 0, 1, 1);
-  const [red = 0, green = 0, blue = 0] = context.getImageData(0, 0, 1, 1).data;
-  return [red, green, blue];
+  const numbers = [...context.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  return `#${numbers.map((value) => value.toString(16).padStart(2, '0')).join('')}`;
 }
 
 /** What the server is to mix, as its style; `''` for an image without channels. */
@@ -91,8 +84,10 @@ export function writeChannels(channels: Channel[]) {
   return entries.flat().join(',') || 'none';
 }
 
-export function readChannels(text: string, channels: Channel[]): Channel[] {
+/** @returns `null` where the text names none of the channels, and does not say `none` */
+export function readChannels(text: string, channels: Channel[]): Channel[] | null {
   const entries = new Map(text.split(',').map((entry) => [Number.parseInt(entry, 10), entry.split(':')] as const));
+  if (text !== 'none' && !channels.some((_, index) => entries.has(index))) return null;
   return channels.map((known, index) => {
     const [, color, range = '~'] = entries.get(index) ?? [];
     const [min, max] = range.split('~').map((bound) => (bound === '' || Number.isNaN(Number(bound)) ? null : Number(bound)));

@@ -72,9 +72,9 @@ export function comparison(options: {
   }
 
   function update(from: URLSearchParams) {
-    const parts = (from.get('offset') ?? '').split(',').map(Number);
-    const [x = 0, y = 0, scale = 1, turn = 0] = parts;
-    offset = parts.length === 4 && parts.every(Number.isFinite) && scale > 0 ? { x, y, scale, turn } : noOffset;
+    const [x = NaN, y = NaN, scale = NaN, turn = NaN] = (from.get('offset') ?? '').split(',').map(Number);
+    const isOffset = [x, y, turn].every((part) => Math.abs(part) < 1e9) && scale > 1e-4 && scale < 1e4;
+    offset = isOffset ? { x, y, scale, turn } : noOffset;
     const id = from.get('with') ?? '';
     if (id === (second?.id ?? '')) follow(0);
     else if (id === '') close();
@@ -112,6 +112,7 @@ export function comparison(options: {
         metadata,
         query: new URLSearchParams(),
         onAddress: settle,
+        onRetry: () => void open(id),
         signal: leave,
       });
       leave.throwIfAborted();

@@ -1,4 +1,4 @@
-import { h, htmlId } from '../dom.js';
+import { h, slider } from '../dom.js';
 import { axesOf, frameAt, positionOf } from './metadata.js';
 import type { Axis, ImageMetadata } from './metadata.js';
 import { imageTexts } from '../texts.js';
@@ -44,25 +44,16 @@ export function frameControls(
 }
 
 function axisRow(axis: Axis, onMove: (position: number) => void) {
-  const id = htmlId(axis.key);
-  const slider = h('input', {
-    id,
-    type: 'range',
-    min: 0,
-    max: axis.range - 1,
-    step: 1,
-    oninput: () => onMove(slider.valueAsNumber),
-  });
-  const value = h('output.axis-value.numbers.quiet-text', { for: id });
-  const element = h('div.axis', h('label', { for: id }, axis.label), value, slider);
+  const oninput = () => onMove(input.valueAsNumber);
+  const { input, value, element } = slider(axis.label, { min: 0, max: axis.range - 1, step: 1, oninput });
   return {
     element,
     show(frame: number) {
       const position = positionOf(axis, frame);
       const name = axis.names[position];
       const count = imageTexts.positionOf(position + 1, axis.range);
-      slider.value = String(position);
-      slider.setAttribute('aria-valuetext', name ? `${name}, ${count}` : count);
+      input.value = String(position);
+      input.setAttribute('aria-valuetext', name ? `${name}, ${count}` : count);
       value.textContent = name ? `${name} · ${count}` : count;
     },
   };

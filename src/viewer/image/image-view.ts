@@ -1,8 +1,8 @@
 import { showAnnotations } from '../annotations/annotations.js';
-import { request } from '../api.js';
-import { append, h } from '../dom.js';
+import { ApiError, apiUrl, request, requestPicture } from '../api.js';
+import { append, button, fill, h } from '../dom.js';
 import { checkSession } from '../session.js';
-import { lightControls, type Light } from './brightness.js';
+import { lightControls, lightRange, type Light } from './brightness.js';
 import { channelPanel } from './channel-panel.js';
 import { applyPreset, channelsOf, presetsOf, readChannels, styleOf, writeChannels, type Channel } from './channels.js';
 import { frameControls } from './frame-controls.js';
@@ -13,7 +13,10 @@ import { pixelReadout } from './readout.js';
 import { openStage } from '../stage/stage.js';
 import type { Item } from '../browse/model.js';
 import type { ViewPosition } from '../stage/contract.js';
-import { imageTexts } from '../texts.js';
+import { commonTexts, imageTexts } from '../texts.js';
+
+/** How much wider than the longer side of the image a place in an address may be. */
+const farthest = 100;
 
 /** What of a view stands in an address. */
 export type ViewQuery = Record<'frame' | 'at' | 'rotation' | 'channels' | 'light' | 'hide', string | number | null>;
@@ -32,9 +35,11 @@ export async function openImage(options: {
   /** called with the query of the address of what is seen; `false`: another one has been entered, and is about to be shown */
   onAddress: (query: ViewQuery) => boolean | void;
   onProblem?: (message: string) => void;
+  /** opens it anew: the browser does not ask again for what it could not load */
+  onRetry: () => void;
   signal: AbortSignal;
 }) {
-  const { element, item, metadata, query, onAddress, onProblem, signal } = options;
+  const { element, item, metadata, query, onAddress, onProblem, onRetry, signal } = options;
   let frame = readFrame(query.get('frame'), metadata);
   const known = channelsOf(metadata);
   const axis = axesOf(metadata).find(({ key }) => key === 'IndexC');
@@ -43,7 +48,7 @@ export async function openImage(options: {
   let channels = readView(query);
   let light = readLight(query.get('light'));
   const drawing = h('div.stage-drawing');
-  const problem = h('p.stage-problem', { role: 'alert', hidden: true });
+  const problem = h('div.stage-problem.row', { role: 'alert', hidden: true });
   element.replaceChildren(drawing);
   const stage = await openStage({
     element: drawing,
@@ -55,7 +60,7 @@ export async function openImage(options: {
     signal,
   });
   stage.setLight(light);
-  const start = readPosition(query.get('at'));
+  const start = readPosition(query.get('at'), metadata);
   stage.rotate(readRotation(query), true);
   if (start) stage.goTo(start);
   const readout = pixelReadout({ stage, element: drawing, itemId: item._id, metadata, frame: shownFrame, signal });
@@ -84,7 +89,7 @@ export async function openImage(options: {
         : { title: imageTexts.light, element: lights.element },
     /** Follows an address of the same image, as from the back button. */
     update(next: URLSearchParams) {
-      const position = readPosition(next.get('at'));
+      const position = readPosition(next.get('at'), metadata);
       if (position) stage.goTo(position);
       else stage.goHome();
       stage.rotate(readRotation(next), true);
@@ -105,7 +110,8 @@ export async function openImage(options: {
     const text = from.get('channels');
     const position = isMixed && axis ? positionOf(axis, frame) : 0;
     if (axis && isMixed) frame = frameAt(axis, frame, 0);
-    if (text !== null) return readChannels(text, known);
+    const read = text === null ? null : readChannels(text, known);
+    if (read) return read;
     return position === 0 ? usual : usual.map((channel, index) => ({ ...channel, on: index === position }));
   }
 
@@ -143,11 +149,19 @@ export async function openImage(options: {
   }
 
   function showProblem(message: string) {
-    problem.textContent = message;
+    if (problem.hidden) void explain(message);
     problem.hidden = false;
     onProblem?.(message);
-    // The browser loads pictures by itself, and does not say why one fails.
     void checkSession();
+  }
+
+  /** The browser loads pictures by itself, and does not say why one fails: the coarsest may fail for the same reason. */
+  async function explain(message: string) {
+    const say = (reason = '') =>
+      fill(problem, h('p', `${message} ${reason}`), button(commonTexts.tryAgain, onRetry, { kind: 'quiet' }));
+    say();
+    const coarsest = apiUrl(`item/${item._id}/tiles/zxy/0/0/0`, { frame: frame || null, style: styleOf(channels) || null });
+    await requestPicture(coarsest, signal).catch((error: unknown) => error instanceof ApiError && say(error.message));
   }
 
   function writeAddress() {
@@ -158,7 +172,7 @@ export async function openImage(options: {
     const query = {
       frame: frame || null,
       at,
-      rotation: stage.rotation() || null,
+      rotation: Number(stage.rotation().toFixed(2)) || null,
       channels: mixed === writeChannels(usual) ? null : mixed,
       light: light.brightness === 100 && light.contrast === 100 ? null : `${light.brightness},${light.contrast}`,
       hide: annotations.hidden().join(',') || null,
@@ -185,7 +199,8 @@ async function loadPresets(item: Item, known: Channel[], signal: AbortSignal) {
 }
 
 function readLight(text: string | null): Light {
-  const [brightness = 100, contrast = 100] = (text ?? '').split(',').map((part) => (/^\d{2,3}$/.test(part) ? Number(part) : 100));
+  const parts = (text ?? '').split(',').map(Number);
+  const [brightness = 100, contrast = 100] = parts.map((part) => (part >= lightRange.min && part <= lightRange.max ? part : 100));
   return { brightness, contrast };
 }
 
@@ -199,7 +214,9 @@ function readRotation(query: URLSearchParams) {
   return Number.isFinite(degrees) ? degrees % 360 : 0;
 }
 
-function readPosition(text: string | null): ViewPosition | null {
+/** A place from which something of the image may be seen. */
+function readPosition(text: string | null, { sizeX, sizeY }: ImageMetadata): ViewPosition | null {
   const [x = NaN, y = NaN, width = NaN] = (text ?? '').split(',').map((part) => (part === '' ? NaN : Number(part)));
-  return [x, y, width].every(Number.isFinite) && width >= 1 ? { x, y, width } : null;
+  const isNear = Math.abs(x - sizeX / 2) <= sizeX / 2 + width && Math.abs(y - sizeY / 2) <= sizeY / 2 + width;
+  return isNear && width >= 1 && width <= farthest * Math.max(sizeX, sizeY) ? { x, y, width } : null;
 }

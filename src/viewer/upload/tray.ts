@@ -1,5 +1,5 @@
-import { request } from '../api.js';
-import type { Item } from '../browse/model.js';
+import { pause, request, type Query } from '../api.js';
+import { imageState, type Item } from '../browse/model.js';
 import { announce, button, fill, h, messageOf } from '../dom.js';
 import { formatBytes } from '../format.js';
 import { uploadTexts } from '../texts.js';
@@ -9,6 +9,9 @@ import type { Progress } from './upload.js';
 
 /** Files sent at the same time; more would only share the same line. */
 const concurrentUploads = 2;
+
+/** What is neither an image nor refused is looked at again after so many milliseconds. */
+const lookDelays = [500, 2000, 8000];
 
 const waiting: (() => Promise<void>)[] = [];
 let running = 0;
@@ -112,16 +115,28 @@ async function run(options: {
     const { signal } = leave;
     const folderId = await target();
     const itemId = await uploadFile({ folderId, file, onProgress: (progress) => row.progress(progress), signal });
-    // The upload is complete, whatever becomes of this question.
-    const item = itemId === null ? null : await request<Item>('GET', `item/${itemId}`).catch(() => null);
-    if (item?.largeImageRefused) row.end('unreadable', uploadTexts.unreadable(item.largeImageRefused));
-    else row.end('done', uploadTexts.uploaded);
+    row.end('done', uploadTexts.uploaded);
     announce(uploadTexts.uploadedNamed(file.name));
     tell(folderId, 'item');
+    if (itemId !== null) void tellOutcome(itemId, row);
   } catch (error) {
     if (leave.signal.aborted) row.end('cancelled', uploadTexts.cancelled);
     else row.end('failed', messageOf(error));
   }
+}
+
+/** Says what the server has made of a file, which it may do a moment later. The upload is complete, whatever becomes of these questions. */
+async function tellOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
+  let item = await request<Item>('GET', `item/${itemId}`).catch(() => undefined);
+  for (const delay of lookDelays) {
+    if (!item || imageState(item) !== 'no' || item.largeImageRefused) break;
+    await pause(delay, new AbortController().signal);
+    const query: Query = { folderId: item.folderId, name: item.name };
+    // From the list, as it may be removed meanwhile, which is no error.
+    item = (await request<Item[]>('GET', 'item', { query }).catch(() => [])).find(({ _id }) => _id === itemId);
+    if (item && (imageState(item) !== 'no' || item.largeImageRefused)) tell(item.folderId, 'item');
+  }
+  if (item?.largeImageRefused) row.end('unreadable', uploadTexts.unreadable(item.largeImageRefused));
 }
 
 function uploadRow(file: File, folderName: string) {

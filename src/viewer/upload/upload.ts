@@ -1,4 +1,4 @@
-import { ApiError, apiUrl, authorization, request, toApiError } from '../api.js';
+import { ApiError, apiUrl, authorization, pause, request, toApiError } from '../api.js';
 import { uploadTexts } from '../texts.js';
 
 /** Bytes sent in one request. The server refuses small ones; what a broken connection loses grows with it. */
@@ -126,17 +126,10 @@ async function waitBeforeRetry(
   const delay = retryDelays[failures];
   if (signal.aborted || !(error instanceof ApiError) || !passingStatuses.has(error.status) || delay === undefined) throw error;
   onProgress({ sent, waiting: uploadTexts.connectionLost });
-  await new Promise((resolve) => {
-    const timer = setTimeout(done, delay);
-    addEventListener('online', done, { once: true });
-    signal.addEventListener('abort', done, { once: true });
-    function done() {
-      clearTimeout(timer);
-      removeEventListener('online', done);
-      signal.removeEventListener('abort', done);
-      resolve(undefined);
-    }
-  });
+  const end = new AbortController();
+  addEventListener('online', () => end.abort(), { signal: end.signal });
+  await pause(delay, AbortSignal.any([signal, end.signal]));
+  end.abort();
   signal.throwIfAborted();
 }
 
@@ -156,24 +149,17 @@ function sendChunk(options: {
   return new Promise((resolve, reject) => {
     const xhr = new XMLHttpRequest();
     const abort = () => xhr.abort();
-    const settle = () => signal.removeEventListener('abort', abort);
     xhr.open('POST', apiUrl('file/chunk', { uploadId, offset }));
     for (const [name, value] of Object.entries(authorization())) xhr.setRequestHeader(name, value);
     xhr.setRequestHeader('Content-Type', 'application/octet-stream');
     xhr.upload.addEventListener('progress', (event) => onSent(event.loaded));
+    xhr.addEventListener('loadend', () => signal.removeEventListener('abort', abort));
     xhr.addEventListener('load', () => {
-      settle();
       if (xhr.status >= 200 && xhr.status < 300) resolve(JSON.parse(xhr.responseText));
       else reject(toApiError(xhr.status, xhr.responseText));
     });
-    xhr.addEventListener('error', () => {
-      settle();
-      reject(toApiError(0, ''));
-    });
-    xhr.addEventListener('abort', () => {
-      settle();
-      reject(signal.reason);
-    });
+    xhr.addEventListener('error', () => reject(toApiError(0, '')));
+    xhr.addEventListener('abort', () => reject(signal.reason));
     signal.addEventListener('abort', abort, { once: true });
     xhr.send(bytes);
   });

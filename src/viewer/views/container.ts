@@ -8,7 +8,7 @@ import { pageNumber, paging } from '../browse/paging.js';
 import { placeRow } from '../browse/place.js';
 import { preparationEnd } from '../browse/preparation.js';
 import { downloadUrl, selection } from '../browse/selection.js';
-import { shareDialog } from '../browse/share-dialog.js';
+import { share } from '../browse/share-dialog.js';
 import { append, button, fill, h, icon, messageOf, tell } from '../dom.js';
 import { choice } from '../forms.js';
 import { section, valueTree } from '../image/facts.js';
@@ -57,12 +57,10 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
   const itemOptions = { folder: container, route, mayWrite, signal, chosen };
   if (isFolder) await fillItems(items, itemOptions);
   const mayUpload = isFolder && mayWrite;
+  // The list that stands is better than an error in its place.
+  const tellFailure = (error: unknown) => signal.aborted || tell(messageOf(error));
   const upload = (uploads: Upload[]) => uploadTo({ folder: container, uploads });
-  onArrival(
-    route.id,
-    signal,
-    (kind) => void (kind === 'folder' ? refresh() : fillItems(items, itemOptions).catch(announceFailure(signal))),
-  );
+  onArrival(route.id, signal, (kind) => void (kind === 'folder' ? refresh() : fillItems(items, itemOptions).catch(tellFailure)));
   const row = (folder: Folder) =>
     placeRow('folder', folder, { box: chosen.box({ type: 'folder', doc: folder, level: folder._accessLevel }) });
   const { description, meta = {}, groupInvites = [] } = container;
@@ -106,14 +104,11 @@ export async function containerView(route: Route, { main, signal, refresh }: Vie
 
 /** What can be done with the place itself. */
 function ownerActions(entry: Entry, refresh: () => Promise<void>) {
-  const { type, doc, level } = entry;
-  const isPublic = 'public' in doc && doc.public;
-  const share = () =>
-    void shareDialog({ path: `${type}/${doc._id}`, name: doc.name, isPublic, onSaved: refresh }).catch(announceFailure());
+  const { level } = entry;
   const download = { class: 'button', href: downloadUrl([entry]), download: true, title: browseTexts.downloadAll };
   return h(
     'div.actions.wrap',
-    level >= 2 && button(commonTexts.share, share, { picture: 'people' }),
+    level >= 2 && button(commonTexts.share, () => share(entry, refresh), { picture: 'people' }),
     level >= 1 && button(commonTexts.edit, () => editDialog(entry, refresh), { picture: 'pencil' }),
     h('a', download, icon('download'), commonTexts.download),
   );
@@ -121,13 +116,6 @@ function ownerActions(entry: Entry, refresh: () => Promise<void>) {
 
 function ownActions(userId: string) {
   return currentUser()?._id === userId && button(accountTexts.changePassword, passwordDialog, { picture: 'settings' });
-}
-
-/** For what is asked in the background, where the list that stands is better than an error in its place. */
-function announceFailure(signal?: AbortSignal) {
-  return (error: unknown) => {
-    if (!signal?.aborted) tell(messageOf(error));
-  };
 }
 
 function empty(picture: 'folder' | 'image', title: string, hint: string | false) {

@@ -67,7 +67,8 @@ export async function itemView(route: Route, { main, signal, refresh }: ViewCont
       seen = query;
       return writeAddress();
     };
-    const image = await openImage({ element: stage, item, metadata, query: route.query, onAddress, signal });
+    const onRetry = () => void refresh();
+    const image = await openImage({ element: stage, item, metadata, query: route.query, onAddress, onRetry, signal });
     fill(
       panel,
       ...imagePanels(image, metadata),

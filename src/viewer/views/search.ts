@@ -1,7 +1,7 @@
 import { request } from '../api.js';
 import { itemCard } from '../browse/item-card.js';
 import { placeRow } from '../browse/place.js';
-import { errorNotice, fill, h } from '../dom.js';
+import { debounced, errorNotice, fill, h } from '../dom.js';
 import { formatCount } from '../format.js';
 import { replaceRoute, routeHash, type Route } from '../router.js';
 import { browseTexts, commonTexts } from '../texts.js';
@@ -19,25 +19,21 @@ const kinds = ['collection', 'folder', 'item'] as const;
 /** Of each kind. */
 const maxFound = 60;
 
-/** How long after the last key is searched, in milliseconds. */
-const delayMs = 250;
-
 /** Everything whose name or description holds the words, or whose name begins with them. */
 export async function searchView(route: Route, { main, signal }: ViewContext): Promise<View> {
   const results = h('div.stack.column', { 'aria-live': 'polite' });
-  const input = h('input', { type: 'search', autocomplete: 'off', 'aria-label': browseTexts.searchAll, oninput: later });
+  const input = h('input', {
+    type: 'search',
+    autocomplete: 'off',
+    'aria-label': browseTexts.searchAll,
+    oninput: debounced(() => void show()),
+  });
   input.value = route.query.get('q') ?? '';
   fill(main, h('div.page.column', h('h1', commonTexts.search), h('div.field.column', input), results));
   input.focus();
-  let timer: ReturnType<typeof setTimeout> | undefined;
   let latest = 0;
   await show();
   return { title: input.value === '' ? commonTexts.search : browseTexts.searchFor(input.value) };
-
-  function later() {
-    clearTimeout(timer);
-    timer = setTimeout(() => void show(), delayMs);
-  }
 
   async function show() {
     const words = input.value.trim();
