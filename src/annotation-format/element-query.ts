@@ -27,7 +27,12 @@ export interface ElementQuery {
   centroids: boolean;
   /** Whether each element gets its `_bbox`; never with `centroids`. */
   bbox: boolean;
+  /** Whether the answer tells the place of each element among all of its version. */
+  orders: boolean;
 }
+
+/** Most elements whose places are told: they are held until the end of the answer. */
+const maxOrders = 100_000;
 
 /** Region and size parameters: the box field each is compared with. The limits that are ignored when <= 0 compare with `$gte`. */
 const boxParameters = {
@@ -104,15 +109,18 @@ export function parseElementQuery(sent: Sent): ElementQuery {
     if (value !== null && (operator === '$lt' || value > 0)) conditions.push({ field, operator, value });
   }
   const centroids = flagOf(sent, 'centroids');
+  const sort = sortOf(sent);
+  const limit = countOf(sent, 'limit');
   return {
     conditions,
-    sort: sortOf(sent),
+    sort,
     offset: countOf(sent, 'offset'),
-    limit: countOf(sent, 'limit'),
+    limit,
     maxDetails: countOf(sent, 'maxDetails'),
     minElements: countOf(sent, 'minElements'),
     centroids,
     bbox: flagOf(sent, 'bbox') && !centroids,
+    orders: flagOf(sent, 'orders') && !centroids && sort[0] === '_id' && limit > 0 && limit <= maxOrders,
   };
 }
 
@@ -177,6 +185,8 @@ export interface ElementAnswer {
   budget: ElementBudget;
   /** Box around the elements sent; `null` when none was. */
   box?: BoundingBox | null;
+  /** Places of the elements sent, where the query asks for them. */
+  orders?: readonly number[];
 }
 
 /** `_elementQuery` of an answer, without the `props` and `propskeys` of centroids. */
@@ -199,5 +209,6 @@ export function elementQueryEcho(query: ElementQuery, answer: ElementAnswer): Re
     const { lowx, lowy, lowz, highx, highy, highz } = answer.box;
     echo.bbox = { lowx, lowy, lowz, highx, highy, highz };
   }
+  if (query.orders) echo.orders = answer.orders;
   return echo;
 }

@@ -179,6 +179,31 @@ describe('stored elements', () => {
     );
   });
 
+  it('have places that tell how to put together what several requests bring, and what lies there is fetched once', async () => {
+    // Two windows, one over the other: what is read of the one lies before what is read of the other.
+    const list = Array.from({ length: 60 }, (_, index) => ({ type: 'point', center: [index % 8, index % 5, 0] }));
+    const stored = await (await store.write(sent(list))).commit(publish);
+    const model = await readAll(stored);
+    const fetched = vi.spyOn(started.records, 'findPacks');
+    const placed = new Map<number, string>();
+    for (const [left, right] of [
+      [0, 5],
+      [3, 9],
+    ] as const) {
+      const region = { left: String(left), right: String(right), limit: '100', orders: 'true' };
+      const reading = await store.read(stored, parseElementQuery(region));
+      const elements = JSON.parse(`[${await textOf(reading.chunks)}]`) as Stored[];
+      expect(reading.orders).toHaveLength(elements.length);
+      for (const [at, { id }] of elements.entries()) placed.set(reading.orders[at]!, id);
+    }
+    const ids = [...placed].sort(([a], [b]) => a - b).map(([, id]) => id);
+    expect(ids).toEqual(model.map(({ id }) => id));
+    const asked = fetched.mock.calls.flatMap(([packs]) => packs);
+    fetched.mockRestore();
+    expect(asked.length).toBeGreaterThan(1);
+    expect(new Set(asked).size).toBe(asked.length);
+  });
+
   it('are changed element by element as a list would be', async () => {
     const edit = fc.record({
       replace: fc.array(fc.tuple(fc.nat(), anyElement), { maxLength: 5 }),

@@ -118,8 +118,8 @@ export async function recordChunks(view: AnnotationView, sending: ElementSending
   return (async function* () {
     yield Buffer.from(`{${record.before}"annotation":{${head.before}"elements":[`);
     yield* chunks;
-    const { budget, box } = reading;
-    const answer = { annotationId, version, total: elements.count, budget, box };
+    const { budget, box, orders } = reading;
+    const answer = { annotationId, version, total: elements.count, budget, box, orders };
     const echo = sending.echo === false ? {} : { _elementQuery: elementQueryEcho(query, answer) };
     const last = members({ ...sending.trailer, ...echo }).slice(0, -1);
     yield Buffer.from(`]${head.after}}${record.after}${last === '' ? '' : `,${last}`}}`);

@@ -24,6 +24,7 @@ describe('parameters', () => {
       minElements: 0,
       centroids: false,
       bbox: false,
+      orders: false,
     });
   });
 
@@ -95,6 +96,19 @@ describe('parameters', () => {
     for (const no of ['false', '0', 'no', ''])
       expect(parseElementQuery({ bbox: no, centroids: no })).toMatchObject({ bbox: false, centroids: false });
     expect(parseElementQuery({ bbox: 'true', centroids: 'true' })).toMatchObject({ bbox: false, centroids: true });
+  });
+
+  test('places are told of a limited number of elements in their own order', () => {
+    const asks = (parameters: Record<string, string>) => parseElementQuery({ orders: '1', ...parameters }).orders;
+    expect(asks({ limit: '5' })).toBe(true);
+    expect(asks({ limit: '100000', sortdir: '-1' })).toBe(true);
+    const others: Record<string, string>[] = [
+      {},
+      { limit: '100001' },
+      { limit: '5', sort: 'size' },
+      { limit: '5', centroids: '1' },
+    ];
+    for (const other of others) expect(asks(other)).toBe(false);
   });
 });
 

@@ -84,6 +84,10 @@ const elementParameters = {
   minElements: integer({ description: 'With maxDetails: return at least so many.' }),
   centroids: boolean({ description: 'Answer the binary form: 28 bytes for each element.' }),
   bbox: boolean({ description: 'Give each element its bounding box in `_bbox`.' }),
+  orders: boolean({
+    description:
+      'Give `_elementQuery.orders`: for each element a number that grows in the order of all elements of this version, so that what several requests bring can be drawn in order. With a limit of at most 100 000 and the default `sort` only.',
+  }),
 };
 
 /** The same for the description only: empty texts count as not sent, and messages are those of `parseElementQuery`. */

@@ -145,6 +145,8 @@ export interface ElementReading {
   budget: ElementBudget;
   /** Box around the elements sent so far; `null` when none was. Kept only when the query has `bbox`. */
   readonly box: BoundingBox | null;
+  /** Places of the elements sent so far among all, growing from each to the next. Kept only when the query has `orders`. */
+  readonly orders: readonly number[];
 }
 
 /** Answer of {@link ElementStore.centroids}. */

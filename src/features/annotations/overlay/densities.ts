@@ -5,7 +5,7 @@ import type { Drawer } from './drawer.js';
 import type { ElementStore, PackMarks, StoredElements, StoredWindow } from '../elements/contract.js';
 import { LargeImageError } from '../../../errors.js';
 import type { HostLogger } from '../../../host.js';
-import type { AnnotationDensityModel, BlockAddress, DensityBlock, DensityHead } from './density.model.js';
+import { blockId, type AnnotationDensityModel, type BlockAddress, type DensityBlock, type DensityHead } from './density.model.js';
 import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 import { LRUCache } from 'lru-cache';
@@ -17,6 +17,9 @@ export const countedAlways = 2048;
 
 /** Heads of windows kept in memory. */
 const maxHeads = 10_000;
+
+/** Memory for blocks of densities, bytes: tiles beside one another, and above one another, share them. */
+const maxBlockBytes = 16 * 1024 * 1024;
 
 /** How long a request waits for densities that are being made, in milliseconds. */
 const patienceMs = 30_000;
@@ -36,6 +39,11 @@ export interface AnnotationDensitiesOptions {
 /** Densities of stored elements: made once for each window of elements, kept in the database, shared by all versions that share the window. */
 export class AnnotationDensities {
   readonly #heads = new LRUCache<string, DensityHead>(atMost(maxHeads));
+  /** `null`: there is none at this place. */
+  readonly #blocks = new LRUCache<string, { block: DensityBlock | null; bytes: number }>({
+    maxSize: maxBlockBytes,
+    sizeCalculation: ({ bytes }) => bytes + 256,
+  });
   /** Of annotations whose densities are not kept in the database, by content. */
   readonly #small = new LRUCache<string, { crowded: CrowdedWindow[]; groups: GroupColor[] }>(atMost(maxHeads));
   readonly #underWay = new Map<string, Promise<DensityHead>>();
@@ -180,9 +188,19 @@ export class AnnotationDensities {
     return counted;
   }
 
-  /** The blocks of these windows that are there. */
-  blocks(addresses: readonly BlockAddress[]): Promise<DensityBlock[]> {
-    return this.options.model.blocks(addresses);
+  /** The blocks of these windows, whose densities have been made, that are there. */
+  async blocks(addresses: readonly BlockAddress[]): Promise<DensityBlock[]> {
+    const blocks = new Map(addresses.map((address) => [blockId(address), this.#blocks.get(blockId(address))?.block]));
+    const missing = addresses.filter((address) => blocks.get(blockId(address)) === undefined);
+    if (missing.length > 0) {
+      const found = new Map((await this.options.model.blocks(missing)).map((block) => [blockId(block), block]));
+      for (const id of missing.map(blockId)) {
+        const block = found.get(id) ?? null;
+        blocks.set(id, block);
+        this.#blocks.set(id, { block, bytes: block?.tiles.reduce((sum, tile) => sum + tile.length, 0) ?? 0 });
+      }
+    }
+    return [...blocks.values()].filter((block) => block !== null && block !== undefined);
   }
 
   /**
@@ -200,7 +218,10 @@ export class AnnotationDensities {
         return windows;
       });
     }
-    if (removed > 0) this.#heads.clear();
+    if (removed > 0) {
+      this.#heads.clear();
+      this.#blocks.clear();
+    }
     return removed;
   }
 

@@ -53,7 +53,7 @@ export interface BlockAddress {
   row: number;
 }
 
-function blockId({ window, level, column, row }: BlockAddress): string {
+export function blockId({ window, level, column, row }: BlockAddress): string {
   return `${window}/${level}/${column}/${row}`;
 }
 
@@ -105,7 +105,8 @@ export class AnnotationDensityModel {
     for (let start = 0; start < ids.length; start += batch) {
       const found = (await this.#documents.find({ _id: { $in: ids.slice(start, start + batch) } }).toArray()) as StoredBlock[];
       for (const { _id, lengths, data } of found) {
-        const bytes = data instanceof Uint8Array ? data : data.buffer;
+        // A copy, which may be kept: what comes is part of a message of many blocks.
+        const bytes = Uint8Array.from(data instanceof Uint8Array ? data : data.buffer);
         let end = 0;
         const tiles = lengths.map((length) => bytes.subarray(end, (end += length)));
         blocks.push({ ...(byId.get(_id) as BlockAddress), tiles });

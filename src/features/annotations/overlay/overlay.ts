@@ -146,14 +146,15 @@ export class AnnotationOverlay {
   }
 
   /** Elements that may be drawn by themselves at this level, in their order. */
-  #elements(stored: StoredElements, view: View, { signal }: Options): AsyncIterable<ElementText> {
+  async *#elements(stored: StoredElements, view: View, { signal }: Options): AsyncGenerator<ElementText, void, undefined> {
     const least = densityBelow * view.scale;
     const largestSize = stored.box?.size ?? 0;
     // Points are drawn larger than their box is.
-    if (Math.max(largestSize, pointSize) < least) return none();
+    if (Math.max(largestSize, pointSize) < least) return;
     const conditions = conditionsOf(view, drawnMargin);
     if (least > pointSize) conditions.push({ field: 'size', operator: '$gte', value: least });
-    return this.options.store.texts(stored, { conditions, ...(signal && { signal }) });
+    for await (const found of this.options.store.texts(stored, { conditions, ...(signal && { signal }) }))
+      if (found.box.size >= least || found.type === 'point') yield found;
   }
 
   /** Tiles of densities that meet the view. */
@@ -204,8 +205,6 @@ const pointSize = pointDiameter * Math.SQRT2;
 function largest(found: ElementText[]): ElementText[] {
   return found.length > maxFeatures ? found.sort((a, b) => b.box.size - a.box.size).slice(0, maxFeatures) : found;
 }
-
-async function* none(): AsyncGenerator<never> {}
 
 /** Elements that are drawn together. */
 class DrawingPart {

@@ -22,8 +22,10 @@ export interface LoadedPack {
 
 /** Memory for parts of id indexes, bytes. */
 const maxIndexBytes = 16 * 1024 * 1024;
-/** Memory for packs that have just been edited or looked into for an edit, bytes. */
-const maxEditedBytes = 16 * 1024 * 1024;
+/** Memory for packs that have just been looked into, bytes: of a million shapes those of some screens. */
+const maxKeptBytes = 32 * 1024 * 1024;
+/** Memory of what is read of the columns of an element, beside them. */
+const decodedBytes = 160;
 /** Memory of a decoded pack index, for the limit of the cache. */
 const bytesPerPackEntry = 320;
 const windowsPerQuery = 64;
@@ -34,16 +36,26 @@ function elementsGone(): LargeImageError {
   return new LargeImageError('unavailable', 'The elements were removed while they were read; try again.');
 }
 
-/** Fetches pack indexes, which are kept in memory, and packs, which are not. */
+/** A pack of which both are in memory. */
+interface KeptPack {
+  columns: PackColumns;
+  text: Buffer;
+  bytes: number;
+}
+
+/** Copies: what came from the database is part of a message of many packs, which would be kept with it. */
+function keptPack(columns: Buffer, text: Buffer): KeptPack {
+  const read = new PackColumns(Buffer.from(columns));
+  return { columns: read, text: Buffer.from(text), bytes: columns.length + text.length + read.count * decodedBytes + 128 };
+}
+
+/** Fetches pack indexes, which are kept in memory, and packs, of which those of small reads are kept, too. */
 export class ElementLoader {
   readonly #windows: LRUCache<string, LoadedWindow>;
   readonly #indexParts = new LRUCache<string, Buffer>({ maxSize: maxIndexBytes, sizeCalculation: ({ length }) => length + 64 });
 
-  /** Whoever edits an element looks for it first, and often edits its neighbours next. */
-  readonly #edited = new LRUCache<string, { columns: Buffer; text: Buffer }>({
-    maxSize: maxEditedBytes,
-    sizeCalculation: ({ columns, text }) => columns.length + text.length + 128,
-  });
+  /** Whoever looks at a place, or edits an element, looks at what lies beside it next. */
+  readonly #kept = new LRUCache<string, KeptPack>({ maxSize: maxKeptBytes, sizeCalculation: ({ bytes }) => bytes });
 
   constructor(
     readonly records: ElementRecords,
@@ -85,24 +97,34 @@ export class ElementLoader {
   }
 
   /** Keeps a pack that has just been written, for the next edit of its elements. */
-  keepPack(id: string, pack: { columns: Buffer; text: Buffer }): void {
-    this.#edited.set(id, pack);
+  keepPack(id: string, { columns, text }: { columns: Buffer; text: Buffer }): void {
+    this.#kept.set(id, keptPack(columns, text));
   }
 
-  /** Packs with columns and texts in the order of the entries, kept for the next edit. @throws LargeImageError when one is gone. */
-  async packsToEdit(entries: readonly PackEntry[], signal?: AbortSignal): Promise<LoadedPack[]> {
-    const missing = entries.filter(({ id }) => !this.#edited.has(id));
-    const fetched = new Map<string, LoadedPack>();
+  /**
+   * A few packs with columns and texts in the order of the entries, kept for whoever needs them next.
+   *
+   * @throws LargeImageError when one is gone.
+   */
+  async packsKept(entries: readonly PackEntry[], signal?: AbortSignal): Promise<LoadedPack[]> {
+    const kept = new Map<string, KeptPack>();
+    const missing: PackEntry[] = [];
+    for (const entry of entries) {
+      const known = this.#kept.get(entry.id);
+      if (known === undefined) missing.push(entry);
+      else kept.set(entry.id, known);
+    }
     for (let start = 0; start < missing.length; start += packsPerQuery) {
       const part = missing.slice(start, start + packsPerQuery);
-      for (const pack of await this.#packs(part, 'both', signal, (id, kept) => this.#edited.set(id, kept)))
-        fetched.set(pack.entry.id, pack);
+      for (const { entry, pack, text } of await this.#fetch(part, 'both', signal)) {
+        const copy = keptPack(pack.columns, text!);
+        this.#kept.set(entry.id, copy);
+        kept.set(entry.id, copy);
+      }
     }
     return entries.map((entry) => {
-      const pack = fetched.get(entry.id);
-      if (pack !== undefined) return pack;
-      const { columns, text } = this.#edited.get(entry.id)!;
-      return { entry, columns: new PackColumns(columns), text };
+      const { columns, text } = kept.get(entry.id)!;
+      return { entry, columns, text };
     });
   }
 
@@ -138,12 +160,14 @@ export class ElementLoader {
     return (await Promise.all(groups)).flat();
   }
 
-  async #packs(
-    entries: readonly PackEntry[],
-    part: PackPart,
-    signal?: AbortSignal,
-    keep?: (id: string, pack: { columns: Buffer; text: Buffer }) => void,
-  ): Promise<LoadedPack[]> {
+  async #packs(entries: readonly PackEntry[], part: PackPart, signal?: AbortSignal): Promise<LoadedPack[]> {
+    const fetched = await this.#fetch(entries, part, signal);
+    return fetched.map(({ entry, pack, text }) => {
+      return { entry, columns: part === 'text' ? null : new PackColumns(pack.columns), text };
+    });
+  }
+
+  async #fetch(entries: readonly PackEntry[], part: PackPart, signal?: AbortSignal) {
     signal?.throwIfAborted();
     const found = await this.records.findPacks(
       entries.map(({ id }) => id),
@@ -156,13 +180,7 @@ export class ElementLoader {
       return { entry, pack, textBytes: entry.textBytes };
     });
     const texts = part === 'columns' ? [] : await decompress(packs);
-    if (keep !== undefined)
-      for (const [i, { entry, pack }] of packs.entries()) keep(entry.id, { columns: pack.columns, text: texts[i]! });
-    return packs.map(({ entry, pack }, i) => ({
-      entry,
-      columns: part === 'text' ? null : new PackColumns(pack.columns),
-      text: texts[i] ?? null,
-    }));
+    return packs.map(({ entry, pack }, i) => ({ entry, pack, text: texts[i] ?? null }));
   }
 }
 

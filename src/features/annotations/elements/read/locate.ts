@@ -78,7 +78,7 @@ export async function locate(
         const entries = group.map((slot) => window.packs[slot]!);
         // A few are fetched with their texts: whoever looks for elements reads or edits them next.
         const packs =
-          live.length <= packsWithTexts ? loader.packsToEdit(entries, signal) : loader.packs(entries, 'columns', signal);
+          live.length <= packsWithTexts ? loader.packsKept(entries, signal) : loader.packs(entries, 'columns', signal);
         for (const [at, pack] of (await packs).entries()) {
           const slot = group[at] as number;
           const candidateIds = new Set(candidates.get(slot));
@@ -115,7 +115,7 @@ export async function findElements(
   for (let start = 0; start < groups.length; start += packsPerFetch) {
     const group = groups.slice(start, start + packsPerFetch);
     const entries = group.map(({ location }) => windows[location.window]!.packs[location.pack]!);
-    for (const [at, pack] of (await loader.packsToEdit(entries, signal)).entries()) {
+    for (const [at, pack] of (await loader.packsKept(entries, signal)).entries()) {
       for (const row of group[at]!.rows) elements.set(columnsOf(pack).idAt(row), await parsedAt(pack, row, signal));
     }
   }

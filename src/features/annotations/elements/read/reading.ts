@@ -5,6 +5,7 @@ import type { AnnotationElement } from '../../../../annotation-format/schema/doc
 import { isSliceOver, nextSlice } from '../../../../core/concurrency/slices.js';
 import type { CentroidReading, ElementReading, StoredElements, StoreOptions } from '../contract.js';
 import type { ElementLoader, LoadedPack } from './loader.js';
+import { windowPositions } from '../packs/pack-index.js';
 import type { PackColumns } from '../packs/pack.js';
 import {
   columnsOf,
@@ -51,11 +52,11 @@ export async function readElements(
   { signal }: StoreOptions = {},
 ): Promise<ElementReading> {
   const budget = new ElementBudget(query);
-  const reading = { budget, box: null as BoundingBox | null };
+  const reading = { budget, box: null as BoundingBox | null, orders: [] as number[] };
   const selections = select({ loader, stored, query, budget, texts: true, signal });
   const onBox = query.bbox ? (box: BoundingBox) => (reading.box = unionBox(reading.box, box)) : null;
   const reload = (selection: Selection) => loadTexts(loader, selection, signal);
-  const chunks = await begun(textChunks(selections, onBox, reload));
+  const chunks = await begun(textChunks(selections, onBox, query.orders ? reading.orders : null, reload));
   return Object.assign(reading, { chunks });
 }
 
@@ -73,18 +74,20 @@ function* handOver(chunk: Buffer, { letGo }: Selection): Generator<Buffer, void,
  * Texts of the selected elements, joined by commas.
  *
  * @param onBox takes the box of each, which is then added as `_bbox`.
+ * @param orders takes the places of those that come in original order.
  * @param reload fetches texts that have been let go.
  */
 async function* textChunks(
   selections: AsyncIterable<Selection>,
   onBox: ((box: BoundingBox) => void) | null,
+  orders: number[] | null,
   reload: (selection: Selection) => Promise<void>,
 ): AsyncGenerator<Buffer, void, undefined> {
   let chunk = Buffer.allocUnsafeSlow(chunkBytes);
   let filled = 0;
   let isFirst = true;
   for await (const selection of selections) {
-    const { packs, members, cut } = selection;
+    const { window, packs, members, cut } = selection;
     const offsets: (Float64Array | undefined)[] = [];
     for (let i = 0; i < members.length; i += 1) {
       const member = members[i] as number;
@@ -92,6 +95,7 @@ async function* textChunks(
       const at = rowInPack(member);
       const pack = packs[index] as LoadedPack;
       const columns = columnsOf(pack);
+      orders?.push(window * windowPositions + (columns.positions[at] as number));
       const cutText = cut?.[i];
       if (cutText === undefined && offsets[index] === undefined) {
         offsets[index] = columns.offsets();

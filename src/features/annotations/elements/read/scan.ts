@@ -43,6 +43,7 @@ export async function* elementTexts(
     minElements: 0,
     centroids: false,
     bbox: false,
+    orders: false,
   };
   const request = { loader, stored, query, budget: new ElementBudget(query), texts: true, signal };
   for await (const { window, packs, members } of selectInOrder(request)) {

@@ -151,7 +151,10 @@ export async function* selectInOrder(request: SelectRequest): AsyncGenerator<Sel
     const batch = next.value;
     const eager = texts && (takesAll || batch.textBytes <= eagerTextBytes);
     const entries = batch.windows.flatMap(({ candidates }) => candidates);
-    return { batch, packs: await loader.packs(entries, eager ? 'both' : 'columns', signal) };
+    // Who reads a small part of the image reads what lies beside it next.
+    const isPlace = eager && query.conditions.length > 0 && batch.textBytes <= eagerTextBytes;
+    const packs = isPlace ? loader.packsKept(entries, signal) : loader.packs(entries, eager ? 'both' : 'columns', signal);
+    return { batch, packs: await packs };
   };
   try {
     ahead = fetchNext();

@@ -63,7 +63,7 @@ export class WindowEdit {
     const slots = [...changes.keys()];
     for (let start = 0; start < slots.length; start += packsPerFetch) {
       const group = slots.slice(start, start + packsPerFetch);
-      const packs = await this.tools.loader.packsToEdit(
+      const packs = await this.tools.loader.packsKept(
         group.map((slot) => this.#packs[slot]!),
         this.tools.signal,
       );
@@ -122,7 +122,7 @@ export class WindowEdit {
       tail.count + positioned.length <= packElements &&
       tail.textBytes + bytes <= packTextBytes
     ) {
-      const [pack] = await this.tools.loader.packsToEdit([tail], this.tools.signal);
+      const [pack] = await this.tools.loader.packsKept([tail], this.tools.signal);
       await this.#replacePack(last, [...itemsOf(pack!), ...positioned]);
       for (const { id } of positioned) this.#added.push({ id, pack: last });
       return;
