@@ -67,15 +67,15 @@ async function openAll(
   const { jobs, runner } = await features.open(jobsFeature, { core });
   const { observe } = await features.open(metricsFeature, { core, options, caching, jobs });
   const cachedFiles = await features.open(cachedFilesFeature, { core, settings, items });
-  const images = await features.open(imagesFeature, { core, options, fileSettings, settings, items, cachedFiles, ...caching });
+  const { images, marking } = await features.open(imagesFeature, { core, options, fileSettings, settings, items, cachedFiles, ...caching });
   await features.open(picturesFeature, { core, items, images, cachedFiles, runner });
   await features.open(thumbnailsFeature, { core, images, cachedFiles, runner });
-  await features.open(creationFeature, { core, items, images, jobs, runner });
+  await features.open(creationFeature, { core, items, images, marking, jobs, runner });
   await features.open(folderConfigurationFeature, { core, settings, items });
   const annotating = await features.open(annotationsFeature, { core, options, settings, items, images, jobs });
   await features.open(overlayFeature, { core, items, images, tiles: caching.tiles, isServing: app !== null, ...annotating });
   await features.open(plotFeature, { core, items, ...annotating });
-  await features.open(annotationUploadFeature, { core, fileSettings, items, images, runner, ...annotating });
+  await features.open(annotationUploadFeature, { core, fileSettings, items, marking, runner, ...annotating });
 
   for (const job of features.jobs) runner.define(job);
   // Jobs end before anything that they work with closes.

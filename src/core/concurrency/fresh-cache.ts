@@ -5,51 +5,58 @@ import { atMost } from './at-most.js';
 export interface FreshCacheOptions {
   /** Most answers that are kept. */
   max: number;
-  /** How long an answer is believed, counted from when it was asked for, in milliseconds. */
+  /** How long an answer is valid, counted from the question, in milliseconds. */
   lifetimeMs: number;
+  /** Age from which the next use of an answer renews it in the background, in milliseconds. Default: half of the lifetime. */
+  renewAfterMs?: number;
 }
 
 interface Answer<Value> {
   value: Value;
-  /** When it was asked for, on the clock of `performance`. */
+  /** When the question was asked, on the clock of `performance`. */
   askedAt: number;
   isRenewed: boolean;
 }
 
+/** Gives an answer. @param former the last one, which may be too old to be valid. */
+type Ask<Value> = (former: Value | undefined) => Promise<Value>;
+
 /**
- * Answers that are believed for a short while. One that is in use is asked for anew when half of that has passed, so that nobody waits for
- * what is asked for often, however slow the answers are; and no answer is ever older than it may be.
+ * Answers that are valid for a short time. The first use of an answer after half of that time renews it in the background, so that nobody waits for
+ * answers that are often used, however slow they are. No answer is ever given that is older than its lifetime.
  */
 export class FreshCache<Value extends object> {
   readonly #answers: LRUCache<string, Answer<Value>>;
   readonly #asking = new Map<string, Promise<Value>>();
   readonly #lifetimeMs: number;
+  readonly #renewAfterMs: number;
 
-  constructor({ max, lifetimeMs }: FreshCacheOptions) {
+  constructor({ max, lifetimeMs, renewAfterMs = lifetimeMs / 2 }: FreshCacheOptions) {
     this.#answers = new LRUCache(atMost(max));
     this.#lifetimeMs = lifetimeMs;
+    this.#renewAfterMs = renewAfterMs;
   }
 
-  /** The answer that is kept, or what `ask` gives, which is kept then; of several who ask at the same time, one does. */
-  get(name: string, ask: () => Promise<Value>): Value | Promise<Value> {
+  /** The answer that is kept; or that of `ask`, which is kept then. Callers at the same time share one question. */
+  get(name: string, ask: Ask<Value>): Value | Promise<Value> {
     const known = this.#answers.get(name);
     const age = known === undefined ? Infinity : performance.now() - known.askedAt;
-    if (known === undefined || age >= this.#lifetimeMs) return this.#ask(name, ask);
-    if (age >= this.#lifetimeMs / 2 && !known.isRenewed) {
+    if (known === undefined || age >= this.#lifetimeMs) return this.#ask(name, ask, known?.value);
+    if (age >= this.#renewAfterMs && !known.isRenewed) {
       known.isRenewed = true;
-      // Whoever comes when it is believed no more is told what is wrong.
-      this.#ask(name, ask).catch(() => undefined);
+      // If this fails, the first caller after the lifetime asks again, and gets the error.
+      this.#ask(name, ask, known.value).catch(() => undefined);
     }
     return known.value;
   }
 
-  #ask(name: string, ask: () => Promise<Value>): Promise<Value> {
+  #ask(name: string, ask: Ask<Value>, former: Value | undefined): Promise<Value> {
     const under = this.#asking.get(name);
     if (under !== undefined) return under;
     const askedAt = performance.now();
-    const asking: Promise<Value> = ask().then(
+    const asking: Promise<Value> = ask(former).then(
       (value) => {
-        // What was forgotten meanwhile is not believed.
+        // An answer that was forgotten meanwhile is not kept.
         if (this.#asking.get(name) === asking) {
           this.#asking.delete(name);
           this.#answers.set(name, { value, askedAt, isRenewed: false });
@@ -65,7 +72,7 @@ export class FreshCache<Value extends object> {
     return asking;
   }
 
-  /** Forgets an answer, also one that is being given. */
+  /** Forgets an answer, and one that is still being given. */
   delete(name: string): void {
     this.#answers.delete(name);
     this.#asking.delete(name);

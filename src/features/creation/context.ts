@@ -1,5 +1,6 @@
 import type { HostRecords } from '../../core/host/host-records.js';
 import { routeDefiner } from '../../http/route.js';
+import type { ImageMarking } from '../images/image-marking.js';
 import type { Images } from '../images/images.js';
 import type { Items } from '../items/items.js';
 import type { FolderImages } from './folder-images.js';
@@ -10,6 +11,7 @@ export interface CreationContext {
   records: HostRecords;
   items: Items;
   images: Images;
+  marking: ImageMarking;
   creation: LargeImageCreation;
   folderImages: FolderImages;
 }

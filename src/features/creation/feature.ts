@@ -1,7 +1,7 @@
 import type { Core } from '../../core/core.js';
 import { bindRoutes } from '../../http/route.js';
 import type { Feature } from '../feature.js';
-import type { Images } from '../images/images.js';
+import type { ImageOffers } from '../images/feature.js';
 import type { Items } from '../items/items.js';
 import type { JobStarter } from '../jobs/running/job-starter.js';
 import type { JobStore } from '../jobs/jobs.js';
@@ -14,10 +14,9 @@ import { LargeImageCreation } from './large-image-creation.js';
 import { largeImageRoutes } from './large-image.routes.js';
 
 /** What the feature needs. */
-interface CreationNeeds {
+interface CreationNeeds extends ImageOffers {
   core: Core;
   items: Items;
-  images: Images;
   jobs: JobStore;
   runner: JobStarter;
 }
@@ -25,7 +24,7 @@ interface CreationNeeds {
 /** Items become large images, one by one or a folder at once, by conversion where no source reads the file as it is. */
 export const creationFeature: Feature<CreationNeeds, null> = {
   name: 'creation',
-  open({ core, items, images, jobs, runner }, onClose) {
+  open({ core, items, images, marking, jobs, runner }, onClose) {
     const { host, records, callers, logger, temporaryDirectory } = core;
     const { files, access, notify } = host;
     const copies = new ConversionItems({ records, files, host, jobs });
@@ -33,7 +32,7 @@ export const creationFeature: Feature<CreationNeeds, null> = {
       records,
       items,
       callers,
-      images,
+      marking,
       files,
       conversionItems: copies,
       jobs,
@@ -41,11 +40,11 @@ export const creationFeature: Feature<CreationNeeds, null> = {
       notify,
       logger,
     });
-    const folderImages = new FolderImages({ records, items, images, jobs, runner, creation, access, logger });
+    const folderImages = new FolderImages({ records, items, images, marking, jobs, runner, creation, access, logger });
     onClose(jobs.onUpdate((event) => creation.jobChanged(event)));
     return {
       offers: null,
-      routes: bindRoutes([...largeImageRoutes, ...creationRoutes], { records, items, images, creation, folderImages }),
+      routes: bindRoutes([...largeImageRoutes, ...creationRoutes], { records, items, images, marking, creation, folderImages }),
       jobs: [
         conversionDefinition({ creation, images, copies, records, files, temporaryDirectory }),
         folderImagesDefinition({ folderImages, callers, items }),

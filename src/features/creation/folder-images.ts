@@ -7,6 +7,7 @@ import type { FolderRecord, FileRecord, ItemRecord } from '../../core/host/recor
 import { activeStatuses, jobStatus } from '../jobs/job-status.js';
 import type { JobRecord } from '../jobs/job-record.js';
 import type { JobStore } from '../jobs/jobs.js';
+import type { ImageMarking } from '../images/image-marking.js';
 import type { Images } from '../images/images.js';
 import type { Items } from '../items/items.js';
 import type { JobStarter } from '../jobs/running/job-starter.js';
@@ -35,6 +36,7 @@ interface FolderImageParts {
   records: HostRecords;
   items: Items;
   images: Images;
+  marking: ImageMarking;
   jobs: JobStore;
   runner: JobStarter;
   creation: LargeImageCreation;
@@ -159,9 +161,9 @@ export class FolderImages {
 
   /** @throws LargeImageError when nothing can be made of the file, now or by a job. */
   async #make(item: ItemRecord, file: FileRecord, { creation: how }: Handling): Promise<unknown> {
-    const { creation, images } = this.parts;
+    const { creation, marking } = this.parts;
     // Nobody reads the log of each of many jobs: one that could only fail is not begun.
-    if (how.createJob === 'always') await images.requireImage(file);
+    if (how.createJob === 'always') await marking.requireImage(file);
     return item.largeImage === null ? creation.create(item, file, how) : creation.recreate(item, file, how);
   }
 

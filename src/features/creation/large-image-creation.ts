@@ -8,7 +8,7 @@ import type { ConversionOptions } from '../../tilesource/convert/options.js';
 import { step } from '../../core/steps.js';
 import type { ConversionItems } from './conversion-items.js';
 import { conversionJob, createdMessage, isPending, workOf, type ConversionWork } from './conversion-work.js';
-import { assertCreatable, type Images } from '../images/images.js';
+import { assertCreatable, type ImageMarking } from '../images/image-marking.js';
 import type { Callers } from '../../core/host/callers.js';
 import type { Items } from '../items/items.js';
 import type { JobStarter } from '../jobs/running/job-starter.js';
@@ -42,7 +42,7 @@ interface CreationParts {
   records: HostRecords;
   items: Items;
   callers: Pick<Callers, 'asker'>;
-  images: Images;
+  marking: ImageMarking;
   files: HostFiles;
   conversionItems: ConversionItems;
   jobs: JobStore;
@@ -69,11 +69,11 @@ export class LargeImageCreation {
     assertCreatable(current, file);
     if (options.createJob !== 'always') {
       try {
-        await this.parts.images.create(current, file);
+        await this.parts.marking.create(current, file);
         return null;
       } catch (error) {
         if (!(error instanceof TileSourceError) || options.createJob === 'never') throw error;
-        if (!(await this.parts.images.needsConversion(file))) throw error;
+        if (!(await this.parts.marking.needsConversion(file))) throw error;
       }
     }
     return this.#startJob(current, file, options, null);
@@ -86,21 +86,21 @@ export class LargeImageCreation {
    * @throws TileSourceError when no source reads the file and no job may be used.
    */
   async recreate(item: ItemRecord, file: FileRecord, options: CreationOptions): Promise<JobRecord | null> {
-    const { records, images, items } = this.parts;
+    const { records, marking, items } = this.parts;
     if (options.createJob !== 'always') {
       try {
-        const sourceName = await images.findSource(file);
+        const sourceName = await marking.findSource(file);
         const product = await this.#markProduct(item);
         const replaced = await records.markers.replace(item, { fileId: file.doc._id, sourceName });
         items.forget(item.id);
         if (replaced === null) throw new BadParameterError('The item was changed meanwhile.');
         step('creation:replaced');
-        await images.replaced(item);
+        await marking.replaced(item);
         await this.#removeFile(product);
         return null;
       } catch (error) {
         if (!(error instanceof TileSourceError) || options.createJob === 'never') throw error;
-        if (!(await this.parts.images.needsConversion(file))) throw error;
+        if (!(await this.parts.marking.needsConversion(file))) throw error;
       }
     }
     return this.#startJob(item, file, options, item.largeImage?.fileId === undefined ? null : { ...plainMarker(item) });
@@ -130,7 +130,7 @@ export class LargeImageCreation {
     const { largeImage } = item;
     if (largeImage === null) return false;
     const product = await this.#markProduct(item);
-    const removed = await this.parts.images.remove(item);
+    const removed = await this.parts.marking.remove(item);
     if (!removed) return false;
     // After that: a job that ends now finds that nobody waits for it.
     if (largeImage.expected === true && largeImage.jobId !== undefined) await this.cancel(largeImage.jobId);
@@ -273,7 +273,7 @@ export class LargeImageCreation {
     options: CreationOptions,
     previous: Record<string, string> | null,
   ): Promise<JobRecord> {
-    const { records, items, images, jobs, runner } = this.parts;
+    const { records, items, marking, jobs, runner } = this.parts;
     const job = await this.#newJob(item, file, options, previous, null);
     step('creation:job-stored');
     const marker = { expected: true, notify: options.notify, originalId: file.doc._id, jobId: job.id };
@@ -285,7 +285,7 @@ export class LargeImageCreation {
       throw new BadParameterError('Item is scheduled to generate a largeImage.');
     }
     step('creation:marked');
-    if (item.largeImage !== null) await images.replaced(item);
+    if (item.largeImage !== null) await marking.replaced(item);
     return (await runner.start(job)) ?? job;
   }
 
@@ -316,7 +316,7 @@ export class LargeImageCreation {
     if (largeImage?.expected !== true || largeImage.fileId !== undefined) return item;
     const job = largeImage.jobId === undefined ? null : await this.parts.jobs.find(largeImage.jobId);
     if (job !== null && isPending(job.status)) return item;
-    await this.parts.images.remove(item);
+    await this.parts.marking.remove(item);
     return (await this.parts.records.findItem(item.id)) ?? item;
   }
 

@@ -59,12 +59,12 @@ const create = defineRoute({
   query: createParameters,
   returns: { schema: orNull(jobSchema) },
   errors: ['bad-parameter', 'bad-value', 'invalid', 'unknown-id', 'access-denied', 'login-required', 'tile-source'],
-  async handle({ params, query, sent, caller }, { items, images, creation }) {
+  async handle({ params, query, sent, caller }, { items, marking, creation }) {
     const item = await items.loadFresh(params.itemId, 1, caller);
     const options = conversionOf(query);
     // What reads an upload at once has made a large image of it already: by force that one is converted.
     const isRedone = query.force && item.largeImage?.fileId !== undefined;
-    const file = await (isRedone ? images.chooseConvertible(item, query.fileId) : images.chooseFile(item, query.fileId));
+    const file = await (isRedone ? marking.chooseConvertible(item, query.fileId) : marking.chooseFile(item, query.fileId));
     const how: CreationOptions = {
       createJob: query.force ? 'always' : 'when needed',
       localJob: query.localJob ?? false,
@@ -89,11 +89,11 @@ const convert = defineRoute({
   query: { ...conversionParameters, ...copyParameters },
   returns: { schema: jobSchema },
   errors: ['bad-parameter', 'bad-value', 'invalid', 'unknown-id', 'access-denied', 'login-required'],
-  async handle({ params, query, sent, caller }, { items, images, creation }) {
+  async handle({ params, query, sent, caller }, { items, marking, creation }) {
     const item = await items.loadFresh(params.itemId, 0, caller);
     const options = conversionOf(query);
     const folder = await items.loadFolder(query.folderId ?? item.folderId, 1, caller);
-    const file = await images.chooseConvertible(item, query.fileId);
+    const file = await marking.chooseConvertible(item, query.fileId);
     const name = query.name?.trim();
     const job = await creation.convert(
       item,

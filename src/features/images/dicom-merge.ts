@@ -7,6 +7,7 @@ import { LargeImageError } from '../../errors.js';
 import type { Host, HostLogger } from '../../host.js';
 import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
+import type { ImageMarking } from './image-marking.js';
 import type { Images } from './images.js';
 
 /** What {@link DicomMerge} works with. */
@@ -15,6 +16,7 @@ export interface DicomMergeParts {
   records: HostRecords;
   items: Items;
   images: Images;
+  marking: ImageMarking;
   settings: Settings;
   logger: HostLogger;
 }
@@ -91,13 +93,13 @@ export class DicomMerge {
 
   /** The item that has got the files has another image now. */
   async #changeRevision(itemId: string): Promise<void> {
-    const { records, items, images } = this.parts;
+    const { records, items, marking } = this.parts;
     const item = await records.findItem(itemId);
     if (item === null) return;
     const stored = item.doc.largeImage as Record<string, unknown>;
     await records.markers.replace(item, { ...stored, revision: randomUUID() });
     items.forget(itemId);
-    await images.replaced(item);
+    await marking.replaced(item);
   }
 
   /** Completes what processes that were killed have begun. @returns how many items were merged. */

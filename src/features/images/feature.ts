@@ -13,10 +13,11 @@ import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
 import { DicomMerge } from './dicom-merge.js';
 import { HostFollower } from './follow-host.js';
+import { ImageMarking } from './image-marking.js';
 import { Images } from './images.js';
 import { sourceRoutes } from './sources.routes.js';
 
-/** What images need. */
+/** What the feature needs. */
 interface ImageNeeds extends CacheOffers {
   core: Core;
   options: InstallOptions;
@@ -26,8 +27,14 @@ interface ImageNeeds extends CacheOffers {
   cachedFiles: CachedFiles;
 }
 
-/** Large images of items: which there are, and opened for whoever shows them. */
-export const imagesFeature: Feature<ImageNeeds, Images> = {
+/** What other features use of it. */
+export interface ImageOffers {
+  images: Images;
+  marking: ImageMarking;
+}
+
+/** Large images of items: items become large images of their files, and these are opened for the features that show them. */
+export const imagesFeature: Feature<ImageNeeds, ImageOffers> = {
   name: 'images',
   async open({ core, options, fileSettings, settings, items, cachedFiles, caches, tiles, sources }, onClose) {
     const { host, records, events, callers, logger, temporaryDirectory } = core;
@@ -36,27 +43,18 @@ export const imagesFeature: Feature<ImageNeeds, Images> = {
       ignoredNames: fileSettings.all_sources_ignored_names,
       sourceIgnoredNames: fileSettings.source_ignored_names,
     }).register(...ownSources, ...(options.tileSources ?? []));
-    const images = new Images({
-      records,
-      items,
-      cachedFiles,
-      files: host.files,
-      blocks: new BlockCache(options.remoteBytes ?? fileSettings.memory.openSourceBytes),
-      registry,
-      sources,
-      tiles,
-      forgetFile: (fileId) => caches.forgetFile(fileId),
-      settings,
-      callers,
-      logger,
-      temporaryDirectory,
-    });
-    const dicom = new DicomMerge({ host, records, items, images, settings, logger });
-    new HostFollower({ dicom, images, records, items, cachedFiles, registry, settings, logger }).follow(events, onClose);
+    const { files } = host;
+    const blocks = new BlockCache(options.remoteBytes ?? fileSettings.memory.openSourceBytes);
+    const shared = { records, items, cachedFiles, files, blocks, logger, temporaryDirectory };
+    const forgetFile = (fileId: string) => caches.forgetFile(fileId);
+    const images = new Images({ ...shared, registry, sources, tiles, forgetFile, settings });
+    const marking = new ImageMarking({ ...shared, images, callers });
+    const dicom = new DicomMerge({ host, records, items, images, marking, settings, logger });
+    new HostFollower({ dicom, images, marking, records, items, cachedFiles, registry, settings, logger }).follow(events, onClose);
     const sweep = async () => ({
       temporaryFiles: await sweepTemporaryFiles(temporaryDirectory),
       ...(await dicom.sweep()),
     });
-    return { offers: images, routes: bindRoutes(sourceRoutes, { images }), sweep };
+    return { offers: { images, marking }, routes: bindRoutes(sourceRoutes, { images }), sweep };
   },
 };

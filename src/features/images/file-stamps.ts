@@ -1,72 +1,49 @@
 import { stat } from 'node:fs/promises';
-import { LRUCache } from 'lru-cache';
-import { atMost } from '../../core/concurrency/at-most.js';
+import { FreshCache } from '../../core/concurrency/fresh-cache.js';
 
-/**
- * How long a look at a file on disk is believed, in milliseconds. Whoever replaces a file in its place without telling the host is
- * noticed after this.
- */
-const stampLifetimeMs = 500;
-/** A file that is in use is looked at again after this, while its tiles go on: on a busy server a look takes longer than a tile may. */
-const renewalMs = 50;
+/** A file that was replaced on disk without a word to the host is noticed after this time, in milliseconds. */
+const lifetimeMs = 500;
+/** The stamp of a file in use is renewed in the background after this: on a busy server that takes longer than a tile may wait. */
+const renewAfterMs = 50;
 
 /** Files remembered: a path and a line of text each. */
 const maxFiles = 20_000;
-
-interface Known {
-  path: string | null;
-  stamp: string;
-  /** Clock of this process. */
-  checkedAt: number;
-  checking: Promise<string> | null;
-}
 
 /** What {@link FileStamps} works with. */
 export interface FileStampsOptions {
   /** Where a file lies on this machine; `null` where it does not, or is gone. */
   pathOf(fileId: string): Promise<string | null>;
-  /** Called before a changed stamp is told to anybody. */
+  /** Called when a stamp has changed, before the new one is given to anybody. */
   changed(fileId: string): Promise<void>;
+}
+
+interface Stamp {
+  path: string | null;
+  text: string;
 }
 
 /** Tells by size and time of change whether a file is still the one that it was. */
 export class FileStamps {
-  readonly #known = new LRUCache<string, Known>(atMost(maxFiles));
+  readonly #stamps = new FreshCache<Stamp>({ max: maxFiles, lifetimeMs, renewAfterMs });
 
   constructor(private readonly options: FileStampsOptions) {}
 
   /** Equal as long as the file is the same; empty for files that are not on this machine, whose changes the host announces. */
   of(fileId: string): string | Promise<string> {
-    const known = this.#known.get(fileId);
-    if (known === undefined) return this.#remember(fileId);
-    const age = performance.now() - known.checkedAt;
-    if (known.path === null || age < renewalMs) return known.stamp;
-    known.checking ??= this.#check(fileId, known, known.path).finally(() => (known.checking = null));
-    // Of a file that is much in use, somebody has looked again before its stamp is too old.
-    if (age >= stampLifetimeMs) return known.checking;
-    known.checking.catch(() => undefined);
-    return known.stamp;
+    const stamp = this.#stamps.get(fileId, (former) => this.#take(fileId, former));
+    return stamp instanceof Promise ? stamp.then(({ text }) => text) : stamp.text;
   }
 
-  /** Its path may be another one now. */
+  /** Forgets a file, whose path may be another one now. */
   forget(fileId: string): void {
-    this.#known.delete(fileId);
+    this.#stamps.delete(fileId);
   }
 
-  async #remember(fileId: string): Promise<string> {
-    const path = await this.options.pathOf(fileId);
-    const stamp = path === null ? '' : await stampOf(path);
-    this.#known.set(fileId, { path, stamp, checkedAt: performance.now(), checking: null });
-    return stamp;
-  }
-
-  async #check(fileId: string, known: Known, path: string): Promise<string> {
-    const checkedAt = performance.now();
-    const stamp = await stampOf(path);
-    if (stamp !== known.stamp) await this.options.changed(fileId);
-    known.stamp = stamp;
-    known.checkedAt = checkedAt;
-    return stamp;
+  async #take(fileId: string, former: Stamp | undefined): Promise<Stamp> {
+    const path = former === undefined ? await this.options.pathOf(fileId) : former.path;
+    const text = path === null ? '' : await stampOf(path);
+    if (former !== undefined && former.text !== text) await this.options.changed(fileId);
+    return { path, text };
   }
 }
 
@@ -75,7 +52,7 @@ async function stampOf(path: string): Promise<string> {
     const { size, mtimeMs, ino } = await stat(path);
     return `${size}-${mtimeMs}-${ino}`;
   } catch {
-    // Whoever opens it says what is wrong.
+    // Whoever opens the file reports what is wrong.
     return 'gone';
   }
 }

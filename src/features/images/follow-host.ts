@@ -11,11 +11,13 @@ import type { Items } from '../items/items.js';
 import type { Settings } from '../settings/settings.js';
 import type { DicomMerge } from './dicom-merge.js';
 import { FolderFollowers } from './folder-followers.js';
+import type { ImageMarking } from './image-marking.js';
 import type { Images } from './images.js';
 
 /** What {@link HostFollower} works with. */
 interface FollowerParts {
-  images: Images;
+  images: Pick<Images, 'closeFile'>;
+  marking: ImageMarking;
   records: HostRecords;
   items: Items;
   cachedFiles: Pick<CachedFiles, 'removeAll'>;
@@ -70,7 +72,7 @@ export class HostFollower {
     for (const candidate of others.length < main.length ? [file, ...others] : [...main, file]) {
       if (!(await this.#mayBecomeImage(candidate))) continue;
       try {
-        await this.parts.images.create(item, candidate);
+        await this.parts.marking.create(item, candidate);
         await this.parts.dicom.join(item.id);
         return;
       } catch (error) {
@@ -99,11 +101,11 @@ export class HostFollower {
 
   /** New bytes under an old id: they may need another source, or be no image any more. */
   async #detectAgain(item: ItemRecord, file: FileRecord): Promise<void> {
-    await this.parts.images.remove(item);
+    await this.parts.marking.remove(item);
     const fresh = await this.parts.records.findItem(item.id);
     if (fresh === null || fresh.largeImage !== null) return;
     try {
-      await this.parts.images.create(fresh, file);
+      await this.parts.marking.create(fresh, file);
     } catch (error) {
       if (!(error instanceof LargeImageError)) throw error;
       this.parts.logger.warn({ fileId: file.id, itemId: item.id, reason: error.message }, 'LargeImage:Lost');
@@ -120,7 +122,7 @@ export class HostFollower {
     for (const main of await this.#mainFilesOf(item)) {
       if (main.id === fileId || !(await this.#mayBecomeImage(main))) continue;
       try {
-        const found = await this.parts.images.sourceFor(item, main);
+        const found = await this.parts.marking.sourceFor(item, main);
         await this.#replaceMarker(item, { ...stored, fileId: main.doc._id, sourceName: found });
         return;
       } catch (error) {
@@ -147,7 +149,7 @@ export class HostFollower {
   async #replaceMarker(item: ItemRecord, marker: Record<string, unknown>): Promise<void> {
     await this.parts.records.markers.replace(item, marker);
     this.parts.items.forget(item.id);
-    await this.parts.images.replaced(item);
+    await this.parts.marking.replaced(item);
   }
 
   /** What happens when the host has removed a file: no item is served from it any more. */
@@ -156,7 +158,7 @@ export class HostFollower {
     // Attached files, of which there may be many, serve nobody.
     if (file.itemId === null) return;
     const served = await this.parts.records.markers.itemsServing(file);
-    for (const item of served) await this.parts.images.remove(item);
+    for (const item of served) await this.parts.marking.remove(item);
     this.parts.images.closeFile(file.id);
     const item = await this.parts.records.findItem(file.itemId);
     if (item === null) return;

@@ -1,7 +1,7 @@
 import type { FileSettings } from '../../../configuration-text/read-settings.js';
 import type { Core } from '../../../core/core.js';
 import type { Feature } from '../../feature.js';
-import type { Images } from '../../images/images.js';
+import type { ImageMarking } from '../../images/image-marking.js';
 import type { Items } from '../../items/items.js';
 import type { JobStarter } from '../../jobs/running/job-starter.js';
 import type { AnnotationServices } from '../annotation-services.js';
@@ -14,7 +14,7 @@ interface UploadNeeds {
   core: Core;
   fileSettings: FileSettings;
   items: Items;
-  images: Images;
+  marking: ImageMarking;
   annotations: AnnotationServices;
   runner: JobStarter;
 }
@@ -22,7 +22,7 @@ interface UploadNeeds {
 /** Uploaded files that are read as annotations of the item they were sent for. */
 export const annotationUploadFeature: Feature<UploadNeeds, null> = {
   name: 'annotation-upload',
-  async open({ core, fileSettings, items, images, annotations, runner }, onClose) {
+  async open({ core, fileSettings, items, marking, annotations, runner }, onClose) {
     const { host, own, leases, records, callers, events, logger } = core;
     const model = new AnnotationUploadModel(own);
     await model.createIndexes();
@@ -33,7 +33,7 @@ export const annotationUploadFeature: Feature<UploadNeeds, null> = {
       records,
       items,
       callers,
-      images,
+      marking,
       files: host.files,
       runner,
       maxBytes: fileSettings.max_annotation_input_file_length,

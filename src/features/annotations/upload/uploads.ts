@@ -6,7 +6,7 @@ import type { Leases } from '../../../core/database/leases/leases.js';
 import type { HostRecords } from '../../../core/host/host-records.js';
 import type { FileRecord, ItemRecord } from '../../../core/host/records.js';
 import type { AnnotationServices } from '../annotation-services.js';
-import type { Images } from '../../images/images.js';
+import type { ImageMarking } from '../../images/image-marking.js';
 import type { Callers } from '../../../core/host/callers.js';
 import type { Items } from '../../items/items.js';
 import type { JobStarter } from '../../jobs/running/job-starter.js';
@@ -34,7 +34,7 @@ export interface AnnotationUploadsOptions {
   records: HostRecords;
   items: Items;
   callers: Pick<Callers, 'asker'>;
-  images: Images;
+  marking: ImageMarking;
   files: HostFiles;
   runner: JobStarter;
   /** Longest file that is read, in bytes. */
@@ -243,10 +243,10 @@ export class AnnotationUploads {
 
   /** The box of an overlay is that of its image; an item that cannot be one has none. */
   async #tryLargeImage({ id }: ItemRecord, user: Caller): Promise<void> {
-    const { images, items, logger } = this.options;
+    const { marking, items, logger } = this.options;
     try {
       const item = await items.loadFresh(id, 1, user);
-      await images.create(item, await images.chooseFile(item, undefined));
+      await marking.create(item, await marking.chooseFile(item, undefined));
     } catch (error) {
       if (!(error instanceof LargeImageError)) throw error;
       logger.info({ itemId: id, reason: error.message }, 'Annotation:Upload:NoLargeImage');

@@ -1,0 +1,171 @@
+import { idText } from '../../core/database/id-text.js';
+import type { Callers } from '../../core/host/callers.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import type { FileRecord, ItemRecord } from '../../core/host/records.js';
+import { step } from '../../core/steps.js';
+import { AccessDeniedError, BadParameterError, InvalidError, MissingPartsError, TileSourceError } from '../../errors.js';
+import type { Caller, HostFiles, HostLogger } from '../../host.js';
+import type { BlockCache } from '../../tilesource/block-reader.js';
+import { needsConversion } from '../../tilesource/convert/needs-conversion.js';
+import type { CachedFiles } from '../cached-files/cached-files.js';
+import type { Items } from '../items/items.js';
+import { hostFileInput } from './file-input.js';
+import type { Sight } from './host-folder.js';
+import type { Images } from './images.js';
+
+/** What {@link ImageMarking} works with. */
+export interface ImageMarkingOptions {
+  images: Pick<Images, 'openApart' | 'closeFile'>;
+  records: HostRecords;
+  items: Items;
+  cachedFiles: Pick<CachedFiles, 'removeAll'>;
+  files: HostFiles;
+  blocks: BlockCache;
+  callers: Pick<Callers, 'asker'>;
+  logger: HostLogger;
+  temporaryDirectory: string;
+}
+
+/** Makes items large images of one of their files, as far as a source reads it, and undoes that. */
+export class ImageMarking {
+  constructor(private readonly options: ImageMarkingOptions) {}
+
+  /**
+   * Makes an item a large image of one of its files, which a source must be able to read as it is.
+   *
+   * @throws BadParameterError when the item is one, or is to become one, or the file is another item's; TileSourceError when no
+   * source reads the file. Nothing is saved then.
+   */
+  async create(item: ItemRecord, file: FileRecord): Promise<ItemRecord> {
+    assertCreatable(item, file);
+    const { records, items } = this.options;
+    const sourceName = await this.sourceFor(item, file);
+    const claimed = await records.markers.claim(item, { fileId: file.doc._id, sourceName });
+    items.forget(item.id);
+    if (claimed === null) throw new BadParameterError('Item already has largeImage set.');
+    return claimed;
+  }
+
+  /** Takes the large image off an item; the file stays. @returns false when there was none. */
+  async remove(item: ItemRecord): Promise<boolean> {
+    const { records, items, images, cachedFiles } = this.options;
+    if (item.largeImage === null) return false;
+    const removed = await records.markers.release(item);
+    items.forget(item.id);
+    images.closeFile(item.largeImage.fileId);
+    step('removal:released');
+    if (removed) await cachedFiles.removeAll(item);
+    return removed;
+  }
+
+  /**
+   * Closes and removes what was made of the large image that an item had, after it was given another one.
+   *
+   * @param before the item as it was.
+   */
+  async replaced(before: ItemRecord): Promise<void> {
+    this.options.images.closeFile(before.largeImage?.fileId);
+    await this.options.cachedFiles.removeAll(before);
+  }
+
+  /** Finds the source that reads a file, by trying them. @returns its name. @throws TileSourceError that says why none can. */
+  async findSource(file: FileRecord): Promise<string> {
+    const { images, logger } = this.options;
+    const opened = await images.openApart(file, { icc: false, sight: await this.#sightOf(file) });
+    // Closing may take a source long, so nobody waits for it.
+    opened.close().catch((err: unknown) => {
+      logger.warn({ err, fileId: file.id, sourceName: opened.sourceName }, 'TileSource:Close:Failed');
+    });
+    return opened.sourceName;
+  }
+
+  /**
+   * {@link ImageMarking.findSource} for a file of an item. Where files that belong to the image are missing, the item is stored as waiting for them.
+   *
+   * @throws TileSourceError that says why no source can read the file.
+   */
+  async sourceFor(item: ItemRecord, file: FileRecord): Promise<string> {
+    const { dependants, markers } = this.options.records;
+    try {
+      const sourceName = await this.findSource(file);
+      await dependants.setWaiting(item, null);
+      return sourceName;
+    } catch (error) {
+      this.options.items.forget(item.id);
+      if (error instanceof MissingPartsError) await dependants.setWaiting(item, { file, missing: error.missing });
+      else if (item.waiting?.fileId === file.id) await dependants.setWaiting(item, null);
+      if (error instanceof TileSourceError) await markers.refuse(item, error.reason);
+      throw error;
+    }
+  }
+
+  /** Whether a file that no source opens is an image that is only too large for them. */
+  async needsConversion(file: FileRecord): Promise<boolean> {
+    return needsConversion(await hostFileInput(file, this.options), this.options.temporaryDirectory);
+  }
+
+  /** @throws TileSourceError when nothing can be made of a file: no source reads it, and it is not only too large for them. */
+  async requireImage(file: FileRecord): Promise<void> {
+    try {
+      await this.findSource(file);
+    } catch (error) {
+      if (!(error instanceof TileSourceError) || !(await this.needsConversion(file))) throw error;
+    }
+  }
+
+  /**
+   * The file that an item is made a large image of: the one asked for, or its only one.
+   *
+   * @throws BadParameterError, InvalidError
+   */
+  async chooseFile(item: ItemRecord, fileId: string | undefined): Promise<FileRecord> {
+    const { records } = this.options;
+    if (fileId === undefined) {
+      const files = await records.filesOfItem(item);
+      if (files.length !== 1) throw new BadParameterError('Missing "fileId" parameter.');
+      return files[0]!;
+    }
+    const file = await records.findFile(fileId);
+    if (file === null) throw new InvalidError(`No such file: ${fileId}`, 'id');
+    return file;
+  }
+
+  /**
+   * The file of an item that is converted into a copy: the one asked for, that of its large image, or its only one.
+   *
+   * @throws BadParameterError, InvalidError
+   */
+  async chooseConvertible(item: ItemRecord, fileId: string | undefined): Promise<FileRecord> {
+    const served = item.largeImage?.originalId ?? item.largeImage?.fileId;
+    const file = await this.chooseFile(item, fileId ?? served);
+    if (file.itemId !== item.id) throw new BadParameterError('The provided file must be in the provided item.');
+    return file;
+  }
+
+  /**
+   * What the user who has brought a file may see around it. Everything else counts as missing; otherwise users would learn of hidden files by
+   * whether theirs becomes an image. Where it is not known who has brought the file, only what everybody may see counts among the items that it
+   * names by their ids.
+   */
+  async #sightOf(file: FileRecord): Promise<Sight> {
+    const { items, callers } = this.options;
+    const creator = idText(file.doc.creatorId);
+    let caller: Caller | null = null;
+    try {
+      if (creator !== '') caller = await callers.asker({ id: creator, admin: false });
+    } catch (error) {
+      if (!(error instanceof AccessDeniedError)) throw error;
+    }
+    return {
+      item: async (id) => (await items.readableItems([id], caller)).has(id),
+      folders: async (ids) => (caller === null ? new Set(ids) : items.readableFolders(ids, caller)),
+    };
+  }
+}
+
+/** @throws BadParameterError when the item is a large image, or is to become one, or the file is another item's. */
+export function assertCreatable(item: ItemRecord, file: FileRecord): void {
+  if (item.largeImage?.fileId !== undefined) throw new BadParameterError('Item already has largeImage set.');
+  if (file.itemId !== item.id) throw new BadParameterError('The provided file must be in the provided item.');
+  if (item.largeImage !== null) throw new BadParameterError('Item is scheduled to generate a largeImage.');
+}

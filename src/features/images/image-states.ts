@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { atMost } from '../../core/concurrency/at-most.js';
+import type { HostRecords } from '../../core/host/host-records.js';
+import type { FileRecord, ItemRecord } from '../../core/host/records.js';
+import { NoLargeImageError } from '../../errors.js';
+import type { HostFiles } from '../../host.js';
+import type { IccOption } from '../../tilesource/requests.js';
+import type { Items } from '../items/items.js';
+import type { Settings } from '../settings/settings.js';
+import { FileStamps } from './file-stamps.js';
+
+/** What {@link ImageStates} works with. */
+export interface ImageStatesOptions {
+  records: HostRecords;
+  items: Items;
+  files: HostFiles;
+  settings: Settings;
+  /** Called when a file was replaced on disk, before its new state is named. */
+  changedOnDisk(fileId: string): Promise<void>;
+}
+
+/** The image of an item as it is now. */
+export interface ImageState {
+  /** Another text as soon as pictures of the image may be different. It begins with the id of the file. */
+  name: string;
+  /** The same without the state of the items that the image names by their ids. */
+  ownName: string;
+  /** The file that the item is served from, and the source that reads it. */
+  fileId: string;
+  sourceName: string | undefined;
+  icc: IccOption;
+}
+
+/** Images whose named items are remembered. */
+const maxImages = 10_000;
+
+/** Names the states of images, so that caches and entity tags can tell whether a picture is still right. */
+export class ImageStates {
+  readonly #stamps: FileStamps;
+  /** The items that an image names by their ids, under {@link ImageState.ownName}. */
+  readonly #namedItems = new LRUCache<string, ReadonlySet<string>>(atMost(maxImages));
+
+  constructor(private readonly options: ImageStatesOptions) {
+    const { records, files } = options;
+    this.#stamps = new FileStamps({
+      pathOf: async (fileId) => {
+        const file = await records.findFile(fileId);
+        return file === null ? null : files.localPath(file.doc);
+      },
+      changed: (fileId) => options.changedOnDisk(fileId),
+    });
+  }
+
+  /** The state of the image of an item. @throws NoLargeImageError */
+  async of(item: ItemRecord): Promise<ImageState> {
+    const { fileId, sourceName } = servedFile(item);
+    const icc = await this.#icc();
+    const checked = this.#stamps.of(fileId);
+    const stamp = typeof checked === 'string' ? checked : await checked;
+    const { revision = '' } = item.largeImage ?? {};
+    const ownName = `${fileId}:${item.changed}:${sourceName ?? ''}:${revision}:${String(icc)}:${stamp}`;
+    const named = this.#namedItems.get(ownName);
+    const name = named === undefined || named.size === 0 ? ownName : `${ownName}:${await this.#digestOf(named)}`;
+    return { name, ownName, fileId, sourceName, icc };
+  }
+
+  /** The state of a file that is opened as a part of other images only. */
+  async ofPart(file: FileRecord, sourceName: string | undefined): Promise<Pick<ImageState, 'name' | 'icc'>> {
+    const icc = await this.#icc();
+    const stamp = await this.#stamps.of(file.id);
+    return { name: `${file.id}:part:${sourceName ?? ''}:${String(icc)}:${stamp}`, icc };
+  }
+
+  /** Remembers the items that an image names by their ids: from now on its state is another one when theirs is. */
+  setNamedItems({ ownName }: ImageState, ids: ReadonlySet<string>): void {
+    this.#namedItems.set(ownName, ids);
+  }
+
+  /** Forgets where a file lies, and what it was like. */
+  forgetFile(fileId: string): void {
+    this.#stamps.forget(fileId);
+  }
+
+  /** Another text when the image of one of the items has changed. */
+  async #digestOf(ids: ReadonlySet<string>): Promise<string> {
+    const digest = createHash('sha256');
+    for (const id of ids) {
+      const item = await this.options.items.known(id);
+      const { fileId = '', sourceName = '', revision = '' } = item?.largeImage ?? {};
+      digest.update(`${id}:${item?.changed ?? ''}:${fileId}:${sourceName}:${revision};`);
+    }
+    return digest.digest('base64url').slice(0, 22);
+  }
+
+  async #icc(): Promise<IccOption> {
+    return (await this.options.settings.get('large_image.icc_correction')) as IccOption;
+  }
+}
+
+/** The file that an item is served from. @throws NoLargeImageError that says what the item waits for. */
+function servedFile(item: ItemRecord): { fileId: string; sourceName: string | undefined } {
+  const { largeImage } = item;
+  if (largeImage === null) throw new NoLargeImageError(missingText(item));
+  if (largeImage.fileId === undefined) {
+    throw new NoLargeImageError(
+      largeImage.expected === true ? 'The large image file for this item is still pending creation.' : undefined,
+    );
+  }
+  return { fileId: largeImage.fileId, sourceName: largeImage.sourceName };
+}
+
+/** Most missing files that a message names. */
+const maxNamedFiles = 20;
+
+function missingText({ waiting }: ItemRecord): string | undefined {
+  if (waiting === null) return undefined;
+  const { missing } = waiting;
+  const rest = missing.length > maxNamedFiles ? ` and ${missing.length - maxNamedFiles} more` : '';
+  const names = missing.map((path) => (path === '*' ? 'a file that fits a pattern' : path)).slice(0, maxNamedFiles);
+  return `No large image file in this item. It waits for files that belong to it: ${names.join(', ')}${rest}.`;
+}
