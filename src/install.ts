@@ -67,7 +67,15 @@ async function openAll(
   const { jobs, runner } = await features.open(jobsFeature, { core });
   const { observe } = await features.open(metricsFeature, { core, options, caching, jobs });
   const cachedFiles = await features.open(cachedFilesFeature, { core, settings, items });
-  const { images, marking } = await features.open(imagesFeature, { core, options, fileSettings, settings, items, cachedFiles, ...caching });
+  const { images, marking } = await features.open(imagesFeature, {
+    core,
+    options,
+    fileSettings,
+    settings,
+    items,
+    cachedFiles,
+    ...caching,
+  });
   await features.open(picturesFeature, { core, items, images, cachedFiles, runner });
   await features.open(thumbnailsFeature, { core, images, cachedFiles, runner });
   await features.open(creationFeature, { core, items, images, marking, jobs, runner });

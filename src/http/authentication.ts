@@ -9,15 +9,15 @@ export function hasScope(caller: Caller, scope: string): boolean {
   return caller.scopes.includes(scope) || (caller.id !== null && caller.scopes.includes(userAuthentication));
 }
 
-/** Whether a route treats the caller as nobody: without a token, or with one that lacks the route's scope. */
+/** Whether a route treats the caller as anonymous: there is no token, or it lacks the scope of the route. */
 export function isAnonymous(caller: Caller | null, { access, scope }: { access: RouteAccess; scope?: string }): boolean {
   if (caller === null) return true;
-  // Tokens of nobody have no scope that a route could ask for.
+  // The tokens of anonymous sessions have no scopes, so none is required of them.
   if (access === 'token') return scope !== undefined && caller.id !== null && !hasScope(caller, scope);
   return !hasScope(caller, scope ?? userAuthentication);
 }
 
-/** The caller where the token has the scope; `null`, as for anybody without a token, where it has not. */
+/** The caller where the token has the scope, else `null`, as for callers without a token. */
 export function callerFor(verified: Caller | null, scope: string): Caller | null {
   return verified !== null && hasScope(verified, scope) ? verified : null;
 }

@@ -5,10 +5,10 @@ import { Reply } from './reply.js';
 const defaultHeartbeatMs = 15_000;
 
 /**
- * Server-sent events as they come, with signs of life between them. Nothing on the way keeps them back: middlewares that compress leave them
- * alone (`no-transform`), and nginx does not collect them.
+ * Server-sent events, each sent as soon as it comes, with comments as heartbeats between them. The headers keep compressing middleware
+ * (`no-transform`) and nginx (`X-Accel-Buffering`) from holding events back.
  *
- * @param events whole events, ready to be sent; they end when the request's signal is aborted.
+ * @param events complete events, ready to be sent; they end when the request's signal is aborted.
  */
 export function eventStream(events: AsyncIterable<string>, { heartbeatMs = defaultHeartbeatMs } = {}): Reply {
   return Reply.stream(Readable.from(withHeartbeat(events, heartbeatMs), { objectMode: false }), 'text/event-stream', {
@@ -31,7 +31,7 @@ async function* withHeartbeat(events: AsyncIterable<string>, heartbeatMs: number
       next = iterator.next();
     }
   } finally {
-    // Who follows has gone: what was asked for last is of no use, however it ends.
+    // The client has gone, so the event that is still awaited is dropped, even if waiting for it fails.
     next.catch(() => undefined);
     void iterator.return?.()?.catch(() => undefined);
   }

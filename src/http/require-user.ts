@@ -3,9 +3,9 @@ import type { Caller, HostDirectory } from '../host.js';
 import { isId } from './parameters.js';
 
 /**
- * That a user exists of whom the caller may know, as far as the host tells.
+ * Checks that a user exists and that the caller may see them. Without `directory` of the host nothing is checked.
  *
- * @throws InvalidError for what is no id, UnknownIdError where nobody has it.
+ * @throws InvalidError for a malformed id, UnknownIdError for an id that no such user has.
  */
 export async function requireUser(directory: HostDirectory | undefined, id: string, caller: Caller | null): Promise<void> {
   if (directory === undefined || (await directory.users([id], caller)).length > 0) return;

@@ -7,15 +7,15 @@ import type { RouteSchema } from './schemas.js';
 
 /**
  * Who may call a route at all; what they may do to a document is checked by the handler.
- * `public`: anybody. `user`: somebody signed in. `token`: a valid token, also of an anonymous session; one of a user needs the scope of the
- * route where it names one. `admin`: site administrators.
+ * `public`: anybody. `user`: signed-in users. `token`: anybody with a valid token, also that of an anonymous session; the token of a user needs the
+ * scope of the route, if it has one. `admin`: site administrators.
  */
 export type RouteAccess = 'public' | 'user' | 'token' | 'admin';
 
 /**
- * How a request body is read. `none`: it is not, except a form, whose fields join the parameters. `json`: parsed, any value.
- * `json-object`, `json-array`: parsed and of this kind. `text`: decoded as UTF-8. `stream`: handed over as it comes. A form is read as
- * parameters; a route that needs its body refuses it, the others take the body for left out.
+ * How a request body is read. `none`: it is ignored. `json`: parsed, any value. `json-object`, `json-array`: parsed, and of this kind. `text`: decoded
+ * as UTF-8. `stream`: handed over as it comes. The fields of a form always become parameters: a route that requires a body refuses a form, and for
+ * the others the body counts as left out.
  */
 export type RouteBody = 'none' | 'json' | 'json-object' | 'json-array' | 'text' | 'stream';
 
@@ -39,15 +39,15 @@ export interface RouteRequest<P extends Parameters = Parameters, Q extends Param
   sent: Readonly<Record<string, string>>;
   /** `null`: anonymous, or the token lacks the scope of the route. */
   caller: Caller | null;
-  /** Who the token belongs to whatever its scopes; for routes that accept scopes of single documents. */
+  /** Who the token belongs to, whatever its scopes are; for routes that accept scopes of single documents. */
   verified: Caller | null;
-  /** The token as sent, whatever it is worth. */
+  /** The token as sent, valid or not. */
   token: string | null;
   /** Whether the token came in a cookie, which scripts of pages cannot read: answers do not repeat it. */
   tokenFromCookie: boolean;
-  /** Whether a page of another site sent the request that the host has not allowed by name: its browser is to get no cookie. */
+  /** Whether a page of another site sent the request, whose origin the host does not allow by name. Its browser gets no cookie. */
   fromOtherSite: boolean;
-  /** Network address of the client; that of a proxy unless Express has been told to trust it (`trust proxy`). */
+  /** Network address of the client. Behind a proxy it is that of the proxy, unless Express is set to trust it (`trust proxy`). */
   address: string;
   /** Request headers, names in lower case. */
   headers: IncomingMessage['headers'];
@@ -55,7 +55,7 @@ export interface RouteRequest<P extends Parameters = Parameters, Q extends Param
   url: string;
   /** Scheme and host under which the client reached the server: `http://localhost:8080`. */
   origin: string;
-  /** Path of the API there: `/api/v1`, after that of a router that the host has it below. */
+  /** Path of the API there: `/api/v1`, with the path of the host's router in front if it is mounted on one. */
   root: string;
   /** Aborted when the client goes away before the answer is complete, or may not have the rest of it any more. */
   signal: AbortSignal;
@@ -95,8 +95,8 @@ export interface RouteDefinition<
    */
   cookie?: boolean;
   /**
-   * Whether pages of every origin may read the answer, without cookies, as open standards ask for. What the host's CORS headers say
-   * already stays.
+   * Whether pages of every origin may read the answer, without cookies, as open standards ask for. CORS headers of the host take
+   * precedence.
    */
   anyOrigin?: boolean;
   params?: P;
@@ -110,7 +110,7 @@ export interface RouteDefinition<
   bodyName?: string;
   /** What a successful answer holds: a JSON schema, with its media types where JSON has others, or the media types of a binary one. */
   returns: { schema: RouteSchema; types?: readonly string[] } | { types: readonly string[] };
-  /** What a JSON body holds, for the documentation: the schema that the handler has it checked against. */
+  /** The schema of a JSON body, for the documentation. The handler checks the body against it. */
   accepts?: RouteSchema;
   /** Errors that the handler raises on purpose, for the documentation. */
   errors?: readonly ErrorCode[];
@@ -119,8 +119,8 @@ export interface RouteDefinition<
   /** `incorrect-type`: malformed numbers are reported as `"<name>" parameter is an incorrect type.` */
   parameterMessages?: 'typed' | 'incorrect-type';
   /**
-   * Whether the caller may have what the request is about, which it gives to the handler, or throws. Decided before the body is read, and
-   * decided anew every second while a body arrives or a stream is sent: what was taken away meanwhile ends them. Changes nothing.
+   * Throws unless the caller may have what the request is about. What it returns is given to the handler. It is called before the body is read, and
+   * again every second while a body arrives or a stream is sent, which end when it throws; so it must change nothing.
    */
   authorize?(request: RouteRequest<P, Q>, context: C): A | Promise<A>;
   /** Returns the value to send as JSON, or a `Reply`. Written as a method so that routes of any type fit into one list. */
@@ -143,16 +143,16 @@ export function routeDefiner<C>() {
   };
 }
 
-/** What can be said of a route whatever its handler works with: enough to describe it, and to read what it is sent. */
+/** A route without its handler: enough to describe it, and to read its requests. */
 export type RouteOutline = Omit<RouteDefinition, 'authorize' | 'handle'> & {
-  /** There where the route decides who may have what before it reads a body. */
+  /** Present where the route checks the caller before it reads a body. */
   readonly authorize?: unknown;
 };
 
-/** A route that has what its handler works with. */
+/** A route whose handler has its context already. */
 export type BoundRoute = RouteDefinition<undefined>;
 
-/** Gives routes what their handlers work with, so that routes of different features fit into one list. */
+/** Gives the handlers of routes their context, so that routes of different features fit into one list. */
 export function bindRoutes<C>(routes: readonly RouteDefinition<C>[], context: C): BoundRoute[] {
   return routes.map((route) => {
     const bound: BoundRoute = { ...route, authorize: undefined, handle: (input) => route.handle(input, context) };

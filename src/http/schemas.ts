@@ -1,7 +1,7 @@
 /** A JSON schema, in the vocabulary of draft 2020-12. */
 export type Schema = Readonly<Record<string, unknown>>;
 
-/** The schema of an answer or a body; one that names fields after the brand is made for it. */
+/** The schema of an answer or a body. It is a function of the brand where the brand is part of the names of fields. */
 export type RouteSchema = Schema | ((brand: string) => Schema);
 
 const nameOf = Symbol('name of a schema');
@@ -27,7 +27,7 @@ export const anyNumber = { type: 'number' } as const;
 export const anyInteger = { type: 'integer' } as const;
 export const truth = { type: 'boolean' } as const;
 export const nothing = { type: 'null' } as const;
-/** An object whose members nobody has agreed on. */
+/** An object with any members. */
 export const anyObject = { type: 'object', additionalProperties: true } as const;
 /** Any JSON value. */
 export const anything = { description: 'Any JSON value.' } as const;
@@ -35,7 +35,7 @@ export const dateText = { type: 'string', format: 'date-time' } as const;
 /** An id: 24 hexadecimal digits, or whatever else the host makes ids of. */
 export const idText = { type: 'string', description: 'An id.' } as const;
 
-/** Or `null`. */
+/** A value of this schema, or `null`. */
 export function orNull(schema: Schema): Schema {
   const { type } = schema;
   const isPlain = typeof type === 'string' && componentName(schema) === undefined && !('enum' in schema);
@@ -47,7 +47,7 @@ export function listOf(items: Schema): Schema {
   return { type: 'array', items };
 }
 
-/** An object by the names of its members. */
+/** An object with members of any name, whose values are of this schema. */
 export function mapOf(additionalProperties: Schema): Schema {
   return { type: 'object', additionalProperties };
 }
@@ -70,7 +70,7 @@ export const accessSchema = component(
   }),
 );
 
-/** What makes an item a large image. */
+/** The record on an item that makes it a large image. */
 const markerSchema = component('LargeImageMarker', {
   ...objectOf(
     {},

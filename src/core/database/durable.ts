@@ -1,5 +1,5 @@
 /**
- * Option of writes that are acknowledged: the answer comes when most servers of the database have them on disk. Asked for explicitly, because
- * a database that is killed loses what the usual concern of a single server, or that of a connection string, has acknowledged.
+ * Option of writes that are acknowledged when most servers of the database have them on disk. It is set explicitly, because a database that is
+ * killed may lose writes that it has acknowledged under the default write concern of a single server, or that of the connection string.
  */
 export const durable = { writeConcern: { w: 'majority', j: true } } as const;

@@ -1,11 +1,12 @@
 import { isDatabaseOutage } from './outage.js';
 
 /**
- * Joins calls into groups: those of the same moment share one way to the database.
+ * Joins calls that are made at the same moment into groups, each of which is one command to the database.
  *
- * @param work gives one result for each input, in order. When it fails for several together, each is tried alone, so that none
- * suffers from another's fault: it must bear being repeated.
- * @param options `maxSize`: most inputs of a group; `pauseMs`: what comes so soon after a group waits, for company, until then.
+ * @param work gives one result for each input, in order. When it fails for a group, it is called again for each input alone, so that no
+ * call fails because of another one; so the work must be repeatable.
+ * @param options `maxSize`: most inputs of a group; `pauseMs`: least time between the beginnings of two groups; calls in between wait and form the next
+ * group.
  */
 export function grouped<T, R>(
   work: (inputs: readonly T[]) => Promise<readonly R[]>,

@@ -1,7 +1,7 @@
-/** Ids in one `$in`: some engines are slow with thousands. */
+/** Most ids in one `$in`, because some databases are slow with thousands. */
 export const idsPerQuery = 500;
 
-/** What comes one by one, in lists of some. */
+/** Groups values that come one by one into lists of `size`; the last list may be shorter. */
 export async function* inParts<T>(values: AsyncIterable<T>, size: number): AsyncGenerator<T[]> {
   let part: T[] = [];
   for await (const value of values) {
@@ -13,7 +13,7 @@ export async function* inParts<T>(values: AsyncIterable<T>, size: number): Async
   if (part.length > 0) yield part;
 }
 
-/** A list cut into parts that one query may ask for. */
+/** Splits a list of ids into parts that fit into one query. */
 export function* batches<T>(ids: readonly T[]): Generator<readonly T[]> {
   for (let i = 0; i < ids.length; i += idsPerQuery) yield ids.slice(i, i + idsPerQuery);
 }

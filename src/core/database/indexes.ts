@@ -2,7 +2,7 @@ import type { Collection, Model } from 'mongoose';
 
 type Indexes = Parameters<Collection['createIndexes']>[0];
 
-/** Makes the indexes of a collection with one command: databases that build one index at a time take them together. */
+/** Makes the indexes of a collection with one command, so that databases that build one index at a time build them together. */
 export async function createIndexes(collection: Pick<Collection, 'createIndexes'>, indexes: Indexes): Promise<void> {
   if (indexes.length > 0) await collection.createIndexes(indexes);
 }

@@ -21,12 +21,12 @@ const fromServer: ReadonlySet<string> = new Set(['MongoServerError', 'MongoBulkW
 /** Codes of a server that shuts down, is no primary any more, or has been started again and does not know the cursor. */
 const notServing: ReadonlySet<unknown> = new Set([43, 91, 189, 10107, 11600, 11602, 13435, 13436]);
 
-/** Code under which a server on PostgreSQL hands on that this cannot be reached, is being started or has ended; and what that says then. */
+/** Database servers that store in PostgreSQL report with this code, and with one of these texts, that PostgreSQL cannot be reached. */
 const internalError = 1;
 const postgresAway =
   /\bunexpected EOF$|\bthe database system is (?:starting up|shutting down|in recovery mode|not yet accepting)|\bterminating connection due to\b|\bfailed to connect to `/;
 
-/** What Node says when the driver writes to a connection whose end it has not seen; the driver hands it on as it is. */
+/** Message of Node when the driver writes to a connection whose end it has not noticed yet. The driver passes that error on as it is. */
 const writtenTooLate = 'This socket has been ended by the other party';
 
 const diskMessages: Readonly<Record<string, string>> = {
@@ -38,25 +38,25 @@ const diskMessages: Readonly<Record<string, string>> = {
   ENFILE: 'The server has too many files open.',
 };
 
-/** Codes of a server that refuses a write which collided with another one: write conflict. */
+/** Code of a server that refuses a write because it collided with another one: write conflict. */
 const collided: ReadonlySet<unknown> = new Set([112]);
 
-/** Code of a server that broke an operation off because it took longer than it may. */
+/** Code of a server that broke an operation off because it took longer than allowed. */
 const tookTooLong = 50;
 /** How long the database may work on a list whose conditions or order a client has chosen, in milliseconds. */
 export const listTimeoutMs = 10_000;
 
-/** Longest chain of causes that is looked at. */
+/** Most causes of an error that are followed. */
 const maxDepth = 10;
 
-/** Whether the code of an error says that there is no room for what was to be written. */
+/** Whether the code of an error says that the disk is full, or the quota of the user is used up. */
 export function isFullDisk(code: unknown): boolean {
   return code === 'ENOSPC' || code === 'EDQUOT';
 }
 
 /**
- * The error to answer with when something failed because a part of the server is out of order for a time, whoever asks: the database
- * cannot be reached or has too many writers of one document (`unavailable`), the disk is full (`storage-full`) or cannot be used (`unavailable`).
+ * The error to answer with when something failed because a part of the server is out of order for a time: the database cannot be reached or
+ * has too many writers of one document (`unavailable`), or the disk is full (`storage-full`) or cannot be used (`unavailable`).
  *
  * @returns `null` for every other error.
  */
@@ -83,7 +83,7 @@ export function outageOf(error: unknown): LargeImageError | null {
   return null;
 }
 
-/** Whether something failed because the database cannot be reached: what failed may work later. */
+/** Whether something failed because the database cannot be reached, and may work later. */
 export function isDatabaseOutage(error: unknown): boolean {
   return chainOf(error).some((cause) => {
     if (unreachable.has(cause.name)) return true;
@@ -95,7 +95,7 @@ export function isDatabaseOutage(error: unknown): boolean {
   });
 }
 
-/** Whether the database refused a write because it collided with another one: nothing was done, and it can be done again. */
+/** Whether the database refused a write because it collided with another one. Nothing was written then, and the write can be repeated. */
 export function isCollision(error: unknown): boolean {
   return chainOf(error).some((cause) => {
     if (!fromServer.has(cause.name)) return false;
@@ -103,12 +103,12 @@ export function isCollision(error: unknown): boolean {
   });
 }
 
-/** Whether the database broke something off because it took longer than it may. */
+/** Whether the database broke something off because it took longer than allowed. */
 function tookLong(error: unknown): boolean {
   return chainOf(error).some((cause) => fromServer.has(cause.name) && (cause as { code?: unknown }).code === tookTooLong);
 }
 
-/** Whether something failed for a reason of the moment, the database being away or busy with others: done again it may work. */
+/** Whether something failed for a passing reason, so that it may work when it is repeated: the database is away or busy. */
 export function isPassing(error: unknown): boolean {
   return isDatabaseOutage(error) || isCollision(error) || tookLong(error);
 }
@@ -120,7 +120,7 @@ function chainOf(error: unknown): Error[] {
   return chain;
 }
 
-/** A write of several documents that lost its connection is raised as the server's error, and holds the true one as its answer. */
+/** The cause of an error. A write of several documents that lost its connection throws a server error, with the true error in `errorResponse`. */
 function causeOf(error: Error): unknown {
   return error.cause ?? (error as { errorResponse?: unknown }).errorResponse;
 }

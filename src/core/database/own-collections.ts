@@ -30,19 +30,19 @@ export const collectionNames = [
 /** A name of {@link collectionNames}. */
 export type CollectionName = (typeof collectionNames)[number];
 
-/** Every document of the plugin says that it is: what does not is somebody else's, wherever it lies. */
+/** Every document of the plugin carries this mark. A document without it belongs to somebody else, in whatever collection it is. */
 export const ownMark = { plugin: 'large_image' } as const;
 
 /**
- * The form in which documents are stored: the next release that changes it counts on, reads all earlier ones, and is not followed by a release
- * that does not know it.
+ * The version of the form in which documents are stored. A release that changes the form increments this number and still reads all earlier forms.
+ * A release refuses to start on documents of a later form.
  */
 const storedFormat = 1;
 
-/** So many documents at either end of a collection are looked at when the plugin is installed. */
+/** How many documents at either end of a collection are checked when the plugin is installed. */
 const checksPerEnd = 100;
 
-/** The collections of the plugin on a connection. What lies in them without {@link ownMark} is not read, counted, changed or removed. */
+/** The collections of the plugin on a connection. Documents in them without {@link ownMark} are not read, counted, changed or removed. */
 export class OwnCollections {
   readonly connection: Connection;
   readonly #prefix: string;
@@ -70,7 +70,7 @@ export class OwnCollections {
     return collection;
   }
 
-  /** A model, compiled on the connection until {@link close}. Its indexes are made when its owner asks for them. */
+  /** A model, compiled on the connection until {@link close}. Its owner makes the indexes, with `createIndexesOf`. */
   model<T>(modelName: string, name: CollectionName, schema: Schema<T>): Model<T> {
     schema.set('versionKey', false).set('autoIndex', false).set('autoCreate', false);
     const model = this.connection.model<T>(modelName, schema, this.#fullName(name));
@@ -80,7 +80,8 @@ export class OwnCollections {
   }
 
   /**
-   * Looks whether the collections are free for the plugin: at the host's models, and at both ends of each collection.
+   * Checks that the collections are free for the plugin: that no model of the host uses them, and that the first and last documents in each are the
+   * plugin's.
    *
    * @throws LargeImageError `conflict` that names the collection and what was found.
    */
@@ -88,7 +89,7 @@ export class OwnCollections {
     await this.connection.asPromise();
     const listed = await this.connection.db!.listCollections({}, { nameOnly: true }).toArray();
     const present = new Set(listed.map(({ name }) => name));
-    // All of them: who gives up closes the connection, and nothing may be under way on it then.
+    // All checks are awaited, even after one has failed: the caller then closes the connection, on which nothing may be under way.
     const checked = await Promise.allSettled(collectionNames.map((name) => this.#check(this.#fullName(name), present)));
     const refused = checked.find((result) => result.status === 'rejected');
     if (refused !== undefined) throw refused.reason;
@@ -103,7 +104,7 @@ export class OwnCollections {
     }
     if (!present.has(name)) return;
     for (const direction of [1, -1] as const) {
-      // Past Mongoose, which would keep the collection for others.
+      // This bypasses Mongoose, which would keep the collection object for later callers.
       const cursor = this.connection.db!.collection(name).find({}, { projection: { plugin: 1, format: 1 } });
       const docs = await cursor.sort({ _id: direction }).limit(checksPerEnd).toArray();
       const later = docs.find(({ format }) => Number(format ?? 0) > storedFormat);
@@ -121,11 +122,11 @@ export class OwnCollections {
     }
   }
 
-  /** Takes the models off the connection again. */
+  /** Removes the models from the connection. */
   close(): void {
     for (const modelName of this.#models) this.connection.deleteModel(modelName);
     this.#models.clear();
-    // Mongoose gives everybody who names a collection the same object: the next one must not get what writes the mark.
+    // Mongoose gives all who name a collection the same object. Whoever names it next must not get the one that writes the mark.
     for (const name of collectionNames) delete this.connection.collections[this.#fullName(name)];
   }
 }
@@ -141,7 +142,7 @@ interface Update {
   $set?: object;
 }
 
-/** An update that leaves a document in the form of this release, also where it makes it. */
+/** An update that also stores the format of this release, whether it changes a document or inserts one. */
 function withFormat(update: Update): Update {
   return { ...update, $set: { ...update.$set, format: storedFormat } };
 }
@@ -174,7 +175,10 @@ const optionsOf = {
 
 const marked = new WeakSet<object>();
 
-/** Has everything that is asked of a collection, by its models too, concern documents of the plugin only, and last where it was written. */
+/**
+ * Restricts a collection, also when models use it: reads and writes concern documents of the plugin only, new documents get the mark, and writes are
+ * durable.
+ */
 function keepToOwn(collection: object): void {
   if (marked.has(collection)) return;
   marked.add(collection);

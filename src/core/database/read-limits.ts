@@ -2,7 +2,7 @@ import type { Aggregate, Query, Schema } from 'mongoose';
 import { isSliceOver, nextSlice } from '../concurrency/slices.js';
 import { listTimeoutMs } from './outage.js';
 
-/** Documents that come from the database at a time: they are decoded at a stretch, and between them others have the event loop. */
+/** Documents in one batch from the database. A batch is decoded at once; other work has the event loop between batches. */
 const documentsAtOnce = 500;
 
 /** A query, as far as its documents are read one by one. */
@@ -11,8 +11,8 @@ interface Readable {
 }
 
 /**
- * The documents of a query, one by one as they are asked for. They are decoded one by one, and others have the event loop in between: each may
- * hold as much as its users may write.
+ * The documents of a query, one by one as they are asked for. Other work has the event loop between them, because each may be as large as its
+ * users are allowed to make it.
  */
 export async function* eachInSlices<D>(query: Readable, options?: { batchSize: number }): AsyncGenerator<D> {
   const cursor = query.cursor(options);
@@ -27,19 +27,19 @@ export async function* eachInSlices<D>(query: Readable, options?: { batchSize: n
   }
 }
 
-/** {@link eachInSlices}, all at once. */
+/** All documents of {@link eachInSlices} as a list. */
 export async function readInSlices<D>(query: Readable): Promise<D[]> {
   const documents: D[] = [];
   for await (const document of eachInSlices<D>(query)) documents.push(document);
   return documents;
 }
 
-/** An option of reads that may go on for as long as they take: those that nobody waits for, and that look at everything. */
+/** Option of reads without a time limit: for reads of whole collections that no request waits for. */
 export const withoutReadLimit = { maxTimeMS: 0 } as const;
 
 /**
- * Has the database break off what is read with a schema after the time for lists, and send it in parts: clients choose conditions, orders
- * and lengths of lists. Whatever a query says itself wins.
+ * Limits all reads with a schema, because clients choose conditions, order and length of lists: the database breaks them off after the time for lists,
+ * and sends the documents in batches. Options that a query sets itself take precedence.
  */
 export function limitReads(schema: Schema): void {
   schema.pre(['find', 'findOne', 'countDocuments', 'distinct'], function limit(this: Query<unknown, unknown>) {

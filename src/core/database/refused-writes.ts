@@ -8,7 +8,7 @@ export function isDuplicateKey(error: unknown): boolean {
   return (error as { code?: unknown }).code === duplicateKey;
 }
 
-/** Writes of one statement, of which a database that refuses them has done nothing. */
+/** Writes of one statement. When the database refuses one of them, it has written nothing. */
 const singleWrites = [
   'insertOne',
   'updateOne',
@@ -22,7 +22,7 @@ const singleWrites = [
   'createIndexes',
 ] as const;
 
-/** How often a write is tried. Each refusal lets another write through, so that this is for many writers of one document. */
+/** How often a write is tried. With each refusal another write succeeds, so this suffices for many writers of one document. */
 const attempts = 20;
 const longestPauseMs = 50;
 
@@ -31,9 +31,9 @@ type Write = (...args: unknown[]) => Promise<unknown>;
 const repeating = new WeakSet<object>();
 
 /**
- * Has a collection of Mongoose do single writes again that the database refuses because they collided with another one. MongoDB does so
- * by itself; engines on PostgreSQL end one of two writes that wait for each other, such as two of the same key, with `deadlock detected`.
- * What is still refused after 20 times fails with that error. Writes of many documents are not repeated: some of them may be done.
+ * Makes a collection of Mongoose repeat single writes that the database refuses because they collided with others. MongoDB repeats them by itself;
+ * servers that store in PostgreSQL end one of two writes that wait for each other, such as two of the same key, with `deadlock detected`. A write that
+ * is refused 20 times fails with that error. Writes of many documents are not repeated, because some of them may have been done.
  */
 export function repeatCollisions(collection: { readonly [Name in (typeof singleWrites)[number]]: unknown }): void {
   if (repeating.has(collection)) return;

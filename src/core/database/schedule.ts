@@ -17,7 +17,7 @@ export class ScheduleModel {
     return this.own.collection<ScheduleDocument>('schedule');
   }
 
-  /** Takes work that is due, in one atomic step, and says when it is due again. @returns whether it was due and nobody was faster. */
+  /** Claims work that is due and sets when it is due again, in one atomic step. @returns false when it is not due, or another process was faster. */
   async claim(name: string, owner: string, next: Date): Promise<boolean> {
     const now = new Date();
     const taken = await this.#documents.findOneAndUpdate({ _id: name, next: { $lte: now } }, { $set: { next, owner } });
@@ -31,7 +31,7 @@ export class ScheduleModel {
     }
   }
 
-  /** Puts off the next time while the work goes on. @returns false when somebody else has taken it. */
+  /** Postpones the next time while the work goes on. @returns false when another process has claimed the work. */
   async renew(name: string, owner: string, next: Date): Promise<boolean> {
     return (await this.#documents.updateOne({ _id: name, owner }, { $set: { next } })).matchedCount > 0;
   }

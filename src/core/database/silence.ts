@@ -1,18 +1,18 @@
 /**
- * Tells when the owner of something has given no sign of life for a whole lease. That is judged by the clock of this process alone, from when
- * it saw the last sign: clocks of other machines may be wrong.
+ * Tells when the owner of a lease has given no sign of life for the duration of the lease. The time is counted from when this process saw the last
+ * sign, by its own clock alone, because clocks of other machines may be wrong.
  */
 export class Silence {
   #sign: string | null = null;
   #since = 0;
 
-  /** @param now the clock in milliseconds: another one where some times are not to count. */
+  /** @param now a clock in milliseconds; given where some periods are not to count. */
   constructor(
     private readonly leaseMs: number,
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** @param sign what the owner changes while it lives, as it is now. */
+  /** @param sign the current value of what the owner changes as long as it lives. */
   isOver(sign: string): boolean {
     if (sign !== this.#sign) {
       this.#sign = sign;

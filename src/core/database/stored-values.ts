@@ -1,4 +1,7 @@
-/** Most values (numbers, texts, lists, objects and all that is in them) that a document keeps for its users: each takes time whenever it is written and read, which a driver does at a stretch. */
+/**
+ * Most values that users may store in a document: numbers, texts, lists, objects and everything in them. The driver writes and reads a document without
+ * a pause, and each value takes time.
+ */
 export const maxStoredValues = 20_000;
 
 /** Whether a value consists of more values than are kept in one document. */
@@ -6,7 +9,7 @@ export function hasTooManyValues(value: unknown): boolean {
   return countDown(value, maxStoredValues) < 0;
 }
 
-/** How many of `left` values are left after those of this one; below 0 as soon as it is too many. */
+/** Subtracts the number of values in a value from `left`; the result is below 0 as soon as there are too many. */
 function countDown(value: unknown, left: number): number {
   let rest = left - 1;
   if (typeof value !== 'object' || value === null || rest < 0) return rest;

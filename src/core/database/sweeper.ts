@@ -5,9 +5,9 @@ import { hasEnded, processName } from './leases/process-name.js';
 import type { OwnCollections } from './own-collections.js';
 import type { ScheduleModel } from './schedule.js';
 
-/** How a {@link Sweep} goes about it. */
+/** Options of a {@link Sweep}. */
 interface SweepOptions {
-  /** Whether everything is looked at; else only what says itself that it was left by a process that has ended. */
+  /** Whether everything is checked. Otherwise only records are, which name a process that has ended. */
   full: boolean;
   signal: AbortSignal;
 }
@@ -15,7 +15,7 @@ interface SweepOptions {
 /**
  * Removes or completes what killed processes have left of a feature, and nothing that a living process works on.
  *
- * @returns how much, by kind.
+ * @returns how many, by kind.
  */
 export type Sweep = (options: SweepOptions) => Promise<Readonly<Record<string, number>>>;
 
@@ -24,7 +24,7 @@ interface SweeperOptions {
   sweeps: readonly Sweep[];
   schedule: ScheduleModel;
   logger: HostLogger;
-  /** Whether everything is looked at when this process starts. */
+  /** Whether the sweep at the start of this process is a full one. */
   fullAtStart: boolean;
 }
 
@@ -35,13 +35,13 @@ interface ProcessDocument {
   at: Date;
 }
 
-/** Between two looks whether other processes have ended, in milliseconds. */
+/** Time between two checks whether other processes have ended, in milliseconds. */
 const checkMs = 3000;
-/** Between two whole sweeps, of all processes together. */
+/** Time between two full sweeps, of all processes together, in milliseconds. */
 const fullMs = 24 * 60 * 60 * 1000;
-/** Between two times that a process asks for the next whole sweep, and says that it lives. */
+/** Each process records that it lives, and asks whether the full sweep is due, after this time, in milliseconds. */
 const askMs = 60 * 60 * 1000;
-/** Processes of which nothing was heard for so long have ended, wherever they were. */
+/** A process that has been silent for this long counts as ended, on whatever machine it was. */
 const silentMs = fullMs;
 
 const scheduleName = 'sweep';
@@ -52,7 +52,7 @@ export class Sweeper {
   readonly #closing = new AbortController();
   readonly #timer: NodeJS.Timeout;
   #askedAt = -Infinity;
-  /** A sweep that the database was away for: whether it was a whole one. */
+  /** A sweep that has failed because the database was away, and is to be repeated: whether it was a full one. */
   #owed: boolean | null = null;
   #running: Promise<void> | null = null;
 
@@ -87,14 +87,14 @@ export class Sweeper {
     if (performance.now() - this.#askedAt >= askMs && (await this.#ask())) await this.#sweep('daily', true);
   }
 
-  /** Notes that this process lives. @returns whether the daily sweep is due, and this process does it. */
+  /** Records that this process lives. @returns whether the daily sweep is due and this process has claimed it. */
   async #ask(): Promise<boolean> {
     await this.#processes.updateOne({ _id: this.#id }, { $set: { at: new Date() } }, { upsert: true });
     this.#askedAt = performance.now();
     return this.options.schedule.claim(scheduleName, this.#id, new Date(Date.now() + fullMs));
   }
 
-  /** @returns whether there was a process that has ended without saying so, of which no other process has taken care. */
+  /** Removes the records of processes that have ended without removing them. @returns whether this process was the first to remove one. */
   async #forgetEnded(): Promise<boolean> {
     const silent = new Date(Date.now() - silentMs);
     let any = false;
@@ -113,7 +113,7 @@ export class Sweeper {
     this.#owed = null;
     for (const sweep of sweeps) {
       signal.throwIfAborted();
-      // One that fails keeps none of the others from their work.
+      // The other sweeps are done even if this one fails.
       const isTried = await this.#attempt(async () => {
         for (const [kind, count] of Object.entries(await sweep({ full: isFull, signal }))) {
           removed[kind] = (removed[kind] ?? 0) + count;
@@ -125,7 +125,7 @@ export class Sweeper {
     logger.info({ why, full: isFull, removed }, 'Sweep:Done');
   }
 
-  /** @returns whether it was done as far as it can be; else the database was away, and it can be done later. */
+  /** @returns false when the database was away, so that the work is worth repeating later. */
   async #attempt(work: () => Promise<void>): Promise<boolean> {
     try {
       await work();
@@ -138,7 +138,7 @@ export class Sweeper {
     }
   }
 
-  /** Ends; a sweep that is going on ends at its next step. */
+  /** Stops the sweeper. A sweep that is going on ends at its next step. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#closing.abort();

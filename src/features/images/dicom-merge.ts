@@ -21,13 +21,11 @@ export interface DicomMergeParts {
   logger: HostLogger;
 }
 
-/** Joins the files of a DICOM series that come as items of their own: into the oldest of these, where the setting says so. */
+/** Joins the files of a DICOM series that come as items of their own: they move to the oldest of these items, where the setting says so. */
 export class DicomMerge {
   constructor(private readonly parts: DicomMergeParts) {}
 
-  /**
-   * Joins an item that has just become a large image of its only file with the others of its folder that hold the same series.
-   */
+  /** Joins an item that has just become a large image of its only file with the others of its folder that are of the same series. */
   async join(itemId: string): Promise<void> {
     const { records, settings, items } = this.parts;
     if ((await settings.get('large_image.merge_dicom')) !== true) return;
@@ -43,10 +41,11 @@ export class DicomMerge {
     await this.#joinSeries(noted, series);
   }
 
-  /** Of an item of which it is noted that it is to be joined; that is over then. @returns how many items were merged. */
+  /** Joins an item whose series is noted on it, and removes that note. @returns how many items were merged. */
   async #joinSeries(item: ItemRecord, series: DicomSeries): Promise<number> {
     const { dependants } = this.parts.records;
-    // Whoever notes its series first looks afterwards: of two at the same time, one sees the other, and both mean the same oldest one.
+    // Each process notes the series before it searches for others. So of two that come at the same time at least one finds the other, and both
+    // choose the same oldest one.
     const [oldest, ...younger] = await dependants.ofSeries(item, series);
     if (oldest !== undefined) for (const each of younger) await this.#move(each, oldest);
     await dependants.settle(item);
@@ -67,7 +66,7 @@ export class DicomMerge {
     }
   }
 
-  /** Moves the files of an item to another and removes it. Each step can be done again. */
+  /** Moves the files of an item to another one and removes it. Each step can be repeated after a crash. */
   async #move(item: ItemRecord, target: ItemRecord): Promise<void> {
     const { records, logger } = this.parts;
     const stored = item.doc.largeImage as Record<string, unknown>;
@@ -91,7 +90,7 @@ export class DicomMerge {
     await (host.removeItem === undefined ? records.deleteItem(now) : host.removeItem(now.doc));
   }
 
-  /** The item that has got the files has another image now. */
+  /** Gives the image of an item another state, because the item has got further files. */
   async #changeRevision(itemId: string): Promise<void> {
     const { records, items, marking } = this.parts;
     const item = await records.findItem(itemId);
@@ -102,7 +101,7 @@ export class DicomMerge {
     await marking.replaced(item);
   }
 
-  /** Completes what processes that were killed have begun. @returns how many items were merged. */
+  /** Completes the merges that killed processes have begun. @returns how many items were merged. */
   async sweep(): Promise<{ mergedItems: number }> {
     const { records } = this.parts;
     let mergedItems = 0;

@@ -6,7 +6,7 @@ import { openFileReader } from '../../tilesource/byte-reader.js';
 import type { SourceInput } from '../../tilesource/contract.js';
 import { jpegQuality } from '../../tilesource/render/jpeg-quality.js';
 
-/** The host's files, and where blocks of those are kept that do not lie on this machine. */
+/** The host's files, and the cache for blocks of those that do not lie on this machine. */
 export interface ReadableFiles {
   files: HostFiles;
   blocks: BlockCache;
@@ -23,7 +23,7 @@ export async function hostFileInput(
   companions?: () => Promise<readonly FileRecord[]>,
 ): Promise<SourceInput> {
   const path = await files.localPath(file.doc);
-  // All who open this input have the same blocks: of the sources that are tried, each looks at the same first bytes.
+  // Every reader of this input shares its blocks, because each source that is tried reads the same first bytes.
   const remote =
     path === null ? blocks.file(file.name, file.size, (range, signal) => readRange(file, files, range, signal)) : null;
   return {
@@ -40,7 +40,7 @@ export async function hostFileInput(
   };
 }
 
-/** What a file is that browsers show as it is: its first bytes tell, whatever its name and type say. `null` for all others. */
+/** Whether a file is a JPEG or PNG, which browsers show as it is; `null` for all others. Its first bytes decide, not its name and type. */
 export async function storedPicture(
   file: FileRecord,
   files: ReadableFiles,

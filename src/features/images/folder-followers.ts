@@ -3,8 +3,8 @@ import type { HostRecords } from '../../core/host/host-records.js';
 import type { FileRecord, ItemRecord } from '../../core/host/records.js';
 import type { TileSourceRegistry } from '../../tilesource/registry/registry.js';
 
-/** Folders above a file whose images may be made of it, itself counted. */
-const maxAbove = 10;
+/** How many folders, from that of a file upwards, are searched for images that are made of the file. */
+const maxFolders = 10;
 
 /** What {@link FolderFollowers} works with. */
 interface FollowerParts {
@@ -13,19 +13,19 @@ interface FollowerParts {
   logger: HostLogger;
   items: { forget(id: string): void };
   images: {
-    /** The image of an item has changed although its file has not. */
+    /** Called when the image of an item has changed although its file has not. */
     changeRevision(item: ItemRecord): Promise<void>;
-    /** What the image of an item waited for has come. */
+    /** Called when the files have come that the image of an item waited for. */
     retry(item: ItemRecord): Promise<void>;
   };
 }
 
-/** Keeps images that are made of several files of a folder in step with these. */
+/** Keeps images that are made of several files of a folder in step with these files. */
 export class FolderFollowers {
   constructor(private readonly parts: FollowerParts) {}
 
   /**
-   * A file of an item has come, changed or gone: images of its folder, and of those above, may be made of it.
+   * Brings the images of its folder, and of those above, in step with a file that has come, changed or gone.
    *
    * @param file `null` where the item has gone with all its files.
    */
@@ -34,7 +34,7 @@ export class FolderFollowers {
     const sources = this.parts.registry.readingFolders();
     const paths = file === null ? [item.name] : pathsOf(item, file);
     let below = '';
-    for (const folder of await records.contents.ancestry(item.folderId, maxAbove)) {
+    for (const folder of await records.contents.ancestry(item.folderId, maxFolders)) {
       for (const path of file === null ? [] : paths) {
         for (const waiting of await records.dependants.arrived(folder, below + path)) {
           this.parts.items.forget(waiting.id);
@@ -42,14 +42,8 @@ export class FolderFollowers {
         }
       }
       for (const served of await records.dependants.served(folder, [...sources.keys()])) {
-        if (
-          served.id === item.id ||
-          !this.#mayHold(
-            served,
-            paths.map((path) => below + path),
-          )
-        )
-          continue;
+        const isApart = served.id === item.id || !paths.some((path) => this.#mayHold(served, below + path));
+        if (isApart) continue;
         logger.debug({ itemId: served.id, partOf: item.id }, 'LargeImage:Parts:Changed');
         await images.changeRevision(served);
       }
@@ -58,19 +52,19 @@ export class FolderFollowers {
     if (file !== null) for (const waiting of await this.#ownWaiting(item, file)) await images.retry(waiting);
   }
 
-  /** The item itself, where it waits for that file. */
+  /** The item itself, where it waits for this file. */
   async #ownWaiting(item: ItemRecord, file: FileRecord): Promise<ItemRecord[]> {
     const now = item.waiting === null || item.waiting.fileId === file.id ? null : await this.parts.records.findItem(item.id);
     return now?.waiting?.missing.includes(file.name) === true ? [now] : [];
   }
 
-  #mayHold({ name, largeImage }: ItemRecord, paths: readonly string[]): boolean {
-    const source = this.parts.registry.get(largeImage?.sourceName ?? '');
-    return source?.mayHold === undefined || paths.some((path) => source.mayHold?.(name, path) === true);
+  /** Whether the image of an item may be made of the file at a path. */
+  #mayHold({ name, largeImage }: ItemRecord, path: string): boolean {
+    return this.parts.registry.get(largeImage?.sourceName ?? '')?.mayHold?.(name, path) ?? true;
   }
 }
 
-/** Paths by which a file is found from its folder. */
+/** Paths by which an image in the folder may name a file: an item of several files counts as a folder. */
 function pathsOf(item: ItemRecord, file: FileRecord): string[] {
   return [...new Set([file.name, item.name, `${item.name}/${file.name}`])];
 }

@@ -27,7 +27,7 @@ interface FollowerParts {
   dicom: DicomMerge;
 }
 
-/** Files of an item that are tried in the place of the one that has come. */
+/** Most other files of an item that are tried when a file has come. */
 const maxMainFiles = 4;
 
 /** Keeps large images in step with the host's items and files. */
@@ -42,7 +42,7 @@ export class HostFollower {
     this.#folders = new FolderFollowers({ ...parts, images });
   }
 
-  /** Hears what the host says of its items and files. @param onClose takes the steps that end it. */
+  /** Listens to what the host announces of its items and files. @param onClose takes the steps that end it. */
   follow(events: HostEvents, onClose: OnClose): void {
     onClose(events.on('item.removed', ({ item }) => this.#itemRemoved(item)));
     onClose(events.on('item.copied', ({ item, fileIds }) => this.#itemCopied(item, fileIds)));
@@ -50,7 +50,7 @@ export class HostFollower {
     onClose(events.on('file.removed', ({ file }) => this.#fileRemoved(file)));
   }
 
-  /** What happens when the host has saved a file: its item becomes a large image if it can, or is looked at anew. */
+  /** A saved file may make its item a large image, or change the one that it is. */
   async #fileSaved(doc: Record<string, unknown> & { _id: unknown }, created: boolean): Promise<void> {
     const { records, items } = this.parts;
     const file = records.fileOf(doc);
@@ -65,7 +65,7 @@ export class HostFollower {
     await this.#folders.changed(item, file);
   }
 
-  /** Makes an item a large image where one of its files can be: first of those that read others, then of the one that has come. */
+  /** Makes an item a large image of the first file that a source reads. Files that read the others of the item are tried first. */
   async #autoSet(item: ItemRecord, file: FileRecord): Promise<void> {
     const main = await this.#mainFilesOf(item);
     const others = main.filter(({ id }) => id !== file.id);
@@ -79,13 +79,13 @@ export class HostFollower {
         if (!(error instanceof LargeImageError)) throw error;
         const { message: reason } = error;
         this.parts.logger.info({ fileId: candidate.id, itemId: item.id, reason }, 'LargeImage:AutoSet:Refused');
-        // The others of the item are its parts.
+        // The other files of the item are parts of this one.
         if (error instanceof MissingPartsError) return;
       }
     }
   }
 
-  /** Some files of an item that read the others, where it has such: pictures beside them only accompany them. */
+  /** Up to {@link maxMainFiles} files of an item whose formats read the other files. Pictures beside such a file only accompany it. */
   async #mainFilesOf(item: ItemRecord): Promise<FileRecord[]> {
     const { records, registry } = this.parts;
     const files = await records.filesOfItem(item);
@@ -99,7 +99,7 @@ export class HostFollower {
     return autoSet !== false && this.parts.registry.knows({ name: file.name, mimeType: file.mimeType });
   }
 
-  /** New bytes under an old id: they may need another source, or be no image any more. */
+  /** Finds the source anew for a file whose bytes were replaced: they may be of another format, or no image any more. */
   async #detectAgain(item: ItemRecord, file: FileRecord): Promise<void> {
     await this.parts.marking.remove(item);
     const fresh = await this.parts.records.findItem(item.id);
@@ -112,7 +112,10 @@ export class HostFollower {
     }
   }
 
-  /** A file has come to, or gone from, an item whose other file is shown: where that one reads it, too, the image is another one now. */
+  /**
+   * Brings the image of an item in step after a file beside its own has come or gone. Where the source of the image reads such files, the image has
+   * changed. Otherwise the item is served from a main file that it has now, if a source reads that.
+   */
   async #companionChanged(item: ItemRecord): Promise<void> {
     const { registry } = this.parts;
     const { fileId, sourceName, originalId } = item.largeImage ?? {};
@@ -132,13 +135,13 @@ export class HostFollower {
     }
   }
 
-  /** The item has another image now, although it is served from the same file: something that this reads has changed. */
+  /** Gives the image of an item another state: its file is the same, but something that the file names has changed. */
   async #changeRevision(item: ItemRecord): Promise<void> {
     const stored = item.doc.largeImage as Record<string, unknown>;
     await this.#replaceMarker(item, { ...stored, revision: randomUUID() });
   }
 
-  /** The image of an item may be made now: what it waited for has come. */
+  /** Tries again to make the image of an item, because the files have come that it waited for. */
   async #retry(item: ItemRecord): Promise<void> {
     const file = item.waiting === null ? null : await this.parts.records.findFile(item.waiting.fileId);
     if (file === null || file.itemId !== item.id) return;
@@ -152,10 +155,10 @@ export class HostFollower {
     await this.parts.marking.replaced(item);
   }
 
-  /** What happens when the host has removed a file: no item is served from it any more. */
+  /** A removed file takes the large images with it that are served from it. */
   async #fileRemoved(doc: Record<string, unknown> & { _id: unknown }): Promise<void> {
     const file = this.parts.records.fileOf(doc);
-    // Attached files, of which there may be many, serve nobody.
+    // No item is served from an attached file, and there may be many of them.
     if (file.itemId === null) return;
     const served = await this.parts.records.markers.itemsServing(file);
     for (const item of served) await this.parts.marking.remove(item);
@@ -170,13 +173,13 @@ export class HostFollower {
     await this.#folders.changed(item, file);
   }
 
-  /** The rest of an image of several files is shown when the file that stood for it has gone. */
+  /** Serves an item from another of its main files, after the one that it was served from has gone. */
   async #serveAnother(item: ItemRecord): Promise<void> {
     const [file] = await this.#mainFilesOf(item);
     if (file !== undefined) await this.#autoSet(item, file);
   }
 
-  /** Lets go of an item that is no more, and of what is kept for it. */
+  /** Removes what was kept for an item that is gone. */
   async #itemRemoved(doc: Record<string, unknown> & { _id: unknown }): Promise<void> {
     const id = idText(doc._id);
     this.parts.items.forget(id);
@@ -185,8 +188,8 @@ export class HostFollower {
   }
 
   /**
-   * The copy of an item is served from its own copies of the files. One whose file was not copied, because it was never finished,
-   * is no large image.
+   * Serves the copy of an item from its own copies of the files. Where the file was not copied, because a job had not finished it, the copy is
+   * no large image.
    */
   async #itemCopied(doc: Record<string, unknown> & { _id: unknown }, fileIds: ReadonlyMap<string, string>): Promise<void> {
     const { records, items } = this.parts;
@@ -204,7 +207,7 @@ export class HostFollower {
   }
 }
 
-/** Configurations of folders, and what macOS leaves beside each file: neither is meant to be looked at. Parts of images may begin with a dot, too. */
+/** Whether a file is the configuration of a folder, or one that macOS leaves beside each file. Other names with a dot may be parts of images. */
 function isNeverImage(name: string): boolean {
   const lower = name.toLowerCase();
   return lower.startsWith('._') || (lower.startsWith('.') && (lower.endsWith('.yaml') || lower.endsWith('.yml')));

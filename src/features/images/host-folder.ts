@@ -8,27 +8,27 @@ import type { FolderRecord, FileRecord, ItemRecord } from '../../core/host/recor
 import type { FileTree, BorrowedImage, ByteReader, FolderFile, SourceFolder } from '../../tilesource/contract.js';
 import { hostFileInput } from './file-input.js';
 
-/** Most folders of an image that is a folder. */
+/** Most folders below an image that is itself a folder. */
 const maxFolders = 20_000;
-/** Most files of a folder that are looked through for those that fit a pattern. */
+/** Most files of a folder that are compared with a pattern. */
 const maxFiles = 20_000;
-/** Files of a tree whose records are kept. */
+/** Most files of a tree whose records are kept in memory. */
 const keptFiles = 20_000;
 /** Memory that a folder and a kept record take, in bytes. */
 const bytesPerFolder = 500;
 
-/** What an image is made of beside its file: who may not read all of it is not shown the image. */
+/** What an image is made of beside its file. The image is shown only to callers who may read all of it. */
 export interface ImageParts {
   items: Set<string>;
   folders: Set<string>;
-  /** Those of the items that are named by their ids, wherever they lie. */
+  /** Those of the items that the image names by their ids, in whatever folder they are. */
   named: Set<string>;
 }
 
-/** What somebody may see around a file: for others what is hidden is not there. */
+/** What somebody may see around a file; everything else counts as missing. */
 export interface Sight {
   item(id: string): Promise<boolean>;
-  /** Those of some folders that are seen. */
+  /** The visible ones of some folders. */
   folders(ids: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
@@ -44,7 +44,7 @@ export interface HostFolderParts {
   contents: FolderContents;
   files: HostFiles;
   blocks: BlockCache;
-  /** The file that looks around itself. */
+  /** The file of the image, from which the folder is seen. */
   file: FileRecord;
   item: ItemRecord;
   folder: () => Promise<FolderRecord | null>;
@@ -52,9 +52,9 @@ export interface HostFolderParts {
   ownFiles: () => Promise<readonly FileRecord[]>;
   /** The file of the large image of an item. */
   imageOf: (itemId: string) => Promise<ItemFile | null>;
-  /** Takes down what is made use of. */
+  /** Every item and folder that the image uses is added to this. */
   parts: ImageParts;
-  /** `null`: everything is seen, as who may see the image is asked afterwards. */
+  /** `null`: everything is visible; whether the caller may see the image is checked afterwards. */
   sight: Sight | null;
   borrow: Borrow;
 }
@@ -90,7 +90,7 @@ export class HostFolder implements SourceFolder {
     );
     const folder = await this.#folderAt(names);
     if (folder === null && own.length === 0) return null;
-    // Another item of this name may hold a file of the image's own name.
+    // An item with the name of this folder may have a file with the image's own name, so names may occur twice.
     const beside = folder === null ? [] : await this.with_.contents.namesIn(folder, this.with_.item, maxFiles + 1);
     if (beside.length > maxFiles) throw new TileSourceError(`There are more than ${maxFiles} files in the folder.`);
     return [...new Set([...own, ...beside.map((name) => prefix + name)])].toSorted((a, b) => (a < b ? -1 : 1));
@@ -118,7 +118,7 @@ export class HostFolder implements SourceFolder {
   }
 
   async item(id: string): Promise<FolderFile | null> {
-    // Also one that is none: who may not read it does not learn so.
+    // Ids of items that do not exist are added too, so that callers cannot learn whether an item exists that they may not read.
     this.with_.parts.items.add(id);
     this.with_.parts.named.add(id);
     if ((await this.with_.sight?.item(id)) === false) return null;
@@ -131,7 +131,7 @@ export class HostFolder implements SourceFolder {
     const { contents } = this.with_;
     const folder = await this.#folderAt(names.slice(0, -1));
     if (folder !== null) return contents.fileNamed(folder, names.at(-1)!);
-    // Files of an item of several are below its name.
+    // The files of an item that has several are found below its name.
     const above = names.length > 1 ? await this.#folderAt(names.slice(0, -2)) : null;
     return above === null ? null : contents.fileNamed(above, names.at(-1)!, names.at(-2)!);
   }
@@ -146,7 +146,7 @@ export class HostFolder implements SourceFolder {
     return folder;
   }
 
-  /** Files of the item by their paths from the one that looks around itself. */
+  /** Files of the item by their paths from the file of the image. */
   async #ownByPath(): Promise<Map<string, FileRecord>> {
     const { file, ownFiles } = this.with_;
     const base = file.name.slice(0, file.name.lastIndexOf('/') + 1);
@@ -206,6 +206,6 @@ class HostTree implements FileTree {
   }
 
   async close(): Promise<void> {
-    // Each file is closed when it has been read.
+    // Each read closes its file.
   }
 }

@@ -14,7 +14,7 @@ import type { Settings } from '../settings/settings.js';
 import { hostFileInput } from './file-input.js';
 import { HostFolder, type Borrow, type ImageParts, type Sight } from './host-folder.js';
 
-/** Images made of images that are made of images: how deep, and how many of them an image may hold. */
+/** Images may be made of images that are made of others: how deep, and how many of them one image may have. */
 const maxDepth = 4;
 const maxNested = 16;
 
@@ -41,26 +41,29 @@ export interface OpenOptions {
   sourceName?: string | undefined;
   icc: IccOption;
   signal?: AbortSignal;
-  /** Who looks around the file; by default somebody who sees everything. */
+  /** What is visible around the file; by default everything. */
   sight?: Sight | null;
 }
 
-/** Images that are made of others, while one of them is open. */
+/** What an image that is made of others has open. */
 interface Nesting {
   parts: ImageParts;
   sight: Sight | null;
-  /** Opened for this image alone, by the way to them: among those that others use, two could wait for each other. */
+  /**
+   * Images that are made of others in turn, by the chain of ids that leads to them. They are opened for this image alone: if they were shared, two
+   * images could wait for each other.
+   */
   nested: Map<string, Promise<BorrowedImage & Pick<TileSource, 'close'>>>;
 }
 
 /** Opens files of the host with the sources that read them. */
 export class ImageOpener {
-  /** What images that could not be opened are made of, as far as that was seen. */
+  /** The parts of images that could not be opened, as far as they were found, by the error that was thrown. */
   readonly #ofFailures = new WeakMap<object, ImageParts>();
 
   constructor(private readonly options: ImageOpenerOptions) {}
 
-  /** What an image is made of that could not be opened for this reason. */
+  /** The parts of the image that could not be opened because of this error. */
   partsOfFailure(error: unknown): ImageParts | undefined {
     return error instanceof TileSourceError ? this.#ofFailures.get(error) : undefined;
   }
@@ -190,7 +193,7 @@ export class ImageOpener {
     return item === null || file === null ? null : { file, item };
   }
 
-  /** The file that an item is served from in the place of one that was converted. */
+  /** The converted file, where the item is served from that instead of the file that was found. */
   async #served(found: ItemFile): Promise<ItemFile> {
     const { fileId, originalId } = found.item.largeImage ?? {};
     if (originalId !== found.file.id || fileId === undefined) return found;
@@ -199,14 +202,14 @@ export class ImageOpener {
   }
 }
 
-/** The source by which an item is served, where it is served from that file. */
+/** The source that reads a file for its item; `undefined` where the item is served from another file. */
 export function sourceOf({ largeImage }: ItemRecord, file: FileRecord): string | undefined {
   return largeImage?.fileId === file.id ? largeImage.sourceName : undefined;
 }
 
 function borrowable(sourceName: string, source: TileSource): BorrowedImage {
   let made: Renderer | null = null;
-  // Few images are ever borrowed.
+  // Few images are ever borrowed, so the renderer is made at the first use.
   const renderer = (): Renderer => (made ??= new Renderer(source, {}));
   return {
     sourceName,

@@ -5,7 +5,7 @@ import { toWire } from './wire.js';
 const smallSize = 2000;
 /** Characters that count as much as a value. */
 const charactersPerValue = 64;
-/** Pieces of about this many characters are handed over. */
+/** Length of a piece, in characters, about. */
 const pieceLength = 64 * 1024;
 
 /** Whether a value has few values and short texts in it. @param size how many values. */
@@ -38,13 +38,13 @@ function sizeLeft(value: unknown, left: number): number {
   return rest;
 }
 
-/** Ids, dates and the like are written as one value. */
+/** Whether an object is written member by member; ids, dates and the like are written as one value. */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 }
 
-/** The JSON text of a value of any size as it is sent, in slices: others have the event loop meanwhile. */
+/** The JSON text of a value of any size as it is sent. It is written in slices, between which other requests have the event loop. */
 export async function* jsonPieces(value: unknown): AsyncGenerator<string, void, undefined> {
   let piece = '';
   for (const part of partsOf(value)) {
@@ -58,7 +58,7 @@ export async function* jsonPieces(value: unknown): AsyncGenerator<string, void, 
   if (piece !== '') yield piece;
 }
 
-/** The same in parts that are each made at once. */
+/** The JSON text in parts, each of them small enough to be written at once. */
 function* partsOf(value: unknown): Generator<string, void, undefined> {
   if (Array.isArray(value) && !isSmall(value)) {
     for (let i = 0; i < value.length; i += 1) {
@@ -76,7 +76,7 @@ function* partsOf(value: unknown): Generator<string, void, undefined> {
     }
     yield separator === '{' ? '{}' : '}';
   } else {
-    // As in a list: what has no JSON is null there.
+    // A value without JSON, such as a function in a list, becomes null.
     yield JSON.stringify(toWire(value)) ?? 'null';
   }
 }

@@ -3,7 +3,7 @@ import { underRequestId } from '../../core/request-id.js';
 import { harmlessLogger } from '../../core/host/logger.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 import type { HostLogger } from '../../host.js';
-import { Asked } from './asked.js';
+import { ParsedRequest } from './parsed-request.js';
 import { admit, isAnonymous } from '../authentication.js';
 import { OpenRequests } from './open-requests.js';
 import { requireLength, type Parameter, type Parameters } from '../parameters.js';
@@ -22,11 +22,11 @@ export interface MountOptions<C> {
   authenticate: VerifyToken;
   tokenLocations: TokenLocations;
   logger?: HostLogger | undefined;
-  /** Is told of each request that was answered. */
+  /** Called for each request that was answered. */
   observe?: RequestObserver | undefined;
 }
 
-/** Is told which route has answered how, and how long that took. Clients that leave before have the status 499. */
+/** Gets the route, status and duration of an answer. The status is 499 when the client left before. */
 export type RequestObserver = (answered: { method: string; path: string; status: number; seconds: number }) => void;
 
 const goneStatus = 499;
@@ -36,8 +36,8 @@ const overriding = ['GET', 'PUT', 'PATCH', 'DELETE', 'HEAD'];
 
 /**
  * Serves the routes: literal path segments win over parameters, parameters are parsed and checked, errors become replies. `HEAD` is
- * answered by `GET` routes. `POST` with a method-override header is handled as the method it names. What is for none of the routes
- * goes on as it came.
+ * answered by `GET` routes. `POST` with a method-override header is handled as the method it names. Requests for other paths are passed on
+ * unchanged.
  *
  * @throws Error when two routes have the same method and path.
  */
@@ -68,21 +68,21 @@ export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: M
 }
 
 /**
- * Lets pages of every origin read an answer. With `*` browsers send no cookies, so pages see what anybody may see, or what the token in
- * their own hands opens.
+ * Lets pages of every origin read an answer. With `*` browsers send no cookies, so a page sees what anybody may see, or what a token
+ * gives access to that it has itself.
  *
- * @param asked where tokens stand, in the answer to what browsers ask beforehand.
+ * @param preflight where tokens stand; given for the answer to a preflight request.
  */
-function allowAnyOrigin(response: Response, asked?: TokenLocations): void {
+function allowAnyOrigin(response: Response, preflight?: TokenLocations): void {
   if (response.hasHeader('Access-Control-Allow-Origin')) return;
   response.setHeader('Access-Control-Allow-Origin', '*');
   response.setHeader('Access-Control-Expose-Headers', 'Link, ETag');
-  if (asked === undefined) return;
+  if (preflight === undefined) return;
   response.setHeader('Access-Control-Allow-Methods', 'GET, HEAD');
-  response.setHeader('Access-Control-Allow-Headers', `Authorization, If-None-Match, ${asked.headerName}`);
+  response.setHeader('Access-Control-Allow-Headers', `Authorization, If-None-Match, ${preflight.headerName}`);
 }
 
-/** The method that is meant: clients behind proxies that pass only `GET` and `POST` name it in a header. */
+/** The method that the client means: behind proxies that pass only `GET` and `POST` it is in a header. */
 function methodOf(request: Request): string {
   if (request.method !== 'POST') return request.method;
   const header = overrideHeaders.map((name) => request.headers[name]).find((value) => typeof value === 'string');
@@ -90,7 +90,7 @@ function methodOf(request: Request): string {
   return overriding.includes(named) ? named : request.method;
 }
 
-/** Handling a GET for longer than this, in milliseconds, is reason to ask again whether the caller may have the answer. */
+/** A GET that took longer than this, in milliseconds, is answered only after another check of the caller's permission. */
 const longMs = 2000;
 
 /** What all requests have in common. */
@@ -100,7 +100,7 @@ interface Surroundings<C> {
   open: OpenRequests;
 }
 
-/** One request on its way through its route. */
+/** One request of a route, from its token to the end of its answer. */
 class Answering<C> {
   #anonymous = true;
   #isSending = false;
@@ -128,7 +128,7 @@ class Answering<C> {
       const asked = await this.#identify();
       const watch = () => {
         unwatch ??= this.surroundings.open.watch({
-          // Between body and answer it is left alone: a change that takes the caller's own rights away is done to its end.
+          // It is not checked between body and answer, because a change that takes the caller's own rights away must be completed.
           check: async () => (this.#isSending || !request.complete ? this.#check(asked) : undefined),
           end: (reason) => this.#end(asked, reason),
         });
@@ -160,8 +160,8 @@ class Answering<C> {
     }
   }
 
-  /** Who asks for what. @throws LargeImageError when the route is not for them, or a parameter is wrong. */
-  async #identify(): Promise<Asked> {
+  /** Reads token and parameters of the request. @throws LargeImageError when the caller may not use the route, or a parameter is wrong. */
+  async #identify(): Promise<ParsedRequest> {
     const { route, request, response } = this;
     const sent = queryParameters(request.url);
     // A form is read before the token is known because it may hold the token.
@@ -177,11 +177,11 @@ class Answering<C> {
     const caller = admit(verified, route.access, route.scope);
     const params = parseParameters(route.params ?? {}, decodeParameters(this.matched.params), route);
     const query = parseParameters(route.query ?? {}, sent, route);
-    return new Asked({ params, query, sent, sender, found, request, response }, verified, caller);
+    return new ParsedRequest({ params, query, sent, sender, found, request, response }, verified, caller);
   }
 
   /** @throws LargeImageError when the caller may not have this any more. */
-  async #check(asked: Asked): Promise<void> {
+  async #check(asked: ParsedRequest): Promise<void> {
     const { route, options } = this;
     const { token, verified, caller } = asked;
     const now = token === null ? null : await options.authenticate(token);
@@ -193,8 +193,8 @@ class Answering<C> {
     await this.#permitted?.();
   }
 
-  /** Ends what is under way: with an answer, where none has begun. */
-  #end(asked: Asked, reason: LargeImageError): void {
+  /** Ends the request: with an error, or without one when a part of the answer is already sent. */
+  #end(asked: ParsedRequest, reason: LargeImageError): void {
     const { request, response } = this;
     if (response.headersSent) response.destroy();
     else {

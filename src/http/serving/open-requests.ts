@@ -2,19 +2,19 @@ import { LargeImageError, type ErrorCode } from '../../errors.js';
 
 /** A request whose body arrives, or whose answer is sent, for as long as the client likes. */
 export interface OpenRequest {
-  /** Whether it may go on. Rejects where it may not. */
+  /** Resolves when the request may go on, and rejects when it may not. */
   check(): Promise<unknown>;
   /** Ends it. */
   end(reason: LargeImageError): void;
 }
 
-/** A request is looked at when this time has passed since the last look, in milliseconds. */
+/** Time between two checks of a request, in milliseconds. */
 const checkedForMs = 1000;
 const sweepMs = 250;
-/** How long a request goes on when nobody can be asked, as while the database is away. */
+/** How long a request goes on when it cannot be checked, as while the database is away. */
 const unansweredMs = 30_000;
 
-/** Nobody could say. */
+/** Errors after which it is unknown whether the request may go on. */
 const noAnswers: readonly ErrorCode[] = ['unavailable', 'busy', 'too-often'];
 const refusals: readonly ErrorCode[] = ['access-denied', 'login-required', 'forbidden'];
 
@@ -27,8 +27,8 @@ interface Entry {
 }
 
 /**
- * Watches requests that stay open. One that its token or its caller's permissions do not cover any more is ended in little more than a second, and what
- * is believed of tokens and permissions without asking; that documents are gone ends nothing.
+ * Watches requests that stay open, and ends those whose token or permissions do not suffice any more. That takes little more than a second, and the
+ * time for which verdicts on tokens and permissions are cached. A request whose documents are gone goes on.
  */
 export class OpenRequests {
   readonly #entries = new Set<Entry>();

@@ -4,7 +4,7 @@ import { Strategy as BearerStrategy } from 'passport-http-bearer';
 import { BadParameterError } from '../../errors.js';
 import type { Caller } from '../../host.js';
 
-/** Where a request may carry its token, beside the places of RFC 6750 and the parameter `token`. */
+/** Names of the cookie and the header that may carry a token, beside what RFC 6750 allows and the parameter `token`. */
 export interface TokenLocations {
   cookieName: string;
   headerName: string;
@@ -15,14 +15,14 @@ export interface VerifiedToken {
   token: string;
   /** Whether the browser added it by itself, whoever made the request. */
   fromCookie: boolean;
-  /** `null`: the token is worth nothing. */
+  /** `null`: the token is not valid. */
   caller: Caller | null;
 }
 
-/** Who a token belongs to; `null` for one that is worth nothing. */
+/** Who a token belongs to; `null` for one that is not valid. */
 export type VerifyToken = (token: string) => Promise<Caller | null> | Caller | null;
 
-/** What strategies see of a request. Passport adds members of its own, which the host's request is spared. */
+/** What strategies see of a request. Passport adds members to it, so it is not the request of the host. */
 interface TokenRequest {
   headers: IncomingMessage['headers'];
   /** Query and form parameters. */
@@ -34,12 +34,12 @@ type Done = (error: unknown, verified?: VerifiedToken) => void;
 /** Parameters that carry tokens. */
 export const tokenParameters: readonly string[] = ['token', 'access_token'];
 
-/** Finds and verifies the tokens of requests, by strategies of a Passport of its own. */
+/** Finds and verifies the tokens of requests, by strategies of a Passport instance of its own. */
 export class RequestTokens {
   readonly #passport = new Passport();
 
   constructor(verify: VerifyToken, { cookieName, headerName }: TokenLocations) {
-    // Node.js has the names of headers in lower case.
+    // Node.js lists headers by their names in lower case.
     const header = headerName.toLowerCase();
     const given = ({ headers, query }: TokenRequest) => textOf(query.token) || textOf(headers[header]);
     const settle = (token: string, fromCookie: boolean, done: Done): void => settleToken(verify, token, fromCookie, done);
@@ -50,10 +50,10 @@ export class RequestTokens {
   }
 
   /**
-   * The token of a request, from the first place that has one, whatever it is worth; `null` when there is none.
+   * The first token that a request carries, whether it is valid or not; `null` when there is none.
    *
    * @param sent Query and form parameters.
-   * @throws BadParameterError when it stands in two places of RFC 6750.
+   * @throws BadParameterError when there are two tokens in the places that RFC 6750 allows.
    */
   find(
     { headers }: IncomingMessage,
@@ -78,7 +78,7 @@ export class RequestTokens {
   }
 }
 
-/** A token from where existing clients put theirs. A request without one goes on to the next strategy. */
+/** Takes a token from where existing clients put theirs. A request without one goes on to the next strategy. */
 class FoundTokenStrategy extends Strategy {
   constructor(
     private readonly tokenOf: (request: TokenRequest) => string | null | undefined,
@@ -97,12 +97,12 @@ class FoundTokenStrategy extends Strategy {
   }
 }
 
-/** Verifies what a strategy has found. A token that is worth nothing is a result too: no other place is looked at then. */
+/** Verifies the token that a strategy has found. An invalid token is a result too, after which no other strategy is tried. */
 function settleToken(verify: VerifyToken, token: string, fromCookie: boolean, done: Done): void {
   const settle = (caller: Caller | null): void => done(null, { token, fromCookie, caller });
   try {
     const caller = verify(token);
-    // A known verdict, which most are, needs no turn of the event loop.
+    // Most verdicts are cached, and are used without waiting for the event loop.
     if (caller instanceof Promise) caller.then(settle, done);
     else settle(caller);
   } catch (error) {

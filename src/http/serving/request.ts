@@ -15,10 +15,10 @@ export interface HttpRequest extends IncomingMessage {
   body?: unknown;
 }
 
-/** Fields of a form are parameters: a request with more than this, or with more of them, is no form. */
+/** Limits of a form, whose fields are parameters: a request with more bytes, or with more fields, is refused. */
 const maxFormBytes = 1024 * 1024;
 const maxFields = 1000;
-/** Longest JSON or text that a route takes which says nothing else. */
+/** Longest JSON or text body, where the route sets no other limit. */
 const defaultMaxBodyBytes = 1024 * 1024;
 const ownType =
   'Send a body as it is, with a Content-Type of its own (application/json, text/plain or application/octet-stream), ' +
@@ -36,7 +36,7 @@ export function queryParameters(url: string): Sent {
 
 /** @throws BadParameterError for too many fields. */
 function parseFields(text: string): NodeJS.Dict<unknown> {
-  // Counted before they are parsed, and all of them.
+  // All fields are counted before any is parsed.
   let count = 1;
   for (let at = text.indexOf('&'); at >= 0; at = text.indexOf('&', at + 1)) count += 1;
   if (count > maxFields) throw tooManyFields();
@@ -115,7 +115,7 @@ function addMultipartFields(request: HttpRequest, sent: Sent): Promise<void> {
         reject(error as Error);
       }
     });
-    // A file that ends half way is an error of its stream, too: without a listener it would end the process.
+    // A file that ends half way makes its stream emit an error too, which would end the process if nobody listened.
     parser.on('file', (_name, stream) => stream.on('error', () => undefined).resume());
     parser.on('error', (cause) => reject(new BadParameterError('The multipart body is malformed.', { cause })));
     parser.on('close', () => resolve());
@@ -128,14 +128,14 @@ function tooLarge(maxBytes: number): LargeImageError {
   return new LargeImageError('too-large', `The request body is longer than ${maxBytes} bytes.`);
 }
 
-/** What a body takes at first; it grows with what comes. */
+/** Memory for a body at first; it grows with the bytes that come. */
 const firstBytes = 4096;
 
 /**
- * Reads a body into memory. It may come in pieces of single bytes, thousands in one packet, each of which would wake an iterator and be kept as an
- * object.
+ * Reads a body into memory. The pieces are copied together at once: a body may come in pieces of single bytes, thousands in one packet, each of
+ * which would otherwise wake an iterator and be kept as an object.
  *
- * @throws LargeImageError `too-large` beyond `maxBytes`; the rest is for {@link dropRest} then.
+ * @throws LargeImageError `too-large` beyond `maxBytes`. The caller drops the rest with {@link dropRest}.
  */
 function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? 0);
@@ -176,8 +176,8 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
 }
 
 /**
- * Reads on to the end of a body that nobody wants, and drops it. A client that is still sending would else never read the answer, and
- * the connection could not carry another request. The server's `requestTimeout` ends it.
+ * Reads a body that is not needed to its end, and drops it. Otherwise a client that is still sending would never read the answer, and the connection
+ * could not carry another request. The `requestTimeout` of the server limits the time for it.
  */
 export function dropRest(request: IncomingMessage): void {
   if (!request.complete && !request.destroyed) request.resume();
@@ -208,7 +208,7 @@ export async function readRouteBody(request: HttpRequest, route: RouteOutline, s
 }
 
 /**
- * Refuses a body that was sent as a form by mistake, as some clients do unless they are told otherwise: its text would be lost.
+ * Refuses a body that was sent as a form by mistake, because its text would be lost. Some clients send forms by default.
  *
  * @throws BadParameterError where the route cannot do without a body, or the form holds what is no parameter of the route.
  */

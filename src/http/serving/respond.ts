@@ -10,7 +10,7 @@ import { isSmall, jsonPieces } from './json-pieces.js';
 import { Reply, type ReplyHeaders } from '../reply.js';
 import { toWire } from './wire.js';
 
-/** What is out of order is worth another try after this time. */
+/** `Retry-After` of answers with status 503 whose error gives no other time. */
 const defaultPauseSeconds = 5;
 const noCache = 'no-cache, must-revalidate';
 
@@ -22,24 +22,24 @@ const markupHeaders = {
   'Referrer-Policy': 'no-referrer',
 };
 
-/** What is a page of ours says so by a policy of its own. */
+/** Forbids scripts in markup, except in the plugin's own pages, which bring a policy of their own. */
 function addMarkupHeaders(response: ServerResponse): void {
   for (const [name, value] of Object.entries(markupHeaders)) if (!response.hasHeader(name)) response.setHeader(name, value);
 }
 
-/** Bytes that are still being sent after this many is worth watching. */
+/** An answer with more bytes than this is watched while it is sent. */
 const longBytes = 1024 * 1024;
 
 /**
  * Turns what a handler returned into an HTTP answer.
  *
- * @param options `onLong` is called when it may take long until all is sent.
+ * @param options `onLong` is called when sending the answer may take long.
  */
 export async function respond(response: ServerResponse, result: unknown, options: { onLong?: () => void } = {}): Promise<void> {
   const reply = result instanceof Reply ? result : Reply.json(result);
   const { content } = reply;
   if (response.headersSent) {
-    // It was ended meanwhile.
+    // The request was ended while the handler worked.
     if (content.kind === 'stream') content.body.destroy();
     return;
   }
@@ -112,7 +112,7 @@ export function errorReply(
 }
 
 /**
- * Answers with an error, or ends the connection when part of an answer is out already. Errors that were not raised on purpose
+ * Answers with an error, or ends the connection when a part of the answer is already sent. Errors that were not raised on purpose
  * are logged with a fresh `uid` and answered without any of their text.
  */
 export async function respondWithError(
@@ -135,7 +135,7 @@ export async function respondWithError(
     const { errorStatus } = options;
     reply = errorReply(known, { anonymous: options.anonymous, ...(errorStatus && { errorStatus }) });
   } else {
-    // Both are the same in requests to routes.
+    // Requests to routes have an id already; it is the `uid` then.
     const uid = requestId() ?? randomUUID();
     options.logger?.error({ err: error, uid, route: options.route }, 'Request:Failed');
     const body = { message: 'An unexpected error occurred on the server.', type: 'internal', uid };

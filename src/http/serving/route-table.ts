@@ -5,7 +5,7 @@ import type { RouteOutline } from '../route.js';
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-/** A route that a path leads to. */
+/** The route of a path. */
 export interface MatchedRoute<V> {
   value: V;
   /** The path's parameters as they were sent, for {@link decodeParameters}. */
@@ -13,11 +13,11 @@ export interface MatchedRoute<V> {
 }
 
 /**
- * Routes by method and path, found in one pass over the path however many there are. Literal segments win over parameters, in whatever
- * order the routes come. Letter case, empty segments and a slash at the end do not count.
+ * Routes by method and path. A path is matched in one pass, however many routes there are. Literal segments win over parameters, whatever the
+ * order of the routes is. Letter case, empty segments and a slash at the end make no difference.
  *
- * Paths are compared as they were sent: `%69tem` is not `item`, so that a guard that the host has put before a path cannot be passed by
- * another spelling of it.
+ * Paths are compared as they were sent: `%69tem` is not `item`. Otherwise another spelling of a path could pass a guard that the host has put
+ * before it.
  */
 export class RouteTable<V> {
   readonly #routes = findMyWay({
@@ -28,14 +28,14 @@ export class RouteTable<V> {
     maxParamLength: Number.MAX_SAFE_INTEGER,
   });
 
-  /** @throws Error for a path that stands in the table already. */
+  /** @throws Error when the table already has a route of this method and path. */
   add({ method, path }: Pick<RouteOutline, 'method' | 'path'>, value: V): void {
     this.#routes.on(method.toUpperCase() as Method, path, () => undefined, value);
   }
 
   /** The route of a path without its query; `null` when there is none. `HEAD` finds the routes of `GET`. */
   find(method: string, path: string): MatchedRoute<V> | null {
-    // The router decodes paths before it compares them; this undoes it.
+    // The router decodes paths before it compares them. Encoding `%` once more cancels that.
     const literal = path.includes('%') ? path.replaceAll('%', '%25') : path;
     const found = this.#routes.find((method === 'HEAD' ? 'GET' : method) as Method, literal);
     return found === null ? null : { value: found.store as V, params: found.params as Record<string, string> };
@@ -48,7 +48,7 @@ export class RouteTable<V> {
   }
 }
 
-/** @throws BadParameterError for one that is no percent-encoded UTF-8. */
+/** Decodes the parameters of a path. @throws BadParameterError for one that is no percent-encoded UTF-8. */
 export function decodeParameters(params: MatchedRoute<unknown>['params']): Record<string, string> {
   const decoded: Record<string, string> = {};
   for (const name in params) {

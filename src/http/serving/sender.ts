@@ -1,9 +1,8 @@
 import type { Request, Response } from 'express';
 
 /**
- * Who made a browser send a request. `own`: the server's pages, those of origins that the host's CORS headers allow by name with
- * credentials, and whatever is no browser. `any-site`: another page, where the host's CORS headers allow every origin. `foreign`: another
- * page.
+ * Who made a browser send a request. `own`: a page of the server, a page whose origin the host's CORS headers name and allow to send credentials,
+ * or a client that is no browser. `any-site`: another page, where the host's CORS headers allow every origin. `foreign`: any other page.
  */
 export type Sender = 'own' | 'any-site' | 'foreign';
 
@@ -11,8 +10,8 @@ export const foreignMessage =
   'A page of another site cannot change anything here without a token of its own. Send the token in a header, or have the server allow the origin.';
 
 /**
- * Who sent a request, by the headers that browsers add and pages cannot change. The host's CORS headers are on the response already:
- * they come before the routes, or count for nothing.
+ * Who sent a request, by the headers that browsers add and pages cannot change. The host's CORS headers are read from the response, so the
+ * middleware that sets them has to run before the routes.
  */
 export function senderOf(request: Request, response: Response): Sender {
   const { origin, 'sec-fetch-site': site } = request.headers;
@@ -21,7 +20,7 @@ export function senderOf(request: Request, response: Response): Sender {
   if (allowed === '*') return 'any-site';
   // Sandboxed pages of any site have the origin `null`.
   if (origin === undefined || origin === 'null') return 'foreign';
-  // Over plain HTTP browsers send no Sec-Fetch-Site.
+  // Browsers do not send Sec-Fetch-Site over plain HTTP.
   if (site === undefined && hostOf(origin) === request.host) return 'own';
   if (allowed !== origin) return 'foreign';
   return response.getHeader('Access-Control-Allow-Credentials') === 'true' ? 'own' : 'any-site';

@@ -9,11 +9,11 @@ import { mountRoutes, type RequestObserver } from './mount.js';
 import { mountAt } from './slot.js';
 
 /**
- * Mounts routes, and those that describe them, as one router.
+ * Mounts routes as one router, together with the routes that describe the API.
  *
- * @param app `null` in processes that serve nobody.
- * @param onClose takes the step that takes the router off again.
- * @returns every route, of plugin and host, as GET describe shows them.
+ * @param app `null` in processes that answer no requests.
+ * @param onClose takes the step that removes the router again.
+ * @returns every route of plugin and host, as GET describe shows them.
  * @throws InvalidHostError where something else answers at the path.
  */
 export async function serveRoutes(

@@ -5,25 +5,25 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { InvalidHostError } from '../../core/host/check-host.js';
 import type { HostApp } from '../../host.js';
 
-/** Where an application has an installation, or had one: Express cannot unmount, so a slot is used again. */
+/** A handler that an application has at a path for good, because Express cannot unmount; an installation puts its router into it. */
 interface Slot {
   router: RequestHandler | null;
-  /** Names the request that looks whether the slot is reached. */
+  /** Marks the request that tests whether the slot is reached. */
   readonly probe: string;
   onProbe: (() => void) | null;
 }
 
 const probeHeader = 'x-large-image-probe';
-/** How long other middleware may take to pass the probe on, in milliseconds; after that nothing is concluded. */
+/** How long other middleware may take to pass the probe on, in milliseconds. After that the test counts as passed. */
 const probeTimeoutMs = 2000;
 
 const slots = new WeakMap<object, Map<string, Slot>>();
 
 /**
- * Serves the router below a path, and looks whether requests get there.
+ * Serves the router below a path, and tests whether requests reach it.
  *
- * @returns what takes the router off again; requests pass then.
- * @throws InvalidHostError when the path has an installation, or a route before it answers in its place.
+ * @returns a function that removes the router; requests are then passed on.
+ * @throws InvalidHostError when the path has an installation already, or an earlier route answers its requests.
  */
 export async function mountAt(app: HostApp, path: string, router: RequestHandler): Promise<() => void> {
   const slot = slotOf(app, path);
@@ -34,7 +34,7 @@ export async function mountAt(app: HostApp, path: string, router: RequestHandler
   }
   slot.router = router;
   const status = await answeredBefore(app, path, slot);
-  // Any other answer, such as that of a guard which knows nobody without a token, is not for a request of this kind alone.
+  // Any other status, such as that of a guard that refuses requests without a token, does not show that real requests are answered there.
   if (status === 200 || status === 404) {
     slot.router = null;
     throw new InvalidHostError(
@@ -62,7 +62,7 @@ function slotOf(app: HostApp, path: string): Slot {
   return slot;
 }
 
-/** The status with which something answers before the slot; `null` when the slot is reached, or nothing can be said. */
+/** The status with which an earlier handler answers; `null` when the slot is reached, or when it cannot be found out. */
 function answeredBefore(app: HostApp, path: string, slot: Slot): Promise<number | null> {
   if (typeof app !== 'function') return Promise.resolve(null);
   return new Promise((resolve) => {
@@ -76,7 +76,7 @@ function answeredBefore(app: HostApp, path: string, slot: Slot): Promise<number 
     Object.assign(request, { method: 'GET', url: `${path}/large_image/settings` });
     Object.assign(request.headers, { host: 'localhost', [probeHeader]: slot.probe });
     const response = new ServerResponse(request);
-    // There is no connection behind it: the first word of an answer is all that counts.
+    // The response has no connection. Only the status of the answer is of interest.
     Object.assign(response, {
       writeHead: (status: number) => (conclude(status), response),
       end: () => (conclude(response.statusCode), response),

@@ -5,9 +5,9 @@ import { respondWithError } from './respond.js';
 import type { RouteOutline } from '../route.js';
 
 /**
- * Answers requests below the API that no route has answered, in JSON: 400 where the resource (the first segment) has routes, else 404, and
- * below the routes of open standards.
- * A host adds it behind all its routes, `app.use(apiRoot, answerUnknownPaths(installation.routes))`; only the host knows which are the last.
+ * Answers requests below the API that no route has answered, in JSON: with 400 where the resource (the first segment of the path) has routes, and
+ * with 404 otherwise. Resources of open standards, such as `iiif`, are also answered with 404.
+ * A host adds it behind all its routes, because only the host knows which is the last: `app.use(apiRoot, answerUnknownPaths(installation.routes))`.
  */
 export function answerUnknownPaths(routes: readonly Pick<RouteOutline, 'path' | 'anyOrigin'>[]): RequestHandler {
   const resources = new Set(

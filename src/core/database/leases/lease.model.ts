@@ -11,7 +11,7 @@ interface LeaseDocument {
   _id: string;
   /** The document that the work is about. */
   subject: string;
-  /** One process at one time: each taking has an owner of its own, so that none is taken for another. */
+  /** Differs each time that the lease is taken, so that two holders are never confused, even in the same process. */
   owner: string;
   /** Counts up while the owner is alive. */
   beat: number;
@@ -23,7 +23,7 @@ interface OwnedLease {
   owner: string;
 }
 
-/** Leases that nobody ever asked for again are forgotten after this time. */
+/** Leases of ended processes are removed by the database after this time, unless somebody has taken them over. */
 const forgottenSeconds = 3600;
 
 /** All queries on leases. Each change is one atomic write on the condition that the owner is still the one that was seen. */
@@ -57,7 +57,7 @@ export class LeaseModel {
       return leases.map(() => true);
     } catch (error) {
       if (!isDuplicateKey(error) && !isCollision(error)) throw error;
-      // What an error says of the others is not the same with every database; the owners are.
+      // Databases differ in what their errors say of the other leases, so the stored owners are read.
       return this.#areOwned(leases);
     }
   }
@@ -70,18 +70,18 @@ export class LeaseModel {
     return leases.map(({ id, owner }) => owners.get(id) === owner);
   }
 
-  /** Who has a lease, and how often they gave a sign of life; `null` when nobody has it. */
+  /** The owner of a lease, and how often it was renewed; `null` when nobody has it. */
   async find(id: string): Promise<{ owner: string; beat: number } | null> {
     return this.#model.findById(id, { owner: 1, beat: 1 }).lean<{ owner: string; beat: number }>();
   }
 
-  /** Says that the owner is alive. @returns false when the lease is somebody else's, or gone. */
+  /** Records that the owner is alive. @returns false when the lease is somebody else's, or gone. */
   async renew(id: string, owner: string): Promise<boolean> {
     const renewed = await this.#model.updateOne({ _id: id, owner }, { $inc: { beat: 1 }, $set: { at: new Date() } });
     return renewed.matchedCount > 0;
   }
 
-  /** Takes a lease over from an owner who has ended. @returns whether it was still as seen. */
+  /** Takes a lease over from an owner who has ended. @returns false when the lease has changed since it was seen. */
   async takeOver(id: string, seen: { owner: string; beat: number }, owner: string): Promise<boolean> {
     const { owner: former, beat } = seen;
     const taken = await this.#model.updateOne({ _id: id, owner: former, beat }, { $set: { owner, beat: 0, at: new Date() } });
@@ -93,7 +93,10 @@ export class LeaseModel {
     return this.#removeGrouped({ id, owner });
   }
 
-  /** Who revokes a lease after this has looked removes what was made under it: it looks for that after revoking. */
+  /**
+   * A lease may be revoked between the two queries, which is then not noticed. It does no harm: whoever revokes leases searches for what was made
+   * under them afterwards, and removes it.
+   */
   async #removeMany(leases: readonly OwnedLease[]): Promise<boolean[]> {
     const owned = await this.#areOwned(leases);
     const ids = { $in: leases.map(({ id }) => id) };

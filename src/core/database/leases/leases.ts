@@ -19,32 +19,32 @@ interface LeaseRequest {
   /** Id of the document that the work is about: {@link Leases.revoke}. */
   subject: string;
   signal?: AbortSignal;
-  /** Asked while others have the lease: whether it is not wanted any more, as what it was wanted for is there. */
+  /** Asked while others have the lease: whether it is not needed any more, because the others have done the work. */
   isDone?: () => Promise<boolean>;
 }
 
-/** Between two looks whether others have given a lease back, in milliseconds. */
-const waitMs = 40;
+/** Time between two checks whether others have released a lease, in milliseconds. */
+const pollMs = 40;
 
 /** The right of this process to do a piece of work. */
 export interface Lease {
-  /** Makes sure that it was not lost meanwhile; to be asked before the work becomes visible. @throws LargeImageError `unavailable` */
+  /** Checks that the lease was not lost. To be called before the work becomes visible. @throws LargeImageError `unavailable` */
   confirm(): Promise<void>;
-  /** Gives it back. @returns false when it was taken over or revoked meanwhile: what was made must go then. */
+  /** Releases the lease. @returns false when it was taken over or revoked meanwhile: what was made under it must then be removed. */
   release(): Promise<boolean>;
 }
 
 /**
- * Work of which one piece at a time is done under each name, in this process and in all others on the same database. A lease is renewed while
- * its process lives, and taken over when that process has ended or is silent.
+ * Distributed locks: under each name only one piece of work is done at a time, in all processes on the same database. A lease is renewed while its
+ * process lives, and taken over when that process has ended or has been silent for too long.
  */
 export class Leases {
   readonly #model: LeaseModel;
   readonly #logger: HostLogger;
   readonly #leaseMs: number;
-  /** Owners of this process that could not give their lease back. */
+  /** Owners of this process whose lease is being released, or could not be released: others of this process may take it over. */
   readonly #departed = new Set<string>();
-  /** In this process one waits for the other, so that only one asks the database. */
+  /** Within this process, work of the same name queues up here, so that only the first of it asks the database. */
   readonly #queues = new NamedQueues({ name: 'leases', running: 1 });
 
   constructor({ model, logger, leaseMs = 15_000 }: LeasesOptions) {
@@ -65,20 +65,20 @@ export class Leases {
       try {
         return await work(lease);
       } finally {
-        // Who waits takes it over when it cannot be given back.
+        // If the lease cannot be released, whoever waits for it takes it over.
         await lease.release().catch((err: unknown) => this.#logger.warn({ err, name }, 'Lease:Release:Failed'));
       }
     };
     return this.#queues.run(name, alone, signal === undefined ? {} : { signal });
   }
 
-  /** Waits until the lease is this process's. @returns `null` when it is wanted no more. */
+  /** Waits until this process has the lease. @returns `null` when `isDone` says that it is not needed any more. */
   async take(name: string, { subject, signal, isDone }: LeaseRequest): Promise<Lease | null> {
     const id = createHash('sha256').update(name).digest('hex');
     const owner = `${processName()}:${randomUUID()}`;
     const silence = new Silence(this.#leaseMs);
     while (!(await this.#model.insert(id, subject, owner))) {
-      await pause(waitMs, undefined, signal === undefined ? {} : { signal });
+      await pause(pollMs, undefined, signal === undefined ? {} : { signal });
       if ((await isDone?.()) === true) return null;
       const seen = await this.#model.find(id);
       if (seen === null) continue;
@@ -106,7 +106,7 @@ export class Leases {
     };
   }
 
-  /** Revokes all leases about a document: {@link Lease.release} tells whoever has one. */
+  /** Revokes all leases about a document. Their owners learn of it from {@link Lease.release}. */
   revoke(subject: string): Promise<void> {
     return this.#model.revoke(subject);
   }

@@ -2,37 +2,37 @@ import { createHash, randomUUID } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 
-/** Where process numbers mean the same, number of the process, and when it began: a number is used again. */
+/** Machine or container, number of the process there, and start time of the process, because numbers are used again. */
 const namePattern = /^([0-9a-f]{12})-(\d+)-(\d+)(?![0-9a-z-])/;
 
 let own: string | null = null;
 
-/** Names this process in leases and temporary files, so that others can tell when it has ended: see {@link hasEnded}. */
+/** Names this process in leases and temporary files, so that other processes can find out whether it has ended: see {@link hasEnded}. */
 export function processName(): string {
   own ??= `${numberSpace()}-${process.pid}-${beginOf(process.pid)?.time ?? 0}`;
   return own;
 }
 
 /**
- * Whether the process that this text begins with the name of has certainly ended. False where that cannot be known from here, as for processes
- * of another machine or container: their silence must tell.
+ * Whether a process has certainly ended, whose name stands at the beginning of a text. False where that cannot be known from here, as for processes
+ * of another machine or container; these are judged by how long they have been silent.
  */
 export function hasEnded(text: string): boolean {
   const [, space, number, time] = namePattern.exec(text) ?? [];
   if (space === undefined || space !== namePattern.exec(processName())![1]) return false;
   const pid = Number(number);
   if (!isRunning(pid)) return true;
-  // What may not be looked at is taken to be the same process.
+  // If its start time may not be read, it is taken to be the same process.
   const begin = beginOf(pid);
   return begin !== null && (begin.isDead || begin.time !== Number(time));
 }
 
-/** Names the machine or container whose processes have numbers of their own. */
+/** Names the machine or container, within which a process number means one process. */
 function numberSpace(): string {
   const hash = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12);
   if (process.platform !== 'linux') return hash(hostname());
   try {
-    // Containers may share the name of their machine, and never a space of process numbers.
+    // Containers may share the name of their machine, but each has a process namespace of its own.
     return hash(`${readFileSync('/proc/sys/kernel/random/boot_id', 'latin1')}${readlinkSync('/proc/self/ns/pid')}`);
   } catch {
     return hash(randomUUID());
@@ -44,12 +44,12 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // Somebody else's process may not be asked, but it is there.
+    // The process exists, but belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
 
-/** When a process began, in ticks of the system's clock, and whether it waits only for its parent to notice its end. */
+/** When a process began, in ticks of the system's clock, and whether it is a zombie, which only waits for its parent to notice its end. */
 function beginOf(pid: number): { time: number; isDead: boolean } | null {
   if (process.platform !== 'linux') return null;
   try {

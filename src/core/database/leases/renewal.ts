@@ -1,10 +1,10 @@
 import { LargeImageError } from '../../../errors.js';
 
 interface RenewalOptions {
-  /** Says that this process lives. @returns false when what it renews is lost. */
+  /** Renews the lease in the database. @returns false when the lease is lost. */
   renew: () => Promise<boolean>;
   everyMs: number;
-  /** What was renewed so shortly ago is still there: others wait longer before they take it for lost. */
+  /** How long a renewal is trusted without asking the database. Other processes wait longer before they take the lease over. */
   trustedMs: number;
 }
 
@@ -15,7 +15,7 @@ export class Renewal {
   #renewedAt = Date.now();
 
   constructor(private readonly options: RenewalOptions) {
-    // The next renewal, or the check before something becomes visible, tells whether the lease is still there.
+    // A failed renewal needs no handling: the next one, or `confirm`, finds out whether the lease is still there.
     this.#timer = setInterval(() => void this.#renew().catch(() => {}), options.everyMs);
     this.#timer.unref();
   }
@@ -27,12 +27,12 @@ export class Renewal {
   }
 
   /**
-   * Makes sure that the lease was not lost meanwhile, as after a long sleep of the machine: to be asked before what was done becomes visible.
+   * Checks that the lease was not lost, as after a long sleep of the machine. To be called before the work becomes visible.
    *
    * @throws LargeImageError `unavailable`
    */
   async confirm(): Promise<void> {
-    // By the clock on the wall, which a sleep of the machine does not stop.
+    // This uses the wall clock, because it goes on while the machine sleeps.
     const isRecent = Math.abs(Date.now() - this.#renewedAt) < this.options.trustedMs;
     if (!this.#isLost && !isRecent) await this.#renew();
     if (this.#isLost) throw new LargeImageError('unavailable', 'The write took too long without a sign of life; try again.');

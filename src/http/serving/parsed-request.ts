@@ -7,8 +7,8 @@ import type { VerifiedToken } from './request-tokens.js';
 import type { RouteRequest } from '../route.js';
 import type { Sender } from './sender.js';
 
-/** A signal that is made when somebody looks at it: a tile from a cache needs none. */
-class Leaving {
+/** The abort signal of a request. It is made when it is first read, because a tile from a cache needs none. */
+class RequestSignal {
   #controller: AbortController | undefined;
   /** Whether the handler has said what is to be answered. */
   isAnswering = false;
@@ -20,7 +20,7 @@ class Leaving {
       this.#controller = sharedAbortController();
       const { response } = this;
       const leave = (): void => {
-        // An answer that was sent before the handler has ended is the server's, which stops: the work is to stop, too.
+        // An answer that was sent before the handler had one comes from a server that is closing; then the work is to stop, too.
         const isAnswered = response.writableFinished && this.isAnswering;
         if (!isAnswered) this.abort(new LargeImageError('unavailable', 'The client has gone away.'));
       };
@@ -36,8 +36,8 @@ class Leaving {
   }
 }
 
-/** What a route is told of a request. */
-export interface AskedValues extends Pick<RouteRequest, 'params' | 'query' | 'sent'> {
+/** What was parsed of a request for its route. */
+export interface ParsedValues extends Pick<RouteRequest, 'params' | 'query' | 'sent'> {
   sender: Sender;
   found: VerifiedToken | null;
   request: HttpRequest & { protocol: string; ip?: string | undefined };
@@ -45,10 +45,10 @@ export interface AskedValues extends Pick<RouteRequest, 'params' | 'query' | 'se
 }
 
 /** A request as routes see it. */
-export class Asked implements RouteRequest {
-  readonly params: AskedValues['params'];
-  readonly query: AskedValues['query'];
-  readonly sent: AskedValues['sent'];
+export class ParsedRequest implements RouteRequest {
+  readonly params: ParsedValues['params'];
+  readonly query: ParsedValues['query'];
+  readonly sent: ParsedValues['sent'];
   readonly token: string | null;
   readonly tokenFromCookie: boolean;
   readonly fromOtherSite: boolean;
@@ -57,14 +57,14 @@ export class Asked implements RouteRequest {
   /** Set before the handler is called. */
   body: unknown = undefined;
   granted: unknown = undefined;
-  readonly #values: AskedValues;
-  readonly #leaving: Leaving;
+  readonly #values: ParsedValues;
+  readonly #signal: RequestSignal;
 
   constructor(
-    values: AskedValues,
+    values: ParsedValues,
     readonly verified: Caller | null,
     readonly caller: Caller | null,
-    leaving?: Leaving,
+    signal?: RequestSignal,
   ) {
     this.#values = values;
     this.params = values.params;
@@ -75,12 +75,12 @@ export class Asked implements RouteRequest {
     this.fromOtherSite = values.sender !== 'own';
     this.headers = values.request.headers;
     this.url = values.request.originalUrl;
-    this.#leaving = leaving ?? new Leaving(values.response);
+    this.#signal = signal ?? new RequestSignal(values.response);
   }
 
   /** The same request of a caller whose token or rights have changed meanwhile. */
-  by(verified: Caller | null, caller: Caller | null): Asked {
-    return new Asked(this.#values, verified, caller, this.#leaving);
+  by(verified: Caller | null, caller: Caller | null): ParsedRequest {
+    return new ParsedRequest(this.#values, verified, caller, this.#signal);
   }
 
   get address(): string {
@@ -97,15 +97,15 @@ export class Asked implements RouteRequest {
   }
 
   get signal(): AbortSignal {
-    return this.#leaving.signal;
+    return this.#signal.signal;
   }
 
   abort(reason: LargeImageError): void {
-    this.#leaving.abort(reason);
+    this.#signal.abort(reason);
   }
 
-  /** The work is done and is being sent. */
+  /** Says that the work is done and its answer is being sent: from now on a closed connection is no reason to abort. */
   answering(): void {
-    this.#leaving.isAnswering = true;
+    this.#signal.isAnswering = true;
   }
 }
