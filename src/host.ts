@@ -13,13 +13,13 @@ export type AccessLevel = -1 | 0 | 1 | 2;
 
 /** Who makes a request, as {@link HostAuth} says. */
 export interface Caller {
-  /** The user's id as text; `null` for an anonymous session that has a token all the same. */
+  /** The user's id as text; `null` for an anonymous session with a token. */
   id: string | null;
   /** Site administrators pass every check. */
   admin: boolean;
   /** Scopes of the token. `core.user_auth` includes all the others that belong to a user. */
   scopes: readonly string[];
-  /** When the token stops being valid; verdicts are never kept longer than this. */
+  /** When the token stops being valid. The plugin never caches the caller for longer. */
   expires?: Date;
 }
 
@@ -37,8 +37,8 @@ export type HostTokens =
     }
   | {
       /**
-       * Strategies that the server has already, asked in order until one succeeds. They see a request that has nothing but the token, as
-       * `Authorization: Bearer`, wherever the client has put it.
+       * Strategies that the server has already. They are tried in order until one succeeds. The request that they see contains nothing but the token,
+       * as `Authorization: Bearer`, wherever the client has put it.
        */
       strategies: readonly HostStrategy[];
       /**
@@ -85,13 +85,13 @@ export interface AccessList {
 
 /** Permissions on items and folders. */
 export interface HostAccess {
-  /** The caller's level on a document (`null` caller: anonymous). Site administrators are asked about too. */
+  /** The caller's level on a document (`null` caller: anonymous). It is also called for site administrators. */
   level(caller: Caller | null, subject: { type: 'item' | 'folder'; doc: StoredDocument }): Promise<AccessLevel>;
   /** A MongoDB filter on the model that matches the documents on which the caller has at least `level`; for lists. */
   filter(caller: Caller | null, type: 'item' | 'folder', level: AccessLevel): Promise<Record<string, unknown>>;
   /**
-   * The permissions on a folder as a list; a new annotation begins with those of its item's folder. Default: nobody in
-   * particular, and everybody where an anonymous caller may read the folder.
+   * The permissions on a folder as a list; a new annotation begins with those of its item's folder. Default: an empty list, which is public where an
+   * anonymous caller may read the folder.
    */
   list?(folder: StoredDocument): Promise<AccessList>;
   /** Flags that the caller has on a folder. `large_image_create_annotations` lets them annotate its items without writing to them. Default: none. */
@@ -101,16 +101,16 @@ export interface HostAccess {
 /** Users and groups, for the access lists of annotations. */
 export interface HostDirectory {
   /**
-   * The users among `ids` that exist; with `asker`, only those that the asker may see. `isDisabled`: whether they cannot sign in; such users do
-   * not count when somebody must be left who administers a document.
+   * The users among `ids` that exist; with `asker`, only those that the asker may see. `isDisabled`: whether they cannot sign in. A document must
+   * always have an administrator, and such users do not count as one.
    */
   users(
     ids: readonly string[],
     asker?: Caller | null,
   ): Promise<{ id: string; login: string; name: string; isDisabled?: boolean }[]>;
   /**
-   * The groups among `ids` that exist; with `asker`, only those that the asker may see. `hasMembers`: whether anybody who can sign in belongs to
-   * it. Where that is absent, a group that the caller does not belong to counts as empty when somebody must be left who administers a document.
+   * The groups among `ids` that exist; with `asker`, only those that the asker may see. `hasMembers`: whether anybody who can sign in belongs to the
+   * group. Only such a group counts as an administrator of a document. Where the member is absent, the groups of the caller count.
    */
   groups(
     ids: readonly string[],
@@ -126,7 +126,7 @@ export interface NewFile {
   mimeType: string;
   /** Length of the stream in bytes. */
   size: number;
-  /** `item`: an ordinary file of the item. `attached`: belongs to the item and goes with it, but is not among its files. */
+  /** `item`: an ordinary file of the item. `attached`: a file that is removed and copied with the item, but is not listed among its files. */
   parent: { type: 'item' | 'attached'; itemId: string };
   /** Further fields of the record, all of them declared by the plugin on the file model. */
   fields?: Record<string, unknown>;
@@ -141,36 +141,36 @@ export interface NewFileContent {
 
 /** Bytes of files. Records are read and queried through `models.file`. */
 export interface HostFiles {
-  /** Path of the bytes on this machine, or `null` when they lie elsewhere. */
+  /** Path of the file on this machine, or `null` when its bytes are stored elsewhere. */
   localPath(file: StoredDocument): Promise<string | null>;
   /** Bytes from `start` up to, not including, `end`. */
   read(file: StoredDocument, range: { start: number; end: number }, options?: { signal?: AbortSignal }): Promise<Readable>;
-  /** Stores a stream as a new file; resolves with its record when bytes and record are complete, or leaves nothing. */
+  /** Stores a stream as a new file. Resolves with its record when bytes and record are complete; when it fails, nothing is left. */
   create(file: NewFile, content: Readable, options?: { signal?: AbortSignal }): Promise<StoredDocument>;
   /** Removes record and bytes. */
   remove(file: StoredDocument): Promise<void>;
   /**
-   * {@link HostFiles.create} for several small files, in fewer steps than one by one. Each succeeds or fails for itself, which the
-   * results say in order; all have been tried when it resolves. Default: one by one.
+   * {@link HostFiles.create} for several small files, in fewer steps than one by one. Each succeeds or fails on its own. It resolves when all have been
+   * tried, with the results in order. Default: one by one.
    */
   createMany?(files: readonly NewFileContent[]): Promise<PromiseSettledResult<StoredDocument>[]>;
   /**
-   * {@link HostFiles.remove} for at most some hundred files, in fewer steps than one by one. Files that are gone already are no
-   * error. Default: one by one.
+   * {@link HostFiles.remove} for at most a few hundred files, in fewer steps than one by one. Files that do not exist any more are no error. Default:
+   * one by one.
    */
   removeMany?(files: readonly StoredDocument[]): Promise<void>;
-  /** Makes a file one of another item, which is as if it had always been. Default: through the model. */
+  /** Moves a file to another item, as if it had always been there. Default: through the model. */
   move?(file: StoredDocument, itemId: string): Promise<void>;
   /**
-   * Removes bytes that no record names, which processes that were killed between the two have left. Called at start and daily; what it counts is in
-   * the log. Default: the host sees to that itself.
+   * Removes bytes without a record, as left by processes that were killed before they stored the record. Called at start and daily. The counts that it
+   * returns are logged. Default: nothing; the host takes care of that itself.
    */
   sweep?(options: { signal: AbortSignal }): Promise<Readonly<Record<string, number>>>;
-  /** Where the bytes can be fetched, for `redirect` on tiles; `null` when there is no such address. */
+  /** The address from which clients can download the file, for `redirect` on tiles; `null` when there is none. */
   downloadPath?(file: StoredDocument): string | null;
 }
 
-/** What the host tells the plugin. Payloads hold stored documents. */
+/** What the host announces to the plugin. Payloads hold stored documents. */
 export interface HostEventPayloads {
   'item.saved': { item: StoredDocument };
   'item.removed': { item: StoredDocument };
@@ -186,17 +186,17 @@ export interface HostEventPayloads {
   'file.saved': { file: StoredDocument; created: boolean };
   'file.removed': { file: StoredDocument };
   /**
-   * An upload has ended. `reference` is the text that the client gave with it; `id` names the upload, which may be announced again after a
-   * crash: a listener acts on each `id` once.
+   * An upload has ended. `reference` is the text that the client gave with it. `id` names the upload: it may be announced again after a crash, and a
+   * listener acts on each `id` only once.
    */
   'upload.finished': { file: StoredDocument; caller: Caller | null; reference?: string; id?: string };
   'folder.saved': { folder: StoredDocument };
   'folder.removed': { folder: StoredDocument };
   'user.removed': { userId: string };
   'group.removed': { groupId: string };
-  /** Anybody's permissions may have changed. */
+  /** Permissions of anybody on anything may have changed. */
   'access.changed': Record<string, never>;
-  /** A token (or, without one, any) stopped being valid. */
+  /** A token has stopped being valid; without `token`, any of them may have. */
   'token.revoked': { token?: string };
 }
 
@@ -205,7 +205,7 @@ export type HostEventName = keyof HostEventPayloads;
 
 /** Subscriptions to what happens in the host. */
 export interface HostEvents {
-  /** Calls `listener` for each event until the returned function is called. The host waits for the listener's promise. */
+  /** Calls `listener` for each event until the returned function is called. The host awaits the promise of the listener. */
   on<N extends HostEventName>(name: N, listener: (payload: HostEventPayloads[N]) => void | Promise<void>): () => void;
 }
 
@@ -234,12 +234,12 @@ export interface HostFields {
   folder: { name: string; parentId: string; meta: string };
 }
 
-/** What routers are mounted on: an Express application, or one of its routers. */
+/** What the plugin's router is mounted on: an Express application, or one of its routers. */
 export interface HostApp {
   use(path: string, handler: RequestHandler): unknown;
 }
 
-/** A model of the host, compiled with Mongoose: a `Model` of whatever documents. */
+/** A model of the host, compiled with Mongoose: a `Model` of any documents. */
 export interface HostModel {
   readonly modelName: string;
   readonly db: Connection;
@@ -252,29 +252,29 @@ export interface HostModel {
  */
 export interface Host {
   /**
-   * The Express application, or a router of it. The plugin's router is mounted here, at the time of `install`: add a catch-all route afterwards.
+   * The Express application, or a router of it. `install` mounts the plugin's router here, so add catch-all routes afterwards.
    */
   app: HostApp;
   /** Path under which the REST API lives, seen from `app`, without trailing slash: `/api/v1`. */
   apiRoot: string;
   /** Word that names the product on the wire; default `service`. `girder` makes the wire match existing clients. */
   brand?: string;
-  /** The host's own instance; the plugin compiles its models on the connection of `models.item`. */
+  /** The host's own instance. The plugin compiles its models on the connection of `models.item`. */
   mongoose: Mongoose;
   /** The host's compiled models. Their schemas are extended by the plugin's fields until `close`. */
   models: { item: HostModel; file: HostModel; folder: HostModel };
   fields?: { [K in keyof HostFields]?: Partial<HostFields[K]> };
-  /** The host's Agenda; the plugin defines its jobs on it. Whoever made it starts and stops it. */
+  /** The host's Agenda, on which the plugin defines its jobs. The host starts and stops it. */
   agenda: Agenda;
   auth: HostAuth;
   access: HostAccess;
-  /** Default: there are no groups, and users have no names but their ids. */
+  /** Default: there are no groups, and users are shown by their ids. */
   directory?: HostDirectory;
   files: HostFiles;
   /**
-   * Makes a new item: for configurations that are stored in a folder, and copies of images in another form. The name may be changed where it
-   * is taken. `fields` are further fields of the record, declared by the plugin on the item model; where they are not stored, the plugin adds
-   * them afterwards. Default: storing a new configuration answers 501, and copies are made through the model.
+   * Makes a new item: for configurations that are stored in a folder, and for converted copies of images. The host may change the name where it is
+   * taken. `fields` are further fields of the record, declared by the plugin on the item model; if the host does not store them, the plugin adds them
+   * afterwards. Default: storing a new configuration answers 501, and copies are made through the model.
    */
   createItem?: (item: {
     name: string;
@@ -284,21 +284,21 @@ export interface Host {
   }) => Promise<StoredDocument>;
   /** Removes an item with everything that belongs to it. Default: through the model. */
   removeItem?: (item: StoredDocument) => Promise<void>;
-  /** Default: hooks on the three models; changes made past them are seen when the cached verdicts end. */
+  /** Default: hooks on the three models. Changes that bypass the models take effect when the cached verdicts expire. */
   events?: HostEvents;
   /** Sends a message to a user. Default: messages are dropped. */
   notify?: (notification: HostNotification) => Promise<void>;
-  /** Restarts the server after the running requests. Default: routes that ask for it answer 501. */
+  /** Restarts the server when the running requests have ended. Default: the routes that restart it answer 501. */
   restart?: () => void;
   /** Default: silent. */
   logger?: HostLogger;
-  /** Further settings that the host wants kept in the same store and served by the same routes. */
+  /** Further settings of the host, stored beside the plugin's and served by the same routes. */
   settings?: readonly SettingDefinition[];
-  /** The host's own routes, to be listed in the description of the API beside the plugin's. */
+  /** The host's own routes, which the description of the API lists beside the plugin's. */
   routes?: readonly RouteOutline[];
   /** Directory for temporary files. Default: the system's. */
   temporaryDirectory?: string;
 }
 
-/** What a process that only runs jobs needs: a host without the parts that answer requests. */
+/** What a process needs that only runs jobs: a host without the parts that answer requests. */
 export type WorkerHost = Omit<Host, 'app' | 'restart' | 'routes'> & Partial<Pick<Host, 'restart' | 'routes'>>;

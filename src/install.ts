@@ -34,7 +34,7 @@ export async function install(host: Host, options: InstallOptions = {}): Promise
 }
 
 /**
- * Everything of an installation; the router only where there is an application for it.
+ * Opens everything that an installation consists of; the router only where there is an application to mount it on.
  *
  * @param app `null` in processes that only run jobs.
  */

@@ -10,7 +10,7 @@ interface OpenFeature<Offers> {
   offers: Offers;
   routes?: readonly BoundRoute[];
   jobs?: readonly JobDefinition<unknown>[];
-  /** What removes the leavings of killed processes. */
+  /** Removes what killed processes have left behind. */
   sweep?: Sweep;
 }
 
@@ -18,10 +18,10 @@ interface OpenFeature<Offers> {
 export interface Feature<Needs, Offers> {
   name: string;
   /**
-   * Makes its models and services, and follows what it has to know of.
+   * Makes the models and services of the feature, and subscribes it to events.
    *
-   * @param needs offers of features opened before.
-   * @param onClose takes the steps that close it, also when its opening fails half way.
+   * @param needs what features opened before offer.
+   * @param onClose takes the steps that close the feature. They are also taken when opening it fails half way.
    */
   open(needs: Needs, onClose: OnClose): Promise<OpenFeature<Offers>> | OpenFeature<Offers>;
 }
@@ -58,10 +58,10 @@ export class Features {
     return offers;
   }
 
-  /** Adds a step to the closing; the last one added is the first one taken. */
+  /** Adds a step to be taken on closing. The last step added is taken first. */
   readonly onClose: OnClose = (step) => this.#undo.add(step);
 
-  /** Closes everything backwards. */
+  /** Closes everything in reverse order. */
   close(): Promise<void> {
     return this.#undo.run();
   }

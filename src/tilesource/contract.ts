@@ -26,17 +26,17 @@ export type Priority = (typeof priorities)[keyof typeof priorities];
 /** How bytes are read. */
 export interface ReadOptions {
   signal?: AbortSignal | undefined;
-  /** Memory that the bytes may be put into, from its beginning, where they fit: a reader need not take new memory for each piece. */
+  /** Memory into which the reader may put the bytes, from its beginning, if they fit. It saves allocating memory for each read. */
   into?: Uint8Array | undefined;
 }
 
-/** Random access to the bytes of a file, wherever they lie. */
+/** Random access to the bytes of a file, wherever it is stored. */
 export interface ByteReader {
   /** Length of the file in bytes. */
   readonly size: number;
   /**
-   * Reads up to `length` bytes from `offset`; fewer only where the file ends. Never reads outside the file and never allocates
-   * more than the file can deliver. The bytes belong to the caller, who may change them.
+   * Reads `length` bytes from `offset`, or fewer where the file ends. Never reads outside the file, and never allocates more than the file has. The bytes
+   * belong to the caller, who may change them.
    */
   read(offset: number, length: number, options?: ReadOptions): Promise<Uint8Array>;
   close(): Promise<void>;
@@ -53,32 +53,32 @@ export interface SourceInput {
   /** Opens the bytes for random access. The caller closes the reader. */
   open(): Promise<ByteReader>;
   /**
-   * The other files of the same item, by name, for formats of several files. Absent where there can be none. Sources that ask for them say
-   * so with {@link TileSourceDefinition.readsCompanions}.
+   * The other files of the same item, for formats of several files. Absent where there can be none. Sources that call this declare
+   * {@link TileSourceDefinition.readsCompanions}.
    */
   companions?(): Promise<readonly SourceInput[]>;
   /**
-   * The folder in which the file lies, for images of several files. Absent where there is none. Sources that look into it say so with
+   * The folder of the file, for images of several files. Absent where there is none. Sources that call this declare
    * {@link TileSourceDefinition.readsFolder}.
    */
   folder?(): SourceFolder;
 }
 
-/** A folder as it is seen from a file in it: what lies beside the file and below, and nothing above. */
+/** A folder as seen from a file in it: the files beside that file and in the folders below, and nothing above. */
 export interface SourceFolder {
-  /** The file at a path from here, names with `/` between them; `null` where there is none. */
+  /** The file at a path relative to this folder, with `/` between names; `null` where there is none. */
   file(path: string): Promise<FolderFile | null>;
-  /** Paths from here of the files directly in a folder, `''` being this one, sorted; `null` where there is no such folder. */
+  /** Sorted paths, relative to this folder, of the files directly in a folder; `''` is this folder. `null` where there is no such folder. */
   files(path: string): Promise<readonly string[] | null>;
   /**
-   * A folder with all that lies below it, for images whose files are read by their paths; `null` where there is none.
+   * A folder with everything below it, for images whose files are read by their paths; `null` where there is no such folder.
    *
    * @throws TileSourceError where there are too many folders in it.
    */
   tree(path: string): Promise<FileTree | null>;
   /**
-   * The file of the large image of an item of the host, wherever it lies; `null` where there is none. What is made of it is shown only to those
-   * who may read the item. Absent where there are no items.
+   * The file of the large image of an item of the host, in whatever folder the item is; `null` where there is none. The image that uses it is shown
+   * only to those who may read that item. Absent where there are no items.
    */
   item?(id: string): Promise<FolderFile | null>;
 }
@@ -88,9 +88,9 @@ export interface FolderFile extends SourceInput {
   /** Equal for the same file only. */
   readonly id: string;
   /**
-   * Opens the file as an image for one use. Whoever else uses it at the same time or soon after has the same one.
+   * Opens the file as an image for one use. Others who use it at the same time or soon afterwards share the opened image.
    *
-   * @throws TileSourceError where it is no image, or one that is made of the image that asks.
+   * @throws TileSourceError where it is no image, or is itself made of the image that borrows it.
    */
   borrow<R>(
     use: (image: BorrowedImage) => Promise<R> | R,
@@ -98,14 +98,14 @@ export interface FolderFile extends SourceInput {
   ): Promise<R>;
 }
 
-/** An opened image that somebody else closes. */
+/** An opened image, which the lender closes. */
 export interface BorrowedImage {
   /** Name of the source that reads it. */
   readonly sourceName: string;
   readonly source: Omit<TileSource, 'close'>;
   /** Samples of a rectangle of any level, in pixels of the level, as the file has them. The rectangle lies inside the level. */
   samples(where: FrameBox, signal?: AbortSignal): Promise<Raster>;
-  /** The same as it looks with a style, in bytes. */
+  /** The same rectangle rendered with a style, in samples of 8 bits. */
   styled(where: FrameBox, style: object, signal?: AbortSignal): Promise<Raster>;
 }
 
@@ -116,7 +116,7 @@ export interface FrameBox {
   box: { left: number; top: number; width: number; height: number };
 }
 
-/** Most pixels of an image that a source decodes as a whole, where {@link SourceOptions} does not say. */
+/** Default of {@link SourceOptions.maxDecodedPixels}. */
 export const defaultMaxDecodedPixels = 0x3fff * 0x3fff;
 
 /** Limits and switches that hold for every source. Pixels are counted as width times height of one frame. */
@@ -151,7 +151,7 @@ export interface ImageMetadata {
   tileHeight: number;
   /** Number of levels; level 0 is the coarsest and `levels - 1` is full resolution. */
   levels: number;
-  /** Objective power, or `null` when the file says nothing. */
+  /** Objective power, or `null` when the file does not give it. */
   magnification: number | null;
   /** Millimetres per base-layer pixel, or `null`. */
   mmX: number | null;
@@ -164,13 +164,13 @@ export interface ImageMetadata {
   frames?: readonly FrameMetadata[];
   /** Channel names in the order of axis C, when the file names them. */
   channels?: readonly string[];
-  /** Where the image lies on the earth, when the file says so. */
+  /** Where the image lies on the earth, when the file gives it. */
   geo?: GeoReference;
-  /** Whether its colours are those of a palette: what lies between two of them stands for nothing. */
+  /** Whether the image has a palette. Its colours must not be mixed then, because a colour between two of the palette means nothing. */
   indexed?: boolean;
 }
 
-/** Which tile: `x` and `y` count tiles from the upper left, `frame` counts planes from 0. */
+/** Address of a tile: `x` and `y` count tiles from the upper left, `frame` counts planes from 0. */
 export interface TileAddress {
   level: number;
   x: number;
@@ -181,13 +181,13 @@ export interface TileAddress {
 /** Encodings in which a tile may be stored in a file and sent as it is. */
 export type StoredEncoding = 'JPEG' | 'PNG' | 'WEBP';
 
-/** Bytes of a whole encoded picture, ready to be sent. */
+/** A complete encoded picture, ready to be sent. */
 export interface EncodedImage {
   encoding: StoredEncoding;
   bytes: Uint8Array;
   width: number;
   height: number;
-  /** How much of it, from the upper left, shows the image, where that is less than the part that lies inside the image. */
+  /** Size of the part, from the upper left, that shows the image. Given where it is smaller than the part of the tile inside the image. */
   content?: { width: number; height: number };
 }
 
@@ -205,23 +205,23 @@ export interface AssociatedImage {
 export interface TileSource {
   readonly metadata: ImageMetadata;
   /**
-   * Levels that the file really holds, ascending; always contains `levels - 1`. Tiles of the others are made from the next finer
-   * level of this list.
+   * Levels that the file contains, ascending; `levels - 1` is always among them. Tiles of the other levels are made from the next finer level of this
+   * list.
    */
   readonly populatedLevels: readonly number[];
   /**
-   * Decodes one tile of a populated level. The result is what lies inside the image: `tileWidth` by `tileHeight`, less at the
-   * right and bottom border. The address has been checked.
+   * Decodes one tile of a populated level. The result is the part inside the image: `tileWidth` by `tileHeight`, less at the right and bottom border.
+   * The address has been checked.
    *
-   * @param options `nearest`: a source that makes its tiles of other pixels picks them instead of mixing them.
+   * @param options `nearest`: a source that resamples picks the nearest pixel instead of mixing pixels.
    * @throws TileSourceError where the file is corrupt or its compression unsupported.
    */
   readTile(address: TileAddress, options?: { signal?: AbortSignal; nearest?: boolean }): Promise<Raster>;
   /**
-   * The stored bytes of a tile, when they can be shown by a browser as they are, with true colours, and are of exactly
-   * `tileWidth` by `tileHeight` pixels that all lie inside the image. `null` otherwise.
+   * The stored bytes of a tile, when a browser shows them as they are, with true colours, and the tile has exactly `tileWidth` by `tileHeight` pixels,
+   * all of them inside the image. `null` otherwise.
    *
-   * @param options `partial`: a tile may reach over the right and lower border, where it may show anything.
+   * @param options `partial`: the tile may extend beyond the right and bottom border, where its pixels may be anything.
    */
   readStoredTile?(address: TileAddress, options?: { signal?: AbortSignal; partial?: boolean }): Promise<EncodedImage | null>;
   /** Names of the associated images, sorted. */
@@ -232,33 +232,36 @@ export interface TileSource {
   internalMetadata?(): Promise<Record<string, unknown>>;
   /** ICC profile of the samples of a frame, or `null`. {@link TileSource.readTile} does not apply it. */
   iccProfile?(frame: number): Uint8Array | null;
-  /** Memory in bytes that this source keeps while open, beyond small change; bounds the source cache. */
+  /** Memory in bytes that this source retains while open, if it is much. It counts towards the limit of the source cache. */
   readonly retainedBytes?: number;
   close(): Promise<void>;
 }
 
-/** A way of reading files: what the registry holds and what a plugin author writes. */
+/** A way of reading files. The registry consists of these, and authors of further sources write one. */
 export interface TileSourceDefinition {
   /** Unique; stored as `largeImage.sourceName`. */
   readonly name: string;
   /** Version of the reader or of the library behind it, for GET large_image/sources. */
   readonly version?: string;
-  /** Priority by extension (lower case, without dot), and for unlisted ones. */
+  /** Priority by extension (lower case, without dot); `default` for unlisted ones. */
   readonly extensions: Readonly<Record<string, Priority>> & { readonly default: Priority };
-  /** Priority by mime type, and for unlisted ones. */
+  /** Priority by mime type; `default` for unlisted ones. */
   readonly mimeTypes: Readonly<Record<string, Priority>> & { readonly default: Priority };
-  /** Whether an image may lie in several files of an item: it is opened anew when one of them comes or goes. */
+  /** Whether an image may consist of several files of an item. It is opened anew when one of them comes or goes. */
   readonly readsCompanions?: boolean;
   /**
-   * Whether an image may be made of other files of its folder: `files`, read as bytes, or `images`, opened by other sources. Whoever may not read
-   * all of them is not shown the image, and it is opened anew when one of them comes, changes or goes.
+   * Whether an image may consist of other files of its folder: `files`, read as bytes, or `images`, opened by other sources. The image is shown only to
+   * callers who may read all of them, and is opened anew when one of them comes, changes or goes.
    */
   readonly readsFolder?: 'files' | 'images';
   /**
-   * Whether a file of the folder may belong to an image, by the name of the image's file and the path of the other from there. Default: all may.
+   * Whether an image may include another file of its folder.
+   *
+   * @param name of the image's file.
+   * @param path of the other file, relative to the folder. Default: it may include every file.
    */
   mayHold?(name: string, path: string): boolean;
-  /** Priority by the whole name of a file, in lower case, where its extension says too little. */
+  /** Priority by the complete name of a file, in lower case, where the extension is not enough. */
   readonly fileNames?: Readonly<Record<string, Priority>>;
   /** Files whose names match are refused by this source. */
   readonly ignoredNames?: RegExp;
@@ -270,13 +273,13 @@ export interface TileSourceDefinition {
   open(input: SourceInput, options?: SourceOptions): Promise<TileSource>;
 }
 
-/** Files by their paths, wherever they lie: in an archive, in folders. */
+/** Files by their paths, in an archive or in folders. */
 export interface FileTree {
-  /** Opens a file; `null` where there is none. Closing the tree closes it. */
+  /** Opens a file; `null` where there is none. It is closed with the tree. */
   file(path: string): Promise<Pick<ByteReader, 'size' | 'read'> | null>;
   /** Whether files that are missing may still come, as into a folder that is being uploaded. */
   readonly mayGrow?: boolean;
-  /** Memory that it keeps while open, in bytes. */
+  /** Memory in bytes that the tree retains while open. */
   readonly retainedBytes: number;
   close(): Promise<void>;
 }

@@ -1,2 +1,2 @@
-/** Options of an `LRUCache` of so many entries that begins small: given as its `max`, memory for all of them is taken at once. */
+/** Options of an `LRUCache` with a limit on its entries that grows as needed. With the option `max` it would allocate memory for all entries at once. */
 export const atMost = (entries: number) => ({ maxSize: entries, sizeCalculation: () => 1 });

@@ -1,10 +1,11 @@
-/** How long the client of a request about very many things waits for its end, in milliseconds: proxies give up after a minute as a rule. */
+/** How long a request about very many things may take before it is answered, in milliseconds. Most proxies give up after a minute. */
 export const answerMs = 20_000;
 
 /**
- * What work gives when it ends in the time that clients wait; else what is to be answered then, while the work goes on.
+ * Gives the result of work that ends in time. Otherwise it gives `answer()` when the time is over, while the work goes on.
  *
- * @throws what the work throws in that time. What it throws afterwards is for `failed`.
+ * @param options `failed` is called with the error when the work fails after that.
+ * @throws what the work throws in time.
  */
 export function inTime<T>(
   work: Promise<T>,

@@ -3,10 +3,10 @@ import { isSliceOver, nextSlice } from './slices.js';
 /** Texts and parts of texts up to this length, in UTF-16 units, are parsed at once: 3 ms where it takes longest. */
 const partLength = 64 * 1024;
 
-/** A list or object of which the text is longer than {@link partLength}, cut between its members. */
+/** A list or object whose text is longer than {@link partLength}, cut between its members. */
 interface Cut {
   isObject: boolean;
-  /** Texts of members without the commas between parts; a member that is itself cut stands alone, with what stands around it. */
+  /** Ranges of text, each with some members, without the commas between the ranges. A member that is itself cut has a range of its own. */
   parts: { from: number; to: number; inner: Inner | null }[];
 }
 
@@ -32,21 +32,21 @@ interface Inner {
 const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-/** Text that is no JSON although each part of it is. */
+/** Thrown for a text that is no JSON although each part of it is. */
 class Malformed extends Error {}
 
-/** What a text of JSON may hold at most. */
+/** Limits of a JSON text. */
 export interface JsonLimits {
   maxDepth: number;
   /** Lists and objects: each costs some hundred bytes of memory, and time of the garbage collector, however short its text is. */
   maxContainers: number;
 }
 
-/** A text holds more than it may, said after "The JSON". */
+/** A text exceeds a limit. Its message continues a sentence that begins with "The JSON". */
 export class JsonLimitError extends Error {}
 
 /**
- * Parses JSON as `JSON.parse` does, but in slices, so that others have the event loop meanwhile.
+ * Parses JSON as `JSON.parse` does, but in slices, so that other work has the event loop meanwhile.
  *
  * @throws SyntaxError for what is no JSON; JsonLimitError; the reason of the signal.
  */
@@ -66,9 +66,9 @@ export async function parseInSlices(
 }
 
 /**
- * Where a text is cut; `null`: it is short, or no list and no object.
+ * Finds where a text is to be cut; `null` where it is short, or neither a list nor an object.
  *
- * @throws SyntaxError where brackets do not match: the parser would go through all that stands before them at once.
+ * @throws SyntaxError where brackets do not match. The parser would only find that after it has read everything before them without a pause.
  */
 async function cutText(
   text: string,
@@ -81,7 +81,7 @@ async function cutText(
   let containers = 0;
   let at = 0;
   while (at < text.length) {
-    // Looking at this many characters takes a fraction of a millisecond.
+    // Reading this many characters takes a fraction of a millisecond.
     const until = Math.min(text.length, at + partLength);
     for (; at < until; at += 1) {
       if (isInString) {
@@ -121,7 +121,7 @@ async function cutText(
   return outermost.cut;
 }
 
-/** Whether the character at a place follows an odd number of backslashes. */
+/** Whether the character at a position follows an odd number of backslashes. */
 function isEscaped(text: string, at: number): boolean {
   let first = at;
   while (text.charCodeAt(first - 1) === backslash) first -= 1;
@@ -166,7 +166,7 @@ async function valueOf(text: string, { isObject, parts }: Cut, signal: AbortSign
       list.push(await valueOf(text, inner.cut, signal));
       continue;
     }
-    // The value stands in for the name to be read as JSON has it.
+    // A zero takes the place of the value, so that the parser reads the name.
     const named = JSON.parse(`{${before}0}`) as Record<string, unknown>;
     const [name, ...others] = Object.keys(named);
     if (name === undefined || others.length > 0 || named[name] !== 0) throw new Malformed();
@@ -176,7 +176,7 @@ async function valueOf(text: string, { isObject, parts }: Cut, signal: AbortSign
 }
 
 function append(list: unknown[], part: readonly unknown[]): void {
-  // Nothing stands between two commas, or behind the last.
+  // An empty part means that there is nothing between two commas, or after the last one.
   if (part.length === 0) throw new Malformed();
   for (const entry of part) list.push(entry);
 }
@@ -185,7 +185,7 @@ function assign(members: Record<string, unknown>, part: Readonly<Record<string, 
   const names = Object.keys(part);
   if (names.length === 0) throw new Malformed();
   for (const name of names) {
-    // As the parser does: a member of this name is one like any other.
+    // As for the parser, a member of this name is a member like any other.
     if (name === '__proto__')
       Object.defineProperty(members, name, { value: part[name], writable: true, enumerable: true, configurable: true });
     else members[name] = part[name];

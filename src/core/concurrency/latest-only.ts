@@ -1,14 +1,14 @@
 import { LRUCache } from 'lru-cache';
 import { sharedAbortController } from './abort.js';
 
-/** Names that are remembered. */
+/** Most names that are remembered. */
 const maxNames = 1000;
 
-/** Work of which only the newest of each name is wanted. */
+/** Lets only the newest work of each name go on. */
 export class LatestOnly {
   readonly #current = new LRUCache<string, AbortController>({ max: maxNames });
 
-  /** Begins work and ends the former one of this name: its signal is aborted. */
+  /** Begins work, and aborts the signal of the former work of this name. */
   begin(name: string): { signal: AbortSignal; end: () => void } {
     this.#current.get(name)?.abort();
     const newest = sharedAbortController();

@@ -1,6 +1,6 @@
 /**
- * Leaves signals to the process that started this one, which ends it. A terminal (Ctrl-C) and systemd send them to all processes at once, and
- * work that is given back when a server stops would look as if it had failed.
+ * Ignores the signals that end processes: the parent ends this process instead. A terminal (Ctrl-C) and systemd send signals to all processes at once.
+ * If a child ended first, work that the parent gives back when it stops would look as if it had failed.
  */
 export function leaveSignalsToParent(): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);

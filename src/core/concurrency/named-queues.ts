@@ -1,6 +1,6 @@
 import { WorkQueue, type WaitOptions, type WorkQueueOptions } from './work-queue.js';
 
-/** Queues by name, each there only while something waits in it or goes on. */
+/** Queues by name. Each exists only while work of its name waits or goes on. */
 export class NamedQueues {
   readonly #queues = new Map<string, WorkQueue>();
 

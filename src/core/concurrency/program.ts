@@ -8,10 +8,10 @@ export interface Program {
 }
 
 /**
- * Finds the program of a thread or process: TypeScript in the sources, a file of its own in what is built of them.
+ * Finds the program of a thread or process: a TypeScript file in the sources, a JavaScript file of its own in the built package.
  *
- * @param besides `import.meta.url` of whoever asks.
- * @param source path of the program from there, such as `./thread.ts`.
+ * @param besides `import.meta.url` of the calling module.
+ * @param source path of the program from that module, such as `./thread.ts`.
  * @param built name of the entry in tsup.config.ts, without extension.
  */
 export function programOf(besides: string, { source, built }: { source: string; built: string }): Program {

@@ -1,13 +1,13 @@
 import { isSliceOver, nextSlice } from './slices.js';
 
-/** Entries that are sorted at once: by themselves, and with a comparison. */
+/** Numbers that are sorted at once: by value, and with a comparison, which takes longer. */
 const quickRun = 32_768;
 const comparedRun = 4096;
-/** Entries merged before the time is looked at. */
+/** Numbers that are merged between two checks of the time. */
 const mergedAtOnce = 8192;
 
 /**
- * Sorts numbers in slices, so that others have the event loop meanwhile: runs by themselves, which are then merged.
+ * Sorts numbers in slices, so that other work has the event loop meanwhile. It sorts runs of limited length, and then merges them.
  *
  * @param compare default: by value.
  * @returns the sorted numbers, which may lie in the array given or in another one.

@@ -1,6 +1,6 @@
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 
-/** Functions that threads run, by their names. What they take and give is copied, but for what is {@link moved}. */
+/** Functions that threads run, by their names. Arguments and results are copied, except those that are {@link moved}. */
 export type ThreadFunctions = Readonly<Record<string, (input: never) => unknown>>;
 
 /** A call of one of them, as it is sent to a thread. */
@@ -9,13 +9,13 @@ export interface ThreadCall {
   input: unknown;
 }
 
-/** What the program of a thread exports as its default: Piscina calls that for everything which it is sent. */
+/** Makes the default export of the program of a thread. Piscina calls it for each call that is sent to the thread. */
 export function threadFunctions(functions: ThreadFunctions): (call: ThreadCall) => unknown {
   // The pool sends the input that belongs to the name.
   return ({ name, input }) => functions[name]!(input as never);
 }
 
-/** A result of which these bytes, all that their buffer holds, are handed over without a copy: a large one would hold the event loop. */
+/** A result whose bytes are handed over without a copy, because copying many would block the event loop. The bytes must fill their buffer. */
 export function moved<Result extends object>(result: Result, bytes: Uint8Array): Result {
   // The pool unwraps what is wrapped here.
   const wrapped: unknown = move({ [transferableSymbol]: bytes.buffer, [valueSymbol]: result });

@@ -4,13 +4,13 @@ import { BadValueError, BusyError } from '../../errors.js';
 import type { Program } from './program.js';
 import type { ThreadCall, ThreadFunctions } from './thread-functions.js';
 
-/** Idle time after which a thread, some 20 MB, is let go. */
+/** Idle time after which a thread is ended, in milliseconds. A thread takes some 20 MB. */
 const idleTimeout = 10_000;
 
 /** What a pool is like. */
 export interface ThreadPoolOptions {
   program: Program;
-  /** What is waited for, as a refusal names it: `configurations`. */
+  /** The work as a refusal names it: `configurations`. */
   name: string;
   maxThreads?: number;
   /** Longest time for one call, in milliseconds, waiting included. */
@@ -25,20 +25,20 @@ export interface ThreadPoolOptions {
 export interface ThreadCallOptions {
   /** Names the input in messages: `The text`. */
   what: string;
-  /** Aborted, it ends the thread. */
+  /** When it is aborted, the thread is ended. */
   signal?: AbortSignal | undefined;
-  /** What is handed over and not copied. */
+  /** What is handed over instead of being copied. */
   transfer?: readonly (MessagePort | ArrayBuffer)[];
 }
 
-/** A call that took longer, or more memory, than its thread may. */
+/** A call took more time or memory than its thread is allowed. */
 export class ThreadLimitError extends BadValueError {}
 
 /**
- * Threads that call the functions of a program: for work of which the cost is not to be seen from the length of what is sent. They are started
- * when needed and let go when idle; one that takes too long or too much is ended. Every worker thread of the package is one of these.
+ * Threads that call the functions of a program, for work whose cost cannot be foreseen from the length of its input. They are started when needed and
+ * ended when idle, or when a call takes too much time or memory. All worker threads of the package belong to such a pool.
  *
- * @typeParam Functions the functions of the program by their names; what they take and give is copied.
+ * @typeParam Functions the functions of the program by their names; arguments and results are copied.
  */
 export class ThreadPool<Functions extends ThreadFunctions> {
   #pool: Piscina<ThreadCall> | null = null;
@@ -86,7 +86,7 @@ export class ThreadPool<Functions extends ThreadFunctions> {
       const { program, maxThreads = 1, memoryMiB } = this.options;
       const resourceLimits = memoryMiB === undefined ? {} : { maxOldGenerationSizeMb: memoryMiB };
       this.#pool = new Piscina<ThreadCall>({ ...program, minThreads: 0, maxThreads, idleTimeout, resourceLimits });
-      // A thread that fails outside of any call must not end the process; whoever waits hears of it when the time is over.
+      // A thread that fails outside of a call must not end the process. Calls that wait for it end with the time limit.
       this.#pool.on('error', () => {});
     }
     return this.#pool;

@@ -2,25 +2,25 @@ import { BusyError } from '../../errors.js';
 
 /** What a queue is like. */
 export interface WorkQueueOptions {
-  /** What is waited for, as a refusal names it: `pictures`. */
+  /** The work as a refusal names it: `pictures`. */
   name: string;
-  /** Pieces of work at the same time. */
+  /** How many pieces of work may go on at the same time. */
   running: number;
-  /** Most that wait. When one more comes, whoever wants most is refused what he asked for last. Default: any number. */
+  /** How many may wait. When one more comes, the newest request of the caller with the most requests is refused. Default: any number. */
   waiting?: number;
 }
 
-/** Who waits. */
+/** How a piece of work waits. */
 export interface WaitOptions {
-  /** Aborted while it waits, the work leaves the queue and never begins. */
+  /** When it is aborted while the work waits, the work leaves the queue and never begins. */
   signal?: AbortSignal | undefined;
-  /** Whose work it is: callers take turns, however much each of them wants. */
+  /** Whose work it is. Callers take turns, however much each of them wants. */
   caller?: string | undefined;
-  /** Waits also where the queue is full: what has been begun is to go on. */
+  /** Whether the work waits even if the queue is full, because it continues something that has begun. */
   patient?: boolean;
 }
 
-/** A way to do a piece of work when it may be done. */
+/** Does a piece of work when its turn has come. */
 export type Enqueue = <Result>(work: () => Promise<Result>, signal?: AbortSignal) => Promise<Result>;
 
 interface Entry {
@@ -28,22 +28,23 @@ interface Entry {
   refuse: (error: BusyError) => void;
 }
 
-/** How fast the usual duration of work follows the last one. */
+/** Weight of the last duration in the moving average of durations. */
 const smoothing = 0.1;
-/** Clients are told to come back after at most so many seconds. */
+/** Longest time in seconds after which a refused client is asked to come back. */
 const longestPause = 60;
 
 /**
- * A queue in front of work of which only so much may go on at the same time. Callers take turns, so that one who asks for a thousand
- * things does not keep another from his first; what one caller asks for is done in order.
+ * A queue for work of which only a limited number of pieces may go on at the same time. Callers take turns, so that one who asks for a thousand
+ * things does not delay the first request of another. The work of one caller is done in order.
  */
 export class WorkQueue {
   readonly options: Readonly<WorkQueueOptions>;
-  /** Who waits, by caller; the first caller is next. */
+  /** Waiting work by caller, in the order of turns: the first caller is next. */
   readonly #lines = new Map<string, Set<Entry>>();
   #free: number;
   #waiting = 0;
-  #defaultMs = 0;
+  /** Moving average of how long a piece of work takes. */
+  #usualMs = 0;
 
   constructor(options: WorkQueueOptions) {
     this.options = options;
@@ -77,7 +78,7 @@ export class WorkQueue {
       return await work();
     } finally {
       const ms = performance.now() - start;
-      this.#defaultMs += (this.#defaultMs === 0 ? 1 : smoothing) * (ms - this.#defaultMs);
+      this.#usualMs += (this.#usualMs === 0 ? 1 : smoothing) * (ms - this.#usualMs);
       this.#next();
     }
   }
@@ -107,7 +108,7 @@ export class WorkQueue {
     });
   }
 
-  /** Lets the first of the next caller begin, who is last of all callers then. */
+  /** Begins the first piece of work of the next caller, and puts that caller at the end of the turns. */
   #next(): void {
     for (const [caller, line] of this.#lines) {
       const [entry] = line as Iterable<Entry>;
@@ -121,7 +122,7 @@ export class WorkQueue {
     this.#free += 1;
   }
 
-  /** Refuses the last of the longest line. @throws BusyError when that would be the one who comes. */
+  /** Makes capacity for one more by refusing the newest in the longest line. @throws BusyError when that line is the caller's own. */
   #makeCapacity(caller: string): void {
     let longest = this.#lines.get(caller);
     const own = (longest?.size ?? 0) + 1;
@@ -132,7 +133,7 @@ export class WorkQueue {
 
   #busy(): BusyError {
     const { name, running } = this.options;
-    const seconds = (this.#defaultMs * this.#waiting) / (1000 * Math.max(1, running));
+    const seconds = (this.#usualMs * this.#waiting) / (1000 * Math.max(1, running));
     return new BusyError(
       `Too many ${name} are being waited for (${this.#waiting}). Try again later.`,
       Math.min(longestPause, Math.max(1, seconds)),
