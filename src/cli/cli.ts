@@ -35,7 +35,7 @@ function word<const Words extends readonly string[]>(value: Given, words: Words,
 }
 
 /** An option that is a whole number. */
-function whole(value: Given, option: string): number | undefined {
+function integerOption(value: Given, option: string): number | undefined {
   if (value === undefined) return undefined;
   if (typeof value !== 'number' || !Number.isSafeInteger(value))
     throw new CommandError(`--${option} is ${String(value)}; it is a whole number.`);
@@ -52,14 +52,14 @@ async function runConvert(from: string, to: string, options: Record<string, Give
   try {
     const bytes = await convertTo(from, to, {
       request: {
-        tileSize: whole(options.tileSize, 'tile-size'),
+        tileSize: integerOption(options.tileSize, 'tile-size'),
         compression: word(options.compression, writtenCompressions, 'compression'),
-        quality: whole(options.quality, 'quality'),
-        level: whole(options.level, 'level'),
+        quality: integerOption(options.quality, 'quality'),
+        level: integerOption(options.level, 'level'),
         predictor: word(options.predictor, conversionPredictors, 'predictor'),
         reduction: word(options.reduction, reductions, 'reduction'),
-        onlyFrame: whole(options.onlyFrame, 'only-frame'),
-        concurrent: whole(options.concurrent, 'concurrent'),
+        onlyFrame: integerOption(options.onlyFrame, 'only-frame'),
+        concurrent: integerOption(options.concurrent, 'concurrent'),
       },
       overwrite: options.overwrite === true,
       progress: (fraction) => display.report({ text: `Converting ${from}`, fraction }),

@@ -17,14 +17,14 @@ const maxDepth = 4;
  * @throws TileSourceError that says why no source reads it
  */
 export async function openLocalFile(path: string): Promise<{ name: string; source: TileSource }> {
-  const logger = { warn: tellOfSource };
+  const logger = { warn: printWarning };
   const installed = await findTileSources(process.cwd(), { logger });
   const registry = new TileSourceRegistry({ logger }).register(...ownSources, ...installed);
   return registry.open(localInput(path, registry));
 }
 
-/** Says what went wrong in a source, for who writes it. */
-function tellOfSource({
+/** Prints what went wrong in a source, for its author. */
+function printWarning({
   folder,
   sourceName,
   err,

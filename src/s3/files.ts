@@ -71,7 +71,7 @@ export function s3Files(options: S3FilesOptions): HostFiles {
   const { client, bucket: name, prefix = '', owner, graceMs = dayMs, records, logger, downloadPath } = options;
   const bucket = new Bucket(client, name);
   const nameOf = (file: StoredDocument, { key }: FileObject) => (typeof file.name === 'string' ? file.name : key);
-  const tell = async (file: StoredDocument, { key }: FileObject) => {
+  const announce = async (file: StoredDocument, { key }: FileObject) => {
     try {
       await records.replaced?.(file, await bucket.state(key));
     } catch (error) {
@@ -96,7 +96,7 @@ export function s3Files(options: S3FilesOptions): HostFiles {
       try {
         return await bucket.read({ ...object, name: nameOf(file, object) }, range, signal);
       } catch (error) {
-        if (error instanceof ReplacedObjectError || error instanceof NotFoundError) await tell(file, object);
+        if (error instanceof ReplacedObjectError || error instanceof NotFoundError) await announce(file, object);
         throw error;
       }
     },

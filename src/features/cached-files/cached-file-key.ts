@@ -1,23 +1,23 @@
 import { reprValue } from '../../configuration-text/python-value.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
 
-/** A number that is written with a fraction in key text even when it is whole: `1.0` and `1` name different files. */
+/** A number that key text shows with a fraction even when it is an integer, because `1.0` and `1` name different files. */
 export class FloatValue {
   constructor(readonly value: number) {}
 }
 
-/** A whole number of more digits than a JavaScript number keeps, as text. */
+/** The text of an integer with more digits than a JavaScript number keeps. */
 class LargeInteger {
   constructor(readonly digits: string) {}
 }
 
-/** Deeper values than this are nobody's thumbnail. */
+/** Deepest nesting of a specification. */
 const maxDepth = 64;
 
 /** Longest list of specifications, in characters. */
 const maxListLength = 64 * 1024;
 
-/** Most entries of a list of specifications: each is a query. */
+/** Most entries of a list of specifications, because each of them is a query. */
 const maxEntries = 1000;
 
 /**
@@ -49,13 +49,13 @@ export function cachedFileKey(request: Readonly<Record<string, unknown>>): strin
   return canonicalText(Object.fromEntries(Object.entries(request).filter(counts)));
 }
 
-/** The key of the files that an entry of a list of specifications names. What is no object names none. */
+/** The key of the files that an entry of a list of specifications names; an entry that is no object names none. */
 export function keyOfSpecification(entry: unknown): string {
   const isObject = typeof entry === 'object' && entry !== null && Object.getPrototypeOf(entry) === Object.prototype;
   return isObject ? cachedFileKey(entry as Record<string, unknown>) : canonicalText(entry);
 }
 
-/** The `imageKey` that a key names; `null` for plain thumbnails and for texts that are no keys of ours. */
+/** The `imageKey` in a key; `null` for plain thumbnails, and for texts that are no keys. */
 export function imageKeyOf(key: string): string | null {
   try {
     const { imageKey } = JSON.parse(key) as { imageKey?: unknown };
@@ -87,7 +87,7 @@ export function parseSpecList(text: string): unknown[] {
   return list;
 }
 
-/** The value in ordinary JavaScript values. */
+/** Converts a parsed specification to ordinary JavaScript values. */
 export function plainValue(value: unknown): unknown {
   if (value instanceof FloatValue) return value.value;
   if (value instanceof LargeInteger) return Number(value.digits);
@@ -98,7 +98,7 @@ export function plainValue(value: unknown): unknown {
 
 /** Strings, which may hold anything, and numbers. */
 const jsonTokens = /"(?:[^"\\]|\\.)*"?|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g;
-/** Begins the strings that stand for numbers while they are parsed; real strings that begin so get one more. */
+/** Prefix of the strings that stand for numbers during parsing. Real strings with this prefix get another one in front. */
 const mark = '\u0001';
 
 function markNumber(token: string, offset: number, text: string): string {

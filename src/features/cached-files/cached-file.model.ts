@@ -9,7 +9,7 @@ import type { ItemRecord } from '../../core/host/records.js';
 /** Pictures are `thumbnail` files (thumbnails, associated images, tile frames), histograms are `data` files. */
 export type CachedFileKind = 'thumbnail' | 'data';
 
-/** What counts and removals are about. Parts that are not given do not restrict it. */
+/** Selects the files that are counted or removed. Members that are absent select everything. */
 export interface CachedFileFilter {
   kind: CachedFileKind;
   itemId?: unknown;
@@ -19,13 +19,13 @@ export interface CachedFileFilter {
   keyContains?: string;
 }
 
-/** A cached file as far as it is looked at in lists. */
+/** A cached file with the fields that lists need. */
 export interface CachedFileEntry {
   _id: unknown;
   thumbnailKey: string;
 }
 
-/** What an item shows, to find what was made of it. */
+/** The image that an item shows now, by which the files made of it are found. */
 export interface ItemState {
   itemId: unknown;
   /** See `HostRecords.imageState`. */
@@ -35,7 +35,7 @@ export interface ItemState {
 /** Field that marks the files of each kind. */
 export const kindFields = { thumbnail: 'isLargeImageThumbnail', data: 'isLargeImageData' } as const;
 
-/** Queries on the files that are kept for items. */
+/** Queries on the cached files of items. */
 export class CachedFileModel {
   readonly #files: Model<Record<string, unknown>>;
   readonly #findGrouped = grouped((wanted: readonly FileOfItem[]) => this.#findMany(wanted));
@@ -58,7 +58,7 @@ export class CachedFileModel {
     await createIndexes(this.#files.collection, indexes);
   }
 
-  /** The newest file of this key that shows what the item does. */
+  /** The newest file of this key that was made of the image that the item shows now. */
   find({ itemId, state }: ItemState, kind: CachedFileKind, key: string): Promise<StoredDocument | null> {
     return this.#findGrouped({ itemId, kind, key, state });
   }
@@ -80,7 +80,7 @@ export class CachedFileModel {
     return wanted.map(({ itemId, kind, key }) => found.get(`${kind}\n${String(itemId)}\n${key}`) ?? null);
   }
 
-  /** Which of the keys the items have a file of, as `<item id>\n<key>`. One query for many items. */
+  /** The keys under which the items have files, as `<item id>\n<key>`. It is one query for many items. */
   async existing(items: readonly ItemState[], kind: CachedFileKind, keys: readonly string[]): Promise<Set<string>> {
     const states = new Map(items.map(({ itemId, state }) => [String(itemId), state]));
     const docs = await this.#files
@@ -142,7 +142,7 @@ export class CachedFileModel {
     return this.#files.countDocuments(query(filter));
   }
 
-  /** Records that match, one by one; no more than some hundred are in memory. */
+  /** Records that match, one by one. At most a few hundred of them are in memory. */
   async *each(filter: CachedFileFilter): AsyncGenerator<StoredDocument> {
     yield* eachInSlices<StoredDocument>(this.#files.find(query(filter)).lean());
   }
@@ -172,7 +172,9 @@ interface FileOfItem extends FilesOfItem {
   state: string | null;
 }
 
-/** Whether a file was made of what its item shows. Files that do not say what they were made of were put there by others. */
+/**
+ * Whether a file was made of the image that its item shows now. Files without a note of their image were stored by others, and count as made of it.
+ */
 export function showsState({ largeImageState }: Readonly<Record<string, unknown>>, state: string | null | undefined): boolean {
   return largeImageState == null || largeImageState === state;
 }

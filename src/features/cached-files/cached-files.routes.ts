@@ -13,17 +13,17 @@ const spec = text({
 });
 const imageKey = text({ description: 'Name of the associated image, such as label; absent for all of them.' });
 
-/** Databases take regular expressions of some length only. */
+/** Databases limit the length of regular expressions. */
 const maxKeyLength = 1000;
 
-/** What the specifications select. @throws BadParameterError */
+/** The filters that the specifications stand for. @throws BadParameterError */
 function thumbnailFilters(specText: string | undefined): CachedFileFilter[] {
   if (specText === undefined || specText === '') return [{ kind: 'thumbnail' }];
   return parseSpecList(specText).map((entry) => ({ kind: 'thumbnail', key: keyOfSpecification(entry) }));
 }
 
 function associatedFilter(key: string | undefined): CachedFileFilter {
-  // The mission's rule: other names do not restrict.
+  // The specification has it so: other names do not restrict the selection.
   const named = key !== undefined && /^[0-9A-Za-z]/.test(key);
   if (named && key.length > maxKeyLength) throw new BadParameterError(`imageKey must have at most ${maxKeyLength} characters.`);
   return { kind: 'thumbnail', keyContains: named ? canonicalText({ imageKey: key }).slice(1, -1) : '"imageKey":' };

@@ -27,12 +27,12 @@ export interface CachedContent {
   type: string;
 }
 
-/** What {@link CachedFiles.obtain} gives. */
+/** Result of {@link CachedFiles.obtain}. */
 export interface Obtained {
   content: CachedContent;
-  /** Whether the file was made by this call, or by one that this one waited for in this process. */
+  /** Whether the file was made by this call, or by a call in this process that this one waited for. */
   created: boolean;
-  /** Why the content is not kept although it should be; the caller has it all the same. */
+  /** Why the content could not be stored; the caller gets it nevertheless. */
   notKept?: unknown;
 }
 
@@ -43,12 +43,12 @@ export interface CachedFileName {
   key: string;
 }
 
-/** Makes the content of a file of an item; broken off when the signal is aborted. */
+/** Makes the content of a file of an item. It stops when the signal is aborted. */
 type Maker = (item: ItemRecord, signal: AbortSignal) => Promise<CachedContent>;
 
-/** How {@link CachedFiles.obtain} goes about it. */
+/** Options of {@link CachedFiles.obtain}. */
 interface ObtainOptions {
-  /** There was no such file a moment ago. */
+  /** Says that the caller has just found no such file, so that the first search is left out. */
   known?: 'absent';
   /** The queue in which the making of a missing file waits. Default: none. */
   enqueue?: Enqueue;
@@ -59,7 +59,7 @@ interface ObtainOptions {
 /** What {@link CachedFiles} works with. */
 export interface CachedFilesOptions {
   model: CachedFileModel;
-  /** Of several processes that want the same file, the one that has the lease makes it. */
+  /** When several processes need the same file, the one that has the lease makes it. */
   leases: Leases;
   records: HostRecords;
   files: HostFiles;
@@ -68,19 +68,19 @@ export interface CachedFilesOptions {
 }
 
 const fileName = '_largeImageThumbnail';
-/** Histograms kept for an item: enough for one per frame of most images, and still an end. */
+/** Most histograms kept for an item, which is enough for one per frame of most images. */
 const maxDataFiles = 1000;
-/** Removals at the same time: each is several short round trips to database and disk. */
+/** How many files are removed at the same time. Each removal is several short round trips to database and disk. */
 const removalConcurrency = 8;
 const removalBatch = 500;
-/** Files given to the host together. */
+/** Most files given to the host in one call. */
 const createdTogether = 32;
-/** What comes so soon after others goes to the host together, in milliseconds. */
+/** Files that come within this time after others are collected and given to the host together, in milliseconds. */
 const createdPauseMs = 80;
 
 /**
- * Pictures and histograms that were made once and are kept as files attached to their items. Of several requests for the same
- * file, in this process or in others, one makes it and the others wait.
+ * Pictures and histograms that are made once and then stored as files attached to their items. When several requests need the same file, in this
+ * process or in others, one makes it and the others wait.
  */
 export class CachedFiles {
   readonly #createGrouped = grouped((files: readonly NewFileContent[]) => this.#createMany(files), {
@@ -92,7 +92,7 @@ export class CachedFiles {
 
   constructor(private readonly options: CachedFilesOptions) {}
 
-  /** How many pictures of a kind are kept for an item; 0: none are. */
+  /** How many pictures of a kind are kept for an item; 0 keeps none. */
   async maxThumbnails(): Promise<number> {
     return Number(await this.options.settings.get('large_image.max_thumbnail_files'));
   }
@@ -111,15 +111,15 @@ export class CachedFiles {
     return { itemId: item.doc._id, state: await this.options.records.imageState(item) };
   }
 
-  /** Which of the items have a file of which of the keys: `<item id>\n<key>`. */
+  /** The keys under which the items have files, as `<item id>\n<key>`. */
   async existing(items: readonly ItemRecord[], kind: CachedFileKind, keys: readonly string[]): Promise<Set<string>> {
     const states = await Promise.all(items.map((item) => this.#stateOf(item)));
     return this.options.model.existing(states, kind, keys);
   }
 
   /**
-   * The kept content, or what `make` gives, which is kept then. Errors of `make` are thrown; errors while keeping are logged and told in
-   * {@link Obtained.notKept}. The signal that `make` is given is aborted when those of all who wait for the file are.
+   * The stored content, or else the result of `make`, which is then stored. Errors of `make` are thrown. Errors while storing are logged and reported
+   * in {@link Obtained.notKept}. The signal that `make` gets is aborted when the signals of all callers that wait for the file are.
    */
   obtain(item: ItemRecord, name: CachedFileName, make: Maker, options: ObtainOptions = {}): Promise<Obtained> {
     const id = `${item.id}\n${name.kind}\n${name.key}`;
@@ -140,7 +140,7 @@ export class CachedFiles {
     }
     const found = known === 'absent' ? null : await this.read(item, name);
     if (found !== null) return { content: found, created: false };
-    // No lease before: who waits for its turn must not keep another process from making the file.
+    // The lease is taken only after waiting in the queue, so that waiting here does not keep another process from making the file.
     return enqueue(() => this.#make(id, item, name, make, signal), signal);
   }
 
@@ -153,7 +153,7 @@ export class CachedFiles {
     const { logger } = this.options;
     let stored: StoredDocument | null = null;
     try {
-      // Between the first look and the lease somebody may have made the file, and the item may serve another image by now.
+      // Before the lease was taken, another process may have made the file, and the item may have got another image.
       const current = await this.options.records.findItem(item.id);
       if (current === null) throw new NoLargeImageError();
       const made = await this.read(current, name);
@@ -199,7 +199,7 @@ export class CachedFiles {
     return result.value;
   }
 
-  /** Stores files, together where the host can; never rejects, since a stream cannot be read twice. */
+  /** Stores files, in one call where the host can. It never rejects, because a repetition would need to read the streams a second time. */
   async #createMany(files: readonly NewFileContent[]): Promise<PromiseSettledResult<StoredDocument>[]> {
     const host = this.options.files;
     try {
@@ -210,7 +210,7 @@ export class CachedFiles {
     return Promise.allSettled(files.map(({ file, content }) => host.create(file, content)));
   }
 
-  /** Gives the lease back and keeps the limits; what was made of an image that has gone meanwhile goes too. Never rejects. */
+  /** Releases the lease and applies the limits. A file that was made of an image that is gone meanwhile is removed. Never rejects. */
   async #finish(lease: Lease, item: ItemRecord, name: CachedFileName, stored: StoredDocument | null): Promise<void> {
     const { files, logger } = this.options;
     try {
@@ -225,8 +225,8 @@ export class CachedFiles {
   }
 
   /**
-   * Removes the oldest files of the same group beyond the limit. Plain thumbnails are a group, the files of each image key are another, histograms
-   * have a limit of their own. Whoever stored prunes afterwards, so whoever is last sees all.
+   * Removes the oldest files of the same group beyond the limit. Plain thumbnails are one group, and the files of each image key are another;
+   * histograms have a limit of their own. Every process prunes after it has stored a file, so the last one sees all files.
    */
   async #prune(item: ItemRecord, { kind, key }: CachedFileName): Promise<void> {
     const { model } = this.options;
@@ -253,7 +253,7 @@ export class CachedFiles {
     } catch (err) {
       logger.warn({ err, fileId: id }, 'CachedFile:Read:Failed');
     }
-    // Removed, so that it can be made anew; a removal that fails as well leaves it to the limits.
+    // The file is removed, so that it can be made anew. If the removal fails as well, the limits remove it later.
     await files.remove(doc).catch((err: unknown) => logger.warn({ err, fileId: id }, 'CachedFile:Remove:Failed'));
     return null;
   }
@@ -264,7 +264,7 @@ export class CachedFiles {
     return [...(await model.list(item, 'thumbnail')), ...(await model.list(item, 'data'))];
   }
 
-  /** Stores content that a client made, in the place of what is kept under this key. @returns the new record. */
+  /** Stores content that a client made, which replaces what is kept under this key. @returns the new record. */
   async put(
     item: ItemRecord,
     file: CachedFileName & { content: CachedContent; creatorId: string | null },
@@ -288,7 +288,7 @@ export class CachedFiles {
   /**
    * Removes the oldest pictures of an item beyond `keep`; with 0 also the histograms.
    *
-   * @returns how many files there were of what was looked at, and how many were removed.
+   * @returns how many files of these kinds there were, and how many were removed.
    */
   async trim(item: ItemRecord, keep: number): Promise<[present: number, removed: number]> {
     const { model } = this.options;
@@ -299,9 +299,9 @@ export class CachedFiles {
     return [entries.length, surplus.length];
   }
 
-  /** Removes everything that is kept of an item, also what is being made at this moment. */
+  /** Removes everything that is kept for an item, also files that are being made at this moment. */
   async removeAll(item: { id: string; doc: { _id: unknown } }): Promise<void> {
-    // First the leases: a maker who has lost its lease removes what it has stored.
+    // The leases are revoked first: a process that finds its lease revoked removes what it has stored.
     await this.options.leases.revoke(item.id);
     step('cached-file:revoked');
     for (const kind of ['thumbnail', 'data'] as const) await this.#removeMatching({ kind, itemId: item.doc._id });
@@ -312,7 +312,7 @@ export class CachedFiles {
     return this.options.model.count(filter);
   }
 
-  /** Removes the files that match one of some filters. @returns how many; how many so far, where it goes on because clients would wait no longer. */
+  /** Removes the files that match one of the filters. @returns how many; while it still goes on after the time that clients wait, how many so far. */
   async remove(filters: readonly CachedFileFilter[]): Promise<number> {
     const counted = { count: 0 };
     const removing = async () => {

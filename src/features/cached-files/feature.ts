@@ -10,7 +10,7 @@ import { internalMetadataRoutes } from './internal-metadata.routes.js';
 import { cachedFileRoutes } from './item-cached-files.routes.js';
 import { cachedFilesSweep } from './sweep.js';
 
-/** Thumbnails, associated images, tile frames and histograms that are kept as files of the host. */
+/** Thumbnails, associated images, tile frames and histograms that are stored as files of the host. */
 export const cachedFilesFeature: Feature<{ core: Core; settings: Settings; items: Items }, CachedFiles> = {
   name: 'cached-files',
   async open({ core: { host, leases, records, logger }, settings, items }) {

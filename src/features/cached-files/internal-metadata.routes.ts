@@ -66,7 +66,7 @@ const remove = defineRoute({
   async handle({ params, caller }, { items, records }) {
     const item = await items.loadFresh(params.itemId, 1, caller);
     if (!records.itemFields.mayWrite(params.key)) throw refusal(params.key);
-    // Hosts rely on metadata being there.
+    // Hosts rely on every item having metadata.
     await records.itemFields.store(item, params.key, params.key === 'meta' ? {} : undefined);
     items.forget(item.id);
     return null;
@@ -77,7 +77,7 @@ function refusal(key: string): BadParameterError {
   return new BadParameterError(`The field "${key}" of an item cannot be used here.`);
 }
 
-/** @throws BadParameterError for what cannot be stored as it is. */
+/** @throws BadParameterError for values that cannot be stored as they are. */
 function checkStorable(value: unknown, depth = 0): void {
   if (typeof value !== 'object' || value === null) return;
   if (depth > maxDepth) throw new BadParameterError(`The value is nested deeper than ${maxDepth} levels.`);

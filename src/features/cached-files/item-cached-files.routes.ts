@@ -10,7 +10,7 @@ import { mayWrite } from '../pictures/authorize.js';
 
 const shared = { path: '/item/:itemId/tiles/thumbnails', params: itemPath, errors: ['unknown-id', 'access-denied'] } as const;
 
-/** As it may stand in a header (RFC 9110, section 8.3.1), without quoted parameters. */
+/** A media type as headers may contain it (RFC 9110, section 8.3.1), without quoted parameters. */
 const mimeTypePattern = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+( *; *[\w!#$&^.+-]+=[\w!#$&^.+-]+)*$/;
 const maxPictureBytes = 32 * 1024 * 1024;
 
@@ -19,7 +19,7 @@ const thumbnailFlag = withDefault(
   true,
 );
 
-/** The record of a kept file as it is stored; its other members are the host's. */
+/** The record of a cached file as it is stored. Members that are not listed belong to the host. */
 const keptFile = component('KeptFile', {
   ...objectOf(
     { _id: idText, attachedToId: idText, thumbnailKey: anyText },
@@ -92,7 +92,7 @@ const put = defineRoute({
   },
 });
 
-/** @throws LargeImageError `too-large`, after the whole body: a client that is still sending would not read the answer. */
+/** @throws LargeImageError `too-large`, after it has read the complete body, because a client that is still sending would not read the answer. */
 async function readAll(stream: Readable): Promise<Buffer> {
   let chunks: Buffer[] = [];
   let length = 0;
@@ -105,5 +105,5 @@ async function readAll(stream: Readable): Promise<Buffer> {
   return Buffer.concat(chunks, length);
 }
 
-/** The files that are kept for one item. */
+/** The cached files of one item. */
 export const cachedFileRoutes = [list, remove, put];

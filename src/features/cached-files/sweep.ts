@@ -14,12 +14,12 @@ interface SweepParts {
   files: HostFiles;
 }
 
-/** Files looked at, and removed, at the same time. */
+/** How many files are checked and removed at the same time. */
 const concurrency = 8;
 
 /**
- * Removes what nobody is shown: files of items that are gone, of what an item showed before, older ones of the same key, those whose bytes are
- * missing.
+ * Removes cached files that are never shown again: those of items that are gone, of former images of items, older ones of the same key, and those
+ * whose bytes are missing.
  */
 export function cachedFilesSweep({ model, records, files }: SweepParts): Sweep {
   return async ({ full, signal }) => {
@@ -58,7 +58,7 @@ async function uselessOf(
   return useless;
 }
 
-/** Whether the bytes of a file should lie on this machine and do not. */
+/** Whether the bytes of a file should be on this machine and are missing. */
 async function lacksBytes(doc: StoredDocument, { records, files }: Pick<SweepParts, 'records' | 'files'>): Promise<boolean> {
   const path = await files.localPath(doc);
   if (path === null) return false;
@@ -66,6 +66,6 @@ async function lacksBytes(doc: StoredDocument, { records, files }: Pick<SweepPar
     (found) => found.size,
     (error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? -1 : null),
   );
-  // A disk that cannot be read says nothing.
+  // If the disk cannot be read, it is unknown whether the file exists.
   return size !== null && size !== records.fileOf(doc).size;
 }

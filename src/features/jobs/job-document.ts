@@ -1,24 +1,21 @@
 import type { Caller } from '../../host.js';
 import type { JobRecord } from './job-record.js';
 
-/** What somebody may do with a job, and how much of it they see. */
+/** What a caller may do with a job, and how much of it they see. */
 export interface JobSight {
-  /** -1 nothing, 0 see, 1 change, 2 remove. */
+  /** -1: nothing; 0: see; 1: change; 2: remove. */
   level: number;
-  /** The level as clients are shown it: a signed-in stranger has -1 on a public job, which is readable all the same. */
+  /** The level that clients are shown. A signed-in stranger is shown -1 on a public job, although they may read it. */
   shownLevel: number;
-  /**
-   * Whether the log and the progress belong to it: they name items and count them, so those who see a job only because it is public have
-   * neither.
-   */
+  /** Whether the caller sees log and progress. These name and count items, so callers who see a job only because it is public do not see them. */
   complete: boolean;
 }
 
-/** For tokens that were made for a job, and for who has just made it. */
+/** For tokens that were made for a job, and for the caller who has just made it. */
 export const fullSight: JobSight = { level: 2, shownLevel: 2, complete: true };
 
 /**
- * What a caller has of a job. `null`: an anonymous caller. Groups are the host's: entries for groups in a stored list are kept, and grant
+ * The rights of a caller on a job. `null`: an anonymous caller. Groups are the host's: entries for groups in a stored list are kept, and grant
  * nothing here.
  *
  * @param mayReadItem whether the caller may read the item that the job is about
@@ -31,13 +28,13 @@ export function sightOf(job: Pick<JobRecord, 'public' | 'access'>, caller: Calle
   return { level, shownLevel: isNobody ? level : granted, complete: granted >= 0 };
 }
 
-/** The level that the list of a job gives a caller. */
+/** The level that the access list of a job gives a caller. */
 export function entryLevel(job: Pick<JobRecord, 'access'>, caller: Caller | null): number {
   const levels = (job.access.users ?? []).filter(({ id }) => id === caller?.id).map(({ level }) => level);
   return Math.max(-1, ...levels);
 }
 
-/** A job as callers see it: without owner and access list; arguments for site administrators only; the log where it was read. */
+/** A job as callers see it: without owner and access list, with arguments for site administrators only, and with the log if it was read. */
 export function jobDocument(job: JobRecord, caller: Caller | null, sight: JobSight): Record<string, unknown> {
   return {
     ...shared(job),

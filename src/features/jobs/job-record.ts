@@ -1,4 +1,4 @@
-/** How far a job has come. `total` and `current` are `null` where it does not say. */
+/** How far a job has come. `total` and `current` are `null` where the job does not report them. */
 export interface JobProgress {
   total: number | null;
   current: number | null;
@@ -11,27 +11,27 @@ interface JobAccess {
   groups: { id: string; level: number; flags: string[] }[];
 }
 
-/** What the runner keeps on the record of a job that it is to run. */
+/** What the runner stores on the record of a job that it runs. */
 export interface JobRun {
   /** Name of the definition that runs it. */
   task: string;
-  /** Whether the work may be begun anew after the process that did it has died. */
+  /** Whether the work may be restarted after the process that did it has died. */
   resumable: boolean;
   /** How often it may be begun. */
   maxAttempts: number;
   /** How often it was begun. */
   attempts: number;
-  /** Who works on it; `null` while nobody does. */
+  /** The process that works on it; `null` while none does. */
   owner: string | null;
-  /** Counts up while the owner is alive. */
+  /** Incremented while the owner is alive. */
   beat: number;
-  /** Id of the queue entry that will bring it to a runner. */
+  /** Id of the queue entry that delivers it to a runner. */
   ticket: string | null;
-  /** Name of the process that brings it into the queue, or has done so last. */
+  /** Name of the process that is queueing it, or was the last to queue it. */
   starter: string;
 }
 
-/** Whether a job may be begun anew where its work has not come to its end. */
+/** Whether a job may be restarted where its work has not come to its end. */
 export function mayBeBegunAgain(run: JobRun): boolean {
   return run.resumable && run.attempts < run.maxAttempts;
 }
@@ -48,12 +48,12 @@ export interface JobRecord {
   when: Date;
   /** Seconds between runs; 0: it runs once. */
   interval: number;
-  /** The owner; `null`: nobody in particular. */
+  /** The owner; `null` where it belongs to nobody. */
   userId: string | null;
-  /** Whether everybody may see that there is such a job; more than that is for those whom `access` and `itemId` let in. */
+  /** Whether everybody may see that the job exists. More than that is visible only to those whom `access` and `itemId` permit it. */
   public: boolean;
   access: JobAccess;
-  /** The item that the job is about: who may read it may see the job. `null`: none. */
+  /** The item that the job is about, or `null`. Whoever may read the item may see the job. */
   itemId: string | null;
   parentId: string | null;
   asynchronous: boolean;
@@ -62,11 +62,11 @@ export interface JobRecord {
   meta: Record<string, unknown>;
   args: unknown[];
   kwargs: Record<string, unknown>;
-  /** What the job has made, e.g. `{ file: ['<id>'] }`. */
+  /** The results of the job, e.g. `{ file: ['<id>'] }`. */
   results: Record<string, unknown> | null;
   /** Further members that its creator gave it. */
   other: Record<string, unknown>;
-  /** How many log entries were ever written; the oldest of them may be gone. */
+  /** How many log entries were ever written. The oldest of them may have been dropped. */
   logCount: number;
   /** Counts how often the log was replaced. */
   logEpoch: number;
@@ -76,10 +76,10 @@ export interface JobRecord {
   run: JobRun | null;
 }
 
-/** A job to be stored; what is not given gets its usual value. */
+/** A job to be stored. Members that are absent get their defaults. */
 export type NewJobRecord = Omit<JobRecord, 'id' | 'logCount' | 'logEpoch' | 'log'> & { id?: string };
 
-/** What must still hold for a change to be made. */
+/** Conditions under which a change is made. */
 export interface JobConditions {
   status?: number | readonly number[];
   owner?: string | null;
@@ -98,11 +98,11 @@ export interface JobChanges {
   owner?: string | null;
   ticket?: string | null;
   starter?: string;
-  /** Counts a new attempt, or takes one back. */
+  /** 1 counts a new attempt, -1 takes one back. */
   attempts?: 1 | -1;
 }
 
-/** Which jobs a list is about; parts that are not given do not restrict it. */
+/** Selects the jobs of a list. Members that are absent select everything. */
 export interface JobFilter {
   /** `null`: jobs that belong to nobody. */
   userId?: string | null;
@@ -112,7 +112,10 @@ export interface JobFilter {
   parentId?: string;
 }
 
-/** Which of the jobs that fit somebody may see at most: by their list, because they are public, or as far as they may read the item. */
+/**
+ * Restricts a list to the jobs that a reader may see: by the access list, because they are public, or, if the reader may read it, because of their
+ * item.
+ */
 export interface JobReader {
   id: string | null;
   /** Sees all. */
@@ -122,10 +125,10 @@ export interface JobReader {
 /** Fields a list can be sorted by. */
 export const jobSortFields = ['created', 'updated', 'when', 'title', 'type', 'status', 'handler', '_id'] as const;
 
-/** Length that the log of a job is kept below, as {@link logEntryBytes} counts; the oldest entries go first. */
+/** Most bytes of the log of a job, as {@link logEntryBytes} counts. When it is longer, the oldest entries are dropped. */
 export const maxLogBytes = 4 * 1024 * 1024;
 
-/** What a log entry takes: UTF-8, and about 16 bytes for its place in the list. */
+/** Bytes that a log entry takes: its text in UTF-8, and about 16 for its position in the list. */
 export function logEntryBytes(entry: string): number {
   return Buffer.byteLength(entry) + 16;
 }

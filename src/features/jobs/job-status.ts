@@ -22,7 +22,7 @@ export const workerHandler = 'worker_handler';
 
 const workerHandlers: readonly (string | null)[] = [workerHandler, 'celery_handler'];
 
-/** Whether a job of this handler is worker-run: it has more statuses, and cancelling it is a request to the worker. */
+/** Whether a job of this handler is run by a worker. Such a job has more statuses, and cancelling it is a request to the worker. */
 export function isWorkerHandler(handler: string | null): boolean {
   return workerHandlers.includes(handler);
 }
@@ -51,7 +51,7 @@ const workerTransitions: Transitions = new Map([
   [5, [824, 0, 1, 2]],
 ]);
 
-/** Statuses of a job that somebody is or should be working on. */
+/** Statuses of a job that a process works on, or should work on. */
 export const activeStatuses: readonly number[] = [2, 820, 821, 822, 823, 824];
 
 const known = new Set<number>(Object.values(jobStatus));

@@ -4,17 +4,17 @@ import { logEntryBytes, maxLogBytes, type JobChanges, type JobProgress, type Job
 export interface JobUpdate {
   /** Log entries to append. */
   log?: string | readonly string[];
-  /** The log given replaces the former log. */
+  /** Whether the given log replaces the former one. */
   overwrite?: boolean;
   status?: number;
   /** Members that are not given stay. */
   progress?: Partial<JobProgress>;
   results?: Record<string, unknown>;
-  /** Whether the owner is told. Default true. */
+  /** Whether the owner gets a message. Default true. */
   notify?: boolean;
 }
 
-/** What an update means for the record as it was found. */
+/** Computes the changes that an update makes to the record that was found. */
 export function toChanges(update: JobUpdate, before: JobRecord): JobChanges {
   const log = typeof update.log === 'string' ? [update.log] : (update.log ?? []);
   const entries = newestEntries(log.filter((entry) => entry !== '').map(lastBytes));
@@ -28,14 +28,14 @@ export function toChanges(update: JobUpdate, before: JobRecord): JobChanges {
   };
 }
 
-/** The newest of many entries, as many as a log can keep. */
+/** The newest entries, as many as a log can keep. */
 function newestEntries(entries: string[]): string[] {
   let bytes = 0;
   const first = entries.findLastIndex((entry) => (bytes += logEntryBytes(entry)) > maxLogBytes);
   return first < 0 ? entries : entries.slice(first + 1);
 }
 
-/** An entry longer than a whole log keeps its end, which says how the work ended. */
+/** Of an entry that is longer than a log may be, the end is kept, because it says how the work ended. */
 function lastBytes(entry: string): string {
   if (logEntryBytes(entry) <= maxLogBytes) return entry;
   const bytes = Buffer.from(entry);

@@ -19,7 +19,7 @@ import type { OwnCollections } from '../../core/database/own-collections.js';
 interface JobDocument extends Omit<JobRecord, 'id' | 'args' | 'kwargs' | 'other' | 'log'> {
   _id: Types.ObjectId;
   plugin?: string;
-  /** JSON text: keys that clients choose could not be stored as they are. */
+  /** JSON text, because not all keys that clients choose can be stored as names of fields. */
   args: string;
   kwargs: string;
   other: string;
@@ -28,9 +28,9 @@ interface JobDocument extends Omit<JobRecord, 'id' | 'args' | 'kwargs' | 'other'
   logBytes: number;
 }
 
-/** What is left by cutting a log: less than the limit, so that not every further entry makes it cut again. */
+/** Length to which a log is cut. It is less than the limit, so that not every further entry causes another cut. */
 const cutLogBytes = 0.75 * maxLogBytes;
-/** More than this is never stored, whatever writes at once: 16 MiB is the most a document can hold. */
+/** Longest log that is ever stored, however many write at the same time. A document can have at most 16 MiB. */
 const hardLogBytes = 3 * maxLogBytes;
 
 const withoutLog = { log: 0 } as const;
@@ -83,7 +83,7 @@ export class JobModel {
     schema.index({ userId: 1, created: -1 });
     schema.index({ 'access.users.id': 1, created: -1 });
     schema.index({ parentId: 1 });
-    // The mark of the plugin first: the types and statuses that occur are read from the index alone.
+    // The mark of the plugin comes first, so that the types and statuses that occur are read from the index alone.
     schema.index({ plugin: 1, type: 1, status: 1 });
     schema.index({ plugin: 1, status: 1, created: 1 });
     this.#model = own.model<JobDocument>('LargeImageJob', 'job', schema);
@@ -113,7 +113,7 @@ export class JobModel {
     return doc === null ? null : toRecord(doc);
   }
 
-  /** Status and owner only: for those who ask often. */
+  /** Only status and owner, for callers that ask often. */
   async findState(id: string): Promise<{ status: number; owner: string | null } | null> {
     const doc = await this.#model.findById(id, { status: 1, run: 1 }).lean<Pick<JobDocument, 'status' | 'run'>>();
     return doc === null ? null : { status: doc.status, owner: doc.run?.owner ?? null };
@@ -127,7 +127,7 @@ export class JobModel {
     return doc === null ? null : { logCount: doc.logCount, logEpoch: doc.logEpoch, entries: doc.log ?? [] };
   }
 
-  /** Jobs that the reader may see at most, without their logs. `limit` 0: all. */
+  /** Jobs that match the filter and the reader, without their logs. `limit` 0: all. */
   async *list(
     filter: JobFilter,
     reader: JobReader,
@@ -146,14 +146,14 @@ export class JobModel {
     return this.#model.countDocuments({ status });
   }
 
-  /** The types and statuses that occur among jobs that are the reader's whatever item they are about. */
+  /** The types and statuses of the jobs that the reader may see without regard to their items. */
   async typesAndStatuses(filter: JobFilter, reader: JobReader): Promise<{ types: string[]; statuses: number[] }> {
     const query = { ...toQuery(filter), ...certain(reader) };
     const [types, statuses] = await Promise.all([this.#model.distinct('type', query), this.#model.distinct('status', query)]);
     return { types: types.filter((type) => type != null), statuses };
   }
 
-  /** Type, status and item of jobs about items, of those whose type or status is none of some. */
+  /** Type, status and item of the jobs about items whose type or status is not in the given lists. */
   async *aboutItems(
     filter: JobFilter,
     { types, statuses }: { types: readonly string[]; statuses: readonly number[] },
@@ -177,7 +177,7 @@ export class JobModel {
       this.#model.findOneAndUpdate(query, update, { returnDocument: 'after', projection: withoutLog }).lean<JobDocument>();
     let doc = await write();
     if (doc === null && appends) {
-      // Many may have written at once, each before any trimmed: trim, then the condition on the length holds again.
+      // Several may have written at the same time before any of them trimmed the log. After trimming, the condition on the length holds again.
       await this.#trimLog(id);
       doc = await write();
     }
@@ -197,12 +197,12 @@ export class JobModel {
       let bytes = 0;
       for (let i = doc.log.length - 1; i >= 0; i--) {
         const length = logEntryBytes(doc.log[i]!);
-        // The newest entry stays, however long.
+        // The newest entry is kept, however long it is.
         if (kept > 0 && bytes + length > cutLogBytes) break;
         bytes += length;
         kept++;
       }
-      // `logCount` changes with every write to the log: what was counted here is what is cut here.
+      // `logCount` changes with every write to the log. With it as a condition, exactly the entries are cut that were counted.
       const cut = await this.#model.updateOne(
         { _id: doc._id, logCount: doc.logCount, logBytes: doc.logBytes },
         { $push: { log: { $each: [], $slice: -kept } }, $set: { logBytes: bytes } },
@@ -211,7 +211,7 @@ export class JobModel {
     }
   }
 
-  /** Says that the owner is alive. @returns false when the job is gone or has another owner. */
+  /** Records that the owner is alive. @returns false when the job is gone or has another owner. */
   async beat(id: string, owner: string): Promise<boolean> {
     const result = await this.#model.updateOne({ _id: id, 'run.owner': owner }, { $inc: { 'run.beat': 1 } });
     return result.matchedCount > 0;
@@ -227,7 +227,7 @@ export class JobModel {
     return docs.map(toRecord);
   }
 
-  /** Removes a record. @returns it as it was, or `null` when it is gone already. */
+  /** Removes a record. @returns the record as it was, or `null` when it is already gone. */
   async remove(id: string): Promise<JobRecord | null> {
     const doc = await this.#model.findByIdAndDelete(id, { projection: withoutLog }).lean<JobDocument>();
     return doc === null ? null : toRecord(doc);
@@ -308,13 +308,13 @@ function toQuery(filter: JobFilter): QueryFilter<JobDocument> & Record<string, u
   return query;
 }
 
-/** Jobs that a reader may see whatever they are about. */
+/** Filter of the jobs that a reader may see without regard to their items. */
 function certain({ id, admin }: JobReader): Record<string, unknown> {
   if (admin) return {};
   return { $or: [{ public: true }, ...(id === null ? [] : [{ 'access.users': { $elemMatch: { id, level: { $gte: 0 } } } }])] };
 }
 
-/** The same, and all that are about an item. */
+/** The same filter, and all jobs about items. */
 function candidates(reader: JobReader): Record<string, unknown> {
   const { $or } = certain(reader);
   return Array.isArray($or) ? { $or: [...($or as object[]), { itemId: { $ne: null } }] } : {};

@@ -17,7 +17,7 @@ import { jobListSchema, jobSchema } from './schema.js';
 /** What the job routes need. */
 interface JobRouteContext {
   jobs: JobStore;
-  /** Who exists; absent where the host cannot tell. */
+  /** Users and groups of the host; absent where the host does not offer them. */
   directory?: HostDirectory | undefined;
 }
 
@@ -37,7 +37,7 @@ function userOf(verified: Caller | null): Caller | null {
   return verified !== null && verified.id !== null && hasScope(verified, 'core.user_auth') ? verified : null;
 }
 
-/** The error of a token that lacks a scope of its own; 401 without a user, as for every refusal. */
+/** The error for a token that lacks the scope; 401 where there is no user, as for every refusal. */
 function missingScope(scope: string, user: Caller | null): LargeImageError {
   const message = `Invalid token scope, required: ${scope}.`;
   return user === null ? new LargeImageError('login-required', message) : new AccessDeniedError(message);
@@ -90,7 +90,7 @@ function toFilter(query: ListQuery, only: JobFilter = {}): JobFilter {
 
 type Paging = { limit: number; offset: number; sort: (typeof jobSortFields)[number]; sortdir: 1 | -1 };
 
-/** Longer lists, and those without a limit, are written as they are read. */
+/** Longer lists, and those without a limit, are sent as they are read. */
 const maxCollected = 1000;
 
 async function listReply(jobs: JobStore, filter: JobFilter, order: Paging, caller: Caller | null): Promise<Reply> {
@@ -130,7 +130,7 @@ const jobGet = defineRoute({
   },
 });
 
-/** A job for those who may see it, and for tokens that were made for it. */
+/** Loads a job for callers who may see it, and for tokens that were made for it. */
 async function seen(
   jobs: JobStore,
   { params: { id: wanted }, caller, verified }: { params: { id: string }; caller: Caller | null; verified: Caller | null },
@@ -141,7 +141,7 @@ async function seen(
   return { job, sight: { ...fullSight, shownLevel: job.public ? 0 : -1 } };
 }
 
-/** Permission to a document whatever its access list says: for tokens made for it. */
+/** Access without regard to the access list, for tokens that were made for the job. */
 const admitAll: Caller = { id: null, admin: true, scopes: [] };
 
 const jobEvents = defineRoute({
@@ -341,7 +341,7 @@ const jobCreate = defineRoute({
   },
 });
 
-/** `meta` is stored as it is, so that it can be queried: names that mean something to the database are refused. */
+/** `meta` is stored as it is, so that it can be queried. Names that the database would interpret are refused. */
 function checkStorable(value: unknown, path: string): void {
   if (typeof value !== 'object' || value === null) return;
   for (const [name, member] of Object.entries(value)) {

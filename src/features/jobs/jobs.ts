@@ -21,15 +21,15 @@ import { step } from '../../core/steps.js';
 
 /** A job to be created. */
 export interface NewJob {
-  /** Its id, of 24 hexadecimal digits, by whoever might make it twice: there is one job then. */
+  /** An id of 24 hexadecimal digits. A caller that may make the same job twice gives it, so that only one is stored. */
   id?: string;
   title: string;
   type: string;
-  /** The owner, who may do everything with it; `null`: nobody. */
+  /** The owner, who may do everything with the job; `null` for none. */
   userId: string | null;
-  /** Whether everybody may see that there is such a job. Its title must name nothing then that not everybody may know. */
+  /** Whether everybody may see that the job exists. Its title must then contain nothing that is not for everybody. */
   public?: boolean;
-  /** The item that it is about, whose readers may see it. */
+  /** The item that the job is about, whose readers may see the job. */
   itemId?: string | null;
   /** Default {@link localHandler}; `null`: none. */
   handler?: string | null;
@@ -40,18 +40,18 @@ export interface NewJob {
   parentId?: string | null;
   /** Further members to be stored. */
   other?: Record<string, unknown>;
-  /** Who is to run it; given by the runner. */
+  /** How the job is to be run; given by the runner. */
   run?: Pick<JobRun, 'task' | 'resumable' | 'maxAttempts'>;
 }
 
-/** What {@link JobStore.onUpdate} tells. `previousStatus` is `null` for a new job. */
+/** A change, as {@link JobStore.onUpdate} announces it. `previousStatus` is `null` for a new job. */
 export interface JobEvent {
   kind: 'created' | 'updated' | 'removed';
   job: JobRecord;
   previousStatus: number | null;
 }
 
-/** Called after each write in this process; whoever wrote waits for it. Of writes at the same time, the later one may be told first. */
+/** Called after each write in this process, and awaited by the writer. Of two writes at the same time, the later one may be announced first. */
 export type JobListener = (event: JobEvent) => void | Promise<void>;
 
 /** What a store of jobs is made of. */
@@ -59,12 +59,12 @@ export interface JobStoreOptions {
   model: JobModel;
   /** Sends messages to users. Default: none are sent. */
   notify?: ((notification: HostNotification) => Promise<void>) | undefined;
-  /** Those of some items that a caller may read now. Default: none. */
+  /** The ones of some items that a caller may read now. Default: none. */
   readableItems?: (ids: readonly string[], caller: Caller | null) => Promise<ReadonlySet<string>>;
   logger?: HostLogger | undefined;
 }
 
-/** A job, and what whoever asked has of it. */
+/** A job, and the rights of the caller on it. */
 export interface SeenJob {
   job: JobRecord;
   sight: JobSight;
@@ -138,7 +138,7 @@ export class JobStore {
     return { job, sight: await this.require(job, caller, level) };
   }
 
-  /** What the caller has of a job. @throws AccessDeniedError when it is less than `level`. */
+  /** The rights of the caller on a job. @throws AccessDeniedError when they are less than `level`. */
   async require(job: JobRecord, caller: Caller | null, level: 0 | 1 | 2): Promise<JobSight> {
     const [seen] = await this.#see([job], caller);
     const { sight } = seen!;
@@ -147,9 +147,9 @@ export class JobStore {
     throw new AccessDeniedError(`${wanted} access denied for job ${job.id} (user ${caller?.id ?? 'None'}).`);
   }
 
-  /** What the caller has of each of some jobs. */
+  /** The rights of the caller on each of some jobs. */
   async #see(jobs: readonly JobRecord[], caller: Caller | null): Promise<SeenJob[]> {
-    // Whom a list lets in needs nothing else.
+    // The items need not be checked for callers whom the access list permits it.
     const others = jobs.filter((job) => caller?.admin !== true && entryLevel(job, caller) < 0);
     const itemIds = [...new Set(others.flatMap(({ itemId }) => itemId ?? []))];
     const readable = itemIds.length === 0 ? null : await this.#readableItems(itemIds, caller);
@@ -234,13 +234,12 @@ export class JobStore {
       const changes = toChanges(update, before);
       const after = await this.change(before, conditions, changes, update.notify);
       if (after !== null) return after;
-      // Somebody else changed it in between: what is stored now decides. Statuses only go forward, so this ends.
+      // Somebody else changed the job in between, so it is tried again with what is stored now. This ends, because statuses only go forward.
     }
   }
 
   /**
-   * Asks a job to stop. A local job is CANCELED at once; a worker-run one that was scheduled becomes CANCELING until its worker
-   * lets go.
+   * Asks a job to stop. A local job is CANCELED at once. A scheduled job that a worker runs is CANCELING until its worker has stopped.
    *
    * @throws InvalidError with field `status` when the job is over.
    */
@@ -256,9 +255,9 @@ export class JobStore {
     }
   }
 
-  /** Removes the record; whoever works on it stops within a second. Gone already is fine. */
+  /** Removes the record, if it still exists. Work on the job stops within a second. */
   async remove(id: string): Promise<void> {
-    // What others keep in step with the job is told while the record still says what it was about: a process may be killed in between.
+    // Listeners are called while the record still exists, because the process may be killed before they have finished.
     for (;;) {
       const before = await this.#model.find(id);
       if (before?.run == null || isFinished(before.status)) break;
@@ -275,7 +274,7 @@ export class JobStore {
     return () => this.#listeners.delete(listener);
   }
 
-  /** How many jobs have a status, whoever may see them. */
+  /** How many jobs have a status, including those that the caller may not see. */
   count(status: number): Promise<number> {
     return this.#model.countOf(status);
   }
@@ -285,12 +284,12 @@ export class JobStore {
     return this.#closing.signal;
   }
 
-  /** Ends the streams of those who follow jobs or annotations: they come back, elsewhere where this process ends. */
+  /** Ends the streams of clients that follow jobs or annotations. The clients reconnect, to another process where this one ends. */
   endStreams(): void {
     this.#closing.abort();
   }
 
-  /** Ends the streams of those who follow jobs, and forgets all listeners. */
+  /** Ends the streams of clients that follow jobs, and forgets all listeners. */
   close(): void {
     this.endStreams();
     this.#listeners.clear();
@@ -314,18 +313,18 @@ export class JobStore {
     return after;
   }
 
-  /** Status and owner of a job only, for those who ask often; `null` when it is gone. */
+  /** Only status and owner of a job, for callers that ask often; `null` when the job is gone. */
   findState(id: string): Promise<{ status: number; owner: string | null } | null> {
     return this.#model.findState(id);
   }
 
-  /** Says that the owner is alive. @returns false when the job is gone or has another owner. */
+  /** Records that the owner is alive. @returns false when the job is gone or has another owner. */
   beat(id: string, owner: string): Promise<boolean> {
     return this.#model.beat(id, owner);
   }
 
   /**
-   * Makes `owner` the one who works on a job of the runner, if nobody does: one atomic step, so that of many only one gets it.
+   * Makes `owner` work on a job of the runner, if nobody else does, in one atomic step, so that only one process gets it.
    *
    * @returns the job, RUNNING, or `null` when there is nothing to do.
    */
@@ -336,7 +335,8 @@ export class JobStore {
     if (!begun && job.status !== jobStatus.inactive && job.status !== jobStatus.queued) return null;
     const changes = { owner, attempts: 1, ...(!begun && { status: jobStatus.running }) } as const;
     const claimed = await this.change(job, { owner: null, beat: job.run.beat }, changes);
-    // Started or cancelled in between: once more with what is stored now. Claimed by another: that ends it above.
+    // The job was started or cancelled in between, so it is tried again with what is stored now. If another process has claimed it, the check above
+    // ends this.
     return claimed ?? this.claim(id, owner);
   }
 
@@ -356,7 +356,7 @@ export class JobStore {
   }
 }
 
-/** Jobs whose items are looked at together. */
+/** How many jobs have their items checked together. */
 const jobsPerQuery = 200;
 
 function readerOf(caller: Caller | null): JobReader {

@@ -8,7 +8,7 @@ import type { CachedFileName, CachedFiles } from '../cached-files/cached-files.j
 import type { Images } from '../images/images.js';
 import { obtainPicture, pictureName, type CachedEntry } from '../pictures/cached/cached-pictures.js';
 
-/** What became of the files of a run so far. */
+/** Counts of the files that a run has handled so far. */
 export interface ThumbnailCounts {
   /** Were there already. */
   checked: number;
@@ -24,13 +24,13 @@ interface RunOptions {
   /** How many files are made at once. */
   concurrent: number;
   signal: AbortSignal;
-  /** Called after each file with the counts as they are then. */
+  /** Called with the current counts after each file. */
   onFile: () => void;
 }
 
-/** Items whose existing files are asked for by one query. */
+/** How many items have their existing files found by one query. */
 const pageSize = 100;
-/** Items worked on at once beside those that are drawn. */
+/** How many items are worked on at the same time beside those whose pictures are being made. */
 const leastRunning = 16;
 
 /** What making thumbnails works with. */
@@ -42,8 +42,8 @@ export interface ThumbnailServices {
 }
 
 /**
- * Makes what is missing of the pictures of some entries for every large image, by ascending item id; `counts` is kept up to date. Ends
- * early, without an error, when the signal is aborted.
+ * Makes the missing pictures of the given entries for every large image, by ascending item id. It keeps `counts` up to date. Ends early, without an
+ * error, when the signal is aborted.
  *
  * @throws what the database has raised when it cannot be reached; what was made is found when this begins anew.
  */
@@ -58,7 +58,7 @@ export async function createThumbnailFiles(
   const names = entries.map(pictureName);
   const makers = new WorkQueue({ name: 'thumbnails', running: concurrent });
   const running = new Set<Promise<void>>();
-  // Look-ups and writes of some items go on while others are being drawn, and those of several items at the same time go together.
+  // Queries and writes for some items go on while pictures of others are being made, and those of several items are grouped.
   const maxRunning = 4 * concurrent + leastRunning;
   let outage: { error: unknown } | null = null;
   const isOver = () => signal.aborted || outage !== null;
@@ -73,7 +73,7 @@ export async function createThumbnailFiles(
         if (created) counts.created += 1;
         else counts.checked += 1;
       } catch (error) {
-        // What is broken off is not a failure.
+        // A picture whose making was stopped does not count as failed.
         if (isOver()) return;
         // Without the database every file would be counted as failed.
         if (isDatabaseOutage(error)) {

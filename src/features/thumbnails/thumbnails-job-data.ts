@@ -6,10 +6,10 @@ import type { NewDefinedJob } from '../jobs/running/job-starter.js';
 /** Name of the job that makes thumbnails of all items, as the runner knows it. */
 export const thumbnailJobName = 'large_image_create_thumbnails';
 
-/** Files made at once: beyond this a machine only gets slower. */
+/** Most files made at the same time. More only make a machine slower. */
 const maxConcurrent = 256;
 
-/** What the job that makes thumbnails works on. */
+/** Data of the job that makes thumbnails. */
 export interface ThumbnailJobData {
   /** Specifications as they were sent, numbers as they were written; not all of them need be objects. */
   entries: unknown[];
@@ -18,7 +18,7 @@ export interface ThumbnailJobData {
   concurrent: number | undefined;
 }
 
-/** The job for the data. @throws BadParameterError for a concurrency that no machine has. */
+/** The job for the data. @throws BadParameterError for a concurrency beyond the limit. */
 export function newThumbnailJob(data: ThumbnailJobData, userId: string | null): NewDefinedJob {
   const { entries, logInterval, concurrent } = data;
   if (concurrent !== undefined && concurrent > maxConcurrent) {
@@ -37,12 +37,15 @@ export function newThumbnailJob(data: ThumbnailJobData, userId: string | null): 
       ...(logInterval !== undefined && { logInterval }),
       ...(concurrent !== undefined && { concurrent }),
     },
-    // Plain values do not tell 1.0 from 1, keys do.
+    // Keys distinguish 1.0 from 1, which plain values cannot.
     ...(exact !== canonicalText(spec) && { other: { specText: exact } }),
   };
 }
 
-/** The data of a stored job. Entries were parsed when they were sent: only what plain values do not tell is parsed again. */
+/**
+ * The data of a stored job. Its entries were checked when they were sent. They are parsed again only because plain values do not distinguish 1.0 from
+ * 1.
+ */
 export function thumbnailJobData({ kwargs, other }: Pick<JobRecord, 'kwargs' | 'other'>): ThumbnailJobData {
   const { spec, logInterval, concurrent } = kwargs;
   const { specText } = other;

@@ -35,10 +35,10 @@ export function thumbnailJob(services: ThumbnailServices): JobDefinition {
         loggedAt = performance.now();
         log(progressText(counts));
       };
-      // A file may take longer than the interval. Intervals below a second only say what has changed.
+      // A file may take longer than the interval. With intervals below a second, only changes are logged.
       const timer = intervalMs >= 1000 ? setInterval(logProgress, Math.min(maxTimerMs, intervalMs)) : undefined;
       try {
-        // What was checked above holds for every entry.
+        // The check above was made for every entry.
         await createThumbnailFiles(services, entries as CachedEntry[], counts, {
           concurrent: concurrency,
           signal,
@@ -55,7 +55,7 @@ export function thumbnailJob(services: ThumbnailServices): JobDefinition {
   };
 }
 
-/** Lines of the log in the words that clients know. */
+/** The lines of the log have the wording that clients know. */
 function progressText({ checked, created, failed, lastFailed, total }: ThumbnailCounts, prefix = ''): string {
   const done = checked + created + failed;
   const isUnderWay = prefix === '' && total !== null && total > 0 && done < total;

@@ -33,7 +33,7 @@ const createThumbnails = defineRoute({
   async handle({ query, caller }, { cachedFiles, runner }) {
     const entries = parseSpecList(query.spec);
     if ((await cachedFiles.maxThumbnails()) <= 0) throw new BadParameterError('Thumbnail files are not enabled.');
-    // Read here because what is checked above comes first.
+    // The number is parsed here, because the checks above come first.
     const logInterval = optionalNumber('logInterval', query.logInterval);
     const concurrent = optionalNumber('concurrent', query.concurrent);
     const job = await runner.create(thumbnailJobName, newThumbnailJob({ entries, logInterval, concurrent }, caller?.id ?? null));

@@ -21,7 +21,7 @@ export interface Waiting {
  */
 export async function whileDatabaseIsAway<T>(work: () => Promise<T>, { uri, waitMs, report, signal }: Waiting): Promise<T> {
   const deadline = performance.now() + waitMs;
-  for (let isTold = false; ; isTold = true) {
+  for (let isReported = false; ; isReported = true) {
     try {
       return await work();
     } catch (error) {
@@ -35,7 +35,7 @@ export async function whileDatabaseIsAway<T>(work: () => Promise<T>, { uri, wait
         const time = waitMs > 0 ? ` within ${waitMs / 1000} s` : '';
         throw new DatabaseUnavailableError(`The database at ${address} could not be reached${time}: ${reason}`, { cause: error });
       }
-      if (!isTold)
+      if (!isReported)
         report(`The database at ${address} cannot be reached (${reason}). It is waited for, up to ${waitMs / 1000} s.`);
       await delay(pauseMs, undefined, signal === undefined ? {} : { signal });
     }

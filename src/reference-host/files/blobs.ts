@@ -47,8 +47,8 @@ export async function shareBytes(context: HostContext, { fileId, storage }: Stor
 }
 
 /** Takes file records from those that use bytes of the store; the last one takes the bytes with it. Can be done again. */
-export async function releaseBytes({ models, store }: HostContext, holdings: readonly StoredReference[]): Promise<void> {
-  const stored = holdings.flatMap(({ fileId, storage }) => (storage.kind === 'stored' ? [{ fileId, key: storage.key }] : []));
+export async function releaseBytes({ models, store }: HostContext, references: readonly StoredReference[]): Promise<void> {
+  const stored = references.flatMap(({ fileId, storage }) => (storage.kind === 'stored' ? [{ fileId, key: storage.key }] : []));
   if (stored.length === 0) return;
   const _id = { $in: [...new Set(stored.map(({ key }) => key))] };
   await models.blob.updateMany({ _id }, { $pull: { references: { fileId: { $in: stored.map(({ fileId }) => fileId) } } } });

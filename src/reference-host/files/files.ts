@@ -239,8 +239,8 @@ export async function readFile(
 export async function moveFile(context: HostContext, { _id, itemId, size = 0 }: FileDocument, to: Types.ObjectId): Promise<void> {
   const { models } = context;
   if (itemId === null || itemId.equals(to)) return;
-  const places = { folderId: 1, baseParentType: 1, baseParentId: 1 };
-  const items = await models.item.find({ _id: { $in: [itemId, to] } }, places).lean<ItemDocument[]>();
+  const parentFields = { folderId: 1, baseParentType: 1, baseParentId: 1 };
+  const items = await models.item.find({ _id: { $in: [itemId, to] } }, parentFields).lean<ItemDocument[]>();
   await context.journal.undertake({ kind: 'file-move', items }, async () => {
     const { modifiedCount } = await models.file.updateOne({ _id, itemId }, { $set: { itemId: to } });
     if (modifiedCount === 0) return;

@@ -120,8 +120,8 @@ async function writeBytes(context: HostContext, planned: Planned, signal: AbortS
 }
 
 function release(context: HostContext, planned: readonly Planned[]): Promise<void> {
-  const holdings = planned.map(({ entry: { record } }) => ({ fileId: record._id!, storage: record.storage }));
-  return releaseBytes(context, holdings);
+  const references = planned.map(({ entry: { record } }) => ({ fileId: record._id!, storage: record.storage }));
+  return releaseBytes(context, references);
 }
 
 async function record(context: HostContext, written: readonly Planned[]): Promise<PromiseSettledResult<StoredDocument>[]> {

@@ -67,7 +67,7 @@ async function* entriesOfItems(
     if (isAlone || mimeTypes !== undefined) continue;
     const text = await metadataText(context, item);
     // It may be as long as a document can be: of such none waits for its turn.
-    const content = text.length <= wholeBytes ? text : () => metadataText(context, item);
+    const content = text.length <= maxBufferedBytes ? text : () => metadataText(context, item);
     if (text !== '') yield { path: base + metadataName, date: item.updated, content };
   }
 }
@@ -125,7 +125,7 @@ export function zipReply(context: HostContext, caller: Caller | null, name: stri
         throw error;
       }
     },
-    turn: (file) => (sent = file),
+    onSend: (file) => (sent = file),
   });
   return Reply.stream(archive, 'application/zip', {
     headers: { 'Content-Disposition': contentDisposition(`${name}.zip`, 'attachment') },
@@ -135,42 +135,42 @@ export function zipReply(context: HostContext, caller: Caller | null, name: stri
 
 /** Bytes that are sent together, however many entries they are of. */
 const pieceBytes = 16_384;
-/** How long an archive is made in one turn of the event loop, in milliseconds. */
-const turnMs = 8;
+/** How long an archive is made in one slice of the event loop, in milliseconds. */
+const sliceMs = 8;
 /** Years that an archive can express. */
 const [firstYear, lastYear] = [1980, 2107];
 
-/** Files up to this length are read whole and ahead of their turn: opening one takes far longer than sending it. */
-const wholeBytes = 64 * 1024;
+/** Files up to this length are read completely and ahead of their turn: opening one takes far longer than sending it. */
+const maxBufferedBytes = 64 * 1024;
 /** Entries that are made ready at a time. */
 const readAhead = 16;
 
 /**
  * An archive as bytes. Of large files one is open at a time, however many the archive holds.
  *
- * @param options `open` gives the bytes of a file, `null` where it has been removed since it was listed; `turn` is told which is sent.
+ * @param options `open` gives the bytes of a file, `null` where it has been removed since it was listed; `onSend` is called with each file that is sent.
  */
 export function zipStream(
   entries: AsyncIterable<ZipEntry>,
-  { open, turn }: { open: (file: FileDocument) => Promise<Readable | null>; turn?: (file: FileDocument) => void },
+  { open, onSend }: { open: (file: FileDocument) => Promise<Readable | null>; onSend?: (file: FileDocument) => void },
 ): Readable {
   let body: Readable | null = null;
   const ready = async ({ path, date, content }: ZipEntry) => {
-    const isWhole = typeof content === 'object' && content.linkUrl === undefined && (content.size ?? 0) <= wholeBytes;
-    const opened = isWhole ? await open(content) : null;
-    return { path, date, content, isWhole, whole: opened && (await buffer(opened)) };
+    const isBuffered = typeof content === 'object' && content.linkUrl === undefined && (content.size ?? 0) <= maxBufferedBytes;
+    const opened = isBuffered ? await open(content) : null;
+    return { path, date, content, isBuffered, buffered: opened && (await buffer(opened)) };
   };
   async function* inputs() {
     const used = new Set<string>();
-    for await (const { path, date, content, isWhole, whole } of mapAhead(entries, readAhead, ready)) {
+    for await (const { path, date, content, isBuffered, buffered } of mapAhead(entries, readAhead, ready)) {
       if (typeof content !== 'object') {
         body = Readable.from(slicesOf(typeof content === 'string' ? content : await content()));
       } else {
         if (content.linkUrl !== undefined) continue;
-        turn?.(content);
-        body = isWhole ? null : await open(content);
+        onSend?.(content);
+        body = isBuffered ? null : await open(content);
       }
-      const input: Buffer | AsyncIterable<Buffer> | null = whole ?? body;
+      const input: Buffer | AsyncIterable<Buffer> | null = buffered ?? body;
       if (input === null) continue;
       try {
         yield { name: freePath(path, used), lastModified: dateInArchive(date), input };
@@ -218,7 +218,7 @@ function dateInArchive(date: Date): Date {
 async function* inPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let piece: Uint8Array[] = [];
   let length = 0;
-  let turnEnds = performance.now() + turnMs;
+  let sliceEnds = performance.now() + sliceMs;
   for await (const chunk of chunks) {
     piece.push(chunk);
     length += chunk.length;
@@ -227,9 +227,9 @@ async function* inPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Buff
       piece = [];
       length = 0;
     }
-    if (performance.now() < turnEnds) continue;
+    if (performance.now() < sliceEnds) continue;
     await new Promise(setImmediate);
-    turnEnds = performance.now() + turnMs;
+    sliceEnds = performance.now() + sliceMs;
   }
   if (length > 0) yield Buffer.concat(piece);
 }

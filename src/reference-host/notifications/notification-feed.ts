@@ -1,11 +1,11 @@
 import type { Model } from 'mongoose';
 import type { NotificationDocument } from './notification.model.js';
 
-/** How often the messages that other processes wrote are looked for. */
+/** How often the database is searched for messages that other processes wrote. */
 const pollMs = 1000;
 /** Messages of other processes may appear a little after the time written on them. */
 export const overlapMs = 2000;
-/** Beyond so many new messages all streams look for themselves. */
+/** When there are more new messages than this, all streams are woken. */
 const mostAtOnce = 10_000;
 
 /** Whose messages: a user's, or an anonymous session's. */
@@ -13,7 +13,7 @@ export type NotificationOwner = Pick<NotificationDocument, 'userId'> | Pick<Noti
 
 const keyOf = (owner: Partial<Pick<NotificationDocument, 'userId' | 'tokenId'>>) => String(owner.userId ?? owner.tokenId);
 
-/** A stream that is open, told when it should look for messages of its owner. */
+/** An open stream, which is woken when it should read the messages of its owner. */
 export class OpenStream {
   #isWoken = false;
   #wake: (() => void) | undefined;
@@ -49,7 +49,7 @@ export class NotificationFeed {
   readonly #notifications: () => Model<NotificationDocument>;
   readonly #isEnabled: () => Promise<boolean>;
   readonly #streams = new Map<string, Set<OpenStream>>();
-  #isLooking = false;
+  #isPolling = false;
 
   constructor({
     notifications,
@@ -77,7 +77,7 @@ export class NotificationFeed {
       if (streams.size === 0 && this.#streams.get(key) === streams) this.#streams.delete(key);
     });
     streams.add(stream);
-    if (!this.#isLooking) void this.#look();
+    if (!this.#isPolling) void this.#poll();
     return stream;
   }
 
@@ -87,10 +87,10 @@ export class NotificationFeed {
   }
 
   /** Looks for messages until no stream is open. */
-  async #look(): Promise<void> {
-    this.#isLooking = true;
+  async #poll(): Promise<void> {
+    this.#isPolling = true;
     let from = new Date(Date.now() - overlapMs);
-    let told = new Set<string>();
+    let delivered = new Set<string>();
     while (this.#streams.size > 0) {
       await new Promise((resolve) => setTimeout(resolve, pollMs).unref());
       const begun = Date.now();
@@ -102,15 +102,15 @@ export class NotificationFeed {
           .lean<NotificationDocument[]>();
         const key = ({ _id, updated }: NotificationDocument) => `${_id.toHexString()} ${updated.getTime()}`;
         if (found.length === mostAtOnce || !(await this.#isEnabled())) this.#wakeAll();
-        else for (const message of found) if (!told.has(key(message))) this.wake(message);
-        told = new Set(found.map(key));
+        else for (const message of found) if (!delivered.has(key(message))) this.wake(message);
+        delivered = new Set(found.map(key));
         from = new Date(begun - overlapMs);
       } catch {
         // What is wrong is theirs to say.
         this.#wakeAll();
       }
     }
-    this.#isLooking = false;
+    this.#isPolling = false;
   }
 
   #wakeAll(): void {

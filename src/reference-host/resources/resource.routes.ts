@@ -130,8 +130,8 @@ const finding: RouteDefinition<HostContext>[] = [
     authorize: ({ caller }, context) => principalOf(context, caller),
     async handle({ body, granted: principal }, context) {
       // Web clients ask for whatever a search has found; groups lie nowhere.
-      const { group, ...placed } = body;
-      const asked = group !== undefined && Object.keys(placed).length === 0 ? [] : parseResources(placed, treeTypes);
+      const { group, ...lists } = body;
+      const asked = group !== undefined && Object.keys(lists).length === 0 ? [] : parseResources(lists, treeTypes);
       if (asked.length > maxPaths) throw new BadParameterError(`At most ${maxPaths} paths can be asked for at once.`);
       const paths: Record<string, Record<string, string>> = group === undefined ? {} : { group: {} };
       for (const [type, id] of asked) {

@@ -161,22 +161,22 @@ async function registerFiles(
   creatorId: Types.ObjectId | null,
   { options, display, signal }: Hosting,
 ): Promise<void> {
-  const telling = {
+  const shared = {
     creatorId,
     report: (path: string) => display.report({ text: `Registering ${path}` }),
     leftOut: (path: string, reason: string) => display.line(`Left out ${path}: ${reason}`),
     signal,
   };
-  const { paths, buckets: places } = options;
+  const { paths, buckets } = options;
   await filling(running, async (host) => {
     const { context } = host;
     if (paths.length > 0) {
-      const count = await addOwnFiles(context, { ...telling, paths, register: (file) => host.registerFileInPlace(file) });
+      const count = await addOwnFiles(context, { ...shared, paths, register: (file) => host.registerFileInPlace(file) });
       display.end();
       display.line(`${count} of your own files are served in place: collection Local files.`);
     }
-    if (places.length > 0) {
-      const count = await addOwnBuckets(context, { ...telling, places });
+    if (buckets.length > 0) {
+      const count = await addOwnBuckets(context, { ...shared, prefixes: buckets });
       display.end();
       display.line(`${count} files in buckets are served in place: collection Files in buckets.`);
     }

@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import { cac } from 'cac';
 
 /** Objects of a bucket that are to be served. */
-export interface BucketPlace {
+export interface BucketPrefix {
   bucket: string;
   /** What their keys begin with; empty: all. */
   prefix: string;
@@ -37,7 +37,7 @@ export interface StartOptions {
   /** Absolute paths of the caller's own files and folders, to be served in place. */
   paths: string[];
   /** Objects in buckets, to be served in place. */
-  buckets: BucketPlace[];
+  buckets: BucketPrefix[];
 }
 
 /** The command line or the environment asks for something that cannot be; the message is for the terminal. */
@@ -120,8 +120,8 @@ export function readOptions(
   }
 
   const given = [...parsed.args, ...after];
-  const buckets = given.flatMap((word) => parseBucketPlace(word) ?? []);
-  const paths = given.filter((word) => parseBucketPlace(word) === null).map((path) => resolve(path));
+  const buckets = given.flatMap((word) => parseBucketPrefix(word) ?? []);
+  const paths = given.filter((word) => parseBucketPrefix(word) === null).map((path) => resolve(path));
   const missing = paths.find((path) => !existsSync(path));
   if (missing !== undefined) throw new UsageError(`There is no file or folder ${missing}`);
   const hasFiles = paths.length + buckets.length > 0;
@@ -158,7 +158,7 @@ export function readOptions(
 }
 
 /** Reads `s3://bucket/prefix`; `null` for what does not begin like that. @throws UsageError */
-function parseBucketPlace(word: string): BucketPlace | null {
+function parseBucketPrefix(word: string): BucketPrefix | null {
   if (!/^s3:/i.test(word)) return null;
   const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]*)\/?(.*)$/is.exec(word) ?? [];
   if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket)) {

@@ -5,19 +5,19 @@ import { Buckets } from '../files/buckets.js';
 import { registerFileInBucket } from '../files/in-place.js';
 import { installCommand, isInstalled } from '../packages.js';
 import { ensureCollection, ensureFolder } from './content.js';
-import { UsageError, type BucketPlace } from './options.js';
+import { UsageError, type BucketPrefix } from './options.js';
 import { isShownName } from './own-files.js';
 
 const sdk = '@aws-sdk/client-s3';
 
-/** Asks for one object of each place, so that what is wrong is said before anything is begun. @throws UsageError */
-export async function requireBuckets(places: readonly BucketPlace[], signal: AbortSignal): Promise<void> {
-  if (places.length === 0) return;
+/** Asks for one object of each prefix, so that what is wrong is said before anything is begun. @throws UsageError */
+export async function requireBuckets(prefixes: readonly BucketPrefix[], signal: AbortSignal): Promise<void> {
+  if (prefixes.length === 0) return;
   if (!isInstalled(sdk)) throw new UsageError(`Files in buckets need a package that is not installed: ${installCommand([sdk])}`);
   const buckets = new Buckets();
   try {
-    for (const place of places) {
-      const listing = listed(await buckets.bucket(place.bucket), place, signal);
+    for (const from of prefixes) {
+      const listing = listed(await buckets.bucket(from.bucket), from, signal);
       await listing.next();
       await listing.return(undefined);
     }
@@ -26,10 +26,10 @@ export async function requireBuckets(places: readonly BucketPlace[], signal: Abo
   }
 }
 
-/** The objects of a place, a page at a time. @throws UsageError that says why they cannot be listed. */
+/** The objects below a prefix, a page at a time. @throws UsageError that says why they cannot be listed. */
 async function* listed(
   bucket: Bucket,
-  { bucket: name, prefix }: BucketPlace,
+  { bucket: name, prefix }: BucketPrefix,
   signal?: AbortSignal,
 ): AsyncGenerator<ListedObject> {
   try {
@@ -61,22 +61,22 @@ function reasonAgainst({ key, size, archived }: ListedObject): string | null {
 export async function addOwnBuckets(
   context: HostContext,
   own: {
-    places: readonly BucketPlace[];
+    prefixes: readonly BucketPrefix[];
     creatorId: Types.ObjectId | null;
     report: (path: string) => void;
     leftOut: (path: string, reason: string) => void;
     signal: AbortSignal;
   },
 ): Promise<number> {
-  if (own.places.length === 0) return 0;
+  if (own.prefixes.length === 0) return 0;
   const { creatorId, signal } = own;
   const collection = await ensureCollection(context, 'Files in buckets', 'Files in buckets, served in place.', creatorId);
   let count = 0;
-  for (const place of own.places) {
-    const bucket = await context.buckets.bucket(place.bucket);
-    for await (const object of listed(bucket, place, signal)) {
+  for (const from of own.prefixes) {
+    const bucket = await context.buckets.bucket(from.bucket);
+    for await (const object of listed(bucket, from, signal)) {
       signal.throwIfAborted();
-      const path = `s3://${place.bucket}/${object.key}`;
+      const path = `s3://${from.bucket}/${object.key}`;
       const reason = reasonAgainst(object);
       if (reason !== null) {
         if (reason !== '') own.leftOut(path, reason);
@@ -86,8 +86,8 @@ export async function addOwnBuckets(
       const names = object.key.split('/');
       const name = names.pop()!;
       try {
-        const folder = await ensureFolder(context, collection, [place.bucket, ...names], creatorId);
-        await registerFileInBucket(context, { bucket: place.bucket, object, folder, name, creatorId });
+        const folder = await ensureFolder(context, collection, [from.bucket, ...names], creatorId);
+        await registerFileInBucket(context, { bucket: from.bucket, object, folder, name, creatorId });
         count += 1;
       } catch (error) {
         // A name that no item may have is no reason to leave out the rest.

@@ -67,7 +67,7 @@ export class ServingProcesses {
     await Promise.all(
       workers.map(async (worker) => {
         const ended = once(worker, 'exit');
-        tell(worker, { kind: 'stop' });
+        send(worker, { kind: 'stop' });
         await ended;
       }),
     );
@@ -99,19 +99,19 @@ export class ServingProcesses {
 
   async #hear(from: Worker, message: Report): Promise<void> {
     if (message.kind === 'restart') {
-      for (const worker of Object.values(cluster.workers ?? {})) if (worker !== undefined) tell(worker, { kind: 'restart' });
+      for (const worker of Object.values(cluster.workers ?? {})) if (worker !== undefined) send(worker, { kind: 'restart' });
     } else if (message.kind === 'metrics') {
       const { id } = message;
       try {
-        tell(from, { kind: 'metrics', id, text: await this.options.metrics() });
+        send(from, { kind: 'metrics', id, text: await this.options.metrics() });
       } catch (error) {
-        tell(from, { kind: 'metrics', id, error: error instanceof Error ? error.message : String(error) });
+        send(from, { kind: 'metrics', id, error: error instanceof Error ? error.message : String(error) });
       }
     }
   }
 }
 
-function tell(worker: Worker, order: Order): void {
+function send(worker: Worker, order: Order): void {
   // One that has ended needs no orders.
   if (worker.isConnected()) worker.send(order, () => undefined);
 }

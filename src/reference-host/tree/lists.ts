@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import type { Model, QueryFilter, Types } from 'mongoose';
 import { BadParameterError, eachInSlices, parseSortOrder, readInSlices, Reply } from '../../index.js';
 
@@ -72,7 +72,7 @@ export async function viewsOf<D>(documents: readonly D[], view: (document: D) =>
   const views: unknown[] = [];
   for (const document of documents) {
     views.push(view(document));
-    if (views.length % viewsAtOnce === 0) await nextTurn();
+    if (views.length % viewsAtOnce === 0) await nextIteration();
   }
   return views;
 }

@@ -52,13 +52,13 @@ export function inverseOf([t0, t1, t2, t3, t4, t5]: Affine): Affine | null {
   return inverse.every(Number.isFinite) ? inverse : null;
 }
 
-/** The extent of a rectangle of pixels: `place` gives the coordinates of a pixel. */
+/** The extent of a rectangle of pixels: `locate` gives the coordinates of a pixel. */
 export function boundsOf(
   { width, height }: { width: number; height: number },
-  place: (pixel: Point) => Point,
+  locate: (pixel: Point) => Point,
   srs: string | null,
 ): Bounds {
-  const corner = (x: number, y: number) => place({ x: x * width, y: y * height });
+  const corner = (x: number, y: number) => locate({ x: x * width, y: y * height });
   // Edges may bend: their extent is that of more than their ends.
   const steps = 16;
   const edges = Array.from({ length: steps + 1 }, (_, i) => i / steps).flatMap((part) => [

@@ -243,7 +243,7 @@ class WebMercatorSource implements TileSource {
     const { data, bands } = raster;
     const nodata = this.original.metadata.geo?.nodata ?? null;
     const isPlain = nodata === null && !hasAlpha(raster);
-    const isWhole = (at: number) => {
+    const isOpaque = (at: number) => {
       if (hasAlpha(raster) && data[at + bands - 1] !== 255) return false;
       for (let band = 0; nodata !== null && band < bands; band++) if (data[at + band] !== nodata) return true;
       return nodata === null;
@@ -256,7 +256,7 @@ class WebMercatorSource implements TileSource {
       const b = column + 1 < raster.width ? a + bands : a;
       const down = row + 1 < raster.height ? raster.width * bands : 0;
       const [c, d] = [a + down, b + down];
-      if (!isPlain && !(isWhole(a) && isWhole(b) && isWhole(c) && isWhole(d))) return pick(pixel, x, y);
+      if (!isPlain && !(isOpaque(a) && isOpaque(b) && isOpaque(c) && isOpaque(d))) return pick(pixel, x, y);
       const [u, v] = [left - column, top - row];
       const to = pixel * out.bands;
       for (let band = 0; band < bands; band++) {
@@ -304,16 +304,16 @@ function mix(a: number, b: number, part: number): number {
 function halved({ data, width, bands }: Raster): Raster {
   const side = width / 2;
   const out = createRaster({ width: side, height: side, bands, dtype: 'uint8' });
-  const places = [0, bands, width * bands, (width + 1) * bands];
+  const corners = [0, bands, width * bands, (width + 1) * bands];
   const alpha = bands - 1;
   for (let to = 0, pixel = 0; pixel < side * side; pixel++, to += bands) {
     const from = (Math.floor(pixel / side) * 2 * width + (pixel % side) * 2) * bands;
     let opacity = 0;
-    for (const place of places) opacity += data[from + place + alpha]!;
+    for (const corner of corners) opacity += data[from + corner + alpha]!;
     if (opacity === 0) continue;
     for (let band = 0; band < alpha; band++) {
       let sum = 0;
-      for (const place of places) sum += data[from + place + band]! * data[from + place + alpha]!;
+      for (const corner of corners) sum += data[from + corner + band]! * data[from + corner + alpha]!;
       out.data[to + band] = sum / opacity + 0.5;
     }
     out.data[to + alpha] = opacity / 4 + 0.5;

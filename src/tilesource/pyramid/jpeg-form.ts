@@ -88,13 +88,13 @@ export async function packJpegTile(tile: Raster, { color, sampling }: JpegForm, 
     const scan = segments?.at(-1);
     const frame = segments?.find(({ marker }) => marker === markers.frame);
     if (segments == null || scan === undefined || frame === undefined) throw new Error('libvips wrote no baseline JPEG');
-    const whole = ({ start, body }: Segment) => bytes.subarray(start, start + 4 + body.length);
+    const bytesOf = ({ start, body }: Segment) => bytes.subarray(start, start + 4 + body.length);
     if (index === 0) {
-      parts.push(...segments.filter(({ marker }) => marker === markers.quantization).map(whole));
+      parts.push(...segments.filter(({ marker }) => marker === markers.quantization).map(bytesOf));
       const components = [1, 2, 3].flatMap((id) => [id, id === 1 ? across * 16 + down : 0x11, 0]);
       parts.push(Uint8Array.of(0xff, markers.frame, 0, 17, ...frame.body.subarray(0, 5), 3, ...components));
     }
-    parts.push(...segments.filter(({ marker }) => marker === markers.huffman).map(whole));
+    parts.push(...segments.filter(({ marker }) => marker === markers.huffman).map(bytesOf));
     parts.push(Uint8Array.of(0xff, markers.scan, 0, 8, 1, index + 1, 0, 0, 63, 0));
     parts.push(bytes.subarray(scan.start + 4 + scan.body.length, bytes.length - 2));
   }

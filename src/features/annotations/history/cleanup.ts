@@ -194,16 +194,16 @@ export class AnnotationCleanup {
       return cleared;
     };
     // Without the record of a deleted annotation its former versions could not be reached.
-    const goesWhole = !stamp.active && isCleared(stamp);
-    let cleared = goesWhole ? 1 : 0;
+    const isRemovedCompletely = !stamp.active && isCleared(stamp);
+    let cleared = isRemovedCompletely ? 1 : 0;
     let removed = 0;
     for await (const page of model.former.stamps(stamp.id, stamp.version)) {
       signal?.throwIfAborted();
       const ids = page.filter(isCleared).map(({ id }) => id);
       cleared += ids.length;
-      if (remove && !goesWhole) removed += addRemoved(await model.former.remove(ids));
+      if (remove && !isRemovedCompletely) removed += addRemoved(await model.former.remove(ids));
     }
-    if (goesWhole && remove && (await model.remove(stamp.id, stamp.version))) removed += addRemoved(cleared);
+    if (isRemovedCompletely && remove && (await model.remove(stamp.id, stamp.version))) removed += addRemoved(cleared);
     return removed;
   }
 

@@ -9,7 +9,7 @@ import { toWire } from '../../../http/serving/wire.js';
 /** How long an EventSource waits before it connects again. */
 const retryMs = 1000;
 
-/** The changes of a job as `text/event-stream`; 204 for a follower who has seen the end, which makes an EventSource stop. */
+/** The changes of a job as `text/event-stream`. A follower who has seen the end gets 204, which makes an EventSource stop. */
 export function jobEventStream(jobs: JobStore, job: JobRecord, options: FollowOptions): Reply {
   if (options.after !== undefined && isFinished(job.status)) {
     const position = `${job.logEpoch}-${job.logCount}-${job.status}.${job.timestamps.length}`;

@@ -9,7 +9,7 @@ import type { JobStore } from '../jobs.js';
 export interface JobChange {
   type: 'job_status' | 'job_log' | 'progress' | 'job_removed';
   data: Record<string, unknown>;
-  /** What {@link followJob} needs to go on after this change. */
+  /** Position after this change, from which {@link followJob} can go on. */
   position: string;
 }
 
@@ -24,7 +24,7 @@ export interface FollowOptions {
   signal: AbortSignal;
   /** How often the record is read, in milliseconds. Changes made in this process are seen at once. Default 400. */
   intervalMs?: number;
-  /** When it ends by itself, in milliseconds from now. Default 15 minutes. */
+  /** How long the stream lasts, in milliseconds. Default 15 minutes. */
   durationMs?: number;
 }
 
@@ -33,9 +33,8 @@ const quarterHourMs = 900_000;
 const allEntries = 2_000_000_000;
 
 /**
- * The changes of a job as they happen, in whichever process: its document, its log from the first entry that is kept, its
- * progress, and then each change. Ends after the change that finished the job, or when the job is gone.
- * `null` marks each reading that found nothing new.
+ * The changes of a job as they happen, in whatever process. First come its document, its log from the first entry that is kept, and its progress;
+ * then each change. It ends after the change that finished the job, or when the job is gone. It yields `null` after each poll that found nothing new.
  */
 export async function* followJob(store: JobStore, id: string, options: FollowOptions): AsyncGenerator<JobChange | null> {
   const { caller, intervalMs = 400, durationMs = quarterHourMs } = options;
@@ -65,7 +64,7 @@ export async function* followJob(store: JobStore, id: string, options: FollowOpt
   }
 }
 
-/** What a follower has seen: log entries, replacements of the log, status, and progress. */
+/** What a follower has seen already: numbers of log entries and of replacements of the log, status, and progress. */
 interface Seen {
   logCount: number;
   logEpoch: number;
@@ -80,7 +79,7 @@ async function* changesOf(
   { caller, sight }: Pick<FollowOptions, 'caller' | 'sight'>,
 ): AsyncGenerator<JobChange> {
   if (sight.complete) yield* detailsOf(store, job, seen);
-  // Last, so that who stops at the final status has had everything before.
+  // The status comes last, so that a follower who stops at the final status has had everything before it.
   const status = `${job.status}.${job.timestamps.length}`;
   if (status !== seen.status) {
     seen.status = status;
@@ -109,7 +108,7 @@ interface MissedLog {
   entries: string[];
   logCount: number;
   logEpoch: number;
-  /** Whether the entries stand in the place of all that was seen before. */
+  /** Whether the entries replace all that were seen before. */
   overwrite: boolean;
 }
 
@@ -117,7 +116,7 @@ interface MissedLog {
 async function readMissedLog(store: JobStore, job: JobRecord, seen: Seen): Promise<MissedLog | null> {
   let logCount = job.logCount;
   for (;;) {
-    // Entries may come between two readings: ask for some more, and see by the counters which these are.
+    // Entries may be added between two queries. So some more are asked for, and the counters tell which of them are new.
     const asked = seen.logEpoch === job.logEpoch ? Math.max(1, logCount - seen.logCount) + 64 : allEntries;
     const tail = await store.readLogTail(job.id, asked);
     if (tail === null) return null;

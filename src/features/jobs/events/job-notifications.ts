@@ -6,7 +6,7 @@ import { jobStatus } from '../job-status.js';
 const shortMs = 30_000;
 const progressMs = 3_600_000;
 
-/** The messages that the owner of a job gets. A message that cannot be sent is logged and changes nothing else. */
+/** Sends the owner of a job messages about it. A message that cannot be sent is only logged. */
 export class JobNotifications {
   constructor(
     private readonly send: ((notification: HostNotification) => Promise<void>) | undefined,
@@ -18,7 +18,7 @@ export class JobNotifications {
     await this.#send(job, 'job_created', asOwnerSees(job), shortMs);
   }
 
-  /** `job_log` for what was logged, `job_status` for a new status, `progress` for progress or its end. */
+  /** Sends `job_log` for new log entries, `job_status` for a new status, and `progress` for progress or its end. */
   async changed(before: JobRecord, after: JobRecord, changes: JobChanges): Promise<void> {
     const { log = [] } = changes;
     if (log.length > 0) {

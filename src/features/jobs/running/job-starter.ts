@@ -4,7 +4,7 @@ import type { NewJob } from '../jobs.js';
 /** A job to be made by {@link JobStarter.create}; title and type come from its definition. */
 export type NewDefinedJob = Omit<NewJob, 'title' | 'type' | 'run' | 'args'> & { title?: string };
 
-/** What routes and services know of the runner of jobs. */
+/** The part of the job runner that routes and services use. */
 export interface JobStarter {
   /** Stores a job of a kind that was defined. It runs when {@link JobStarter.start} says so. @throws when the kind is unknown. */
   create(name: string, job: NewDefinedJob): Promise<JobRecord>;

@@ -6,7 +6,7 @@ import { hasEnded, processName } from '../../../core/database/leases/process-nam
 import { Silence } from '../../../core/database/silence.js';
 import { step } from '../../../core/steps.js';
 
-/** What became of the queue entry that was to bring a job to a runner; `taken` says since when. */
+/** State of the queue entry that is to deliver a job to a runner; `taken` says since when it is taken. */
 export type EntryState = 'waiting' | 'gone' | `taken ${string}`;
 
 interface RecoveryOptions {
@@ -23,48 +23,47 @@ interface RecoveryOptions {
   deliver(job: JobRecord): Promise<void>;
 }
 
-/** Most jobs looked at in one sweep; the oldest come first, and later ones get their turn. */
+/** Most jobs checked in one sweep. The oldest come first, so the later ones are checked when these are done. */
 const maxActive = 1000;
 const maxWaiting = 100;
 /**
- * An entry that nobody begins with is replaced after this part of a lease. A process may have taken it and have ended, or have closed while
- * Agenda was fetching it; Agenda unlocks, unawaited, what it took beyond its limit. For Agenda such an entry is taken until its lock runs out,
- * 30 s later. An entry too many does no harm.
+ * A queue entry that is taken but not begun is replaced after this part of a lease. The process that has taken it may have ended, or have closed
+ * while Agenda was fetching it; and Agenda unlocks entries beyond its limit without waiting for that. For Agenda such an entry stays taken until its
+ * lock expires after 30 s. A superfluous entry does no harm.
  */
 const entryShare = 3;
 
-/** Whether a job was begun, has been taken from who worked on it, and is to be begun anew. */
+/** Whether a job was begun, has been taken from the process that worked on it, and is to be restarted. */
 function waitsForEntry({ status, run }: JobRecord): boolean {
   return status !== jobStatus.canceling && run?.owner === null && mayBeBegunAgain(run);
 }
 
 /**
- * Finds jobs that nobody works on although somebody should: their process has died, or it died between storing the job and
- * queueing it. Each process sweeps; of several that find the same job, the record lets one decide.
- *
- * Life is judged by whether the process is seen to have ended, and else by whether the record changes between sweeps.
+ * Finds jobs that no process works on although one should: the process has died while it worked, or between storing the job and queueing it. Every
+ * process sweeps. When several find the same job, an atomic write on its record lets only one act. A process counts as dead when it has certainly
+ * ended, or when the record has not changed between sweeps for a whole lease.
  */
 export class JobRecovery {
   #seen = new Map<string, Silence>();
   #sweptAt: number | null = null;
-  /** Milliseconds in which signs of life would have been seen. */
+  /** A clock in milliseconds, which counts only the time in which signs of life would have been noticed. */
   #watched = 0;
 
   constructor(private readonly options: RecoveryOptions) {}
 
-  /** Looks once at all jobs that are not over. */
+  /** Checks all jobs that are not over, once. */
   async sweep(): Promise<void> {
     const { jobs, sweepMs, leaseMs } = this.options;
     const active = await jobs.findRuns(activeStatuses, maxActive);
     const queued = await jobs.findRuns([jobStatus.inactive, jobStatus.queued], maxWaiting);
-    // What was taken from a dead process waits for its entry, too, whatever its status says.
+    // A job that was taken from a dead process also waits for its queue entry, whatever its status is.
     const waiting = [...queued, ...active.filter((job) => waitsForEntry(job) && !this.options.isRunningHere(job.id))];
     const tickets = waiting.flatMap(({ run }) => (run?.ticket == null ? [] : [run.ticket]));
     const entries = tickets.length === 0 ? new Map<string, EntryState>() : await this.options.entryStates(tickets);
     const now = performance.now();
     const passed = now - (this.#sweptAt ?? now);
-    // Of a time without an answer (the database was away) little counts: nobody could give a sign of life. Some of it does, since on a busy
-    // machine every sweep may be late.
+    // Little is counted of a time without answers, when the database was away, because no process could give a sign of life then. Some of it is
+    // counted, because on a busy machine every sweep may be late.
     this.#watched += passed > 3 * sweepMs ? sweepMs : passed;
     this.#sweptAt = now;
 
@@ -90,7 +89,7 @@ export class JobRecovery {
     }
   }
 
-  /** Whether the key of a job has been the same for the whole lease. */
+  /** Whether the key of a job has not changed for a whole lease. */
   #isSilent(job: JobRecord, { key, leaseMs }: { key: string; leaseMs: number }, before: ReadonlyMap<string, Silence>): boolean {
     const name = `${job.id} ${leaseMs}`;
     const silence = before.get(name) ?? new Silence(leaseMs, () => this.#watched);
@@ -98,7 +97,7 @@ export class JobRecovery {
     return silence.isOver(key);
   }
 
-  /** Takes a job away from an owner that is gone: it goes back into the queue, or is over. */
+  /** Takes a job away from an owner that is gone: the job goes back into the queue, or is over. */
   async #end(job: JobRecord): Promise<void> {
     const { jobs, logger } = this.options;
     const run = job.run!;

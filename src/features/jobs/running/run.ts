@@ -23,11 +23,11 @@ class JobStopped extends Error {
 
 /** How often records are read and written while a job runs, in milliseconds. */
 export interface RunTiming {
-  /** Between two looks at the record: a job cancelled elsewhere stops within this time. */
+  /** Time between two checks of the record. A job that was cancelled in another process stops within this time. */
   pollMs: number;
   /** Between two signs of life. */
   beatMs: number;
-  /** How long log entries and progress are collected. */
+  /** How long log entries and progress are collected before they are written. */
   flushMs: number;
 }
 
@@ -43,12 +43,12 @@ interface RunOptions {
   onBeat?: () => Promise<void>;
 }
 
-/** Pauses before the record of an ended job is written once more, in milliseconds. */
+/** Pauses before further attempts to write the record of an ended job, in milliseconds. */
 const settlePausesMs = [250, 1000, 4000, 8000];
-/** The same while the database is away, which lasts as long as it lasts; each try waits for the database on its own. */
+/** The same pause while the database is away, without a limit on the attempts. Each attempt also waits for the database itself. */
 const outagePauseMs = 1000;
 
-/** The work on one claimed job in this process, from RUNNING to what ends it. */
+/** The work on one claimed job in this process, from RUNNING to its final status. */
 export class JobRun {
   readonly #stopping = sharedAbortController();
   readonly #over = sharedAbortController();
@@ -61,9 +61,9 @@ export class JobRun {
   #settled: Promise<void> | null = null;
   #sawOutage = false;
   #interrupted = false;
-  /** Ends the pause before the next look at the record. */
-  #lookNow: () => void = () => undefined;
-  #isToldToLook = false;
+  /** Ends the pause before the next check of the record. */
+  #checkNow: () => void = () => undefined;
+  #isCheckDue = false;
 
   constructor(private readonly options: RunOptions) {}
 
@@ -71,12 +71,12 @@ export class JobRun {
     return this.options.job.id;
   }
 
-  /** Whether the work was broken off and is to be begun anew: the job waits for somebody to queue it. */
+  /** Whether the work was interrupted and is to be restarted. The job then waits for a process to queue it. */
   get interrupted(): boolean {
     return this.#interrupted;
   }
 
-  /** Tells the work to stop. The first reason counts. */
+  /** Asks the work to stop. If there are several reasons, the first one counts. */
   stop(reason: StopReason): void {
     if (!this.#stopping.signal.aborted) this.#stopping.abort(new JobStopped(reason));
   }
@@ -91,7 +91,7 @@ export class JobRun {
     const { definition, job, jobs, logger } = this.options;
     this.#over.signal.addEventListener(
       'abort',
-      jobs.onUpdate((event) => this.#hear(event)),
+      jobs.onUpdate((event) => this.#onJobEvent(event)),
     );
     const watching = this.#watch();
     let failure: { error: unknown } | null = null;
@@ -107,7 +107,7 @@ export class JobRun {
     await watching;
   }
 
-  /** Writes the record as if the work had ended now, for when it does not stop in time. */
+  /** Writes the record as if the work had ended now. Called when the work does not stop in time. */
   async abandon(): Promise<void> {
     this.stop('closing');
     await this.#settle(null);
@@ -122,7 +122,7 @@ export class JobRun {
         if (text === '') return;
         this.#log.push(text);
         this.#logBytes += logEntryBytes(text);
-        // The record keeps no more than this, so nothing is lost by forgetting it here.
+        // The record keeps no more than this, so older entries may be dropped here.
         while (this.#logBytes > maxLogBytes && this.#log.length > 1) this.#logBytes -= logEntryBytes(this.#log.shift()!);
         this.#flushSoon();
       },
@@ -162,14 +162,14 @@ export class JobRun {
   }
 
   /**
-   * Looks at the record at once when this process has written something that stops the work. What is told decides nothing: it may be older than this
-   * run, as whoever queued the job writes once more while it is taken up.
+   * Checks the record at once when this process has written something that stops the work. The event alone does not stop it, because it may be older
+   * than this run: whoever queues a job writes to it once more while it is already being taken up.
    */
-  #hear({ kind, job }: JobEvent): void {
+  #onJobEvent({ kind, job }: JobEvent): void {
     if (job.id !== this.id || this.#settled !== null) return;
     if (this.#reasonToStop(kind === 'removed' ? null : { status: job.status, owner: job.run?.owner ?? null }) === null) return;
-    this.#isToldToLook = true;
-    this.#lookNow();
+    this.#isCheckDue = true;
+    this.#checkNow();
   }
 
   #judge(state: JobState | null): void {
@@ -184,14 +184,14 @@ export class JobRun {
     return isFinished(state.status) ? 'ended' : null;
   }
 
-  /** Looks at the record and gives signs of life until the run is over: also while the work has not stopped yet. */
+  /** Checks the record and gives signs of life until the run is over, even while the work is still stopping. */
   async #watch(): Promise<void> {
     const { jobs, owner, timing, logger, onBeat } = this.options;
     let beatAt = Date.now();
     for (;;) {
-      if (!this.#isToldToLook) await pause(timing.pollMs, this.#over.signal, (end) => (this.#lookNow = end));
+      if (!this.#isCheckDue) await pause(timing.pollMs, this.#over.signal, (end) => (this.#checkNow = end));
       if (this.#over.signal.aborted) return;
-      this.#isToldToLook = false;
+      this.#isCheckDue = false;
       try {
         this.#judge(await jobs.findState(this.id));
         if (Date.now() - beatAt < timing.beatMs) continue;
@@ -199,7 +199,7 @@ export class JobRun {
         if (this.#settled === null) await jobs.beat(this.id, owner);
         await onBeat?.();
       } catch (err) {
-        // Work goes on without the database; if another process takes the job meanwhile, the next look tells.
+        // Work goes on without the database. If another process takes the job meanwhile, the next check finds it.
         if (isDatabaseOutage(err)) this.#sawOutage = true;
         logger?.warn({ err, jobId: this.id }, 'Job:WatchFailed');
       }
@@ -217,7 +217,7 @@ export class JobRun {
     for (const pauses = [...settlePausesMs]; ;) {
       try {
         while (!(await this.#tryWriteEnd(failure))) {
-          // Somebody changed the record between reading and writing: what is stored now decides.
+          // Somebody changed the record between reading and writing, so it is read again.
         }
         return;
       } catch (err) {
@@ -238,7 +238,7 @@ export class JobRun {
     if (job === null || job.run?.owner !== owner) return true;
     const changes: JobChanges = {
       owner: null,
-      // Where the job is to be begun anew, this process brings it into the queue.
+      // If the job is to be restarted, this process queues it.
       starter: processName(),
       log: this.#log,
       ...(this.#progress && { progress: { total: null, current: null, message: null, ...job.progress, ...this.#progress } }),
@@ -248,14 +248,14 @@ export class JobRun {
     return (await jobs.change(job, { owner }, changes)) !== null;
   }
 
-  /** Status and last words, by what is stored and how the work ended. */
+  /** The final status and log entry, which depend on the stored status and on how the work ended. */
   #ending(job: JobRecord, failure: { error: unknown } | null): Pick<JobChanges, 'status' | 'log' | 'attempts'> {
     const { definition } = this.options;
     const says = (text: string) => ({ log: [...this.#log, text] });
     if (isFinished(job.status)) return {};
     if (job.status === jobStatus.canceling) return { status: jobStatus.canceled };
     if (this.#stopReason === 'closing') {
-      // The stop was no fault of the job: it does not count as an attempt.
+      // The job was not the reason for the stop, so this does not count as an attempt.
       if (job.run?.resumable) return { attempts: -1, ...says('The server was stopped; the job is taken up again.\n') };
       return { status: jobStatus.error, ...says('The server was stopped before the job had ended.\n') };
     }
@@ -263,7 +263,7 @@ export class JobRun {
     if (job.run?.resumable && isDatabaseOutage(failure.error)) {
       this.#interrupted = true;
       const log = says('The database could not be reached; the job is taken up again.\n');
-      // What nobody else has noticed may be the fault of the job: it counts as an attempt.
+      // If nobody else has noticed an outage, the job itself may be the reason, so this counts as an attempt.
       return this.#sawOutage ? { attempts: -1, ...log } : log;
     }
     if (job.run !== null && isPassing(failure.error) && mayBeBegunAgain(job.run)) {
@@ -274,7 +274,7 @@ export class JobRun {
   }
 }
 
-/** Resolves after a time, or as soon as the signal is aborted or what `begun` is given is called. */
+/** Resolves after a time, or as soon as the signal is aborted, or when the function is called that `begun` gets. */
 function pause(ms: number, signal?: AbortSignal, begun?: (end: () => void) => void): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();

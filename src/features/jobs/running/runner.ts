@@ -11,23 +11,23 @@ import { JobRun, type RunTiming } from './run.js';
 import { processName } from '../../../core/database/leases/process-name.js';
 import { step } from '../../../core/steps.js';
 
-/** What a runner is made of. Times are in milliseconds. */
+/** Options of a {@link JobRunner}. Times are in milliseconds. */
 export interface JobRunnerOptions {
-  /** The host's Agenda. Its `processEvery` says how soon a queued job begins. */
+  /** The host's Agenda. Its `processEvery` determines how soon a queued job begins. */
   agenda: Agenda;
   jobs: JobStore;
   logger?: HostLogger | undefined;
-  /** Begins the names of the queue's jobs, so that they do not meet those of the host. Default `large_image`. */
+  /** Prefix of the names of the jobs in the queue, so that they differ from those of the host. Default `large_image`. */
   prefix?: string;
   /** Which jobs this process takes up. Default both. */
   handlers?: readonly ('local' | 'worker')[];
   /**
-   * How long the process of a running job may be silent before the job is taken from it. Default 15 000: together with the sweeps
-   * and Agenda's `processEvery` of up to 5 s, a job whose process was killed is taken up again, or ERROR, within 30 s. Where a process of the
-   * same machine is seen to have ended, that is after the next sweep: {@link sweepMs} at most.
+   * How long the process of a running job may be silent before the job is taken from it. Default 15 000: with the sweeps and with Agenda's
+   * `processEvery` of up to 5 s, a job whose process was killed is resumed, or ends in ERROR, within 30 s. If a process on the same machine has
+   * ended, the next sweep notices it, after at most {@link sweepMs}.
    */
   leaseMs?: number;
-  /** How often a running job looks for being cancelled in another process. Default 400. */
+  /** How often a running job checks whether another process has cancelled it. Default 400. */
   pollMs?: number;
   /** How long {@link JobRunner.close} waits for running work to stop. Default 5000. */
   closeTimeoutMs?: number;
@@ -38,14 +38,13 @@ interface QueueData {
 }
 
 const flushMs = 250;
-/** Most time between two looks for jobs that nobody works on, in milliseconds. */
+/** Longest time between two sweeps for jobs that no process works on, in milliseconds. */
 const sweepMs = 2000;
 
 /**
- * Runs jobs: each record that was started is run once, by one of the processes that defined its kind on the same database.
- *
- * Agenda is the queue: it brings the id of a record to a process with a free place. Who may run the job is decided by one atomic
- * write on the record, so an entry that Agenda delivers twice, or after a crash once more, does no harm.
+ * Runs jobs. Each record that was started is run once, by one of the processes on the same database that have defined its kind. Agenda is the queue:
+ * it delivers the id of a record to a process with a free slot. An atomic write on the record decides which process runs the job, so it does no harm
+ * when Agenda delivers an entry twice, or once more after a crash.
  */
 export class JobRunner implements JobStarter {
   readonly #agenda: Agenda;
@@ -59,14 +58,14 @@ export class JobRunner implements JobStarter {
   readonly #closeTimeoutMs: number;
   readonly #name = `${processName()}:${randomUUID().slice(0, 8)}`;
   readonly #definitions = new Map<string, JobDefinition<unknown>>();
-  /** Names on Agenda and their numbers of places. */
+  /** Names on Agenda, and how many jobs of each may run at the same time. */
   readonly #queues = new Map<string, { concurrency: number; leaked: number }>();
   readonly #runs = new Map<JobRun, Promise<void>>();
   readonly #recovery: JobRecovery;
   #sweepTimer: NodeJS.Timeout | null = null;
   #sweeping: Promise<void> | null = null;
   #claims = 0;
-  /** Jobs that came too late or were interrupted: others are to have them once this process takes none. */
+  /** Jobs that came too late or were interrupted. They are queued for other processes as soon as this one takes up no more jobs. */
   readonly #returned = new Set<string>();
   #startedAgenda = false;
   #closed = false;
@@ -92,11 +91,7 @@ export class JobRunner implements JobStarter {
     });
   }
 
-  /**
-   * Makes a kind of job known, and takes up its jobs from now on where Agenda is started in this process.
-   *
-   * @throws when the name is taken.
-   */
+  /** Defines a kind of job. From now on this process takes up its jobs, if Agenda is started in it. @throws when the name is taken. */
   define<D>(definition: JobDefinition<D>): void {
     const { name, concurrency = 1 } = definition;
     if (this.#closed) throw new Error(`The runner is closed; job "${name}" cannot be defined.`);
@@ -114,9 +109,9 @@ export class JobRunner implements JobStarter {
       };
       this.#agenda.define<QueueData>(queue, receive, {
         concurrency,
-        // A process takes no more than it can begin: the rest is for others.
+        // A process takes no more entries than it can begin. The rest is for other processes.
         lockLimit: concurrency,
-        // Half of this is how long Agenda's own timer outlives a job.
+        // Agenda's own timer goes on for half of this time after a job has ended.
         lockLifetime: Math.max(20_000, 2 * this.#leaseMs),
         removeOnComplete: true,
       });
@@ -138,7 +133,7 @@ export class JobRunner implements JobStarter {
   }
 
   /**
-   * Queues a job: QUEUED, and RUNNING as soon as a process has a place for it. A job that is over, or being worked on, is left alone.
+   * Queues a job: it is QUEUED, and RUNNING as soon as a process has a slot for it. A job that is over or being worked on is left unchanged.
    *
    * @returns the job as it is then; `null` when it is gone.
    */
@@ -155,11 +150,11 @@ export class JobRunner implements JobStarter {
     step('job:entered');
     const ticket = entry.attrs._id === undefined ? null : String(entry.attrs._id);
     const changes = { ticket, starter: processName() };
-    // When a process was so quick that it has begun already, nobody needs to know the entry any more.
+    // If a process has already begun the job, its queue entry need not be stored any more.
     return (await this.#jobs.change(current, { owner: null, ticket: current.run.ticket }, changes)) ?? this.#jobs.find(job.id);
   }
 
-  /** Starts the host's Agenda, unless it runs already, for processes that are there to run jobs. {@link JobRunner.close} stops it again. */
+  /** Starts the host's Agenda, unless it runs already. For processes whose purpose is to run jobs. {@link JobRunner.close} stops it again. */
   async startProcessing(): Promise<void> {
     if (this.#agenda.isActiveJobProcessor()) return;
     this.#startedAgenda = true;
@@ -167,8 +162,8 @@ export class JobRunner implements JobStarter {
   }
 
   /**
-   * Takes up no more jobs, stops the running ones and takes the definitions off Agenda. Interrupted jobs go back to the queue
-   * where they are resumable, else they are ERROR.
+   * Takes up no more jobs, stops the running ones and removes the definitions from Agenda. Interrupted jobs are queued again if they are resumable;
+   * the others end in ERROR.
    */
   async close(): Promise<void> {
     if (this.#closed) return;
@@ -181,17 +176,17 @@ export class JobRunner implements JobStarter {
       run.stop('closing');
     }
     await within(this.#closeTimeoutMs, Promise.all(this.#runs.values()));
-    // What cannot be written in time (the database is away) is for the sweeps of other processes.
+    // Records that cannot be written in time, because the database is away, are left to the sweeps of other processes.
     await within(this.#closeTimeoutMs, Promise.all([...this.#runs.keys()].map((run) => run.abandon())));
     if (this.#queues.size > 0) await this.#removeDefinitions();
     if (this.#startedAgenda) await this.#agenda.stop(false);
-    // Back into the queue at once, not only when the other processes notice.
+    // These jobs are queued at once, so that they need not wait for the sweep of another process.
     for (const id of this.#returned) await this.#requeue(id);
     this.#agenda.off('error', this.#onAgendaError);
   }
 
   #open(): void {
-    // Without a listener, an error of Agenda's (the database is away for a moment) would end the process.
+    // Without a listener, an error event of Agenda, as when the database is away for a moment, would end the process.
     this.#agenda.on('error', this.#onAgendaError);
     const sweep = () => {
       this.#sweeping ??= this.#sweep().finally(() => {
@@ -211,7 +206,7 @@ export class JobRunner implements JobStarter {
     return `${this.#prefix}.${handler}.${task}`;
   }
 
-  /** One delivery of Agenda's: the place is taken until the promise is settled. */
+  /** Handles one delivery of Agenda. The slot is occupied until the promise is settled. */
   async #receive(entry: AgendaJob<QueueData>): Promise<void> {
     const { jobId } = entry.attrs.data;
     if (this.#closed) {
@@ -265,8 +260,8 @@ export class JobRunner implements JobStarter {
   }
 
   /**
-   * Agenda forgets to give back the place of an entry whose lock ran out while it waited for a place among all of the host's jobs
-   * (`maxConcurrency`). Such places are added again, or in the end this process would take up no job of that kind.
+   * Agenda does not release the slot of an entry whose lock expired while it waited for a slot among all jobs of the host (`maxConcurrency`). Such
+   * slots are added again; otherwise this process would after a while take up no more jobs of that kind.
    */
   async #replaceLeakedSlots(): Promise<void> {
     const { jobStatus: counts, queuedJobs } = await this.#agenda.getRunningStats(true);
@@ -276,20 +271,24 @@ export class JobRunner implements JobStarter {
       const definition = this.#agenda.definitions[name];
       if (count === undefined || definition === undefined) continue;
       const leaked = Math.max(0, count.locked - count.running - waiting.filter((entry) => entry.name === name).length);
-      // Seen twice: an entry on its way from one list to the other is in neither for a moment.
+      // A slot counts as lost only when it is missing in two checks, because an entry that moves from one list to the other is in neither for a
+      // moment.
       definition.lockLimit = queue.concurrency + Math.min(leaked, queue.leaked);
       queue.leaked = leaked;
     }
   }
 
-  /** Agenda fetches entries of the definitions it can enumerate; what it has fetched must still find its definition. */
+  /**
+   * Agenda fetches entries of the definitions that it can enumerate. Definitions are made non-enumerable, so that entries that it has already fetched
+   * still find theirs.
+   */
   #hideDefinitions(): void {
     for (const name of this.#queues.keys()) {
       Object.defineProperty(this.#agenda.definitions, name, { enumerable: false });
     }
   }
 
-  /** Waits until Agenda has finished what it fetched, but not for ever, and takes the definitions off. */
+  /** Waits for a limited time until Agenda has finished the entries that it has fetched, and removes the definitions. */
   async #removeDefinitions(): Promise<void> {
     const deadline = Date.now() + 1000;
     try {
@@ -305,7 +304,7 @@ export class JobRunner implements JobStarter {
   }
 }
 
-/** Statuses in which a job that nobody works on can be brought to a process. */
+/** Statuses in which a job that no process works on can be delivered to one. */
 const startable: readonly number[] = [
   jobStatus.queued,
   jobStatus.running,

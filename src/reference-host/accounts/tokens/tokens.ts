@@ -131,21 +131,21 @@ async function keysOf(context: HostContext, tokens: readonly TokenDocument[]): P
   return new Set(keys.map(({ _id, tokenEpoch }) => `${_id.toHexString()} ${String(tokenEpoch)}`));
 }
 
-/** Most tokens of one look. */
-const tokensPerLook = 500;
+/** Most tokens of one query. */
+const tokensPerQuery = 500;
 
-/** {@link verifyToken}, by one look for all tokens that are asked for at the same moment, as those of all open streams are. */
+/** {@link verifyToken}, by one query for all tokens that are asked for at the same moment, as those of all open streams are. */
 export function tokensVerifier(context: HostContext): (token: string) => Promise<Caller | null> {
   let batch: { tokens: Set<string>; answers: Promise<Map<string, Caller>> } | undefined;
   return async (token) => {
-    if (batch === undefined || batch.tokens.size >= tokensPerLook) {
+    if (batch === undefined || batch.tokens.size >= tokensPerQuery) {
       const tokens = new Set<string>();
-      const look = () => {
-        // No answer is older than its question: who asks from now on waits for the next look.
+      const query = () => {
+        // No answer may be older than its question, so calls from now on wait for the next query.
         batch = undefined;
         return verifyTokens(context, [...tokens]);
       };
-      batch = { tokens, answers: Promise.resolve().then(look) };
+      batch = { tokens, answers: Promise.resolve().then(query) };
     }
     batch.tokens.add(token);
     return (await batch.answers).get(token) ?? null;
