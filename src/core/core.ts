@@ -14,31 +14,31 @@ import { Sweeper, type Sweep } from './database/sweeper.js';
 import { createQueues, type QueueLimits, type QueueName, type Queues } from './concurrency/queues.js';
 import type { OnClose } from './undo.js';
 
-/** What every feature stands on: the host, as the plugin sees it. */
+/** What every feature is built on: the host, as the plugin sees it. */
 export interface Core {
   host: WorkerHost;
   logger: HostLogger;
   /** Word that names the product on the wire. */
   brand: string;
-  /** Where the host's models are compiled. */
+  /** The connection on which the host's models are compiled. */
   connection: Connection;
   /** The collections that the plugin keeps beside those of the host. */
   own: OwnCollections;
-  /** Work that one process at a time does. */
+  /** Leases of work that only one process does at a time. */
   leases: Leases;
   records: HostRecords;
   events: HostEvents;
   callers: Callers;
-  /** Where work waits that keeps threads, the event loop or the database busy. */
+  /** Queues for work that keeps threads, the event loop or the database busy. */
   queues: Queues;
   temporaryDirectory: string;
 }
 
 /**
- * Extends the host's models and follows the host.
+ * Extends the host's models and subscribes to events of the host.
  *
  * @param onClose takes the steps that end this.
- * @throws InvalidHostError, and LargeImageError `conflict` where what the host has stored is in the way; nothing has been changed then.
+ * @throws InvalidHostError, and LargeImageError `conflict` where stored documents of others are in the way. Nothing has been changed then.
  */
 export async function openCore(
   host: WorkerHost,
@@ -81,10 +81,10 @@ export async function openCore(
 }
 
 /**
- * Removes what ended processes have left: of the core, and of the features.
+ * Starts removing what ended processes have left behind, in the core and in the features.
  *
- * @param options `fullAtStart`: whether everything is looked at when this process starts.
- * @param onClose takes the step that ends it.
+ * @param options `fullAtStart`: whether the sweep at the start of this process is a full one.
+ * @param onClose takes the step that ends this.
  */
 export function startSweeper(
   { own, leases, logger, host }: Core,

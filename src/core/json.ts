@@ -2,24 +2,24 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import { BadParameterError } from '../errors.js';
 import { JsonLimitError, parseInSlices } from './concurrency/json-slices.js';
 
-/** As much of a broken text as is looked at to say what is wrong, in characters. */
+/** How much of a malformed text is inspected to say what is wrong, in characters. */
 const probedCharacters = 64 * 1024;
-/** Deepest nesting of JSON that is read; what is stored may be nested less deep. */
+/** Deepest nesting of JSON that is read. The limit for stored values is lower. */
 const maxJsonDepth = 500;
-/** Lists and objects of JSON that is read: as many as there may be in the longest body of a route that takes 1 MiB, and more. */
+/** Most lists and objects in JSON that is read: more than the longest body of a route that takes 1 MiB can contain. */
 const maxJsonContainers = 600_000;
 
 /** Texts from this length on, in bytes, are parsed in slices or in a thread. */
 const longText = 256 * 1024;
 
-/** Whether parsing a text at once would hold the event loop for long. */
+/** Whether parsing a text at once would block the event loop for long. */
 export function isLongText(bytes: number): boolean {
   return bytes >= longText;
 }
 
-/** Text of UTF-8 bytes. @throws BadParameterError when they are none. */
+/** Decodes UTF-8. @throws BadParameterError for bytes that are no UTF-8. */
 export function textOf(bytes: Buffer): string {
-  // ASCII, of which most bodies are, needs no decoding.
+  // Most bodies are ASCII, which needs no decoding.
   if (isAscii(bytes)) return bytes.toString('latin1');
   if (!isUtf8(bytes)) throw new BadParameterError('The request body must be UTF-8 text.');
   return bytes.toString('utf8');
@@ -40,7 +40,7 @@ export async function parseJsonText(
 }
 
 function invalid(content: string, cause: unknown): BadParameterError {
-  // Outside of strings these words are what other JSON writers emit for numbers that JSON cannot hold.
+  // Outside of strings, these words are what other JSON writers emit for numbers that JSON cannot express.
   const outsideStrings = content.slice(0, probedCharacters).replace(/"[^"\\]*(?:\\.[^"\\]*)*"?/gs, '""');
   const constant = /(?<![\w.])(NaN|-?Infinity)(?![\w.])/.exec(outsideStrings);
   if (constant) return new BadParameterError(`Error: "${constant[1]}" is not valid JSON.`, { cause });
@@ -48,7 +48,7 @@ function invalid(content: string, cause: unknown): BadParameterError {
   return new BadParameterError('Invalid JSON passed in request body.', { cause, details: { extra } });
 }
 
-/** What is wrong with the encoding of a text that is no JSON, where that is what is wrong: such characters are not seen in a message. */
+/** What is wrong with the encoding of a text, if that is why it is no JSON. A message that quoted the text would not show such characters. */
 function encodingHint(content: string): string | null {
   if (content.startsWith('\ufeff')) return 'it begins with a byte order mark; send UTF-8 without one';
   return content.slice(0, 2).includes('\0') ? 'it looks like UTF-16 or UTF-32; send UTF-8' : null;

@@ -6,53 +6,49 @@ import { hasEnded, processName } from './database/leases/process-name.js';
 const prefix = 'large-image-';
 const namePattern = /^\.?large-image-([0-9a-f]{12}-\d+-\d+)_[0-9a-f-]{36}(\.[.\w]+)?$/;
 
-/** Files of processes that cannot be asked are taken to be left behind when nobody has written to them for this long, in milliseconds. */
+/** Files of processes on other machines count as left behind when nobody has written to them for this long, in milliseconds. */
 const maxForeignAgeMs = 24 * 60 * 60 * 1000;
 
 function newName(extension: string): string {
   return `${prefix}${processName()}_${randomUUID()}${extension}`;
 }
 
-/** A path for a new temporary file, which says in its name whose it is. */
+/** A path for a new temporary file, whose name contains the name of this process. */
 export function temporaryPath(directory: string, extension = ''): string {
   return join(directory, newName(extension));
 }
 
-/** The same for a file in a folder that people look into: a hidden one. */
+/** The same for a file in a folder that people use. The file is hidden there. */
 export function hiddenTemporaryPath(directory: string, extension = ''): string {
   return join(directory, `.${newName(extension)}`);
 }
 
-/** Makes a directory for temporary files, which says in its name whose it is. @returns its path, and what removes it. */
+/** Makes a directory for temporary files, whose name contains the name of this process. @returns its path, and a function that removes it. */
 export async function temporaryDirectory(parent: string): Promise<{ path: string; remove(): Promise<void> }> {
   const path = temporaryPath(parent, '.d');
   await mkdir(path, { mode: 0o700 });
-  // A process that was killed may still hold a file for a moment.
+  // A process that was killed may keep a file open for a moment.
   return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
 }
 
 /**
- * Takes away the name of a temporary file that is open and needs none any more: what is in it goes when it is closed, or the process ends.
+ * Removes the name of an open temporary file, so that its contents vanish when it is closed, or when the process ends.
  *
- * @returns what removes the file after it was closed, where the system insists on a name for open files.
+ * @returns a function that removes the file after it was closed, for systems on which open files must have a name.
  */
 export async function unlinkOpenFile(path: string): Promise<() => Promise<void>> {
   const unlinked = await unlink(path).then(...yesOrNo);
   return unlinked ? async () => {} : () => unlink(path).catch(() => {});
 }
 
-/**
- * Removes the temporary files and directories of processes that are no more: a process that was killed cannot do it itself.
- *
- * @returns how many were removed.
- */
+/** Removes the temporary files and directories of processes that were killed before they could do it themselves. @returns how many were removed. */
 export async function sweepTemporaryFiles(directory: string): Promise<number> {
   let removed = 0;
   for (const name of await readdir(directory)) {
     const owner = namePattern.exec(name)?.[1];
     if (owner === undefined) continue;
     const path = join(directory, name);
-    // In a folder that all may write to, what others put there is not touched: it might change while it is removed.
+    // In a folder that everybody may write to, files of other users are not touched, because they might change while they are removed.
     if (!(await isOurs(path)) || (!hasEnded(owner) && !(await isOld(path)))) continue;
     if (await rm(path, { recursive: true, maxRetries: 2 }).then(...yesOrNo)) removed += 1;
   }
@@ -61,7 +57,7 @@ export async function sweepTemporaryFiles(directory: string): Promise<number> {
 
 const yesOrNo = [() => true, () => false] as const;
 
-/** Whether nobody has changed a file, or what is in a directory, for a long time. */
+/** Whether nobody has changed a file, or the contents of a directory, for a long time. */
 async function isOld(path: string): Promise<boolean> {
   const names = await readdir(path).catch(() => []);
   const times = await Promise.all([path, ...names.map((each) => join(path, each))].map(changedAt));
@@ -71,7 +67,7 @@ async function isOld(path: string): Promise<boolean> {
 async function changedAt(path: string): Promise<number> {
   return lstat(path).then(
     ({ mtimeMs }) => mtimeMs,
-    // It goes at this moment: whoever wrote it is there.
+    // The file is just being removed, so its process is alive.
     () => Date.now(),
   );
 }

@@ -1,9 +1,9 @@
 import type { HostLogger } from '../host.js';
 
-/** Takes a step that ends something which has just been begun. */
+/** Adds a step that undoes something that has just been done. */
 export type OnClose = (step: () => unknown) => void;
 
-/** What ends an installation: the steps of its making backwards. One that fails is logged and keeps no other from being done. */
+/** Undoes what was done, step by step in reverse order. A step that fails is logged, and the others are still taken. */
 export class Undo {
   readonly #steps: (() => unknown)[] = [];
 

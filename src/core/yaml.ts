@@ -1,7 +1,7 @@
 import { dump, FAILSAFE_SCHEMA, load, Type, YAMLException } from 'js-yaml';
 import { BadParameterError } from '../errors.js';
 
-/** A value as YAML texts hold them, as JSON. */
+/** A value that a YAML text can contain, as JSON. */
 export type YamlMapping = Record<string, unknown>;
 
 /** Whether a value is a mapping. */
@@ -9,7 +9,7 @@ export function isMapping(value: unknown): value is YamlMapping {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A kind of plain scalar: the texts that are of it, their value, and which values are written so. */
+/** A kind of plain scalar: which texts belong to it, their values, and which values are written as it. */
 function scalar<T>(
   tag: string,
   texts: RegExp,
@@ -39,14 +39,14 @@ function floatOf(text: string): number {
   return text.startsWith('-') ? -size : size;
 }
 
-/** A float has a point in YAML 1.1, also one with an exponent. */
+/** In YAML 1.1 a float has a point, even if it has an exponent. */
 function floatText(value: number): string {
   if (Number.isNaN(value)) return '.nan';
   if (!Number.isFinite(value)) return value < 0 ? '-.inf' : '.inf';
   return /^-?\d+(e|$)/.test(`${value}`) ? `${value}`.replace(/(?=e|$)/, '.0') : `${value}`;
 }
 
-/** Dates stay as they are written, times are given in UTC as all others of the server. */
+/** Dates are kept as they are written. Times are given in UTC, as all times of the server. */
 function timeText(text: string): string {
   if (/^\d{4}-\d\d-\d\d$/.test(text)) return text;
   const [, date, time, zone = ''] = /^([-\d]+)(?:[Tt]|[ \t]+)([:.\d]+)[ \t]*([-+Z].*)?$/.exec(text) ?? [];
@@ -58,7 +58,7 @@ function timeText(text: string): string {
   return at.toISOString().replace('Z', '+00:00');
 }
 
-/** YAML 1.1 as existing texts are written in it: `yes` is true and a lone `y` is text, `017` is fifteen, `1e3` has no point and is text. */
+/** YAML 1.1, in which existing texts are written: `yes` is true, but `y` alone is text; `017` is fifteen; `1e3` has no point and is text. */
 const schema = FAILSAFE_SCHEMA.extend({
   implicit: [
     scalar('null', /^(~|null|Null|NULL|)$/, () => null, { is: (value) => value === null, text: () => 'null' }),
@@ -86,11 +86,13 @@ const schema = FAILSAFE_SCHEMA.extend({
   explicit: [new Type('tag:yaml.org,2002:set', { kind: 'mapping' }), new Type('tag:yaml.org,2002:omap', { kind: 'sequence' })],
 });
 
-/** Most characters and values that a text may hold once its aliases are written out: some ten bytes may name as many as one likes. */
+/**
+ * Most characters and values that a text may have after its aliases are expanded, because ten bytes of aliases can stand for any number of values.
+ */
 const maxSize = 30_000_000;
 const maxDepth = 500;
 
-/** How many values and characters there are with aliases written out. @throws Error for circles, and for what is too deep. */
+/** Counts values and characters with aliases expanded. @throws Error for circular aliases, and for nesting that is too deep. */
 function sizeOf(value: unknown, known = new Map<object, number>(), depth = 0): number {
   if (typeof value === 'string') return 1 + value.length;
   if (typeof value !== 'object' || value === null) return 1;
@@ -104,7 +106,7 @@ function sizeOf(value: unknown, known = new Map<object, number>(), depth = 0): n
   return size;
 }
 
-/** The value of a text that is one YAML document. @throws BadParameterError that says what `name` it is and what is wrong. */
+/** The value of a text that is one YAML document. @throws BadParameterError that calls the text `name` and says what is wrong. */
 export function parseYaml(text: string, name: string): unknown {
   try {
     const value = load(text, { schema }) ?? null;

@@ -1,6 +1,6 @@
 import { BadParameterError, InvalidError, LargeImageError } from '../errors.js';
 
-/** The part of JSON Schema that parameters are described in. */
+/** The part of JSON Schema with which parameters are described. */
 export interface ParameterSchema {
   type: 'string' | 'integer' | 'number' | 'boolean' | 'object' | 'array';
   description?: string;
@@ -13,8 +13,8 @@ export interface ParameterSchema {
 }
 
 /**
- * A parameter of a route as it comes in a query string, a form or the path: always text. `parse` turns the text into the value
- * the handler sees; `absent` stands in when it was not sent.
+ * A parameter of a route. It comes as text, in a query string, a form or the path. `parse` turns the text into the value the handler sees; `absent`
+ * stands in when it was not sent.
  */
 export interface Parameter<T> {
   readonly schema: ParameterSchema;
@@ -28,7 +28,7 @@ export interface Parameter<T> {
 export type Parameters = Readonly<Record<string, Parameter<unknown>>>;
 export type ParameterValues<P extends Parameters> = { [K in keyof P]: P[K] extends Parameter<infer T> ? T : never };
 
-/** Longest value of a parameter, in characters: it is read at a stretch. A body may be longer. */
+/** Longest value of a parameter, in characters, because it is read without a pause. A body may be longer. */
 const maxLength = 256 * 1024;
 
 /** @throws LargeImageError `too-large` for a value that is longer than parameters may be. */
@@ -51,7 +51,7 @@ export function text(options: Describe & { pattern?: string } = {}): Parameter<s
   return optional({ type: 'string', ...options }, (value) => value);
 }
 
-/** A whole number that the route reads from its text, since it has messages of its own. */
+/** An integer that the route itself parses, because its messages are different. */
 export function integerText(options: Describe & { minimum?: number } = {}): Parameter<string | undefined> {
   return optional({ type: 'integer', ...options }, (value) => value);
 }
@@ -113,10 +113,10 @@ export function sortDirection(): Parameter<1 | -1 | undefined> {
   });
 }
 
-/** Deepest nesting of a parameter that is JSON. What is done with it may go down as deep as it is. */
+/** Deepest nesting of a parameter that is JSON, because handlers may recurse as deep as it is nested. */
 const maxDepth = 100;
 
-/** Whether lists and objects of a JSON text stand in one another deeper than may be. */
+/** Whether lists and objects of a JSON text are nested more deeply than allowed. */
 function isTooDeep(value: string): boolean {
   let depth = 0;
   for (let i = 0; i < value.length; i += 1) {
@@ -175,7 +175,7 @@ export function id(options: Describe = {}): Parameter<string | undefined> {
   });
 }
 
-/** The same parameter, with a value for when it is not sent. */
+/** The same parameter with a default value. */
 export function withDefault<T>(parameter: Parameter<T | undefined>, value: T): Parameter<T> {
   const schema = { ...parameter.schema, default: value };
   return { ...parameter, schema, absent: value, parse: (raw, name) => parameter.parse(raw, name) ?? value };
@@ -183,7 +183,7 @@ export function withDefault<T>(parameter: Parameter<T | undefined>, value: T): P
 
 /** The same parameter, which must be sent. */
 export function required<T>(parameter: Parameter<T | undefined>): Parameter<T> {
-  // `absent` is never read from a required parameter: its absence is an error before.
+  // `absent` is never used, because the absence of a required parameter is an error.
   return { ...(parameter as Parameter<T>), required: true };
 }
 

@@ -1,35 +1,36 @@
 import { BadParameterError, InvalidError } from '../../errors.js';
 import type { AccessEntry, Caller, HostDirectory } from '../../host.js';
 
-/** Users and groups with what each may do. */
+/** Users and groups, each with its level and flags. */
 export interface GrantedAccess {
   users: AccessEntry[];
   groups: AccessEntry[];
 }
 
 interface AccessListContext {
-  /** Who exists; `undefined` where the host cannot tell, and has no groups. */
+  /** Users and groups of the host; `undefined` where the host does not offer them, and has no groups. */
   directory: HostDirectory | undefined;
-  /** Who changes the list: unless a site administrator, they may not leave a list by which nobody has ADMIN. */
+  /** Who changes the list. Unless they are a site administrator, somebody must have ADMIN by the new list. */
   caller: Caller | null;
-  /** Flags that have a meaning; others are dropped. */
+  /** Flags that are known; others are dropped. */
   knownFlags: ReadonlySet<string>;
-  /** The list that is replaced: whoever stands on it may stay there, also where the caller may not know of them otherwise. */
+  /** The list that is replaced. Users and groups on it may be kept, even if the caller may not see them otherwise. */
   former?: { users: readonly { id: string }[]; groups: readonly { id: string }[] };
 }
 
-/** Longest list of users or groups, so that a document stays far from what a database can hold. */
+/** Longest list of users or groups, so that a document stays far below the limit of the database. */
 const maxEntries = 10_000;
 /** Ids that one message names. */
 const namedIds = 10;
 const listMembers: ReadonlySet<string> = new Set(['users', 'groups']);
-/** Also what clients got with the list and send back. */
+/** Further members are allowed, because clients send back what they got with the list. */
 const entryMembers: ReadonlySet<string> = new Set(['id', 'level', 'flags', 'login', 'name', 'description']);
 
 /**
- * An access list as a client sends it, whole: what it leaves out is taken away.
+ * Checks an access list that a client sends. It replaces the former list completely.
  *
- * @throws InvalidError with field `access` for what is no list, names somebody twice or nobody, or leaves nobody with ADMIN; BadParameterError.
+ * @throws InvalidError with field `access` for a malformed list, one that names somebody twice or somebody who does not exist, or one that leaves
+ * nobody with ADMIN; BadParameterError.
  */
 export async function readAccessList(sent: Record<string, unknown>, context: AccessListContext): Promise<GrantedAccess> {
   refuseOthers(sent, listMembers);
@@ -54,7 +55,7 @@ export async function readAccessList(sent: Record<string, unknown>, context: Acc
   return list;
 }
 
-/** The flags of a list that have a meaning. */
+/** The flags of an entry that are known. */
 export function readFlags(sent: unknown, knownFlags: ReadonlySet<string>): string[] {
   if (!Array.isArray(sent)) return [];
   return [...new Set(sent)].filter((flag): flag is string => typeof flag === 'string' && knownFlags.has(flag));
@@ -88,7 +89,7 @@ function readEntries(sent: unknown, kind: 'user' | 'group', knownFlags: Readonly
   return [...entries.values()];
 }
 
-/** Those of a list who exist: whoever stood on the former one, and whom the caller may know of. */
+/** The users or groups of a list that exist, as far as they are on the former list or the caller may see them. */
 async function found<T extends { id: string }>(
   entries: readonly { id: string }[],
   former: readonly { id: string }[] = [],
@@ -118,7 +119,7 @@ async function isAdministered(
   { directory, caller }: AccessListContext,
 ): Promise<boolean> {
   if (caller?.admin === true) return true;
-  // Where nobody knows who exists, the caller does.
+  // Without users and groups of the host, only the caller is known to exist.
   const able = new Set(
     directory === undefined ? [caller?.id] : found.users.flatMap((user) => (user.isDisabled ? [] : [user.id])),
   );

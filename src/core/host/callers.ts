@@ -5,17 +5,17 @@ import { FreshCache } from '../concurrency/fresh-cache.js';
 import { tokenVerifier } from './token-verifier.js';
 
 /**
- * How long verdicts on callers, and on items and what callers may do with them, are believed, in milliseconds. Changes that the host
- * announces take effect at once; this bounds those it does not announce, such as changes made by another process. With the time between
- * two looks at a request that stays open it is less than the five seconds in which what is revoked ends.
+ * How long verdicts are cached, on callers and on what they may do with items, in milliseconds. Changes that the host announces take effect at once.
+ * Others, such as changes made by another process, take effect after this time. Together with the time between two checks of an open request it is
+ * less than five seconds, within which requests must end that are not permitted any more.
  */
 export const verdictLifetimeMs = 3000;
 
 const maxTokens = 10_000;
 
-/** Who tokens belong to, kept for a few seconds so that a viewer loading tiles asks the host once. */
+/** Finds out who tokens belong to, and caches that for a few seconds, so that a viewer that loads tiles causes one question to the host. */
 export class Callers {
-  /** Keyed by digest: the tokens themselves are not kept in memory. */
+  /** The keys are digests, so that the tokens themselves are not kept in memory. */
   readonly #known = new FreshCache<{ caller: Caller | null }>({ max: maxTokens, lifetimeMs: verdictLifetimeMs });
 
   readonly #verify: (token: string) => Promise<Caller | null>;
@@ -24,14 +24,14 @@ export class Callers {
     this.#verify = tokenVerifier(auth);
   }
 
-  /** The caller of a token; `null` when it is worth nothing. Never later than the token's own expiry. */
+  /** The caller of a token; `null` when the token is not valid. A caller is never returned after the token has expired. */
   authenticate(token: string): Promise<Caller | null> | Caller | null {
     const known = this.#known.get(digest(token), async () => ({ caller: await this.#verify(token) }));
     return known instanceof Promise ? known.then(validCaller) : validCaller(known);
   }
 
   /**
-   * Somebody who has asked for work that is done now, with the rights they have now.
+   * The user who has requested work that is done now, with the rights that they have now.
    *
    * @throws AccessDeniedError when they may not sign in any more.
    */
@@ -41,7 +41,7 @@ export class Callers {
     return caller;
   }
 
-  /** Drops what is kept of one token, or of all. */
+  /** Forgets the caller of one token, or of all. */
   forget(token?: string): void {
     if (token === undefined) this.#known.clear();
     else this.#known.delete(digest(token));

@@ -1,7 +1,7 @@
 import type { Model, Mongoose } from 'mongoose';
 import type { Host, HostAuth, HostFields, WorkerHost } from '../../host.js';
 
-/** Thrown by `install` and `startWorker` for a host that they cannot work with: which member is wrong, and what to do. */
+/** Thrown by `install` and `startWorker` for a host that they cannot work with. The message says which member is wrong, and what to do. */
 export class InvalidHostError extends TypeError {
   override readonly name = 'InvalidHostError';
 }
@@ -28,7 +28,7 @@ function requireFunctions(owner: unknown, name: string, needed: readonly string[
   }
 }
 
-/** Fields that a schema must have whatever the host leaves out: without them items and files have no names and no owners. */
+/** Fields that the schemas of the host must have. Without them items and files have no names and no owners. */
 const requiredFields: { readonly [K in keyof HostFields]: readonly (keyof HostFields[K])[] } = {
   item: ['name', 'folderId'],
   file: ['name', 'itemId', 'size'],
@@ -69,18 +69,18 @@ function checkModel<K extends keyof HostFields>(
   }
 }
 
-/** Whether documents may hold a value under the path: schemas that are not strict may hold any. */
+/** Whether documents may have a value under a path. Schemas that are not strict allow all paths. */
 function hasPath(schema: Model<Record<string, unknown>>['schema'], path: string): boolean {
   return schema.get('strict') === false || schema.pathType(path) !== 'adhocOrUndefined';
 }
 
-/** @throws InvalidHostError where there is none. */
+/** @throws InvalidHostError where the function is missing. */
 export function requireHost(host: WorkerHost): void {
   if (!isObject(host)) refuse('the host', 'is missing', 'Call install(host) with an adapter (docs/hosts.md).');
 }
 
 /**
- * Looks at what `install` was given, before anything is changed.
+ * Checks the host that `install` was given, before anything is changed.
  *
  * @param isServing whether routes are to be mounted.
  * @throws InvalidHostError
@@ -133,7 +133,12 @@ function checkAuth(auth: HostAuth): void {
 
 const installedOn = Symbol.for('express-large-image.installed');
 
-/** Marks the models as those of an installation. @returns what takes the mark off. @throws InvalidHostError when they have one. */
+/**
+ * Marks the models as used by an installation.
+ *
+ * @returns a function that removes the mark.
+ * @throws InvalidHostError when an installation uses them already.
+ */
 export function claimModels({ item }: WorkerHost['models']): () => void {
   const marked = item as unknown as { [installedOn]?: true };
   if (marked[installedOn] === true) {

@@ -4,9 +4,9 @@ import type { FileRecord, ItemRecord } from './records.js';
 
 type AnyModel = Model<Record<string, unknown>>;
 
-/** Field of an item that was made for the configuration of a folder, until its file is there. */
+/** Field of an item that was made for the configuration of a folder, as long as the item has no file yet. */
 export const unfinishedField = 'largeImageUnfinished';
-/** Field of a file that takes the place of another one of its item, whose id it holds, until that is gone. */
+/** Field of a file that replaces another file of its item. It contains the id of that file until that is removed. */
 export const replacesField = 'largeImageReplaces';
 
 interface TraceParts {
@@ -16,7 +16,10 @@ interface TraceParts {
   fileOf(doc: StoredDocument): FileRecord;
 }
 
-/** What writes of folder configurations have begun: what still bears a mark when nobody writes was left by a process that was killed. */
+/**
+ * Marks on items and files that a write of a folder configuration has begun. If a mark is still there when no process writes, it was left by a
+ * process that was killed.
+ */
 export class ConfigurationTraces {
   constructor(private readonly parts: TraceParts) {}
 
@@ -30,19 +33,19 @@ export class ConfigurationTraces {
     return doc[unfinishedField] === true;
   }
 
-  /** Says that an item has its file, or has none yet. Past Mongoose: the item has not changed for anybody else. */
+  /** Sets or removes the mark of an item without a file. It bypasses Mongoose, because the item has not changed for anybody else. */
   async markItem(item: ItemRecord, isUnfinished: boolean): Promise<void> {
     const change = isUnfinished ? { $set: { [unfinishedField]: true } } : { $unset: { [unfinishedField]: 1 } };
     await this.parts.items.collection.updateOne({ _id: item.doc._id } as object, change);
   }
 
-  /** Id of the file whose place a file takes; `null` where there is none, or it is gone. */
+  /** Id of the file that a file replaces; `null` where there is none, or it is gone. */
   replacedBy({ doc }: FileRecord): string | null {
     const id = doc[replacesField];
     return typeof id === 'string' ? id : null;
   }
 
-  /** Says that the file whose place another one took is gone. */
+  /** Removes the mark of a file after the file that it replaces is gone. */
   async settleFile(file: FileRecord): Promise<void> {
     await this.parts.files.collection.updateOne({ _id: file.doc._id } as object, { $unset: { [replacesField]: 1 } });
   }

@@ -6,8 +6,8 @@ import { durable } from '../database/durable.js';
 type AnyModel = Model<Record<string, unknown>>;
 
 /**
- * Field of items and files that names the conversion job which makes them, or which made what is being removed: until they are complete. Nobody
- * else calls a field so.
+ * Field of items and files that names a conversion job: the job that is making them, until they are complete, or the job that has made them, while
+ * they are being removed. Hosts have no field of this name.
  */
 export const conversionField = 'largeImageConversionId';
 
@@ -19,8 +19,8 @@ interface TraceParts {
 }
 
 /**
- * What conversions have stored and nobody counts on yet, by the jobs that did. Whatever still has the mark of a job that is over was left by
- * a process that was killed: it is completed, or goes.
+ * Marks on items and files that conversions have stored and that are not in use yet. If the job of a mark is over, a process was killed before it
+ * removed the mark: the items and files are then completed, or removed.
  */
 export class ConversionTraces {
   constructor(private readonly parts: TraceParts) {}
@@ -48,7 +48,7 @@ export class ConversionTraces {
     return [...new Set(ids.filter((id): id is string => typeof id === 'string'))];
   }
 
-  /** Marks an item by a job; `null` takes the mark off. Past Mongoose: the item has not changed for anybody else. */
+  /** Marks an item with a job; `null` removes the mark. It bypasses Mongoose, because the item has not changed for anybody else. */
   async markItem({ doc }: ItemRecord, jobId: string | null): Promise<void> {
     await this.parts.items.collection.updateOne({ _id: doc._id } as object, markOf(jobId), durable);
   }

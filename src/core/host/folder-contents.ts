@@ -23,14 +23,14 @@ export interface ItemFile {
   item: ItemRecord;
 }
 
-/** Items of one name that are looked at: a host may allow several. */
+/** Most items of the same name that are searched. A host may allow several in a folder. */
 const maxNamesakes = 10;
 
-/** Folders as those who look for files by their paths see them. */
+/** Finds files and folders by their paths. */
 export class FolderContents {
   constructor(private readonly parts: ContentParts) {}
 
-  /** The folder of that name directly in another one, the oldest of several; `null` where there is none. */
+  /** The folder of a name directly in another one, and the oldest if there are several; `null` where there is none. */
   async childFolder(parent: FolderRecord, name: string): Promise<FolderRecord | null> {
     const { folders, fields, folderOf } = this.parts;
     const doc = await folders
@@ -41,9 +41,9 @@ export class FolderContents {
   }
 
   /**
-   * The file of a name in a folder: of the item of that name the one that is called so, or its only one; `null` where there is none.
+   * The file of a name in a folder. It belongs to the item of that name, and is its file of that name or its only one; `null` where there is none.
    *
-   * @param itemName of the item, where it is another one than that of the file
+   * @param itemName name of the item, where it differs from that of the file
    */
   async fileNamed(folder: FolderRecord, name: string, itemName = name): Promise<ItemFile | null> {
     const { items, files, fields, itemOf, fileOf } = this.parts;
@@ -63,7 +63,7 @@ export class FolderContents {
     return null;
   }
 
-  /** The names of the files of all items directly in a folder but one, at most so many. */
+  /** The names of the files of all items directly in a folder, except one item; at most `limit` of them. */
   async namesIn(folder: FolderRecord, but: ItemRecord, limit: number): Promise<string[]> {
     const { items, files, fields } = this.parts;
     const docs = await items
@@ -81,7 +81,7 @@ export class FolderContents {
     return found;
   }
 
-  /** The folders below one by their paths from there, with itself as the empty path; `null` where there are more than so many. */
+  /** The folders below a folder by their relative paths, with the folder itself under the empty path; `null` where there are more than the limit. */
   async foldersBelow(folder: FolderRecord, limit: number): Promise<Map<string, FolderRecord> | null> {
     const { folders, fields, folderOf } = this.parts;
     const found = new Map([['', folder]]);
@@ -111,7 +111,7 @@ export class FolderContents {
     return found;
   }
 
-  /** Folders from one up to the top, at most so many. */
+  /** The folders from one up to the top, at most as many as the limit. */
   async ancestry(folderId: string, limit: number): Promise<FolderRecord[]> {
     const { folders, folderOf } = this.parts;
     const found: FolderRecord[] = [];
@@ -126,7 +126,7 @@ export class FolderContents {
     return found;
   }
 
-  /** Those of some folders that fit a condition on the model. */
+  /** The ones of some folders that fit a condition on the model. */
   async among(ids: readonly string[], filter: Readonly<Record<string, unknown>>): Promise<Set<string>> {
     const fitting = new Set<string>();
     for (const some of batches(ids)) {

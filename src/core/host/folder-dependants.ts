@@ -8,20 +8,20 @@ import type { FolderRecord, Waiting, FileRecord, ItemRecord } from './records.js
 /** Field of an item whose image waits for files that belong to it. */
 export const waitingField = 'largeImageWaiting';
 
-/** Reads the stored form; `null` for what is none. */
+/** Reads the stored form; `null` for any other value. */
 export function waitingOf(value: unknown): Waiting | null {
   const { fileId, missing } = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
   if (fileId == null || !Array.isArray(missing)) return null;
   return { fileId: idText(fileId), missing: missing.filter((path): path is string => typeof path === 'string') };
 }
 
-/** A DICOM series, in the words of the record on an item. */
+/** A DICOM series, with the names of fields that the record on an item has. */
 export interface DicomSeries {
   dicomSeriesUID: string;
   dicomStudyUID: string;
 }
 
-/** Items that one change in a folder concerns, at most. */
+/** Most items that one change in a folder affects. */
 const maxConcerned = 1000;
 
 interface DependantParts {
@@ -30,7 +30,7 @@ interface DependantParts {
   itemOf: (doc: StoredDocument) => ItemRecord;
 }
 
-/** Items whose images are made of what lies in their folders. */
+/** Queries on items whose images are made of other files in their folders. */
 export class FolderDependants {
   constructor(private readonly parts: DependantParts) {}
 
@@ -46,7 +46,7 @@ export class FolderDependants {
     } as const;
   }
 
-  /** Items of the folder of one that hold a DICOM series and are not being merged into another, oldest first. */
+  /** The items in the folder of an item that contain a DICOM series and are not being merged into another item, oldest first. */
   async ofSeries(item: ItemRecord, { dicomSeriesUID, dicomStudyUID }: DicomSeries): Promise<ItemRecord[]> {
     const { items, fields, itemOf } = this.parts;
     const query = items
@@ -62,7 +62,7 @@ export class FolderDependants {
     return (await readInSlices<StoredDocument>(query.lean())).map((doc) => itemOf(doc));
   }
 
-  /** Says that an item need not be joined with others any more, unless its files are being moved to one of them. */
+  /** Removes the note that an item is to be joined with others, unless its files are already being moved to one of them. */
   async settle(item: ItemRecord): Promise<void> {
     await this.parts.items.collection.updateOne(
       { _id: item.doc._id, 'largeImage.mergedInto': null } as object,
@@ -91,11 +91,7 @@ export class FolderDependants {
     return (await readInSlices<StoredDocument>(query.lean())).map((doc) => itemOf(doc));
   }
 
-  /**
-   * Takes a path off what items of a folder wait for.
-   *
-   * @returns those that waited for it, as they are then.
-   */
+  /** Removes a path from the files that items of a folder wait for. @returns the items that waited for it, as they are then. */
   async arrived(folder: FolderRecord, path: string): Promise<ItemRecord[]> {
     const { items, fields, itemOf } = this.parts;
     const missing = `${waitingField}.missing`;
@@ -119,7 +115,7 @@ export class FolderDependants {
     return changed;
   }
 
-  /** Says what an item waits for; nothing any more where that is `null`. */
+  /** Stores the files that an item waits for; `null` says that it waits for none. */
   async setWaiting(item: ItemRecord, waiting: { file: FileRecord; missing: readonly string[] } | null): Promise<void> {
     if (waiting === null && item.waiting === null) return;
     const stored = waiting && { fileId: waiting.file.doc._id, missing: [...waiting.missing] };

@@ -4,7 +4,7 @@ import type { Host, HostEventName, HostEventPayloads, HostEvents, HostModel, Sto
 
 type Listener<N extends HostEventName> = (payload: HostEventPayloads[N]) => void | Promise<void>;
 
-/** Listeners by event; what both the default events and a host of one's own can be built on. */
+/** Listeners by event. The default events are built on it, and a host may use it for its own. */
 export class HostEventEmitter implements HostEvents {
   readonly #listeners = new Map<HostEventName, Set<Listener<never>>>();
 
@@ -31,13 +31,13 @@ interface Hooks {
 const changes = ['updateOne', 'updateMany', 'findOneAndUpdate', 'replaceOne', 'findOneAndReplace'] as const;
 const removals = ['deleteOne', 'deleteMany', 'findOneAndDelete'] as const;
 
-/** Documents that one call may change and still be announced one by one. */
+/** Most documents changed by one call that are announced one by one. */
 const maxAnnounced = 10_000;
 
 /**
- * Events of hooks on the host's models, which a host that offers none is given. They see what goes through these models; changes by other
- * processes, and through the driver, are noticed when cached verdicts end. A host may offer them itself, and emit what they do not see: roles in
- * a table of their own, revoked tokens.
+ * The default of `Host.events`: hooks on the host's models. They notice changes that go through these models. Changes by other processes, and through
+ * the driver, take effect when cached verdicts expire. A host may also create these events itself, and emit what the hooks do not notice, such as
+ * roles in a table of their own or revoked tokens.
  */
 export class ModelEvents extends HostEventEmitter {
   readonly #closing: (() => void)[] = [];
@@ -70,7 +70,7 @@ export class ModelEvents extends HostEventEmitter {
   }
 }
 
-/** Who follows a model. Hooks cannot be taken off a schema, so there is one set of them for all who ever follow it. */
+/** The listeners of a model. Hooks cannot be removed from a schema, so one set of hooks serves everybody who ever follows the model. */
 const followers = new WeakMap<object, Set<Hooks>>();
 
 function followersOf(model: AnyModel): Set<Hooks> {
@@ -135,8 +135,8 @@ async function* documents(model: AnyModel, ids: unknown[]): AsyncGenerator<Store
 }
 
 /**
- * `recompileSchema` brings hooks on documents up to date, not those on queries (mongoose 9.12); the step that compiles them is a
- * method of the model that its types do not show. Without it changes by queries are noticed only when cached verdicts end.
+ * `recompileSchema` updates hooks on documents, but not those on queries (mongoose 9.12). A method of the model that its types do not show compiles
+ * these. Where it is missing, changes by queries take effect only when cached verdicts expire.
  */
 function refreshQueryHooks(model: AnyModel): void {
   const { _applyQueryMiddleware } = model as unknown as { _applyQueryMiddleware?: () => void };

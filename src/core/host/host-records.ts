@@ -28,7 +28,7 @@ function textOf(value: unknown): string {
 
 type AnyModel = Model<Record<string, unknown>>;
 
-/** The documents with these ids, each an object of its own; `null` for what there is not. */
+/** The documents with these ids, each an object of its own; `null` for ids that do not exist. */
 async function byIds(model: AnyModel, ids: readonly string[]): Promise<(StoredDocument | null)[]> {
   const [only] = ids;
   if (only !== undefined && ids.length === 1) return [await model.findById(only).lean<StoredDocument>()];
@@ -40,7 +40,7 @@ async function byIds(model: AnyModel, ids: readonly string[]): Promise<(StoredDo
   });
 }
 
-/** Documents by ascending id, a page at a time: what is done with each may take longer than a cursor lives. */
+/** Documents by ascending id, read in pages, because the work on each may take longer than a cursor lives. */
 async function* pagesById(
   model: AnyModel,
   filter: Record<string, unknown>,
@@ -79,7 +79,7 @@ export class HostRecords {
 
   constructor(host: Pick<Host, 'models' | 'fields'>) {
     const { models, fields } = host;
-    // The host's documents are typed by the host; here they are read by the names in `fields`.
+    // The host defines the types of its documents. Here they are read by the names in `fields`.
     [this.#items, this.#files, this.#folders] = [models.item, models.file, models.folder] as unknown as AnyModel[] as [
       AnyModel,
       AnyModel,
@@ -109,7 +109,7 @@ export class HostRecords {
     return this.#files;
   }
 
-  /** Takes the plugin's fields off the schemas again. Stored values stay. */
+  /** Removes the plugin's fields from the schemas. Stored values are kept. */
   restoreSchemas(): void {
     this.#extension.restore();
   }
@@ -166,7 +166,7 @@ export class HostRecords {
     };
   }
 
-  /** The items of exactly this name in a folder, oldest first: a host may allow several. */
+  /** The items of exactly this name in a folder, oldest first. A host may allow several. */
   async itemsNamed(folder: FolderRecord, name: string, limit: number): Promise<ItemRecord[]> {
     const { name: nameField, folderId } = this.#fields.item;
     const query = this.#items
@@ -176,7 +176,7 @@ export class HostRecords {
     return (await readInSlices<StoredDocument>(query.lean())).map((doc) => this.itemOf(doc));
   }
 
-  /** Another folder of the same parent by its name; `null` where there is none, or no parent. */
+  /** A sibling of a folder by its name; `null` where there is none, or the folder has no parent. */
   async siblingFolder(folder: FolderRecord, name: string): Promise<FolderRecord | null> {
     const { name: nameField, parentId } = this.#fields.folder;
     const parent = folder.doc[parentId];
@@ -187,7 +187,7 @@ export class HostRecords {
     return doc === null ? null : this.folderOf(doc);
   }
 
-  /** The models and names of fields that lists of items and folders are read by. */
+  /** The models and names of fields with which lists of items and folders are read. */
   get lists() {
     const { item, folder } = this.#fields;
     const names = {
@@ -207,7 +207,7 @@ export class HostRecords {
     return doc === null ? null : this.fileOf(doc);
   }
 
-  /** Names what an item shows: another name for each file, its contents and its source. `null` where the item shows nothing. */
+  /** Names the image that an item shows. The name differs for each file, its contents and its source. `null` where the item shows no image. */
   async imageState({ largeImage }: ItemRecord): Promise<string | null> {
     const { fileId, sourceName = '' } = largeImage ?? {};
     if (fileId === undefined) return null;
@@ -231,19 +231,19 @@ export class HostRecords {
     return view;
   }
 
-  /** Those of some items that exist, and fit a condition on the model where one is given. */
+  /** The ones of some items that exist, and fit the condition on the model if one is given. */
   async findItems(ids: readonly string[], filter: Readonly<Record<string, unknown>> = {}): Promise<ItemRecord[]> {
     const query = this.#items.find({ $and: [{ _id: { $in: [...ids] } }, filter] });
     return (await readInSlices<StoredDocument>(query.lean())).map((doc) => this.itemOf(doc));
   }
 
-  /** Ids of those of some items that exist, and fit a condition on the model where one is given. */
+  /** Ids of the ones of some items that exist, and fit the condition on the model if one is given. */
   async existingItems(ids: readonly string[], filter: Readonly<Record<string, unknown>> = {}): Promise<string[]> {
     const docs = await this.#items.find({ $and: [{ _id: { $in: [...ids] } }, filter] }, { _id: 1 }).lean<StoredDocument[]>();
     return docs.map((doc) => idText(doc._id));
   }
 
-  /** Ids of the items that lie in a folder, or also in the folders below it; at most {@link idsPerQuery} at a time. */
+  /** Ids of the items in a folder, or also in the folders below it, in lists of at most {@link idsPerQuery}. */
   async *itemIdsIn(folderId: string, { recurse }: { recurse: boolean }): AsyncGenerator<string[]> {
     const { folderId: inFolder } = this.#fields.item;
     const seen = new Set([folderId]);
@@ -277,7 +277,7 @@ export class HostRecords {
     return record.doc[this.#fields['folderId' in record ? 'item' : 'folder'].meta];
   }
 
-  /** Other items of the same folder, oldest first, that fit a condition on the model; on demand only large images. */
+  /** Other items of the same folder, oldest first, that fit a condition on the model; if asked for, only large images. */
   async itemsBeside(
     item: ItemRecord,
     { filter, imagesOnly, limit }: { filter: Readonly<Record<string, unknown>>; imagesOnly: boolean; limit: number },
@@ -302,7 +302,7 @@ export class HostRecords {
     return docs.map((doc) => this.fileOf(doc));
   }
 
-  /** The items of a folder by their ids, behind one of them where that is given; each as it is when it is reached. */
+  /** The items of a folder by ascending id, from behind an id if one is given. Each is read when it is reached. */
   async *itemsOfFolder(folder: FolderRecord, after: string | null = null): AsyncGenerator<ItemRecord> {
     const inFolder = { [this.#fields.item.folderId]: folder.doc._id };
     for await (const { _id } of pagesById(this.#items, inFolder, { after, projection: { _id: 1 } })) {
@@ -311,7 +311,7 @@ export class HostRecords {
     }
   }
 
-  /** The folders directly below a folder that match a filter, by their ids, from one of them on where that is given. */
+  /** The folders directly below a folder that match a filter, by ascending id, from an id on if one is given. */
   async *childFolders(
     folder: FolderRecord,
     filter: Record<string, unknown>,
@@ -322,7 +322,7 @@ export class HostRecords {
     for await (const doc of pagesById(this.#folders, conditions)) yield this.folderOf(doc);
   }
 
-  /** Makes an item through the model, for hosts that have no way of their own. */
+  /** Makes an item through the model, for hosts without `createItem`. */
   async insertItem(item: { name: string; folder: FolderRecord; fields?: Record<string, unknown> }): Promise<ItemRecord> {
     const names = this.#fields.item;
     const now = new Date();
@@ -341,7 +341,7 @@ export class HostRecords {
     return this.itemOf(made!.toObject() as StoredDocument);
   }
 
-  /** Makes a file one of another item, for hosts that have no way of their own. */
+  /** Moves a file to another item, for hosts without `files.move`. */
   async moveFile(file: FileRecord, item: ItemRecord): Promise<void> {
     await this.#files.updateOne({ _id: file.doc._id }, { $set: { [this.#fields.file.itemId]: item.doc._id } }, durable);
   }

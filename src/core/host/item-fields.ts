@@ -5,7 +5,7 @@ import { conversionField } from './conversion-traces.js';
 import type { ItemRecord } from './records.js';
 import { refusedField } from './large-image-markers.js';
 
-/** Fields that no client writes, whether the host declares them or not. */
+/** Fields that clients may not write, whether the host declares them or not. */
 const protectedFields: ReadonlySet<string> = new Set([
   'largeImage',
   refusedField,
@@ -25,7 +25,7 @@ const protectedFields: ReadonlySet<string> = new Set([
   'copyOfItem',
 ]);
 
-/** Top-level fields of items by the names that clients know: `meta` is the metadata, whatever the host calls them. */
+/** Top-level fields of items by the names that clients know. `meta` is the metadata, whatever name the host has for it. */
 export class ItemFields {
   constructor(
     private readonly items: Model<Record<string, unknown>>,
@@ -42,12 +42,12 @@ export class ItemFields {
     return Object.hasOwn(doc, name) ? doc[name] : undefined;
   }
 
-  /** Whether clients may see it. Lists of permissions are for who manages them. */
+  /** Whether clients may see the field. Lists of permissions are only for those who manage them. */
   mayRead(key: string): boolean {
     return isPlainName(key) && key !== 'access';
   }
 
-  /** Whether clients may write it: metadata, and what neither host nor plugin keep on items. */
+  /** Whether clients may write the field: metadata, and fields that neither the host nor the plugin has on items. */
   mayWrite(key: string): boolean {
     if (key === 'meta') return true;
     if (!isPlainName(key) || protectedFields.has(key)) return false;

@@ -5,7 +5,7 @@ import { idText } from '../database/id-text.js';
 import { readInSlices } from '../database/read-limits.js';
 import { durable } from '../database/durable.js';
 
-/** Reads the stored form of a marker; `null` for what is none: a host may have a field of this name that means something else. */
+/** Reads the stored form of a marker; `null` for any other value, because a host may use a field of this name for something else. */
 export function markerOf(value: unknown): LargeImageMarker | null {
   if (typeof value !== 'object' || value === null) return null;
   const stored = value as Record<string, unknown>;
@@ -21,7 +21,7 @@ export function markerOf(value: unknown): LargeImageMarker | null {
   };
 }
 
-/** Field of an item without a large image: why its file could not become one, as a sentence. */
+/** Field of an item without a large image. It contains, as a sentence, why its file could not become one. */
 export const refusedField = 'largeImageRefused';
 
 /** Longest such sentence that is kept, in UTF-16 units. */
@@ -29,7 +29,7 @@ const maxReason = 1000;
 
 const unfinishedPerPage = 100;
 
-/** The markers on the host's items: who serves what, and who waits for what. Every change is one atomic step. */
+/** The markers on the host's items: which file an item is served from, and which job it waits for. Every change is one atomic step. */
 export class LargeImageMarkers {
   readonly #items: Model<Record<string, unknown>>;
   readonly #itemOf: (doc: StoredDocument) => ItemRecord;
@@ -123,7 +123,7 @@ export class LargeImageMarkers {
     return doc === null ? null : this.#itemOf(doc);
   }
 
-  /** Items that expect the result of a job, by ascending id; some are held at a time. */
+  /** Items that expect the result of a job, by ascending id, read in pages. */
   async *unfinished(): AsyncGenerator<ItemRecord> {
     for (let after: unknown = null; ;) {
       const query = { 'largeImage.expected': true, ...(after !== null && { _id: { $gt: after } }) };
@@ -135,9 +135,9 @@ export class LargeImageMarkers {
     }
   }
 
-  /** Keeps why the file of an item without a large image could not become one; `null`: nobody knows of a reason any more. */
+  /** Stores why the file of an item without a large image could not become one; `null` removes the reason. */
   async refuse(item: Pick<ItemRecord, 'doc'>, reason: string | null): Promise<void> {
-    // Past Mongoose: the item has not changed for anybody else.
+    // It bypasses Mongoose, because the item has not changed for anybody else.
     await this.#items.collection.updateOne(
       { _id: item.doc._id, largeImage: null } as object,
       reason === null ? { $unset: { [refusedField]: 1 } } : { $set: { [refusedField]: reason.slice(0, maxReason) } },

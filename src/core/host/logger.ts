@@ -2,18 +2,18 @@ import type { HostLogger } from '../../host.js';
 import { requestId } from '../request-id.js';
 
 /**
- * The host's logger as the plugin uses it: one that throws, or returns a promise that fails, takes neither a request nor the process with it.
- * What it could not write is lost. Silent where the host has none. Lines that are written for a request name it (`requestId`).
+ * The host's logger as the plugin uses it. When it throws, or returns a promise that rejects, neither a request nor the process fails; only the line
+ * is lost. Where the host has no logger, nothing is logged. Lines that are logged for a request contain its id (`requestId`).
  */
 export function harmlessLogger(logger: HostLogger | undefined): HostLogger {
   const harmless = (level: keyof HostLogger) => (fields: object, event: string) => {
     try {
-      // Some hosts write asynchronously, which the type does not forbid.
+      // Some loggers return a promise, which the type does not forbid.
       const id = requestId();
       const written: unknown = logger?.[level](id === undefined ? fields : { ...fields, requestId: id }, event);
       if (written instanceof Promise) written.catch(() => undefined);
     } catch {
-      // There is no place left to say it.
+      // There is nowhere else to report the error.
     }
   };
   return { debug: harmless('debug'), info: harmless('info'), warn: harmless('warn'), error: harmless('error') };

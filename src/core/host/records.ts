@@ -1,6 +1,6 @@
 import type { StoredDocument } from '../../host.js';
 
-/** What the plugin knows of an item. */
+/** An item, as the plugin knows it. */
 export interface ItemRecord {
   id: string;
   name: string;
@@ -8,7 +8,7 @@ export interface ItemRecord {
   /** Time of the last change in milliseconds; of creation where the host keeps no such time; else 0. */
   changed: number;
   largeImage: LargeImageMarker | null;
-  /** The files that its image waits for, where it is none yet. */
+  /** The files that its image waits for, where the item is no large image yet. */
   waiting: Waiting | null;
   doc: StoredDocument;
 }

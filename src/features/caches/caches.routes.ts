@@ -51,5 +51,5 @@ const clear = defineRoute({
   handle: (_input, { caches }) => caches.clear(),
 });
 
-/** Report and clearing of the caches. */
+/** Routes that report on the caches and clear them. */
 export const cacheRoutes = [read, clear];

@@ -7,7 +7,7 @@ import type { OpenImage } from './open-image.js';
 /** Reports by the name of the cache, as GET large_image/cache answers. */
 export type CacheReports = Record<string, CacheReport>;
 
-/** How long clearing waits for readers to let go of their files, and how often it looks, in milliseconds. */
+/** How long clearing waits for readers to close their files, and how often it checks that, in milliseconds. */
 const clearPatienceMs = 5000;
 const clearPollMs = 100;
 
@@ -15,9 +15,9 @@ const clearPollMs = 100;
 export interface CachesOptions {
   tiles: TileCache;
   sources: SourceCache<OpenImage>;
-  /** Drops what is known of items and callers. */
+  /** Forgets cached items and callers. */
   forget: () => void;
-  /** Makes this process known to the others that are to be asked and told; `null` where there are none. */
+  /** Connects this process with the others that share the caches; `null` where there are none. */
   join: (peer: CachePeer) => CachePeers | null;
 }
 
@@ -34,7 +34,7 @@ export class Caches {
     this.#peers?.close();
   }
 
-  /** What each cache holds, added up over the processes. */
+  /** A report on each cache, added up over all processes. */
   async report(): Promise<CacheReports> {
     const [own, tileCache, others] = await Promise.all([
       this.#reportOwn(),
@@ -55,7 +55,7 @@ export class Caches {
     return total;
   }
 
-  /** Empties every cache in every process, and waits until they are empty or 5 s have passed. */
+  /** Clears every cache in every process, and waits until they are empty, or until 5 s have passed. */
   async clear(): Promise<{ cacheCleared: Date; before: CacheReports; after: CacheReports }> {
     const before = await this.report();
     await Promise.all([this.clearOwn(), this.#peers?.clear()]);
@@ -69,15 +69,15 @@ export class Caches {
     }
   }
 
-  /** Empties the caches that this process has for itself, and the tile cache. */
+  /** Clears the caches of this process, and the tile cache. */
   async clearOwn(): Promise<void> {
     const { tiles, sources, forget } = this.options;
     forget();
-    // A file under a reader is closed later; nobody waits for that here.
+    // A file that is being read is closed later, which is not awaited here.
     await Promise.all([tiles.clear(), sources.clear()]);
   }
 
-  /** Lets go of what this and the other processes keep open of a file. */
+  /** Closes a file in this process and in the others, and forgets what was cached of it. */
   forgetFile(fileId: string): void {
     this.#closeFile(fileId);
     this.#peers?.forgetFile(fileId);
@@ -87,12 +87,12 @@ export class Caches {
     this.options.sources.evict((key) => key.startsWith(`${fileId}:`));
   }
 
-  /** Reports of what other processes do not see. */
+  /** Reports on the caches that other processes do not share. */
   async #reportOwn(): Promise<CacheReports> {
     return { tilesource: this.options.sources.report() };
   }
 
-  /** What this process does for the others. */
+  /** What other processes may ask of this one. */
   #asPeer(): CachePeer {
     return {
       clear: async () => {

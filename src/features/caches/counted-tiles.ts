@@ -1,6 +1,6 @@
 import type { CachedTile, TileCache } from './contract.js';
 
-/** A tile cache that counts how often it had what was asked for. */
+/** A tile cache that counts hits and misses. */
 export class CountedTiles implements TileCache {
   hits = 0;
   misses = 0;

@@ -32,7 +32,7 @@ export interface CacheOffers {
 
 const defaultOpenSources = 64;
 
-/** Encoded tiles and open images that are kept for the next request, here and in the processes that share a Redis. */
+/** Caches of encoded tiles and of open images, in this process and in those that share a Redis with it. */
 export const cachesFeature: Feature<CacheNeeds, CacheOffers> = {
   name: 'caches',
   async open({ core: { connection, logger, callers }, options, fileSettings, settings, items }, onClose) {
@@ -71,7 +71,7 @@ export const cachesFeature: Feature<CacheNeeds, CacheOffers> = {
     });
     onClose(() => caches.close());
     settings.onChange(async ({ key }) => {
-      // Pictures made with another correction are never asked for again: their keys differ.
+      // Cached pictures with another colour correction are never used again, because their keys differ.
       if (key === 'large_image.icc_correction') await caches.clear();
     });
     return { offers: { caches, tiles, sources }, routes: bindRoutes(cacheRoutes, { caches }) };

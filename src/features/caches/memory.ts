@@ -1,15 +1,15 @@
 import { LRUCache } from 'lru-cache';
 import type { CachedTile, CacheReport, TileCache } from './contract.js';
 
-/** What an entry costs beside its bytes: key, headers, list nodes. Rounded up from heap snapshots. */
+/** Memory of an entry beside its bytes: key, headers, list nodes. Rounded up from heap snapshots. */
 const entryOverheadBytes = 512;
 
-/** Tiles in the memory of this process, the least recently used thrown out first. */
+/** Tiles in the memory of this process. The least recently used are removed first. */
 export class MemoryTileCache implements TileCache {
   readonly #tiles: LRUCache<string, CachedTile> | null;
   readonly #maxBytes: number;
 
-  /** @param maxBytes what all entries together may take; 0 keeps nothing. */
+  /** @param maxBytes limit of all entries together; 0 keeps nothing. */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
     this.#tiles =

@@ -3,25 +3,25 @@ import { MemoryTileCache } from './memory.js';
 import { RedisConnection, type RedisConnectionOptions } from './redis-connection.js';
 import { RedisTileCache } from './redis.js';
 
-/** Where encoded tiles are kept: `memory` of each process, a `redis` that processes share, or nowhere. */
+/** Where encoded tiles are kept: in the `memory` of each process, in a `redis` that processes share, or nowhere. */
 export type CacheBackend = 'memory' | 'redis' | 'none';
 
-/** What {@link openTileCache} needs. */
+/** Options of {@link openTileCache}. */
 export interface TileCacheOptions {
   backend: CacheBackend;
-  /** What all tiles together may take, in bytes. */
+  /** Limit of all tiles together, in bytes. */
   maxBytes: number;
   redis: RedisConnectionOptions;
-  /** Common to the processes that share tiles in a Redis. */
+  /** Namespace in Redis, equal for the processes that share tiles. */
   namespace: string;
-  /** A tile cache that was made elsewhere; Redis, where it is the back end, then only connects the processes. */
+  /** A tile cache that the host has made. If Redis is the back end, it then only connects the processes. */
   own?: TileCache;
 }
 
 /**
- * The tile cache of an installation, and its connection to Redis where it has one. A Redis that is away is not an error.
+ * The tile cache of an installation, and its connection to Redis if it has one. It is no error if Redis cannot be reached.
  *
- * @throws TypeError when the address of the Redis cannot be understood.
+ * @throws TypeError for a malformed address of Redis.
  */
 export async function openTileCache(
   options: TileCacheOptions,

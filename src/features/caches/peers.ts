@@ -8,11 +8,11 @@ export interface CachePeer {
   clear(): Promise<void>;
   /** Reports of the caches that this process has for itself, by name. */
   report(): Promise<Record<string, CacheReport>>;
-  /** Lets go of what is kept of a file. */
+  /** Closes a file and forgets what was cached of it. */
   forgetFile(fileId: string): void;
 }
 
-/** How long the others may take to answer, in milliseconds; a process that hangs must not hold up the rest. */
+/** How long the others may take to answer, in milliseconds, so that a process that hangs does not delay the rest. */
 const patienceMs = 1000;
 
 interface Question {
@@ -30,8 +30,8 @@ interface Answer {
 }
 
 /**
- * The processes that share a Redis and a namespace, as each other's caches see them. A process that was cut off while caches were
- * cleared clears its own when it is back, by a number in Redis that counts the clears.
+ * Connects the caches of processes that share a Redis and a namespace. A number in Redis counts how often caches were cleared. By it a process that
+ * was disconnected during a clearing finds that it has to clear its own caches when it is connected again.
  */
 export class CachePeers {
   readonly #connection: RedisConnection;
@@ -54,13 +54,13 @@ export class CachePeers {
     connection.messages.on('message', (channel: string, message: string) => {
       this.#receive(channel, message).catch(() => {});
     });
-    // Waits for the connection where there is none yet.
+    // Waits for the connection if there is none yet.
     connection.messages.subscribe(this.#toAll, this.#toOne + this.#id).catch(() => {});
     this.#stopListening = connection.onReady(() => void this.#catchUp());
     void this.#catchUp();
   }
 
-  /** Clears the caches of the other processes and waits for those that answer in time. This one's are the caller's. */
+  /** Clears the caches of the other processes and waits for those that answer in time. The caller clears the caches of this process. */
   async clear(): Promise<void> {
     this.#isClearOwed = true;
     try {
@@ -68,11 +68,11 @@ export class CachePeers {
       this.#isClearOwed = false;
       await this.#ask({ kind: 'clear', generation: this.#generation });
     } catch {
-      // Counted by the connection, and owed until it is back.
+      // The connection counts the failure. The clearing is made up for when the connection is back.
     }
   }
 
-  /** Reports of the other processes; none of those that cannot be reached. */
+  /** Reports of the other processes, as far as they can be reached. */
   async reports(): Promise<Record<string, CacheReport>[]> {
     try {
       return (await this.#ask({ kind: 'report' })).map(({ report }) => report);
@@ -99,7 +99,7 @@ export class CachePeers {
       this.#generation = generation;
       if (isBehind) await this.#peer.clear();
     } catch {
-      // Redis is away again; it tells when it is back.
+      // Redis is away again. The connection announces when it is back.
     }
   }
 
@@ -129,7 +129,7 @@ export class CachePeers {
     return this.#connection.run((redis) => redis.publish(this.#toAll, JSON.stringify(message)));
   }
 
-  /** Answers of the other processes: of all that heard the question, or of those that were quick enough. */
+  /** Answers of the other processes: of all that got the question, or of those that answered in time. */
   async #ask(question: Omit<Question, 'from' | 'id'>): Promise<Answer[]> {
     const id = randomUUID();
     const answers: Answer[] = [];
@@ -142,7 +142,7 @@ export class CachePeers {
       if (answers.length >= expected) finish();
     });
     try {
-      // Everybody hears it, this process too; whose subscription is not renewed yet does not.
+      // Every process gets the message, this one too; except those whose subscription is not renewed yet.
       const heard = await this.#publish(question, id);
       expected = heard - (this.#connection.messages.status === 'ready' ? 1 : 0);
       if (answers.length >= expected) finish();

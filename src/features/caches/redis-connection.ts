@@ -8,17 +8,17 @@ interface RedisAddress {
   password?: string | null;
 }
 
-/** What a {@link RedisConnection} tells of its fate. */
+/** Events of a {@link RedisConnection}. */
 export interface RedisConnectionOptions extends RedisAddress {
   logger?: { warn(fields: object, event: string): void; info(fields: object, event: string): void };
-  /** How long one command may take, in milliseconds. Default 500: a tile is made faster than a sick Redis answers. */
+  /** How long one command may take, in milliseconds. Default 500, because making a tile is faster than waiting for an overloaded Redis. */
   commandTimeoutMs?: number;
 }
 
 const connectTimeoutMs = 2000;
 const firstRetryMs = 100;
 const lastRetryMs = 2000;
-/** After a command that was not answered, Redis is left alone for this long, so that a hanging one delays few requests. */
+/** After a command without an answer, no commands are sent for this long, so that a Redis that hangs delays few requests. */
 const pauseMs = 1000;
 const defaultCommandTimeoutMs = 500;
 
@@ -56,7 +56,7 @@ export class RedisConnection {
   }
 
   /**
-   * Begins to connect. Resolves once the first attempt has succeeded or failed; a Redis that is away is not an error.
+   * Begins to connect. Resolves when the first attempt has succeeded or failed; a failure is no error.
    *
    * @throws TypeError when the address cannot be understood.
    */
@@ -66,7 +66,7 @@ export class RedisConnection {
       ...parseRedisAddress(options),
       lazyConnect: true,
       connectTimeout: connectTimeoutMs,
-      // A command waits for no connection: without Redis the tile is simply made.
+      // Commands do not wait for a connection, because without Redis the tile is simply made.
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       autoResendUnfulfilledCommands: false,
@@ -87,7 +87,7 @@ export class RedisConnection {
     return this.#messages;
   }
 
-  /** Whether commands are worth trying now. */
+  /** Whether commands may succeed now. */
   get isReady(): boolean {
     return !this.#isClosed && this.#commands.status === 'ready' && Date.now() >= this.#pausedUntil;
   }
@@ -133,7 +133,7 @@ export class RedisConnection {
   #failed(error: Error): void {
     this.#failures += 1;
     if (error.message === 'Command timed out') this.#pausedUntil = Date.now() + pauseMs;
-    // A reply such as OOM is an answer: the connection is well.
+    // An error reply such as OOM is an answer, so the connection is ok.
     const isReply = error.name === 'ReplyError';
     if (this.#lastError === null && !this.#isClosed) this.#options.logger?.warn({ err: error }, 'Cache:Redis:Failed');
     if (!isReply || this.#lastError === null) this.#lastError = error;

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import type { CachedTile, CacheReport, TileCache } from './contract.js';
 import type { RedisConnection } from './redis-connection.js';
 
-/** Tiles that nobody asked for during this time go, in milliseconds: what a dead index has lost sight of must not stay. */
+/** Redis removes tiles that nobody has asked for during this time, in milliseconds. So tiles do not stay for ever that are missing in the index. */
 const lifetimeMs = 24 * 60 * 60 * 1000;
 /** Redis runs nothing else during a script, so each removes at most this many tiles. */
 const batch = 500;
-/** Larger pictures would hold up others in Redis. */
+/** Larger pictures would delay other commands in Redis. */
 const maxTileBytes = 16 * 1024 * 1024;
 
 /**
@@ -48,15 +48,15 @@ return #members`;
 /** Bounds and names of a {@link RedisTileCache}. */
 export interface RedisTileCacheOptions {
   connection: RedisConnection;
-  /** What all tiles together may take, in bytes of value and key. The least recently used go first. */
+  /** Limit of all tiles together, in bytes of values and keys. The least recently used are removed first. */
   maxBytes: number;
-  /** Keeps this cache apart from other users of the same Redis; equal for the processes that share it. */
+  /** Separates this cache from other users of the same Redis. It is equal for the processes that share the cache. */
   namespace: string;
 }
 
 /**
- * Tiles in a Redis, shared by every process with the same namespace. Nothing outside of the namespace is read or removed. While Redis
- * is away nothing is found and nothing kept.
+ * Tiles in a Redis, shared by all processes with the same namespace. Nothing outside the namespace is read or removed. While Redis is away, no tile
+ * is found and none is stored.
  */
 export class RedisTileCache implements TileCache {
   readonly shared = true;
@@ -67,13 +67,13 @@ export class RedisTileCache implements TileCache {
   readonly #sizes: string;
   readonly #total: string;
   readonly #stopListening: () => void;
-  /** A clear that Redis was not there for. */
+  /** Whether the cache is to be cleared as soon as Redis is back. */
   #isClearOwed = false;
 
   constructor({ connection, maxBytes, namespace }: RedisTileCacheOptions) {
     this.#connection = connection;
     this.#maxBytes = maxBytes;
-    // Braces: a cluster keeps keys with the same text in braces on one node, as the scripts need.
+    // A cluster keeps keys with the same text in braces on one node, which the scripts need.
     const prefix = `{${namespace}}`;
     this.#tiles = `${prefix}:tile:`;
     this.#index = `${prefix}:index`;
@@ -89,14 +89,14 @@ export class RedisTileCache implements TileCache {
     const member = memberOf(key);
     try {
       return await this.#connection.run(async (redis) => {
-        // One round trip; a failed touch only makes the tile older than it is.
+        // This is one round trip. If updating the time of use fails, the tile only counts as older than it is.
         const touched = redis.zadd(this.#index, 'XX', Date.now(), member).catch(() => undefined);
         const value = await redis.getexBuffer(this.#tiles + member, 'PX', lifetimeMs);
         await touched;
         return value === null ? undefined : decodeTile(value);
       });
     } catch {
-      // Counted by the connection; the tile is made instead.
+      // The connection counts the failure. The tile is made instead.
       return undefined;
     }
   }
@@ -112,14 +112,14 @@ export class RedisTileCache implements TileCache {
         redis.eval(setScript, 4, this.#tiles + member, this.#index, this.#sizes, this.#total, member, value, size, ...limits),
       );
     } catch {
-      // Counted by the connection; the tile is made again next time.
+      // The connection counts the failure. The tile is made again next time.
     }
   }
 
   async clear(): Promise<void> {
     try {
       const present = await this.#connection.run((redis) => redis.zcard(this.#index));
-      // Not all that comes in meanwhile: under load this would never end.
+      // Tiles that are stored meanwhile are not removed; otherwise this would never end under load.
       await this.#remove({ lastUse: '+inf', atMost: present + batch });
       this.#isClearOwed = false;
     } catch {
@@ -142,7 +142,7 @@ export class RedisTileCache implements TileCache {
   async report(): Promise<CacheReport> {
     const known = { maxsize: this.#maxBytes, errors: this.#connection.failures };
     try {
-      // Expired tiles are out of Redis, but still in the index.
+      // Expired tiles are gone from Redis, but still in the index.
       await this.#remove({ lastUse: Date.now() - lifetimeMs, atMost: Infinity });
       const [items, total] = await this.#connection.run((redis) =>
         Promise.all([redis.zcard(this.#index), redis.get(this.#total)]),

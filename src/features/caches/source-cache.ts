@@ -3,7 +3,7 @@ import { sharedAbortController } from '../../core/concurrency/abort.js';
 import { orAborted } from '../../tilesource/process/shared-work.js';
 import type { CacheReport } from './contract.js';
 
-/** Something that holds a file open. */
+/** Something that has a file open. */
 export interface Closable {
   close(): Promise<void>;
 }
@@ -16,11 +16,11 @@ interface Entry<T> {
   settled: boolean;
   readers: number;
   evicted: boolean;
-  /** Set once: an entry is closed when it is evicted and nobody reads any more. */
+  /** Whether the entry is evicted, which is final. It is closed when it has no readers any more. */
   closing: Promise<void> | null;
 }
 
-/** An entry as the list of the kept ones holds it: a new object once its size is known, because the list takes a size only with one. */
+/** An entry in the list of kept sources. It is a new object when its size is known, because the list takes a size only with a new value. */
 interface Kept<T> {
   entry: Entry<T>;
 }
@@ -29,17 +29,17 @@ interface Kept<T> {
 export interface SourceCacheOptions<T> {
   /** Most sources kept open without a reader. 0 closes each with its last reader. */
   maxEntries: number;
-  /** Most memory that the kept ones may retain, in bytes. */
+  /** Most memory that the kept sources may retain, in bytes. */
   maxBytes: number;
   /** Memory that a source retains, in bytes. */
   sizeOf(value: T): number;
-  /** Told of errors while closing; they concern no request. */
+  /** Called with errors while closing, which belong to no request. */
   onCloseError(error: unknown): void;
 }
 
 /**
- * Open tile sources, shared by concurrent requests: the first request opens, the others wait for it. A failed opening is
- * forgotten. What falls out of the cache is closed, but never under a reader.
+ * Open tile sources, shared by concurrent requests: the first request opens a source, and the others wait for it. A failed opening is forgotten. A
+ * source that is evicted is closed, but never while it has readers.
  */
 export class SourceCache<T extends Closable> {
   readonly #entries: LRUCache<string, Kept<T>> | null;
@@ -54,7 +54,7 @@ export class SourceCache<T extends Closable> {
         ? new LRUCache<string, Kept<T>>({
             max: options.maxEntries,
             maxSize: Math.max(1, options.maxBytes),
-            // An entry that is larger than the whole cache would be refused, and then be opened again for every request.
+            // The cache would refuse an entry larger than itself, which would then be opened again for every request.
             sizeCalculation: () => 1,
             dispose: ({ entry }) => this.#evict(entry),
           })
@@ -62,8 +62,8 @@ export class SourceCache<T extends Closable> {
   }
 
   /**
-   * Calls `use` with the source of this key, opening it where it is not open yet. The signal given to `open` is aborted when those of
-   * all who wait for it are.
+   * Calls `use` with the source of this key, which is opened if it is not open yet. The signal given to `open` is aborted when the signals of all
+   * callers that wait for it are.
    */
   async use<R>(
     key: string,
@@ -77,7 +77,7 @@ export class SourceCache<T extends Closable> {
       try {
         return await use(await orAborted(entry.value, signal));
       } catch (error) {
-        // Broken off because all others had left: that is no answer for this reader.
+        // The opening was aborted because all other readers had left. This reader opens the source anew.
         if (signal?.aborted === true || error !== entry.opening.signal.reason) throw error;
       } finally {
         this.#leave(entry);
@@ -120,9 +120,9 @@ export class SourceCache<T extends Closable> {
     return entry;
   }
 
-  /** Forgets the sources whose keys match; those in use are closed when their last reader is done. */
+  /** Forgets the sources whose keys match. Those in use are closed when their last reader has finished. */
   evict(matches: (key: string) => boolean): void {
-    // A copy: the list must not change under its own iterator.
+    // The list is copied, because it must not change while it is iterated.
     for (const key of Array.from(this.#entries?.keys() ?? [])) {
       if (matches(key)) this.#entries?.delete(key);
     }
@@ -154,7 +154,7 @@ export class SourceCache<T extends Closable> {
     try {
       value = await entry.value;
     } catch {
-      // The opening failed: there is nothing to close, and whoever asked for it was told.
+      // The opening failed, so there is nothing to close. The readers have got the error.
       return;
     }
     try {

@@ -35,7 +35,7 @@ export function thumbnailJob(services: ThumbnailServices): JobDefinition {
         loggedAt = performance.now();
         log(progressText(counts));
       };
-      // A file may take longer than the interval. With intervals below a second, only changes are logged.
+      // The timer also logs while one file takes longer than the interval. With intervals below a second, progress is logged only after a file.
       const timer = intervalMs >= 1000 ? setInterval(logProgress, Math.min(maxTimerMs, intervalMs)) : undefined;
       try {
         // The check above was made for every entry.

@@ -2,7 +2,7 @@ import { componentName, type Schema } from '../schemas.js';
 
 type Json = Record<string, unknown>;
 
-/** The named schemas of a document, each written once and referred to. */
+/** Collects the named schemas of a document, so that each is written once and referred to. */
 export class Components {
   readonly #found = new Map<string, unknown>();
 
@@ -15,7 +15,7 @@ export class Components {
     private readonly members: (schema: Json) => Json,
   ) {}
 
-  /** The schema with references to the named ones in it, or a reference to itself. */
+  /** The schema with its named parts replaced by references, or a reference if it is itself named. */
   refer(schema: Schema): unknown {
     return this.#convert(schema);
   }
@@ -31,7 +31,7 @@ export class Components {
     const name = componentName(value);
     if (name === undefined) return this.#inner(value);
     if (!this.#found.has(name)) {
-      // First of all, so that a schema may contain itself.
+      // The name is entered first, so that a schema may contain itself.
       this.#found.set(name, null);
       this.#found.set(name, this.#inner(value));
     }

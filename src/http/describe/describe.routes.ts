@@ -25,7 +25,7 @@ const assets: Readonly<Record<string, string>> = {
 
 const script = `const url = document.getElementById('api').dataset.url;
 SwaggerUIBundle({ url, dom_id: '#api', docExpansion: 'none', filter: true, tagsSorter: 'alpha' });
-// What readers of the screen miss: names of inputs, and headings in order.
+// Adds what screen readers need: names of inputs, and headings in order.
 const complete = () => {
   document.getElementById('servers')?.setAttribute('aria-label', 'Server');
   document.querySelector('.operation-filter-input')?.setAttribute('aria-label', 'Filter by tag');
@@ -38,7 +38,7 @@ const complete = () => {
 new MutationObserver(complete).observe(document.getElementById('api'), { childList: true, subtree: true });
 `;
 
-/** Colors that are told apart, where those of the library are not. */
+/** Colors with enough contrast, where those of the library have too little. */
 const style = `.swagger-ui .info .title small { background: #5a6170; }
 .swagger-ui .info .title small.version-stamp { background: #4a6b00; }
 .swagger-ui .info .title small pre { color: #fff; }
@@ -47,10 +47,10 @@ const style = `.swagger-ui .info .title small { background: #5a6170; }
 .swagger-ui .operation-filter-input::placeholder { color: #5a6170; opacity: 1; }
 `;
 
-/** Files that are not the library's. */
+/** Files that are the plugin's own. */
 const own: Readonly<Record<string, string>> = { 'describe.js': script, 'describe.css': style };
 
-/** Nothing from elsewhere, no script in the page itself, in no frame. The pictures of the style sheet are in it as `data:`. */
+/** Allows nothing from other origins, no inline scripts and no frames. The style sheet contains its pictures as `data:`. */
 const pageHeaders = {
   'Content-Security-Policy': [
     "default-src 'none'",
@@ -123,5 +123,5 @@ const asset = defineRoute({
   },
 });
 
-/** The API described to people and programs. */
+/** The routes that describe the API, for people and for programs. */
 export const describeRoutes = [describe, openApi, asset];

@@ -6,7 +6,7 @@ export class ApiDocuments {
   #swagger2: string | null = null;
   #openApi3: string | null = null;
 
-  /** @param routes all of them, once they are mounted. */
+  /** @param routes filled with all routes when they are mounted. */
   constructor(
     private readonly routes: readonly RouteOutline[],
     private readonly info: ApiInfo,
@@ -26,12 +26,12 @@ export class ApiDocuments {
   /** @param root path of the API, as the client reached it. */
   openApi3(root: string): string {
     this.#openApi3 ??= JSON.stringify(openApi3(this.routes, this.info));
-    // Without an origin: behind a proxy the server does not know under which address it is reached.
+    // The address has no origin, because a server behind a proxy does not know under which one it is reached.
     return joined({ openapi: '3.1.0', servers: [{ url: root }] }, this.#openApi3);
   }
 }
 
-/** The text of one object, of members of its own and those of a text that is long. */
+/** The JSON text of one object with the given members, and those of a long JSON text. */
 function joined(members: Readonly<Record<string, unknown>>, text: string): string {
   return `${JSON.stringify(members).slice(0, -1)},${text.slice(1)}`;
 }

@@ -19,7 +19,7 @@ type Json = Record<string, unknown>;
 
 const errorTypes = [...new Set(Object.values(errorReplies).map(({ type }) => type)), 'internal'];
 
-/** What is answered instead of a result. */
+/** The schema of errors. */
 const errorSchema = component('Error', {
   ...objectOf(
     { message: { type: 'string', description: 'For people.' }, type: { type: 'string', enum: [...new Set(errorTypes)] } },
@@ -51,7 +51,7 @@ function operationId(route: RouteOutline): string {
   return parts.map((part, index) => (index === 0 ? part : part.slice(0, 1).toUpperCase() + part.slice(1))).join('');
 }
 
-/** What a route asks of its caller, in words. */
+/** Describes who may call a route. */
 function accessText(route: RouteOutline): string {
   const who = {
     public: 'Anybody may call this; documents still need their own permission.',
@@ -98,7 +98,7 @@ function bodySchema(route: RouteOutline, brand: string): { type: string; schema:
   return { type: 'application/json', schema: body === 'json' ? {} : anyObject };
 }
 
-/** Types of what a route answers, each once: files may be of one type. */
+/** Media types of the answers of a route, without repetitions. */
 function successTypes(route: RouteOutline): readonly string[] {
   return [...new Set(route.returns.types ?? ['application/json'])];
 }
@@ -148,7 +148,7 @@ export function swagger2(routes: readonly RouteOutline[], info: ApiInfo): Json {
   };
 }
 
-/** A parameter of Swagger 2.0 carries its schema flat and is never an object; its limits are whole numbers. */
+/** In Swagger 2.0 a parameter has the members of its schema itself and is never an object, and its limits are integers. */
 function flat({ type, ...schema }: Parameter<unknown>['schema']): Json {
   const isJson = type === 'object' || type === 'array';
   const kept = Object.entries(schema).filter(([, value]) => typeof value !== 'number' || Number.isInteger(value));
@@ -159,7 +159,7 @@ const unknownIn2: ReadonlySet<string> = new Set(
   '$schema $id const oneOf anyOf if then else discriminator propertyNames patternProperties prefixItems'.split(' '),
 );
 
-/** Swagger 2.0 has neither lists of types nor `null`, `const`, `oneOf`: what it cannot say is left open. */
+/** Swagger 2.0 has neither lists of types nor `null`, `const`, `oneOf`. What it cannot express is left open. */
 function swagger2Members(schema: Json): Json {
   const { exclusiveMinimum, ...others } = schema;
   const kept = Object.entries(others).filter(
@@ -178,9 +178,12 @@ function sorted<T>(members: Record<string, T>): Record<string, T> {
   return Object.fromEntries(Object.entries(members).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Generators take members with a default for such that are always there, which they are not in what clients send: it is said in words. */
+/**
+ * Code generators take a member with a default for one that is always present, which it is not in requests. So defaults are written into the
+ * description.
+ */
 function openApi3Members({ $schema: _dialect, default: byDefault, ...schema }: Json): Json {
-  // A member of that name is no default.
+  // A member whose name is `default` is not a default value.
   if (typeof byDefault === 'object' && !Array.isArray(byDefault)) return { ...schema, default: byDefault };
   if (byDefault === undefined) return schema;
   const description = [schema.description, `Default: ${JSON.stringify(byDefault)}.`].filter(Boolean).join(' ');

@@ -4,10 +4,12 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
 
-/** Files of swagger-ui-dist that the page is made of. They are built into this package, since that one brings telemetry. */
+/** Files of swagger-ui-dist that the page uses. They are built into this package, because swagger-ui-dist itself would bring telemetry. */
 export const swaggerFiles = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'] as const;
 
-/** One of {@link swaggerFiles}: beside the built program, compressed; in the sources, from the package itself. */
+/**
+ * Reads one of {@link swaggerFiles}. The built package has them compressed beside the program; from the sources they are read from swagger-ui-dist.
+ */
 export async function readSwaggerFile(name: string): Promise<Buffer> {
   try {
     return await promisify(brotliDecompress)(await readFile(new URL(`./swagger-ui/${name}.br`, import.meta.url)));
