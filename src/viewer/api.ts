@@ -244,8 +244,3 @@ export async function save(what: Blob | string, name: string) {
 export function keepsToken() {
   return given === undefined;
 }
-
-/** Whether pictures have to be asked for with a token, since the browser has no cookie to send. */
-export function needsToken() {
-  return given !== undefined && given !== null;
-}

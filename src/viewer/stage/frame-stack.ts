@@ -1,4 +1,6 @@
 import type { TiledImage, Viewer } from './openseadragon.js';
+import { requestPicture } from '../api.js';
+import { TileQueue } from './tile-queue.js';
 
 /** How many frames keep their decoded tiles: going back and forth between them needs no request. */
 const keptFrames = 6;
@@ -16,13 +18,16 @@ export class FrameStack {
    */
   #added: TiledImage[] = [];
   #shown: string | null = null;
+  #queue = new TileQueue(requestPicture);
 
-  /** @param sourceOf of a frame and its style */
+  /** @param sourceOf of a frame and its style, by the queue that its tiles are fetched by */
   constructor(
     private readonly viewer: Viewer,
-    private readonly sourceOf: (frame: string) => object,
+    private readonly sourceOf: (frame: string, queue: TileQueue) => object,
     private readonly signal: AbortSignal,
-  ) {}
+  ) {
+    signal.addEventListener('abort', () => this.#queue.want(), { once: true });
+  }
 
   /**
    * Shows a frame; resolves with its image when it is in the stack, which is before its tiles have come.
@@ -37,6 +42,7 @@ export class FrameStack {
     // The reader has moved on while the image was being added.
     if (this.#shown !== frame) return image;
     for (const added of this.#added) added.setPreload(false);
+    this.#queue.want(image.source);
     this.#added = [...this.#added.filter((added) => added !== image), image];
     const { world } = this.viewer;
     const top = this.#added.length - 1;
@@ -63,7 +69,7 @@ export class FrameStack {
   #add(frame: string): Promise<TiledImage> {
     return new Promise((resolve, reject) => {
       this.viewer.addTiledImage({
-        tileSource: this.sourceOf(frame),
+        tileSource: this.sourceOf(frame, this.#queue),
         opacity: 0,
         index: 0,
         success: (event) => {
@@ -93,7 +99,9 @@ export class FrameStack {
       // A frame that is only fetched ahead must not push the seen one out of the kept ones.
       const ahead = await this.#image(next);
       await this.#image(frame);
-      if (this.#shown === frame) ahead.setPreload(true);
+      if (this.#shown !== frame) return;
+      this.#queue.want(image.source, ahead.source);
+      ahead.setPreload(true);
     }
   }
 }

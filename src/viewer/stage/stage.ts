@@ -42,9 +42,9 @@ export async function openStage(options: {
     showNavigationControl: false,
     silenceMultiImageWarnings: true,
     crossOriginPolicy: false,
-    imageLoaderLimit: 6,
-    // A tile that waits its turn on a busy server is not given up, in milliseconds.
-    timeout: 120_000,
+    // Tiles have a queue of their own, which waits as long as it has to.
+    imageLoaderLimit: 0,
+    timeout: 2 ** 31 - 1,
     element: drawing,
     showNavigator: true,
     navigatorElement,
@@ -64,7 +64,7 @@ export async function openStage(options: {
     if (unusedKeys.has(key)) event.preventDefaultAction = true;
   });
   viewer.addHandler('tile-load-failed', () => onProblem(imageTexts.partsMissing));
-  const stack = new FrameStack(viewer, (key) => tileSource(item, metadata, ...readKey(key)), signal);
+  const stack = new FrameStack(viewer, (key, queue) => tileSource(item, metadata, queue, ...readKey(key)), signal);
   let image = await stack.show(keyOf(frame, style));
   signal.throwIfAborted();
   const canvas = viewer.canvas as HTMLElement;

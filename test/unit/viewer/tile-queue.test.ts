@@ -1,0 +1,65 @@
+import { expect, it, vi } from 'vitest';
+import { TileQueue } from '../../../src/viewer/stage/tile-queue.js';
+
+const settled = () => new Promise((resolve) => setTimeout(resolve));
+
+function jobOf(source: object, src: string) {
+  return { src, source, finish: vi.fn(), fail: vi.fn() };
+}
+
+it('tiles of a look that is no longer wanted are broken off, make way, and come when it is wanted again', async () => {
+  const asked = new Map<string, { signal: AbortSignal; answer: () => void }>();
+  const queue = new TileQueue((url, signal) => {
+    return new Promise<void>((resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason as Error));
+      asked.set(url, { signal, answer: resolve });
+    });
+  });
+  const [former, next] = [{}, {}];
+  const old = Array.from({ length: 8 }, (_, index) => jobOf(former, `former ${index}`));
+  queue.want(former);
+  for (const job of old) queue.add(job);
+  expect([...asked.keys()]).toEqual(old.slice(0, 6).map(({ src }) => src));
+  asked.get('former 0')!.answer();
+  await settled();
+  expect(old[0]!.finish).toHaveBeenCalledOnce();
+  expect(asked.has('former 6')).toBe(true);
+
+  queue.want(next);
+  expect([1, 2, 3, 4, 5, 6].map((index) => asked.get(`former ${index}`)!.signal.aborted)).not.toContain(false);
+  const wanted = jobOf(next, 'next');
+  queue.add(wanted);
+  queue.add(jobOf(former, 'former 8'));
+  await settled();
+  expect([...asked.keys()]).toHaveLength(8);
+  asked.get('next')!.answer();
+  await settled();
+  expect(wanted.finish).toHaveBeenCalledOnce();
+  for (const job of old) expect(job.fail).not.toHaveBeenCalled();
+
+  asked.clear();
+  queue.want(former);
+  expect([...asked.keys()]).toHaveLength(6);
+  for (const { answer } of asked.values()) answer();
+  await settled();
+  for (const { answer } of asked.values()) answer();
+  await settled();
+  for (const job of old) expect(job.finish).toHaveBeenCalledOnce();
+});
+
+it('a tile that cannot be had fails, one that is given up says nothing', async () => {
+  let answer = Promise.reject<void>(new Error('gone'));
+  const queue = new TileQueue(() => answer);
+  const source = {};
+  queue.want(source);
+  const failing = jobOf(source, 'failing');
+  queue.add(failing);
+  await settled();
+  expect(failing.fail).toHaveBeenCalledOnce();
+  answer = new Promise(() => undefined);
+  const left = jobOf(source, 'left');
+  queue.add(left);
+  queue.drop(left);
+  await settled();
+  expect(left.fail).not.toHaveBeenCalled();
+});
