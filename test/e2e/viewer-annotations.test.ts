@@ -274,8 +274,8 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
     await page.getByLabel('Name', { exact: true }).fill('Areas');
     await page.getByRole('button', { name: 'Rename', exact: true }).click();
     await page.getByRole('dialog').getByText('1 of your changes was to shapes that are changed there too').waitFor();
-    await page.unroute(lists);
     for (const route of held) await route.continue();
+    await page.unroute(lists);
     await page.getByRole('button', { name: 'Rename', exact: true }).click();
     await row('Areas').waitFor();
     await page.getByText('All changes are saved.').waitFor();
@@ -369,11 +369,46 @@ describe.skipIf(executablePath === null)('annotations on the page of the referen
       });
     };
     const panned = await ink();
+    // What was seen is kept: going back to it asks for nothing.
+    areas.length = 0;
+    for (let turn = 0; turn < 3; turn += 1) await drag([-100, -60], [100, 60]);
+    await ink();
+    for (let turn = 0; turn < 3; turn += 1) await drag([100, 60], [-100, -60]);
+    await until('the same is drawn', async () => Math.abs((await ink()) - panned) < panned / 50);
+    expect(areas).toEqual([]);
     await page.reload();
     await row('Nuclei').waitFor();
     await until('shapes are drawn', async () => (await inkOf(page)) > 10_000);
     await until('the same is drawn', async () => Math.abs((await ink()) - panned) < panned / 50);
     expect(complaints).toEqual([]);
+  });
+
+  it('draws shapes over one another in their order, whatever came into sight first', async () => {
+    const raw = { create: { width: 4096, height: 1024, channels: 3, background: '#f0f0f0' } } as const;
+    const bytes = await sharp(raw).tiff({ tile: true, tileWidth: 256, tileHeight: 256 }).toBuffer();
+    const item = await uploadItem(admin, folderId, 'over one another.tiff', bytes);
+    const box = (x: number, width: number, color: string) => {
+      const look = { rotation: 0, fillColor: color, lineColor: color };
+      return { type: 'rectangle', center: [x, 512, 0], width, height: 100, ...look };
+    };
+    // The first lies below the second, which reaches farther to where the view begins; the others are so many that not all are fetched.
+    const many = Array.from({ length: 6000 }, (_, index) => box(3000 + (index % 1000), 1, '#0000ff'));
+    const json = { name: 'Over one another', elements: [box(850, 60, '#ff0000'), box(700, 400, '#00ff00'), ...many] };
+    await admin.ok('POST', '/annotation', { query: { itemId: item }, json });
+    await page.goto(`${testHost.url}/#item/${item}?at=400,512,400`);
+    await row('Over one another').waitFor();
+    await until('the second is drawn', async () => (await inkOf(page)) > 1000);
+    for (let turn = 0; turn < 3; turn += 1) await drag([180, 0], [-180, 0]);
+    const colors = await until('the first is in sight', async () => {
+      const [x = 0, , width = 1] = /at=([\d.,]+)/.exec(page.url())![1]!.split(',').map(Number);
+      const { width: screen } = (await page.locator('.drawing').boundingBox())!;
+      const found = await colorsAt(
+        page,
+        [850, 895].map((at) => [((at - x) / width) * screen, 0]),
+      );
+      return found.every(([, , , opacity = 0]) => opacity > 0) && found;
+    });
+    for (const [red = 0, green = 0] of colors) expect([red > 100, green > 100]).toEqual([false, true]);
   });
 
   it('keeps what is hidden hidden: elsewhere and back, after a reload, and for whoever gets the address', async () => {

@@ -5,7 +5,7 @@ export type Group = { name: string | null; color: string; count: number };
 
 interface LoadedAnnotation extends AnnotationRecord {
   annotation: AnnotationRecord['annotation'] & { elements: Element[] };
-  _elementQuery: { returned: number; details: number };
+  _elementQuery: { returned: number; details: number; orders: number[] };
 }
 
 export type ElementChanges = { put: Element[]; remove: string[] };
@@ -110,18 +110,18 @@ export function removeAnnotation(record: AnnotationRecord) {
 }
 
 /**
- * The elements of an annotation, or those that meet a region.
+ * The elements of an annotation, or those that meet a region, with their places among all.
  *
  * @returns `null`: there are more of them than `limit`, or than `maxDetails` points
  */
 export async function loadElements(
   record: AnnotationRecord,
   { region, limit, maxDetails, signal }: { region: Box | null; limit: number; maxDetails: number; signal: AbortSignal },
-): Promise<Element[] | null> {
-  const query = { ...region, limit: limit + 1, maxDetails, _: record._version };
+): Promise<{ elements: Element[]; orders: number[] } | null> {
+  const query = { ...region, limit: limit + 1, maxDetails, orders: true, _: record._version };
   const { annotation, _elementQuery } = await request<LoadedAnnotation>('GET', `annotation/${record._id}`, { query, signal });
-  const { returned, details } = _elementQuery;
-  return returned > limit || details >= maxDetails ? null : annotation.elements;
+  const { returned, details, orders } = _elementQuery;
+  return returned > limit || details >= maxDetails ? null : { elements: annotation.elements, orders };
 }
 
 /** One element as it is stored; `null` when it is gone. */

@@ -1,9 +1,9 @@
-import { contains, nameOf, outside, overlaps, type AnnotationRecord, type Box, type Element } from './model.js';
+import { contains, nameOf, overlaps, type AnnotationRecord, type Box, type Element } from './model.js';
 import { displayOf, type Display } from './display.js';
 import { editsOf, type Edits } from './edits.js';
 import { groupFilter, loadElements, overlayTileUrl } from './requests.js';
-import { isOverlay } from './drawing/overlay-pictures.js';
-import { boxOf, isOutlined } from './drawing/shapes.js';
+import { Patches, without } from './drawing/patches.js';
+import { boxOf, isOutlined, isOverlay } from './drawing/shapes.js';
 import type { Stage } from '../stage/contract.js';
 import type { ImageMetadata } from '../image/metadata.js';
 import { annotationTexts } from '../texts.js';
@@ -17,6 +17,11 @@ const maxDetails = 250_000;
 
 /** How far around the view shapes are fetched, as a share of its size. */
 const margin = 0.3;
+
+/** More parts of a region than this are not fetched one by one, but as a whole. */
+const maxParts = 4;
+
+const everywhere: Box = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
 
 /** Shapes lie closer together than on average where people look: above this share of `maxShapes` it is not worth asking. */
 const worthAsking = 1.5;
@@ -42,18 +47,27 @@ function widened({ left, top, right, bottom }: Box, share: number): Box {
   return { left: left - across, top: top - down, right: right + across, bottom: bottom + down };
 }
 
+/** What is fetched around a view. It ends at multiples of a power of two: what is fetched beside it leaves no narrow gaps. */
+function regionOf(view: Box): Box {
+  const { left, top, right, bottom } = widened(view, margin);
+  const step = 2 ** Math.floor(Math.log2((right - left) / 16));
+  const [low, high] = [(value: number) => Math.floor(value / step) * step, (value: number) => Math.ceil(value / step) * step];
+  return { left: low(left), top: low(top), right: high(right), bottom: high(bottom) };
+}
+
 /** One annotation on the stage: as shapes when few enough are in sight, else as the server's picture of all of them. */
 export class Sheet {
-  /** as stored, of the region that was fetched */
+  /** as stored, of what lies near the view */
   #stored: Map<string, Element> = new Map();
   /** Version of the annotation that they are of. */
   #storedOf: number | null = null;
-  /** image and pixelmap elements among those that were fetched last */
+  /** image and pixelmap elements among them */
   #overlays: Element[] = [];
-  /** what `#stored` is all of */
-  #covered: Box | null = null;
-  #asking: AbortController | null = null;
-  #askedFor: Box | null = null;
+  /** the box that these meet */
+  #near: Box | null = null;
+  #patches = new Patches();
+  /** requests under way */
+  #asking: { box: Box; end: AbortController }[] = [];
   /** Where there were too many shapes, and how much of the image was seen. */
   #refused: { covers: Box; share: number } | null = null;
   #tiles: TileLayer | null = null;
@@ -99,7 +113,8 @@ export class Sheet {
 
   /** Whether all of it that meets a box of the image is at hand, or is not drawn by this page. */
   covers(box: Box) {
-    return !this.visible || !this.hasShapes || (this.#covered !== null && contains(this.#covered, this.#inside(box)));
+    if (!this.visible || !this.hasShapes) return true;
+    return this.#near !== null && contains(this.#near, box) && this.#patches.missing(box).length === 0;
   }
 
   find(id: string) {
@@ -117,13 +132,15 @@ export class Sheet {
   update(record: AnnotationRecord, elements?: Iterable<Element>) {
     const changed = record._version !== this.record._version;
     this.record = record;
+    if (changed) this.#stop();
     if (elements) {
       this.#stored = new Map([...elements].map((element) => [element.id, element]));
       this.#storedOf = record._version;
+      if (this.#near) this.#patches.change(this.#near, [...this.#overlays, ...this.#stored.values()]);
     } else if (changed) {
-      this.#covered = null;
+      this.#patches.clear();
+      this.#near = null;
       this.#refused = null;
-      this.#stop();
     }
     this.refresh();
     this.options.redraw();
@@ -142,14 +159,18 @@ export class Sheet {
       this.#present(this.visible ? 'shapes' : 'none');
       return;
     }
-    const isCovered = this.#covered !== null && contains(this.#covered, this.#inside(view));
-    if (isCovered) this.#present('shapes');
-    const soon = this.#inside(widened(view, margin / 2));
-    if (this.#covered && contains(this.#covered, soon)) return;
-    const wanted = this.#wanted(view);
-    if (wanted) {
-      if (!this.#askedFor || !contains(this.#askedFor, soon)) void this.#load(wanted);
-    } else if (!isCovered) {
+    const region = this.#isSmall ? everywhere : regionOf(view);
+    const soon = widened(view, margin / 2);
+    const isCovered = this.#patches.missing(view).length === 0;
+    const isElsewhere = !this.#near || !contains(this.#near, soon) || this.#stored.size > maxShapes;
+    if (isElsewhere && (isCovered || (this.#near && this.hasShapes))) this.#gather(region);
+    if (isCovered) this.#present(this.#stored.size > maxShapes ? 'tiles' : 'shapes');
+    for (const { box, end } of this.#asking) if (!overlaps(box, region)) end.abort();
+    this.#asking = this.#asking.filter(({ end }) => !end.signal.aborted);
+    if (without(this.#patches.missing(soon), this.#asking).length === 0) return;
+    const share = this.#shareOf(view);
+    if (!this.#isTooMuch(view, share)) this.#load(region, share);
+    else if (!isCovered) {
       this.#stop();
       this.#present('tiles');
     }
@@ -163,89 +184,86 @@ export class Sheet {
     this.#tiles = null;
   }
 
-  /** The part of a box that lies on the image. */
-  #inside({ left, top, right, bottom }: Box): Box {
-    const { sizeX, sizeY } = this.options.metadata;
-    return { left: Math.max(0, left), top: Math.max(0, top), right: Math.min(sizeX, right), bottom: Math.min(sizeY, bottom) };
+  /** Whether all of it is fetched at once. */
+  get #isSmall() {
+    return this.record._elementCount <= maxShapes && this.record._detailsCount < maxDetails;
   }
 
-  /** What to fetch for a view; `null`: too much. */
-  #wanted(view: Box): { region: Box | null; covers: Box; share: number } | null {
-    const { _elementCount: count, _detailsCount: details } = this.record;
-    const everywhere = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
-    if (count <= maxShapes && details < maxDetails) return { region: null, covers: everywhere, share: 1 };
+  /** How much of the image a view shows. */
+  #shareOf({ left, top, right, bottom }: Box) {
+    if (this.#isSmall) return 1;
     const { sizeX, sizeY } = this.options.metadata;
-    const seen = this.#inside(view);
-    const share = (Math.max(0, seen.right - seen.left) * Math.max(0, seen.bottom - seen.top)) / (sizeX * sizeY);
-    if (Math.max(count / maxShapes, details / maxDetails) * share > worthAsking) return null;
-    if (this.#refused && contains(this.#refused.covers, seen) && share > this.#refused.share * askAgainBelow) return null;
-    const region = widened(view, margin);
-    return { region, covers: region, share };
+    const [across, down] = [Math.min(sizeX, right) - Math.max(0, left), Math.min(sizeY, bottom) - Math.max(0, top)];
+    return (Math.max(0, across) * Math.max(0, down)) / (sizeX * sizeY);
+  }
+
+  /** Whether too many shapes are to be expected. */
+  #isTooMuch(view: Box, share: number) {
+    const { _elementCount: count, _detailsCount: details } = this.record;
+    if (Math.max(count / maxShapes, details / maxDetails) * share > worthAsking) return true;
+    return this.#refused !== null && contains(this.#refused.covers, view) && share > this.#refused.share * askAgainBelow;
   }
 
   #stop() {
-    this.#asking?.abort();
-    this.#asking = null;
-    this.#askedFor = null;
+    for (const { end } of this.#asking) end.abort();
+    this.#asking = [];
   }
 
-  async #load({ region, covers, share }: { region: Box | null; covers: Box; share: number }) {
-    this.#stop();
-    const asking = new AbortController();
-    this.#asking = asking;
-    this.#askedFor = covers;
+  /** Fetches what is missing of a region. */
+  #load(region: Box, share: number) {
+    const view = this.options.stage.view();
     // Until the shapes are here, the picture of all is better than the shapes of another place.
-    if (region && !(this.#covered && overlaps(this.#covered, this.options.stage.view()))) this.#present('tiles');
+    if (!this.#isSmall && this.#patches.missing(view)[0] === view) this.#present('tiles');
+    const parts = without(this.#patches.missing(region), this.#asking);
+    for (const box of parts.length > maxParts ? [region] : parts) void this.#ask(box, region, share);
+  }
+
+  async #ask(box: Box, region: Box, share: number) {
+    const asked = { box, end: new AbortController() };
+    const { signal } = asked.end;
+    this.#asking.push(asked);
     try {
-      const elements = await this.#elementsOf(region, asking.signal);
-      if (asking.signal.aborted) return;
-      this.#overlays = elements?.filter(isOverlay) ?? [];
-      const shapes = elements?.filter((element) => !isOverlay(element));
+      const wanted = { region: box === everywhere ? null : box, limit: maxShapes, maxDetails, signal };
+      const found = await loadElements(this.record, wanted);
+      if (signal.aborted) return;
       // Heatmaps and the like are drawn by the server only.
-      if (!shapes?.every(isOutlined)) {
-        this.#covered = null;
-        if (region) {
-          this.#askedFor = null;
-          this.#refused = { covers, share };
-        }
-        this.#present('tiles');
-        this.options.redraw();
-        return;
-      }
-      this.#covered = covers;
-      this.#refused = null;
-      const known = this.#storedOf === this.record._version ? this.#stored : new Map<string, Element>();
-      this.#storedOf = this.record._version;
-      // What is known of a shape, as its outline, is kept with it.
-      this.#stored = new Map(shapes.map((element) => [element.id, known.get(element.id) ?? element]));
-      this.#askedFor = null;
-      this.#present('shapes');
-      this.options.onMore();
-      const everywhere = this.#inside({ left: 0, top: 0, right: Infinity, bottom: Infinity });
-      const isOutside = !region && shapes.length > 0 && !shapes.some((element) => overlaps(boxOf(element), everywhere));
-      if (isOutside) this.options.onError(new Error(annotationTexts.outside(nameOf(this.record))));
+      if (found?.elements.every((element) => isOverlay(element) || isOutlined(element))) {
+        this.#patches.add({ box, ...found });
+        this.#refused = null;
+      } else this.#refused = { covers: region, share };
+      this.#gather(region);
+      if (this.#refused) this.#overlays = found?.elements.filter(isOverlay) ?? [];
+      const isPart = this.#refused !== null && this.#patches.missing(this.options.stage.view()).length > 0;
+      this.#present(isPart || this.#stored.size > maxShapes ? 'tiles' : 'shapes');
+      if (this.#refused) this.options.redraw();
+      if (box === everywhere && this.#isOutside()) this.options.onError(new Error(annotationTexts.outside(nameOf(this.record))));
     } catch (error) {
-      if (asking.signal.aborted) return;
-      this.#askedFor = null;
-      this.options.onError(error);
+      if (!signal.aborted) this.options.onError(error);
+    } finally {
+      this.#asking = this.#asking.filter((other) => other !== asked);
     }
   }
 
-  /**
-   * The elements that meet a region, or all; of what is at hand only those beyond it are fetched.
-   *
-   * @returns `null`: they are too many
-   */
-  async #elementsOf(region: Box | null, signal: AbortSignal): Promise<Element[] | null> {
-    const load = (part: Box | null) => loadElements(this.record, { region: part, limit: maxShapes, maxDetails, signal });
-    const covered = this.#storedOf === this.record._version ? this.#covered : null;
-    if (!region || !covered || !overlaps(covered, region)) return load(region);
-    const atHand = [...this.#overlays, ...[...this.#stored.values()].filter((element) => overlaps(boxOf(element), region))];
-    const parts = await Promise.all(outside(region, covered).map(load));
-    const found = parts.every((part) => part !== null) ? parts.flat() : null;
-    if (!found) return null;
-    const elements = [...new Map([...atHand, ...found].map((element) => [element.id, element])).values()];
-    return elements.length > maxShapes ? null : elements;
+  /** Whether there are shapes, and none of them lies on the image. */
+  #isOutside() {
+    const { sizeX, sizeY } = this.options.metadata;
+    const image = { left: 0, top: 0, right: sizeX, bottom: sizeY };
+    const shapes = [...this.#stored.values()];
+    return shapes.length > 0 && !shapes.some((element) => overlaps(boxOf(element), image));
+  }
+
+  /** Takes out what is at hand of a region. */
+  #gather(region: Box) {
+    const found = this.#patches.near(region);
+    // What is known of a shape, as its outline, is kept with it.
+    const known = this.#storedOf === this.record._version ? this.#stored : new Map<string, Element>();
+    this.#storedOf = this.record._version;
+    this.#near = region;
+    const elements = [...found.values()];
+    this.#overlays = elements.filter(isOverlay);
+    const shapes = elements.filter((element) => !isOverlay(element));
+    this.#stored = new Map(shapes.map((element) => [element.id, known.get(element.id) ?? element]));
+    this.options.onMore();
   }
 
   #present(what: 'none' | 'shapes' | 'tiles') {

@@ -4,9 +4,12 @@ import type { Stage } from './contract.js';
 /** What cells need of the stage that they lie on. */
 export type Ground = Pick<Stage, 'canvas' | 'size' | 'placement' | 'paintOn' | 'repaint' | 'onRest'>;
 
-/** How far beyond each side of the stage cells are drawn, and how far they are kept, as shares of its size. */
+/** How far beyond each side of the stage cells are drawn, and how far those are waited for that have been asked for, as shares of its size. */
 const beyond = 0.25;
-const kept = 0.5;
+const awaited = 0.5;
+
+/** Pixels of the cells that are kept, beside those near the stage: going back to them costs nothing. They take 64 MiB. */
+const maxKept = 16 * 1024 * 1024;
 
 /** While the view is zoomed, cells are drawn anew when they have been made larger or smaller by this factor. */
 const maxScaling = 1.6;
@@ -98,9 +101,9 @@ class Sheet {
     this.cells.delete(key);
   }
 
-  /** Asks for the cells that meet one box, and drops those outside of another. */
+  /** Asks for the cells that meet one box, and gives up those outside of another that are not drawn. */
   fill(near: Box, far: Box) {
-    for (const [key, cell] of this.cells) if (!overlaps(cell.box, far)) this.drop(key, cell);
+    for (const [key, cell] of this.cells) if (cell.state !== 'drawn' && !overlaps(cell.box, far)) this.drop(key, cell);
     const { origin, width, height, range } = this.cut;
     const column = (x: number) => Math.floor((x - origin.x) / width);
     const row = (y: number) => Math.floor((y - origin.y) / height);
@@ -111,6 +114,12 @@ class Sheet {
         const end = new AbortController();
         this.cells.set(key, { column: x, row: y, box: this.boxOf(x, y), picture: null, state: 'asked', end });
       }
+    if (this.cells.size > maxKept / (width * height * devicePixelRatio ** 2)) this.trim(near);
+  }
+
+  /** Drops the cells outside of a box. */
+  trim(near: Box) {
+    for (const [key, cell] of this.cells) if (!overlaps(cell.box, near)) this.drop(key, cell);
   }
 
   close() {
@@ -195,7 +204,7 @@ export function cellLayer(options: {
     const moved = newest.placed(placement);
     const scaling = Math.hypot(moved.a, moved.b);
     if (scaling > maxScaling || scaling < 1 / maxScaling) return start();
-    newest.fill(around(moved, beyond), around(moved, kept));
+    newest.fill(around(moved, beyond), around(moved, awaited));
     work();
     swap();
   }
@@ -220,6 +229,7 @@ export function cellLayer(options: {
     if (isSharp) return;
     if (!newest.cut.refit?.(placement)) return start();
     newest.relay();
+    newest.trim(around(newest.placed(placement), beyond));
     // Those of another size are drawn for it.
     redrawCells(() => true);
     stage.repaint();

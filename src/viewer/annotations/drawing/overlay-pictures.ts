@@ -11,11 +11,6 @@ const maxSide = 2048;
 /** Longest side of a pixelmap: its pixels are numbers, of which no smaller picture can be made. */
 const maxMapSide = 4096;
 
-/** Whether an element lays another image over this one. */
-export function isOverlay({ type }: Element) {
-  return type === 'image' || type === 'pixelmap';
-}
-
 /** The item that an overlay shows: the field is called after the host's brand. */
 function itemOf(element: Element): string {
   const field = Object.keys(element).find((key) => key.endsWith('Id')) ?? '';

@@ -26,6 +26,11 @@ export function isOutlined({ type }: Element) {
   return outlined.has(type);
 }
 
+/** Whether an element lays another image over this one. */
+export function isOverlay({ type }: Element) {
+  return type === 'image' || type === 'pixelmap';
+}
+
 function isBox({ type }: Element) {
   return type === 'rectangle' || type === 'ellipse' || type === 'rectanglegrid';
 }
