@@ -1,16 +1,17 @@
 import { createRequire } from 'node:module';
 import { BadValueError, TileSourceError } from '../../errors.js';
+import { codeOf, completed, keysOfOneSystem, type GeoKeys, type KeyDefinition } from './definitions.js';
 import type { Point } from './georeference.js';
 
 const require = createRequire(import.meta.url);
 
 interface Proj4 {
-  (from: string, to: string): { forward(point: [number, number]): number[]; inverse(point: [number, number]): number[] };
+  (from: string, to: string): { forward(point: [number, number], enforceAxis: boolean): number[] };
   defs(name: string): unknown;
 }
 
 interface GeoKeysToProj4 {
-  toProj4(keys: Readonly<Record<string, number | string>>): { proj4: string; errors: object };
+  toProj4(keys: GeoKeys): KeyDefinition;
 }
 
 const missing =
@@ -43,20 +44,26 @@ function libraries(): Libraries | null {
 }
 
 /** The text for proj4 of a projection that GeoTIFF keys describe; `null` where none is known, or the packages are not installed. */
-export function projectionOfKeys(keys: Readonly<Record<string, number | string>>): string | null {
+export function projectionOfKeys(keys: GeoKeys): string | null {
   const found = libraries();
   if (found === null) return null;
-  const code = keys.ProjectedCSTypeGeoKey ?? keys.GeographicTypeGeoKey;
-  // Coordinates are east and north in files and requests, whatever the order that their definition prefers.
-  const named = typeof code === 'number' && found.proj4.defs(`EPSG:${code}`) !== undefined ? `EPSG:${code}` : null;
-  if (named !== null) return named;
+  const own = keysOfOneSystem(keys);
+  const code = codeOf(own);
+  if (code !== null && found.proj4.defs(`EPSG:${code}`) !== undefined) return `EPSG:${code}`;
   try {
-    const { proj4, errors } = found.geoKeys.toProj4(keys);
-    return Object.keys(errors).length > 0 ? null : proj4.replace(/\+axis=\S+\s*/g, '').trim();
+    const text = completed(found.geoKeys.toProj4(own), own);
+    // It throws where proj4 does not know that kind of projection.
+    if (text !== null) found.proj4(text, 'EPSG:4326');
+    return text;
   } catch {
     // The library knows what keys should be, and fails over what else there may be in a file.
     return null;
   }
+}
+
+/** Whether coordinates are degrees of longitude and latitude, of which the first come again after a turn. */
+export function isGeographic(definition: string): boolean {
+  return /^EPSG:(?:4326|4269)$|\+proj=(?:longlat|latlong)\b/.test(definition);
 }
 
 /** Longest definition of a projection that requests may hold. */
@@ -97,7 +104,7 @@ export function transformer(from: string, to: string): Transformer {
   }
   return ({ x, y }) => {
     try {
-      const [toX = Number.NaN, toY = Number.NaN] = conversion.forward([x, y]);
+      const [toX = Number.NaN, toY = Number.NaN] = conversion.forward([x, y], true);
       return { x: toX, y: toY };
     } catch {
       return { x: Number.NaN, y: Number.NaN };

@@ -1,7 +1,7 @@
 import { BadValueError, TileSourceError } from '../../errors.js';
 import type { RegionBounds } from '../geometry.js';
 import { inverseOf, toModel, type GeoReference, type Point } from './georeference.js';
-import { projectionNamed, transformer } from './projections.js';
+import { isGeographic, projectionNamed, transformer } from './projections.js';
 
 interface Located {
   sizeX: number;
@@ -20,11 +20,16 @@ function projectionOf(units: string | undefined, geo: GeoReference | undefined):
   return named;
 }
 
+interface PixelFinder {
+  /** @param turn degrees by which a longitude is turned. */
+  toPixel(point: Point, turn?: number): Point;
+  toUnits(pixel: Point): Point;
+  /** Turns under which the same of the earth may lie in the image. */
+  turns: readonly number[];
+}
+
 /** Pixels of the image at coordinates of units that name a projection; `null` for other units. */
-function pixelFinder(
-  image: Located,
-  units: string | undefined,
-): { toPixel(point: Point): Point; toUnits(pixel: Point): Point } | null {
+function pixelFinder(image: Located, units: string | undefined): PixelFinder | null {
   const named = projectionOf(units, image.geo);
   if (named === null) return null;
   const { transform, proj4 } = image.geo!;
@@ -32,14 +37,23 @@ function pixelFinder(
   if (inverse === null) throw new TileSourceError('The place of this image on the earth cannot be computed with.');
   const own = proj4 ?? named;
   const [there, back] = [transformer(named, own), transformer(own, named)];
-  return { toPixel: (point) => toModel(inverse, there(point)), toUnits: (pixel) => back(toModel(transform, pixel)) };
+  return {
+    toPixel(point, turn = 0) {
+      const { x, y } = there(point);
+      return toModel(inverse, { x: x + turn, y });
+    },
+    toUnits: (pixel) => back(toModel(transform, pixel)),
+    turns: isGeographic(own) ? [0, 360, -360] : [0],
+  };
 }
 
 /** A position in base-layer pixels, where it was given in coordinates of a projection. */
 export function positionInPixels<P extends { left?: number; top?: number; units?: string }>(image: Located, position: P): P {
   const finder = pixelFinder(image, position.units);
   if (finder === null) return position;
-  const { x, y } = finder.toPixel({ x: position.left ?? 0, y: position.top ?? 0 });
+  const found = finder.turns.map((turn) => finder.toPixel({ x: position.left ?? 0, y: position.top ?? 0 }, turn));
+  const isInside = ({ x, y }: Point) => x >= 0 && y >= 0 && x < image.sizeX && y < image.sizeY;
+  const { x, y } = found.find(isInside) ?? found[0]!;
   const { units: _units, ...rest } = position;
   // A position where there is no image is outside of it.
   const at = (value: number, size: number) => (Number.isFinite(value) && value >= 0 ? Math.floor(value) : size);
@@ -66,25 +80,27 @@ export function regionInPixels<R extends RegionBounds>(image: Located, region: R
     top ?? (bottom !== undefined && regionHeight !== undefined ? bottom + regionHeight : Math.max(...corners.map(({ y }) => y)));
   const east = right ?? (regionWidth === undefined ? Math.max(...corners.map(({ x }) => x)) : west + regionWidth);
   const south = bottom ?? (regionHeight === undefined ? Math.min(...corners.map(({ y }) => y)) : north - regionHeight);
+  const box = { west, north, east, south };
+  const [first, ...turned] = finder.turns.map((turn) => pixelsOf(image, box, (point) => finder.toPixel(point, turn)));
+  const isEmpty = ({ left: l, right: r, top: t, bottom: b }: ReturnType<typeof pixelsOf>) => l >= r || t >= b;
+  const found = isEmpty(first!) ? (turned.find((each) => !isEmpty(each)) ?? first) : first;
+  return { ...rest, ...found } as unknown as R;
+}
+
+/** The rectangle of pixels of an image around a box. @throws BadValueError where there is none. */
+function pixelsOf(
+  image: Located,
+  { west, north, east, south }: { west: number; north: number; east: number; south: number },
+  toPixel: (point: Point) => Point,
+): { left: number; right: number; top: number; bottom: number } {
   const steps = 8;
   const pixels = Array.from({ length: steps + 1 }, (_, i) => i / steps).flatMap((part) => {
     const [x, y] = [west + (east - west) * part, south + (north - south) * part];
-    return [
-      finder.toPixel({ x, y: north }),
-      finder.toPixel({ x, y: south }),
-      finder.toPixel({ x: west, y }),
-      finder.toPixel({ x: east, y }),
-    ];
+    return [toPixel({ x, y: north }), toPixel({ x, y: south }), toPixel({ x: west, y }), toPixel({ x: east, y })];
   });
   const finite = pixels.filter(({ x, y }) => Number.isFinite(x) && Number.isFinite(y));
   if (finite.length === 0) throw new BadValueError('The region has no place in the projection of the image');
   const clip = (value: number, size: number) => Math.min(size, Math.max(0, value));
   const [xs, ys] = [finite.map(({ x }) => clip(x, image.sizeX)), finite.map(({ y }) => clip(y, image.sizeY))];
-  return {
-    ...rest,
-    left: Math.min(...xs),
-    right: Math.max(...xs),
-    top: Math.min(...ys),
-    bottom: Math.max(...ys),
-  } as unknown as R;
+  return { left: Math.min(...xs), right: Math.max(...xs), top: Math.min(...ys), bottom: Math.max(...ys) };
 }

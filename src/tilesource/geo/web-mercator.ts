@@ -5,11 +5,9 @@ import { levelScale, preferredLevel, type Box } from '../geometry.js';
 import { createRaster, fullValue, leastValue, type Raster, type SampleType } from '../raster.js';
 import { TileReader } from '../render/compose.js';
 import { hasAlpha, isPicture } from '../render/pixels.js';
-import { boundsOf, inverseOf, toModel, type Bounds, type GeoReference, type Point } from './georeference.js';
-import { transformer } from './projections.js';
+import { inverseOf, type Bounds, type GeoReference, type Point } from './georeference.js';
+import { halfWorld, placeOnMap, type MapPlace } from './map-place.js';
 
-/** Half the width of the world in metres of the web Mercator projection. */
-const halfWorld = Math.PI * 6_378_137;
 const tileSide = 256;
 const maxLevels = 28;
 /** Output pixels between positions that are computed; those between them are interpolated. Where a tile is half the earth or more, it takes more. */
@@ -41,17 +39,16 @@ export function projectToWebMercator(source: TileSource): ProjectedSource {
   }
   const inverse = inverseOf(geo.transform);
   if (inverse === null) throw new TileSourceError('The place of this image on the earth cannot be computed with.');
-  const [there, back] = [transformer(geo.proj4, 'EPSG:3857'), transformer('EPSG:3857', geo.proj4)];
-  const project = (pixel: Point) => onMap(there(toModel(geo.transform, pixel)));
-  const bounds = boundsOf({ width: metadata.sizeX, height: metadata.sizeY }, project, 'epsg:3857');
+  const { bounds, metresPerPixel, ...place } = placeOnMap(
+    { width: metadata.sizeX, height: metadata.sizeY },
+    { ...geo, proj4: geo.proj4 },
+    inverse,
+  );
   if (![bounds.xmin, bounds.xmax, bounds.ymin, bounds.ymax].every(Number.isFinite)) {
     throw new TileSourceError('The image lies where the projection EPSG:3857 has no place.');
   }
-  const centre = { x: metadata.sizeX / 2, y: metadata.sizeY / 2 };
-  const [here, beside] = [project(centre), project({ x: centre.x + 1, y: centre.y })];
-  const metresPerPixel = Math.hypot(beside.x - here.x, beside.y - here.y);
-  const finer = Math.ceil(Math.log2((2 * halfWorld) / tileSide / metresPerPixel) - 0.01);
-  const levels = Math.min(maxLevels, Math.max(1, (Number.isFinite(finer) ? finer : 0) + 1));
+  const finer = metresPerPixel === null ? 0 : Math.ceil(Math.log2((2 * halfWorld) / tileSide / metresPerPixel) - 0.01);
+  const levels = Math.min(maxLevels, Math.max(1, finer + 1));
   const side = tileSide * 2 ** (levels - 1);
   const resolution = (2 * halfWorld) / side;
   const ownGeo: GeoReference = {
@@ -69,14 +66,7 @@ export function projectToWebMercator(source: TileSource): ProjectedSource {
     height: Math.max(1, Math.min(side, Math.ceil((halfWorld - bounds.ymin) / resolution)) - top),
   };
   const shape = { sizeX: side, sizeY: side, tileWidth: tileSide, tileHeight: tileSide, levels };
-  const toPixel = (point: Point) => toModel(inverse, back(point));
-  return { source: new WebMercatorSource(source, { ...shape, geo: ownGeo }, toPixel), extent, bounds };
-}
-
-/** Poles lie at infinity; maps end before. */
-function onMap({ x, y }: Point): Point {
-  const within = (value: number) => Math.min(halfWorld, Math.max(-halfWorld, value));
-  return { x: Number.isNaN(x) ? x : within(x), y: Number.isNaN(y) ? y : within(y) };
+  return { source: new WebMercatorSource(source, { ...shape, geo: ownGeo }, place), extent, bounds };
 }
 
 /** Positions of the original's pixels below the corners of the cells of a tile. */
@@ -101,7 +91,7 @@ class WebMercatorSource implements TileSource {
   constructor(
     private readonly original: TileSource,
     shape: Pick<ImageMetadata, 'sizeX' | 'sizeY' | 'tileWidth' | 'tileHeight' | 'levels'> & { geo: GeoReference },
-    private readonly toPixel: (point: Point) => Point,
+    private readonly place: Pick<MapPlace, 'pixelsAround' | 'turn'>,
   ) {
     const { bandCount } = original.metadata;
     // What has no alpha gets one: most tiles show something beside the image.
@@ -172,13 +162,15 @@ class WebMercatorSource implements TileSource {
     const cell = cellSide(level);
     const across = tileSide / cell + 1;
     const resolution = (2 * halfWorld) / (tileSide * 2 ** level);
+    const onMap = (column: number, row: number) => ({
+      x: -halfWorld + (x * tileSide + column) * resolution,
+      y: halfWorld - (y * tileSide + row) * resolution,
+    });
+    const toPixel = this.place.pixelsAround(onMap(tileSide / 2, tileSide / 2));
     const at = new Float64Array(across * across * 2);
     for (let row = 0; row < across; row++) {
       for (let column = 0; column < across; column++) {
-        const point = this.toPixel({
-          x: -halfWorld + (x * tileSide + column * cell) * resolution,
-          y: halfWorld - (y * tileSide + row * cell) * resolution,
-        });
+        const point = toPixel(onMap(column * cell, row * cell));
         at.set([point.x, point.y], (row * across + column) * 2);
       }
     }
@@ -190,16 +182,37 @@ class WebMercatorSource implements TileSource {
     const { sizeX, sizeY } = this.original.metadata;
     let [left, top, right, bottom, longest] = [Infinity, Infinity, -Infinity, -Infinity, Infinity];
     for (let i = 0; i < positions.length; i += 2) {
-      const [px, py] = [positions[i]!, positions[i + 1]!];
-      if (!Number.isFinite(px) || !Number.isFinite(py)) continue;
-      [left, right, top, bottom] = [Math.min(left, px), Math.max(right, px), Math.min(top, py), Math.max(bottom, py)];
-      const step = Math.hypot(positions[i + 2]! - px, positions[i + 3]! - py) / cell;
+      const step = Math.hypot(positions[i + 2]! - positions[i]!, positions[i + 3]! - positions[i + 1]!) / cell;
       if (step > 0 && step < longest) longest = step;
+    }
+    for (const turn of this.#turns()) {
+      const xs = [Infinity, -Infinity];
+      const ys = [Infinity, -Infinity];
+      for (let i = 0; i < positions.length; i += 2) {
+        const [px, py] = [positions[i]! + turn.x, positions[i + 1]! + turn.y];
+        if (!Number.isFinite(px) || !Number.isFinite(py)) continue;
+        [xs[0], xs[1]] = [Math.min(xs[0]!, px), Math.max(xs[1]!, px)];
+        [ys[0], ys[1]] = [Math.min(ys[0]!, py), Math.max(ys[1]!, py)];
+      }
+      if (!(Math.min(sizeX, xs[1]!) > Math.max(0, xs[0]!) && Math.min(sizeY, ys[1]!) > Math.max(0, ys[0]!))) continue;
+      [left, right, top, bottom] = [
+        Math.min(left, xs[0]!),
+        Math.max(right, xs[1]!),
+        Math.min(top, ys[0]!),
+        Math.max(bottom, ys[1]!),
+      ];
     }
     [left, top] = [Math.max(0, left), Math.max(0, top)];
     [right, bottom] = [Math.min(sizeX, right), Math.min(sizeY, bottom)];
     if (!(right > left && bottom > top)) return null;
     return { left, top, width: right - left, height: bottom - top, pixelsPerPixel: Number.isFinite(longest) ? longest : 1 };
+  }
+
+  /** What is added to a position for the places where the same of the earth may lie in the image. */
+  #turns(): Point[] {
+    const { turn } = this.place;
+    const none = { x: 0, y: 0 };
+    return turn === null ? [none] : [none, turn, { x: -turn.x, y: -turn.y }];
   }
 
   /** Calls `sample` for each pixel of a tile, `side` in a row, that shows the original. */
@@ -209,6 +222,7 @@ class WebMercatorSource implements TileSource {
   ): Promise<void> {
     const { sizeX, sizeY } = this.original.metadata;
     const cellPixels = (cell * side) / tileSide;
+    const turns = this.#turns();
     const work = (from: number, to: number) => {
       for (let pixel = from; pixel < to; pixel++) {
         const [row, column] = [Math.floor(pixel / side), pixel % side];
@@ -221,7 +235,11 @@ class WebMercatorSource implements TileSource {
           mix(positions[below + 1]!, positions[below + 3]!, u),
           v,
         );
-        if (px >= 0 && py >= 0 && px < sizeX && py < sizeY) sample(pixel, px, py);
+        for (const { x, y } of turns) {
+          if (!(px + x >= 0 && py + y >= 0 && px + x < sizeX && py + y < sizeY)) continue;
+          sample(pixel, px + x, py + y);
+          break;
+        }
       }
     };
     await inRuns(side ** 2, 4096, work, signal);

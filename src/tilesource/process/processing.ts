@@ -5,10 +5,11 @@ import { WorkQueue } from '../../core/concurrency/work-queue.js';
 const threads = Number(process.env.UV_THREADPOOL_SIZE) || 4;
 
 /**
- * One thread is left for files and compression, which everything that is quick waits for, and one for making a pyramid, which may take
- * minutes. More than there are processors would only slow each other and the event loop down.
+ * One thread is left for files and compression, which everything that is quick waits for. A piece waits for threads of libvips part of its time:
+ * one more than there are processors keep them busy, and more would only slow each other and the event loop down.
  */
-const decoding = new WorkQueue({ name: 'pictures', running: Math.min(threads - 2, availableParallelism()) });
+const running = Math.max(1, Math.min(threads - 1, availableParallelism() + 1));
+const decoding = new WorkQueue({ name: 'pictures', running });
 
 /**
  * Runs a piece of decoding, scaling or encoding when a thread is free for it. What waits here has not begun: it never does when its
@@ -16,4 +17,9 @@ const decoding = new WorkQueue({ name: 'pictures', running: Math.min(threads - 2
  */
 export function processed<R>(work: () => Promise<R>, signal?: AbortSignal): Promise<R> {
   return decoding.run(work, { signal });
+}
+
+/** Runs what takes a thread for minutes, of which there is one piece at a time: the thread is one of those that decode, where these are several. */
+export function processedLong<R>(work: () => Promise<R>, signal?: AbortSignal): Promise<R> {
+  return running > 1 ? processed(work, signal) : work();
 }

@@ -25,14 +25,39 @@ export function recognizeFormat(head: Uint8Array): FileFormat | null {
   return isMarkup && /<(?:[\w-]+:)?svg[\s>/]/.test(text) ? 'svg' : null;
 }
 
-/** Beginnings of pictures that nothing here reads. */
-const foreignBeginnings: readonly [start: string, name: string][] = [
+/** Beginnings of files that nothing here reads: pictures, and images of microscopes. */
+const foreignBeginnings: readonly [start: string, name: string, kind?: 'microscope'][] = [
   ['8BPS\0', 'Photoshop'],
   ['\x76\x2f\x31\x01', 'OpenEXR'],
+  ['DDS ', 'DDS (DirectDraw Surface)'],
+  ['\x01\xda', 'SGI'],
+  ['II\xbc', 'JPEG XR'],
+  ['#?RADIANCE', 'Radiance'],
+  ['#?RGBE', 'Radiance'],
+  ['SDPX', 'DPX'],
+  ['XPDS', 'DPX'],
+  ['gimp xcf ', 'GIMP'],
+  ['\x59\xa6\x6a\x95', 'Sun raster'],
+  ['qoif', 'QOI'],
+  ['icns', 'Apple icon'],
+  ['Image type: ', 'IM'],
+  ['%PDF-', 'PDF'],
+  ['%!PS', 'PostScript'],
+  ['AT&TFORM', 'DjVu'],
+  ['\xda\xce\xbe\x0a', 'Nikon ND2', 'microscope'],
+  ['\x0a\xbe\xce\xda', 'Nikon ND2', 'microscope'],
+  ['\x70\0\0\0', 'Leica LIF', 'microscope'],
+  ['SIS\0', 'Olympus ETS', 'microscope'],
+  ['ics_version', 'ICS', 'microscope'],
+  ['\x89HDF\r\n', 'HDF5 (Imaris and others)', 'microscope'],
+  ['\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1', 'Compound (OIB, ZVI and others)', 'microscope'],
 ];
 
-/** Name of a format that nothing here reads, by the first bytes of a file; `null` where it is another. */
+/** Why a file is not read, by its first bytes; `null` where it is no format that nothing here reads. */
 export function foreignFormat(head: Uint8Array): string | null {
   const text = Buffer.from(head.buffer, head.byteOffset, Math.min(16, head.byteLength)).toString('latin1');
-  return foreignBeginnings.find(([start]) => text.startsWith(start))?.[1] ?? null;
+  const found = foreignBeginnings.find(([start]) => text.startsWith(start));
+  if (found === undefined) return null;
+  const [, name, kind] = found;
+  return `${name} files are not read. ${kind === 'microscope' ? 'Export them as OME-TIFF' : 'Save the picture as PNG, JPEG or TIFF'}.`;
 }

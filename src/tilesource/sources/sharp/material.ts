@@ -27,7 +27,7 @@ export async function prepare(file: SourceInput, directory: string, signal: Abor
     const head = await reader.read(0, 4096, signal && { signal });
     const format = recognizeFormat(head);
     const foreign = format === null ? foreignFormat(head) : null;
-    if (foreign !== null) throw new TileSourceError(`${foreign} files are not read. Save the picture as PNG, JPEG or TIFF.`);
+    if (foreign !== null) throw new TileSourceError(foreign);
     if (format === null)
       throw new OtherFormatError('The file is no image that libvips reads (JPEG, PNG, WebP, AVIF, GIF, SVG or TIFF).');
     if (format === 'tiff') await refuseStoredInTiles(reader);

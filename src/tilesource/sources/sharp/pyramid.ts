@@ -4,6 +4,7 @@ import { fileInput } from '../../byte-reader.js';
 import { WorkQueue } from '../../../core/concurrency/work-queue.js';
 import type { ImageMetadata, SourceOptions, TileSource } from '../../contract.js';
 import { levelCount } from '../../geometry.js';
+import { processedLong } from '../../process/processing.js';
 import type { Raster } from '../../raster.js';
 import { tiffSource } from '../tiff/tiff-source.js';
 import { describeFacts, sampleForm, tileSide, upright } from './decode.js';
@@ -29,19 +30,20 @@ export async function openPyramid(
   const lossy = ['jpeg', 'webp', 'avif'].includes(material.format) && form.dtype === 'uint8' && form.bands % 2 === 1;
   try {
     await conversions.run(
-      async () => {
-        await upright(material, settings, form, 0)
-          .timeout({ seconds: conversionSeconds })
-          .tiff({
-            tile: true,
-            tileWidth: tileSide,
-            tileHeight: tileSide,
-            pyramid: true,
-            bigtiff: true,
-            ...(lossy ? { compression: 'jpeg', quality: 92 } : { compression: 'lzw', predictor: 'horizontal' }),
-          })
-          .toFile(path);
-      },
+      () =>
+        processedLong(async () => {
+          await upright(material, settings, form, 0)
+            .timeout({ seconds: conversionSeconds })
+            .tiff({
+              tile: true,
+              tileWidth: tileSide,
+              tileHeight: tileSide,
+              pyramid: true,
+              bigtiff: true,
+              ...(lossy ? { compression: 'jpeg', quality: 92 } : { compression: 'lzw', predictor: 'horizontal' }),
+            })
+            .toFile(path);
+        }, signal),
       { signal },
     );
     // What has been converted is kept even if nobody waits any more.
