@@ -18,7 +18,7 @@ import type { OverlayImages } from './overlay/overlay-images.js';
 /** Everything that routes and jobs do with annotations. */
 export interface AnnotationServices {
   store: ElementStore;
-  /** Where the reading of elements waits. */
+  /** The queues in which the reading of elements waits. */
   reading: WorkQueue;
   permissions: AnnotationPermissions;
   writer: AnnotationWriter;
@@ -33,7 +33,7 @@ export interface AnnotationServices {
   brand: string;
 }
 
-/** Puts the services for annotations together. */
+/** Makes the services for annotations. */
 export function createAnnotationServices(
   host: Pick<Host, 'access' | 'directory' | 'notify'>,
   {

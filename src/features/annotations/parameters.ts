@@ -2,7 +2,7 @@ import { BadParameterError } from '../../errors.js';
 import type { AnnotationPaging } from './documents/annotation-record.js';
 import { id, required, text, withDefault, type Parameter } from '../../http/parameters.js';
 
-/** Longest body of a change of parts of an annotation, in bytes; whole annotations are read as they come in. */
+/** Longest body of a change of parts of an annotation, in bytes. Complete annotations are read as they come in and have another limit. */
 export const maxChangeBytes = 8 * 1024 * 1024;
 
 /** The annotation in the path. */
@@ -14,7 +14,7 @@ export const itemPath = { id: required(id({ description: 'The id of the item.' }
 /** The folder in the path. */
 export const folderPath = { id: required(id({ description: 'The id of the folder.' })) };
 
-/** The item that a new annotation belongs to: its absence has words of its own. */
+/** The item that a new annotation belongs to. Its absence has a message of its own. */
 export const targetItem: Parameter<string | undefined> = id({ description: 'The item. Required.' });
 
 /** @throws BadParameterError when the item was not named. */
@@ -67,10 +67,10 @@ export function annotationPaging(sort: string, byDefault: 1 | -1, limit = 50) {
   };
 }
 
-/** Fields of a sort order that are read; further ones decide nothing. */
+/** Most fields of a sort order that are used. Further ones hardly change the order. */
 const maxSortFields = 8;
 
-/** The order that `sort` and `sortdir` ask for. @throws BadParameterError */
+/** The order that `sort` and `sortdir` request. @throws BadParameterError */
 export function pagingOf(query: { limit: number; offset: number; sort: string; sortdir: 1 | -1 }): AnnotationPaging {
   const { limit, offset, sort, sortdir } = query;
   const name = sort.trim();

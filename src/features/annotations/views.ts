@@ -10,7 +10,7 @@ import type { ReplyHeaders } from '../../http/reply.js';
 
 type Json = Record<string, unknown>;
 
-/** The members of an annotation's answer, apart from what the document says. */
+/** The members of an annotation's answer, apart from those of the document. */
 export interface AnnotationView {
   /** Everything but `annotation`. */
   record: Json;
@@ -18,7 +18,7 @@ export interface AnnotationView {
   head: AnnotationHead;
 }
 
-/** Members of a stored annotation, as existing clients call them. */
+/** Members of a stored annotation, by the names that existing clients know. */
 function storedMembers(state: Omit<AnnotationVersion, 'isCurrent' | 'annotationId'>): Json {
   return {
     _id: state.id,
@@ -35,7 +35,7 @@ function storedMembers(state: Omit<AnnotationVersion, 'isCurrent' | 'annotationI
   };
 }
 
-/** The filtered record: what anybody who may read an annotation is shown. `level` is the one to show, not the one that counts. */
+/** The filtered record, which everybody sees who may read the annotation. `level` is the level to show, which may differ from the true one. */
 export function filteredView(annotation: AnnotationRecord, level: AccessLevel): AnnotationView {
   const record = {
     ...storedMembers(annotation),
@@ -47,7 +47,7 @@ export function filteredView(annotation: AnnotationRecord, level: AccessLevel): 
   return { record, head: annotation.head };
 }
 
-/** The stored document as lists of history and folders show it; the access list only where it is asked for. */
+/** The stored document as lists of history and folders show it. It contains the access list only if asked for. */
 export function storedView(annotation: AnnotationRecord, { access }: { access: boolean }): AnnotationView {
   const record = { ...storedMembers(annotation), public: annotation.public, ...(access && { access: annotation.access }) };
   return { record, head: annotation.head };
@@ -77,14 +77,14 @@ function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-/** The half of an entity tag that names the version, equal in all answers about it. */
+/** The half of an entity tag that names the version. It is equal in all answers about the version. */
 function versionDigest({ id, version, updated }: AnnotationRecord): string {
   return digest(`${id}:${version}:${updated.getTime()}`);
 }
 
 /**
- * Entity tag of an answer: 16 digits that name the version and 16 for whatever else decides its bytes (access, what the caller is
- * shown, parameters).
+ * Entity tag of an answer: 16 digits that name the version, and 16 for everything else that its bytes depend on (access, what the caller may see,
+ * parameters).
  */
 export function annotationTag(
   annotation: AnnotationRecord,
@@ -92,17 +92,17 @@ export function annotationTag(
   { route = '', sent = {} }: { route?: string; sent?: Readonly<Record<string, string>> } = {},
 ): string {
   const parameters = Object.entries(sent)
-    // What clients send against caches.
+    // Parameters that clients send to bypass caches.
     .filter(([name]) => name !== '_')
     .sort(([a], [b]) => (a < b ? -1 : 1));
   const rest = JSON.stringify([route, annotation.accessStamp, annotation.active, level, parameters]);
   return `"${versionDigest(annotation)}${digest(rest)}"`;
 }
 
-/** For answers without an entity tag: kept by nobody. */
+/** Header of answers without an entity tag, which nobody may cache. */
 export const privately: ReplyHeaders = { 'Cache-Control': 'private, no-cache' };
 
-/** Headers of an answer about an annotation: kept by the browser of the caller, asked about each time. */
+/** Headers of an answer about an annotation: the browser of the caller may cache it, and revalidates it before each use. */
 export function annotationHeaders(tag: string): ReplyHeaders {
   return { ETag: tag, 'Cache-Control': 'private, no-cache' };
 }

@@ -16,7 +16,7 @@ interface Entry<T> {
   settled: boolean;
   readers: number;
   evicted: boolean;
-  /** Whether the entry is evicted, which is final. It is closed when it has no readers any more. */
+  /** Set once: the closing of an entry that was evicted and has no readers any more. */
   closing: Promise<void> | null;
 }
 

@@ -15,14 +15,14 @@ interface ConversionItemParts {
   jobs: JobStore;
 }
 
-/** Who has not stopped working for so long after a job was ended is gone, in milliseconds. */
+/** A process that still works on a job this long after the job was ended counts as gone, in milliseconds. */
 const stoppedMs = 24 * 60 * 60 * 1000;
 
-/** Items that conversions make for their results, and what is left of conversions that were killed. */
+/** Items that conversions make for their results, and the cleanup after conversions that were killed. */
 export class ConversionItems {
   constructor(private readonly parts: ConversionItemParts) {}
 
-  /** Makes an item for a converted copy; it counts as unfinished until its job has succeeded. */
+  /** Makes an item for a converted copy. It counts as unfinished until its job has succeeded. */
   async create(item: { name: string; folder: FolderRecord; creatorId: string | null; jobId: string }): Promise<ItemRecord> {
     const { records, host } = this.parts;
     const { name, folder, creatorId, jobId } = item;
@@ -36,10 +36,10 @@ export class ConversionItems {
     return made;
   }
 
-  /** Says that what a job has stored is complete: somebody counts on it from now on. */
+  /** Removes the marks from what a job has stored, which is in use from now on. */
   async complete(jobId: string): Promise<void> {
     const { conversions } = this.parts.records;
-    // Files first: that of a copy is known by the mark of its item.
+    // Files come first, because the file of a copy is found by the mark of its item.
     for (const file of await conversions.files(jobId)) await conversions.markFile(file, null);
     step('conversion:file-completed');
     for (const item of await conversions.items(jobId)) await conversions.markItem(item, null);
@@ -52,16 +52,17 @@ export class ConversionItems {
   }
 
   /**
-   * Removes what a job has stored that is of no use: files that nobody is served, items without a file. Of no job that somebody works on.
+   * Removes useless leftovers of a job: files that no item is served from, and items without a file. It must not be called while a process works on
+   * the job.
    *
-   * @returns the file of an item that is complete although its job has not said so, `null` where there is none; and how much was removed.
+   * @returns the file of an item that is complete although its job has not recorded it, or `null`; and how much was removed.
    */
   async tidy(jobId: string): Promise<{ copy: FileRecord | null; items: number; files: number }> {
     const { records, files } = this.parts;
     const kept = new Map<string, FileRecord>();
     const removed = { items: 0, files: 0 };
     for (const item of await records.conversions.items(jobId)) {
-      // A file is there when it is whole.
+      // A file has a record only when it is complete.
       const [file] = await records.filesOfItem(item);
       if (file !== undefined) {
         kept.set(file.id, file);
@@ -82,7 +83,7 @@ export class ConversionItems {
     return { copy: [...kept.values()][0] ?? null, ...removed };
   }
 
-  /** Tidies up after jobs that are over, or gone: somebody was killed before it could. @returns how much was removed. */
+  /** Tidies up after jobs that are over or gone whose process was killed before it could. @returns how much was removed. */
   async sweep(signal: AbortSignal): Promise<{ convertedItems: number; convertedFiles: number }> {
     const { records, jobs } = this.parts;
     const removed = { convertedItems: 0, convertedFiles: 0 };
@@ -99,7 +100,7 @@ export class ConversionItems {
   }
 }
 
-/** Whether a job has ended and nobody works on it any more: whoever still has to stop tidies up itself, unless its process has ended. */
+/** Whether a job has ended and no process works on it any more. A process that still has to stop tidies up itself, unless it has been killed. */
 function isOver({ status, run, updated }: JobRecord): boolean {
   if (!isFinished(status)) return false;
   const owner = run?.owner ?? null;

@@ -11,7 +11,7 @@ import { boolean, id, integer, oneOf, text, type ParameterValues } from '../../h
 
 const anyFile = id({ description: 'The file; not needed when the item has exactly one.' });
 
-/** The file of an item: an empty id names none, for which existing clients know a text. */
+/** The id of a file of the item. An empty id is refused, with a message that existing clients know. */
 const fileId: typeof anyFile = {
   ...anyFile,
   parse(value, name) {
@@ -69,10 +69,10 @@ export function conversionOf(query: Sent): ConversionOptions {
   });
 }
 
-/** What says where a job runs and where its result goes, not how it converts. */
+/** Parameters that say where a job runs and where its result goes, not how it converts. */
 const addressing: readonly string[] = ['fileId', 'localJob', 'notify', 'folderId', 'name'];
 
-/** The options among the parameters of a request that a route declares, as sent: they are shown with the job. */
+/** The conversion options among the parameters of a route, as they were sent. They are shown with the job. */
 export function sentOptions(sent: Readonly<Record<string, string>>, parameters: object): Record<string, string> {
   const isOption = (name: string): boolean => Object.hasOwn(parameters, name) && !addressing.includes(name);
   return Object.fromEntries(Object.entries(sent).filter(([name]) => isOption(name)));

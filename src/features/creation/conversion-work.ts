@@ -5,22 +5,22 @@ import { activeStatuses, jobStatus } from '../jobs/job-status.js';
 /** Name of the job that converts, and type of its records. */
 export const conversionJob = 'large_image_tiff';
 
-/** Plain data of a conversion, kept with its job. */
+/** Plain data of a conversion, stored with its job. */
 export interface ConversionWork {
   itemId: string;
   fileId: string;
   options: ConversionOptions;
-  /** Whether the owner is told when the job ends. */
+  /** Whether the owner gets a message when the job ends. */
   notify: boolean;
-  /** `null`: the result becomes the large image of the item; else it is a new item in a folder. */
+  /** The folder and name of a new item for the result; `null` where the result becomes the large image of the item. */
   target: { folderId: string; name: string | null } | null;
-  /** The large image that the item had and that it has again if the job does not succeed. */
+  /** The large image that the item had before, and gets back if the job does not succeed. */
   previous: Record<string, string> | null;
-  /** Whether the owner was a site administrator when they asked. */
+  /** Whether the owner was a site administrator when they requested the job. */
   asAdmin: boolean;
 }
 
-/** Last words of the progress of a job that has succeeded. */
+/** Last progress message of a job that has succeeded. */
 export function createdMessage(name: string): string {
   return `Large image created for item ${name}`;
 }
@@ -33,6 +33,6 @@ export function isPending(status: number): boolean {
 /** The work that a job was created for; `null` for jobs of another kind. */
 export function workOf(job: JobRecord): ConversionWork | null {
   const work = job.run?.task === conversionJob ? job.other.conversion : undefined;
-  // Only this file writes that member.
+  // Only this module writes that member.
   return typeof work === 'object' && work !== null ? (work as ConversionWork) : null;
 }

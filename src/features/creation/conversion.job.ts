@@ -24,7 +24,7 @@ export interface ConversionParts {
   copies: ConversionItems;
   records: HostRecords;
   files: HostFiles;
-  /** For the files that are made, before they are stored. */
+  /** Directory for the files that are made, before they are stored. */
   temporaryDirectory: string;
 }
 
@@ -52,7 +52,7 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
   const { creation, copies } = parts;
   log('Started large image conversion\n');
   progress({ total: 100, current: 0, message: 'Converting' });
-  // What an earlier attempt has stored before its process was killed.
+  // An earlier attempt may have stored its result before its process was killed.
   const { copy } = await copies.tidy(job.id);
   const made = copy?.id ?? (await creation.delivered(job));
   if (made !== null) {
@@ -66,7 +66,7 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
     const opened = await parts.images.openForConversion(item, file, owner);
     let converted: ConvertedFile;
     try {
-      // What is open here is not read again.
+      // Where the image is open here, its file is not fetched.
       const local = opened === null ? await parts.files.localPath(file.doc) : '';
       const path = local ?? (await fetchFile(parts.files, file, directory.path, signal));
       converted = await convertFile({ path, name: file.name, mimeType: file.mimeType }, directory.path, {
@@ -80,7 +80,7 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
       await opened?.close();
     }
     step('conversion:converted');
-    // That took its time: nobody may want it any more, or may have it.
+    // The conversion may have taken long. So it is checked again whether the result is still wanted, and still permitted.
     await creation.load(job);
     log('Storing result\n');
     progress({ current: 100, message: 'Storing' });
@@ -112,7 +112,7 @@ async function run(parts: ConversionParts, { job, signal, log, progress, results
   }
 }
 
-/** Brings bytes that lie elsewhere to this machine. */
+/** Copies a file whose bytes are stored elsewhere to this machine. */
 async function fetchFile(files: HostFiles, file: FileRecord, directory: string, signal: AbortSignal): Promise<string> {
   const path = join(directory, 'input');
   const content = await files.read(file.doc, { start: 0, end: file.size }, { signal });
@@ -153,7 +153,7 @@ async function store({ files, records }: ConversionParts, storing: Storing): Pro
   return records.fileOf(doc);
 }
 
-/** Name of the file that is made of one of this name: another one, always. */
+/** Name of the file that is made of a file of this name. It always differs from that. */
 function outputName(name: string): string {
   const dot = name.lastIndexOf('.');
   const base = dot > 0 ? name.slice(0, dot) : name;

@@ -6,7 +6,7 @@ import type { FolderPosition } from './folder-walk.js';
 /** Name of the job that makes large images of the rest of a folder, and type of its records. */
 export const folderImagesJob = 'large_image_folder_images';
 
-/** What PUT folder/:id/tiles counts. */
+/** The counts of PUT folder/:id/tiles. */
 export interface FolderImageCounts {
   childFoldersRecursed: number;
   itemsSkipped: number;
@@ -19,7 +19,7 @@ export interface FolderImageCounts {
   totalItems: number;
 }
 
-/** How the items of a folder are handled, as it was sent. */
+/** How the items of a folder are handled, as sent by the client. */
 export interface FolderImageOptions {
   createJobs: 'true' | 'false' | 'always';
   localJobs: boolean;
@@ -31,16 +31,16 @@ export interface FolderImageOptions {
 /** How far the items of a folder have been handled. */
 export interface FolderImageProgress {
   counts: FolderImageCounts;
-  /** `null`: all have been handled, or none. */
+  /** `null` when all have been handled, or none. */
   position: FolderPosition | null;
 }
 
-/** What the job goes on with, kept with its record. */
+/** The state with which the job continues, stored with its record. */
 interface FolderImagesWork extends FolderImageProgress {
   folderId: string;
   options: FolderImageOptions;
   position: FolderPosition;
-  /** Whether the owner was a site administrator when they asked. */
+  /** Whether the owner was a site administrator when they sent the request. */
   asAdmin: boolean;
 }
 
@@ -59,6 +59,6 @@ export function newFolderImagesJob(begun: {
 
 /** The work of a stored job. */
 export function folderImagesWork({ other }: Pick<JobRecord, 'other'>): FolderImagesWork {
-  // Only this file writes that member.
+  // Only this module writes that member.
   return other.folderImages as FolderImagesWork;
 }

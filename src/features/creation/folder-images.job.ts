@@ -13,8 +13,8 @@ interface FolderImagesParts {
 }
 
 /**
- * Makes large images of the items of a folder behind those that a request has handled. Begun anew after a crash, it passes by what it has
- * made, unless it was to make all anew.
+ * Makes large images of the items of a folder that come after those that a request has handled. When it is restarted after a crash, it skips the
+ * images that it has made, unless all were to be made anew.
  */
 export function folderImagesDefinition({ folderImages, callers, items }: FolderImagesParts): JobDefinition {
   return {

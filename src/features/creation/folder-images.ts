@@ -21,10 +21,10 @@ import {
 import { walkFolder } from './folder-walk.js';
 import type { CreationOptions, LargeImageCreation } from './large-image-creation.js';
 
-/** The same, with how a large image is made. */
+/** The options of a request, with those for making one large image. */
 type Handling = FolderImageOptions & { creation: CreationOptions };
 
-/** How a pass over a folder goes on and ends. */
+/** Options of one pass over a folder. */
 interface Pass {
   signal: AbortSignal;
   /** Asked after each item. */
@@ -64,14 +64,14 @@ function creationOptions({ createJobs, localJobs }: FolderImageOptions, caller: 
   return { createJob, localJob: localJobs, notify: false, options: checkConversion({}), sent: {}, caller };
 }
 
-/** Makes large images of many items, and takes away those whose creation has not ended. */
+/** Makes large images of many items, and removes those whose creation has not ended. */
 export class FolderImages {
   constructor(private readonly parts: FolderImageParts) {}
 
   /**
-   * Handles every item of a folder on which the caller may write; with `recurse` also those of the folders that the caller may read.
+   * Handles every item of a folder that the caller may write to; with `recurse` also those of the folders below that the caller may read.
    *
-   * @returns what was counted; beside it the job that goes on, where there is more to do than a request waits for.
+   * @returns the counts, and the job that continues if there is more to do than a request can wait for.
    */
   async create(
     folder: FolderRecord,
@@ -91,7 +91,7 @@ export class FolderImages {
     return { counts, job };
   }
 
-  /** Goes on behind a position until all is done, or the pass is over. @throws the reason of its signal. */
+  /** Continues after a position until all is done, or the pass is over. @throws the reason of its signal. */
   async continue(
     folder: FolderRecord,
     caller: Caller,
@@ -107,7 +107,7 @@ export class FolderImages {
       if (step.kind === 'folder') counts.childFoldersRecursed++;
       else {
         counts.totalItems++;
-        // Below the folder that was asked for there may be some that the caller may only read.
+        // Below the requested folder there may be items that the caller may only read.
         const level = await access.level(caller, { type: 'item', doc: step.item.doc });
         if (level < 1) counts.itemsSkipped++;
         else await this.#handle(step.item, handling, counts);
@@ -141,7 +141,7 @@ export class FolderImages {
     else await this.#redo(item, item, options, counts);
   }
 
-  /** @param before the item as it was before its job was cancelled, which names the file to begin with. */
+  /** @param before the item as it was before its job was cancelled, which names the original file. */
   async #redo(item: ItemRecord, before: ItemRecord, options: Handling, counts: FolderImageCounts): Promise<void> {
     const { creation } = this.parts;
     const file = await this.#originalOf(before);
@@ -154,7 +154,7 @@ export class FolderImages {
       return;
     }
     counts.largeImagesRemovedAndNotRecreated++;
-    // What can still be shown is not taken away for something that cannot be made.
+    // An image that can still be shown is not removed because a new one cannot be made.
     const now = await this.parts.records.findItem(item.id);
     if (now !== null && now.largeImage !== null && !(await this.#isReadable(now))) await creation.remove(now);
   }
@@ -162,7 +162,7 @@ export class FolderImages {
   /** @throws LargeImageError when nothing can be made of the file, now or by a job. */
   async #make(item: ItemRecord, file: FileRecord, { creation: how }: Handling): Promise<unknown> {
     const { creation, marking } = this.parts;
-    // Nobody reads the log of each of many jobs: one that could only fail is not begun.
+    // A job that could only fail is not started, because nobody reads the logs of many jobs.
     if (how.createJob === 'always') await marking.requireImage(file);
     return item.largeImage === null ? creation.create(item, file, how) : creation.recreate(item, file, how);
   }
@@ -195,13 +195,13 @@ export class FolderImages {
     }
   }
 
-  /** @returns false when the job of the item can still deliver. */
+  /** @returns false when the job of the item may still deliver a result. */
   async #cancel({ largeImage }: ItemRecord): Promise<boolean> {
     const status = largeImage?.jobId === undefined ? null : await this.parts.creation.cancel(largeImage.jobId);
     return status === null || !cancelable.includes(status);
   }
 
-  /** Takes away the large images of all items that still wait for a job, whose job is cancelled. */
+  /** Cancels the jobs that items still wait for, and removes the large images of these items. */
   async removeIncomplete(options: { signal?: AbortSignal } = {}): Promise<{ removed: number; message?: string }> {
     const { records, jobs, creation } = this.parts;
     let removed = 0;
@@ -219,7 +219,7 @@ export class FolderImages {
           return { removed, message: `The job for item ${item.id} could not be canceled` };
         }
       }
-      // Cancelling a job takes the record away, or gives the former one back; a job of other processes does so later.
+      // Cancelling a job removes the marker of its item, or restores the former one. With jobs of other processes that happens later.
       const now = await records.findItem(item.id);
       if (now?.largeImage?.expected === true && !(await creation.abandon(now))) continue;
       removed++;

@@ -2,26 +2,26 @@ import type { Caller, HostAccess } from '../../host.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { FolderRecord, ItemRecord } from '../../core/host/records.js';
 
-/** Where a walk has come to, as ids. */
+/** The position of a walk, as ids. */
 export interface FolderPosition {
-  /** The folders from below the one that the walk began in to the one it is in. */
+  /** The folders from the first level below the start of the walk down to the current one. */
   path: readonly string[];
-  /** The last item that was handled; `null`: the folder is to be begun. */
+  /** The last item that was handled; `null` at the beginning of the folder. */
   itemId: string | null;
 }
 
-/** What a walk comes to: a folder below the first one, or an item. */
+/** A step of a walk: a folder below the first one, or an item. */
 export type FolderStep = { at: FolderPosition } & ({ kind: 'folder' } | { kind: 'item'; item: ItemRecord });
 
 interface Walk {
   records: HostRecords;
   access: HostAccess;
   caller: Caller;
-  /** Whether folders below that the caller may read are walked through, each before the items beside it. */
+  /** Whether the walk includes the folders below that the caller may read. Each comes before the items beside it. */
   recurse: boolean;
 }
 
-/** Goes through the items of a folder, from the beginning or from where a walk has come to. */
+/** Walks through the items of a folder, from the beginning or from a position. */
 export async function* walkFolder(
   walk: Walk,
   folder: FolderRecord,
@@ -34,7 +34,7 @@ export async function* walkFolder(
   if (recurse && !isInItems) {
     const readable = await access.filter(caller, 'folder', 0);
     for await (const child of records.childFolders(folder, readable, current)) {
-      // A host may not keep folders from being below themselves.
+      // A host may allow folders that are below themselves.
       if (path.includes(child.id)) continue;
       const childPath = [...path, child.id];
       const isCurrent = child.id === current;

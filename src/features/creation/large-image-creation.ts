@@ -17,9 +17,9 @@ import type { JobEvent, JobStore } from '../jobs/jobs.js';
 
 /** How a large image is made. */
 export interface CreationOptions {
-  /** Whether a job may convert: never, where no source reads the file, or always. */
+  /** Whether a job converts the file: never, only where no source reads it, or always. */
   createJob: 'never' | 'when needed' | 'always';
-  /** Whether the job is for the processes of the server; else for those that run nothing but jobs, as far as there are any. */
+  /** Whether the processes of the server run the job. Otherwise processes do that only run jobs, if there are any. */
   localJob: boolean;
   notify: boolean;
   options: ConversionOptions;
@@ -28,7 +28,7 @@ export interface CreationOptions {
   caller: Caller | null;
 }
 
-/** The work of a job, the documents it is about, and who has asked for it. */
+/** The work of a job, the documents that it is about, and who has requested it. */
 interface LoadedWork {
   work: ConversionWork;
   item: ItemRecord;
@@ -80,8 +80,7 @@ export class LargeImageCreation {
   }
 
   /**
-   * Makes the large image of an item anew. What it has stays in place until the new one is known to work, and comes back when a
-   * job fails.
+   * Makes the large image of an item anew. The former one is kept until the new one is known to work, and restored when a job fails.
    *
    * @throws TileSourceError when no source reads the file and no job may be used.
    */
@@ -121,8 +120,7 @@ export class LargeImageCreation {
   }
 
   /**
-   * Takes the large image off an item: a job that makes it is cancelled, a file that a job has made is removed, the uploaded file
-   * stays.
+   * Removes the large image of an item. A job that is making it is cancelled, and a file that a job has made is removed; the uploaded file is kept.
    *
    * @returns false when there was none.
    */
@@ -132,7 +130,7 @@ export class LargeImageCreation {
     const product = await this.#markProduct(item);
     const removed = await this.parts.marking.remove(item);
     if (!removed) return false;
-    // After that: a job that ends now finds that nobody waits for it.
+    // The job is cancelled only now. If it has just ended, it finds that no item waits for it.
     if (largeImage.expected === true && largeImage.jobId !== undefined) await this.cancel(largeImage.jobId);
     step('removal:canceled');
     await this.#removeFile(product);
@@ -140,7 +138,7 @@ export class LargeImageCreation {
   }
 
   /**
-   * Lets an item wait no more for its job: it has again what it had before, or no large image.
+   * Ends the waiting of an item for its job: the item gets back its former large image, or has none.
    *
    * @returns false when it does not wait any more.
    */
@@ -155,22 +153,23 @@ export class LargeImageCreation {
     return settled !== null;
   }
 
-  /** Cancels a job if that can be done. @returns its status then; `null` when it is gone. */
+  /** Cancels a job if that is still possible. @returns its status then; `null` when it is gone. */
   async cancel(jobId: string): Promise<number | null> {
     const { jobs } = this.parts;
     try {
       return (await jobs.cancel(jobId))?.status ?? null;
     } catch (error) {
-      // It has ended, or is being cancelled already.
+      // The job has ended, or is already being cancelled.
       if (!(error instanceof InvalidError)) throw error;
       return (await jobs.find(jobId))?.status ?? null;
     }
   }
 
   /**
-   * The work of a job, with the documents it is about.
+   * The work of a job, with the documents that it is about.
    *
-   * @throws InvalidError when one of them is gone or wants no result any more, AccessDeniedError when the owner may not have it any more.
+   * @throws InvalidError when one of them is gone, or the item does not wait for the job any more; AccessDeniedError when the owner may not do this
+   * any more.
    */
   async load(job: JobRecord): Promise<LoadedWork> {
     const { records, items, callers } = this.parts;
@@ -192,7 +191,7 @@ export class LargeImageCreation {
     return { work, item, file, folder, owner };
   }
 
-  /** The file of a job that has been delivered, although its process could not say so. */
+  /** The file that a job has delivered, although its process could not record the end of the job; `null` where there is none. */
   async delivered(job: JobRecord): Promise<string | null> {
     const work = workOf(job);
     if (work === null || work.target !== null) return null;
@@ -200,7 +199,7 @@ export class LargeImageCreation {
     return jobId === job.id && expected !== true ? (fileId ?? null) : null;
   }
 
-  /** Makes a stored file the large image that an item expects of a job. @returns false when it expects it no more. */
+  /** Makes a stored file the large image that an item expects of a job. @returns false when the item does not expect it any more. */
   async deliver(job: JobRecord, work: ConversionWork, file: FileRecord): Promise<boolean> {
     const { records, items, conversionItems } = this.parts;
     const former = work.previous?.originalId === undefined ? null : await this.#markedFile(work.previous.fileId, job.id);
@@ -221,18 +220,18 @@ export class LargeImageCreation {
     return true;
   }
 
-  /** Keeps the item of a conversion in step with its job, and tells the owner of its end. */
+  /** Keeps the item of a conversion in step with its job, and notifies the owner when the job ends. */
   async jobChanged({ kind, job, previousStatus }: JobEvent): Promise<void> {
     const work = workOf(job);
     if (work === null || kind === 'created') return;
     const ended = kind === 'removed' ? !isFinished(job.status) : isFinished(job.status) && previousStatus !== job.status;
     if (!ended) return;
     const status = kind === 'removed' ? jobStatus.canceled : job.status;
-    // Who still works on it tidies up itself.
+    // A process that still works on the job tidies up itself.
     const { records, items, conversionItems } = this.parts;
     step('conversion:ended');
     if (status !== jobStatus.success && job.run?.owner == null) await conversionItems.tidy(job.id);
-    // A copy is an item of its own from the moment it is complete.
+    // A complete copy is an item of its own, which no other item waits for.
     if (work.target !== null) return status === jobStatus.success ? conversionItems.complete(job.id) : undefined;
     if (status !== jobStatus.success) {
       const settled = await records.markers.settle({ itemId: work.itemId, jobId: job.id }, await this.#previousOf(work));
@@ -310,7 +309,7 @@ export class LargeImageCreation {
     });
   }
 
-  /** The item without a record that waits for a job that has ended or is gone, as after a crash. */
+  /** The item, after a marker was removed that waits for a job that has ended or is gone, as after a crash. */
   async #withoutLostJob(item: ItemRecord): Promise<ItemRecord> {
     const { largeImage } = item;
     if (largeImage?.expected !== true || largeImage.fileId !== undefined) return item;
@@ -320,7 +319,7 @@ export class LargeImageCreation {
     return (await this.parts.records.findItem(item.id)) ?? item;
   }
 
-  /** The marker that an item had before, as it is stored; `null` where it had none or its file is gone. */
+  /** The marker that an item had before, as it is stored; `null` where it had none, or its file is gone. */
   async #previousOf({ previous }: ConversionWork): Promise<Record<string, unknown> | null> {
     if (previous?.fileId === undefined) return null;
     const { records } = this.parts;
@@ -330,7 +329,7 @@ export class LargeImageCreation {
     return { ...previous, fileId: file.doc._id, ...(original && { originalId: original.doc._id }) };
   }
 
-  /** Marks the file that a job has made for an item: nobody needs it once the item is not served from it. */
+  /** Marks the file that a job has made for an item, because it is not needed any more once the item is not served from it. */
   async #markProduct({ largeImage }: ItemRecord): Promise<FileRecord | null> {
     const { fileId, originalId, jobId } = largeImage ?? {};
     if (originalId === undefined || fileId === originalId) return null;
@@ -350,9 +349,9 @@ export class LargeImageCreation {
   }
 
   /**
-   * Completes what processes that were killed have begun: files of jobs that are over go, and no item waits for a job that does not come.
+   * Completes what killed processes have begun: it removes files of jobs that are over, and ends the waiting of items for jobs that are gone.
    *
-   * @returns how much was removed or given up.
+   * @returns how many files, items and waits were removed.
    */
   async sweep(signal: AbortSignal): Promise<Record<string, number>> {
     const { records, jobs, conversionItems } = this.parts;

@@ -62,7 +62,7 @@ const create = defineRoute({
   async handle({ params, query, sent, caller }, { items, marking, creation }) {
     const item = await items.loadFresh(params.itemId, 1, caller);
     const options = conversionOf(query);
-    // What reads an upload at once has made a large image of it already: by force that one is converted.
+    // The item may already be a large image, because a source reads the upload as it is. With `force` that image is converted.
     const isRedone = query.force && item.largeImage?.fileId !== undefined;
     const file = await (isRedone ? marking.chooseConvertible(item, query.fileId) : marking.chooseFile(item, query.fileId));
     const how: CreationOptions = {

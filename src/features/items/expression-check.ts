@@ -1,17 +1,17 @@
 const maxCharacters = 1000;
-/** Most times that something may be repeated by number. */
+/** Highest number in a quantifier such as `{2,10}`. */
 const maxCount = 100;
-/** Most places at which an expression can go on in more than one way. */
+/** Most positions at which an expression can go on in more than one way. */
 const maxChoices = 20;
 
 /**
- * Why a regular expression may not be given to a database; `null` where it may. Databases try one way after the other: where a repeated group
- * can itself match in several ways, their number doubles with each character of the text.
+ * Why a regular expression may not be given to a database; `null` where it may. Databases try one way of matching after the other. If a repeated
+ * group can itself match in several ways, their number doubles with each character of the text.
  */
 export function expressionProblem(expression: unknown): string | null {
   if (typeof expression !== 'string' || expression.length > maxCharacters)
     return `is no text of at most ${maxCharacters} characters`;
-  // Databases know flags in front, which JavaScript does not.
+  // Databases accept flags at the beginning of an expression, which JavaScript does not.
   const text = expression.replace(/^\(\?[imsx]+\)/, '');
   try {
     RegExp(text);
@@ -21,7 +21,7 @@ export function expressionProblem(expression: unknown): string | null {
   return ambiguityOf(text);
 }
 
-/** A group that is being read, or the last thing that was: whether it can match the same text in several ways. */
+/** A group that is being read, or the last element that was: whether it can match the same text in several ways. */
 interface Part {
   isAmbiguous: boolean;
 }
@@ -49,7 +49,7 @@ function ambiguityOf(text: string): string | null {
       if (last.isAmbiguous && token !== '?' && highest > 1) return 'repeats a group that repeats something, or has alternatives';
       group.isAmbiguous ||= least === undefined || comma !== undefined;
       choices += 1;
-      // Another sign behind it says only in which order it is tried.
+      // A further sign after a quantifier only determines the order in which ways are tried.
     } else last = { isAmbiguous: false };
     if (choices > maxChoices) return `has more than ${maxChoices} repetitions and alternatives`;
   }

@@ -6,7 +6,7 @@ import { ItemQueries } from './item-queries.model.js';
 import { Items } from './items.js';
 import { MetadataSearch } from './metadata-search.js';
 
-/** Items of the host as callers may see them: one by one, in lists, and found by their metadata. */
+/** Items of the host, as far as callers may see them: one by one, in lists, and by searching their metadata. */
 export const itemsFeature: Feature<{ core: Core }, { items: Items; itemLists: ItemLists; metadataSearch: MetadataSearch }> = {
   name: 'items',
   open({ core: { host, records, events, queues } }, onClose) {

@@ -15,7 +15,7 @@ const records: readonly Column[] = [
   { type: 'record', value: 'controls', title: 'Controls' },
 ];
 
-/** The item lists of a folder that says nothing of them (administration.md, 11.4). */
+/** The item lists of a folder without a configuration of them (administration.md, 11.4). */
 export async function defaultLists(settings: Settings, { login, admin }: Person): Promise<Record<string, { columns: Column[] }>> {
   const columns: Column[] = [];
   if ((await settings.get('large_image.show_thumbnails')) !== false) {
@@ -29,7 +29,7 @@ export async function defaultLists(settings: Settings, { login, admin }: Person)
 
 function imagesOf(text: unknown): string[] {
   if (typeof text !== 'string' || text === '') return [];
-  // The setting was checked to be the text of an object when it was written.
+  // When the setting was written, it was checked to be the text of an object.
   const { images } = JSON.parse(text) as { images?: unknown };
   return Array.isArray(images) ? images.filter((name): name is string => typeof name === 'string' && name !== '*') : [];
 }

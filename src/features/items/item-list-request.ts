@@ -4,19 +4,19 @@ import { expressionProblem } from './expression-check.js';
 /** Fields and directions to sort by, the first being the most important. */
 export type SortOrder = readonly (readonly [field: string, direction: 1 | -1])[];
 
-/** One round of grouping: items are thinned out by each key in turn, then counts are written on what is left. */
+/** One pass of grouping. For each key in turn, only the first item of each value is kept. Then counts are added to the items that are left. */
 export interface GroupPass {
   keys: string[];
   /** How many distinct values of `source` there are in the group of the first key; written at `target`. */
   counts: { source: string; target: string }[];
 }
 
-/** What the text of an item list asks for beside words. */
+/** What the search text of an item list requests beside words. */
 export interface ExtendedText {
   recurse: boolean;
   passes: GroupPass[];
   filter: Record<string, unknown> | null;
-  /** What is left, for the host's own search by words. */
+  /** The rest of the text, for the host's own search by words. */
   words: string;
 }
 
@@ -27,7 +27,7 @@ const countWord = '_count_';
 
 const maxFilterCharacters = 64 * 1024;
 const maxFilterDepth = 12;
-/** Fields and operators of a condition, each of which is made ready for the database, and values that they are compared with. */
+/** Limits of a condition: fields and operators, each of which is converted for the database, and values that they are compared with. */
 const maxFilterMembers = 1000;
 const maxFilterValues = 20_000;
 const maxGroupKeys = 20;
@@ -35,12 +35,15 @@ const maxGroupKeys = 20;
 const maxSortText = 16 * 1024;
 const maxSortFields = 20;
 
-/** Operators that only compare what they are given. None runs code or reaches into other collections. */
+/** Operators that only compare values. None of them runs code or reads other collections. */
 const operators: ReadonlySet<string> = new Set(
   '$and $or $nor $not $regex $options $eq $ne $gt $gte $lt $lte $in $nin $exists $all $size $elemMatch'.split(' '),
 );
 
-/** A path of fields: `meta.stain`. No operator, no character that ends names in databases, and nothing that JavaScript objects have of their own. */
+/**
+ * A path of fields such as `meta.stain`. It contains no operator, no character that ends names in databases, and no name that JavaScript objects have
+ * by themselves.
+ */
 function isFieldPath(path: string): boolean {
   const parts = path.split('.');
   const reserved = ['__proto__', 'constructor', 'prototype'];
@@ -51,7 +54,7 @@ function isFieldPath(path: string): boolean {
   );
 }
 
-/** What a text asks for; `null` when it is words alone. @throws BadParameterError for what is not allowed. */
+/** What a search text requests; `null` when it consists of words alone. @throws BadParameterError for conditions that are not allowed. */
 export function parseListText(text: string | undefined): ExtendedText | null {
   let rest = text ?? '';
   const recurse = rest.startsWith(recursePrefix);
@@ -77,7 +80,7 @@ function parsePasses(list: string): GroupPass[] {
     if (word === countWord) {
       const [source, target] = [words[i + 1], words[i + 2]];
       i += 2;
-      // One without its two names, or without a key before it, is passed over.
+      // A count without its two names, or without a key before it, is ignored.
       if (source === undefined || target === undefined || current === undefined) continue;
       current.counts.push({ source: checkPath(source), target: checkPath(target) });
     } else if (word !== '') {
@@ -96,7 +99,7 @@ function checkPath(path: string): string {
   return path;
 }
 
-/** `null` for what is no JSON object: it then counts as words. */
+/** `null` for a text that is no JSON object; it then counts as words. */
 function parseFilter(text: string): Record<string, unknown> | null {
   if (text.length > maxFilterCharacters) {
     throw new BadParameterError(`A _filter_ may have at most ${maxFilterCharacters} characters.`);
@@ -113,9 +116,9 @@ function parseFilter(text: string): Record<string, unknown> | null {
 }
 
 /**
- * Checks a condition on fields that a client has sent: it may be deep, but only compares.
+ * Checks a condition that a client has sent. It may be nested, but may only compare fields.
  *
- * @throws BadParameterError for what is no field and no operator that is allowed.
+ * @throws BadParameterError for names that are neither fields nor allowed operators.
  */
 export function checkFilter(value: unknown): void {
   checkPart(value, 0, { members: 0, values: 0 });

@@ -7,7 +7,7 @@ import { amongMany, type Conditions, type ItemQueries } from './item-queries.mod
 import { parseListText, parseSortOrder, type ExtendedText, type GroupPass, type SortOrder } from './item-list-request.js';
 import type { Items } from './items.js';
 
-/** What GET item of a host was asked for. */
+/** The parameters of GET item of a host. */
 export interface ItemListRequest {
   folderId?: string | undefined;
   text?: string | undefined;
@@ -21,7 +21,7 @@ export interface ItemListRequest {
   sortdir: 1 | -1;
 }
 
-/** One page, as the host's model has it, and the number of all that match. */
+/** One page of items, as the host's model returns them, and the number of all that match. */
 export interface ItemList {
   documents: StoredDocument[];
   total: number;
@@ -37,8 +37,8 @@ export class ItemLists {
   ) {}
 
   /**
-   * The list that the text asks for; `null` when it has none of the prefixes, and the host answers as usual. `wordsFilter` gives the
-   * condition of the host's own search by words, for what is left of the text.
+   * The list that the text requests; `null` when the text has none of the prefixes, so that the host answers as usual. `wordsFilter` gives the
+   * condition of the host's own search by words, for the rest of the text.
    *
    * @throws BadParameterError, UnknownIdError, AccessDeniedError
    */
@@ -60,8 +60,8 @@ export class ItemLists {
   }
 
   /**
-   * How many items stand before an item in the list that the text asks for, of all pages; all of them when it is not in the list. `null`
-   * as for {@link list}.
+   * How many items come before an item in the requested list, over all pages; the number of all items when it is not in the list. `null` as for
+   * {@link list}.
    *
    * @throws as {@link list}
    */
@@ -118,7 +118,7 @@ export class ItemLists {
     { order, limit, offset }: { order: SortOrder; limit: number; offset: number },
   ): Promise<ItemList> {
     const { remaining, counted } = await this.#thinnedOut(passes, conditions, order);
-    // What is left, in the order that was asked for.
+    // The items that are left, in the requested order.
     const ids: unknown[] = [];
     for await (const { _id } of this.queries.each(conditions, [], order)) if (remaining?.has(idText(_id))) ids.push(_id);
     const documents = await this.queries.byIds(ids.slice(offset, limit > 0 ? offset + limit : undefined));
@@ -134,7 +134,7 @@ export class ItemLists {
     return { documents, total: ids.length };
   }
 
-  /** Ids of the items that the passes leave, `null` for all, and what they count. */
+  /** Ids of the items that are left after all passes, or `null` for all items; and the counts. */
   async #thinnedOut(
     passes: readonly GroupPass[],
     conditions: Conditions,
@@ -211,7 +211,7 @@ function valueAt(document: unknown, path: string): unknown {
     );
 }
 
-/** Objects on the way are replaced by copies: they may stand in `value`, or be values of a group themselves. */
+/** Objects on the path are replaced by copies, because they may be parts of `value`, or values of a group themselves. */
 function setAt(document: Record<string, unknown>, path: string, value: unknown): void {
   const parts = path.split('.');
   const last = parts.pop()!;

@@ -9,13 +9,13 @@ import { idText } from '../../core/database/id-text.js';
 export type Conditions = Readonly<Record<string, unknown>>;
 type Order = readonly (readonly [string, 1 | -1])[];
 
-/** Documents that come at a time: between them others have the event loop. */
+/** Documents in one batch. Other work has the event loop between batches. */
 const batchSize = 500;
 
-/** Ids in one list of a query; databases get slow beyond some thousands. */
+/** Most ids in one list of a query, because databases get slow with more than some thousands. */
 const idsPerList = 500;
 
-/** Errors by which databases and Mongoose refuse the conditions of a client: bad expressions, values of another type than the field. */
+/** Errors with which databases and Mongoose refuse conditions of clients: bad expressions, and values of another type than the field. */
 const refusals =
   /regular expression|regex|Cast to |CastError|needs an array|must be|bad query|unknown operator|\$[a-z]{1,40} (needs|must|has to)/i;
 
@@ -26,7 +26,7 @@ export function amongMany(field: string, values: readonly unknown[]): Conditions
   return lists.length === 1 ? lists[0]! : lists.length === 0 ? { _id: { $in: [] } } : { $or: lists };
 }
 
-/** Lists of the host's items and folders with conditions that clients may have written. */
+/** Queries on the host's items and folders with conditions that clients may have written. */
 export class ItemQueries {
   /** Names of the host's fields. */
   readonly names: HostRecords['lists']['names'];
@@ -37,7 +37,7 @@ export class ItemQueries {
     ({ names: this.names, items: this.items, folders: this.folders } = lists);
   }
 
-  /** Ids of a folder's descendants, whoever may read them. */
+  /** Ids of a folder's descendants, including those that the caller may not read. */
   async descendants(folder: unknown): Promise<unknown[]> {
     const { parent } = this.names.folder;
     const found: unknown[] = [];
@@ -45,7 +45,7 @@ export class ItemQueries {
     let frontier = [folder];
     while (frontier.length > 0) {
       const children = await this.folders.find(amongMany(parent, frontier), { _id: 1 }).lean<StoredDocument[]>();
-      // A folder moved under its own descendant at the wrong moment must not turn this into a circle.
+      // A folder may be moved below its own descendant meanwhile, which must not make this endless.
       frontier = children.map(({ _id }) => _id).filter((id) => !seen.has(idText(id)));
       for (const id of frontier) seen.add(idText(id));
       for (const id of frontier) found.push(id);
@@ -53,7 +53,7 @@ export class ItemQueries {
     return found;
   }
 
-  /** Those of some folders that also match a condition. */
+  /** The ones of some folders that also match a condition. */
   async foldersAmong(ids: readonly unknown[], condition: Conditions): Promise<unknown[]> {
     const found = await this.folders.find({ $and: [amongMany('_id', ids), condition] }, { _id: 1 }).lean<StoredDocument[]>();
     return found.map(({ _id }) => _id);
@@ -101,7 +101,7 @@ export class ItemQueries {
   }
 }
 
-/** A projection may not name a field and a part of it. */
+/** A projection must not contain both a field and a part of it. */
 function withoutNested(projection: Record<string, number>): Record<string, number> {
   const paths = Object.keys(projection);
   return Object.fromEntries(
@@ -118,7 +118,7 @@ function explain(error: unknown): unknown {
   return new BadParameterError(`The list cannot be filtered so: ${error.message.slice(0, 300)}`, { cause: error });
 }
 
-/** Does what a client's conditions are in. @throws BadParameterError where the database or Mongoose refuses them */
+/** Runs a query that contains conditions of a client. @throws BadParameterError where the database or Mongoose refuses the conditions */
 export async function explained<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

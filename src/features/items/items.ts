@@ -8,10 +8,10 @@ import { batches } from '../../core/database/id-batches.js';
 import type { HostRecords } from '../../core/host/host-records.js';
 import type { FolderRecord, ItemRecord } from '../../core/host/records.js';
 
-/** Items kept, each with its callers. */
+/** Most items in the cache, each with its callers. */
 const maxItems = 20_000;
 const maxCallersPerItem = 1000;
-/** How long an item by itself is believed; a verdict on it may be so old when it is made. */
+/** How long an item is cached. A verdict may be made on an item that is this old. */
 const itemLifetimeMs = verdictLifetimeMs / 5;
 
 interface Verdict {
@@ -27,7 +27,7 @@ export class Items {
   /** By item, then by caller. */
   readonly #verdicts = new LRUCache<string, FreshCache<Verdict>>(atMost(maxItems));
 
-  /** By caller and image: how much of it they may not read. */
+  /** By caller and image: how many of its parts they may not read. */
   readonly #parts = new FreshCache<{ hidden: number }>({ max: maxItems, lifetimeMs: verdictLifetimeMs });
 
   constructor(
@@ -36,7 +36,8 @@ export class Items {
   ) {}
 
   /**
-   * The item, when the caller has at least this level on it. Kept for {@link verdictLifetimeMs}: no query while that holds.
+   * The item, when the caller has at least this level on it. Item and verdict are cached for {@link verdictLifetimeMs}, so that most calls need no
+   * query.
    *
    * @throws UnknownIdError when there is no such item, AccessDeniedError when it is not for the caller.
    */
@@ -52,7 +53,7 @@ export class Items {
     return this.#admit(item, granted, level, caller);
   }
 
-  /** An item as it was a moment ago, or is now; `null` where there is none. */
+  /** An item, as it is or was a moment ago; `null` where there is none. */
   async known(id: string): Promise<ItemRecord | null> {
     try {
       return await this.#items.get(id, () => this.#find(id));
@@ -74,10 +75,10 @@ export class Items {
   }
 
   /**
-   * Checks that the caller may read all items and folders that an image is made of. Kept as long as other verdicts.
+   * Checks that the caller may read all items and folders that an image is made of. The verdict is cached as long as others.
    *
-   * @param name equal for images that are made of the same.
-   * @throws AccessDeniedError where one is not for the caller, or gone.
+   * @param name equal for images that are made of the same parts.
+   * @throws AccessDeniedError where the caller may not read a part, or it is gone.
    */
   async requireParts(
     image: ItemRecord,
@@ -105,7 +106,7 @@ export class Items {
     return { hidden };
   }
 
-  /** The item as it is in the database now, when the caller has at least this level on it. For what changes it. */
+  /** The item as it is in the database now, when the caller has at least this level on it. For routes that change it. */
   async loadFresh(id: string, level: 0 | 1 | 2, caller: Caller | null): Promise<ItemRecord> {
     const item = await this.#find(id);
     return this.#admit(item, await this.access.level(caller, { type: 'item', doc: item.doc }), level, caller);
@@ -125,7 +126,7 @@ export class Items {
     return (await this.access.level(caller, { type: 'folder', doc: folder.doc })) >= level;
   }
 
-  /** Those of some items that the caller may read. */
+  /** The ones of some items that the caller may read. */
   async readableItems(ids: readonly string[], caller: Caller | null): Promise<Set<string>> {
     const filter = await this.access.filter(caller, 'item', 0);
     const found = new Set<string>();
@@ -133,12 +134,12 @@ export class Items {
     return found;
   }
 
-  /** Those of some folders that the caller may read. */
+  /** The ones of some folders that the caller may read. */
   async readableFolders(ids: readonly string[], caller: Caller | null): Promise<Set<string>> {
     return this.records.contents.among(ids, await this.access.filter(caller, 'folder', 0));
   }
 
-  /** Drops what is kept of one item, or of all. */
+  /** Forgets what is cached of one item, or of all. */
   forget(id?: string): void {
     this.#parts.clear();
     if (id === undefined) {
@@ -152,7 +153,7 @@ export class Items {
 
   #admit(item: ItemRecord, granted: AccessLevel, wanted: 0 | 1 | 2, caller: Caller | null): ItemRecord {
     if (granted >= wanted) return item;
-    // Permissions come from the folder, so that is what existing clients see named.
+    // The message names the folder, as existing clients expect, because permissions are those of the folder.
     throw item.folderId === '' ? denied(wanted, 'item', item.id, caller) : denied(wanted, 'folder', item.folderId, caller);
   }
 }

@@ -5,7 +5,9 @@ const maxPhrases = 50;
 /** Longest text of a search, in characters. */
 const maxText = 16 * 1024;
 
-/** Whether metadata hold what is searched for; or why there is nothing to search: the first word is being typed, or there is no phrase. */
+/**
+ * A function that tells whether metadata match; or why there is nothing to search for: the first word is still being typed, or there is no phrase.
+ */
 export type MetadataQuery = ((metadata: unknown) => boolean) | 'unfinished' | 'empty';
 
 /**
@@ -32,7 +34,7 @@ export function parseMetadataQuery(text: string): MetadataQuery {
 
 type Matcher = (value: unknown) => boolean;
 
-/** Words at blanks; quotes of either kind keep blanks together. */
+/** Splits a text into words. Quotes of either kind make a phrase that may contain blanks. */
 function splitQuery(query: string): string[] {
   const words: string[] = [];
   for (const match of query.matchAll(/(?:[^\s"']+|"[^"]*"?|'[^']*'?)+/g)) {
@@ -42,7 +44,10 @@ function splitQuery(query: string): string[] {
   return words;
 }
 
-/** Texts, in lower case, that contain the phrase; numbers from the phrase up to its next last digit. */
+/**
+ * Whether a value matches a phrase: a text in lower case that contains it, or a number from the phrase up to the phrase with its last digit increased
+ * by one.
+ */
 function matcherOf(phrase: string): Matcher {
   const lower = phrase.toLowerCase();
   const range = rangeOf(phrase);
@@ -63,7 +68,7 @@ function rangeOf(phrase: string): ((value: number) => boolean) | null {
     (number < 0 && value <= number && value > number - unit);
 }
 
-/** What one of the last significant digit is worth: of 5 one, of 120 ten, of 1.25 a hundredth. */
+/** The value of one unit of the last significant digit: 1 for 5, 10 for 120, 0.01 for 1.25. */
 function lastDigitUnit(phrase: string): number {
   const [mantissa = '', exponent = '0'] = phrase.toLowerCase().split('e');
   const [integral = '', decimals = ''] = mantissa.split('.');
@@ -71,7 +76,7 @@ function lastDigitUnit(phrase: string): number {
   return 10 ** (zeros + Number(exponent));
 }
 
-/** Values of the named fields, or of all at the top; of a list its entries. */
+/** Values of the named fields, or of all top-level fields. A list stands for its entries. */
 function valuesOf(meta: unknown, fields: readonly string[]): unknown[] {
   if (typeof meta !== 'object' || meta === null) return [];
   const found = fields.length === 0 ? Object.values(meta) : fields.flatMap((field) => atPath(meta, field.split('.')));

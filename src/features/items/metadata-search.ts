@@ -8,23 +8,23 @@ import { parseMetadataQuery } from './metadata-query.js';
 
 /** What is searched for. */
 export interface MetadataSearchRequest {
-  /** Words and `"quoted phrases"`, all of which must be found; `key:<name>` names the fields they are looked for in. */
+  /** Words and `"quoted phrases"`, all of which must be found; `key:<name>` names the fields that are searched. */
   query: string;
   /** Models: item, folder. */
   types: readonly unknown[];
-  /** Level that the caller must have on what is found. */
+  /** Level that the caller must have on a document for it to be found. */
   level: 0 | 1 | 2;
   /** For each type; 0: all. */
   limit: number;
   offset: number;
 }
 
-/** Documents of the host's models by type; a bare empty list when the query names fields and nothing to look for. */
+/** Documents of the host's models by type; an empty list when the query names fields but no words. */
 export type MetadataSearchResult = Partial<Record<'item' | 'folder', StoredDocument[]>> | [];
 
 /**
- * The search mode `li_metadata`, for the host's own search route. Metadata have any fields, so no index helps: everything that the caller
- * may see and that has metadata is read, one document at a time, and compared here; nothing of the query reaches the database.
+ * The search mode `li_metadata`, for the host's own search route. Metadata can have any fields, so no index helps: all documents with metadata that
+ * the caller may see are read one by one and compared here. No part of the query reaches the database.
  */
 export class MetadataSearch {
   constructor(

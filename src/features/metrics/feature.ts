@@ -15,10 +15,10 @@ interface MetricsNeeds {
   jobs: JobStore;
 }
 
-/** Bounds of the durations of requests, in seconds: tiles of the cache to conversions that are waited for. */
+/** Bounds of the durations of requests, in seconds, from cached tiles to conversions that are waited for. */
 const durations = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 1, 5, 30];
 
-/** Numbers about requests, queues, caches, children and jobs, in a registry of prom-client that the host has given. */
+/** Metrics of requests, queues, caches, child processes and jobs, in a registry of prom-client that the host gives. */
 export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | undefined }> = {
   name: 'metrics',
   async open({ core, options, caching, jobs }, onClose) {
@@ -29,7 +29,7 @@ export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | 
         cause,
       });
     });
-    // The registry is one of that package: it is described by less so that the types of this one do not need it.
+    // The registry is one of prom-client. The option has a smaller type, so that the types of this package do not depend on prom-client.
     const registers = [register as never];
     const names: string[] = [];
     const named = (name: string) => {
@@ -94,7 +94,7 @@ export const metricsFeature: Feature<MetricsNeeds, { observe: RequestObserver | 
     });
     new Gauge({
       name: named('jobs'),
-      // Each process tells of those of all.
+      // Each process reports the numbers of all processes.
       aggregator: 'first',
       help: 'Jobs that have not ended, of all processes.',
       labelNames: ['status'],

@@ -3,7 +3,7 @@ import type { SettingDefinition } from './definition.js';
 
 const prefix = 'large_image.';
 
-/** How a value reads when it is compared with words: as existing clients send booleans and words in any case. */
+/** A value as it is compared with words. Existing clients send booleans and words in any case. */
 function word(value: unknown): string | undefined {
   return typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number'
     ? String(value).toLowerCase()
@@ -39,7 +39,7 @@ function countSetting(name: string, byDefault: number, description: string): Set
     description,
     allowed: 'a whole number, 0 or more; fractions are cut off',
     parse(value) {
-      // Number() reads other notations as well, and empty text.
+      // `Number()` would also accept other notations, and an empty text.
       const usable = typeof value === 'string' ? decimal.test(value) : typeof value === 'number' || typeof value === 'boolean';
       const count = usable ? Math.trunc(Number(value)) : NaN;
       if (!Number.isSafeInteger(count) || count < 0) throw new InvalidError(`${key} must be a non-negative integer.`, 'value');
@@ -84,13 +84,13 @@ function spacedJson(value: unknown): string {
 
 const intents = ['PERCEPTUAL', 'RELATIVE_COLORIMETRIC', 'SATURATION', 'ABSOLUTE_COLORIMETRIC'];
 
-/** What the settings need to know of the host to check values. */
+/** What checking values needs to know of the host. */
 export interface SettingChecks {
   /** Whether a folder with this id exists. */
   folderExists(id: string): Promise<boolean>;
 }
 
-/** Defaults that the configuration file may move. */
+/** Defaults that the configuration file may change. */
 export interface SettingDefaults {
   max_small_image_size: number;
   icc_correction: boolean | string;

@@ -37,7 +37,8 @@ export class SettingModel {
     try {
       await write();
     } catch (error) {
-      // Two first writes of one key at once: the unique index refuses the later insert, which then is an update.
+      // When two processes write a key for the first time at the same moment, the unique index refuses the later insert, which is then repeated as an
+      // update.
       if (!isDuplicateKey(error)) throw error;
       await write();
     }

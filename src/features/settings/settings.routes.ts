@@ -53,7 +53,7 @@ const get = defineRoute({
   },
 });
 
-/** Text that is JSON stands for its value; other text stands for itself. */
+/** A text that is JSON stands for its value. Any other text stands for itself. */
 function decode(value: unknown): unknown {
   if (typeof value !== 'string') return value;
   try {
@@ -72,19 +72,19 @@ function pairs(list: unknown[]): { key: string; value: unknown }[] {
   });
 }
 
-/** Writes settings one after another. @returns the keys of those that are another than before. */
+/** Writes settings one after another. @returns the keys of those whose value has changed. */
 async function write(settings: Settings, changes: { key: string; value: unknown }[]): Promise<string[]> {
   const changed: string[] = [];
   const known = new Set(settings.definitions.map(({ key }) => key));
   for (const { key, value } of changes) {
-    // Pages of other servers' versions send all that they know, null for what is empty: there is nothing to go back to.
+    // Pages of other versions send all settings that they know, with null for empty ones. A null for an unknown setting is ignored.
     if (value === null && changes.length > 1 && !known.has(settings.keyOf(key))) continue;
     if (await settings.set(key, decode(value))) changed.push(settings.keyOf(key));
   }
   return changed;
 }
 
-/** Browsers keep pictures for an hour; with another colour correction they are to be asked for again. */
+/** The answer to a change. After one of the colour correction, it makes the browser drop the pictures that it has cached. */
 function reply(value: unknown, changed: readonly string[]): Reply {
   const isCorrectionNew = changed.includes('large_image.icc_correction');
   return isCorrectionNew ? Reply.json(value, { headers: { 'Clear-Site-Data': '"cache"' } }) : Reply.json(value);

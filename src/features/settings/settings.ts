@@ -10,14 +10,14 @@ export interface SettingRecords {
 }
 
 /**
- * How long values are used, in milliseconds: changes by another process are seen after this time. Verdicts on tokens that rest on a setting are
- * believed for a while themselves, and both together for less than the five seconds in which what is revoked ends.
+ * How long values are cached, in milliseconds. Changes by another process take effect after this time. Verdicts on tokens that depend on a setting
+ * are cached too; both times together are less than the five seconds within which revoked permissions must take effect.
  */
 const lifetimeMs = 1000;
 
 type ChangeListener = (change: { key: string; value: unknown; former: unknown }) => void | Promise<void>;
 
-/** The settings of the plugin and, with the host's definitions added, of the host: checked when written, cached when read. */
+/** The settings of the plugin, and those of the host if it adds definitions. They are checked when written and cached when read. */
 export class Settings {
   readonly #definitions = new Map<string, SettingDefinition>();
   /** Further names, as in `LARGE_IMAGE_SHOW_VIEWER`, with the keys that they stand for. */
@@ -36,7 +36,7 @@ export class Settings {
     }
   }
 
-  /** The key of a setting that may have been called by its other name, as in `LARGE_IMAGE_SHOW_VIEWER`. */
+  /** The key of a setting, which may be given by its other name, as in `LARGE_IMAGE_SHOW_VIEWER`. */
   keyOf(name: string): string {
     return this.#constants.get(name) ?? name;
   }
@@ -55,9 +55,9 @@ export class Settings {
   }
 
   /**
-   * Checks and stores a value; `null` goes back to the default.
+   * Checks and stores a value; `null` restores the default.
    *
-   * @returns whether the value is another than before.
+   * @returns whether the value has changed.
    * @throws InvalidError with field `key` for an unknown key, with field `value` for a value that is not allowed.
    */
   async set(name: string, value: unknown): Promise<boolean> {

@@ -7,7 +7,7 @@ import type { HostRecords } from '../../../core/host/host-records.js';
 import type { ItemRecord } from '../../../core/host/records.js';
 import type { Items } from '../../items/items.js';
 
-/** Flag on a folder: its holder may annotate items of the folder without writing to them. */
+/** Flag on a folder. Users who have it may annotate items of the folder without writing to them. */
 const createFlag = 'large_image_create_annotations';
 
 const knownFlags: ReadonlySet<string> = new Set([createFlag]);
@@ -22,7 +22,7 @@ export interface DescribedAccess {
   groups: { id: string; level: number; flags: readonly string[]; name: string; description: string }[];
 }
 
-/** A change of an access list; what is `undefined` stays. */
+/** A change of an access list. Members that are `undefined` are not changed. */
 export interface AccessChange {
   access: AnnotationAccess;
   public: boolean | undefined;
@@ -46,7 +46,7 @@ export class AnnotationPermissions {
     return granted === -1 && annotation.public ? 0 : granted;
   }
 
-  /** `_accessLevel` as clients know it: a signed-in stranger gets -1 on a public annotation, which is readable all the same. */
+  /** `_accessLevel` as clients know it. A signed-in stranger gets -1 on a public annotation, although they may read it. */
   async shownLevel(annotation: Permissions, caller: Caller | null): Promise<AccessLevel> {
     if (caller === null || caller.id === null) return caller?.admin === true ? 2 : annotation.public ? 0 : -1;
     return this.#granted(annotation, caller);
@@ -57,7 +57,7 @@ export class AnnotationPermissions {
     if (caller === null || caller.id === null) return -1;
     let level: AccessLevel = -1;
     for (const entry of access.users) if (entry.id === caller.id && entry.level > level) level = entry.level;
-    // The host is asked only where the list names a group above what the caller has: few do.
+    // The host is asked only where the list gives a group a higher level than the caller has, which few lists do.
     if (!access.groups.some((entry) => entry.level > level)) return level;
     const groups = new Set(await this.groupsOf(caller));
     for (const entry of access.groups) if (groups.has(entry.id) && entry.level > level) level = entry.level;
@@ -71,7 +71,7 @@ export class AnnotationPermissions {
     throw new AccessDeniedError(`${levelNames[level]} access denied for annotation ${annotation.id} (user ${user}).`);
   }
 
-  /** The condition that lists of annotations put on permissions. Site administrators pass all. */
+  /** The filter of annotations that the caller may see. It lets site administrators see all. */
   async permitted(
     caller: Caller | null,
     level: Level,
@@ -107,17 +107,13 @@ export class AnnotationPermissions {
     return folder !== null && (await access.flags(caller, folder.doc)).includes(createFlag);
   }
 
-  /**
-   * The right to create and to change: the same rule on every route.
-   *
-   * @throws LargeImageError `forbidden`
-   */
+  /** Checks the right to create and to change annotations, by the same rule on every route. @throws LargeImageError `forbidden` */
   async requireAnnotate(item: ItemRecord, caller: Caller | null): Promise<void> {
     if (await this.mayAnnotate(item, caller)) return;
     throw new LargeImageError('forbidden', 'Write access and annotation creation access were denied for the item.');
   }
 
-  /** What a new annotation of an item begins with: the permissions of its folder, and everything for its maker. */
+  /** The access list of a new annotation of an item: the permissions of the item's folder, and all permissions for the creator. */
   async initial(item: ItemRecord, ownerId: string | null): Promise<Pick<AnnotationRecord, 'access' | 'public' | 'publicFlags'>> {
     const { access, records } = this.options;
     const folder = item.folderId === '' ? null : await records.findFolder(item.folderId);
@@ -132,7 +128,7 @@ export class AnnotationPermissions {
     };
   }
 
-  /** The list with the names of those it is about; users and groups that are gone are left out. */
+  /** The list with the names of its users and groups, without those that are gone. */
   async describe({ access }: Permissions): Promise<DescribedAccess> {
     const { directory } = this.options;
     const idsOf = (entries: readonly AccessEntry[]) => entries.map(({ id }) => id);
@@ -155,9 +151,9 @@ export class AnnotationPermissions {
   }
 
   /**
-   * The change of an access list that a client asks for.
+   * Checks the change of an access list that a client requests.
    *
-   * @throws InvalidError with field `access`, BadParameterError; nothing has been changed then.
+   * @throws InvalidError with field `access`, BadParameterError. Nothing has been changed then.
    */
   async readChange(
     sent: { access: Record<string, unknown> | undefined; public: boolean | undefined; publicFlags: unknown[] | undefined },
@@ -172,7 +168,7 @@ export class AnnotationPermissions {
     };
   }
 
-  /** @throws InvalidError, UnknownIdError when there is no such user that the caller may know of. */
+  /** @throws InvalidError, UnknownIdError when there is no such user that the caller may see. */
   requireUser(id: string, caller: Caller | null): Promise<void> {
     return requireUser(this.options.directory, id, caller);
   }

@@ -11,16 +11,16 @@ interface BatchDocument {
   at: Date;
 }
 
-/** A list that is known to be whole stays one by name for so long: a query that began before must not see a part of it. */
+/** How long a complete list keeps its name on its heads, so that a query that began before does not see a part of it. */
 const settleMs = 10_000;
-/** A list that nobody has finished for so long belongs to a process that died, even if it cannot be asked. */
+/** A list that was not finished for this long was left by a process that has died, even if that process is on another machine. */
 const staleMs = 10 * 60_000;
-/** How long it is remembered that a list was given up, for a process that comes back to it. */
+/** How long it is remembered that a list was given up, in case its process continues after all. */
 const rememberMs = 24 * 60 * 60_000;
 
 /**
- * Lists of annotations that become visible as one. Each head carries the name of its list, and is seen by nobody until a document of that
- * name is there: one atomic write. Some time later the names are taken off the heads, and the document is removed.
+ * Lists of annotations that become visible together. Each head carries the name of its list, and is invisible until a document of that name exists,
+ * which is one atomic write. Some time later the names are removed from the heads, and the document is removed.
  */
 export class AnnotationBatches {
   readonly #timers = new Set<NodeJS.Timeout>();
@@ -34,7 +34,7 @@ export class AnnotationBatches {
     return this.own.collection<BatchDocument>('annotation_batch');
   }
 
-  /** A name for a new list; it says whose it is. */
+  /** A name for a new list, which contains the name of this process. */
   begin(): string {
     return `${processName()}:${new this.own.connection.base.Types.ObjectId().toHexString()}`;
   }
@@ -45,14 +45,14 @@ export class AnnotationBatches {
     step('annotation:list-committed');
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
-      // What fails here is done by the next cleanup.
+      // If this fails, the next cleanup does it.
       this.#settle(batch).catch(() => undefined);
     }, settleMs);
     timer.unref();
     this.#timers.add(timer);
   }
 
-  /** Removes what was written of a list, unless it is visible. @returns how many heads. */
+  /** Removes the heads of a list that have been written, unless it is visible. @returns how many. */
   async abort(batch: string): Promise<number> {
     try {
       await this.#documents.insertOne({ _id: batch, state: 'aborted', at: new Date() });
@@ -69,11 +69,11 @@ export class AnnotationBatches {
   async isCommitted(batch: string): Promise<boolean> {
     const state = await this.#state(batch);
     if (state !== null) return state === 'committed';
-    // Settled meanwhile, or not yet whole.
+    // The list was settled meanwhile, or is not yet complete.
     return (await this.heads.exists({ batch })) === null;
   }
 
-  /** The condition of what is visible now. */
+  /** The filter of heads that are visible now. */
   async visible(): Promise<QueryFilter<HeadDocument>> {
     const committed = await this.#documents.find({ state: 'committed' }).toArray();
     if (committed.length === 0) return { batch: null } as QueryFilter<HeadDocument>;
@@ -86,7 +86,7 @@ export class AnnotationBatches {
     await this.#documents.deleteOne({ _id: batch });
   }
 
-  /** Lists that have been given up, or that a process has not finished that has ended, or began long ago. */
+  /** Lists that were given up, and unfinished lists whose process has ended or that were begun long ago. */
   async #stale(now: number): Promise<string[]> {
     const stale: string[] = [];
     for (const batch of await this.#named()) {
@@ -109,7 +109,7 @@ export class AnnotationBatches {
     return count;
   }
 
-  /** Ends what processes have left: lists that are whole are settled, others removed. @returns how many heads were removed. */
+  /** Ends the lists that processes have left: complete lists are settled, others are removed. @returns how many heads were removed. */
   async tidy(now = Date.now()): Promise<number> {
     let removed = 0;
     for (const batch of await this.#stale(now)) removed += await this.abort(batch);

@@ -10,9 +10,9 @@ import { idsPerQuery } from '../../../core/database/id-batches.js';
 import type { Sweep } from '../../../core/database/sweeper.js';
 import type { AnnotationDensities } from '../overlay/densities.js';
 
-/** Which old versions {@link AnnotationCleanup.old} is about. */
+/** Selects the old versions of {@link AnnotationCleanup.old}. */
 export interface OldVersionsQuery {
-  /** Versions are old when they were made more than so many days ago. */
+  /** Versions are old when they were made more than this many days ago. */
   ageDays: number;
   /** Former versions of each annotation that are kept, newest first. */
   keep: number;
@@ -21,20 +21,20 @@ export interface OldVersionsQuery {
   signal?: AbortSignal;
 }
 
-/** What {@link AnnotationCleanup.old} found. */
+/** Result of {@link AnnotationCleanup.old}. */
 export interface OldVersionsReport {
   /** Annotations that are not deleted. */
   active: number;
   /** Former versions that stay. */
   recentVersions: number;
-  /** Former versions that are old, beyond those kept. */
+  /** Former versions that are old, except those that are kept. */
   oldVersions: number;
-  /** Versions of annotations whose item is gone, and that are old. */
+  /** Old versions of annotations whose item is gone. */
   fromDeletedItems: number;
-  /** Versions that nobody can reach any more: of writes that were killed, and of annotations that are gone. */
+  /** Versions that cannot be reached any more: of writes whose process was killed, and of annotations that are gone. */
   abandonedVersions: number;
   removedVersions?: number;
-  /** Present where it goes on because clients would wait no longer: the numbers are those of what was looked at until then. */
+  /** Present where the work goes on after the time that clients wait. The numbers are then those of the versions checked until then. */
   complete?: false;
 }
 
@@ -49,9 +49,9 @@ export interface AnnotationCleanupOptions {
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** Removes what is no longer wanted of annotations, and what writes that were killed have left. */
+/** Removes old versions of annotations, and what writes have left whose process was killed. */
 export class AnnotationCleanup {
-  /** What clients have asked for and is under way, by what it is about. */
+  /** Cleanups under way that clients have requested, by their parameters. */
   readonly #asked = new Map<string, { report: OldVersionsReport; work: Promise<void> }>();
   readonly #oneAtATime = pLimit(1);
   readonly #closing = sharedAbortController();
@@ -59,8 +59,8 @@ export class AnnotationCleanup {
   constructor(private readonly options: AnnotationCleanupOptions) {}
 
   /**
-   * Counts, and removes where it is asked for: annotations of items that are gone, and former versions beyond those kept of each
-   * annotation, both only when they are old; then whatever nobody can reach.
+   * Counts, and removes if asked to: annotations of items that are gone, and former versions of each annotation except those that are kept, both only
+   * when they are old; then all versions and elements that cannot be reached.
    *
    * @throws InvalidError
    */
@@ -71,7 +71,8 @@ export class AnnotationCleanup {
   }
 
   /**
-   * The same for a client, in the time that clients wait. What takes longer goes on; whoever asks for the same meanwhile waits for that.
+   * The same for a client, within the time that clients wait. If it takes longer, it goes on; other requests with the same parameters then wait for
+   * it.
    *
    * @throws InvalidError
    */
@@ -96,7 +97,7 @@ export class AnnotationCleanup {
     return asked;
   }
 
-  /** Ends what clients have asked for and goes on. */
+  /** Stops the cleanups that clients have requested. */
   async close(): Promise<void> {
     this.#closing.abort(new LargeImageError('unavailable', 'The server is closing.'));
     await Promise.allSettled([...this.#asked.values()].map(({ work }) => work));
@@ -105,7 +106,7 @@ export class AnnotationCleanup {
   /** Adds to a report as it goes on. */
   async #old({ ageDays, keep, remove, signal }: OldVersionsQuery, report: OldVersionsReport): Promise<void> {
     const before = new Date(Date.now() - ageDays * dayMs);
-    // First: what the removal of old versions leaves was not abandoned by anybody.
+    // This comes first, because elements of the old versions that are removed below must not be counted as abandoned.
     await this.abandoned({ remove, report, ...(signal && { signal }) });
     let removed = 0;
     for await (const { stamp, itemIsGone } of this.#annotations()) {
@@ -116,8 +117,8 @@ export class AnnotationCleanup {
   }
 
   /**
-   * Counts, and removes where it is asked for, what nobody can reach: lists of annotations that were never finished, versions of
-   * annotations that are gone, and elements that neither an annotation nor a version refers to.
+   * Counts, and removes if asked to, what cannot be reached: lists of annotations that were never finished, versions of annotations that are gone,
+   * and elements that neither an annotation nor a version refers to.
    */
   async abandoned({
     remove,
@@ -138,13 +139,13 @@ export class AnnotationCleanup {
     return report.abandonedVersions;
   }
 
-  /** Removes what killed processes have left: all that nobody can reach, or only what says itself whose it was. */
+  /** Removes what killed processes have left: everything that cannot be reached, or only what carries the name of a process that has ended. */
   readonly sweep: Sweep = async ({ full, signal }) => {
     const { model, store, densities } = this.options;
     const annotations = await model.batches.tidy();
     const annotationVersions = full ? await this.#orphans({ remove: true, signal }) : 0;
     const heads = (family: string) => model.heads(family);
-    // A whole sweep passes by families of which all is in use: leases of processes that have ended lie on these, too.
+    // A full sweep skips families whose packs are all in use. So leases of ended processes on such families are removed here.
     const families = await store.abandonedFamilies();
     const { removed } = await store.sweep(heads, { families, signal });
     const others = full ? (await store.sweep(heads, { signal })).removed : 0;
@@ -193,7 +194,7 @@ export class AnnotationCleanup {
       report[cleared ? 'oldVersions' : 'recentVersions'] += 1;
       return cleared;
     };
-    // Without the record of a deleted annotation its former versions could not be reached.
+    // The record of a deleted annotation is kept as long as it has former versions, which could not be reached without it.
     const isRemovedCompletely = !stamp.active && isCleared(stamp);
     let cleared = isRemovedCompletely ? 1 : 0;
     let removed = 0;
@@ -220,7 +221,7 @@ export class AnnotationCleanup {
   }
 }
 
-/** What former versions are judged by. */
+/** The time before which versions are old, and how many are kept. */
 interface Judged {
   before: Date;
   keep: number;
@@ -229,7 +230,7 @@ interface Judged {
   signal: AbortSignal | undefined;
 }
 
-/** @throws InvalidError for a query that is not to be answered. */
+/** @throws InvalidError for parameters out of range. */
 function newReport({ ageDays, keep, remove }: Omit<OldVersionsQuery, 'signal'>): OldVersionsReport {
   if (ageDays < (remove ? 7 : 0)) throw new InvalidError('minAgeInDays must be >= 7');
   if (keep < 0) throw new InvalidError('keepInactiveVersions must be non-negative');

@@ -23,7 +23,7 @@ import {
   withoutElements,
 } from '../views.js';
 
-/** The annotation when the caller may read it, deleted or not; `null` when there is none for them. */
+/** The annotation when the caller may read it, deleted or not; else `null`. */
 async function readable({ permissions, writer }: AnnotationServices, id: string, caller: Caller | null) {
   let annotation: AnnotationRecord;
   try {

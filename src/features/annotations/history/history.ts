@@ -5,16 +5,16 @@ import type { AnnotationParts, AnnotationWriter, ChangeRequest } from '../docume
 
 /** One version of an annotation. */
 export interface AnnotationVersion extends AnnotationState {
-  /** Id of the record that holds it: the annotation's own for the current version. */
+  /** Id of the record of the version. For the current version it is that of the annotation. */
   id: string;
   annotationId: string;
-  /** Whether it is what the annotation is now. */
+  /** Whether this is the current version. */
   isCurrent: boolean;
   /** False for former versions, and for the last one of a deleted annotation. */
   active: boolean;
 }
 
-/** A part of the versions of an annotation. */
+/** Selects a part of the versions of an annotation. */
 export interface VersionOrder {
   field: VersionField;
   direction: 1 | -1;
@@ -30,14 +30,14 @@ export class AnnotationHistory {
   ) {}
 
   /**
-   * Versions of an annotation, each once; read as they are asked for.
+   * Versions of an annotation, each once, read as they are asked for.
    *
-   * @param order `limit` 0: all. Of equal ones the newest comes first.
+   * @param order `limit` 0: all. Of versions with equal values, the newest comes first.
    */
   async *versions(annotation: AnnotationRecord, order: VersionOrder): AsyncGenerator<AnnotationVersion> {
     const { former } = this.options.model;
     const { field, direction, limit, offset } = order;
-    // A version that was written down before a change that then failed is still the current one: it is not listed twice.
+    // A version that was stored before a change that then failed is still the current one. It must not be listed twice.
     const listed = { annotationId: annotation.id, before: annotation.version, field, direction };
     const ahead = (await former.countAhead(listed, valueOf[field](annotation))) - offset;
     const isShown = ahead >= 0 && (limit === 0 || ahead < limit);
@@ -52,9 +52,9 @@ export class AnnotationHistory {
     if (isShown && ahead >= count) yield currentVersion(annotation);
   }
 
-  /** Changes whenever the list of versions does. */
+  /** A text that changes whenever the list of versions does. */
   async stateOf(annotation: AnnotationRecord): Promise<string> {
-    // Every change makes a new version; a cleanup takes former ones away.
+    // Every change makes a new version, and a cleanup removes former ones.
     return `${annotation.version}/${await this.options.model.former.count(annotation.id)}`;
   }
 

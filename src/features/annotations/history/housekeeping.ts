@@ -11,7 +11,7 @@ export interface AnnotationHousekeepingOptions {
   schedule: ScheduleModel;
   settings: Settings;
   logger: HostLogger;
-  /** Milliseconds from one cleanup to the next, of all processes together. 0: this process does none. */
+  /** Milliseconds from one cleanup to the next, of all processes together. With 0 this process does none. */
   everyMs: number;
 }
 
@@ -19,11 +19,11 @@ export interface AnnotationHousekeepingOptions {
 const scheduleName = 'annotation-cleanup';
 /** How often a process asks within that time whether a cleanup is due. */
 const checksPerInterval = 12;
-/** What is removed where the setting allows it: the same as by DELETE /annotation/old without parameters. */
+/** The versions that are removed if the setting allows it: the same as by DELETE /annotation/old without parameters. */
 const usual = { ageDays: 30, keep: 10 };
 const cleanupSetting = 'large_image.annotation_cleanup';
 
-/** Cleans up after annotations from time to time, in one of all processes. */
+/** Cleans up old versions of annotations from time to time, in one of all processes. */
 export class AnnotationHousekeeping {
   readonly #owner = randomUUID();
   readonly #closing = sharedAbortController();
@@ -36,7 +36,7 @@ export class AnnotationHousekeeping {
     this.#timer?.unref();
   }
 
-  /** Cleans up if that is due and no other process does. @returns whether it did. */
+  /** Cleans up if a cleanup is due and no other process does it. @returns whether it did. */
   async check(): Promise<boolean> {
     if (this.#running !== null || this.#closing.signal.aborted) return false;
     const run = this.#run().finally(() => (this.#running = null));
@@ -54,7 +54,7 @@ export class AnnotationHousekeeping {
     let renewal: NodeJS.Timeout | undefined;
     try {
       if (!(await schedule.claim(scheduleName, this.#owner, this.#next()))) return false;
-      // A cleanup that takes longer than the interval must not be joined by a second one.
+      // If a cleanup takes longer than the interval, no second one may begin beside it.
       const renew = () => void schedule.renew(scheduleName, this.#owner, this.#next()).catch(() => undefined);
       renewal = setInterval(renew, everyMs / checksPerInterval);
       renewal.unref();
@@ -71,7 +71,7 @@ export class AnnotationHousekeeping {
 
   async #cleanUp(signal: AbortSignal): Promise<object> {
     const { cleanup, settings } = this.options;
-    // Versions are kept for ever where the setting says so; what nobody can reach is of no use to anybody.
+    // If the setting says so, versions are kept for ever. What cannot be reached is removed in any case.
     if ((await settings.get(cleanupSetting)) === false) {
       return { abandonedVersions: await cleanup.abandoned({ remove: true, signal }) };
     }

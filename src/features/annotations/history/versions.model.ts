@@ -8,7 +8,7 @@ import { idText } from '../../../core/database/id-text.js';
 import { batches, idsPerQuery } from '../../../core/database/id-batches.js';
 import { isDuplicateKey } from '../../../core/database/refused-writes.js';
 
-/** What cleaning up needs to know of a former version. */
+/** The fields of a former version that a cleanup needs. */
 export type VersionStamp = Pick<AnnotationVersionRecord, 'id' | 'version' | 'updated'>;
 
 /** Names by which versions may be sorted, and the fields behind them. */
@@ -28,7 +28,7 @@ export function isVersionField(name: string): name is VersionField {
   return Object.hasOwn(versionFields, name);
 }
 
-/** Which former versions of an annotation, and in which order. */
+/** Selects former versions of an annotation, and their order. */
 export interface VersionListing {
   annotationId: string;
   /** Only versions below this one. */
@@ -48,7 +48,7 @@ export class AnnotationVersions {
     await createIndexesOf(this.model);
   }
 
-  /** Writes down a state as a former version. Writing the same one again changes nothing. */
+  /** Stores a state as a former version. Storing the same one again changes nothing. */
   async keep(annotationId: string, state: AnnotationState): Promise<void> {
     try {
       const _id = new this.connection.base.Types.ObjectId();
@@ -58,7 +58,7 @@ export class AnnotationVersions {
     }
   }
 
-  /** Former versions before one, in this order and newest first where it says nothing; read as they are asked for. `limit` 0: all. */
+  /** Former versions before one, in the given order and else newest first, read as they are asked for. `limit` 0: all. */
   async *list(
     listing: VersionListing,
     { limit, offset }: { limit: number; offset: number },
@@ -91,7 +91,7 @@ export class AnnotationVersions {
     return doc === null ? null : toVersion(doc);
   }
 
-  /** Stamps of the former versions of an annotation below one, newest first; some at a time. */
+  /** Stamps of the former versions of an annotation below one, newest first, in lists. */
   async *stamps(annotationId: string, before: number): AsyncGenerator<VersionStamp[]> {
     for (let below = before; ;) {
       const docs = await this.model
@@ -139,12 +139,12 @@ export class AnnotationVersions {
     await this.model.updateMany({ creatorId: userId }, { $set: { creatorId: null } });
   }
 
-  /** How many former versions there are below one. */
+  /** How many former versions come before one. */
   async count(annotationId: string, before = Infinity): Promise<number> {
     return this.model.countDocuments({ annotationId, _version: { $lt: before } });
   }
 
-  /** Ids of all annotations that have former versions, each once; some at a time. */
+  /** Ids of all annotations that have former versions, each once, in lists. */
   async *annotationIds(): AsyncGenerator<string[]> {
     for (let after = ''; ;) {
       const docs = await this.model

@@ -2,10 +2,10 @@ import type { BoundingBox } from '../../../annotation-format/bounding-box.js';
 import type { CommonKey } from './columns.js';
 import type { RowKey } from './table.js';
 
-/** How far the sides of two boxes may lie apart that are the same, in pixels. */
+/** How far the sides of two boxes may be apart for the boxes to count as equal, in pixels. */
 const tolerance = 2;
 const cellSize = 2 * tolerance;
-/** Elements with a corner in the same few pixels that are looked at: among more there is no telling. */
+/** Most elements with a corner in the same few pixels that are compared, because among more of them boxes cannot be told apart. */
 const maxCandidates = 64;
 const sides = ['bbox.x0', 'bbox.y0', 'bbox.x1', 'bbox.y1'] as const;
 
@@ -16,7 +16,7 @@ interface Entry {
 
 /** Finds elements by their boxes. */
 export class ElementBoxes {
-  /** By the cell that the low corner lies in. */
+  /** Boxes by the cell of their low corner. */
   readonly #cells = new Map<string, Entry[]>();
 
   /** Notes an element. */
@@ -51,7 +51,7 @@ export class ElementBoxes {
     return nearest.entry.row;
   }
 
-  /** Of several rows about the same box, each is about another element. */
+  /** If several rows are about the same box, each is about another element. */
   #remove(entry: Entry): void {
     const [x0, y0] = entry.sides;
     const cell = this.#cells.get(cellOf(x0, y0))!;

@@ -7,7 +7,7 @@ export interface PlotColumn {
   type: 'number' | 'string';
   /** How many values there are. */
   count: number;
-  /** The different values, sorted; only where they are few. */
+  /** The different values, sorted. Present only where they are few. */
   distinct?: PlotValue[];
   distinctcount?: number;
   /** Of numbers. */
@@ -45,16 +45,16 @@ const aliases: readonly [pattern: RegExp, key: CommonKey][] = [
   ]),
 ];
 
-/** The common column that a field is meant for by its last name, or `null`. */
+/** The common column that the last name of a field stands for, or `null`. */
 export function aliasOf({ path }: PlotField): CommonKey | null {
   const name = (path.at(-1) ?? '').toLowerCase();
   return aliases.find(([pattern]) => pattern.test(name))?.[1] ?? null;
 }
 
-/** More different values are not listed. */
+/** Most different values that are listed. */
 const maxDistinct = 20;
 
-/** What is known of a column while its values are seen. */
+/** Collects facts about a column while its values are read. */
 export class ColumnStatistics {
   #count = 0;
   #allNumbers = true;

@@ -8,7 +8,7 @@ import { csvField, type PlotValue } from './fields.js';
 
 /** A file to be read by a thread. */
 interface CsvTask {
-  /** Gives the bytes, a chunk for each message `next`; `null` behind the last. */
+  /** Delivers the bytes, a chunk for each message `next`, and `null` after the last. */
   port: MessagePort;
   /** Keys of the columns that are wanted, beside those that say what a row is about. `null`: all. */
   keys: readonly string[] | null;
@@ -21,7 +21,7 @@ interface CsvTask {
 export interface CsvColumns {
   rows: number;
   columns: { name: string; values: (PlotValue | null)[] }[];
-  /** Whether the cells are more than may be read; then there are no columns. */
+  /** Whether there are more cells than may be read. Then there are no columns. */
   isTooLarge: boolean;
 }
 
@@ -50,7 +50,7 @@ function numberOf(cell: string): number | null {
   return Number.isFinite(value) ? value : null;
 }
 
-/** Numbers where all cells that are not empty are. */
+/** The cells as numbers, if all that are not empty are numbers. */
 function typed(cells: readonly string[]): (PlotValue | null)[] {
   const numbers = cells.map((cell) => (cell === '' ? null : numberOf(cell)));
   if (numbers.every((value, at) => value !== null || cells[at] === '')) return numbers;
@@ -89,7 +89,7 @@ async function read({ port, keys, maxRows, maxColumns, maxCells }: CsvTask): Pro
       for (const column of wanted) column.cells.push(cells[column.at] ?? '');
     }
   } catch (error) {
-    // Broken in the middle: what was read before is still what the file says.
+    // The file is malformed from here on. The rows before are used.
     if (!isFormatError(error)) throw error;
   } finally {
     bytes.destroy();
@@ -101,7 +101,7 @@ async function read({ port, keys, maxRows, maxColumns, maxCells }: CsvTask): Pro
 
 const functions = { read };
 
-/** What the thread for files of comma-separated values does. */
+/** The functions of the thread for files of comma-separated values. */
 export type CsvFunctions = typeof functions;
 
 export default threadFunctions(functions);

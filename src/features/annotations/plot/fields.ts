@@ -5,15 +5,15 @@ export type PlotValue = string | number | boolean;
 
 /** A plottable value in a dictionary. */
 export interface PlotField {
-  /** Names from the top down, as written. */
+  /** Names from the top level down, as written. */
   path: readonly string[];
   /** Key of the column: names in lower case, with `.0` for the level of a list. */
   key: string;
-  /** Place in the list that the value comes from; -1 where there is none. */
+  /** Position in the list that the value comes from; -1 where there is none. */
   index: number;
 }
 
-/** Values that stand side by side: of one object, or at one place of its lists. */
+/** Values that belong together: of one object, or at one position of its lists. */
 export interface PlotGroup {
   index: number;
   values: { field: PlotField; value: PlotValue }[];
@@ -27,7 +27,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Places of a list that are looked at. */
+/** Most entries of a list that are read. */
 const maxListLength = 100_000;
 
 class Groups {
@@ -46,8 +46,8 @@ class Groups {
 }
 
 /**
- * The plottable values of a dictionary (metadata, attributes, `user`). Layouts that are understood: key; key and list; key, object and value;
- * key, object and list; key and list of objects.
+ * The plottable values of a dictionary (metadata, attributes, `user`). It understands these layouts: key; key and list; key, object and value; key,
+ * object and list; key and list of objects.
  */
 export async function plotGroups(dictionary: unknown, signal: AbortSignal): Promise<PlotGroup[]> {
   if (!isObject(dictionary)) return [];
@@ -87,13 +87,13 @@ async function addValue(
   }
 }
 
-/** @param listLevel how many names stand before the list; `null`: there is none. */
+/** @param listLevel how many names come before the list; `null` where there is none. */
 function fieldOf(path: readonly string[], index: number, listLevel: number | null): PlotField {
   const parts = listLevel === null ? path : [...path.slice(0, listLevel), '0', ...path.slice(listLevel)];
   return { path, key: `data.${parts.join('.')}`.toLowerCase(), index };
 }
 
-/** The field of a column of a table: each row is a place in the lists that its columns are. */
+/** The field of a column of a table, in which the columns are lists and each row is a position in them. */
 export function csvField(name: string, index: number): PlotField {
   return fieldOf([name], index, 1);
 }

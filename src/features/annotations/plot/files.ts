@@ -15,7 +15,7 @@ const maxCells = 2_000_000;
 const maxBytes = 64 * 1024 * 1024;
 /** Longest time to read a file, in milliseconds. */
 const timeoutMs = 30_000;
-/** Memory of the thread, in MiB: the cells, some times over. */
+/** Memory of the thread, in MiB: several times what the cells take. */
 const memoryMiB = 512;
 
 /** Whether a file holds comma-separated values. */
@@ -32,7 +32,7 @@ export interface DataFileRequest {
   signal: AbortSignal;
 }
 
-/** Reads files of comma-separated values in a thread: what they cost is not to be seen from their length. */
+/** Reads files of comma-separated values in a thread, because the cost cannot be foreseen from their length. */
 export class DataFiles {
   readonly #threads = new ThreadPool<CsvFunctions>({
     program: programOf(import.meta.url, { source: './csv-thread.ts', built: 'csv-thread' }),
@@ -44,10 +44,10 @@ export class DataFiles {
   constructor(private readonly files: Pick<HostFiles, 'read'>) {}
 
   /**
-   * The columns of a file whose first line names them. A column is of numbers when all its cells that are not empty are. A file that
-   * cannot be read so has no rows.
+   * The columns of a file whose first line names them. A column consists of numbers when all its cells that are not empty are numbers. A file of
+   * another form has no rows.
    *
-   * @throws BadValueError where more cells are wanted than may be read; BusyError where too many wait; the signal's reason.
+   * @throws BadValueError where more cells are requested than may be read; BusyError where too many wait; the signal's reason.
    */
   async read(file: FileRecord, { keys, limit = maxRows, signal }: DataFileRequest): Promise<CsvColumns> {
     const { port1: ours, port2: theirs } = new MessageChannel();
@@ -56,7 +56,7 @@ export class DataFiles {
     try {
       const task = { port: theirs, keys, maxRows: Math.min(limit, maxRows), maxColumns, maxCells };
       const reading = this.#threads.run('read', task, { what: file.name, signal, transfer: [theirs] });
-      // Sending ends well only after the thread has read everything.
+      // Sending resolves only after the thread has read everything.
       const found = await Promise.race([reading, sending.then(() => reading)]);
       if (!found.isTooLarge) return found;
     } catch (error) {
@@ -75,7 +75,7 @@ export class DataFiles {
     return this.#threads.close();
   }
 
-  /** Hands over the bytes, chunk by chunk as they are asked for. */
+  /** Sends the bytes, chunk by chunk as they are asked for. */
   async #send(file: FileRecord, port: MessagePort, signal: AbortSignal): Promise<void> {
     const bytes = await this.files.read(file.doc, { start: 0, end: file.size }, { signal });
     const chunks = bytes[Symbol.asyncIterator]() as AsyncIterator<Buffer>;

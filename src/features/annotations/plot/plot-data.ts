@@ -19,18 +19,18 @@ export interface PlotRequest {
   item: ItemRecord;
   /** `images`: also the large images of the folder; `all`: also its other items. */
   adjacent: 'none' | 'images' | 'all';
-  /** Ids of annotations of the item; `all`: all of them. Adjacent items take part with annotations of the same names. */
+  /** Ids of annotations of the item; `all`: all of them. Of adjacent items, annotations of the same names are included. */
   annotations: readonly string[] | 'all';
   sources: ReadonlySet<PlotSource>;
 }
 
-/** Items of a folder that are looked at. */
+/** Most items of a folder that are read. */
 const maxItems = 1000;
-/** Annotations with more elements take part without these. */
+/** Annotations with more elements than this are included without them. */
 const maxElements = 25_000;
-/** Elements of all annotations together; annotations after that take part without theirs. */
+/** Most elements of all annotations together. Further annotations are included without their elements. */
 const maxElementsTogether = 500_000;
-/** Rows of a file that are looked at for a list of columns. */
+/** Most rows of a file that are read for a list of columns. */
 const listedRows = 50;
 
 /** What {@link PlotData} works with. */
@@ -47,7 +47,7 @@ interface Asking {
   signal: AbortSignal;
 }
 
-/** An item, with the annotations of it that take part. */
+/** An item, with those of its annotations that are included. */
 interface PlotItem {
   item: ItemRecord;
   annotations: AnnotationRecord[];
@@ -76,7 +76,7 @@ export class PlotData {
   }
 }
 
-/** One request's way through everything that takes part. */
+/** Reads the values of everything that is included, for one request. */
 class Collection {
   #elements = 0;
   #items: readonly PlotItem[] = [];
@@ -214,7 +214,7 @@ class Collection {
     }
   }
 
-  /** Values that stand side by side: some may say what item, and what box in it, the others are about. */
+  /** Adds values that belong together. Some of them may name the item, and a box in it, that the others are about. */
   #addGroup({ index, values }: PlotGroup, about: RowKey, boxes: ElementBoxes | null): void {
     const fields: { field: PlotField; value: PlotValue }[] = [];
     const box = new Map<CommonKey, number>();
@@ -223,7 +223,7 @@ class Collection {
       const alias = aliasOf(entry.field);
       if (alias === 'item.id' || alias === 'item.name') {
         const item = this.#itemCalled(String(entry.value), alias);
-        // About an item that takes no part.
+        // The values are about an item that is not included.
         if (item === null) return;
         if (item.id !== row.itemId) row = { ...noRow, itemId: item.id, index };
       } else if (alias !== null && typeof entry.value === 'number') box.set(alias, entry.value);
@@ -235,7 +235,7 @@ class Collection {
     for (const { field, value } of fields) this.table.addField(field, row, value);
   }
 
-  /** The item that takes part under this id, name, or name without extension; the first where several do. */
+  /** The included item with this id, name, or name without extension; the first if there are several. */
   #itemCalled(text: string, alias: 'item.id' | 'item.name'): ItemRecord | null {
     this.#called ??= itemsByName(this.#items);
     return this.#called[alias].get(text) ?? this.#called['item.name'].get(text) ?? null;
@@ -248,7 +248,7 @@ function itemsByName(items: readonly PlotItem[]) {
   const byId = new Map<string, ItemRecord>();
   const byName = new Map<string, ItemRecord>();
   for (const { item } of items) byId.set(item.id, item);
-  // Whole names before shortened ones, earlier items before later ones.
+  // Complete names take precedence over shortened ones, and earlier items over later ones.
   for (const { item } of items) if (!byName.has(item.name)) byName.set(item.name, item);
   for (const { item } of items) {
     const short = item.name.replace(/\.[^.]*$/, '');
@@ -261,7 +261,7 @@ function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** Of the annotations with some names, the one of each name that was changed last. */
+/** The annotations with the given names: for each name the one that was changed last. */
 function latestByName(annotations: readonly AnnotationRecord[], names: ReadonlySet<string | undefined>): AnnotationRecord[] {
   const latest = new Map<string | undefined, AnnotationRecord>();
   for (const annotation of annotations) {

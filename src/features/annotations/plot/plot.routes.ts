@@ -17,13 +17,13 @@ import { itemPath } from '../parameters.js';
 interface PlotContext {
   items: Items;
   plotData: PlotData;
-  /** Requests that newer ones of the same client end. */
+  /** Requests of a client, which are aborted by newer ones of the same client. */
   latest: LatestOnly;
 }
 
 const defineRoute = routeDefiner<PlotContext>();
 
-/** Words that stand for each choice: those of booleans too. */
+/** Words for each choice, among them those of booleans. */
 const adjacentWords: Readonly<Record<PlotRequest['adjacent'], readonly string[]>> = {
   none: ['false', 'off', '0', 'no', ''],
   images: ['true', 'on', '1', 'yes'],
@@ -109,7 +109,7 @@ function listOf(sent: string | undefined): string[] {
   return entries.filter((entry) => entry !== '');
 }
 
-/** Answers with what `work` gives, or `null` when the client's newer request ended it. */
+/** Answers with the result of `work`, or with `null` when a newer request of the client has aborted it. */
 async function unlessSuperseded<T>(
   { latest }: PlotContext,
   asking: { uuid: string | undefined; caller: Caller | null; signal: AbortSignal },
@@ -128,10 +128,10 @@ async function unlessSuperseded<T>(
   }
 }
 
-/** Length of the parts that an answer is sent in, in characters. */
+/** Length of the parts in which an answer is sent, in characters. */
 const partLength = 64 * 1024;
 
-/** The answer as a stream: it may be long. */
+/** The answer is a stream, because it may be long. */
 async function rowsReply({ columns, data }: PlotRows): Promise<Reply> {
   const chunks = await started(textOf({ columns, data }));
   return Reply.stream(Readable.from(chunks), 'application/json');

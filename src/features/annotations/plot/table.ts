@@ -3,7 +3,7 @@ import type { PlotField, PlotValue } from './fields.js';
 import { BadValueError } from '../../../errors.js';
 import { isSliceOver, nextSlice } from '../../../core/concurrency/slices.js';
 
-/** What a value is about, from general to special; empty texts and -1 where it is about no special one. */
+/** What a value is about, from general to special: empty texts and -1 where it is not about a particular one. */
 export interface RowKey {
   itemId: string;
   annotationId: string;
@@ -11,7 +11,7 @@ export interface RowKey {
   index: number;
 }
 
-/** The row of what is about no item: folders. */
+/** The row of values that are about no item, but about folders. */
 export const noRow: RowKey = { itemId: '', annotationId: '', elementId: '', index: -1 };
 
 interface Row {
@@ -25,7 +25,7 @@ export interface PlotRows {
   data: AsyncIterable<(PlotValue | null)[]>;
 }
 
-/** Different columns that are told apart; those that come later are left out. */
+/** Most different columns. Further ones are left out. */
 const maxColumns = 5000;
 /** Values of one answer. */
 const maxValues = 5_000_000;
@@ -76,9 +76,9 @@ export class PlotTable {
   }
 
   /**
-   * Rows of some columns: what is more general is repeated; rows without a required value are left out.
+   * Rows of some columns. More general values are repeated in each row; rows without a required value are left out.
    *
-   * @throws BadValueError where they may be more values than one answer holds.
+   * @throws BadValueError where the values may be more than one answer may contain.
    */
   rows(keys: readonly string[], required: readonly string[], signal: AbortSignal): PlotRows {
     const asked = new Set(keys);
@@ -110,7 +110,7 @@ export class PlotTable {
     }
   }
 
-  /** The rows by item, annotation, element and index, sorted in parts that are small. */
+  /** The rows by item, annotation, element and index, sorted in small parts. */
   async *#sorted(signal: AbortSignal): AsyncGenerator<Row> {
     const groups = new Map<string, Map<string, Row[]>>();
     for (const row of this.#rows.values()) {

@@ -1,22 +1,22 @@
 import { itemField } from '../../../annotation-format/schema/common.js';
 import { BadParameterError } from '../../../errors.js';
 
-/** Longest identifier or uuid that means something. */
+/** Longest identifier or uuid that is used. */
 export const maxNameLength = 1000;
-/** Identifiers that one file may use. */
+/** Most identifiers that one file may use. */
 const maxIdentifiers = 10_000;
-/** Stands in for items that are not known, so that everything else of the file is checked all the same. */
+/** Id that replaces unknown items, so that everything else in the file can be checked. */
 const placeholder = '0'.repeat(24);
 const idForm = /^[0-9a-f]{24}$/;
 
-/** What the reference of an upload says, as far as it concerns annotations. */
+/** The part of the reference of an upload that is about annotations. */
 export interface UploadReference {
   identifier: string;
   itemId: string | null;
   uuid: string | null;
 }
 
-/** Reads the reference of an upload; `null`: it is about something else. */
+/** Reads the reference of an upload; `null` where it is not about annotations. */
 export function parseReference(reference: string | undefined): UploadReference | null {
   if (reference === undefined || !reference.trimStart().startsWith('{')) return null;
   let parsed: unknown;
@@ -36,7 +36,7 @@ type JsonObject = Record<string, unknown>;
 /** Finds the item that the name used by an element stands for, or `null`. */
 export type ResolveItem = (name: string) => Promise<string | null>;
 
-/** Puts item ids in the place of the identifiers by which overlay elements name items that were uploaded with them. */
+/** Replaces the identifiers by which overlay elements name items that were uploaded with them, by ids of the items. */
 export class OverlayReferences {
   readonly #known = new Map<string, string | null>();
   readonly #field: string;
@@ -53,7 +53,7 @@ export class OverlayReferences {
     return [...this.#known].flatMap(([name, itemId]) => (itemId === null ? [name] : []));
   }
 
-  /** The same elements, with ids for names; the same list where there are none. */
+  /** The same elements with ids instead of identifiers; the same list where there are no identifiers. */
   readonly prepare = async (elements: readonly unknown[]): Promise<readonly unknown[]> => {
     let prepared: unknown[] | null = null;
     for (const [at, element] of elements.entries()) {
@@ -71,7 +71,7 @@ export class OverlayReferences {
     if (typeof element !== 'object' || element === null) return null;
     const { type, [this.#field]: name } = element as JsonObject;
     if ((type !== 'image' && type !== 'pixelmap') || typeof name !== 'string') return null;
-    // Texts that cannot be names are for the schema to refuse.
+    // Texts that cannot be identifiers are left to the schema, which refuses them.
     return name === '' || name.length > maxNameLength ? null : name;
   }
 
@@ -93,13 +93,13 @@ export function isItemId(text: string): boolean {
 }
 
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
-/** As much of a file as is looked at to see what it holds. */
+/** How much of a file is read to find out what it contains. */
 const headBytes = 1024;
 const featureList = /^\s*\[\s*\{\s*"type"\s*:\s*"Feature"/;
 
 /**
- * The bytes of a file of annotations as the store can read them while they come in: without a byte order mark; a bare list of features, as
- * QuPath writes it, as the collection that it stands for.
+ * The bytes of a file of annotations, in the form that the store reads while they come in: without a byte order mark, and with a bare list of
+ * features, as QuPath writes it, turned into a collection.
  */
 export async function* annotationBytes(file: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const iterator = file[Symbol.asyncIterator]();

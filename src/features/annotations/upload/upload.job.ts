@@ -3,7 +3,7 @@ import { uploadJobName, type AnnotationUploads } from './uploads.js';
 import { mayBeBegunAgain } from '../../jobs/job-record.js';
 import type { JobDefinition } from '../../jobs/running/definition.js';
 
-/** Reads an uploaded file of annotations. Begun anew after a crash, it makes what is missing. */
+/** Reads an uploaded file of annotations. When it is restarted after a crash, it makes the annotations that are missing. */
 export function annotationUploadJob(uploads: AnnotationUploads): JobDefinition<UploadTask> {
   return {
     name: uploadJobName,

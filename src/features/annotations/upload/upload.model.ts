@@ -7,25 +7,25 @@ import { isDuplicateKey } from '../../../core/database/refused-writes.js';
 
 /** An upload that carries annotations, as the job that reads it knows it. */
 export interface UploadTask {
-  /** Names the work however often it is begun; 24 hexadecimal digits. */
+  /** Names the work, however often it is begun: 24 hexadecimal digits. */
   ingestion: string;
   fileId: string;
-  /** The item that is to be annotated; `null`: the reference did not say. */
+  /** The item that is to be annotated; `null` where the reference does not name one. */
   itemId: string | null;
   /** Name of the batch of uploads whose identifiers the elements may use in place of item ids. */
   uuid: string | null;
   /** Who uploaded it. */
   userId: string | null;
-  /** Whether they were a site administrator then. */
+  /** Whether the user was a site administrator at that time. */
   admin: boolean;
-  /** Whether it has waited long enough: what is missing now is an error. */
+  /** Whether the upload has waited long enough, so that an item that is still missing is an error. */
   last: boolean;
 }
 
 /** An {@link UploadTask} that waits for other uploads of its batch. */
 export interface WaitingUpload {
   task: UploadTask;
-  /** Identifiers that were not known when it was read. */
+  /** Identifiers that were not known when the file was read. */
   identifiers: string[];
 }
 
@@ -43,7 +43,7 @@ interface WaitingDocument extends WaitingUpload {
   created: Date;
 }
 
-/** Uploads that belong together: what their identifiers stand for, and those that wait for others. All are forgotten in time. */
+/** Batches of uploads: which items their identifiers stand for, and which uploads wait for others. All are removed after some time. */
 export class AnnotationUploadModel {
   readonly #named: Model<NamedDocument>;
   readonly #waiting: Model<WaitingDocument>;
@@ -76,14 +76,14 @@ export class AnnotationUploadModel {
     await Promise.all([createIndexesOf(this.#named), createIndexesOf(this.#waiting)]);
   }
 
-  /** Notes which item an identifier stands for in a user's batch; the latest upload counts. */
+  /** Stores which item an identifier stands for in a user's batch. The latest upload counts. */
   async name({ userId, uuid }: Batch, identifier: string, itemId: string): Promise<void> {
     const $set = { itemId, created: new Date() };
     const write = () => this.#named.updateOne({ _id: keyOf(userId, uuid, identifier) }, { $set }, { upsert: true });
     try {
       await write();
     } catch (error) {
-      // Two first writes at once: the later one finds the document there.
+      // When two processes write the same document for the first time, the later write is repeated and finds it there.
       if (!isDuplicateKey(error)) throw error;
       await write();
     }
@@ -95,13 +95,13 @@ export class AnnotationUploadModel {
     return named?.itemId ?? null;
   }
 
-  /** Keeps an upload until others of its batch are there. */
+  /** Stores an upload that waits for others of its batch. */
   async wait(batch: Batch, { task, identifiers }: WaitingUpload): Promise<void> {
     const $set = { batch: keyOf(batch.userId, batch.uuid), task, identifiers };
     await this.#waiting.updateOne({ _id: task.ingestion }, { $set, $setOnInsert: { created: new Date() } }, { upsert: true });
   }
 
-  /** What waits: in a batch, since before a time, or all. */
+  /** The waiting uploads: of a batch, since before a time, or all. */
   async *waiting(which: { batch?: Batch; before?: Date }): AsyncGenerator<WaitingUpload> {
     const { batch, before } = which;
     const filter = {
@@ -122,19 +122,19 @@ export class AnnotationUploadModel {
     await this.#waiting.deleteOne({ _id: ingestion });
   }
 
-  /** Forgets identifiers that were noted before a time. @returns how many. */
+  /** Removes identifiers that were stored before a time. @returns how many. */
   async forgetNames(before: Date): Promise<number> {
     return (await this.#named.deleteMany({ created: { $lt: before } })).deletedCount;
   }
 }
 
-/** A batch is a user's own: nobody can put items into that of another. */
+/** The key of a batch contains the user, so that nobody can add items to the batch of another. */
 export interface Batch {
   userId: string;
   uuid: string;
 }
 
-/** Texts that clients choose, of any length and content, as a short key. */
+/** A short key for texts of any length and content that clients choose. */
 function keyOf(...texts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(texts)).digest('hex');
 }

@@ -16,9 +16,9 @@ import { step } from '../../../core/steps.js';
 
 /** Name and type of the job that reads an uploaded file of annotations. */
 export const uploadJobName = 'large_image_annotation_upload';
-/** Ends the identifier of uploads that hold annotations; applications may put a word of their own before it. */
+/** The identifier of uploads of annotations ends with this. Applications may put a word of their own in front. */
 const annotationIdentifier = 'LargeImageAnnotationUpload';
-/** How long a file waits for the others of its batch, and identifiers are remembered. */
+/** How long a file waits for the others of its batch, and how long identifiers are remembered. */
 const waitMs = 24 * 3600 * 1000;
 const sweepMs = 3600 * 1000;
 /** How long clients may fetch the message of a failure. */
@@ -49,11 +49,11 @@ export interface IngestContext {
   log: (text: string) => void;
   results: (results: Record<string, unknown>) => void;
   signal: AbortSignal;
-  /** Whether it is not tried again, also where the database is too busy for it. */
+  /** Whether this is the last attempt, even if it fails because the database is too busy. */
   isLastTry: boolean;
 }
 
-/** Elements name uploads that are not there yet. */
+/** Thrown when elements name uploads that have not come yet. */
 class MissingUploads extends LargeImageError {
   constructor(readonly identifiers: readonly string[]) {
     super(
@@ -67,8 +67,8 @@ class MissingUploads extends LargeImageError {
 }
 
 /**
- * Turns uploaded files into annotations: an upload whose reference names {@link annotationIdentifier} gets a job that reads it with the
- * rights of who uploaded it. Overlays may name items by the identifiers of other uploads with the same `uuid`; the file waits for these.
+ * Turns uploaded files into annotations. An upload whose reference names {@link annotationIdentifier} gets a job that reads the file with the rights
+ * of its uploader. Overlays may name items by the identifiers of other uploads with the same `uuid`; the file then waits for these uploads.
  */
 export class AnnotationUploads {
   readonly #timer: NodeJS.Timeout;
@@ -84,7 +84,7 @@ export class AnnotationUploads {
     clearInterval(this.#timer);
   }
 
-  /** What happens when an upload has ended. */
+  /** Handles an upload that has ended. */
   async finished({ file: doc, caller, reference, id }: HostEventPayloads['upload.finished']): Promise<void> {
     const said = parseReference(reference);
     if (said === null) return;
@@ -103,7 +103,7 @@ export class AnnotationUploads {
     }
   }
 
-  /** @param named the id of the job, by which it is known when the same upload is told of again. */
+  /** @param named the id of the job, so that no second job is made when the same upload is announced again. */
   async #start(task: UploadTask, named: { id?: string } = {}): Promise<void> {
     const { runner } = this.options;
     const kwargs = { ...task };
@@ -113,7 +113,7 @@ export class AnnotationUploads {
     await runner.start(job);
   }
 
-  /** The item that the job is about, for those who may read it to see; not one that the uploader may not annotate. */
+  /** The item that the job is about, so that those who may read the item see the job. It is none that the uploader may not annotate. */
   async #subject(task: UploadTask): Promise<string | null> {
     try {
       return (await this.#target(task)).item.id;
@@ -123,16 +123,16 @@ export class AnnotationUploads {
     }
   }
 
-  /** Starts what waits in a batch, or anywhere, and now knows all its items. */
+  /** Starts the waiting uploads, of a batch or of all, whose items are all known now. */
   async #wake(batch?: Batch, caller?: Caller | null): Promise<void> {
     const { model } = this.options;
     for await (const { task, identifiers } of model.waiting({ ...(batch && { batch }) })) {
-      // Their rights may have changed since.
+      // The rights of the user may have changed meanwhile.
       if (await this.#allKnown(task, identifiers)) await this.#startAgain({ ...task, ...(caller && { admin: caller.admin }) });
     }
   }
 
-  /** Starts what waits, unless another process has. */
+  /** Starts a waiting upload, unless another process has. */
   async #startAgain(task: UploadTask): Promise<void> {
     const { model, leases } = this.options;
     await leases.run(`annotation upload ${task.ingestion}`, { subject: task.fileId }, async () => {
@@ -149,9 +149,10 @@ export class AnnotationUploads {
   }
 
   /**
-   * Starts what a process that has died was about to start, and what has waited too long a last time. To be called now and then.
+   * Starts the uploads that a process was about to start when it died, and, for a last attempt, those that have waited too long. To be called from
+   * time to time.
    *
-   * @returns how many names of the batches of old uploads were forgotten.
+   * @returns how many identifiers of old batches were removed.
    */
   async sweep(): Promise<number> {
     const { model } = this.options;
@@ -162,14 +163,14 @@ export class AnnotationUploads {
     return forgotten;
   }
 
-  /** Reads the file of a task. @throws what the client is to be told. */
+  /** Reads the file of a task. @throws an error whose message the client gets. */
   async ingest(given: UploadTask, context: IngestContext): Promise<void> {
-    // The first job gives the work its name: done twice, it makes the same annotations.
+    // The first job names the work, so that a repetition makes the same annotations.
     const task = given.ingestion === '' ? { ...given, ingestion: context.jobId } : given;
     const { signal } = context;
     const request = { subject: task.fileId, signal };
     try {
-      // A job that was taken up again may meet the one that the last upload of its batch has started.
+      // A job that is resumed may run at the same time as the one that the last upload of its batch has started.
       await this.options.leases.run(`annotation ingestion ${task.ingestion}`, request, () => this.#ingest(task, context));
     } catch (error) {
       if (!signal.aborted && (context.isLastTry || !isPassing(error))) await this.#notify(task, context.jobId, error);
@@ -181,14 +182,14 @@ export class AnnotationUploads {
     const { records, files, annotations, maxBytes } = this.options;
     const { item, caller } = await this.#target(task);
     const file = await records.findFile(task.fileId);
-    // The work was done before, but a crash kept the job from saying so.
+    // The work was done before, but the process was killed before the job could record it.
     if (file === null && (await annotations.lifecycle.exists(annotationId(task.ingestion, 0)))) return;
     if (file === null) throw new InvalidError(`No such file: ${task.fileId}`, 'fileId');
     if (file.size > maxBytes) {
       throw new LargeImageError('too-large', `The file has ${file.size} bytes; files of annotations may have ${maxBytes}.`);
     }
     if (task.last) log('It has waited long enough for other uploads and is read a last time.\n');
-    // The file may lie where not all who see the job may look.
+    // Not everybody who sees the job may see the folder of the file, so the message does not name it.
     log(`Reading ${file.itemId === item.id ? file.name : 'a file'} (${file.size} bytes)\n`);
     const references = new OverlayReferences(annotations.brand, (name) => this.#resolve(task, name, caller));
     const bytes = await files.read(file.doc, { start: 0, end: file.size }, { signal });
@@ -229,7 +230,10 @@ export class AnnotationUploads {
     return { item, caller };
   }
 
-  /** The item that an element's text stands for: its id, or an identifier of the batch. For a user it becomes a large image where it can. */
+  /**
+   * The item that the text of an element stands for: its id, or an identifier of the batch. If a user is given, the item becomes a large image where
+   * that is possible.
+   */
   async #resolve({ userId, uuid }: UploadTask, name: string, user?: Caller): Promise<string | null> {
     const { records, model } = this.options;
     if (isItemId(name) && (await records.findItem(name)) !== null) return name;
@@ -241,7 +245,7 @@ export class AnnotationUploads {
     return item.id;
   }
 
-  /** The box of an overlay is that of its image; an item that cannot be one has none. */
+  /** Makes an item a large image if possible. The box of an overlay is that of its image; without an image it has none. */
   async #tryLargeImage({ id }: ItemRecord, user: Caller): Promise<void> {
     const { marking, items, logger } = this.options;
     try {
@@ -253,19 +257,19 @@ export class AnnotationUploads {
     }
   }
 
-  /** Keeps the task until the other uploads are there. @returns false where there can be none. */
+  /** Stores the task until the other uploads have come. @returns false where no others can come. */
   async #park(task: UploadTask, { identifiers }: MissingUploads): Promise<boolean> {
     const { userId, uuid, last } = task;
     if (userId === null || uuid === null || last) return false;
     const batch = { userId, uuid };
     await this.options.model.wait(batch, { task, identifiers: [...identifiers] });
     step('annotation-upload:parked');
-    // One of them may have come in between.
+    // An upload may have come in between.
     await this.#wake(batch);
     return true;
   }
 
-  /** An upload that lies beside the image has done its work; one that was put elsewhere is somebody's file. */
+  /** Removes the uploaded file if it is in the annotated item. A file in another item may be needed there. */
   async #removeUpload(file: FileRecord, item: ItemRecord, isLastTry: boolean): Promise<void> {
     const { files, logger } = this.options;
     const { fileId, originalId } = item.largeImage ?? {};
@@ -273,7 +277,7 @@ export class AnnotationUploads {
     try {
       await files.remove(file.doc);
     } catch (err) {
-      // The job is taken up again, finds the annotations there and removes it.
+      // The job is resumed, finds the annotations and removes the file.
       if (isPassing(err) && !isLastTry) throw err;
       logger.warn({ err, fileId: file.id }, 'Annotation:Upload:NotRemoved');
     }
@@ -293,12 +297,12 @@ export class AnnotationUploads {
   }
 }
 
-/** Names the work that an upload asks for: 24 hexadecimal digits. */
+/** Names the work of an upload: 24 hexadecimal digits. */
 function ingestionOf(uploadId: string): string {
   return isItemId(uploadId) ? uploadId : createHash('sha256').update(uploadId).digest('hex').slice(0, 24);
 }
 
-/** Id of the annotation at a place in a file: later places have higher ids, and those of one file begin with its time. */
+/** Id of the annotation at a position in a file. Later positions have higher ids, and all ids of a file begin with its time. */
 function annotationId(ingestion: string, index: number): string {
   const own = createHash('sha256').update(ingestion).digest('hex').slice(0, 10);
   return ingestion.slice(0, 8) + own + index.toString(16).padStart(6, '0');
