@@ -7,44 +7,53 @@ export type FolderParentType = 'folder' | 'collection' | 'user';
 /** What the topmost folders lie in. */
 export type RootType = 'collection' | 'user';
 
-/** A folder. */
-export interface FolderDocument extends AccessControlled {
+/** Members of every document of the tree: collections, folders and items. */
+export interface TreeDocument {
   _id: Types.ObjectId;
   name: string;
   lowerName: string;
   naturalName: string;
+  creatorId: Types.ObjectId | null;
+  created: Date;
+  updated: Date;
+  /** Length in bytes: of a collection all files below it, of a folder the items directly in it, of an item its files. */
+  size: number;
+  meta: Record<string, unknown>;
+  words: string[];
+}
+
+/** Schema members for {@link TreeDocument}. */
+export const treeFields = {
+  name: { type: String, required: true },
+  lowerName: { type: String, required: true },
+  naturalName: String,
+  creatorId: { type: Schema.Types.ObjectId, default: null },
+  created: Date,
+  updated: Date,
+  size: { type: Number, default: 0 },
+  meta: { type: Schema.Types.Mixed, default: {} },
+  words: [String],
+} as const;
+
+/** A folder. */
+export interface FolderDocument extends TreeDocument, AccessControlled {
   description: string;
   parentId: Types.ObjectId;
   /** Type of the parent; the name is that of the wire. */
   parentCollection: FolderParentType;
   baseParentType: RootType;
   baseParentId: Types.ObjectId;
-  creatorId: Types.ObjectId | null;
-  created: Date;
-  updated: Date;
-  /** Bytes of the items that lie directly in it. */
-  size: number;
-  meta: Record<string, unknown>;
-  words: string[];
 }
 
 /** Schema of {@link FolderDocument}. */
 export const folderSchema = new Schema<FolderDocument>(
   {
-    name: { type: String, required: true },
-    lowerName: { type: String, required: true },
-    naturalName: String,
+    ...treeFields,
     description: { type: String, default: '' },
     parentId: { type: Schema.Types.ObjectId, required: true },
     parentCollection: { type: String, enum: ['folder', 'collection', 'user'], required: true },
     baseParentType: { type: String, enum: ['collection', 'user'], required: true },
     baseParentId: { type: Schema.Types.ObjectId, required: true },
-    creatorId: { type: Schema.Types.ObjectId, default: null },
-    created: Date,
-    updated: Date,
-    size: { type: Number, default: 0 },
-    meta: { type: Schema.Types.Mixed, default: {} },
-    words: [String],
     ...accessControlledFields,
   },
   { versionKey: false, minimize: false },
