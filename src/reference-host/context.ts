@@ -18,13 +18,13 @@ export interface HostContext {
   store: ByteStore;
   buckets: Buckets;
   events: EventHub;
-  /** This process among those that work on the same data. */
+  /** Names this process among those that work on the same data. */
   life: ProcessLife;
   claims: Claims;
   journal: Journal;
   /** Values of the host's own settings. */
   setting<K extends keyof CoreSettings>(key: K): Promise<CoreSettings[K]>;
-  /** What the plugin does for routes of the host. Set once it is installed, before any request. */
+  /** The parts of the plugin that routes of the host use. Set when it is installed, before any request. */
   plugin: Pick<Installation, 'settings' | 'jobs' | 'itemLists' | 'metadataSearch' | 'annotationMetadataSearch'>;
   logger: HostLogger;
   apiRoot: string;
@@ -36,7 +36,7 @@ export interface HostContext {
   startDate: Date;
   /** Aborted when the host closes: open event streams end then. */
   closing: AbortSignal;
-  /** Numbers for Prometheus, and the token of whoever reads them beside administrators; `null` where none are collected. */
+  /** Metrics for Prometheus, and a token that may read them, as administrators may; `null` where none are collected. */
   metrics: { register: NonNullable<InstallOptions['metrics']>; token: string | null; text?: () => Promise<string> } | null;
   /** Wakes event streams whose owners have new messages. */
   notificationFeed: NotificationFeed;

@@ -43,7 +43,7 @@ import type { ReferenceHostOptions } from './options.js';
 /** A running reference host. */
 export interface ReferenceHost {
   app: Express;
-  /** Takes web sockets of notifications, for the event `upgrade` of a server of your own; `false` for all other requests. */
+  /** Accepts web sockets of notifications. Call it for the event `upgrade` of a server of your own; it returns `false` for all other requests. */
   upgrade: Upgrading;
   host: Host;
   settings: Installation['settings'];
@@ -56,16 +56,16 @@ export interface ReferenceHost {
   registerFileInPlace(file: InPlaceFile): ReturnType<typeof registerFileInPlace>;
   /** Opens a port, by default any on 127.0.0.1, until `close`. */
   listen(options?: { port?: number; host?: string }): Promise<{ server: Server; url: string }>;
-  /** Ends event streams, whose clients come back, and is not ready for further requests: the first step of stopping. */
+  /** The first step of stopping: ends event streams, whose clients reconnect, and reports that the server is not ready for further requests. */
   endStreams(): void;
-  /** Ends everything that was begun, after the requests under way. */
+  /** Ends everything that was started, after the requests under way have ended. */
   close(): Promise<void>;
 }
 
 const jobPollMs = 500;
 const hourMs = 60 * 60 * 1000;
 const databaseWaitMs = 60_000;
-/** Requests under way get this long to end when the host closes. */
+/** How long requests under way may go on when the host closes, in milliseconds. */
 const closePatienceMs = 5000;
 
 /**
@@ -91,14 +91,14 @@ async function openHost(options: ReferenceHostOptions, logger: HostLogger): Prom
     }
   };
   try {
-    // Meanwhile; whether it fails is seen where it is used.
+    // This goes on meanwhile. Its errors are handled where the result is used.
     const viewer = options.worker === true || options.viewer === false ? Promise.resolve(null) : readViewer();
     viewer.catch(() => undefined);
     const opened = await openContext(options, logger, undo);
     const { context, connection, closing, installed } = opened;
     const agenda = new Agenda({
       backend: await openAgendaBackend(connection, logger),
-      // What is queued here begins here at once, if there is a place; other processes find it when they look.
+      // A job that this process queues begins here at once if there is a free slot. Other processes find it when they poll.
       notificationChannel: new InMemoryNotificationChannel(),
       processEvery: jobPollMs,
       defaultConcurrency: 20,
@@ -138,7 +138,7 @@ async function openHost(options: ReferenceHostOptions, logger: HostLogger): Prom
   }
 }
 
-/** The application, with what comes before every route. */
+/** The application, with the middleware in front of all routes. */
 function createApp(options: ReferenceHostOptions, context: HostContext): Express {
   const app = express();
   app.disable('x-powered-by');
@@ -180,7 +180,7 @@ function hostFor(
   };
 }
 
-/** The host's own routes, its page, and what answers where nothing else does. */
+/** Mounts the host's own routes, its page, and the handlers for unknown paths. */
 function mountHost(app: Express, context: HostContext, plugin: Installation, viewer: ViewerFiles | null): void {
   const { apiRoot, logger } = context;
   const serving = {
@@ -197,7 +197,7 @@ function mountHost(app: Express, context: HostContext, plugin: Installation, vie
   app.use(answerError(logger));
 }
 
-/** The brand, once somebody has given one: what it is by default is a name on the wire. */
+/** The brand, if one is configured. The default brand is only a name on the wire. */
 async function pageTitle(context: HostContext): Promise<string> {
   const brand = await context.setting('core.brand_name');
   return brand === '' || brand === 'Girder' ? 'Large image' : brand;
@@ -237,7 +237,7 @@ function assembled(
       const url = await open(server, port, address);
       const replies = new OpenReplies(server);
       undo.push(() => {
-        // Event streams would keep their connections open.
+        // Event streams have to be ended, because they keep their connections open.
         endStreams();
         return replies.close(closePatienceMs);
       });

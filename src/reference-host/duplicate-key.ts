@@ -1,4 +1,7 @@
-/** Whether a write failed because a unique index has the key already. Engines on PostgreSQL may say so by the name of their constraint. */
+/**
+ * Whether a write failed because a unique index has the key already. Servers that store in PostgreSQL may report that by the name of their
+ * constraint.
+ */
 export function isDuplicateKey(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return ('code' in error && error.code === 11000) || error.message.includes('violates exclusion constraint');

@@ -2,7 +2,7 @@ import type { HostEventName, HostEventPayloads, HostEvents, HostLogger } from '.
 
 type Listener<N extends HostEventName> = (payload: HostEventPayloads[N]) => void | Promise<void>;
 
-/** Tells listeners what happens in one host, one after the other. A listener that fails is logged and does not undo what happened. */
+/** Announces to listeners what happens in one host, one listener after the other. The error of a listener is logged and undoes nothing. */
 export class EventHub implements HostEvents {
   readonly #listeners = new Map<HostEventName, Set<Listener<never>>>();
 

@@ -12,7 +12,7 @@ import { removeFiles, storeFiles } from './files/stored-files.js';
 import { createItem, removeItem } from './tree/items.js';
 import { enabledUser, tokensVerifier } from './accounts/tokens/tokens.js';
 
-/** The host's tokens, as the plugin asks for them. */
+/** The member `auth` of the host. */
 export function hostAuth(context: HostContext): HostAuth {
   return {
     verify: tokensVerifier(context),
@@ -22,7 +22,7 @@ export function hostAuth(context: HostContext): HostAuth {
   };
 }
 
-/** The host's permissions, as the plugin asks for them: items are governed by their folders. */
+/** The member `access` of the host. Permissions on items are those of their folders. */
 export function hostAccess(context: HostContext): HostAccess {
   return {
     async level(caller: Caller | null, { type, doc }) {
@@ -63,7 +63,7 @@ export function hostCreateItem(context: HostContext): NonNullable<Host['createIt
   };
 }
 
-/** The host's files, as the plugin asks for them. */
+/** The member `files` of the host. */
 export function hostFiles(context: HostContext): HostFiles {
   return {
     async localPath(file) {
@@ -85,7 +85,7 @@ export function hostFiles(context: HostContext): HostFiles {
   };
 }
 
-/** The host's removal of items, as the plugin asks for it. */
+/** The member `removeItem` of the host. */
 export function hostRemoveItem(context: HostContext): NonNullable<Host['removeItem']> {
   return (item) => removeItem(context, item as unknown as ItemDocument);
 }

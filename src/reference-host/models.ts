@@ -38,7 +38,7 @@ interface DocumentTypes {
   user: UserDocument;
 }
 
-/** The host's models by name. Read each at the time of use: the plugin recompiles some of them. */
+/** The host's models by name. Read each when it is used, because the plugin recompiles some of them. */
 export type Models = { readonly [K in keyof DocumentTypes]: Model<DocumentTypes[K]> };
 
 const schemas: { [K in keyof DocumentTypes]: Schema<DocumentTypes[K]> } = {
@@ -70,7 +70,7 @@ const collectionNames: Partial<Record<keyof DocumentTypes, string>> = {
   undertaking: 'host_undertaking',
 };
 
-/** All of a model with one command; Mongoose would send one for each. */
+/** One command makes all indexes of a model; Mongoose would send one for each. */
 async function createIndexes({ schema, collection }: Pick<Model<unknown>, 'schema' | 'collection'>): Promise<void> {
   const indexes = schema.indexes().map(([key, options]) => ({ key, ...options }));
   if (indexes.length > 0) await collection.createIndexes(indexes as Parameters<typeof collection.createIndexes>[0]);
@@ -87,6 +87,6 @@ export async function compileModels(connection: Connection): Promise<Models> {
   await Promise.all(names.map((name) => createIndexes(connection.model(name))));
   const models = {} as Record<keyof DocumentTypes, unknown>;
   for (const name of names) Object.defineProperty(models, name, { enumerable: true, get: () => connection.model(name) });
-  // The getters give what the schemas above describe.
+  // The getters return models of the schemas above.
   return models as Models;
 }

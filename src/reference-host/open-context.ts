@@ -21,31 +21,31 @@ import { ProcessLife } from './upkeep/process-life.js';
 import { recoverFrom } from './upkeep/recovery.js';
 
 /**
- * How long the database is waited for, in milliseconds. Requests are refused after `serverSelectionTimeoutMS` when the database refuses
- * connections, and after the sum of these times when it does not answer.
+ * How long to wait for the database, in milliseconds. Requests are refused after `serverSelectionTimeoutMS` when the database refuses connections,
+ * and after the sum of these times when it does not answer.
  */
 const databaseTimes = {
   serverSelectionTimeoutMS: 5000,
   connectTimeoutMS: 5000,
   heartbeatFrequencyMS: 5000,
   waitQueueTimeoutMS: 5000,
-  // After a rush, connections that nobody needs are let go.
+  // After a rush, connections that are not needed any more are closed.
   maxIdleTimeMS: 10_000,
 };
-/** What is acknowledged is on disk, whatever the address says. */
+/** Acknowledged writes are on disk, whatever the address of the database says. */
 const onDisk = { w: 'majority', journal: true } as const;
 
-/** A context, and what only the making of its host needs. */
+/** A context, and what is only needed to make its host. */
 interface OpenedContext {
   context: HostContext;
   mongoose: Mongoose;
   connection: Connection;
   closing: AbortController;
-  /** What the plugin does for the host: to be filled in when it is installed. */
+  /** The parts of the plugin that the host uses, which are filled in when the plugin is installed. */
   installed: Partial<Installation>;
 }
 
-/** Opens database and data folder. Each thing that is to be closed is put on `undo`, also when opening another fails. */
+/** Opens database and data folder. Steps that close them are added to `undo`, also when a later step fails. */
 export async function openContext(
   options: ReferenceHostOptions,
   logger: HostLogger,
@@ -78,11 +78,11 @@ export async function openContext(
     journal: new Journal({ models, life, logger, recover: (undertaking) => recoverFrom(context, undertaking) }),
     async setting<K extends keyof CoreSettings>(key: K) {
       const value = await installed.settings?.get(key);
-      // Values come out of the store as their definition has parsed them.
+      // Stored values have been parsed by their definitions.
       return (value ?? coreSettingDefinitions.find((definition) => definition.key === key)!.default) as CoreSettings[K];
     },
     get plugin() {
-      // No request comes before the routes are mounted, behind the installation.
+      // No request comes before the routes are mounted, which happens after the installation.
       return installed as Installation;
     },
     logger,
@@ -118,7 +118,7 @@ async function connect(mongoose: Mongoose, uri: string, undo: (() => Promise<unk
   return connection;
 }
 
-/** The times above, without those that the address itself sets. */
+/** The times above, except those that the address sets itself. */
 function timesFor(uri: string): Partial<typeof databaseTimes> {
   const isOpen = ([name]: [string, number]) => !new RegExp(`[?&]${name}=`, 'i').test(uri);
   return Object.fromEntries(Object.entries(databaseTimes).filter(isOpen));

@@ -2,21 +2,21 @@ import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
 
-/** Optional peers of the package: a server that only installs the plugin does without them. */
+/** Optional peers of the package. A server that only installs the plugin does not need them. */
 const needed = ['@agendajs/mongo-backend', '@node-rs/argon2', 'client-zip', 'rate-limiter-flexible'];
 
-/** Whether a package can be found from here. */
+/** Whether a package is installed where this module can import it. */
 export function isInstalled(name: string): boolean {
   try {
     require.resolve(name);
     return true;
   } catch (error) {
-    // A package that is there may have nothing that is required, only what is imported.
+    // An installed package may have no entry for `require`, but only one for `import`.
     return (error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND';
   }
 }
 
-/** `npm install …` of packages, in the versions that this one works with. */
+/** The command `npm install …` for packages, in the versions that this package works with. */
 export function installCommand(names: readonly string[]): string {
   const { peerDependencies } = require('express-large-image/package.json') as { peerDependencies: Record<string, string> };
   const majorOf = (name: string) => /\d+/.exec(peerDependencies[name] ?? '')?.[0] ?? 'latest';

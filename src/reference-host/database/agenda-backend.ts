@@ -2,11 +2,11 @@ import { MongoBackend, type MongoJobRepository } from '@agendajs/mongo-backend';
 import type { Connection } from 'mongoose';
 import { repeatCollisions, type HostLogger } from '../../index.js';
 
-/** The queue's side of a database that is connected to before Agenda has it: {@link openAgendaBackend}. */
+/** A back end of Agenda whose database is connected before Agenda gets it, by {@link openAgendaBackend}. */
 class OpenBackend extends MongoBackend {
   #opened: Promise<void> | null = null;
 
-  /** Agenda calls it again and does not look at how that ends. */
+  /** Agenda connects again and ignores the result. */
   override connect(): Promise<void> {
     this.#opened ??= super.connect();
     return this.#opened;
@@ -14,13 +14,13 @@ class OpenBackend extends MongoBackend {
 }
 
 /**
- * Opens a database for Agenda. Agenda waits neither for the opening nor for the entries that it unlocks because it has taken too many:
- * where one of these fails, as while the database is away, nobody hears of it and the process would end.
+ * Opens a database for Agenda. Agenda awaits neither the opening nor the unlocking of entries that it has fetched beyond its limit. If one of these
+ * failed, as while the database is away, the rejection would be unhandled and end the process.
  *
- * @throws what the database raises.
+ * @throws the errors of the database.
  */
 export async function openAgendaBackend(connection: Connection, logger: HostLogger): Promise<MongoBackend> {
-  // Mongoose and the back end name the same class of the driver by two paths.
+  // Mongoose and the back end import the same class of the driver by two paths.
   const backend = new OpenBackend({ mongo: connection.db as never });
   await backend.connect();
   // What this back end has is one.
@@ -29,20 +29,20 @@ export async function openAgendaBackend(connection: Connection, logger: HostLogg
   askTogether(repository);
   const unlock = repository.unlockJob.bind(repository);
   repository.unlockJob = (entry) =>
-    // The runner of jobs sees that nobody begins with the entry, and queues the job again.
+    // The job runner finds that no process begins the entry, and queues the job again.
     unlock(entry).catch((err: unknown) => logger.warn({ err, entry: String(entry._id) }, 'Job:EntryKept'));
   return backend;
 }
 
 /**
- * Has the database asked once which queues have something due. Agenda asks for each of its queues at the same moment, and twice a second: most
- * often none has.
+ * Asks the database in one query which queues have entries that are due. Agenda would send a query for each of its queues twice a second, and mostly
+ * none has any.
  */
 function askTogether(repository: MongoJobRepository): void {
   const next = repository.getNextJobToRun.bind(repository);
   let asking: { until: Date; lockedBefore: Date; due: Promise<ReadonlySet<string>> } | null = null;
   const ask = async () => {
-    // Who asks now shares the answer. Who asks when the question is on its way could miss what is queued meanwhile.
+    // Calls share an answer only until the query is sent. A later call might otherwise miss entries that are queued meanwhile.
     await new Promise(setImmediate);
     const { until, lockedBefore } = asking!;
     asking = null;

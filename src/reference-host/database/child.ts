@@ -28,34 +28,34 @@ child.on('exit', (code) => end(code === null ? 1 : code));
 child.on('error', (error) => { console.error(error.message); end(127); });
 `;
 
-/** A process that ends with this one. */
+/** A child process that ends with this process. */
 export interface Child {
   process: ChildProcessWithoutNullStreams;
-  /** The last lines of its standard error, or of its output where that is empty; for error messages. */
+  /** The last lines of its standard error, or of its standard output if that is empty; for error messages. */
   lastLines(): string;
   /** Resolves with a description when the process has ended. */
   ended: Promise<string>;
-  /** Asks it to end by closing its standard input, kills it after `graceMs`, resolves when it is gone. */
+  /** Asks it to end by closing its standard input, and kills it after `graceMs`. Resolves when it is gone. */
   stop(graceMs?: number): Promise<void>;
 }
 
 /**
- * Starts a program that ends by itself when its standard input ends.
- * It gets a session of its own, so that Ctrl-C in a terminal reaches this process only, which can then close in order.
+ * Starts a program that ends by itself when its standard input ends. It gets a session of its own, so that Ctrl-C in a terminal reaches only this
+ * process, which can then stop it in order.
  */
 export function startChild(command: string, args: readonly string[], env: Readonly<Record<string, string | undefined>>): Child {
-  // Batch files (mvn.cmd) only run through the shell of Windows, which wants its words quoted.
+  // Batch files (mvn.cmd) run only through the shell of Windows, which needs the arguments quoted.
   const batch = /\.(cmd|bat)$/i.test(command);
   const quote = (word: string): string => (batch ? `"${word}"` : word);
   const child = spawn(quote(command), args.map(quote), { env: { ...env }, detached: true, windowsHide: true, shell: batch });
-  // Errors where they belong; some programs (Maven) write them among all the rest.
+  // Most programs write errors to standard error; some (Maven) write them to standard output among other lines.
   const written = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].on('data', (chunk: Buffer) => {
       written[name] = (written[name] + chunk.toString('utf8')).slice(-4000);
     });
   }
-  // A child that ends early breaks the pipe; its end is seen through `ended`.
+  // A child that ends early breaks the pipe. `ended` reports that.
   child.stdin.on('error', () => undefined);
   const ended = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(error.message));
@@ -74,7 +74,7 @@ export function startChild(command: string, args: readonly string[], env: Readon
   };
 }
 
-/** Like {@link startChild}, for a program that pays no heed to its standard input. `folder` is removed when it has ended. */
+/** Like {@link startChild}, for a program that ignores its standard input. `folder` is removed when it has ended. */
 export function startGuarded(
   command: string,
   args: readonly string[],

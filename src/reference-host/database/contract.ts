@@ -10,11 +10,11 @@ export interface DatabaseOptions {
   env: Readonly<Record<string, string | undefined>>;
   /** Folder where a durable engine keeps its data; `null`: a throw-away folder that is removed at the end. */
   directory: string | null;
-  /** How long the server that the caller named is waited for, in milliseconds. Default 0. */
+  /** How long to wait for the server that the caller has named, in milliseconds. Default 0. */
   waitMs?: number;
   /** Is told what takes time. */
   report?: (progress: Progress) => void;
-  /** Aborting it ends downloads and the start; what was started is ended again. */
+  /** Aborting it stops downloads and the start, and ends what was already started. */
   signal?: AbortSignal;
 }
 
@@ -22,19 +22,19 @@ export interface DatabaseOptions {
 export interface Database {
   /** Connection string with the name of a database in it. May hold credentials: print {@link Database.address} instead. */
   uri: string;
-  /** Where it is, without credentials. */
+  /** Address of the database, without credentials. */
   address: string;
-  /** What answers, in words for a banner. */
+  /** Name of the engine, in words for a banner. */
   engine: string;
-  /** `true` when the data are still there after this process and the engine have been restarted. `null`: not ours to say. */
+  /** Whether the data survive a restart of this process and of the engine; `null` where that is unknown. */
   durable: boolean | null;
-  /** Resolves with the reason if the engine ends without {@link Database.stop}; never for one that somebody else runs. */
+  /** Resolves with the reason if the engine ends without {@link Database.stop}. It never resolves for an engine that somebody else runs. */
   lost: Promise<Error>;
   /** Ends an engine that the resolver started, waits for its end and removes a throw-away folder. May be called twice. */
   stop(): Promise<void>;
 }
 
-/** No database could be had; the message says what was tried, why each failed and what to do. */
+/** No database could be reached or started. The message says what was tried, why each attempt failed, and what to do. */
 export class DatabaseUnavailableError extends Error {
   override name = 'DatabaseUnavailableError';
 }

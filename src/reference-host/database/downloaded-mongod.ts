@@ -8,11 +8,11 @@ import { installCommand, isInstalled } from '../packages.js';
 
 /** Pinned, so that two machines run the same; `MONGOMS_VERSION` asks for another. */
 const mongodVersion = '8.2.6';
-/** A refused or dead connection is given up after this long; a slow one may take as long as it moves. */
+/** A download is given up after this time without progress. */
 const firstByteMs = 10_000;
 const stallMs = 60_000;
 
-// In a process of its own: the library prints its progress and cannot be cancelled, and its settings are environment variables.
+// The download has a process of its own, because the library prints its progress, cannot be cancelled, and is configured by environment variables.
 const script = `
 const { MongoBinary } = require(process.argv[1]);
 process.stdin.on('end', () => process.exit(1)).on('error', () => process.exit(1)).resume();
@@ -52,9 +52,9 @@ export async function downloadMongod(options: Pick<DatabaseOptions, 'env' | 'rep
   return path;
 }
 
-/** Bytes in the files of a folder; it grows while a download moves, also one that another process makes. */
+/** Bytes in the files of a folder. The number grows while a download makes progress, even that of another process. */
 async function folderSize(folder: string): Promise<number> {
-  // A lock is taken before the first byte is asked for: it is no sign of a download that moves.
+  // A lock file is made before the download begins, so it is no sign of progress.
   const names = (await readdir(folder).catch(() => [])).filter((name) => !name.endsWith('.lock'));
   const sizes = await Promise.all(
     names.map((name) =>

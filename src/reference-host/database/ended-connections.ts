@@ -5,11 +5,11 @@ import { mongo, type Connection } from 'mongoose';
 const channel = 'net.client.socket';
 
 /**
- * Lets commands fail whose connection has ended. The driver (seen in 7.8 and 7.9) may write to a socket that is destroyed and has not
- * told so yet, as when the database ends under load; it then waits for a `drain` that never comes, and with it the request, the image
- * being opened, or the queue of jobs. It does listen for errors of the socket. Connections by TLS are not seen here.
+ * Makes commands fail whose connection has ended. The driver (seen in 7.8 and 7.9) may write to a socket that is destroyed and has not emitted that
+ * yet, as when the database ends under load. It then waits for a `drain` that never comes, and so do the request, the opening of an image, or the
+ * queue of jobs. The driver does listen for errors of the socket, so one is emitted here. TLS connections are not covered.
  *
- * @returns what takes a connection of which this is to be true, and what ends it.
+ * @returns a function that takes a connection to watch, and one that ends the watching.
  */
 export function watchEndedConnections(): { follow(connection: Connection): void; stop(): void } {
   const ports = new Set<number>();
@@ -24,7 +24,7 @@ export function watchEndedConnections(): { follow(connection: Connection): void;
       socket.once('close', () => {
         if (remotePort === undefined || !ports.has(remotePort)) return;
         fail(socket);
-        // A command that was on its way to be written when this was told.
+        // A command was about to be written when the end of the connection was emitted.
         setImmediate(fail, socket);
       });
     });

@@ -13,7 +13,7 @@ export function findExecutable(env: Readonly<Record<string, string | undefined>>
         accessSync(path, constants.X_OK);
         if (statSync(path).isFile()) return path;
       } catch {
-        // Not here: look in the next folder.
+        // The program is not in this folder.
       }
     }
   }

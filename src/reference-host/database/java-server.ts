@@ -31,7 +31,7 @@ const project = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 type Options = Pick<DatabaseOptions, 'env' | 'report' | 'signal'>;
 
-/** Folder with the Java archives of mongo-java-server; fetched through Maven, which checks them, when they are not there yet. */
+/** Folder with the Java archives of mongo-java-server. If they are not there yet, Maven fetches and verifies them. */
 async function fetchArchives(options: Options): Promise<string> {
   const cache = cacheDirectory(options.env);
   const folder = join(cache, `mongo-java-server-${serverVersion}`);
@@ -84,7 +84,7 @@ async function fetchArchives(options: Options): Promise<string> {
   }
 }
 
-/** What Java is told to run: the launcher, compiled once, which takes a second; its source where the cache cannot be written. */
+/** Arguments for Java: the launcher, which is compiled once, in a second; or its source if the cache cannot be written. */
 async function launcherFor(java: string, archives: string, options: Options): Promise<string[]> {
   const source = fileURLToPath(new URL('./MemoryDatabase.java', import.meta.url));
   const jars = (await readdir(archives)).filter((name) => name.endsWith('.jar'));

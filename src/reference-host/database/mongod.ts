@@ -15,7 +15,7 @@ export function hasMongodData(directory: string): boolean {
   return existsSync(join(directory, 'WiredTiger'));
 }
 
-/** A port of 127.0.0.1 that nobody listens on at this moment. */
+/** A port of 127.0.0.1 that is free at this moment. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve, reject) => {
@@ -82,7 +82,7 @@ export async function startMongod(
     const lines = [child.lastLines(), await tail(log)].filter((text) => text !== '').join('\n');
     await child.stop();
     options.signal?.throwIfAborted();
-    // Somebody took the port between the look and the start: take another.
+    // Another program has taken the port before mongod could; another port is tried.
     if (attempt < 3 && /address already in use/i.test(lines)) continue;
     throw new Error(`${failure}${lines === '' ? '' : `: ${lines}`}`);
   }

@@ -6,7 +6,7 @@ import { hasMongodData, startMongod } from './mongod.js';
 import { whileDatabaseIsAway } from './while-away.js';
 import { hostsOf, ping, withDatabaseName, withoutCredentials } from './uri.js';
 
-/** Name of the database where a connection string names none. */
+/** Name of the database if the connection string has none. */
 const defaultDatabaseName = 'large_image';
 
 const pingTimeoutMs = 5000;
@@ -55,7 +55,7 @@ export async function startDatabase(options: DatabaseOptions): Promise<Database>
   if (durable !== null) return durable;
 
   const list = (): string => tried.map((line) => `  - ${line.replaceAll('\n', '\n    ')}`).join('\n');
-  // An empty database in memory in place of a full one on disk would look like the loss of all data.
+  // An empty database in memory instead of a full one on disk would look as if all data were lost.
   if (directory !== null && hasMongodData(directory)) {
     throw new DatabaseUnavailableError(
       `${directory} holds data of MongoDB, but no mongod could be started on it:\n${list()}\n${advice}\n` +

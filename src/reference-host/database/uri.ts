@@ -2,7 +2,7 @@ import mongoose from 'mongoose';
 
 const form = /^(mongodb(?:\+srv)?:\/\/)(?:([^/?#]*)@)?([^/?#@]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/;
 
-/** Parts of a connection string, or `null` when it is none. */
+/** Parts of a connection string; `null` for any other text. */
 function parts(uri: string): { scheme: string; login: string | null; hosts: string; name: string; query: string } | null {
   const match = form.exec(uri);
   if (!match) return null;
@@ -20,7 +20,7 @@ export function hostsOf(uri: string): string | null {
   return parts(uri)?.hosts ?? null;
 }
 
-/** The text without anything that stands where a connection string has its user and password. */
+/** The text without user and password of connection strings in it. */
 export function withoutCredentials(text: string): string {
   return text.replace(/\S+/g, (word) => {
     const [start, end] = [word.indexOf('//'), word.lastIndexOf('@')];
@@ -29,15 +29,15 @@ export function withoutCredentials(text: string): string {
 }
 
 /**
- * The connection string with another database name; with `'keep'` the name is only added where there is none.
- * Users stay those of the database they were looked up in before.
+ * The connection string with another database name; with `'keep'` the name is added only if there is none. The database that authenticates the user
+ * remains the same.
  */
 export function withDatabaseName(uri: string, name: string, existing: 'keep' | 'replace' = 'replace'): string {
   const found = parts(uri);
   if (!found) throw new Error('Not a MongoDB connection string: it has the form mongodb://host:port/database.');
   if (existing === 'keep' && found.name !== '') return uri;
   const query = new URLSearchParams(found.query);
-  // Without authSource the driver looks the user up in the database named in the path, which is about to change.
+  // Without authSource the driver authenticates the user in the database that the path names, which is about to change.
   if (found.login !== null && !query.has('authSource')) query.set('authSource', found.name === '' ? 'admin' : found.name);
   const text = query.toString();
   return `${found.scheme}${found.login === null ? '' : `${found.login}@`}${found.hosts}/${name}${text === '' ? '' : `?${text}`}`;

@@ -9,15 +9,15 @@ export interface Waiting {
   uri: string;
   /** For how long, in milliseconds. */
   waitMs: number;
-  /** Is told once, with a sentence, that it is waited for. */
+  /** Called once, with a sentence that says that the database is waited for. */
   report: (text: string) => void;
   signal?: AbortSignal | undefined;
 }
 
 /**
- * Does what needs the database, and again while that cannot be reached: it may be starting, too.
+ * Does work that needs the database, and repeats it while the database cannot be reached, because it may still be starting.
  *
- * @throws DatabaseUnavailableError when it could not be reached in time, anything else at once.
+ * @throws DatabaseUnavailableError when it could not be reached in time; other errors at once.
  */
 export async function whileDatabaseIsAway<T>(work: () => Promise<T>, { uri, waitMs, report, signal }: Waiting): Promise<T> {
   const deadline = performance.now() + waitMs;
@@ -26,7 +26,7 @@ export async function whileDatabaseIsAway<T>(work: () => Promise<T>, { uri, wait
       return await work();
     } catch (error) {
       signal?.throwIfAborted();
-      // It brings everything with it, which `npm start` loads while its database starts.
+      // This module imports everything, so `npm start` loads it while its database starts.
       const { isDatabaseOutage } = await import('../../index.js');
       if (!isDatabaseOutage(error)) throw error;
       const reason = withoutCredentials(error instanceof Error ? error.message : String(error));

@@ -9,14 +9,14 @@ export interface BlobReference {
 }
 
 /**
- * Bytes in the data directory; files that are copies share them. The record is there before the bytes and goes before them, so that bytes
- * without one are nobody's.
+ * Bytes in the data directory. Files that are copies share them. The record is stored before the bytes and removed before them, so bytes without a
+ * record are not in use.
  */
 export interface BlobDocument {
   /** The key that file records carry. */
   _id: string;
   size: number;
-  /** Who brought them. `null`: the server itself. */
+  /** Who has uploaded them; `null` for the server itself. */
   userId: Types.ObjectId | null;
   references: BlobReference[];
 }

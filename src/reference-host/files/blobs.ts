@@ -14,7 +14,7 @@ export interface StoredReference {
   storage: FileStorage;
 }
 
-/** Bytes that are to come, for one file record. */
+/** Bytes that are about to be stored, for one file record. */
 export interface NewBytes {
   key: string;
   size: number;
@@ -26,7 +26,7 @@ function newReference({ life }: HostContext, fileId: Types.ObjectId): BlobRefere
   return { fileId, process: life.id, since: new Date() };
 }
 
-/** Registers bytes of the store before they are there. Done twice for a key, it does nothing more. */
+/** Registers bytes before they are stored. Repeated for the same key, it does nothing. */
 export async function registerBytes(context: HostContext, bytes: readonly NewBytes[]): Promise<void> {
   const blobs = bytes.map(({ key, size, fileId, userId }): BlobDocument => {
     return { _id: key, size, userId, references: [newReference(context, fileId)] };
@@ -38,7 +38,7 @@ export async function registerBytes(context: HostContext, bytes: readonly NewByt
   }
 }
 
-/** Counts one more file record among those that use bytes of the store. @throws InvalidError when the bytes are gone. */
+/** Adds a file record to those that use the same bytes. @throws InvalidError when the bytes are gone. */
 export async function shareBytes(context: HostContext, { fileId, storage }: StoredReference): Promise<void> {
   if (storage.kind !== 'stored') return;
   const filter = { _id: storage.key, 'references.0': { $exists: true } };
@@ -46,14 +46,14 @@ export async function shareBytes(context: HostContext, { fileId, storage }: Stor
   if (matchedCount === 0) throw new InvalidError('The file has been removed meanwhile.');
 }
 
-/** Takes file records from those that use bytes of the store; the last one takes the bytes with it. Can be done again. */
+/** Removes file records from those that use the same bytes. With the last one the bytes are removed. It may be repeated. */
 export async function releaseBytes({ models, store }: HostContext, references: readonly StoredReference[]): Promise<void> {
   const stored = references.flatMap(({ fileId, storage }) => (storage.kind === 'stored' ? [{ fileId, key: storage.key }] : []));
   if (stored.length === 0) return;
   const _id = { $in: [...new Set(stored.map(({ key }) => key))] };
   await models.blob.updateMany({ _id }, { $pull: { references: { fileId: { $in: stored.map(({ fileId }) => fileId) } } } });
   step('bytes:released');
-  // Nobody can begin to share them now.
+  // From now on no other file record can begin to use the bytes.
   const unused = { _id, 'references.0': { $exists: false } };
   const keys = (await models.blob.find(unused, { _id: 1 }).lean()).map((blob) => blob._id);
   await models.blob.deleteMany({ _id: { $in: keys }, 'references.0': { $exists: false } });

@@ -1,7 +1,7 @@
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { Bucket } from '../../s3/bucket.js';
 
-/** Buckets of the store that the environment names, as the SDK reads it; opened when the first file of one is asked for. */
+/** Buckets of the store that the environment variables of the SDK name. Each is opened when the first file of it is read. */
 export class Buckets {
   #client: Promise<S3Client> | null = null;
 
@@ -22,7 +22,7 @@ export class Buckets {
     const { AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION } = this.env;
     const endpoint = AWS_ENDPOINT_URL_S3 || AWS_ENDPOINT_URL;
     return new S3Client({
-      // Gateways have no names for their buckets, and rarely regions.
+      // Gateways do not support bucket names as host names, and rarely regions.
       ...(endpoint && { endpoint, forcePathStyle: true, region: AWS_REGION || 'us-east-1' }),
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',

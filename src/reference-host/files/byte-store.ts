@@ -7,40 +7,40 @@ import { LargeImageError, NotFoundError } from '../../index.js';
 
 const keyPattern = /^[0-9a-f]{24,64}$/;
 
-/** One stretch of bytes that is to be written. */
+/** A range of bytes that is to be written. */
 export interface ChunkToWrite {
   offset: number;
   /** How many bytes the upload will have in the end. */
   size: number;
   source: Readable;
   signal?: AbortSignal | undefined;
-  /** Throws when nothing may be written any more. */
+  /** Throws when writing is not permitted any more. */
   mayWrite?: (() => void) | undefined;
 }
 
-/** What became of one stretch of bytes written to an upload. */
+/** Result of writing a range of bytes to an upload. */
 export interface WrittenChunk {
   /** How many bytes of the upload are on disk now, from its beginning. */
   received: number;
   /** Why the stream ended early, if it did. */
   failure?: unknown;
-  /** Whether the stream held more than the upload may; nothing of it was kept then. */
+  /** Whether the stream was longer than the upload may be. Nothing of it was kept then. */
   tooMany: boolean;
 }
 
-/** An upload has fewer bytes on disk than it should: writing on would leave a gap, which reads as zeros. Nothing was written. */
+/** An upload has fewer bytes on disk than it should. Nothing was written, because further bytes would leave a gap of zeros. */
 export class MissingBytesError extends Error {
   override name = 'MissingBytesError';
 }
 
 /**
- * Bytes below one directory: finished files under keys, unfinished uploads beside them. Names of users never become paths;
- * keys and upload ids are hexadecimal text that the host made.
+ * Bytes below one directory: finished files under keys, unfinished uploads beside them. Names from users never become paths; keys and ids of uploads
+ * are hexadecimal texts that the host has made.
  */
 export class ByteStore {
   readonly #files: string;
   readonly #uploads: string;
-  /** Holds the id of the database that knows what lies here. */
+  /** File with the id of the database that has the records of this directory. */
   readonly #owner: string;
 
   constructor(readonly root: string) {
@@ -58,7 +58,7 @@ export class ByteStore {
     }
   }
 
-  /** Makes the directories. A folder with nothing in it belongs to the database with this id from now on. */
+  /** Makes the directories. An empty folder belongs to the database with this id from now on. */
   async prepare(id: string): Promise<void> {
     await mkdir(this.#files, { recursive: true });
     await mkdir(this.#uploads, { recursive: true });
@@ -72,13 +72,13 @@ export class ByteStore {
 
   /** Where the bytes of a key lie. */
   pathOf(key: string): string {
-    // The last digits, since the first ones of object ids are the time.
+    // The last digits are used, because the first ones of object ids are the time.
     return join(this.#files, key.slice(-2), checkHex(key));
   }
 
   /**
-   * Writes a stream at `offset` of an upload, flushed to disk; cuts off whatever lay behind `offset` before. When the disk fails or is
-   * full, the upload is as it was up to `offset`.
+   * Writes a stream at `offset` of an upload, and flushes it to disk. Former bytes after `offset` are cut off. When the disk fails or is full, the
+   * upload is as it was up to `offset`.
    *
    * @throws MissingBytesError when the upload ends before `offset`; otherwise what the disk says.
    */
@@ -92,7 +92,7 @@ export class ByteStore {
       const result = await writeAll(handle, { offset, size, source, signal, mayWrite });
       if (result.tooMany) await cutOff(handle, offset);
       await handle.datasync();
-      // What will be moved into place at once needs no name here that outlasts a loss of power.
+      // A file that is renamed at once needs no name here that survives a loss of power.
       if (offset === 0 && result.received < size) await syncDirectory(this.#uploads);
       return result;
     } catch (error) {
@@ -103,7 +103,7 @@ export class ByteStore {
     }
   }
 
-  /** Cuts an upload back to its first `length` bytes. @throws MissingBytesError when it has fewer. */
+  /** Shortens an upload to its first `length` bytes. @throws MissingBytesError when it has fewer. */
   async truncate(uploadId: string, length: number): Promise<void> {
     const handle = await open(this.#uploadPath(uploadId), 'r+');
     try {
@@ -120,19 +120,19 @@ export class ByteStore {
     await handle.close();
   }
 
-  /** How many bytes of an upload are on disk; `null` where there is nothing of it. */
+  /** How many bytes of an upload are on disk; `null` where it has no file. */
   async lengthOf(uploadId: string): Promise<number | null> {
     return lengthAt(this.#uploadPath(uploadId));
   }
 
-  /** Whether the bytes of a key are in their place. */
+  /** Whether the bytes of a key are stored. */
   async has(key: string): Promise<boolean> {
     return (await lengthAt(this.pathOf(key))) !== null;
   }
 
   /**
-   * Turns a complete upload into the bytes of a key, flushed to disk with their name. Bytes that are in their place already stay: done
-   * once more after a crash, it does nothing.
+   * Turns a complete upload into the bytes of a key, and flushes bytes and name to disk. If the bytes of the key are already stored, as when it is
+   * repeated after a crash, it does nothing.
    *
    * @throws MissingBytesError when the upload has not exactly `size` bytes
    */
@@ -169,7 +169,7 @@ export class ByteStore {
     await rm(this.pathOf(key), { force: true });
   }
 
-  /** Everything in the store, finished or not; names that the store has not given are left out. */
+  /** Everything in the store, finished or not, except files with names that the store has not given. */
   async *list(): AsyncGenerator<{ key: string; remove: () => Promise<void> }> {
     for (const key of await namesIn(this.#uploads)) yield { key, remove: () => this.discard(key) };
     for (const directory of await readdir(this.#files)) {
@@ -178,8 +178,7 @@ export class ByteStore {
   }
 
   /**
-   * Whether the folder is that of the database with this id. Another one, as one in memory, or one that was set up anew, knows nothing of
-   * what lies here.
+   * Whether the folder belongs to the database with this id. Another database, such as one in memory or a new one, has no records of the files here.
    */
   async belongsTo(id: string): Promise<boolean> {
     return (await readFile(this.#owner, 'utf8').catch(() => '')).trim() === id;
@@ -211,7 +210,7 @@ async function cutOff(handle: FileHandle, length: number): Promise<void> {
 
 async function writeAll(handle: FileHandle, { offset, size, source, signal, mayWrite }: ChunkToWrite): Promise<WrittenChunk> {
   let position = offset;
-  // Ending early must leave the connection open: the client is still to be told why.
+  // Ending early must not close the connection, because the client still has to get the reason.
   const chunks = source.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array>;
   try {
     for (;;) {
@@ -269,7 +268,7 @@ async function lengthAt(path: string): Promise<number | null> {
   }
 }
 
-/** Makes the names in a directory outlast a loss of power, where the system can. */
+/** Flushes the names in a directory to disk, where the system can, so that they survive a loss of power. */
 async function syncDirectory(path: string): Promise<void> {
   if (process.platform === 'win32') return;
   const directory = await open(path, 'r');

@@ -30,7 +30,7 @@ export async function downloadFile(context: HostContext, file: FileDocument, req
       'Accept-Ranges': 'bytes',
       'Content-Length': Math.max(0, end - start),
       'Content-Disposition': contentDisposition(file.name, request.disposition),
-      // What is stored here comes from users: no browser may take it for a page of this site.
+      // Stored files come from users, so browsers must not show them as pages of this site.
       'X-Content-Type-Options': 'nosniff',
       ...(request.disposition === 'inline' && {
         'Content-Security-Policy': "sandbox; default-src 'none'; style-src 'unsafe-inline'",
@@ -45,9 +45,7 @@ function unsatisfiable(size: number): Reply {
   return Reply.json({ message, type: 'rest' }, { status: 416, headers: { 'Content-Range': `bytes */${size}` } });
 }
 
-/**
- * The first range of a header, `end` exclusive; `null` for none and for one that cannot be understood, which HTTP says to ignore.
- */
+/** The first range of a header, with `end` exclusive; `null` if there is none, or a malformed one, which HTTP requires to be ignored. */
 export function parseRange(header: string | undefined, size: number): { start: number; end: number } | 'unsatisfiable' | null {
   const [unit, ranges, ...further] = (header ?? '').split('=').map((part) => part.trim());
   if (unit?.toLowerCase() !== 'bytes' || ranges === undefined || further.length > 0) return null;
@@ -69,13 +67,13 @@ export function parseRange(header: string | undefined, size: number): { start: n
 }
 
 function contentTypeOf(mimeType: string): string {
-  // Anything else than a type would end up in the header as it is.
+  // Anything else than a media type would be written into the header as it is.
   if (!/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(\s*;\s*[\w-]+=("[^"\\\r\n]*"|[\w.+-]+))*$/.test(mimeType))
     return 'application/octet-stream';
   return /^text\//i.test(mimeType) && !/charset/i.test(mimeType) ? `${mimeType};charset=utf-8` : mimeType;
 }
 
-/** The header `Content-Disposition` for a name, by RFC 6266: any name, also one with quotes, line breaks or other alphabets. */
+/** The header `Content-Disposition` for any name, by RFC 6266, also for names with quotes, line breaks or other alphabets. */
 export function contentDisposition(name: string, disposition: 'inline' | 'attachment'): string {
   // Lone surrogates have no UTF-8.
   const text = name.replace(/\p{Surrogate}/gu, '\ufffd');

@@ -4,14 +4,14 @@ import { Schema, type Types } from 'mongoose';
 export type FileStorage =
   /** In the data directory, under this key, perhaps shared with other files. */
   | { kind: 'stored'; key: string }
-  /** Elsewhere on this machine; never written or removed by the host, but perhaps by others: `modified` is what it was last seen with. */
+  /** Elsewhere on this machine. The host never writes or removes the file, but others may; `modified` is its time of change when it was last read. */
   | { kind: 'in-place'; path: string; modified?: Date }
-  /** An object in a bucket, under the key `path`; never written or removed by the host. */
+  /** An object in a bucket, under the key `path`. The host never writes or removes it. */
   | { kind: 'bucket'; bucket: string; path: string; etag: string }
-  /** Nowhere: an address that clients are sent to. */
+  /** An address to which clients are redirected. No bytes are stored. */
   | { kind: 'link' };
 
-/** A file of an item, or one that is attached to a document and goes with it. */
+/** A file of an item, or one that is attached to a document and removed with it. */
 export interface FileDocument {
   _id: Types.ObjectId;
   name: string;

@@ -21,7 +21,7 @@ function extensionsOf(name: string): string[] {
   return name.toLowerCase().split('.').slice(1);
 }
 
-/** A file on which somebody has a level, through the item or other document it belongs to. */
+/** Loads a file on which the caller has a level, by the item or other document that it belongs to. */
 export async function loadFile(
   context: HostContext,
   id: string,
@@ -36,12 +36,12 @@ export async function loadFile(
   const folderId = item?.folderId ?? (file.attachedToType === 'folder' ? file.attachedToId : undefined);
   const folder = folderId === undefined ? null : await models.folder.findById(folderId).lean();
   if (folder !== null) requireLevel('folder', folder, principal, level);
-  // A file that belongs to nothing that still exists is on its way out.
+  // A file whose document is gone is about to be removed.
   else if (!principal.admin) throw new UnknownIdError('file', id);
   return file;
 }
 
-/** What a new file record needs beyond its storage. */
+/** The fields of a new file record, except its storage. */
 export interface FileRecord {
   _id?: Types.ObjectId;
   name: string;
@@ -61,7 +61,7 @@ export interface NewFileOfItem {
 }
 
 /**
- * Records a file of an item, or one attached to it. The bytes must be complete before.
+ * Stores the record of a file of an item, or attached to it. The bytes must be complete before.
  *
  * @throws InvalidError when the item has been removed meanwhile; no record is left then.
  */
@@ -71,14 +71,14 @@ export async function insertFile(context: HostContext, item: ItemDocument, recor
   return inserted!.value;
 }
 
-/** Records several files as {@link insertFile} does; those whose items have been removed meanwhile are rejected. */
+/** Stores the records of several files as {@link insertFile} does. Files whose items have been removed meanwhile are rejected. */
 export async function insertFiles(
   context: HostContext,
   files: readonly NewFileOfItem[],
 ): Promise<PromiseSettledResult<FileDocument>[]> {
   const { models } = context;
   const created = files.map(newFields);
-  // Complete as they are: what comes from clients has been checked.
+  // The records are stored as they are, because values from clients have been checked.
   await models.file.insertMany(created, { lean: true });
   step('file:recorded');
   const itemIds = [...new Map(files.map(({ itemId }) => [itemId.toHexString(), itemId])).values()];
@@ -103,7 +103,7 @@ export async function insertFiles(
   return results;
 }
 
-/** Records a file of an item that is still to be made: nobody sees it before. */
+/** Stores the record of a file whose item is stored afterwards. Nobody sees the file before that. */
 export async function recordFile({ models }: HostContext, file: NewFileOfItem): Promise<FileDocument> {
   const created = newFields(file);
   await models.file.insertMany([created], { lean: true });
@@ -125,11 +125,11 @@ function newFields({ itemId, record }: NewFileOfItem): FileDocument {
   };
 }
 
-/** Removes a file: record, then bytes. Of several removals at once one does the work. */
+/** Removes a file: first the record, then the bytes. If several processes remove it at the same time, one does the work. */
 export async function removeFile(context: HostContext, fileId: Types.ObjectId): Promise<void> {
   const file = await context.models.file.findById(fileId).lean<FileDocument>();
   if (file === null) return;
-  // Nobody is served from an attached file, and bytes without a record are found.
+  // No item is served from an attached file, and a sweep removes bytes without a record.
   if (file.itemId === null) await dropFile(context, file);
   else await removeTree(context, 'file', file, (removed) => clearFile(context, removed));
 }
@@ -140,7 +140,7 @@ export async function dropFile(context: HostContext, file: FileDocument): Promis
   if (deletedCount === 1) await clearBelongings(context, file);
 }
 
-/** Clears what a removed file leaves. `isRepeated`: it may have been done in part. */
+/** Removes what a removed file leaves behind. `isRepeated`: some of it may have been removed before. */
 export async function clearFile(context: HostContext, file: FileDocument, isRepeated = false): Promise<void> {
   const item = file.itemId === null ? null : await context.models.item.findById(file.itemId).lean<ItemDocument>();
   if (item !== null && !isRepeated) await addItemSize(context, item, -(file.size ?? 0));
@@ -176,7 +176,7 @@ export async function updateFile(
   return updated;
 }
 
-/** A copy of a file in an item; the bytes are shared. */
+/** Copies a file to an item. Both files share the bytes. */
 export async function copyFile(
   context: HostContext,
   source: FileDocument,
@@ -205,13 +205,13 @@ export async function copyFile(
   }
 }
 
-/** Path of a file's bytes on this machine; `null` for links and what lies in buckets. */
+/** Path of a file's bytes on this machine; `null` for links and objects in buckets. */
 export function localPathOf({ store }: HostContext, { storage }: FileDocument): string | null {
   if (storage.kind === 'stored') return store.pathOf(storage.key);
   return storage.kind === 'in-place' ? storage.path : null;
 }
 
-/** Length of a file in bytes as it is now: somebody else may have replaced one that is served in place. 0 for links. */
+/** Present length of a file in bytes, because somebody may have replaced a file that is served in place. 0 for links. */
 export async function sizeOf({ size = 0, storage }: FileDocument): Promise<number> {
   if (storage.kind !== 'in-place') return size;
   // Reading it says that it is gone.
@@ -235,7 +235,7 @@ export async function readFile(
   return readBytes(path, { start: range.start, end: Math.min(range.end, await sizeOf(file)) });
 }
 
-/** Makes a file one of another item. */
+/** Moves a file to another item. */
 export async function moveFile(context: HostContext, { _id, itemId, size = 0 }: FileDocument, to: Types.ObjectId): Promise<void> {
   const { models } = context;
   if (itemId === null || itemId.equals(to)) return;

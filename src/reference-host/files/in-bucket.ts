@@ -13,7 +13,7 @@ export function isInBucket(file: FileDocument): file is FileInBucket {
   return file.storage.kind === 'bucket';
 }
 
-/** Bytes of such a file from `start` up to, not including, `end`. That another object is there now is noted. */
+/** Bytes of such a file from `start` up to, not including, `end`. If the object was replaced, the record is updated. */
 export async function readInBucket(
   context: HostContext,
   file: FileInBucket,
@@ -34,7 +34,7 @@ export async function readInBucket(
   }
 }
 
-/** Brings the record of a file up to date whose object somebody has replaced, and tells of it. */
+/** Updates the record of a file whose object was replaced, and announces the change. */
 export async function refreshFileInBucket(context: HostContext, file: FileInBucket, { size, etag }: ObjectState): Promise<void> {
   const { models, events } = context;
   if (size === file.size && etag === file.storage.etag) return;

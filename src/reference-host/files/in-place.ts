@@ -12,7 +12,7 @@ import { insertFile } from './files.js';
 import { refreshFileInBucket, type FileInBucket } from './in-bucket.js';
 import { createItem } from '../tree/items.js';
 
-/** A file on this machine that is to be served where it lies. */
+/** A file on this machine that is to be served in place. */
 export interface InPlaceFile {
   path: string;
   folder: FolderDocument;
@@ -43,7 +43,7 @@ export async function registerFileInPlace(
   });
 }
 
-/** Brings the record of a file up to date that somebody has replaced where it lies, and tells of it. */
+/** Updates the record of a file that was replaced on disk, and announces the change. */
 export async function refreshFileInPlace(context: HostContext, file: FileDocument): Promise<void> {
   const { models, events } = context;
   const { storage } = file;
@@ -60,7 +60,7 @@ export async function refreshFileInPlace(context: HostContext, file: FileDocumen
   await events.emit('file.saved', { file: { ...updated }, created: false });
 }
 
-/** Makes an item whose file is an object in a bucket, which is neither copied nor ever changed; one that is there already is brought up to date. */
+/** Makes an item whose file is an object in a bucket. The object is neither copied nor ever changed. An item that exists already is updated. */
 export async function registerFileInBucket(
   context: HostContext,
   {

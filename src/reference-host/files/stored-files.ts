@@ -8,7 +8,7 @@ import { dropFile, insertFiles, removeFile, type NewFileOfItem } from './files.j
 
 /** Bytes written, or removed, at the same time. */
 const concurrency = 8;
-/** Files removed together: a process that dies meanwhile may leave the bytes of so many. */
+/** Most files removed together. A process that dies meanwhile may leave the bytes of this many. */
 const removedTogether = 100;
 
 interface Planned {
@@ -17,7 +17,9 @@ interface Planned {
   source: NewFileContent;
 }
 
-/** Stores files of items, or attached to them: bytes, then records. Each succeeds or leaves nothing, whatever becomes of the others. */
+/**
+ * Stores files of items, or attached to them: first the bytes, then the records. Each succeeds or leaves nothing, whether the others succeed or not.
+ */
 export async function storeFiles(
   context: HostContext,
   files: readonly NewFileContent[],
@@ -137,7 +139,8 @@ async function record(context: HostContext, written: readonly Planned[]): Promis
     );
     return inserted.map((each) => (each.status === 'fulfilled' ? { status: each.status, value: { ...each.value } } : each));
   } catch (reason) {
-    // Some may have been recorded before the error. Where nobody can say, they keep their bytes: a record without would be half a file.
+    // Some records may have been stored before the error. If that cannot be found out, the bytes are kept, because a record without bytes would be
+    // half a file.
     const ids = written.map(({ key }) => key);
     const noRecords = await context.models.file.deleteMany({ _id: { $in: ids } }).then(
       () => true,
@@ -157,8 +160,8 @@ async function settled<T, R>(items: readonly T[], work: (item: T) => Promise<R>)
 }
 
 /**
- * Removes files: records, then bytes, all in a few steps where nobody else uses the bytes. Another who removes the same files at the same
- * time does no harm.
+ * Removes files: first the records, then the bytes, in a few steps if no other files share the bytes. It does no harm when another process removes
+ * the same files at the same time.
  */
 export async function removeFiles(context: HostContext, files: readonly FileDocument[]): Promise<void> {
   const isSimple = ({ itemId, storage }: FileDocument) => itemId === null && storage.kind === 'stored';

@@ -11,14 +11,14 @@ import { accessFilter, principalOf, type Principal } from '../access/access.js';
 import { contentDisposition } from './downloads.js';
 import { loadFile, readFile } from './files.js';
 
-/** One entry of an archive: bytes of a file, or text, which is read at its turn where it is long. */
+/** One entry of an archive: the bytes of a file, or a text. A long text is a function, which is called when the entry is sent. */
 export interface ZipEntry {
   path: string;
   date: Date;
   content: FileDocument | string | (() => Promise<string>);
 }
 
-/** A name as part of a path in an archive: never a way out of the folder it is unpacked in. */
+/** A name as part of a path in an archive. The path never leads out of the folder in which the archive is unpacked. */
 function segment(name: string): string {
   // eslint-disable-next-line no-control-regex -- control characters are what must go
   const safe = name.replace(/[/\\\u0000-\u001f]/g, '_');
@@ -41,7 +41,7 @@ export function itemEntries(context: HostContext, item: ItemDocument): AsyncGene
   return entriesOfItems(context, [item], {});
 }
 
-/** The files of some items, which are asked for together: an archive of very many small ones would wait for the database most of the time. */
+/** The files of several items, found by one query, because an archive of very many small items would otherwise mostly wait for the database. */
 async function* entriesOfItems(
   context: HostContext,
   items: readonly ArchivedItem[],
@@ -66,7 +66,7 @@ async function* entriesOfItems(
     for (const file of files) yield { path: base + segment(file.name), date: file.created, content: file };
     if (isAlone || mimeTypes !== undefined) continue;
     const text = await metadataText(context, item);
-    // It may be as long as a document can be: of such none waits for its turn.
+    // Metadata may be as long as a document can be. Long ones are read again when they are sent, instead of being kept in memory until then.
     const content = text.length <= maxBufferedBytes ? text : () => metadataText(context, item);
     if (text !== '') yield { path: base + metadataName, date: item.updated, content };
   }
@@ -78,11 +78,11 @@ async function metadataText({ models }: HostContext, { _id }: ArchivedItem): Pro
   return Object.keys(meta).length > 0 ? JSON.stringify(toWire(meta)) : '';
 }
 
-/** Items whose files are asked for with one query, unless they have more than so many. */
+/** Limits of one query: items, and files of them. */
 const itemsAtOnce = 100;
 const filesAtOnce = 5000;
 
-/** Everything in a folder that somebody may read, below its name. */
+/** Everything in a folder that the caller may read, below the folder's name. */
 export async function* folderEntries(
   context: HostContext,
   folder: FolderDocument,
@@ -96,7 +96,7 @@ export async function* folderEntries(
   yield* foldersIn(context, folder._id, principal, { prefix: base, mimeTypes });
 }
 
-/** Everything in the folders of a folder, collection or user that somebody may read. */
+/** Everything that the caller may read in the folders of a folder, collection or user. */
 export async function* foldersIn(
   context: HostContext,
   parentId: Types.ObjectId,
@@ -111,8 +111,8 @@ export async function* foldersIn(
 }
 
 /**
- * An archive as an answer, made while it is sent, for as long as the caller may read what goes into it. Entries are stored as they are:
- * images hardly get smaller.
+ * An archive as an answer, which is made while it is sent, for as long as the caller may read the entries. Entries are not compressed, because images
+ * hardly get smaller.
  */
 export function zipReply(context: HostContext, caller: Caller | null, name: string, entries: AsyncIterable<ZipEntry>): Reply {
   let sent: FileDocument | null = null;
@@ -133,7 +133,7 @@ export function zipReply(context: HostContext, caller: Caller | null, name: stri
   });
 }
 
-/** Bytes that are sent together, however many entries they are of. */
+/** Bytes that are collected before they are sent, of one entry or of several. */
 const pieceBytes = 16_384;
 /** How long an archive is made in one slice of the event loop, in milliseconds. */
 const sliceMs = 8;
@@ -142,13 +142,14 @@ const [firstYear, lastYear] = [1980, 2107];
 
 /** Files up to this length are read completely and ahead of their turn: opening one takes far longer than sending it. */
 const maxBufferedBytes = 64 * 1024;
-/** Entries that are made ready at a time. */
+/** How many entries are prepared in advance. */
 const readAhead = 16;
 
 /**
- * An archive as bytes. Of large files one is open at a time, however many the archive holds.
+ * An archive as bytes. Only one large file is open at a time, however many the archive contains.
  *
- * @param options `open` gives the bytes of a file, `null` where it has been removed since it was listed; `onSend` is called with each file that is sent.
+ * @param options `open` gives the bytes of a file, `null` where it has been removed since it was listed; `onSend` is called with each file that is
+ * sent.
  */
 export function zipStream(
   entries: AsyncIterable<ZipEntry>,
@@ -192,7 +193,7 @@ export function zipStream(
   return Readable.from(bytes(), { objectMode: false });
 }
 
-/** Calls `work` for each value, some ahead of those whose results have been taken. Results keep their order. */
+/** Calls `work` for each value, for some of them in advance of the results that were taken. Results keep the order of the values. */
 async function* mapAhead<T, R>(values: AsyncIterable<T>, ahead: number, work: (value: T) => Promise<R>): AsyncGenerator<R> {
   const begun: Promise<R>[] = [];
   for await (const value of values) {
@@ -214,7 +215,7 @@ function dateInArchive(date: Date): Date {
   return date.getFullYear() > lastYear ? new Date(lastYear, 11, 31) : date;
 }
 
-/** Puts small pieces together, as those of the table of contents of an archive, and lets others have the event loop in between. */
+/** Joins small pieces, such as those of the table of contents of an archive, and lets other work have the event loop in between. */
 async function* inPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let piece: Uint8Array[] = [];
   let length = 0;

@@ -1,12 +1,12 @@
-/** What must be undone at the end, last things first. */
+/** Steps to be taken at the end, the last added first. */
 export class Closers {
   private readonly steps: { name: string; close: () => Promise<void> | void }[] = [];
   private closing: Promise<void> | null = null;
 
-  /** `failed` is told which step failed; the others are done all the same. */
+  /** `failed` is called with each step that fails. The others are taken nevertheless. */
   constructor(private readonly failed: (name: string, error: unknown) => void) {}
 
-  /** Adds a step; it is done at once if the end has come already. */
+  /** Adds a step. It is taken at once if the end has already come. */
   async add(name: string, close: () => Promise<void> | void): Promise<void> {
     this.steps.push({ name, close });
     if (this.closing !== null) {
@@ -15,7 +15,7 @@ export class Closers {
     }
   }
 
-  /** Undoes everything; called again it waits for the same end. */
+  /** Takes all steps. A second call waits for the same end. */
   close(): Promise<void> {
     this.closing ??= this.run();
     return this.closing;

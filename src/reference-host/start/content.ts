@@ -15,7 +15,7 @@ import { ownFiles } from './own-files.js';
 /** Login of the user that is made. */
 export const adminLogin = 'admin';
 
-/** Makes a file on this machine the file of a new item, without copying it. */
+/** Makes a new item whose file is a file on this machine, without copying it. */
 export type RegisterInPlace = (file: {
   path: string;
   folder: FolderDocument;
@@ -41,7 +41,7 @@ export async function ensureAdmin(
   return { user, isPassword: await context.passwords.isRight(password, user.passwordHash, { lane: 'known' }) };
 }
 
-/** Makes the slide an item of a public collection, unless it is one already. Returns the id of the item. */
+/** Makes the slide an item of a public collection, if it is none yet. Returns the id of the item. */
 export async function addSyntheticSlide(
   context: HostContext,
   slide: { path: string; creatorId: Types.ObjectId | null; register: RegisterInPlace },
@@ -52,8 +52,7 @@ export async function addSyntheticSlide(
 }
 
 /**
- * Makes the caller's own files items of the public collection `Local files`, without copying them; those that are there already
- * stay as they are.
+ * Makes the caller's own files items of the public collection `Local files`, without copying them. Existing items are not changed.
  *
  * @returns how many files there are
  */
@@ -94,7 +93,7 @@ async function addFile(
     for (const each of known) await refreshFileInPlace(context, each);
     return there._id;
   }
-  // An item of this name whose file is no longer where it was (the data folder has moved) is the same item.
+  // If an item of this name exists whose file is no longer there, because the data folder has moved, it is the same item.
   const item = await models.item.findOne({ folderId: folder._id, name: itemName }).lean();
   const old = item === null ? null : await models.file.findOne({ itemId: item._id, 'storage.kind': 'in-place' }).lean();
   if (

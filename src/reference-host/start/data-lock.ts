@@ -18,10 +18,10 @@ export class DataDirectoryInUseError extends Error {
 }
 
 /**
- * Makes sure that one server at a time uses a data folder, which is made if it does not exist. The lock is a listening socket: the
- * system lets go of it however this process ends, and a process number that is used again means nothing.
+ * Makes sure that only one server at a time uses a data folder, which is made if it does not exist. The lock is a listening socket: the system
+ * releases it however this process ends, and it does not depend on process numbers, which are used again.
  *
- * @returns the function that lets go of the folder
+ * @returns the function that releases the folder
  * @throws {@link DataDirectoryInUseError} when another process holds it
  */
 export async function lockDataDirectory(directory: string): Promise<() => Promise<void>> {
@@ -46,8 +46,9 @@ export async function lockDataDirectory(directory: string): Promise<() => Promis
 }
 
 /**
- * Removes the socket that a killed process has left. One process does so at a time: another could remove the socket of who listens there since.
- * Nobody can listen at a path that is taken, so what is dead while this process has the right to remove it stays dead.
+ * Removes the socket that a killed process has left. Only one process at a time may do so; otherwise a second one could remove the socket of a server
+ * that listens there meanwhile. No server can listen at a path that is taken, so a socket that is dead while this process has the right to remove it
+ * stays dead.
  */
 async function clear(path: string): Promise<void> {
   const right = `${path}.clear`;
@@ -66,7 +67,7 @@ async function clear(path: string): Promise<void> {
     return;
   }
   try {
-    // Who is asked between taking the path and listening at it seems dead for that moment.
+    // A server between taking the path and listening at it seems dead for that moment.
     if ((await askAt(path)) !== null || (await wait(retryMs).then(() => askAt(path))) !== null) return;
     await rm(path, { force: true });
   } finally {

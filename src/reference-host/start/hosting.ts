@@ -1,4 +1,4 @@
-/** The host of `npm start`, and what it is filled with. It is slow to load: `serve.ts` starts the database meanwhile. */
+/** The host of `npm start`, and its contents. This module is slow to load, so `serve.ts` starts the database meanwhile. */
 import { join } from 'node:path';
 import type { Types } from 'mongoose';
 import type { Registry } from 'prom-client';
@@ -17,28 +17,28 @@ import type { OneOfSeveral } from './processes.js';
 import type { ProgressDisplay } from './progress.js';
 import { RunningHost } from './running-host.js';
 
-/** What a process of `npm start` has when its database answers. */
+/** What a process of `npm start` has as soon as its database answers. */
 export interface Hosting {
   options: StartOptions;
   mongoUri: string;
   server: Listening;
-  /** Its place among the processes that serve; `null` where it serves alone. */
+  /** Its number among the processes that serve; `null` where it serves alone. */
   one: OneOfSeveral | null;
   display: ProgressDisplay;
   signal: AbortSignal;
-  /** Is told how the host is restarted. */
+  /** Called with the function that restarts the host. */
   restartable: (restart: () => void) => void;
-  /** Is told that a restart failed; nothing is served then. */
+  /** Called when a restart has failed, so that nothing is served. */
   failed: (error: unknown) => void;
 }
 
-/** The administrator, and what the banner says about signing in. */
+/** The administrator, and the text of the banner about signing in. */
 export interface Administrator {
   id: Types.ObjectId | null;
   login: string[];
 }
 
-/** Serves a host at the port. `admin` is `null` where nothing is to be filled. */
+/** Serves a host at the port. `admin` is `null` where the host gets no contents. */
 export async function openHost(hosting: Hosting): Promise<{ running: RunningHost; admin: Administrator | null }> {
   const { options, one, display } = hosting;
   const logger = openLog(options.logLevel, one === null ? null : { pid: process.pid });
@@ -62,7 +62,7 @@ export async function openHost(hosting: Hosting): Promise<{ running: RunningHost
         }),
       });
     },
-    // The first user to register is the administrator: nobody may be quicker.
+    // The first user to register is the administrator, so nobody may register before this.
     prepare: async (host) => {
       const isFilling = !options.bare && (one === null || one.fills);
       if (isFilling) found.admin = await alone(host, 'administrator', () => administrator(host, options));
@@ -74,7 +74,7 @@ export async function openHost(hosting: Hosting): Promise<{ running: RunningHost
   return { running, admin: found.admin };
 }
 
-/** Makes what `npm start` shows items: the caller's own files, else the synthetic slide. Nobody need wait for it. */
+/** Makes items of the caller's own files, or else of the synthetic slide. The server answers requests meanwhile. */
 export async function fill(running: RunningHost, admin: Administrator, hosting: Hosting): Promise<void> {
   const { options, display, signal } = hosting;
   const isOwn = options.paths.length + options.buckets.length > 0;
@@ -88,7 +88,7 @@ export async function fill(running: RunningHost, admin: Administrator, hosting: 
   }
 }
 
-/** Runs jobs until it is closed. The data folder belongs to the server: it is not locked. */
+/** Runs jobs until it is closed. It does not lock the data folder, because that belongs to the server. */
 export async function openWorker(options: StartOptions, mongoUri: string): Promise<ReferenceHost> {
   const logger = openLog(options.logLevel);
   return createReferenceHost({
@@ -102,27 +102,27 @@ export async function openWorker(options: StartOptions, mongoUri: string): Promi
   });
 }
 
-/** Where numbers for Prometheus are collected, those of the process among them; `null` where its package is not installed. */
+/** The registry of metrics for Prometheus, with those of the process; `null` where the package is not installed. */
 async function metricsRegistry(one: OneOfSeveral | null): Promise<Registry | null> {
   if (!isInstalled('prom-client')) return null;
   const { AggregatorRegistry, collectDefaultMetrics, Registry } = await import('prom-client');
   const register = new Registry();
   collectDefaultMetrics({ register });
   if (one !== null) {
-    // It answers the process that adds up the numbers of all.
+    // It answers the process that adds up the metrics of all processes.
     AggregatorRegistry.setRegistries(register);
     new AggregatorRegistry();
   }
   return register;
 }
 
-/** Does what one of several servers on a database does at a time: the others find it done. */
+/** Does work that only one of several servers on a database does at a time. The others find it done. */
 function alone<T>(host: ReferenceHost, name: 'administrator' | 'filling', work: () => Promise<T>): Promise<T> {
   const busy = () => new Error('Another server on this database has been filling it for an hour.');
   return host.context.claims.run(name, { patienceMs: 60 * 60 * 1000, busy }, work);
 }
 
-/** Fills the server alone. No restart interrupts it. */
+/** Adds the contents while no other server does, and without being interrupted by a restart. */
 function filling(running: RunningHost, work: (host: ReferenceHost) => Promise<void>): Promise<void> {
   return running.use((host) => alone(host, 'filling', () => work(host)));
 }

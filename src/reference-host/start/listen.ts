@@ -16,17 +16,17 @@ export interface Listening {
   readonly url: string;
   serve(handler: RequestListener, upgrade?: Upgrading): Promise<void>;
   /**
-   * Lets the requests that run end (event streams are cut off, and what takes too long is answered 503); further ones wait until there is
-   * something to serve again.
+   * Waits for the end of running requests. Event streams are cut off, and requests that take too long are answered with 503. Further requests wait
+   * until there is something to serve again.
    */
   pause(): Promise<void>;
-  /** Takes no more requests, lets those that run end, answers 503 to the ones that do not. */
+  /** Accepts no more requests, waits for the end of running ones, and answers 503 to those that take too long. */
   close(): Promise<void>;
 }
 
 /**
- * Listens before anything slow is done, so that a port that is taken is known at once, and answers 503 until there is something to serve. One of
- * several processes at a port listens `whenServing`: until then the others are asked.
+ * Listens before anything slow is done, so that a port that is taken is noticed at once, and answers 503 until there is something to serve. With
+ * `whenServing`, for one of several processes at a port, it only listens then, so that the others get the requests until then.
  *
  * @throws UsageError
  */
@@ -84,7 +84,7 @@ export async function listen(
   };
 }
 
-/** Waits a while until nothing runs but event streams, which have no end of their own. */
+/** Waits for a limited time until only event streams are running, which do not end by themselves. */
 async function drain(running: () => ServerResponse[], graceMs: number): Promise<void> {
   const deadline = Date.now() + graceMs;
   const isStream = (reply: ServerResponse) => String(reply.getHeader('content-type')).startsWith('text/event-stream');

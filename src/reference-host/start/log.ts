@@ -3,8 +3,8 @@ import { pino, stdTimeFunctions } from 'pino';
 import type { HostLogger } from '../../index.js';
 
 /**
- * Writes a line to an open file at once: the last one before a crash counts most. One that cannot be written, because the disk is full or
- * nobody reads any more, is dropped; those after it are written when that is possible again.
+ * Writes a line to an open file at once, because the last line before a crash is the most important. A line is dropped if it cannot be written,
+ * because the disk is full or nobody reads the pipe. Later lines are written when that is possible again.
  */
 function writeLine(descriptor: number, line: string): void {
   const bytes = Buffer.from(line);
@@ -15,12 +15,12 @@ function writeLine(descriptor: number, line: string): void {
   }
 }
 
-/** The log on standard error, a JSON object a line, with `base` in each. It never ends the process. */
+/** The log on standard error: a JSON object in each line, which includes `base`. It never ends the process. */
 export function openLog(level: string, base: Readonly<Record<string, unknown>> | null = null): HostLogger {
   return pino({ level, base, timestamp: stdTimeFunctions.isoTime }, { write: (line) => writeLine(process.stderr.fd, line) });
 }
 
-/** Lets the process go on when what it prints cannot be written: without a listener such an error ends it. */
+/** Lets the process go on when its output cannot be written. Without a listener such an error would end it. */
 export function survivePrinting(): void {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 }

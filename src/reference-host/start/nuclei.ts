@@ -8,14 +8,14 @@ import { nucleiOf, syntheticSlide } from '../synthetic-slide/slide.js';
 /** Name of the annotation. */
 export const nucleiName = 'Nuclei';
 
-/** Line colors, by kind; the areas are filled with a tint of them. */
+/** Line colors by kind. Areas are filled with a tint of them. */
 const colors = {
   epithelial: { lineColor: 'rgb(0, 114, 178)', fillColor: 'rgba(0, 114, 178, 0.25)' },
   stromal: { lineColor: 'rgb(0, 158, 115)', fillColor: 'rgba(0, 158, 115, 0.25)' },
   lymphocyte: { lineColor: 'rgb(213, 94, 0)', fillColor: 'rgba(213, 94, 0, 0.3)' },
 } as const;
 
-/** Characters of a body that are sent at a time. */
+/** Characters of a body that are sent together. */
 const chunkLength = 64 * 1024;
 /** A token for the one request. */
 const tokenDays = 1;
@@ -31,8 +31,8 @@ export interface NucleiOptions {
 }
 
 /**
- * Puts the nuclei of the synthetic slide on it as an annotation, over the ordinary route and once: what somebody has removed does not
- * come back, and what was broken off is made anew.
+ * Adds the nuclei of the synthetic slide as an annotation, by the ordinary route, and only once. If somebody removes it, it is not made again; if the
+ * making was interrupted, it is made anew.
  *
  * @returns number of nuclei; 0 when it was done before, or when there is no administrator to do it for
  * @throws when the server refuses
@@ -70,7 +70,7 @@ async function post({ apiRoot }: HostContext, options: NucleiOptions, token: str
     signal,
   });
   if (!reply.ok) throw new Error(await refusal(reply));
-  // It would be all the nuclei again.
+  // The answer would repeat all nuclei.
   await reply.body?.cancel();
   return counted.count;
 }

@@ -7,11 +7,11 @@ import { cac } from 'cac';
 /** Objects of a bucket that are to be served. */
 export interface BucketPrefix {
   bucket: string;
-  /** What their keys begin with; empty: all. */
+  /** Prefix of their keys; empty for all. */
   prefix: string;
 }
 
-/** What `npm start` was asked to do. */
+/** The options of `npm start`. */
 export interface StartOptions {
   /** 0: any free port. */
   port: number;
@@ -22,7 +22,7 @@ export interface StartOptions {
   adminPassword: string | null;
   /** How many proxies stand before the server, or their addresses. */
   trustProxy: number | string | null;
-  /** How long the database of `MONGODB_URI` is waited for at the start. */
+  /** How long to wait at the start for the database of `MONGODB_URI`. */
   databaseWaitMs: number;
   /** Token with which numbers for Prometheus are read. */
   metricsToken: string | null;
