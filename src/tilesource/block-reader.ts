@@ -4,15 +4,15 @@ import { LargeImageError, TileSourceError } from '../errors.js';
 import type { ByteReader } from './contract.js';
 import { orAborted } from './process/shared-work.js';
 
-/** Bytes of a block. At 20 ms and 100 MB/s for a request, the way there costs more than this many bytes do. */
+/** Bytes of a block. With 20 ms for a request and 100 MB/s, the request takes longer than transferring this many bytes. */
 const blockBytes = 512 * 1024;
-/** Blocks beside each other are fetched by one request, up to this many bytes. What is longer passes the cache by. */
+/** Most bytes for which adjacent blocks are fetched by one request. Longer reads bypass the cache. */
 const maxFetchBytes = 8 * 1024 * 1024;
 
 /** Fetches the bytes from `start` up to, not including, `end`; fewer only where the file ends. */
 export type FetchBytes = (range: { start: number; end: number }, signal: AbortSignal | undefined) => Promise<Uint8Array>;
 
-/** Blocks that are fetched by one request, for all who wait for any of them. */
+/** Blocks that are fetched by one request, for all readers that wait for one of them. */
 interface Flight {
   first: number;
   count: number;
@@ -21,7 +21,7 @@ interface Flight {
   controller: AbortController;
 }
 
-/** Blocks of files that lie elsewhere: kept for the next reader up to a number of bytes, those longest unused going first. */
+/** A cache for blocks of files that are not on this machine, limited in bytes. The least recently used blocks are removed first. */
 export class BlockCache {
   readonly #blocks: LRUCache<string, Uint8Array>;
   #files = 0;
@@ -33,13 +33,13 @@ export class BlockCache {
     });
   }
 
-  /** Memory that the kept blocks take. */
+  /** Memory of the cached blocks, in bytes. */
   get bytes(): number {
     return this.#blocks.calculatedSize;
   }
 
   /**
-   * Random access to a file as it is now. Whoever opens it anew later gets no blocks of this one: it may be another then.
+   * Random access to a file as it is now. If it is opened anew later, it gets no blocks of this opening, because it may have changed.
    *
    * @param name for messages.
    */
@@ -87,7 +87,7 @@ class BlockFile implements Pick<ByteReader, 'size' | 'read'> {
     return bytes;
   }
 
-  /** Fetches a block and those behind it, up to the last one, that are neither kept nor under way. */
+  /** Fetches a block and those after it, up to the last one, as far as they are neither cached nor being fetched. */
   #begin(first: number, last: number): Flight {
     let count = 1;
     while (first + count <= last && !this.blocks.has(this.prefix + (first + count)) && !this.#flights.has(first + count))
@@ -100,12 +100,12 @@ class BlockFile implements Pick<ByteReader, 'size' | 'read'> {
     bytes.then(
       (fetched) => {
         for (let each = 0; each < count; each += 1) {
-          // A part of the whole would keep the whole in memory.
+          // The block is copied, because a part of the buffer would keep the complete buffer in memory.
           this.blocks.set(this.prefix + (first + each), fetched.slice(each * blockBytes, (each + 1) * blockBytes));
         }
         this.#end(flight);
       },
-      // Whoever waits is told; after the last has gone it is nobody's.
+      // The readers that wait get the error. If there are none any more, it is ignored.
       () => this.#end(flight),
     );
     return flight;

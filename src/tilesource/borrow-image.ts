@@ -2,7 +2,7 @@ import type { BorrowedImage, SourceInput } from './contract.js';
 import type { TileSourceRegistry } from './registry/registry.js';
 import { asStored, Renderer } from './render/renderer.js';
 
-/** Opens a file as an image for as long as it is used: what `borrow` of a file in a folder does where nothing is kept open. */
+/** Opens a file as an image for the duration of its use. It implements `borrow` of a file in a folder where images are not kept open. */
 export async function borrowImage<T>(
   registry: TileSourceRegistry,
   input: SourceInput,

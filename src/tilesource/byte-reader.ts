@@ -8,7 +8,7 @@ class FileByteReader implements ByteReader {
   readonly size: number;
   readonly #handle: FileHandle;
   readonly #name: string;
-  /** Reads under way, which the file stays open for. */
+  /** Reads under way, until whose end the file stays open. */
   #reading = 0;
   readonly #closing: (() => void)[] = [];
 
@@ -29,7 +29,7 @@ class FileByteReader implements ByteReader {
     const fits = into !== undefined && into.length >= wanted;
     const buffer = fits ? Buffer.from(into.buffer, into.byteOffset, wanted) : Buffer.allocUnsafeSlow(wanted);
     const filled = await this.#fill(buffer, offset);
-    // Not a Buffer: slice() on one of those does not copy, which callers of a Uint8Array rely on.
+    // This is no Buffer, because callers of a Uint8Array rely on `slice()` copying, which that of a Buffer does not.
     return new Uint8Array(buffer.buffer, buffer.byteOffset, filled);
   }
 
@@ -38,7 +38,7 @@ class FileByteReader implements ByteReader {
     this.#reading += 1;
     try {
       let filled = 0;
-      // One read may deliver less than asked for (a signal, a network file system); zero means that the file has been cut meanwhile.
+      // One read may deliver less than requested (after a signal, or from a network file system). Zero means that the file was truncated meanwhile.
       while (filled < buffer.length) {
         const count = await this.#readInto(buffer, filled, offset + filled);
         if (count === 0) break;
@@ -51,7 +51,7 @@ class FileByteReader implements ByteReader {
     }
   }
 
-  /** A callback takes half the processor time of the handle's own promise, which counts where rows are read one by one. */
+  /** The callback API takes half the processor time of the promises of file handles, which matters where rows are read one by one. */
   #readInto(buffer: Buffer, start: number, position: number): Promise<number> {
     const { fd } = this.#handle;
     if (fd < 0) throw new TileSourceError(`The file ${this.#name} has been closed.`);
@@ -64,7 +64,7 @@ class FileByteReader implements ByteReader {
   }
 
   async close(): Promise<void> {
-    // The number of a file that is closed under a read may be another file's by then.
+    // If the file were closed during a read, its descriptor might already belong to another file.
     if (this.#reading > 0) await new Promise<void>((resolve) => void this.#closing.push(resolve));
     await this.#handle.close();
   }

@@ -1,12 +1,12 @@
 import { inRuns } from '../core/concurrency/slices.js';
 import type { Raster } from './raster.js';
 
-/** Samples that are worked on before the time is looked at: few, as work is ten times slower until the compiler has seen it. */
+/** Samples that are processed between two checks of the time. They are few, because the code is ten times slower until it is compiled. */
 const samplesAtOnce = 16_384;
 
 /**
- * Gives the samples of a raster as doubles, run by run of whole pixels, in slices: the compiler makes faster code for a single kind of arrays than for
- * all of them.
+ * Gives the samples of a raster as doubles, in runs of complete pixels, and in slices. With one kind of array the compiler makes faster code than
+ * with all of them.
  */
 export async function inDoubles(
   { data, bands }: Raster,

@@ -33,7 +33,7 @@ import {
 } from './requests.js';
 import { tileFrames } from './render/tile-frames.js';
 
-/** Serves an opened tile source. Closing the source stays with the caller. */
+/** Serves an opened tile source. The caller closes the source. */
 export function openLargeImage(source: TileSource, options: LargeImageOptions = {}): LargeImage {
   return serve(source, options, new Renderer(source, options));
 }
@@ -105,7 +105,7 @@ function serve(source: TileSource, options: LargeImageOptions, renderer: Rendere
       const dzi = parseDziOptions(request);
       const name = parseDziName(request.name);
       const { box: shown, output } = dziTileRegion(metadata, dzi, { level: request.level, x: name.x, y: name.y });
-      // The last pixel of a level may stand for less than the others: it is not stretched.
+      // The last pixel of a level may stand for less of the image than the others. It must not be stretched.
       const scale = 2 ** (dziMaxLevel(metadata) - request.level);
       const box = { ...shown, width: output.width * scale, height: output.height * scale };
       const encoding = parseEncoding({ ...request, encoding: name.encoding ?? dzi.encoding });
@@ -163,7 +163,7 @@ async function renderAssociated(
 /** An image in another projection. */
 interface Projected {
   image: LargeImage;
-  /** Where it lies among the pixels of the projected pyramid. */
+  /** Position of the image in the pixels of the projected pyramid. */
   extent: Box;
   metadata: LargeImageMetadata;
 }
@@ -243,12 +243,12 @@ async function renderTile(source: TileSource, renderer: Renderer, request: TileR
   else if (edge.color) picture = pad(crop(picture, croppedTileContent(metadata, address)), size, edge.color);
   else picture = await padPlain(picture, size, options.alpha);
   const bytes = await encodePicture(picture, options, { signal });
-  // Where a source has coloured it, the source may still hold it.
+  // A picture that the source has coloured may be cached by the source, so it must not be changed.
   if (appearance.style) returnBytes(picture.data);
   return { kind: 'bytes', bytes, type: options.type };
 }
 
-/** Completes a border tile: with transparent pixels where the encoding can, else with black. */
+/** Pads a border tile: with transparent pixels if the encoding has alpha, else with black. */
 async function padPlain(picture: Picture, size: { width: number; height: number }, alpha: boolean): Promise<Picture> {
   if (picture.width === size.width && picture.height === size.height) return picture;
   return alpha ? pad(await withAlpha(picture), size, transparent) : pad(picture, size, black);

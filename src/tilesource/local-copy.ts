@@ -10,7 +10,7 @@ import type { ByteReader, SourceInput } from './contract.js';
 export const maxCopiedBytes = 4 * 2 ** 30;
 /** Most bytes of such copies at the same time, in one process. */
 const maxAllCopiedBytes = 16 * 2 ** 30;
-/** Bytes of one read: more than what is kept for others, so that a copy drives nothing out. */
+/** Bytes of one read. It is longer than what is cached, so that a copy displaces nothing in the cache. */
 const chunkBytes = 16 * 2 ** 20;
 const busySeconds = 30;
 
@@ -20,12 +20,12 @@ let copied = 0;
 export interface LocalFile {
   /** Bytes that were copied; 0 where it is a link. */
   bytes: number;
-  /** Gives the room back that the copy takes. The file itself is the caller's to remove. */
+  /** Returns the capacity that the copy takes. The caller removes the file itself. */
   release(): void;
 }
 
 /**
- * Makes a file readable at a path that does not exist yet: a link where it lies on this machine, else a copy. What has failed leaves nothing.
+ * Makes a file readable at a path that does not exist yet: by a link if it is on this machine, else by a copy. When it fails, it leaves nothing.
  *
  * @param most bytes that may be copied, `maxCopiedBytes` where nothing of the image was copied before.
  * @throws TileSourceError where that is not enough; BusyError where other images have taken the room for copies.

@@ -14,7 +14,7 @@ export interface LargeImageMetadata {
   tileWidth: number;
   tileHeight: number;
   magnification: number | null;
-  /** Set where the magnification was computed of the size of a pixel. */
+  /** Set where the magnification was computed from the size of a pixel. */
   magnificationComputed?: true;
   mm_x: number | null;
   mm_y: number | null;
@@ -25,7 +25,7 @@ export interface LargeImageMetadata {
   IndexStride?: Record<string, number>;
   channels?: string[];
   channelmap?: Record<string, number>;
-  /** Only of images with a place on the earth, as what follows. */
+  /** This member and those below are only present for images with a position on the earth. */
   geospatial?: true;
   sourceLevels?: number;
   sourceSizeX?: number;
@@ -33,7 +33,7 @@ export interface LargeImageMetadata {
   projection?: string | null;
   /** Where the image lies, in the projection it is shown in. */
   bounds?: Bounds;
-  /** Where it lies, in its own projection. */
+  /** Where the image lies, in its own projection. */
   sourceBounds?: Bounds;
   bands?: Record<string, { interpretation: string; nodata?: number }>;
 }
@@ -59,7 +59,7 @@ export function wireMetadata(image: ImageMetadata): LargeImageMetadata {
   };
 }
 
-/** The members of the metadata that say where an image lies on the earth; empty for others. */
+/** The members of the metadata about the position of an image on the earth; empty for other images. */
 function wireGeospatial(
   image: ImageMetadata,
 ): Pick<
@@ -118,7 +118,7 @@ function numberFrames(frames: readonly FrameMetadata[], channels: readonly strin
   let former: Readonly<Record<string, number>> | undefined;
   return frames.map((frame, number) => {
     const { axes } = frame;
-    // A new set begins where a non-channel axis moves, or where all axes are back at their start.
+    // A new set begins where an axis other than the channel advances, or where all axes return to their start.
     if (former === undefined || !isSameSet(axes, former)) index += 1;
     former = axes;
     const wire: WireFrame = { ...frame.extra, Frame: number, Index: index };
@@ -134,7 +134,7 @@ function numberFrames(frames: readonly FrameMetadata[], channels: readonly strin
   });
 }
 
-/** Whether a frame goes on with the set of the former one: only its channel differs, and it is not the first of all. */
+/** Whether a frame continues the set of the former one: it is not the first frame, and only its channel differs. */
 function isSameSet(axes: Readonly<Record<string, number>>, former: Readonly<Record<string, number>>): boolean {
   let isAtStart = true;
   for (const axis of Object.keys(axes)) {

@@ -30,7 +30,7 @@ interface Quad {
   crop: { x: number; y: number; left: number; top: number; right: number; bottom: number };
 }
 
-/** How to cover all frames with few textures. With an axis as `frameBase` only `metadata`, `options` and `src` are there. */
+/** How to cover all frames with few textures. With an axis as `frameBase`, only `metadata`, `options` and `src` are present. */
 export interface QuadInfo {
   metadata: LargeImageMetadata;
   options: Record<string, unknown>;
@@ -70,7 +70,7 @@ function atLeast(value: number, minimum: number, name: string, maximum = largest
   throw new BadValueError(`Invalid ${name}: ${value}. Allowed values: whole numbers from ${minimum} to ${maximum}.`);
 }
 
-/** Axes that an image may lack: there is one frame along them then. */
+/** Axes that an image may lack. It then counts as having one frame along them. */
 const defaultAxes: readonly string[] = ['c', 'z', 't', 'xy'];
 
 function isAxis(metadata: LargeImageMetadata, value: CountOrAxis): value is string {
@@ -78,7 +78,7 @@ function isAxis(metadata: LargeImageMetadata, value: CountOrAxis): value is stri
   return defaultAxes.includes(value.toLowerCase()) || Object.hasOwn(metadata.IndexRange ?? {}, `Index${value.toUpperCase()}`);
 }
 
-/** A number, or the range of an axis. @throws BadValueError for what is neither. */
+/** A number, or the range of an axis. @throws BadValueError for any other value. */
 function count(metadata: LargeImageMetadata, value: CountOrAxis, name: string): number {
   return isAxis(metadata, value) ? axisRange(metadata, value) : numberOf(metadata, value, { minimum: 1, name });
 }

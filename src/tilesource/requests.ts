@@ -21,7 +21,7 @@ export interface EncodingRequest {
   tiffCompression?: string;
 }
 
-/** What every picture request may say. */
+/** Options of every request for a picture. */
 export interface RenderRequest extends EncodingRequest {
   /** Plane, from 0 (the default). */
   frame?: number;
@@ -156,7 +156,7 @@ export interface EncodedPicture {
   type: string;
 }
 
-/** A picture that is read from a temporary file; the file goes when the stream ends or is destroyed. */
+/** A picture that is read from a temporary file. The file is removed when the stream ends or is destroyed. */
 export interface StreamedPicture {
   kind: 'stream';
   stream: Readable;
@@ -177,24 +177,24 @@ export interface LargeImageOptions {
   sourceName?: string;
   /** Tiles of coarser levels than this do not exist; default 0. */
   minLevel?: number;
-  /** Correction of colours where neither request nor style says anything; default `true`. */
+  /** Colour correction where neither request nor style specifies one; default `true`. */
   icc?: IccOption;
-  /** Keeps tiles of missing levels. Default: a small least-recently-used cache of the image's own. */
+  /** Cache for tiles of missing levels. Default: a small least-recently-used cache of the image's own. */
   rasterCache?: RasterCache;
   /** How many tiles of one request are read at the same time; default 4. */
   readConcurrency?: number;
   /** Largest output in pixels of everything but TILED; default {@link defaultMaxOutputPixels}. */
   maxOutputPixels?: number;
-  /** Directory for TILED output in the making; default the system's. */
+  /** Directory in which TILED output is made; default the system's. */
   temporaryDirectory?: string;
-  /** Called at most once per image and kind of trouble that does not fail a request, e.g. an unusable colour profile. */
+  /** Called at most once per image and kind of problem that does not make a request fail, e.g. an unusable colour profile. */
   warn?: (fields: object, event: string) => void;
 }
 
 /** Default of {@link LargeImageOptions.maxOutputPixels}: 134 million. */
 export const defaultMaxOutputPixels = 2 ** 27;
 
-/** Everything the routes serve from one opened tile source. Nothing encoded is cached here: that is the caller's part. */
+/** Everything that routes serve from one opened tile source. The caller caches encoded pictures. */
 export interface LargeImage {
   /** Facts of the image as on the wire; with a projection those of the image in it. @throws BadValueError, TileSourceError */
   metadata(projection?: string): LargeImageMetadata;
@@ -228,7 +228,7 @@ export interface LargeImage {
   /** The Deep Zoom description, XML. @throws BadParameterError */
   dzi(request: DziRequest): string;
   dziTile(request: DziTileRequest): Promise<EncodedPicture>;
-  /** What info.json of the IIIF Image API says of the image. */
+  /** The facts of the image for info.json of the IIIF Image API. */
   iiifFacts(): IiifFacts;
   /** @throws BadParameterError where the request breaks the rules of the IIIF Image API; TileOutsideError where there is no such frame. */
   iiifPlan(request: IiifRequest, frame: number): IiifPlan;

@@ -11,12 +11,12 @@ const bytesPerEntry = 250;
 const maxInflatedBytes = 2 ** 28;
 /** Bytes of the directory that are read at a time. */
 const windowBytes = 2 ** 20;
-/** Entries after which others get their turn. */
+/** Entries that are read before other work may have the event loop. */
 const entriesAtOnce = 1000;
 
 const inflate = promisify(inflateRaw);
 
-/** What the library reads through: the directory in large pieces, all else as it is asked for. */
+/** The reader for the library: it reads the directory in large pieces, and everything else as requested. */
 class ArchiveReader extends RandomAccessReader {
   #window: { start: number; bytes: Uint8Array } = { start: 0, bytes: new Uint8Array(0) };
   readsDirectory = true;
@@ -50,7 +50,7 @@ class ArchiveReader extends RandomAccessReader {
     return read.subarray(0, length);
   }
 
-  /** Lets go of what was read of the directory. */
+  /** Frees the memory of the directory. */
   directoryRead(): void {
     this.readsDirectory = false;
     this.#window = { start: 0, bytes: new Uint8Array(0) };
@@ -173,7 +173,7 @@ class ZipTree implements ArchiveTree {
 }
 
 /**
- * Opens a ZIP file and what is made of its tree. Closing the tree closes the file; a failure of either leaves nothing open.
+ * Opens a ZIP file, and calls `open` with its tree. Closing the tree closes the file. When either fails, nothing stays open.
  *
  * @throws TileSourceError where it is no ZIP file, or a damaged one; what `open` throws.
  */

@@ -44,11 +44,11 @@ export class DecodedBlocks {
 /** The decoded blocks of one file. */
 export interface FileBlocks {
   /**
-   * The block of this name, from memory or decoded, once for all who ask at the same time. It is not to be changed.
+   * The block of this name, from memory or else decoded, once for all callers at the same time. It must not be changed.
    *
-   * @param decode gets a signal that is aborted when nobody waits any more.
+   * @param decode gets a signal that is aborted when no caller waits any more.
    */
   read(name: string, decode: (signal: AbortSignal) => Promise<Raster>, signal?: AbortSignal): Promise<Raster>;
-  /** Lets go of all of them: the file is closed. */
+  /** Frees all blocks, because the file is closed. */
   forget(): void;
 }

@@ -5,15 +5,15 @@ import { WorkQueue } from '../../core/concurrency/work-queue.js';
 const threads = Number(process.env.UV_THREADPOOL_SIZE) || 4;
 
 /**
- * One thread is left for files and compression, which everything that is quick waits for. A piece waits for threads of libvips part of its time:
- * one more than there are processors keep them busy, and more would only slow each other and the event loop down.
+ * One thread is left for files and compression, which all quick work needs. A piece spends part of its time waiting for threads of libvips: one piece
+ * more than there are processors keeps them busy, and more would only slow down each other and the event loop.
  */
 const running = Math.max(1, Math.min(threads - 1, availableParallelism() + 1));
 const decoding = new WorkQueue({ name: 'pictures', running });
 
 /**
- * Runs a piece of decoding, scaling or encoding when a thread is free for it. What waits here has not begun: it never does when its
- * signal is aborted meanwhile, and it does not stand in the way of reads of files, which share the threads.
+ * Runs a piece of decoding, scaling or encoding when a thread is free for it. Work that waits here never begins when its signal is aborted, and does
+ * not block reads of files, which share the threads.
  */
 export function processed<R>(work: () => Promise<R>, signal?: AbortSignal): Promise<R> {
   return decoding.run(work, { signal });

@@ -5,19 +5,19 @@ interface Shared<Result> {
   result: Promise<Result>;
   waiting: number;
   controller: AbortController;
-  /** Whether the result is there: nothing is left to be broken off then. */
+  /** Whether the work is finished, so that it cannot be aborted any more. */
   done: boolean;
 }
 
-/** Work that is done once for all who ask for it at the same time, and ended early when nobody waits for it any more. */
+/** Does work once for all callers that need it at the same time, and aborts it when no caller waits any more. */
 export class SharedWork<Result> {
   readonly #underWay = new Map<string, Shared<Result>>();
 
   /**
    * Joins the work of this name, or begins it.
    *
-   * @param work gets a signal that is aborted when nobody waits any more.
-   * @param signal ends the waiting of this caller alone, with its reason.
+   * @param work gets a signal that is aborted when no caller waits any more.
+   * @param signal ends only the waiting of this caller, with its reason.
    */
   async join(name: string, work: (signal: AbortSignal) => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     signal?.throwIfAborted();
@@ -43,7 +43,7 @@ export class SharedWork<Result> {
         shared.done = true;
         this.#forget(name, shared);
       },
-      // Whoever waits gets the failure; after the last has gone it is nobody's.
+      // The callers that wait get the error. If there are none any more, it is ignored.
       () => this.#forget(name, shared),
     );
     return shared;
@@ -54,7 +54,7 @@ export class SharedWork<Result> {
   }
 }
 
-/** The result, unless the signal is aborted before it is there. */
+/** The result of the work, unless the signal is aborted first. */
 export async function orAborted<Result>(result: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
   if (signal === undefined) return result;
   let abort: (() => void) | undefined;

@@ -1,6 +1,6 @@
 /**
- * What libvips says of a failure, in one line. It keeps the reason for the whole process, not for each picture, so that another failure at
- * the same time may take it away.
+ * The reason of libvips for a failure, in one line. libvips has one text of errors for the process, not one for each picture, so another failure at
+ * the same time may have taken it.
  */
 export function vipsReason(error: unknown): string {
   const [first = ''] = (error instanceof Error ? error.message : String(error)).split('\n');

@@ -5,14 +5,14 @@ import { levelCount } from '../geometry.js';
 const counts = ['sizeX', 'sizeY', 'tileWidth', 'tileHeight', 'levels', 'bandCount'] as const;
 
 /**
- * What a source has opened, if such an image can be: sizes that are no sizes would have tiles looked for without end.
+ * Checks that the image that a source has opened is possible. With impossible sizes, the search for tiles would be endless.
  *
- * @throws TileSourceError that names the fault, for who wrote the source.
+ * @throws TileSourceError that names the fault, for the author of the source.
  */
 export function checkedSource(name: string, source: TileSource): TileSource {
   const fault = faultOf(source);
   if (fault === null) return source;
-  // The fault is what matters, whether it can be closed or not.
+  // The fault is reported, even if closing fails too.
   void (async () => source.close())().catch(() => {});
   throw new TileSourceError(`The tile source ${name} describes an image that cannot be: ${fault}`);
 }

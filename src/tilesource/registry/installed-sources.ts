@@ -5,7 +5,7 @@ import type { HostLogger } from '../../host.js';
 import { sourceFault } from './source-fault.js';
 import type { TileSourceDefinition } from '../contract.js';
 
-/** What a package says of itself in its `plugin.json`, as far as it is looked at. */
+/** The members of a package's `plugin.json` that are read. */
 interface PluginDescription {
   extends?: unknown;
   tileSources?: unknown;
@@ -35,7 +35,7 @@ export async function findTileSources(
         const fault = sourceFault(source);
         if (fault !== null) throw new TypeError(fault);
         const definition = source as TileSourceDefinition;
-        // The nearest package of a name is the one that modules find, too.
+        // The nearest package of a name is the one that modules import.
         if (!found.has(definition.name)) found.set(definition.name, definition);
       }
     } catch (err) {
@@ -50,7 +50,7 @@ async function descriptionOf(folder: string): Promise<PluginDescription | null> 
     const parsed: unknown = JSON.parse(await readFile(join(folder, 'plugin.json'), 'utf8'));
     return typeof parsed === 'object' && parsed !== null ? parsed : null;
   } catch {
-    // Most packages have none, and those of others are none of our business.
+    // Most packages have no `plugin.json`, and those of other systems are ignored.
     return null;
   }
 }

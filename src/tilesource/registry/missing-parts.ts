@@ -1,13 +1,13 @@
 import { MissingPartsError } from '../../errors.js';
 
-/** Missing files that a message names. */
+/** Most missing files that a message names. */
 const maxNamed = 20;
 
 /**
- * The error for an image of several files of which some are not there.
+ * The error for an image of several files of which some are missing.
  *
- * @param what begins the message: `Files of the slide are not there`.
- * @param missing paths from the file that speaks of them.
+ * @param what beginning of the message: `Files of the slide are not there`.
+ * @param missing paths relative to the file that names them.
  */
 export function missingParts(what: string, missing: readonly string[]): MissingPartsError {
   const rest = missing.length > maxNamed ? ` and ${missing.length - maxNamed} more` : '';

@@ -10,7 +10,7 @@ import {
   type TileSourceDefinition,
 } from '../contract.js';
 
-/** What decides about the order in which sources try a file. */
+/** What the order depends on in which sources try a file. */
 export type FileFacts = Pick<SourceInput, 'name' | 'mimeType'>;
 
 /** An opened file and the source that reads it. */
@@ -33,7 +33,7 @@ export interface RegistryOptions {
   ignoredNames?: string;
   /** Regular expressions, of any case, by the name of a source: files of these names are not opened by it. */
   sourceIgnoredNames?: Readonly<Record<string, string>>;
-  /** Hears of sources that fail in a way they should not. */
+  /** Logs sources that fail with unexpected errors. */
   logger?: { warn(fields: object, event: string): void };
 }
 
@@ -47,12 +47,12 @@ interface Candidate {
 
 const usuallyIgnored = String.raw`(\.mrxs|\.vsi)$`;
 
-/** Whether an operator's expression is found in a name. Time grows with the length of the name only, whatever the expression is. */
+/** Whether a configured expression matches a name. The time only grows with the length of the name, whatever the expression is. */
 function isNamed(name: string, expression: string): boolean {
   return RE2JS.compile(expression, RE2JS.CASE_INSENSITIVE).matcher(name).find();
 }
 
-/** The sources that files are tried with. Registries never change: `register` gives a new one. */
+/** The sources that files are tried with. A registry never changes: `register` returns a new one. */
 export class TileSourceRegistry {
   readonly #definitions: ReadonlyMap<string, TileSourceDefinition>;
   readonly #options: RegistryOptions;
@@ -62,7 +62,7 @@ export class TileSourceRegistry {
     this.#options = options;
   }
 
-  /** A registry that also has these sources; one with the name of a former one takes its place. */
+  /** A registry that also has these sources. A source replaces a former one of the same name. */
   register(...definitions: TileSourceDefinition[]): TileSourceRegistry {
     return new TileSourceRegistry(this.#options, [...this.#definitions.values(), ...definitions]);
   }
@@ -100,7 +100,7 @@ export class TileSourceRegistry {
     );
   }
 
-  /** Sources that may be tried with a file, in the order in which they are. */
+  /** Sources that may read a file, in the order in which they are tried. */
   candidates(file: FileFacts): TileSourceDefinition[] {
     const ignored = isNamed(file.name, this.#options.ignoredNames ?? usuallyIgnored);
     return [...this.#definitions.values()]
@@ -140,7 +140,7 @@ export class TileSourceRegistry {
         options.signal?.throwIfAborted();
         const outage = outageIn(error);
         if (outage !== null) throw outage;
-        causes.push(this.#told(definition, input, error));
+        causes.push(this.#explained(definition, input, error));
       }
     }
     const missing = causes.flatMap((cause) => (cause instanceof MissingPartsError ? cause.missing : []));
@@ -160,15 +160,15 @@ export class TileSourceRegistry {
     return given === undefined ? ignoredNames?.test(fileName) === true : isNamed(fileName, given);
   }
 
-  /** What may be told of a failure: purposeful errors explain themselves, others are logged. */
-  #told(definition: TileSourceDefinition, input: SourceInput, error: unknown): TileSourceError {
+  /** The failure as a client may read it. Errors thrown on purpose explain themselves; others are logged. */
+  #explained(definition: TileSourceDefinition, input: SourceInput, error: unknown): TileSourceError {
     if (error instanceof TileSourceError) return error;
     this.#options.logger?.warn({ sourceName: definition.name, file: input.name, error }, 'TileSource:Open:Crashed');
     return new TileSourceError(`The reader ${definition.name} failed unexpectedly.`, { cause: error });
   }
 }
 
-/** An error that says nothing of the file, but that it cannot be read at the moment; also where a source has put another one around it. */
+/** An error that only says that the file cannot be read at the moment, even if a source has wrapped it into another one. */
 function outageIn(error: unknown): LargeImageError | null {
   for (let each = error, depth = 0; each instanceof Error && depth < 8; each = each.cause, depth += 1) {
     if (each instanceof LargeImageError && ['unavailable', 'busy', 'storage-full'].includes(each.code)) return each;
