@@ -247,6 +247,23 @@ describe('an image made of others', () => {
     expect(pixel(small, 10, 7).map((value) => Math.abs(value - 120) < 20)).toEqual([true, false, false]);
   });
 
+  it.each([
+    ['on pixels of coarser levels', 0, 402],
+    ['between them', 10, 400],
+    ['where little of a pixel is left', 0, 401],
+  ])('covers the last pixels of coarser levels, which show only in part: %s', async (_name, x, width) => {
+    const white = await png(width, 60, 3, shade(255));
+    const description = { tileWidth: 64, tileHeight: 64, sources: [{ path: 'white.png', z: 0, position: { x, y: 0 } }] };
+    const source = await open(description, { 'white.png': white });
+    const { levels, sizeX } = source.metadata;
+    expect(sizeX).toBe(x + width);
+    for (let level = 0; level < levels; level++) {
+      const column = Math.ceil((Math.ceil(sizeX / 2 ** (levels - 1 - level)) - 64) / 64);
+      const tile = await source.readTile({ level, x: Math.max(0, column), y: 0, frame: 0 });
+      expect(pixel(tile, tile.width - 1, 3), `level ${level}`).toEqual([255, 255, 255]);
+    }
+  });
+
   it('sends tiles on as they are stored, where they are whole', async () => {
     const jpeg = await sharp({ create: { width: 256, height: 256, channels: 3, background: 'red' } })
       .jpeg()

@@ -132,7 +132,8 @@ class MultiTileSource implements TileSource {
     }
     const scale = levelScale(this.metadata, address.level);
     const target = this.#background(createRaster({ ...content, bands: bandCount, dtype }));
-    const window = { scale, left: address.x * tileWidth * scale, top: address.y * tileHeight * scale };
+    const { sizeX: right, sizeY: bottom } = this.metadata;
+    const window = { scale, left: address.x * tileWidth * scale, top: address.y * tileHeight * scale, right, bottom };
     const parts = this.#partsAt(address);
     for (let from = 0; from < parts.length; from += sideBySide) {
       const some = parts.slice(from, from + sideBySide);

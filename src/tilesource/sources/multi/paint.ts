@@ -11,6 +11,9 @@ interface Window {
   scale: number;
   left: number;
   top: number;
+  /** Where the image ends: pixels of a tile beside it show only in part. */
+  right: number;
+  bottom: number;
 }
 
 /** A frame of a source for a tile. */
@@ -128,6 +131,13 @@ export async function readPart(target: Raster, window: Window, wanted: Wanted, s
   };
 }
 
+/** Past the last pixel of which the crop covers at least half of what the image shows. */
+function lastShown(edge: number, end: number): number {
+  const whole = Math.floor(edge);
+  const covered = edge - whole;
+  return covered > 0 && covered * 2 >= Math.min(1, end - whole) ? whole + 1 : whole;
+}
+
 function changesNothing({ divisor, offset }: SampleChange): boolean {
   return divisor === 1 && offset === 0;
 }
@@ -144,11 +154,12 @@ export async function paint(target: Raster, drawing: Drawing, signal?: AbortSign
     const edges = [crop.left, crop.top, crop.right, crop.bottom].map((edge) => edge / part.scale);
     const fits = [x, y, edges[0]!, edges[1]!].every((value) => Number.isInteger(value));
     if (isStraight && fits) {
-      // Where the part begins in the tile; of the crop's end, a pixel that is shown by half or more is shown.
+      const [endX, endY] = [(affine.a * drawing.right + affine.x) / part.scale, (affine.d * drawing.bottom + affine.y) / part.scale];
+      // Where the part begins in the tile, and ends.
       const left = Math.max(within.left, edges[0]! - x);
       const top = Math.max(within.top, edges[1]! - y);
-      const right = Math.min(within.right, Math.ceil(edges[2]! - 0.5) - x, part.left + raster.width - x);
-      const bottom = Math.min(within.bottom, Math.ceil(edges[3]! - 0.5) - y, part.top + raster.height - y);
+      const right = Math.min(within.right, lastShown(edges[2]!, endX) - x, part.left + raster.width - x);
+      const bottom = Math.min(within.bottom, lastShown(edges[3]!, endY) - y, part.top + raster.height - y);
       const from = { left: left + x - part.left, top: top + y - part.top, width: right - left, height: bottom - top };
       if (from.width > 0 && from.height > 0 && from.left >= 0 && from.top >= 0) {
         blit(target, raster, { left, top }, from);

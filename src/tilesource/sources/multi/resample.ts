@@ -40,6 +40,9 @@ export interface Drawing {
   scale: number;
   left: number;
   top: number;
+  /** Where the image ends: of pixels beside it, only what lies in the image counts. */
+  right: number;
+  bottom: number;
   /** The rows and columns of the target that the source may meet. */
   within: { left: number; top: number; right: number; bottom: number };
   /** Samples per pixel of the target that are averaged along each axis. */
@@ -107,13 +110,15 @@ class Brush {
 
   /** Draws the pixel of the target at a column and row. */
   paint(column: number, row: number): void {
-    const { scale, left, top, samples } = this.drawing;
+    const { scale, left, top, right, bottom, samples } = this.drawing;
     const sum = this.#sum.fill(0);
+    const [startX, startY] = [left + column * scale, top + row * scale];
+    const [stepX, stepY] = [Math.min(scale, right - startX) / samples, Math.min(scale, bottom - startY) / samples];
     let covered = 0;
     for (let j = 0; j < samples; j++) {
       for (let i = 0; i < samples; i++) {
-        const x = left + (column + (i + 0.5) / samples) * scale;
-        const y = top + (row + (j + 0.5) / samples) * scale;
+        const x = startX + (i + 0.5) * stepX;
+        const y = startY + (j + 0.5) * stepY;
         if (this.#add(this.map([x, y]))) covered += 1;
       }
     }
