@@ -5,7 +5,7 @@ import { mapConcurrently } from '../../core/concurrency/map-concurrently.js';
 import type { EncodedImage, TileAddress, TileSource } from '../contract.js';
 import { finerLevel, largestStep, levelSize, tileContent, tileGrid, type Box, type Size } from '../geometry.js';
 import { resizePicture, type OpenedPicture } from './encode.js';
-import { blit, crop, decimate, isPicture } from './pixels.js';
+import { blit, crop, decimate, fitBorder, isPicture } from './pixels.js';
 import { createRaster, type Raster } from '../raster.js';
 import type { RasterCache } from '../requests.js';
 import { decodeMosaic, openMosaic, type StoredMosaic } from './stored-mosaic.js';
@@ -151,7 +151,7 @@ export class TileReader {
       const raster = await decodeMosaic(mosaic, { ...offset, width, height }, signal);
       if (raster === null) return null;
       const missing = tiles.filter((_, index) => mosaic.tiles[index] === null);
-      return { raster: fitBorder(raster, where.box, this.#source.metadata), missing };
+      return { raster: fitBorder(raster, where.box), missing };
     } catch {
       signal?.throwIfAborted();
       // A damaged tile: reading one by one tells which, and what is wrong with it.
@@ -193,7 +193,7 @@ export class TileReader {
     const options = { ...(signal && { signal }), ...(nearest && { nearest }) };
     const raster = await this.#reading.run(() => this.#source.readTile(address, options), { signal });
     // Files round the sizes of their levels up or down; here a partial pixel is always a whole one.
-    return fitBorder(raster, tileContent(metadata, address), metadata);
+    return fitBorder(raster, tileContent(metadata, address));
   }
 
   /** Makes a tile from the tiles of a finer level below it. */
@@ -219,7 +219,7 @@ export class TileReader {
     if (dtype === 'uint8' && bandCount <= 4 && !address.nearest) {
       const mosaic = await this.readBox({ level, frame: address.frame, box }, signal);
       // Partial pixels at the border are completed, so that they do not stretch the whole tile.
-      const fitted = fitBorder(mosaic, { width: content.width * factor, height: content.height * factor }, metadata);
+      const fitted = fitBorder(mosaic, { width: content.width * factor, height: content.height * factor });
       if (isPicture(fitted)) return resizePicture(fitted, { ...content, kernel: 'lanczos3' }, signal);
     }
     const target = createRaster({ ...content, bands: bandCount, dtype });
@@ -261,27 +261,4 @@ function shownPart(stored: readonly (EncodedImage | null)[], columns: number, ti
     if (row === rows - 1) shown.height = Math.min(shown.height, row * tile.height + height);
   }
   return shown;
-}
-
-/** Cuts a raster to a size, or completes it by repeating its last row and column. */
-function fitBorder(raster: Raster, size: Size, metadata: { bandCount: number }): Raster {
-  if (raster.width === size.width && raster.height === size.height) return raster;
-  if (raster.width === 0 || raster.height === 0) {
-    return createRaster({ ...size, bands: metadata.bandCount, dtype: raster.dtype });
-  }
-  if (raster.width >= size.width && raster.height >= size.height) return crop(raster, size);
-  const out = createRaster({ ...raster, ...size });
-  const { bands } = raster;
-  const rowLength = size.width * bands;
-  for (let y = 0; y < size.height; y += 1) {
-    const row = Math.min(y, raster.height - 1) * raster.width * bands;
-    const width = Math.min(raster.width, size.width);
-    out.data.set(raster.data.subarray(row, row + width * bands), y * rowLength);
-    for (let x = width; x < size.width; x += 1) {
-      for (let band = 0; band < bands; band += 1) {
-        out.data[y * rowLength + x * bands + band] = raster.data[row + (width - 1) * bands + band] ?? 0;
-      }
-    }
-  }
-  return out;
 }

@@ -89,6 +89,27 @@ export function crop<R extends Raster>(raster: R, size: Size): R {
   return { ...raster, ...out };
 }
 
+/** Cuts a raster to a size, or completes it by repeating its last row and column. */
+export function fitBorder(raster: Raster, size: Size): Raster {
+  if (raster.width === size.width && raster.height === size.height) return raster;
+  if (raster.width === 0 || raster.height === 0) return createRaster({ ...raster, ...size });
+  if (raster.width >= size.width && raster.height >= size.height) return crop(raster, size);
+  const out = createRaster({ ...raster, ...size });
+  const { bands } = raster;
+  const rowLength = size.width * bands;
+  for (let y = 0; y < size.height; y += 1) {
+    const row = Math.min(y, raster.height - 1) * raster.width * bands;
+    const width = Math.min(raster.width, size.width);
+    out.data.set(raster.data.subarray(row, row + width * bands), y * rowLength);
+    for (let x = width; x < size.width; x += 1) {
+      for (let band = 0; band < bands; band += 1) {
+        out.data[y * rowLength + x * bands + band] = raster.data[row + (width - 1) * bands + band] ?? 0;
+      }
+    }
+  }
+  return out;
+}
+
 /** Every `step`-th pixel in both directions, from the first one. */
 export async function decimate(raster: Raster, step: number): Promise<Raster> {
   if (step === 1) return raster;

@@ -3,7 +3,7 @@ import { inRuns } from '../../core/concurrency/slices.js';
 import { BadValueError } from '../../errors.js';
 import { tryParseColor, type Rgba } from '../color.js';
 import { processed } from '../process/processing.js';
-import { hasAlpha, type Picture } from '../render/pixels.js';
+import { fitBorder, hasAlpha, type Picture } from '../render/pixels.js';
 import type { Raster } from '../raster.js';
 
 /** What is done with a styled picture, by name: nothing that a request brings is ever run. */
@@ -120,9 +120,11 @@ async function sharpened(
 ): Promise<Picture> {
   const { data, width, height, bands } = picture;
   if (kernel === 1 || weight === 0) return picture;
-  const raw = { width, height, channels: bands };
+  // libvips refuses pictures that are smaller than what it looks at; beyond their borders it sees their last rows and columns.
+  const wide = fitBorder(picture, { width: Math.max(width, kernel), height: Math.max(height, kernel) });
+  const raw = { width: wide.width, height: wide.height, channels: bands };
   // Bands that libvips takes for no colours come back as they are.
-  const image = sharp(data, { raw, limitInputPixels: false }).median(kernel);
+  const image = sharp(wide.data as Uint8Array, { raw, limitInputPixels: false }).median(kernel);
   const filtered = await processed(
     () => (bands <= 2 ? image.extractChannel(0).toColourspace('b-w') : image).raw().toBuffer(),
     signal,
@@ -135,10 +137,11 @@ async function sharpened(
     pixelsAtOnce,
     (from, to) => {
       for (let pixel = from; pixel < to; pixel += 1) {
+        const there = pixel + Math.floor(pixel / width) * (wide.width - width);
         for (let band = 0; band < colors; band += 1) {
           const at = pixel * bands + band;
           const sample = data[at]!;
-          out[at] = sample + (sample - filtered[pixel * step + band]!) * weight;
+          out[at] = sample + (sample - filtered[there * step + band]!) * weight;
         }
       }
     },

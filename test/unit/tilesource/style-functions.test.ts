@@ -53,6 +53,20 @@ describe('functions of styles', () => {
     expect(inner).toEqual(peer[weight]);
   });
 
+  it.each([1, 3])('medianFilter sees the same in pictures that are smaller than what it looks at: %i bands', async (bands) => {
+    const of = async (width: number, height: number) => {
+      const samples = (x: number, y: number) => noise[Math.min(4, y)]![Math.min(3, x)]!;
+      const image = openLargeImage(rasterSource(paint({ width, height, bands }, samples)).source);
+      const look = style({ function: { name: 'medianFilter', parameters: { kernel: 7 } } });
+      const pixel = await image.pixel({ left: 0, top: 0, style: look });
+      return { shown: await pixels(await image.region({ encoding: 'PNG', style: look })), pixel };
+    };
+    // The larger one goes on with the last row and column of the smaller one.
+    const [small, large] = [await of(4, 5), await of(20, 20)];
+    for (let y = 0; y < 5; y += 1) for (let x = 0; x < 4; x += 1) expect(small.shown.at(x, y)).toEqual(large.shown.at(x, y));
+    expect(small.pixel).toEqual(large.pixel);
+  });
+
   it('medianFilter shows no seams between tiles, nor in gray, nor with bands', async () => {
     for (const bands of [1, 3]) {
       const image = openLargeImage(

@@ -154,7 +154,10 @@ export async function paint(target: Raster, drawing: Drawing, signal?: AbortSign
     const edges = [crop.left, crop.top, crop.right, crop.bottom].map((edge) => edge / part.scale);
     const fits = [x, y, edges[0]!, edges[1]!].every((value) => Number.isInteger(value));
     if (isStraight && fits) {
-      const [endX, endY] = [(affine.a * drawing.right + affine.x) / part.scale, (affine.d * drawing.bottom + affine.y) / part.scale];
+      const [endX, endY] = [
+        (affine.a * drawing.right + affine.x) / part.scale,
+        (affine.d * drawing.bottom + affine.y) / part.scale,
+      ];
       // Where the part begins in the tile, and ends.
       const left = Math.max(within.left, edges[0]! - x);
       const top = Math.max(within.top, edges[1]! - y);
