@@ -159,7 +159,7 @@ export class Sheet {
       this.#present(this.visible ? 'shapes' : 'none');
       return;
     }
-    const region = this.#isSmall ? everywhere : regionOf(view);
+    const region = this.#region();
     const soon = widened(view, margin / 2);
     const isCovered = this.#patches.missing(view).length === 0;
     const isElsewhere = !this.#near || !contains(this.#near, soon) || this.#stored.size > maxShapes;
@@ -187,6 +187,11 @@ export class Sheet {
   /** Whether all of it is fetched at once. */
   get #isSmall() {
     return this.record._elementCount <= maxShapes && this.record._detailsCount < maxDetails;
+  }
+
+  /** What is to be at hand. */
+  #region() {
+    return this.#isSmall ? everywhere : regionOf(this.options.stage.view());
   }
 
   /** How much of the image a view shows. */
@@ -231,7 +236,7 @@ export class Sheet {
         this.#patches.add({ box, ...found });
         this.#refused = null;
       } else this.#refused = { covers: region, share };
-      this.#gather(region);
+      this.#gather(this.#region());
       if (this.#refused) this.#overlays = found?.elements.filter(isOverlay) ?? [];
       const isPart = this.#refused !== null && this.#patches.missing(this.options.stage.view()).length > 0;
       this.#present(isPart || this.#stored.size > maxShapes ? 'tiles' : 'shapes');
