@@ -225,7 +225,7 @@ async function fetchBlob(url: string, signal: AbortSignal | null) {
 }
 
 /** A picture, asked for with the user's token: for what is drawn on a canvas. */
-export async function requestPicture(url: string, signal: AbortSignal): Promise<ImageBitmap> {
+export async function requestPicture(url: string, signal: AbortSignal | null): Promise<ImageBitmap> {
   return createImageBitmap(await fetchBlob(url, signal));
 }
 

@@ -1,9 +1,9 @@
 import { adminView } from './admin/admin-view.js';
-import { ApiError, request, useServer } from './api.js';
+import { ApiError, useServer } from './api.js';
 import { announce, button, errorNotice, fill, h, icon, messageOf, tell } from './dom.js';
 import { offerHelp } from './help.js';
 import { goTo, parseRoute, routeHash, setAddress, type Route } from './router.js';
-import { currentUser, followOtherTabs, hasEnded, nameOf, onSession, resumeSession, signOut } from './session.js';
+import { currentUser, followOtherTabs, hasEnded, nameOf, onSession, publicSettings, resumeSession, signOut } from './session.js';
 import { accountView } from './views/account.js';
 import { containerView } from './views/container.js';
 import { homeView } from './views/home.js';
@@ -79,10 +79,7 @@ async function explain(error: unknown): Promise<[title: string, notice: HTMLElem
 
 /** Who may give access, as far as anybody may know. */
 async function whomToAsk(error: ApiError) {
-  const key = 'core.contact_email_address';
-  const address = await request<Record<string, string>>('GET', 'system/public_settings')
-    .then((settings) => settings[key])
-    .catch(() => undefined);
+  const { 'core.contact_email_address': address } = await publicSettings();
   const mail = address && [accountTexts.askThemOr, h('a', { href: `mailto:${address}` }, address)];
   const who = currentUser() && h('p', accountTexts.signedInAs(nameOf(currentUser())));
   return h(

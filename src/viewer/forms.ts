@@ -1,5 +1,5 @@
 import { ApiError, keepsToken, SessionEndedError } from './api.js';
-import { fill, h, messageOf, showDialog, type Child } from './dom.js';
+import { fill, h, htmlId, messageOf, showDialog, type Child } from './dom.js';
 import { hasEnded } from './session.js';
 import { accountTexts, commonTexts } from './texts.js';
 
@@ -21,11 +21,9 @@ export interface Field {
 
 const sessionEnded = `${accountTexts.sessionEnded}. ${accountTexts.sessionEndedMore}`;
 
-let made = 0;
-
 /** A labelled input. */
 export function field(label: string, input: HTMLElement, hint?: string) {
-  input.id ||= `field-${(made += 1)}`;
+  input.id ||= htmlId('field');
   const hintId = `${input.id}-hint`;
   if (hint) input.setAttribute('aria-describedby', hintId);
   return h(

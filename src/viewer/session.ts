@@ -76,6 +76,11 @@ export function followOtherTabs(report: (error: unknown) => void) {
   onTokenChange(() => void resumeSession().catch(report));
 }
 
+/** Settings that anybody may read; none while they cannot be read. */
+export function publicSettings() {
+  return request<Record<string, string>>('GET', 'system/public_settings').catch((): Record<string, string> => ({}));
+}
+
 /** @param login login or e-mail address */
 export async function signIn(login: string, password: string) {
   // Basic authentication is defined over bytes; `btoa` takes one character per byte.

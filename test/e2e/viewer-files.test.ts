@@ -107,6 +107,8 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     for (const [key, value] of [
       ['stain', 'H&E'],
       ['thickness', '4'],
+      // A number would be another one.
+      ['block', '20231234567890123456'],
       ['a.b', hostile],
     ] as const) {
       await inDialog('Add a value');
@@ -115,19 +117,19 @@ describe.skipIf(executablePath === null)('files, sharing and accounts on the pag
     }
     await inDialog('Save');
     await dialog().getByRole('alert').getByText('keys must not contain the "." character').waitFor();
-    await inDialog('Remove value 3');
+    await inDialog('Remove value 4');
     await inDialog('Add a value');
     await dialog().locator('.metadata-rows li').last().locator('input').fill('stain');
     await inDialog('Save');
     await dialog().getByText('The name “stain” stands twice in the metadata.').waitFor();
-    await inDialog('Remove value 3');
+    await inDialog('Remove value 4');
     await inDialog('Save');
     await closed();
     await page.getByRole('link', { name: 'renamed & more' }).waitFor();
     const [item] = (await admin.ok('GET', '/item', {
       query: { folderId: folder, name: 'renamed & more' },
     })) as unknown as object[];
-    expect(item).toMatchObject({ meta: { stain: 'H&E', thickness: 4 } });
+    expect(item).toMatchObject({ meta: { stain: 'H&E', thickness: 4, block: '20231234567890123456' } });
     expect(complaints).toEqual([]);
   });
 

@@ -213,12 +213,13 @@ describe.skipIf(executablePath === null)('images that are turned, compared, and 
 
   it.each([
     { width: 390, query: '' },
+    { width: 390, query: '', height: 560 },
     { width: 390, query: 'with' },
     { width: 950, query: '' },
     { width: 1280, query: 'with' },
-  ])('lays nothing over anything else at $width pixels $query', async ({ width, query }) => {
+  ])('lays nothing over anything else at $width pixels $query', async ({ width, query, height = 850 }) => {
     const { _id: id } = await annotate('Crowded', [{ ...box, center: [size / 2, size / 2, 0], width: size / 4 }]);
-    await page.setViewportSize({ width, height: 850 });
+    await page.setViewportSize({ width, height });
     try {
       await open(query === '' ? '' : `?with=${other}`);
       const pencil = page.getByRole('button', { name: 'Edit Crowded' }).first();

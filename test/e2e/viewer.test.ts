@@ -221,6 +221,39 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
     expect(complaints).toEqual([]);
   });
 
+  it('takes back that a file is not readable when the others of the upload have made it so', async () => {
+    const noise = { type: 'gaussian', mean: 128, sigma: 50 } as const;
+    const bytes = await sharp({ create: { width: 200, height: 150, channels: 3, noise } as never })
+      .png()
+      .toBuffer();
+    await writeFile(join(folder, 'whole.yml'), 'sources:\n- path: part.png\n');
+    await writeFile(join(folder, 'between.txt'), 'x'.repeat(5000));
+    await writeFile(join(folder, 'part.png'), bytes);
+    const network = await page.context().newCDPSession(page);
+    const slow = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 20_000 };
+    await network.send('Network.emulateNetworkConditions', slow);
+    await page
+      .locator('input[type=file]')
+      .setInputFiles(['whole.yml', 'between.txt', 'part.png'].map((name) => join(folder, name)));
+    await upload('whole.yml').getByText('Uploaded, but not readable as an image.').waitFor();
+    await network.send('Network.emulateNetworkConditions', { ...slow, uploadThroughput: -1 });
+    await upload('whole.yml').getByText('Uploaded', { exact: true }).waitFor();
+    await card('whole.yml').locator('img.loaded').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('says in a list why an image cannot be shown that was taken for one', async () => {
+    const isThumbnail = /\/tiles\/thumbnail/;
+    const message = 'Corrupt file: its tiles cannot be decoded.';
+    await page.route(isThumbnail, (route) => route.fulfill({ status: 400, json: { message, type: 'rest' } }));
+    await page.reload();
+    await card('late.png').getByText(`Not readable: ${message}`).waitFor();
+    await page.unroute(isThumbnail);
+    await page.reload();
+    await card('late.png').locator('img.loaded').waitFor();
+    expect(complaints.filter((text) => !text.includes('400'))).toEqual([]);
+  });
+
   it('takes files that are dropped on the page, and says what became of one that is no image', async () => {
     const transfer = await page.evaluateHandle(`(() => {
       const transfer = new DataTransfer();
@@ -632,6 +665,20 @@ describe.skipIf(executablePath === null)('the page of the reference host', { tim
     const items = await admin.ok('GET', '/item', { query: { folderId: parent, name } });
     return (items[0] as { _id: string })._id;
   }
+
+  it('says that accounts are made by administrators where nobody may register', async () => {
+    const key = 'core.registration_policy';
+    await admin.ok('PUT', '/system/setting', { form: { key, value: 'closed' } });
+    const visitor = await (await browser.newContext()).newPage();
+    await visitor.goto(`${testHost.url}/#register`);
+    await visitor.getByText('Accounts are made by administrators here').waitFor();
+    expect(await visitor.getByLabel('Login').count()).toBe(0);
+    await visitor.locator('main').getByRole('link', { name: 'Sign in' }).click();
+    await visitor.getByLabel('Login or e-mail').waitFor();
+    expect(await visitor.getByRole('link', { name: 'Create an account' }).count()).toBe(0);
+    await visitor.context().close();
+    await admin.ok('DELETE', '/system/setting', { query: { key } });
+  });
 });
 
 /** The part of a progress element that is read; the DOM's types belong to the page's own type check. */

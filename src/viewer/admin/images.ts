@@ -25,11 +25,8 @@ function refusedPanel(signal: AbortSignal) {
   return { load, element: panel(adminTexts.refused, said.element, place) };
 
   async function load() {
-    const query = { limit: maxRefused };
-    const found: { itemId: string; name: string; reason: string }[] = await request('GET', 'large_image/tiles/refused', {
-      query,
-      signal,
-    });
+    const asked = { query: { limit: maxRefused }, signal };
+    const found = await request<{ itemId: string; name: string; reason: string }[]>('GET', 'large_image/tiles/refused', asked);
     const rows = found.map(({ itemId, name, reason }) => {
       const label = retryLabel(reason);
       const run = async () => {
@@ -54,12 +51,7 @@ async function folderPanel(signal: AbortSignal, onDone: () => Promise<void>) {
   const counters = h('div', { 'data-testid': 'counters' });
   const picker = await folderPicker(signal);
   const createJobs = choice(adminTexts.conversionChoices);
-  const boxes = {
-    recurse: option('recurse', true),
-    localJobs: option('localJobs', true),
-    cancelJobs: option('cancelJobs', false),
-    redoExisting: option('redoExisting', false),
-  };
+  const boxes = [option('recurse', true), option('localJobs', true), option('cancelJobs', false), option('redoExisting', false)];
   const start = actionButton({
     label: adminTexts.createImages,
     kind: 'primary',
@@ -69,7 +61,7 @@ async function folderPanel(signal: AbortSignal, onDone: () => Promise<void>) {
       fill(counters);
       const folder = picker.chosen();
       if (folder === null) throw new Error(browseTexts.chooseFolder);
-      const flags = Object.fromEntries(Object.entries(boxes).map(([name, { input }]) => [name, input.checked]));
+      const flags = Object.fromEntries(boxes.map(({ input }) => [input.name, input.checked]));
       const form = { createJobs: createJobs.value, ...flags };
       const answer = await request<Record<string, number>>('PUT', `large_image/folder/${folder._id}/tiles`, { form });
       const rows = Object.entries(adminTexts.counters).map(([name, words]) => [words, formatCount(answer[name] ?? 0)]);
@@ -82,7 +74,7 @@ async function folderPanel(signal: AbortSignal, onDone: () => Promise<void>) {
     adminTexts.createImagesIn,
     picker.element,
     field(adminTexts.conversionJobs, createJobs),
-    h('div.checks', ...Object.values(boxes).map(({ label }) => label)),
+    h('div.checks', ...boxes.map(({ label }) => label)),
     said.element,
     counters,
     h('div.actions.wrap', start),
@@ -108,10 +100,8 @@ function incompletePanel() {
         failed: said.bad,
         async run() {
           said.clear();
-          const { removed, message } = await request<{ removed: number; message?: string }>(
-            'DELETE',
-            'large_image/tiles/incomplete',
-          );
+          const answer = await request<{ removed: number; message?: string }>('DELETE', 'large_image/tiles/incomplete');
+          const { removed, message } = answer;
           const words = adminTexts.removed(removed, 'incomplete large image');
           if (message) said.bad(`${words} ${message}`);
           else said.good(words);

@@ -1,4 +1,5 @@
-import { announce, fill, h, htmlId, icon, messageOf } from '../dom.js';
+import { announce, fill, h, icon, messageOf } from '../dom.js';
+import { field } from '../forms.js';
 import { groupPalette, Groups, styleOf } from './groups.js';
 import { nameOf, newId } from './model.js';
 import { groupsOf, isConflict, reloadAnnotation } from './requests.js';
@@ -23,8 +24,7 @@ export function editAnnotation(options: {
   let selectedId: string | null = null;
   let saving = false;
   const palette = groupPalette(groups, { onChoose: showShape, onColor: recolor });
-  const [groupId, labelId] = [htmlId('group'), htmlId('label')];
-  const groupSelect = h('select', { id: groupId, onchange: () => regroup(JSON.parse(groupSelect.value)) });
+  const groupSelect = h('select', { onchange: () => regroup(JSON.parse(groupSelect.value)) });
   const shapeForm = h('div.shape-form.column');
   const status = h('p.quiet-text', { role: 'status' });
   const undoButton = h('button.button', { onclick: () => step('undo') }, icon('undo'), annotationTexts.undo);
@@ -115,17 +115,14 @@ export function editAnnotation(options: {
 
   function showShape() {
     const shape = selected();
-    if (!shape) {
-      fill(shapeForm, h('p.quiet-text', annotationTexts.howToEdit));
-      return;
-    }
+    if (!shape) return fill(shapeForm, h('p.quiet-text', annotationTexts.howToEdit));
     offerGroups();
-    const label = h('input', { id: labelId, type: 'text', autocomplete: 'off', onchange: () => relabel(label.value) });
+    const label = h('input', { type: 'text', autocomplete: 'off', onchange: () => relabel(label.value) });
     label.value = shape.label?.value ?? '';
     fill(
       shapeForm,
-      h('div.field.column', h('label', { for: groupId }, annotationTexts.group), groupSelect),
-      h('div.field.column', h('label', { for: labelId }, annotationTexts.label), label),
+      field(annotationTexts.group, groupSelect),
+      field(annotationTexts.label, label),
       shape.holes && shape.holes.length > 0 && h('button.button', { onclick: fillHoles }, annotationTexts.fillHoles),
       h('button.button', { onclick: removeSelected }, icon('trash'), annotationTexts.deleteShape),
     );

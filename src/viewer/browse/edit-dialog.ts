@@ -34,9 +34,13 @@ function toText(value: unknown) {
   return typeof value === 'string' && !isJson(value) ? value : JSON.stringify(value);
 }
 
+/** Whether it is JSON without numbers that would become others. */
 function isJson(text: string) {
   try {
-    JSON.parse(text);
+    JSON.parse(text, (_key, value) => {
+      if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER) throw new RangeError();
+      return value;
+    });
     return true;
   } catch {
     return false;
@@ -75,7 +79,8 @@ function metadataRows(meta: Metadata) {
       const [key = '', text = ''] = [...item.querySelectorAll<HTMLInputElement>('input, textarea')].map(({ value }) => value);
       if (key === '' && text === '') continue;
       if (key in now) throw new Error(browseTexts.metadataTwice(key));
-      now[key] = isJson(text) ? JSON.parse(text) : text;
+      const isSame = Object.hasOwn(meta, key) && text === toText(meta[key]);
+      now[key] = isSame ? meta[key] : isJson(text) ? JSON.parse(text) : text;
     }
     const gone = Object.keys(meta).filter((key) => !(key in now));
     const other = Object.entries(now).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(meta[key]));

@@ -1,4 +1,4 @@
-import { apiUrl } from '../api.js';
+import { ApiError, apiUrl, requestPicture } from '../api.js';
 import { automaticStyle, isDark } from './dark-picture.js';
 import { h, icon } from '../dom.js';
 import { formatBytes } from '../format.js';
@@ -19,23 +19,28 @@ export function itemCard(item: Item, { note, box }: { note?: string | undefined;
   const state = imageState(item);
   const reason = state === 'no' && item.largeImageRefused;
   const size = state === 'soon' ? browseTexts.preparingShort : formatBytes(item.size);
+  const below = reason ? refusal(reason) : h('span.card-note.clip.quiet-text.small', { title: note }, note ?? size);
+  const onRefused = (why: string) => below.replaceWith(refusal(why));
   return h(
     'li.card.surface.selectable',
     { 'data-item': item._id },
     h(
       'a.card-link',
       { href: routeHash('item', item._id) },
-      h('div.card-picture', state === 'yes' ? thumbnail(item) : placeholder(item, state)),
+      h('div.card-picture', state === 'yes' ? thumbnail(item, onRefused) : placeholder(item, state)),
       h('span.card-name.clip.strong', { title: item.name }, item.name),
-      reason
-        ? h('span.card-note.amber.small', { title: reason }, browseTexts.notReadable(reason))
-        : h('span.card-note.clip.quiet-text.small', { title: note }, note ?? size),
+      below,
     ),
     box,
   );
 }
 
-function thumbnail(item: Item) {
+function refusal(reason: string) {
+  return h('span.card-note.amber.small', { title: reason }, browseTexts.notReadable(reason));
+}
+
+/** @param onRefused takes the reason where the file turns out to be none that can be shown */
+function thumbnail(item: Item, onRefused: (reason: string) => void) {
   const query = { width: thumbnailSize, height: thumbnailSize, _: itemVersion(item) };
   const address = (style: object = {}) => apiUrl(`item/${item._id}/tiles/thumbnail`, { ...query, ...style });
   let isBrightened = false;
@@ -48,7 +53,13 @@ function thumbnail(item: Item) {
       isBrightened = true;
       image.src = address({ style: automaticStyle });
     },
-    onerror: () => image.replaceWith(placeholder(item, 'no')),
+    onerror: () => {
+      image.replaceWith(placeholder(item, 'no'));
+      // The browser does not say why.
+      void requestPicture(address(), null).catch(
+        (error: unknown) => error instanceof ApiError && error.status === 400 && onRefused(error.message),
+      );
+    },
   });
   // Listeners first: a picture in the cache may be there at once.
   image.src = address();

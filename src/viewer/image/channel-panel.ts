@@ -1,5 +1,6 @@
 import { request } from '../api.js';
-import { drawing, fill, h, htmlId, linkButton } from '../dom.js';
+import { drawing, fill, h, linkButton } from '../dom.js';
+import { field } from '../forms.js';
 import { significant } from '../format.js';
 import { applyPreset, automaticShare } from './channels.js';
 import type { Channel, Preset } from './channels.js';
@@ -35,16 +36,15 @@ export function channelPanel(options: {
   /** where the histogram of each channel goes */
   let ranges: HTMLElement[] = [];
   signal.addEventListener('abort', () => (clearTimeout(timer), clearTimeout(rest), asking.abort()), { once: true });
-  const id = htmlId('preset');
   const list = h('ul.channels', { 'aria-label': imageTexts.channels });
   const choice = h(
     'select',
-    { id, onchange: choose },
+    { onchange: choose },
     h('option', { value: '' }, imageTexts.choose),
     h('option', { value: 'auto' }, imageTexts.automaticContrast),
   );
   for (const [index, { name }] of presets.entries()) choice.append(h('option', { value: index }, name));
-  const element = h('div.stack.column', h('div.field.column', h('label', { for: id }, imageTexts.presets), choice), list);
+  const element = h('div.stack.column', field(imageTexts.presets, choice), list);
   show();
   return {
     element,

@@ -1,6 +1,7 @@
 import { list, request } from '../api.js';
 import { imageState, type Item } from '../browse/model.js';
 import { announce, button, errorNotice, fill, h, icon, messageOf, wideButton } from '../dom.js';
+import { field } from '../forms.js';
 import { plainDialog } from '../help.js';
 import { parseRoute } from '../router.js';
 import { commonTexts, compareTexts } from '../texts.js';
@@ -189,9 +190,8 @@ export function comparison(options: {
   /** Offers the images of the same folder, and takes the link to any. */
   function choose() {
     const found = h('ul.picker-list', { 'aria-label': compareTexts.images });
-    const link = h('input', { id: 'compare-link', type: 'search', autocomplete: 'off', oninput: () => void search() });
-    const field = h('div.field.column', h('label', { for: 'compare-link' }, compareTexts.find), link);
-    const dialog = plainDialog(compareTexts.compare, field, h('div.picker.column', found));
+    const link = h('input', { type: 'search', autocomplete: 'off', oninput: () => void search() });
+    const dialog = plainDialog(compareTexts.compare, field(compareTexts.find, link), h('div.picker.column', found));
     let asked = 0;
     void search();
 

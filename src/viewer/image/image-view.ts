@@ -157,8 +157,7 @@ export async function openImage(options: {
 
   /** The browser loads pictures by itself, and does not say why one fails: the coarsest may fail for the same reason. */
   async function explain(message: string) {
-    const say = (reason = '') =>
-      fill(problem, h('p', `${message} ${reason}`), button(commonTexts.tryAgain, onRetry, { kind: 'quiet' }));
+    const say = (reason = '') => fill(problem, h('p', `${message} ${reason}`), button(commonTexts.tryAgain, onRetry));
     say();
     const coarsest = apiUrl(`item/${item._id}/tiles/zxy/0/0/0`, { frame: frame || null, style: styleOf(channels) || null });
     await requestPicture(coarsest, signal).catch((error: unknown) => error instanceof ApiError && say(error.message));

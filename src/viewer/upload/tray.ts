@@ -13,6 +13,9 @@ const concurrentUploads = 2;
 /** What is neither an image nor refused is looked at again after so many milliseconds. */
 const lookDelays = [500, 2000, 8000];
 
+/** Looks again at what was refused: parts of it may be among the other files. */
+const refused: (() => void)[] = [];
+
 const waiting: (() => Promise<void>)[] = [];
 let running = 0;
 
@@ -97,6 +100,7 @@ function next() {
 
 function showCount() {
   const open = running + waiting.length;
+  if (open === 0) for (const look of refused.splice(0)) setTimeout(look, lookDelays[0]);
   heading.textContent = open === 0 ? uploadTexts.uploads : uploadTexts.running(open);
   // The list cannot be put away while something in it can still be cancelled.
   closeTray.hidden = open > 0;
@@ -136,7 +140,11 @@ async function tellOutcome(itemId: string, row: ReturnType<typeof uploadRow>) {
     item = (await request<Item[]>('GET', 'item', { query }).catch(() => [])).find(({ _id }) => _id === itemId);
     if (item && (imageState(item) !== 'no' || item.largeImageRefused)) tell(item.folderId, 'item');
   }
-  if (item?.largeImageRefused) row.end('unreadable', uploadTexts.unreadable(item.largeImageRefused));
+  if (!item?.largeImageRefused) return row.end('done', uploadTexts.uploaded);
+  row.end('unreadable', uploadTexts.unreadable(item.largeImageRefused));
+  const { folderId } = item;
+  const again = () => void tellOutcome(itemId, row).then(() => tell(folderId, 'item'));
+  if (running + waiting.length > 0) refused.push(again);
 }
 
 function uploadRow(file: File, folderName: string) {

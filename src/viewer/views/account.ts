@@ -1,7 +1,7 @@
-import { fill, h } from '../dom.js';
+import { fill, h, type Child } from '../dom.js';
 import { form, type Field } from '../forms.js';
 import { goTo, routeHash, type Route } from '../router.js';
-import { register, signIn } from '../session.js';
+import { publicSettings, register, signIn } from '../session.js';
 import { accountTexts, commonTexts } from '../texts.js';
 import type { ViewContext, View } from '../view.js';
 
@@ -22,11 +22,13 @@ export const registerFields: Field[] = [
 ];
 
 /** The forms for signing in and for registering. */
-export async function accountView(route: Route, { main }: ViewContext): Promise<View> {
+export async function accountView(route: Route, { main, signal }: ViewContext): Promise<View> {
   const back = route.query.get('back');
   const isNew = route.name === 'register';
   const title = isNew ? accountTexts.createAnAccount : accountTexts.signIn;
   const done = () => goTo(`#${back ?? ''}`);
+  const isClosed = (await publicSettings())['core.registration_policy'] === 'closed';
+  signal.throwIfAborted();
   const element = isNew
     ? form({
         fields: registerFields,
@@ -49,11 +51,12 @@ export async function accountView(route: Route, { main }: ViewContext): Promise<
     ? [accountTexts.alreadyRegistered, accountTexts.signIn, 'sign-in']
     : [accountTexts.newHere, accountTexts.createAnAccount, 'register'];
   const way = h('p.aside.quiet-text', question, h('a', { href: routeHash(name, '', { back }) }, other));
-  fill(main, page(title, element, way));
+  const closed = h('p.notice.surface', accountTexts.registrationClosed);
+  fill(main, isNew && isClosed ? page(title, closed, way) : page(title, element, !isClosed && way));
   element.querySelector('input')?.focus();
   return { title };
 }
 
-function page(title: string, ...content: HTMLElement[]) {
+function page(title: string, ...content: Child[]) {
   return h('div.page.page-narrow.column', h('div.panel.surface.raised', h('h1', title), ...content));
 }

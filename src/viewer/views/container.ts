@@ -148,10 +148,7 @@ async function fillItems(target: HTMLElement, options: ItemOptions) {
   const { entries, total }: { entries: Item[]; total: number } = await list('item', { query, signal });
   signal.throwIfAborted();
   if (fillings.get(target) !== filling) return;
-  if (total === 0) {
-    fill(target, empty('image', browseTexts.noItems, mayWrite && browseTexts.noItemsHint));
-    return;
-  }
+  if (total === 0) return fill(target, empty('image', browseTexts.noItems, mayWrite && browseTexts.noItemsHint));
   const card = (item: Item) => itemCard(item, { box: chosen.box({ type: 'item', doc: item, level: folder._accessLevel }) });
   const sorting = choice(browseTexts.sorts, order, {
     'aria-label': browseTexts.sortBy,
