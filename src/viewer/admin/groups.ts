@@ -53,10 +53,7 @@ export async function groupsSection({ signal, route }: Parameters<Section>[0]): 
   }
 
   function editGroup(group: Group | null) {
-    const remove = () => {
-      dialog.close();
-      removeGroup(group as Group);
-    };
+    const remove = () => (dialog.close(), removeGroup(group as Group));
     const dialog = ask({
       title: group ? browseTexts.editNamed(group.name) : adminTexts.newGroup,
       action: group ? commonTexts.save : adminTexts.createGroup,

@@ -73,12 +73,7 @@ export async function peopleSection({ signal, route }: Parameters<Section>[0]): 
 
   function editUser(user: Account) {
     const name = nameOf(user);
-    const other = (label: string, next: () => void) => {
-      return button(label, () => {
-        dialog.close();
-        next();
-      });
-    };
+    const other = (label: string, next: () => void) => button(label, () => (dialog.close(), next()));
     const isSelf = user._id === currentUser()?._id;
     const dialog = ask({
       title: browseTexts.editNamed(name),

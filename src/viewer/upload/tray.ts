@@ -37,11 +37,8 @@ function closeList() {
 
 /** Called when something has come into a folder, whichever page is open by then. */
 export function onArrival(folderId: string, signal: AbortSignal, listener: (kind: 'folder' | 'item') => void) {
-  addEventListener(
-    'arrival',
-    (event) => (event as CustomEvent).detail.folderId === folderId && listener((event as CustomEvent).detail.kind),
-    { signal },
-  );
+  const listen = ({ detail }: CustomEvent) => detail.folderId === folderId && listener(detail.kind);
+  addEventListener('arrival', listen as EventListener, { signal });
 }
 
 function tell(folderId: string, kind: 'folder' | 'item') {
