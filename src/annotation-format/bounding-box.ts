@@ -4,7 +4,7 @@ import type { AnnotationElement } from './schema/document.js';
 import type { GridDataElement } from './schema/griddata.js';
 import type { BoxElement } from './schema/rectangle.js';
 
-/** Where an element lies, in base-layer pixels, and how much it weighs; the shape of `_bbox` on the wire. */
+/** The position of an element in base-layer pixels, and how much it counts; the form of `_bbox` on the wire. */
 export interface BoundingBox {
   lowx: number;
   lowy: number;
@@ -154,7 +154,7 @@ function withinNumbers(box: BoundingBox): BoundingBox {
   return { ...box, lowx, lowy, highx, highy, size: finite(Math.hypot(highx - lowx, highy - lowy)) };
 }
 
-/** The box around both; `size` and `details` are of the union and the sum. `null` is the union of nothing. */
+/** The box around both. `size` is that of the union, and `details` is the sum. `null` stands for no box. */
 export function unionBox(a: BoundingBox | null, b: BoundingBox): BoundingBox {
   if (a === null) return b;
   const union = {

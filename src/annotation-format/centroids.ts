@@ -11,12 +11,12 @@ export const centroidPropKeys = ['type', 'fillColor', 'lineColor', 'lineWidth', 
 /** One row of `_elementQuery.props`, in the order of {@link centroidPropKeys}. */
 export type CentroidProps = [type: string, fillColor: string, lineColor: string, lineWidth: number, closed: boolean | null];
 
-/** The distinct looks of elements in first-seen order; a record refers to a row by its index. */
+/** The distinct appearances of elements, in the order in which they are first seen. A record refers to a row by its index. */
 export class CentroidPropTable {
   readonly rows: CentroidProps[] = [];
   readonly #indices = new Map<string, number>();
 
-  /** Index of the row of an element's look, added when it is new. */
+  /** Index of the row of an element's appearance, which is added when it is new. */
   indexOf(element: AnnotationElement): number {
     // Types that have no such field have no value for it either.
     const appearance = element as Pick<PolylineElement, 'fillColor' | 'lineColor' | 'lineWidth' | 'closed'>;
@@ -41,7 +41,7 @@ export interface Centroid {
   props: number;
 }
 
-/** Writes one record at `offset`: id, x and y of the middle, diagonal (float32 little-endian), row of the look (int32). */
+/** Writes one record at `offset`: id, x and y of the middle, diagonal (float32 little-endian), row of the appearance (int32). */
 export function writeCentroid(target: Buffer, offset: number, { id, box, props }: Centroid): void {
   target.write(id, offset, 12, 'hex');
   writePositionAndAppearance(target, offset, box, props);
@@ -67,7 +67,7 @@ export function centroidFrame(head: {
   annotation: Readonly<Record<string, unknown>>;
   elementQuery: Readonly<Record<string, unknown>>;
 }): { before: string; after: string } {
-  // The parts are written one by one: looking for the list in the whole text would find one inside attributes.
+  // The parts are written one by one, because a search for the list in the complete text might find one inside attributes.
   const record = JSON.stringify(head.record).slice(0, -1);
   const annotation = JSON.stringify(head.annotation).slice(0, -1);
   const comma = (text: string) => (text === '{' ? '' : ', ');

@@ -1,6 +1,6 @@
 /**
- * A document with the name that an annotation gets when its own is missing, null or empty: `Annotation YYYY-MM-DD HH:MM` in
- * UTC. A document with no key at all stays without a name. Anything but an object is given back as it is.
+ * The document, with the name `Annotation YYYY-MM-DD HH:MM` in UTC if its own is missing, null or empty. A document without any members gets no name.
+ * Anything but an object is returned as it is.
  */
 export function withDefaultName(document: unknown, now: Date): unknown {
   if (typeof document !== 'object' || document === null || Array.isArray(document)) return document;

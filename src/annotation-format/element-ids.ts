@@ -16,8 +16,8 @@ function hexWord(id: string, start: number): number {
 }
 
 /**
- * A set of element ids (24 lowercase hexadecimal digits) in a flat table: 12 bytes an id and room to spare, 25 to 50 MB for a
- * million, with no object for each.
+ * A set of element ids (24 lowercase hexadecimal digits) in a flat table without an object for each id: 12 bytes an id and free slots, 25 to 50 MB
+ * for a million ids.
  */
 export class ElementIds {
   #table = new Uint32Array(firstCapacity * idWords);

@@ -11,7 +11,7 @@ export interface BoxCondition {
   value: number;
 }
 
-/** Which elements of an annotation are asked for, in which order, and how many. */
+/** Selects elements of an annotation, their order and their number. */
 export interface ElementQuery {
   /** The region and size parameters that take effect; all must hold. */
   conditions: readonly BoxCondition[];
@@ -176,7 +176,7 @@ export class ElementBudget {
   }
 }
 
-/** What {@link elementQueryEcho} needs to know of the answer. */
+/** Facts of an answer for {@link elementQueryEcho}. */
 export interface ElementAnswer {
   annotationId: string;
   version: number;

@@ -87,8 +87,8 @@ function objectCheck(schema: Schema): Check {
 }
 
 /**
- * Turns a schema of this folder into a function that only says yes or no, without allocating; what is wrong is told by the
- * schema's own validator. Understands the keywords that the element schemas use; a test compares the verdicts of both.
+ * Turns a schema of this folder into a function that only says yes or no, without allocating. The validator of the schema finds out what is wrong.
+ * The function understands the keywords that the element schemas use; a test compares the verdicts of both.
  *
  * @throws Error when a schema uses a type that is not understood.
  */

@@ -2,7 +2,7 @@ import type { ErrorObject } from 'ajv';
 import { BadParameterError, InvalidError, type LargeImageError } from '../errors.js';
 import { colorPattern, fillPattern, idPattern } from './schema/common.js';
 
-/** Makes the error that a schema problem is raised as. */
+/** Makes the error that is thrown for a schema problem. */
 export type RaiseProblem = (detail: string) => LargeImageError;
 
 /** The form of create, PUT and item POST. */
@@ -15,7 +15,7 @@ export function patchSchemaError(detail: string): InvalidError {
   return new InvalidError(detail);
 }
 
-/** The error with the entry of a list of annotations that it is about, named where the text of the contract leaves off. */
+/** The error with the number of the entry in a list of annotations, added after the text of the contract. */
 export function inEntry(error: unknown, index: number): unknown {
   if (!(error instanceof BadParameterError)) return error;
   const { message } = error;
@@ -77,7 +77,7 @@ function sizeRule(schema: Record<string, unknown>): string {
   return minItems === undefined ? `at most ${Number(maxItems)}` : `at least ${Number(minItems)}`;
 }
 
-/** What a schema asks for, in words; `subject` is empty for the document itself. */
+/** The requirement of a schema, in words; `subject` is empty for the document itself. */
 export function explain(error: ErrorObject, subject: string): string {
   const path = `${subject}${pathText(error.instancePath)}`;
   const at = path.replace(/^\./, '') || 'document';

@@ -24,7 +24,7 @@ function extent(ring: readonly Coordinate[]): { center: Coordinate; width: numbe
   return { center: [(lowx + highx) / 2, (lowy + highy) / 2, ring[0]?.[2] ?? 0], width: highx - lowx, height: highy - lowy };
 }
 
-/** Where the properties say that the shape lies; `null` when they do not. */
+/** The position of the shape by its properties; `null` when they have none. */
 function placementOf(type: BoxType, ring: readonly Coordinate[], properties: JsonObject): BoxPlacement | null {
   const center = isCoordinate(properties.center)
     ? properties.center
@@ -45,7 +45,7 @@ function placedBox(type: BoxType, { center, width, height, rotation }: BoxPlacem
   return { type, center, width, height, ...(rotation === undefined ? {} : { rotation }) };
 }
 
-/** By the corners alone: the middle of four, the lengths of two edges, the direction of the first. */
+/** The position by the corners alone: the middle of the four, the lengths of two edges, and the direction of the first. */
 function measured(type: BoxType, ring: readonly Coordinate[]): BoxShape {
   const [a, b, c] = ring as [Coordinate, Coordinate, Coordinate];
   if (ring.length !== 4) {
@@ -61,8 +61,8 @@ function measured(type: BoxType, ring: readonly Coordinate[]): BoxShape {
 }
 
 /**
- * The shape that a ring stands for. Where the properties hold lengths and rotation and the ring is what they give, they are
- * taken as they are, exact; where the ring was moved or changed by another program, it decides.
+ * The shape that a ring stands for. If the properties have lengths and rotation and agree with the ring, they are used, because they are exact. If
+ * another program has moved or changed the ring, the ring is used.
  *
  * @param ring vertices without the repeated first one: the corners, or for circles and ellipses also an outline.
  * @returns `null` when the ring cannot stand for such a shape.

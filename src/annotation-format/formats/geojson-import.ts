@@ -9,7 +9,7 @@ import { featureError, isGeometryType, openRing, parseGeometry, type Geometry } 
 
 type JsonObject = Record<string, unknown>;
 
-/** An element made of a feature: not checked against the schema yet. */
+/** An element made of a feature, which is not checked against the schema yet. */
 export type ImportedElement = JsonObject & { type: ElementType };
 
 function isObject(value: unknown): value is JsonObject {
@@ -54,7 +54,7 @@ function geometryShapes(geometry: Geometry, index: number): Shape[] {
 function lineFromProperties(geometry: Geometry, properties: JsonObject, index: number): Shape | null {
   if (geometry.type === 'LineString') {
     const shape = lineShape(geometry.coordinates, index);
-    // Written by our export: null says that the line has no `closed`, and an open line may have holes.
+    // Our export writes null for a line without `closed`, and an open line may have holes.
     if (properties.closed === null) delete shape.closed;
     return Array.isArray(properties.holes) ? { ...shape, holes: properties.holes } : shape;
   }
@@ -111,7 +111,7 @@ export interface GeoJsonReader {
    * @throws BadParameterError naming the feature.
    */
   read(feature: unknown, index: number): ImportedElement[];
-  /** Takes over what a feature that was read elsewhere carries. */
+  /** Takes over name, description, attributes and display of a feature that was read elsewhere. */
   noteHead(annotation: unknown): void;
 }
 
@@ -178,7 +178,7 @@ export function createGeoJsonReader(brand: string): GeoJsonReader {
   };
 }
 
-/** What shapes of an annotation layer of geojs are, by their `annotationType`. */
+/** The element types of shapes in an annotation layer of geojs, by their `annotationType`. */
 const layerTypes: ReadonlyMap<unknown, ElementType> = new Map([
   ['circle', 'circle'],
   ['ellipse', 'ellipse'],

@@ -33,9 +33,9 @@ export interface GeoJsonOptions {
   overlaySizes?: KnownOverlaySizes;
   /** Default: {@link elementToFeature}. */
   writeFeature?: FeatureWriter;
-  /** What an element is a part of, given its own feature: parts that follow each other are one feature. Default: of nothing. */
+  /** The feature that an element is a part of, given its own feature. Consecutive parts become one feature. Default: none. */
   partOf?: (element: AnnotationElement, feature: Feature) => FeaturePart | null;
-  /** Writes a feature, or a part of one; what is long may come in pieces. Default: `JSON.stringify`. */
+  /** Writes a feature, or a part of one. A long one may come in pieces. Default: `JSON.stringify`. */
   stringify?: (value: unknown) => string | AsyncIterable<string>;
 }
 
@@ -57,8 +57,8 @@ function gridCorners(element: AnnotationElement): Coordinate[] {
 }
 
 /**
- * The geometry that comes nearest to an element: circles and ellipses are the box around them, a grid is its box, an overlay
- * the outline of its image (a point at its offset while the size of the image is unknown).
+ * The geometry that is closest to an element: circles and ellipses are the box around them, a grid is its box, an overlay the outline of its image (a
+ * point at its offset while the size of the image is unknown).
  */
 function elementGeometry(element: AnnotationElement, overlay: OverlaySize | null = null): Geometry {
   switch (element.type) {
@@ -134,7 +134,7 @@ export function elementToFeature(element: AnnotationElement, overlay: OverlaySiz
   }
   if (element.type !== geometry.type.toLowerCase()) properties.type = element.type;
   if (layerTypes.has(element.type)) properties.annotationType = element.type;
-  // A line is read as an open polyline that says so: null tells one that does not.
+  // A line is read as a polyline with `closed: false`. Null stands for a polyline without `closed`.
   if (element.type === 'polyline' && element.closed === undefined) properties.closed = null;
   if (element.type === 'heatmap') properties.pointValues = element.points.map((point) => point[3]);
   return { type: 'Feature', geometry, properties };
@@ -188,7 +188,7 @@ export async function* geoJsonText(
 
 /** A feature of several elements whose coordinates are being written. */
 interface OpenFeature {
-  /** That of its first part, which has what all of them share. */
+  /** The feature of the first part, which has everything that the parts share. */
   feature: Feature;
   /** The newest one. */
   part: FeaturePart;

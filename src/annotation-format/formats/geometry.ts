@@ -52,10 +52,10 @@ function parseCoordinates(value: unknown, depth: number, path: string, index: nu
 }
 
 /**
- * Checks a geometry and brings its positions to three numbers; further numbers of a position are dropped, as GeoJSON advises.
+ * Checks a geometry and converts its positions to three numbers. Further numbers of a position are dropped, as GeoJSON advises.
  *
- * @throws BadParameterError naming the feature: no geometry, an unknown type or a GeometryCollection, positions nested too
- * little or too deep, numbers that are not finite.
+ * @throws BadParameterError naming the feature: no geometry, an unknown type or a GeometryCollection, positions nested too little or too deep,
+ * numbers that are not finite.
  */
 export function parseGeometry(value: unknown, index: number): Geometry {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -85,7 +85,7 @@ export function closedRing(vertices: readonly Coordinate[]): Coordinate[] {
   return vertices.length === 0 ? [] : [...vertices, vertices[0] as Coordinate];
 }
 
-/** What {@link boxCorners} needs to know. */
+/** Options of {@link boxCorners}. */
 export interface BoxPlacement {
   center: Coordinate;
   width: number;
@@ -125,7 +125,7 @@ export function ellipseOutline(
   });
 }
 
-/** Mean of positions, which must not be none. */
+/** Mean of at least one position. */
 export function meanPosition(positions: readonly Coordinate[]): Coordinate {
   const sum: Coordinate = [0, 0, 0];
   for (const [x, y, z] of positions) {

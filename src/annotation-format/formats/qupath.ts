@@ -10,7 +10,7 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Whether a feature has what only QuPath writes: an object type, a classification, a nucleus, or a `Path…Object` id. */
+/** Whether a feature has members that only QuPath writes: an object type, a classification, a nucleus, or a `Path…Object` id. */
 export function isQuPathFeature(feature: unknown): boolean {
   if (!isObject(feature) || feature.type !== 'Feature') return false;
   if (isObject(feature.nucleusGeometry) || (typeof feature.id === 'string' && /^Path\w+Object$/.test(feature.id))) return true;
@@ -46,7 +46,7 @@ function measurementsOf(measurements: unknown): JsonObject | null {
   return Object.fromEntries(named.map(({ name, value }) => [name, value]));
 }
 
-/** Properties of ours that are taken as they are; QuPath's other members are kept in `user.qupath`. */
+/** Our own properties, which are used as they are. QuPath's other members are kept in `user.qupath`. */
 const understood = new Set([
   'name',
   'measurements',
@@ -61,7 +61,7 @@ const understood = new Set([
   'fillColor',
 ]);
 
-/** What of a QuPath feature has no field in an element, to be kept in `user.qupath`. */
+/** The members of a QuPath feature without a field in elements, which are kept in `user.qupath`. */
 function keptForQuPath(feature: JsonObject, properties: JsonObject): JsonObject {
   const kept: JsonObject = Object.fromEntries(Object.entries(properties).filter(([key]) => !understood.has(key)));
   const { id, nucleusGeometry, geometry } = feature;
@@ -96,7 +96,7 @@ export function quPathProperties(feature: JsonObject, properties: JsonObject, ge
   return result;
 }
 
-/** The properties of one part of a Multi geometry: it knows which one it is, so that the parts are written as one feature again. */
+/** The properties of one part of a Multi geometry. They contain its number, so that the parts are written as one feature again. */
 export function quPathPart(properties: JsonObject, { type }: Geometry, part: number): JsonObject {
   const user = isObject(properties.user) ? properties.user : {};
   const { elementIds } = properties;
@@ -136,7 +136,7 @@ function roundGeometry(element: AnnotationElement): Geometry | null {
     element.type === 'circle' ? { center: element.center, width: element.radius * 2, height: element.radius * 2 } : element;
   const ring = closedRing(ellipseOutline(placement));
   const isRotated = element.type === 'ellipse' && (element.rotation ?? 0) !== 0;
-  // QuPath's own ellipses are upright: a turned one is handed over as the polygon it is.
+  // QuPath's own ellipses are upright, so a rotated one is written as a polygon.
   return { type: 'Polygon', coordinates: [ring], ...(isRotated ? {} : { isEllipse: true }) };
 }
 
@@ -190,7 +190,7 @@ export function elementToQuPathFeature(element: AnnotationElement, overlay: Over
   };
   return {
     type: 'Feature',
-    // An id is one feature's: of parts that do not stand together any more the first has it.
+    // An id belongs to one feature. If parts are not consecutive any more, the first of them gets it.
     ...(typeof id === 'string' && (multiOf(element)?.part ?? 0) === 0 ? { id } : {}),
     geometry: plane === undefined ? geometry : { ...geometry, plane },
     ...(nucleusGeometry === undefined ? {} : { nucleusGeometry }),
