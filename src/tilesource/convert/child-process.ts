@@ -9,7 +9,7 @@ import type { VipsPass } from './vips-pass.js';
 export type ChildTask =
   | { kind: 'convert'; task: ConversionTask }
   | { kind: 'vips'; pass: VipsPass }
-  | { kind: 'svg'; drawing: { input: string; output: string } };
+  | { kind: 'svg'; drawing: { input: string; output: string; maxDecodedPixels: number } };
 
 /** How work has failed, as processes say it to each other. */
 export interface ChildFailure {

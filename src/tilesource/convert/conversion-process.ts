@@ -66,7 +66,7 @@ function asker(): (question: Question) => Promise<Answer> {
 
 async function run(task: ChildTask): Promise<void> {
   if (task.kind === 'vips') return runVipsPass(task.pass);
-  if (task.kind === 'svg') return runDrawing({ bytes: await readFile(task.drawing.input), output: task.drawing.output });
+  if (task.kind === 'svg') return runDrawing({ ...task.drawing, bytes: await readFile(task.drawing.input) });
   let saidAt = 0;
   let most = 0;
   const progress = (done: number): void => {

@@ -3,6 +3,8 @@ import sharp from 'sharp';
 import { TileSourceError } from '../../../errors.js';
 import { runInChild } from '../../convert/child-process.js';
 import { WorkQueue } from '../../../core/concurrency/work-queue.js';
+import { defaultMaxDecodedPixels } from '../../contract.js';
+import { explain, readFacts } from './decode.js';
 import type { Material } from './material.js';
 import { temporaryPath } from '../../../core/temporary-files.js';
 
@@ -13,15 +15,20 @@ const drawingMs = 30_000;
 const drawings = new WorkQueue({ name: 'drawings', running: 2 });
 
 /**
- * The pixels of an SVG, drawn in a process of its own, which can be ended; the drawing library itself cannot.
+ * The pixels of an SVG, measured and drawn in a process of its own, which can be ended; the drawing library itself cannot. Of a drawing that
+ * does not say how large it is, measuring alone can take hours.
  *
- * @throws TileSourceError where it takes longer than `timeoutMs`, more memory than a conversion may, or cannot be drawn; the
+ * @throws TileSourceError where it has too many pixels, takes longer than `timeoutMs`, more memory than a conversion may, or cannot be drawn; the
  * signal's reason when it was aborted.
  */
 export async function drawSvg(
   material: Material,
   directory: string,
-  { signal, timeoutMs = drawingMs }: { signal?: AbortSignal | undefined; timeoutMs?: number } = {},
+  {
+    signal,
+    timeoutMs = drawingMs,
+    maxDecodedPixels = defaultMaxDecodedPixels,
+  }: { signal?: AbortSignal | undefined; timeoutMs?: number; maxDecodedPixels?: number | undefined } = {},
 ): Promise<Material> {
   const [input, output] = [temporaryPath(directory, '.svg'), temporaryPath(directory, '.png')];
   const release = async (): Promise<void> => {
@@ -29,7 +36,7 @@ export async function drawSvg(
   };
   try {
     await writeFile(input, material.input, { flag: 'wx', mode: 0o600 });
-    await drawings.run(() => draw({ input, output }, signal, timeoutMs), { signal });
+    await drawings.run(() => draw({ input, output, maxDecodedPixels }, signal, timeoutMs), { signal });
     await material.release();
     return { input: output, format: material.format, release };
   } catch (error) {
@@ -40,11 +47,15 @@ export async function drawSvg(
   }
 }
 
-async function draw(paths: { input: string; output: string }, signal: AbortSignal | undefined, timeoutMs: number): Promise<void> {
+async function draw(
+  drawing: { input: string; output: string; maxDecodedPixels: number },
+  signal: AbortSignal | undefined,
+  timeoutMs: number,
+): Promise<void> {
   const limit = AbortSignal.timeout(timeoutMs);
   const either = signal === undefined ? limit : AbortSignal.any([signal, limit]);
   try {
-    await runInChild({ kind: 'svg', drawing: paths }, { progress: () => {} }, { signal: either });
+    await runInChild({ kind: 'svg', drawing }, { progress: () => {} }, { signal: either });
   } catch (error) {
     if (signal?.aborted !== true && limit.aborted) {
       throw new TileSourceError(`The SVG takes longer than ${timeoutMs / 1000} s to draw.`, { cause: error });
@@ -54,8 +65,20 @@ async function draw(paths: { input: string; output: string }, signal: AbortSigna
 }
 
 /** Draws one file; runs in the process. */
-export async function runDrawing({ bytes, output }: { bytes: Buffer; output: string }): Promise<void> {
+export async function runDrawing({
+  bytes,
+  output,
+  maxDecodedPixels,
+}: {
+  bytes: Buffer;
+  output: string;
+  maxDecodedPixels: number;
+}): Promise<void> {
   sharp.cache(false);
-  // The size was checked by whoever asks.
-  await sharp(bytes, { limitInputPixels: false, failOn: 'error' }).png({ compressionLevel: 1 }).toFile(output);
+  try {
+    await readFacts({ input: bytes, format: 'svg' }, { limitInputPixels: maxDecodedPixels }, { maxDecodedPixels });
+    await sharp(bytes, { limitInputPixels: false, failOn: 'error' }).png({ compressionLevel: 1 }).toFile(output);
+  } catch (error) {
+    throw explain(error);
+  }
 }

@@ -28,9 +28,11 @@ async function open(file: SourceInput, options: SourceOptions = {}): Promise<Til
       // Sequential reading is never put into libvips' cache of operations.
       sequentialRead: true,
     };
+    if (material.format === 'svg') {
+      material = await drawSvg(material, directory, { signal, maxDecodedPixels: options.maxDecodedPixels });
+    }
     const facts = await readFacts(material, settings, options);
     signal?.throwIfAborted();
-    if (material.format === 'svg') material = await drawSvg(material, directory, { signal });
     const { width, height } = facts.autoOrient;
     if (Math.max(width, height) > maxSmallImageSize) {
       return await openPyramid(material, settings, facts, { directory, ...options });

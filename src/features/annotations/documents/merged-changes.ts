@@ -1,0 +1,213 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { NamedQueues } from '../../../core/concurrency/named-queues.js';
+import { callerName } from '../../../core/concurrency/queues.js';
+import { BusyError } from '../../../errors.js';
+import type { ElementEditing } from '../elements/contract.js';
+import type { AnnotationRecord, AnnotationState } from './annotation-record.js';
+import { Superseded, type AnnotationParts, type ChangeRequest } from './parts.js';
+
+/** A change that can be applied to any version. */
+export interface MergedChange {
+  /** What it makes of a version; called again where that version is replaced meanwhile. */
+  apply: (current: AnnotationRecord, editing: ElementEditing) => Promise<Partial<Pick<AnnotationState, 'head' | 'elements'>>>;
+  /** Elements that it is about. */
+  ids?: readonly string[];
+  /** Whether the item must allow it, too. Default true. */
+  itemToo?: boolean;
+}
+
+/** A version, and the one before it. */
+interface Step {
+  former: AnnotationRecord;
+  changed: AnnotationRecord;
+}
+
+/** A change of somebody who may make it. */
+interface Admitted {
+  request: ChangeRequest;
+  change: MergedChange;
+  /** Looks again whether the caller may make it. */
+  admit: () => Promise<AnnotationRecord>;
+  admitted: AnnotationRecord;
+  admittedAt: number;
+}
+
+interface Waiting extends Admitted {
+  resolve: (step: Step) => void;
+  reject: (error: unknown) => void;
+}
+
+/** What became of a change on the version that it was tried on. */
+type Outcome = { error: unknown } | { step: Step };
+
+/** How versions are written, see AnnotationWriter. */
+interface VersionWriting {
+  keepFormer(current: AnnotationRecord): Promise<void>;
+  replace(current: AnnotationRecord, state: AnnotationState): Promise<AnnotationRecord>;
+  keepBetween(versions: readonly AnnotationRecord[]): Promise<void>;
+}
+
+/** How long changes are tried again when other processes are faster, in milliseconds. */
+const mergePatienceMs = 30_000;
+/** Longest pause between two tries, in milliseconds. */
+const mergePauseMs = 200;
+/** What a client may do is looked at again after waiting so long, in milliseconds. */
+const admissionMs = 2000;
+/** Most changes that are written together. */
+const mostTogether = 64;
+
+/**
+ * Changes of one annotation. Those that wait are made one after another in memory, each a version of its own, and written together: the
+ * way to the database and back, which takes most of the time, is gone once for all of them.
+ */
+export class MergedChanges {
+  readonly #queues: NamedQueues;
+  /** Changes that are next, by annotation. */
+  readonly #next = new Map<string, Waiting[]>();
+  /** What was written last of annotations for which more changes wait. */
+  readonly #latest = new Map<string, AnnotationRecord>();
+
+  constructor(
+    private readonly options: AnnotationParts,
+    private readonly writing: VersionWriting,
+  ) {
+    const { name, waiting } = options.changing.options;
+    this.#queues = new NamedQueues({ name, running: mostTogether, ...(waiting !== undefined && { waiting }) });
+  }
+
+  /** Makes a change, together with others that wait. @throws BusyError; what the change and its precondition throw. */
+  join(admitted: Admitted): Promise<Step> {
+    const { id, caller, signal } = admitted.request;
+    return this.#queues.run(id, () => this.#wait(admitted), { signal, caller: callerName(caller) });
+  }
+
+  #wait(admitted: Admitted): Promise<Step> {
+    const { id } = admitted.request;
+    return new Promise((resolve, reject) => {
+      const waiting = { ...admitted, resolve, reject };
+      const next = this.#next.get(id);
+      if (next !== undefined) next.push(waiting);
+      else {
+        this.#next.set(id, [waiting]);
+        void this.#makeAll(id);
+      }
+    });
+  }
+
+  async #makeAll(id: string): Promise<void> {
+    const { changing } = this.options;
+    for (let next = this.#next.get(id)!; next.length > 0;) {
+      const { caller } = next[0]!.request;
+      await changing.run(() => this.#make(id, next.splice(0)), { caller: callerName(caller), patient: true });
+    }
+    this.#next.delete(id);
+    this.#latest.delete(id);
+  }
+
+  /** Makes changes together, and answers each; it never fails. */
+  async #make(id: string, changes: Waiting[]): Promise<void> {
+    const deadline = performance.now() + mergePatienceMs;
+    for (let pauseMs = 10; changes.length > 0; pauseMs = Math.min(mergePauseMs, 2 * pauseMs)) {
+      try {
+        const current = await this.#admit(id, changes);
+        // Nobody may any more.
+        if (current === null) return;
+        const outcomes = await this.#write(current, changes);
+        for (const [i, outcome] of outcomes.entries()) {
+          if ('step' in outcome) changes[i]!.resolve(outcome.step);
+          else changes[i]!.reject(outcome.error);
+        }
+        changes.splice(0, outcomes.length);
+      } catch (error) {
+        this.#latest.delete(id);
+        const isPast = performance.now() > deadline;
+        if (!(error instanceof Superseded) || isPast) {
+          const told = isPast ? new BusyError('Others change this annotation all the time. Try again later.', 5) : error;
+          for (const { reject } of changes) reject(told);
+          return;
+        }
+        await pause(Math.random() * pauseMs);
+        // All are looked at anew.
+        for (const change of changes) change.admittedAt = -Infinity;
+      }
+    }
+  }
+
+  /** The newest version that is known, after those whose callers may not change it have been refused; `null`: all have been. */
+  async #admit(id: string, changes: Waiting[]): Promise<AnnotationRecord | null> {
+    const newest = (): AnnotationRecord | null => {
+      const known = changes.map(({ admitted }) => admitted);
+      const latest = this.#latest.get(id);
+      return [...known, ...(latest === undefined ? [] : [latest])].reduce<AnnotationRecord | null>(
+        (best, record) => (best === null || record.version > best.version ? record : best),
+        null,
+      );
+    };
+    const current = newest();
+    const refused = new Set<Waiting>();
+    const now = performance.now();
+    await Promise.all(
+      changes.map(async (change) => {
+        const { admitted } = change;
+        const isSame = admitted.accessStamp === current?.accessStamp && admitted.itemId === current.itemId;
+        if (isSame && now - change.admittedAt < admissionMs) return;
+        try {
+          change.admitted = await change.admit();
+          change.admittedAt = performance.now();
+        } catch (error) {
+          refused.add(change);
+          change.reject(error);
+        }
+      }),
+    );
+    for (let i = changes.length - 1; i >= 0; i -= 1) if (refused.has(changes[i]!)) changes.splice(i, 1);
+    return changes.length === 0 ? null : newest();
+  }
+
+  /** Writes what changes make of a version. @returns what became of the first of them, of one at least. @throws Superseded */
+  async #write(current: AnnotationRecord, changes: readonly Waiting[]): Promise<Outcome[]> {
+    const { model, store } = this.options;
+    const outcomes: Outcome[] = [];
+    let last = current;
+    let kept: Promise<void> | undefined;
+    const write = await store.edit(async (editing) => {
+      const ids = changes.flatMap(({ change }) => change.ids ?? []);
+      const [first] = await Promise.all([model.nextVersions(changes.length), editing.prepare(current.elements, ids)]);
+      for (const [i, { request, change }] of changes.entries()) {
+        // Elements of another family are another write.
+        if (last.elements.family !== current.elements.family) break;
+        try {
+          request.signal?.throwIfAborted();
+          request.precondition?.(last);
+          const made = await change.apply(last, editing);
+          const { caller } = request;
+          const changed = { ...last, ...made, updated: new Date(), updatedId: caller?.id ?? null, version: first + i };
+          outcomes.push({ step: { former: last, changed } });
+          last = changed;
+        } catch (error) {
+          outcomes.push({ error });
+        }
+      }
+      if (last === current) return;
+      kept = this.writing.keepFormer(current);
+      // Whoever waits for it is told; what fails before it is what counts.
+      kept.catch(() => undefined);
+    });
+    if (last === current) {
+      await write.discard();
+      return outcomes;
+    }
+    const made = outcomes.flatMap((outcome) => ('step' in outcome ? [outcome.step] : []));
+    const written = await write.commit(async () => {
+      await kept;
+      const replaced = await this.writing.replace(current, last);
+      await this.writing.keepBetween(made.slice(0, -1).map(({ changed }) => changed));
+      return replaced;
+    });
+    this.#latest.set(current.id, written);
+    const { access, public: isPublic, publicFlags, accessStamp } = written;
+    const now = { access, public: isPublic, accessStamp, ...(publicFlags && { publicFlags }) };
+    for (const each of made) each.changed = { ...each.changed, ...now };
+    return outcomes;
+  }
+}

@@ -1,0 +1,104 @@
+import type { AnnotationElement } from '../../../../annotation-format/schema/document.js';
+import type {
+  ChangedElements,
+  ChangeOptions,
+  ElementChanges,
+  ElementEditing,
+  ElementWrite,
+  ScannedElement,
+  ScanOptions,
+  StoredElements,
+  StoreOptions,
+} from '../contract.js';
+import { FamilyLease } from '../leases.js';
+import { findElements, locate } from '../read/locate.js';
+import { scanElements } from '../read/scan.js';
+import { changeElements, createElements, type ChangeTools } from './change.js';
+import { PendingRecords } from './pending-records.js';
+import { PendingWrite } from './pending-write.js';
+
+/** So many elements are looked for before the changes begin, and packs read with their texts. */
+const mostPrepared = 128;
+
+/** See ElementStore.edit. */
+export class Editing implements ElementEditing {
+  readonly #pending: PendingRecords;
+  readonly #tools: ChangeTools;
+  #lease: Promise<FamilyLease> | null = null;
+  /** Of elements where there were none. */
+  #created: PendingWrite<unknown> | null = null;
+
+  private constructor(
+    tools: ChangeTools,
+    private readonly signal: AbortSignal | undefined,
+  ) {
+    this.#pending = new PendingRecords(tools.records);
+    this.#tools = { ...tools, loader: tools.loader.over(this.#pending) };
+  }
+
+  /** Lets `make` change elements, and stores what has come of it. When that fails, nothing is kept. */
+  static async begin<Given>(
+    tools: ChangeTools,
+    make: (editing: ElementEditing) => Promise<Given>,
+    signal: AbortSignal | undefined,
+  ): Promise<ElementWrite<Given>> {
+    const editing = new Editing(tools, signal);
+    const ends = {
+      signal,
+      lease: async () => editing.#lease,
+      undo: () => editing.#pending.undo(),
+      touch: tools.touch,
+    };
+    const write = await PendingWrite.begin(ends, () => make(editing)).catch(async (error: unknown) => {
+      await editing.#created?.discard();
+      throw error;
+    });
+    // Nothing else was changed then.
+    if (editing.#created !== null) return editing.#created.map(async () => write.given);
+    return write.map(async (given) => {
+      await editing.#pending.flush();
+      return given;
+    });
+  }
+
+  async prepare(stored: StoredElements, ids: readonly string[]): Promise<void> {
+    if (stored.count === 0 || ids.length === 0) return;
+    const look = ids.length > mostPrepared ? undefined : locate(this.#tools.loader, stored, ids, this.signal, mostPrepared);
+    await Promise.all([this.#begin(stored), look]);
+  }
+
+  async #begin({ family }: StoredElements): Promise<void> {
+    this.#lease ??= FamilyLease.of(this.#tools.records, family, this.#tools.ids);
+    try {
+      await this.#lease;
+    } catch (error) {
+      this.#lease = null;
+      throw error;
+    }
+  }
+
+  find(stored: StoredElements, ids: Iterable<string>, options: StoreOptions = {}): Promise<Map<string, AnnotationElement>> {
+    return findElements(this.#tools.loader, stored, ids, options.signal);
+  }
+
+  scan(stored: StoredElements, options?: ScanOptions): AsyncIterable<ScannedElement> {
+    return scanElements(this.#tools.loader, stored, options);
+  }
+
+  async change(base: StoredElements, changes: ElementChanges, options: ChangeOptions = {}): Promise<ChangedElements> {
+    const { overlaySizes } = options;
+    const tools = overlaySizes === undefined ? this.#tools : { ...this.#tools, overlaySizes };
+    if (base.count === 0) {
+      const created = await createElements(tools, base, changes, options);
+      this.#created = created;
+      return created.given;
+    }
+    const { mark } = this.#pending;
+    try {
+      return await changeElements(tools, base, changes, { ...options, to: this.#pending, begin: () => this.#begin(base) });
+    } catch (error) {
+      await this.#pending.undo(mark);
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import { mapConcurrently } from '../../../../core/concurrency/map-concurrently.js';
+import { compress } from '../packs/codec.js';
+import type {
+  ElementRecords,
+  FetchedPack,
+  IndexRecord,
+  PackPart,
+  PackRecord,
+  RecordKind,
+  StoredRecords,
+  WindowRecord,
+} from '../records.js';
+
+/** So many bytes wait in memory; what is more is inserted at once. */
+const maxPendingBytes = 4 * 1024 * 1024;
+/** Packs compressed at the same time; the thread pool has four threads. */
+const compressing = 8;
+
+/**
+ * What several changes that are published together have written: kept in memory, where the next change reads it, until all is inserted at
+ * once. What is not published after all is undone without looking for its traces.
+ */
+export class PendingRecords implements StoredRecords, Pick<ElementRecords, 'insertPacks' | 'insertWindows' | 'insertIndexes'> {
+  readonly #packs = new Map<string, PackRecord>();
+  readonly #windows = new Map<string, WindowRecord>();
+  readonly #indexes = new Map<string, IndexRecord>();
+  /** All that was written, also what has been inserted, in order. */
+  readonly #written: { kind: RecordKind; id: string }[] = [];
+  #bytes = 0;
+
+  constructor(private readonly records: ElementRecords) {}
+
+  /** How much has been written, for {@link undo}. */
+  get mark(): number {
+    return this.#written.length;
+  }
+
+  async #add<R extends { id: string }>(
+    kind: RecordKind,
+    to: Map<string, R>,
+    added: readonly R[],
+    bytesOf: (record: R) => number,
+  ): Promise<void> {
+    for (const record of added) {
+      to.set(record.id, record);
+      this.#written.push({ kind, id: record.id });
+      this.#bytes += bytesOf(record);
+    }
+    if (this.#bytes > maxPendingBytes) await this.flush();
+  }
+
+  insertPacks(packs: readonly PackRecord[]): Promise<void> {
+    return this.#add('pack', this.#packs, packs, ({ columns, text }) => columns.length + text.length);
+  }
+
+  insertWindows(windows: readonly WindowRecord[]): Promise<void> {
+    return this.#add('window', this.#windows, windows, ({ packIndex, groups }) => packIndex.length + groups.length);
+  }
+
+  insertIndexes(parts: readonly IndexRecord[]): Promise<void> {
+    return this.#add('index', this.#indexes, parts, ({ entries }) => entries.length);
+  }
+
+  findPacks(ids: readonly string[], part: PackPart): Promise<Map<string, FetchedPack>> {
+    return found<FetchedPack>(this.#packs, ids, (missing) => this.records.findPacks(missing, part));
+  }
+
+  findWindows(ids: readonly string[]): Promise<Map<string, WindowRecord>> {
+    return found(this.#windows, ids, (missing) => this.records.findWindows(missing));
+  }
+
+  findIndexes(ids: readonly string[]): Promise<Map<string, IndexRecord>> {
+    return found(this.#indexes, ids, (missing) => this.records.findIndexes(missing));
+  }
+
+  /** Inserts what waits. @throws what an insert failed with, when none is under way any more. */
+  async flush(): Promise<void> {
+    this.#bytes = 0;
+    const packs = await mapConcurrently([...this.#packs.values()], compressing, async (pack) => ({
+      ...pack,
+      ...(await compress(pack.text)),
+    }));
+    const inserts = await Promise.allSettled([
+      packs.length > 0 && this.records.insertPacks(packs),
+      this.#windows.size > 0 && this.records.insertWindows([...this.#windows.values()]),
+      this.#indexes.size > 0 && this.records.insertIndexes([...this.#indexes.values()]),
+    ]);
+    for (const insert of inserts) if (insert.status === 'rejected') throw insert.reason;
+    for (const records of [this.#packs, this.#windows, this.#indexes]) records.clear();
+  }
+
+  /** Takes back what was written since a {@link mark}, or all. */
+  async undo(mark = 0): Promise<void> {
+    const inserted: Record<RecordKind, string[]> = { pack: [], window: [], index: [] };
+    const waiting = { pack: this.#packs, window: this.#windows, index: this.#indexes };
+    // An insert that failed may have left something: what was not waiting alone is removed, too.
+    for (const { kind, id } of this.#written.splice(mark)) {
+      waiting[kind].delete(id);
+      inserted[kind].push(id);
+    }
+    for (const kind of ['window', 'index', 'pack'] as const) await this.records.remove(kind, inserted[kind]);
+  }
+}
+
+/** What waits, and of the rest what is stored. */
+async function found<R>(
+  waiting: ReadonlyMap<string, R>,
+  ids: readonly string[],
+  find: (missing: readonly string[]) => Promise<Map<string, R>>,
+): Promise<Map<string, R>> {
+  const here = ids.flatMap((id): [string, R][] => (waiting.has(id) ? [[id, waiting.get(id)!]] : []));
+  if (here.length === ids.length) return new Map(here);
+  return new Map([...here, ...(await find(ids.filter((id) => !waiting.has(id))))]);
+}
