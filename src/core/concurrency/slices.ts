@@ -1,27 +1,77 @@
-/** How long work may keep the event loop before it lets other work run, in milliseconds. */
+/** How long work on the event loop may go on before others have a turn, in milliseconds. */
 const sliceMs = 8;
 
-/** Work that waits for its next slice. One piece is resumed in each iteration of the event loop, however many wait. */
-const waiting: (() => void)[] = [];
-let isResuming = false;
-/** When the slice of this iteration of the loop is over; `null`: none has begun. */
+/** How long requests that have come begin, in each turn of the loop, before work that goes on has its slice. */
+const arrivalsMs = 16;
+
+/** Requests that have not begun, and work that waits for its next slice: each first come first served. */
+const arrivals = new Set<() => void>();
+const waiting = new Set<() => void>();
+let isScheduled = false;
+let arrivalsEnd = 0;
+/** When the slice of this turn of the loop is over; `null`: none has begun. */
 let sliceEnds: number | null = null;
 
 function endSlice(): void {
   sliceEnds = null;
 }
 
-function resumeOne(): void {
-  const resume = waiting.shift();
-  isResuming = waiting.length > 0;
-  if (isResuming) setImmediate(resumeOne);
-  sliceEnds = null;
-  resume?.();
+function scheduleTurn(): void {
+  if (isScheduled) return;
+  isScheduled = true;
+  setImmediate(beginTurn);
+}
+
+function beginTurn(): void {
+  isScheduled = false;
+  arrivalsEnd = performance.now() + arrivalsMs;
+  beginNext();
+}
+
+/** Calls what comes first in a set, and `next` when it has ended or waits for something: ticks come after all promises. */
+function callFirst(from: Set<() => void>, next: () => void): boolean {
+  const [first] = from;
+  if (first === undefined) return false;
+  from.delete(first);
+  first();
+  queueMicrotask(() => process.nextTick(next));
+  return true;
+}
+
+function beginNext(): void {
+  if (performance.now() < arrivalsEnd && callFirst(arrivals, beginNext)) return;
+  endSlice();
+  // The slice begins with the first that goes on.
+  isSliceOver();
+  resumeNext();
+}
+
+/** What waits goes on one after another, as long as the slice lasts: most of it has little left to do, and a turn may be long. */
+function resumeNext(): void {
+  if (!callFirst(waiting, afterResumed) && arrivals.size > 0) scheduleTurn();
+}
+
+function afterResumed(): void {
+  if (isSliceOver()) scheduleTurn();
+  else resumeNext();
 }
 
 /**
- * Whether work on the event loop should call {@link nextSlice} now. All work in one iteration of the loop shares one slice, so that many requests
- * together keep the loop no longer than a single one does.
+ * Begins with a request: at once, or when it is its turn. Requests that come together would else make one long turn of the loop, for which all
+ * others wait at each of their steps.
+ */
+export function beginInTurn(begin: () => void): void {
+  if (arrivals.size === 0 && !isSliceOver()) {
+    begin();
+    return;
+  }
+  arrivals.add(begin);
+  scheduleTurn();
+}
+
+/**
+ * Whether work on the event loop should call {@link nextSlice} now. All work of one turn of the loop shares the slice, so that many requests at the
+ * same time hold it no longer than one does.
  */
 export function isSliceOver(): boolean {
   const now = performance.now();
@@ -31,18 +81,16 @@ export function isSliceOver(): boolean {
   return false;
 }
 
-/** Waits for a later iteration of the event loop, so that other work runs in between. @throws the reason of the signal when it is aborted by then. */
+/** Lets others have the event loop, and goes on in a later turn. @throws the reason of the signal when it is aborted by then. */
 export async function nextSlice(signal?: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
-    waiting.push(resolve);
-    if (isResuming) return;
-    isResuming = true;
-    setImmediate(resumeOne);
+    waiting.add(resolve);
+    scheduleTurn();
   });
   signal?.throwIfAborted();
 }
 
-/** Calls `work` for one range of `run` indexes after the other, up to `length`, and lets other work run in between. */
+/** Calls `work` for runs of the numbers below `length`, in slices. */
 export async function inRuns(
   length: number,
   run: number,

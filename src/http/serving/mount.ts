@@ -1,4 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express';
+import { beginInTurn } from '../../core/concurrency/slices.js';
 import { underRequestId } from '../../core/request-id.js';
 import { harmlessLogger } from '../../core/host/logger.js';
 import { BadParameterError, LargeImageError } from '../../errors.js';
@@ -54,7 +55,10 @@ export function mountRoutes<C>(routes: readonly RouteDefinition<C>[], options: M
     const matched = table.find(method, request.path);
     if (matched !== null) {
       request.method = method;
-      void underRequestId(request, response, () => new Answering(matched, surroundings, request, response).run().catch(next));
+      beginInTurn(
+        () =>
+          void underRequestId(request, response, () => new Answering(matched, surroundings, request, response).run().catch(next)),
+      );
       return;
     }
     const allowed = method === 'OPTIONS' ? table.methodsOf(request.path) : [];
