@@ -1,6 +1,8 @@
 import { Types, type QueryFilter } from 'mongoose';
-import { AccessDeniedError, hasScope, type AccessLevel, type Caller } from '../../index.js';
+import { AccessDeniedError, hasScope, readInSlices, type AccessLevel, type Caller } from '../../index.js';
+import type { UserDocument } from '../accounts/users/user.model.js';
 import type { HostContext } from '../context.js';
+import type { GroupDocument } from '../groups/group.model.js';
 import { scopes } from '../http/parameters.js';
 import type { AccessControlled, AccessList, GrantedLevel } from './access-list.model.js';
 
@@ -114,19 +116,22 @@ export function withUserLevel(access: AccessList, id: Types.ObjectId, level: Gra
 
 /** A list of permissions with the names of those it is about; entries of removed users and groups are left out. */
 export async function describeAccessList({ models }: HostContext, { access }: AccessControlled) {
-  const users = await models.user
-    .find({ _id: { $in: access.users.map((entry) => entry.id) } }, { login: 1, firstName: 1, lastName: 1 })
-    .lean();
-  const groups = await models.group
-    .find({ _id: { $in: access.groups.map((entry) => entry.id) } }, { name: 1, description: 1 })
-    .lean();
+  const [userIds, groupIds] = [access.users, access.groups].map((entries) => entries.map((entry) => entry.id));
+  const users = await readInSlices<UserDocument>(
+    models.user.find({ _id: { $in: userIds } }, { login: 1, firstName: 1, lastName: 1 }).lean(),
+  );
+  const groups = await readInSlices<GroupDocument>(
+    models.group.find({ _id: { $in: groupIds } }, { name: 1, description: 1 }).lean(),
+  );
+  const userOf = new Map(users.map((user) => [user._id.toHexString(), user]));
+  const groupOf = new Map(groups.map((group) => [group._id.toHexString(), group]));
   const described = { users: [] as object[], groups: [] as object[] };
   for (const entry of access.users) {
-    const user = users.find((found) => found._id.equals(entry.id));
+    const user = userOf.get(entry.id.toHexString());
     if (user) described.users.push({ ...entry, login: user.login, name: `${user.firstName} ${user.lastName}` });
   }
   for (const entry of access.groups) {
-    const group = groups.find((found) => found._id.equals(entry.id));
+    const group = groupOf.get(entry.id.toHexString());
     if (group) described.groups.push({ ...entry, name: group.name, description: group.description });
   }
   return described;
