@@ -45,15 +45,15 @@ describe('work in slices', () => {
         order.push('work');
       }
     })();
-    for (let n = 0; n < 60; n += 1) {
+    for (let n = 0; n < 120; n += 1) {
       beginInTurn(() => {
         busy(1);
         order.push(n);
       });
     }
     await goOn;
-    expect(order).not.toContain(59);
-    while (!order.includes(59)) await turn();
-    expect(order.filter((entry) => entry !== 'work')).toEqual(Array.from({ length: 60 }, (_, n) => n));
+    expect(order).not.toContain(119);
+    while (!order.includes(119)) await turn();
+    expect(order.filter((entry) => entry !== 'work')).toEqual(Array.from({ length: 120 }, (_, n) => n));
   });
 });

@@ -1,14 +1,19 @@
 /** How long work on the event loop may go on before others have a turn, in milliseconds. */
 const sliceMs = 8;
 
-/** How long requests that have come begin, in each turn of the loop, before work that goes on has its slice. */
-const arrivalsMs = 16;
+/**
+ * How long requests that have come begin, in each turn of the loop, before work that goes on has its slice: as long as all else has taken since,
+ * within these limits.
+ */
+const [leastArrivalsMs, mostArrivalsMs] = [16, 40];
 
 /** Requests that have not begun, and work that waits for its next slice: each first come first served. */
 const arrivals = new Set<() => void>();
 const waiting = new Set<() => void>();
 let isScheduled = false;
+/** When requests are to stop beginning in this turn, and when they have in the last one. */
 let arrivalsEnd = 0;
+let arrivalsEnded = 0;
 /** When the slice of this turn of the loop is over; `null`: none has begun. */
 let sliceEnds: number | null = null;
 
@@ -24,7 +29,8 @@ function scheduleTurn(): void {
 
 function beginTurn(): void {
   isScheduled = false;
-  arrivalsEnd = performance.now() + arrivalsMs;
+  const now = performance.now();
+  arrivalsEnd = now + Math.min(mostArrivalsMs, Math.max(leastArrivalsMs, now - arrivalsEnded));
   beginNext();
 }
 
@@ -39,7 +45,9 @@ function callFirst(from: Set<() => void>, next: () => void): boolean {
 }
 
 function beginNext(): void {
-  if (performance.now() < arrivalsEnd && callFirst(arrivals, beginNext)) return;
+  const now = performance.now();
+  if (now < arrivalsEnd && callFirst(arrivals, beginNext)) return;
+  arrivalsEnded = now;
   endSlice();
   // The slice begins with the first that goes on.
   isSliceOver();
