@@ -166,6 +166,22 @@ describe('what libvips does not write', () => {
     expect((await wholeLevel(source)).slice(0, 4)).toEqual([127, 255, 63, 100]);
   });
 
+  it.each([9, 10, 12, 14, 15])('samples of %i bits, packed', async (bits) => {
+    const samples = Array.from({ length: 32 * 16 }, (_, i) => (i * 7919) % 2 ** bits);
+    const digits = samples.map((sample) => sample.toString(2).padStart(bits, '0')).join('');
+    const packed = Buffer.from(digits.match(/.{8}/g)!.map((byte) => Number.parseInt(byte, 2)));
+    const white = samples.map((sample) => 2 ** bits - 1 - sample);
+    for (const [photometric, expected] of [
+      [1, samples],
+      [0, white],
+    ] as const) {
+      const packedTags = { ...grayTags(32, 16, 16), 258: { short: [bits] }, 262: { short: [photometric] }, 322: { short: [32] } };
+      const source = await open(writeTiff([{ tags: packedTags, chunks: [packed] }]));
+      expect(source.metadata.dtype).toBe('uint16');
+      expect(await wholeLevel(source)).toEqual(expected);
+    }
+  });
+
   it('a tile that was never written, as zeros', async () => {
     const file = writeTiff([{ tags: grayTags(64, 32, 32), chunks: [Buffer.alloc(1024, 9), null] }]);
     const source = await open(file);

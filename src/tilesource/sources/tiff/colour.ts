@@ -46,8 +46,8 @@ export function interpretColours(raster: Raster, layout: ImageLayout): Raster {
   const full = raster.dtype.startsWith('int') ? 1 : fullValue(raster.dtype);
   const colours = photometric === photometrics.rgb ? 3 : 1;
   if (photometric === photometrics.whiteIsZero && full > 1) {
-    // 12-bit samples lie in 16-bit arrays without being spread.
-    invert(raster.data, layout.bits === 12 ? 4095 : full, raster.bands, colours);
+    // Samples of 9 to 15 bits lie in 16-bit arrays without being spread.
+    invert(raster.data, layout.bits > 8 && layout.bits < 16 ? 2 ** layout.bits - 1 : full, raster.bands, colours);
   }
   if (raster.bands === colours + 1 && layout.extraSamples[0] === 1 && (full > 1 || raster.dtype.startsWith('float'))) {
     unpremultiply(raster.data, full, raster.bands, colours);

@@ -100,9 +100,9 @@ function sampleType(format: number, bits: number): SampleType {
     if (bits === 8 || bits === 16 || bits === 32) return `${prefix}${bits}`;
     if (bits === 64) return 'float64';
     if (format === 1 && (bits === 1 || bits === 2 || bits === 4)) return 'uint8';
-    if (format === 1 && bits === 12) return 'uint16';
+    if (format === 1 && bits > 8 && bits < 16) return 'uint16';
   }
-  return refuse(`samples of format ${format} with ${bits} bits are not supported (1, 2, 4, 8, 12, 16, 32, 64 bits are)`);
+  return refuse(`samples of format ${format} with ${bits} bits are not supported (1, 2, 4, 8 to 16, 32, 64 bits are)`);
 }
 
 async function sameForAll(directory: Directory, tag: number, fallback: number, what: string): Promise<number> {
@@ -122,6 +122,8 @@ const foreignCompressions: Readonly<Record<number, string>> = {
   34_677: 'SGI Log of 24 bits',
   34_892: 'lossy JPEG of DNG',
   34_925: 'LZMA',
+  34_933: 'PNG',
+  34_934: 'JPEG XR',
 };
 
 function decodingOf(compression: number, photometric: number): Decoding {
@@ -189,7 +191,7 @@ function outputOf(shape: Shape): { bands: number; dtype: SampleType } {
     return { bands: samples, dtype: sampleType(sampleFormat, bits) };
   }
   if (photometric === photometrics.palette) {
-    if (sampleFormat !== 1 || bits > 16 || bits === 12 || samples > 2)
+    if (sampleFormat !== 1 || bits > 16 || (bits > 8 && bits < 16) || samples > 2)
       refuse(`a palette with ${samples} samples of ${bits} bits`);
     return { bands: 2 + samples, dtype: 'uint8' };
   }

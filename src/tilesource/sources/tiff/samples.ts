@@ -63,9 +63,9 @@ function unpackBits(stored: StoredRows, bits: number): Uint8Array | Uint16Array 
     for (let x = 0; x < values; x++) {
       const bit = x * bits;
       const at = start + (bit >> 3);
-      // 12-bit samples cross one byte border at most, so two bytes hold any sample whole.
-      const pair = ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0);
-      data[out++] = (pair >> (16 - bits - (bit & 7))) & mask;
+      // Three bytes hold any sample of up to 16 bits whole.
+      const three = ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
+      data[out++] = (three >> (24 - bits - (bit & 7))) & mask;
     }
   }
   return data;
@@ -106,7 +106,7 @@ function wideSamples(bytes: Uint8Array, layout: Interpretation): Samples {
  */
 export function interpretSamples(stored: StoredRows, layout: Interpretation): Samples {
   const { bits, predictor } = layout;
-  if (bits < 8 || bits === 12) {
+  if (bits < 8 || (bits > 8 && bits < 16)) {
     const data = unpackBits(stored, bits);
     // Photometric 3 is a palette: its indexes are no intensities.
     if (bits < 8 && layout.photometric !== 3) {
