@@ -41,8 +41,6 @@ const foreignBeginnings: readonly [start: string, name: string, kind?: 'microsco
   ['qoif', 'QOI'],
   ['icns', 'Apple icon'],
   ['Image type: ', 'IM'],
-  ['%PDF-', 'PDF'],
-  ['%!PS', 'PostScript'],
   ['AT&TFORM', 'DjVu'],
   ['\xda\xce\xbe\x0a', 'Nikon ND2', 'microscope'],
   ['\x0a\xbe\xce\xda', 'Nikon ND2', 'microscope'],
