@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { beginInTurn, isSliceOver, nextSlice } from '../../src/core/concurrency/slices.js';
@@ -45,11 +46,13 @@ describe('work in slices', () => {
         order.push('work');
       }
     })();
+    const request = new AsyncLocalStorage<number>();
     for (let n = 0; n < 120; n += 1) {
-      beginInTurn(() => {
+      const begin = () => {
         busy(1);
-        order.push(n);
-      });
+        order.push(request.getStore()!);
+      };
+      request.run(n, () => beginInTurn(begin));
     }
     await goOn;
     expect(order).not.toContain(119);

@@ -1,3 +1,5 @@
+import { AsyncResource } from 'node:async_hooks';
+
 /** How long work on the event loop may go on before others have a turn, in milliseconds. */
 const sliceMs = 8;
 
@@ -73,7 +75,8 @@ export function beginInTurn(begin: () => void): void {
     begin();
     return;
   }
-  arrivals.add(begin);
+  // In its own asynchronous context, not that of whoever has the turn before it.
+  arrivals.add(AsyncResource.bind(begin));
   scheduleTurn();
 }
 
