@@ -220,7 +220,7 @@ describe('the sharp source', () => {
   it.each([
     ['empty.png', '', 'The file is empty.'],
     ['text.jpg', 'just some text', 'The file is no image that libvips reads'],
-    ['page.pdf', '%PDF-1.4 and so on', 'PDF files are not read. Save the picture as PNG, JPEG or TIFF.'],
+    ['page.pdf', '%PDF-1.4 and so on', 'The file is no image that libvips reads'],
     ['page.html', '<html><body>hello</body></html>', 'The file is no image that libvips reads'],
     ['header.png', '\x89PNG\r\n\x1a\n', 'The image cannot be read'],
   ])('refuses %s', async (name, content, message) => {
