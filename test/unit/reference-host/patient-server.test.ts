@@ -158,6 +158,8 @@ describe('a server that is patient', () => {
   it('answers a client that reads only when it has sent all, although the connection is to close', async () => {
     const port = await start((_request, response) => void response.writeHead(413).end('too long'), {
       ...short,
+      // Other programs may keep both ends from their work for longer than the short time.
+      stallMs: 60_000,
       lingerMs: 60_000,
     });
     const { socket, received, closed } = await open(port);
