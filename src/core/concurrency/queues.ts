@@ -16,6 +16,8 @@ const defaultQueues = {
   tiles: { running: 8, waiting: 1000 },
   /** Regions, thumbnails, histograms and the like. */
   pictures: { running: 4, waiting: 500 },
+  /** Making pictures and histograms that are kept as files: mostly waiting for the database. What is drawn for them waits in `pictures`. */
+  keptFiles: { running: 8, waiting: 500 },
   /** Parts of answers with elements of annotations, and pictures of elements. */
   elements: { running: 4, waiting: 1000 },
   /** Changes of annotations. Those of one annotation are made one after the other. */
@@ -34,6 +36,7 @@ export type Queues = Readonly<Record<QueueName, WorkQueue>>;
 const names: Readonly<Record<QueueName, string>> = {
   tiles: 'tiles',
   pictures: 'pictures',
+  keptFiles: 'kept pictures',
   elements: 'elements of annotations',
   edits: 'changes of annotations',
   searches: 'lists and searches',
@@ -45,6 +48,7 @@ export function createQueues(limits: Partial<Record<QueueName, QueueLimits>> = {
   return {
     tiles: made('tiles'),
     pictures: made('pictures'),
+    keptFiles: made('keptFiles'),
     elements: made('elements'),
     edits: made('edits'),
     searches: made('searches'),

@@ -69,7 +69,8 @@ const histogram = defineRoute({
   authorize: mayReadOrSchedule,
   async handle(asked, services) {
     const { query, granted: item, caller, headers, signal } = asked;
-    const enqueue = enqueueFor(services.queues.pictures, asked);
+    const { pictures, keptFiles } = services.queues;
+    const drawing = enqueueFor(pictures, asked);
     const { cache, rangeMin, rangeMax, roundRange, bins, density, frame: plane, style, ...bounds } = query;
     const isSized = [bounds.width, bounds.height, bounds.magnification, bounds.mm_x, bounds.mm_y].some(
       (value) => value !== undefined,
@@ -82,8 +83,8 @@ const histogram = defineRoute({
     const request = { ...regionRequest(region), ...counting, ...defined({ rangeMin, rangeMax, roundRange }) };
     return taggedJson(services, { item, kind: 'histogram', request, headers }, () =>
       hasRange
-        ? enqueue(() => services.images.use(item, (image) => image.histogram({ ...request, signal }), signal))
-        : obtainHistogram(services, item, entry, { signal, enqueue }),
+        ? drawing(() => services.images.use(item, (image) => image.histogram({ ...request, signal }), signal))
+        : obtainHistogram(services, item, entry, { signal, drawing, enqueue: enqueueFor(keptFiles, asked) }),
     );
   },
 });

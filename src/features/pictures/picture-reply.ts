@@ -57,12 +57,12 @@ export async function replyFromCachedFile(services: PictureContext, route: Pictu
   const unchanged = answerConditional(route.asked.headers, tag, headers);
   if (unchanged !== null) return unchanged;
   const { asked } = route;
-  const { pictures } = services.queues;
+  const { pictures, keptFiles } = services.queues;
   const obtain = async (options: ObtainOptions) => (await obtainPicture(services, route.item, entry, options)).content;
   // Where no files are kept, the tile cache is better than nothing.
   const keepsFiles = (await services.cachedFiles.maxThumbnails()) > 0;
   const { bytes, type } = keepsFiles
-    ? await obtain({ signal: asked.signal, enqueue: enqueueFor(pictures, asked) })
+    ? await obtain({ signal: asked.signal, enqueue: enqueueFor(keptFiles, asked), drawing: enqueueFor(pictures, asked) })
     : await services.images.picture(route.item, key, (_image, signal) => obtain({ signal }), { asked, queue: pictures });
   return Reply.content(bytes, safeType(type), { headers: { ...headers, ...route.extraHeaders } });
 }

@@ -19,6 +19,8 @@ const maxStoredTiles = 2 ** 18;
 /** Fewest stored tiles that are worth decoding together, and most bytes of them. */
 const leastMosaic = 4;
 const maxMosaicBytes = 2 ** 28;
+/** Stored tiles read at the same time: they are neither decoded nor large, and each read waits for a turn of the event loop. */
+const storedReads = 32;
 
 /** Bytes of composed tiles kept per image where the caller brings no cache. */
 const ownCacheBytes = 2 ** 24;
@@ -47,6 +49,7 @@ export class TileReader {
   readonly #cache: RasterCache;
   readonly #concurrency: number;
   readonly #reading: WorkQueue;
+  readonly #readingStored = new WorkQueue({ name: 'tiles', running: storedReads });
 
   constructor(source: TileSource, options: { cache?: RasterCache; concurrency?: number } = {}) {
     this.#source = source;
@@ -167,7 +170,7 @@ export class TileReader {
     const [first, ...others] = tiles;
     const probe = first && (await this.#storedJpeg(first, signal));
     if (!probe) return null;
-    const stored = [probe, ...(await mapConcurrently(others, this.#concurrency, (tile) => this.#storedJpeg(tile, signal)))];
+    const stored = [probe, ...(await mapConcurrently(others, storedReads, (tile) => this.#storedJpeg(tile, signal)))];
     if (stored.reduce((sum, picture) => sum + (picture?.bytes.length ?? 0), 0) > maxMosaicBytes) return null;
     const tile = { width: metadata.tileWidth, height: metadata.tileHeight };
     return {
@@ -181,7 +184,7 @@ export class TileReader {
 
   async #storedJpeg(address: TileAddress, signal: AbortSignal | undefined): Promise<EncodedImage | null> {
     const options = { partial: true, ...(signal && { signal }) };
-    const stored = await this.#reading.run(async () => this.#source.readStoredTile?.(address, options), { signal });
+    const stored = await this.#readingStored.run(async () => this.#source.readStoredTile?.(address, options), { signal });
     return stored?.encoding === 'JPEG' ? stored : null;
   }
 

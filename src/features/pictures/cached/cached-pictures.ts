@@ -92,12 +92,13 @@ export async function obtainHistogram(
   { cachedFiles, images }: { cachedFiles: CachedFiles; images: Images },
   item: ItemRecord,
   entry: CachedEntry,
-  options: Pick<ObtainOptions, 'mustKeep' | 'signal' | 'enqueue'> = {},
+  options: Pick<ObtainOptions, 'mustKeep' | 'signal' | 'enqueue' | 'drawing'> = {},
 ): Promise<HistogramBand[]> {
   const name = histogramName(entry);
-  const { signal, enqueue } = options;
-  const make = (current: ItemRecord, wanted?: AbortSignal) =>
+  const { signal, enqueue, drawing = (work) => work() } = options;
+  const draw = (current: ItemRecord, wanted?: AbortSignal) =>
     images.use(current, (image) => image.histogram({ ...histogramRequest(entry), ...(wanted && { signal: wanted }) }), wanted);
+  const make = (current: ItemRecord, wanted?: AbortSignal) => drawing(() => draw(current, wanted), wanted);
   const obtained = await cachedFiles.obtain(
     item,
     name,
@@ -111,7 +112,7 @@ export async function obtainHistogram(
   if (histogram !== null) return histogram;
   // Written by somebody who keeps histograms in another form.
   await cachedFiles.removeOne(item, name);
-  return enqueue === undefined ? make(item, signal) : enqueue(() => make(item, signal), signal);
+  return make(item, signal);
 }
 
 function parseHistogram(bytes: Uint8Array): HistogramBand[] | null {
