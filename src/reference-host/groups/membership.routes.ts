@@ -11,6 +11,7 @@ import {
   anyText,
   idText,
   paging,
+  readInSlices,
   required,
   withDefault,
   type RouteDefinition,
@@ -49,7 +50,9 @@ async function withRoles(context: HostContext, { _id }: GroupDocument, principal
   if (group === null) throw new InvalidError(`No such group: ${_id.toHexString()}`, 'id');
   const isModerator = levelOn(group, principal) >= 1;
   const shown = group.requests.filter((asking) => isModerator || principal.id?.equals(asking) === true);
-  const users = await models.user.find({ _id: { $in: shown } }, { login: 1, firstName: 1, lastName: 1 }).lean();
+  const users = await readInSlices<UserDocument>(
+    models.user.find({ _id: { $in: shown } }, { login: 1, firstName: 1, lastName: 1 }).lean(),
+  );
   return {
     ...groupView(group, principal),
     access: await describeAccessList(context, group),
